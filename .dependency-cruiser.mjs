@@ -2,6 +2,9 @@
 
 const services = ['command-api', 'redirect-edge', 'projectors'];
 
+/** Rooms of `ops` that services use. */
+const shared = ['platform', 'http', 'config', 'event-log', 'ledger'];
+
 /** Tests, and the folders that only tests use. */
 const tests = '(\\.(spec|suite)\\.ts$|/testing/|^ops/test/)';
 
@@ -12,7 +15,7 @@ const only = (room, ...may) => ({
   from: { path: `^${room}/`, pathNot: tests },
   to: {
     path: '^(schemas|command-api|redirect-edge|projectors|ops)/',
-    pathNot: [room, ...may].map((other) => `^${other}/`),
+    pathNot: [room, ...may].map((other) => (/[$]$/.test(other) ? `^${other}` : `^${other}[/.]`)),
   },
 });
 
@@ -31,13 +34,26 @@ export default {
       to: { path: '^ops/test/' },
     },
     only('schemas'),
-    only('ops/platform', 'schemas'),
-    only('ops/ledger', 'schemas', 'ops/platform'),
-    only('ops/migrations', 'ops/platform'),
-    only('ops/local', 'ops/platform'),
-    ...services.map((service) => only(service, 'schemas', 'ops/platform', 'ops/ledger')),
-    ...services.map((service) => only(`${service}/domain`, 'schemas')),
-    only('command-api/console', 'schemas', 'ops/platform'),
+    only('ops/platform'),
+    only('ops/http', 'schemas', 'ops/platform'),
+    only('ops/config', 'schemas', 'ops/platform', 'ops/http', 'ops/event-log'),
+    only('ops/event-log', 'schemas', 'ops/platform', 'ops/advisory-locks'),
+    only('ops/ledger', 'schemas', 'ops/platform', 'ops/event-log'),
+    only('ops/migrations', 'ops/platform', 'ops/advisory-locks'),
+    only('ops/local', 'ops/platform', 'ops/http', 'ops/config'),
+    ...services.map((service) =>
+      only(service, 'schemas', 'ops/advisory-locks', ...shared.map((room) => `ops/${room}`)),
+    ),
+    ...['command', 'decision'].map((name) => ({
+      name: `a ${name} is a pure function: schemas alone`,
+      severity: 'error',
+      from: { path: `^(command-api|redirect-edge)/.*/${name}[.]ts$` },
+      to: {
+        path: '^(command-api|redirect-edge|ops)/',
+        pathNot: '/(command|reserved-alias|visit-facts)[.]ts$',
+      },
+    })),
+    only('command-api/console/client', 'schemas', 'command-api/console/[a-z-]+[.]ts$'),
     {
       name: "the console's client takes nothing but types from the schemas: it would ship zod",
       severity: 'error',

@@ -12,7 +12,7 @@ export default tseslint.config(
         {
           object: 'process',
           property: 'env',
-          message: 'Only ops/platform/config reads the environment.',
+          message: 'Only ops/config reads the environment.',
         },
       ],
       '@typescript-eslint/consistent-type-imports': 'error',
@@ -22,7 +22,7 @@ export default tseslint.config(
   },
   {
     // The test run has variables of its own, which are not the product's.
-    files: ['ops/platform/config/config.ts', 'ops/test/**'],
+    files: ['ops/config/config.ts', 'ops/test/**'],
     rules: { 'no-restricted-properties': 'off' },
   },
   {

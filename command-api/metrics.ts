@@ -1,9 +1,9 @@
 import { breakerSamples } from '../ops/platform/concurrency/circuit-breaker.js';
 import type { Sample } from '../ops/platform/metrics/figure.js';
 import type { Metrics } from '../ops/platform/metrics/metrics.js';
-import type { AdmissionOutcome } from './domain/rate-limits.js';
-import type { AdmissionCounts } from './ledger/admission.js';
-import type { ClockWatch } from './ledger/clock-watch.js';
+import type { AdmissionOutcome } from './admission/rate-limits.js';
+import type { AdmissionCounts } from './admission/admission.js';
+import type { ClockWatch } from './admission/clock-watch.js';
 import type { WebSafety } from './safety/web-safety.js';
 
 const outcomes: Readonly<Record<AdmissionOutcome['type'], string>> = {

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { startLinklog } from './app/linklog.js';
 import { sayReady } from './app/ready-line.js';
-import { readConfig } from './platform/config/config.js';
+import { readConfig } from './config/config.js';
 import { createLogger } from './platform/logging.js';
 import { endSignal, runToEnd } from './platform/process/run-to-end.js';
 import { readRoles } from './app/roles.js';

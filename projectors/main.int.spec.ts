@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { createLogger } from '../ops/platform/logging.js';
-import { ForeignPosition, type EventLog } from '../ops/platform/event-log/port.js';
+import { ForeignPosition, type EventLog } from '../ops/event-log/port.js';
 import { createPool } from '../ops/platform/postgres/pool.js';
 import { testDatabase, type TestDatabase } from '../ops/test/support/database.js';
 import { topics } from '../schemas/events/topics.js';

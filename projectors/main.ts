@@ -1,10 +1,10 @@
 import { firstFailure } from '../ops/platform/concurrency/deferred.js';
 import { oneAtATime } from '../ops/platform/concurrency/one-at-a-time.js';
 import { periodically } from '../ops/platform/concurrency/periodic.js';
-import type { EventLog, KnownEnd } from '../ops/platform/event-log/port.js';
+import type { EventLog, KnownEnd } from '../ops/event-log/port.js';
 import type { Logger } from '../ops/platform/logging.js';
 import { groupBy } from '../ops/platform/group-by.js';
-import type { SequenceState } from '../ops/platform/outbox/relay.js';
+import type { SequenceState } from '../ops/event-log/outbox/relay.js';
 import { transaction, type Pool } from '../ops/platform/postgres/pool.js';
 import { topics, type TopicName } from '../schemas/events/topics.js';
 import type { HealthResponse } from '../schemas/http/health.js';

@@ -1,8 +1,8 @@
 import { history } from './history/projection.js';
 import { quotas } from './quotas/projection.js';
-import { redirects } from './redirects/projection.js';
+import { redirects } from './links/projection.js';
 import { projectionNames, type Projection, type ProjectionName } from './runtime/projection.js';
-import { stats } from './stats/projection.js';
+import { stats } from './statistics/projection.js';
 
 /** The code of each projection. CONTRIBUTING.md, "Add a projection", says what else one needs. */
 const byName: Readonly<Record<ProjectionName, Projection>> = { redirects, quotas, stats, history };

@@ -5,13 +5,13 @@ import {
   withinDeadline,
   type Uncounted,
 } from '../../ops/platform/concurrency/deadline.js';
-import { healthStatus, type HealthCheck } from '../../ops/platform/http/health.js';
+import { healthStatus, type HealthCheck } from '../../ops/http/health.js';
 import { createFloodLog, type Logger } from '../../ops/platform/logging.js';
 import type { RequestRecorder } from '../../ops/platform/metrics/requests.js';
 import { isAway } from '../../ops/platform/postgres/away.js';
 import { OutcomeUnknown } from '../../ops/platform/postgres/pool.js';
-import { noSniff } from '../../ops/platform/http/no-sniff.js';
-import { requestIdOf } from '../../ops/platform/http/request-id.js';
+import { noSniff } from '../../ops/http/no-sniff.js';
+import { requestIdOf } from '../../ops/http/request-id.js';
 import type { Actor } from '../../schemas/decision.js';
 import { messages } from '../../schemas/http/errors.js';
 import type { LivenessResponse } from '../../schemas/http/health.js';

@@ -1,10 +1,6 @@
 import type { Context } from 'koa';
-import {
-  clientAddress,
-  networkOf,
-  type ProxyTrust,
-} from '../../ops/platform/http/client-address.js';
-import { GuessThrottle } from '../../ops/platform/http/guess-throttle.js';
+import { clientAddress, networkOf, type ProxyTrust } from '../../ops/http/client-address.js';
+import { GuessThrottle } from '../../ops/http/guess-throttle.js';
 import { messages } from '../../schemas/http/errors.js';
 import { failure, type Reply } from './reply.js';
 

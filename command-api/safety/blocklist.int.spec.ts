@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { ConfigError } from '../../ops/platform/config/config.js';
+import { ConfigError } from '../../ops/platform/process/config-error.js';
 import { createLogger } from '../../ops/platform/logging.js';
 import { openBlocklistFile, type BlocklistFile } from './blocklist.js';
 import { openWebSafety } from './web-safety.js';

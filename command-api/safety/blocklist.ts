@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import type { Logger } from '../../ops/platform/logging.js';
 import type { SafetyCheck } from './safety-check.js';
-import { ConfigError } from '../../ops/platform/config/config.js';
+import { ConfigError } from '../../ops/platform/process/config-error.js';
 import { canonicalHost, canonicalUrl, type CanonicalUrl } from './canonical-url.js';
 import { parseList } from '../../ops/platform/files/list-file.js';
 import { destinationPattern } from '../../schemas/http/link-fields.js';

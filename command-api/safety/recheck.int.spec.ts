@@ -8,7 +8,7 @@ import { testDatabase, type TestDatabase } from '../../ops/test/support/database
 import { named, testNode, type TestNode } from '../../ops/test/support/node.js';
 import type { LedgerLinkEvent } from '../../schemas/folds/ledger-link.js';
 import { blocked, created, expired, unblocked } from '../../schemas/testing/events.js';
-import { createLinkBlockHandler } from '../ledger/link-blocks.js';
+import { createLinkBlockHandler } from '../links/block/handler.js';
 import { actor } from '../testing/keys.js';
 import { openBlocklistFile, type BlocklistFile } from './blocklist.js';
 import { recheckSchedule, type Scan } from './recheck.js';

@@ -2,7 +2,7 @@ import { v7 as uuidv7 } from 'uuid';
 import type { Logger } from '../../ops/platform/logging.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import { ownActors } from '../../schemas/decision.js';
-import type { LinkBlockHandler } from '../ledger/link-blocks.js';
+import type { LinkBlockHandler } from '../links/block/handler.js';
 import {
   announceScans,
   endLease,
@@ -11,7 +11,7 @@ import {
   takeLease,
   theBeginning,
   type LiveLink,
-} from '../ledger/safety-scans.js';
+} from './safety-scans.js';
 import { maxUrlsPerCall } from './threat-matches.js';
 import type { Recheckers } from './web-safety.js';
 

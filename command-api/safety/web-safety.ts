@@ -1,4 +1,4 @@
-import type { Config } from '../../ops/platform/config/config.js';
+import type { Config } from '../../ops/config/config.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import { projectFile } from '../../ops/platform/files/project-file.js';
 import { openBlocklistFile } from './blocklist.js';

@@ -1,10 +1,10 @@
 import { v7 as uuidv7 } from 'uuid';
-import type { Outbox } from '../../ops/platform/outbox/port.js';
+import type { Outbox } from '../../ops/event-log/outbox/port.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import type { PlanName } from '../../schemas/plans.js';
 import { scopeNames } from '../../schemas/scopes.js';
-import { hashKeyToken } from '../domain/key-token.js';
-import { createApiKeyHandler } from '../ledger/api-keys.js';
+import { hashKeyToken } from '../keys/key-token.js';
+import { createApiKeyHandler } from '../keys/handler.js';
 
 /** What a node decides with. */
 interface Ledger {

@@ -1,6 +1,6 @@
 import { customAlphabet } from 'nanoid';
-import type { CreateLink } from '../domain/link.js';
-import type { ShortenCommand } from '../ledger/shorten.js';
+import type { CreateLink } from '../links/create/command.js';
+import type { ShortenCommand } from '../links/create/handler.js';
 import type { TestKey } from './keys.js';
 
 /** 10 characters. */

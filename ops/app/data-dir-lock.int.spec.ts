@@ -4,7 +4,7 @@ import { hostname } from 'node:os';
 import pg from 'pg';
 import { freePort } from '../local/process/server.js';
 import { createLogger } from '../platform/logging.js';
-import { advisoryLockNamed } from '../platform/postgres/advisory-locks.js';
+import { advisoryLockNamed } from '../platform/postgres/advisory-lock.js';
 import { LockHeld } from '../platform/process/process-lock.js';
 import { testDatabase, type TestDatabase } from '../test/support/database.js';
 import { eventually, rejection, settledWithin } from '../test/support/waiting.js';

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { deferred, never, untilAborted } from '../platform/concurrency/deferred.js';
 import type { Logger } from '../platform/logging.js';
-import { advisoryLockNamed } from '../platform/postgres/advisory-locks.js';
+import { advisoryLockNamed } from '../platform/postgres/advisory-lock.js';
 import { keepConnection } from '../platform/postgres/own-connection.js';
 import { LockHeld } from '../platform/process/process-lock.js';
 

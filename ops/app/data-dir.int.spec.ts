@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { validate as isUuid } from 'uuid';
 import { adminTokenOf, knownAdminToken, openDataDir, publishedAddresses } from './data-dir.js';
-import { ConfigError } from '../platform/config/config.js';
+import { ConfigError } from '../platform/process/config-error.js';
 import { LockHeld } from '../platform/process/process-lock.js';
 import { rejection, settledWithin } from '../test/support/waiting.js';
 

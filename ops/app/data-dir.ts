@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { validate as isUuid } from 'uuid';
-import { ConfigError } from '../platform/config/config.js';
+import { ConfigError } from '../platform/process/config-error.js';
 import { nullOnThrow } from '../platform/errors.js';
 import { acquireLock, isLocked } from '../platform/process/process-lock.js';
 

@@ -1,7 +1,7 @@
 import { startEmbeddedPostgres } from '../local/postgres/index.js';
 import { keepRunning } from '../local/process/keep-running.js';
 import { migrate } from '../migrations/migrate.js';
-import type { Config } from '../platform/config/config.js';
+import type { Config } from '../config/config.js';
 import type { Logger } from '../platform/logging.js';
 import type { Gauges } from '../platform/metrics/figure.js';
 import { isAway } from '../platform/postgres/away.js';

@@ -2,7 +2,7 @@ import { freePort } from '../local/process/server.js';
 import { Parts, type Restarted } from '../local/stack/parts.js';
 import { endOrphanServices, startService } from '../local/stack/service.js';
 import { serviceDir } from '../local/stack/topology.js';
-import { inheritedEnvironment, type Config } from '../platform/config/config.js';
+import { inheritedEnvironment, type Config } from '../config/config.js';
 import type { Logger } from '../platform/logging.js';
 
 /**

@@ -10,26 +10,21 @@ import { topics, type TopicName } from '../../schemas/events/topics.js';
 import { findUnknownEvent, watchLedger } from '../ledger/behind-log.js';
 import { firstFailure, never, settledWithin } from '../platform/concurrency/deferred.js';
 import { periodically } from '../platform/concurrency/periodic.js';
-import type { Config } from '../platform/config/config.js';
-import {
-  faultsOf,
-  summarize,
-  watchFaults,
-  type LogFault,
-} from '../platform/event-log/kafka/log-faults.js';
-import type { KafkaSettings } from '../platform/event-log/kafka/settings.js';
+import type { Config } from '../config/config.js';
+import { faultsOf, summarize, watchFaults, type LogFault } from '../event-log/kafka/log-faults.js';
+import type { KafkaSettings } from '../event-log/kafka/settings.js';
 import {
   bindToLog,
   embeddedLog,
   isBoundTo,
   requireBoundTo,
   requireNotEmbedded,
-} from '../platform/event-log/log-binding.js';
-import type { EventLog, KnownEnd } from '../platform/event-log/port.js';
-import { openPostgresLog } from '../platform/event-log/postgres-log.js';
+} from '../event-log/log-binding.js';
+import type { EventLog, KnownEnd } from '../event-log/port.js';
+import { openPostgresLog } from '../event-log/postgres-log.js';
 import type { Logger } from '../platform/logging.js';
-import type { OnRecorded } from '../platform/outbox/outbox-metrics.js';
-import { deliveredAtCommit, type Outbox, type OutboxDelivery } from '../platform/outbox/port.js';
+import type { OnRecorded } from '../event-log/outbox/outbox-metrics.js';
+import { deliveredAtCommit, type Outbox, type OutboxDelivery } from '../event-log/outbox/port.js';
 import {
   pruneSent,
   relayedTopics,
@@ -37,9 +32,9 @@ import {
   sentThrough,
   startRelay,
   type ProjectedEvents,
-} from '../platform/outbox/relay.js';
+} from '../event-log/outbox/relay.js';
 import { startOrStop, type Register } from '../platform/process/start-in-order.js';
-import { openRelayedDelivery } from '../platform/outbox/relayed-delivery.js';
+import { openRelayedDelivery } from '../event-log/outbox/relayed-delivery.js';
 import type { Channel, NotificationListener } from '../platform/postgres/listener.js';
 import type { Pool } from '../platform/postgres/pool.js';
 
@@ -136,7 +131,7 @@ const openOnKafka = async (
   const brokers = settings.brokers.join(',');
   await requireNotEmbedded(pool, `kafka:${brokers}`);
   // Loaded here: without Kafka, the start is a tenth of a second shorter.
-  const { openKafkaLog } = await import('../platform/event-log/kafka/kafka-log.js');
+  const { openKafkaLog } = await import('../event-log/kafka/kafka-log.js');
   // Read before `openRelayedDelivery` adds those that are new in this version.
   const createdTopics = await relayedTopics(pool);
   // A request waits for the relay.

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { testDatabase, type TestDatabase } from '../test/support/database.js';
 import { temporaryDir } from '../test/support/process.js';
 import { rejection } from '../test/support/waiting.js';
-import { readConfig } from '../platform/config/config.js';
+import { readConfig } from '../config/config.js';
 import { createLogger } from '../platform/logging.js';
 import { freePort } from '../local/process/server.js';
 import { startLinklog } from './linklog.js';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DependencyFault } from '../platform/dependency-fault.js';
-import type { HealthCheck, HealthReport } from '../platform/http/health.js';
+import type { HealthCheck, HealthReport } from '../http/health.js';
 import type { Logger } from '../platform/logging.js';
 
 const timeoutMs = 1_500;

@@ -13,18 +13,18 @@ import {
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
 import { topics } from '../../schemas/events/topics.js';
 import { blocked, created, keyCreated, unblocked } from '../../schemas/testing/events.js';
-import { openKafkaLog, type KafkaLog } from '../platform/event-log/kafka/kafka-log.js';
-import { partitionOf } from '../platform/event-log/partition.js';
-import type { EventLog, NewRecord } from '../platform/event-log/port.js';
+import { openKafkaLog, type KafkaLog } from '../event-log/kafka/kafka-log.js';
+import { partitionOf } from '../event-log/partition.js';
+import type { EventLog, NewRecord } from '../event-log/port.js';
 import { createLogger } from '../platform/logging.js';
-import { openRelayedDelivery, type RelayedDelivery } from '../platform/outbox/relayed-delivery.js';
+import { openRelayedDelivery, type RelayedDelivery } from '../event-log/outbox/relayed-delivery.js';
 import {
   checkSent,
   pruneSent,
   sendAgain,
   startRelay,
   type ProjectedEvents,
-} from '../platform/outbox/relay.js';
+} from '../event-log/outbox/relay.js';
 import { listenToPostgres, type NotificationListener } from '../platform/postgres/listener.js';
 import { execute, transaction } from '../platform/postgres/pool.js';
 import { settingsOf } from '../test/conformance/event-log/kafka-harness.js';

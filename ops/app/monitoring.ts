@@ -1,11 +1,11 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { messages } from '../../schemas/http/errors.js';
-import type { Config } from '../platform/config/config.js';
-import { healthStatus, type HealthCheck } from '../platform/http/health.js';
-import { onlyForHosts } from '../platform/http/known-hosts.js';
-import { noSniff } from '../platform/http/no-sniff.js';
-import { refuse } from '../platform/http/refusal.js';
-import { listen, type HttpListener } from '../platform/http/server.js';
+import type { Config } from '../config/config.js';
+import { healthStatus, type HealthCheck } from '../http/health.js';
+import { onlyForHosts } from '../http/known-hosts.js';
+import { noSniff } from '../http/no-sniff.js';
+import { refuse } from '../http/refusal.js';
+import { listen, type HttpListener } from '../http/server.js';
 import type { Logger } from '../platform/logging.js';
 import type { Metrics } from '../platform/metrics/metrics.js';
 

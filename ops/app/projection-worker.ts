@@ -1,4 +1,4 @@
-import type { ProjectionWorker } from '../../command-api/http/admin/projection-worker.js';
+import type { ProjectionWorker } from '../../command-api/projections/worker.js';
 import { projectionStatus } from '../../projectors/main.js';
 import { projections } from '../../projectors/projections.js';
 import { NoPreviousProjection } from '../../projectors/runtime/previous.js';
@@ -12,7 +12,7 @@ import {
 import { redrive } from '../../projectors/runtime/redrive.js';
 import type { ProjectionWork } from '../../schemas/events/catalogue.js';
 import type { ProjectionWorkResponse } from '../../schemas/http/projections.js';
-import { ForeignPosition, LogIncomplete, type EventLog } from '../platform/event-log/port.js';
+import { ForeignPosition, LogIncomplete, type EventLog } from '../event-log/port.js';
 import type { Logger } from '../platform/logging.js';
 import type { Pool } from '../platform/postgres/pool.js';
 

@@ -1,6 +1,6 @@
 import { withinDeadline } from '../platform/concurrency/deadline.js';
 import { startThread } from '../platform/concurrency/thread.js';
-import type { Config } from '../platform/config/config.js';
+import type { Config } from '../config/config.js';
 import type { Logger } from '../platform/logging.js';
 import type { Figure, Gauges, Sample } from '../platform/metrics/figure.js';
 import type { ProjectorService } from './projectors.js';

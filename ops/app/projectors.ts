@@ -1,10 +1,10 @@
-import { startCompactor, type Compactor } from '../../projectors/compaction/compactor.js';
+import { startCompactor, type Compactor } from '../../projectors/log/compaction/compactor.js';
 import { startProjectors } from '../../projectors/main.js';
-import type { ChainBroken } from '../../projectors/seals/recomputed-chain.js';
-import { startSealing } from '../../projectors/seals/sealing.js';
-import { signerOfProcess } from '../../projectors/seals/seal-key.js';
+import type { ChainBroken } from '../../projectors/log/seals/recomputed-chain.js';
+import { startSealing } from '../../projectors/log/seals/sealing.js';
+import { signerOfProcess } from '../../projectors/log/seals/seal-key.js';
 import { firstFailure } from '../platform/concurrency/deferred.js';
-import type { Config } from '../platform/config/config.js';
+import type { Config } from '../config/config.js';
 import type { Logger } from '../platform/logging.js';
 import type { Gauges } from '../platform/metrics/figure.js';
 import type { Database } from './connections.js';
@@ -12,7 +12,7 @@ import type { OpenedLog } from './event-log.js';
 import { startInOrder, type Stoppable } from '../platform/process/start-in-order.js';
 
 /** Loaded only if configured: the client of EventStoreDB takes half a second. */
-const archiveModule = () => import('../../projectors/archive/archive.js');
+const archiveModule = () => import('../../projectors/log/archive/archive.js');
 
 /** What health and metrics ask of the projectors, and how they end. */
 export interface ProjectorService extends Stoppable {

@@ -1,4 +1,5 @@
-import { ConfigError, type Config } from '../platform/config/config.js';
+import { ConfigError } from '../platform/process/config-error.js';
+import type { Config } from '../config/config.js';
 
 /** The services that a process can run. */
 export const roles = ['api', 'edge', 'projectors'] as const;

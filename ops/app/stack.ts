@@ -1,7 +1,8 @@
 import { Command, CommanderError, InvalidArgumentError } from 'commander';
 import { startStack, type StackAddresses } from '../local/stack/stack.js';
 import { brokersAtMost, topology } from '../local/stack/topology.js';
-import { ConfigError, readConfig, type Config } from '../platform/config/config.js';
+import { ConfigError } from '../platform/process/config-error.js';
+import { readConfig, type Config } from '../config/config.js';
 import { createLogger } from '../platform/logging.js';
 import { endSignal, runToEnd } from '../platform/process/run-to-end.js';
 import { adminTokenOf, openDataDir, sealKeyFileIn, type ServiceAddresses } from './data-dir.js';

@@ -9,8 +9,8 @@ import { topicNames, topics, type TopicName } from '../../schemas/events/topics.
 import { platformSubject } from '../../schemas/folds/platform.js';
 import { deferred, never, type Deferred } from '../platform/concurrency/deferred.js';
 import { retry } from '../platform/concurrency/retry.js';
-import { ConfigError } from '../platform/config/config.js';
-import type { EventLog, LogRecord, PartitionRange } from '../platform/event-log/port.js';
+import { ConfigError } from '../platform/process/config-error.js';
+import type { EventLog, LogRecord, PartitionRange } from '../event-log/port.js';
 import type { Logger } from '../platform/logging.js';
 import type { NotificationListener } from '../platform/postgres/listener.js';
 import type { Pool } from '../platform/postgres/pool.js';

@@ -1,7 +1,7 @@
 import { newId } from '../platform/new-id.js';
 import type { Actor, Decision, DecisionContext } from '../../schemas/decision.js';
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
-import type { Outbox, Receipt } from '../platform/outbox/port.js';
+import type { Outbox, Receipt } from '../event-log/outbox/port.js';
 import { execute, lockingTransaction, type Client, type Pool } from '../platform/postgres/pool.js';
 import {
   mapResult,

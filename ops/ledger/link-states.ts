@@ -6,7 +6,7 @@ import {
   redirectColumns,
   type RedirectRow,
 } from '../../schemas/read-models/redirects.js';
-import type { Outbox } from '../platform/outbox/port.js';
+import type { Outbox } from '../event-log/outbox/port.js';
 import type { Queryable } from '../platform/postgres/pool.js';
 
 /** Columns in which the ledger alone is trusted; the sequence is the lower one. */

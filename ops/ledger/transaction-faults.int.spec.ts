@@ -1,10 +1,13 @@
 import { expect } from 'chai';
-import { createShortenHandler, type ShortenHandler } from '../../command-api/ledger/shorten.js';
+import {
+  createShortenHandler,
+  type ShortenHandler,
+} from '../../command-api/links/create/handler.js';
 import { newKey, type TestKey } from '../../command-api/testing/keys.js';
 import { shortenCommand } from '../../command-api/testing/links.js';
 import { createLogger } from '../platform/logging.js';
 import { createPool, OutcomeUnknown, type Pool } from '../platform/postgres/pool.js';
-import type { Outbox } from '../platform/outbox/port.js';
+import type { Outbox } from '../event-log/outbox/port.js';
 import { testDatabase, type TestDatabase } from '../test/support/database.js';
 import {
   injectedFaultFunction,

@@ -1,7 +1,7 @@
 /** The events that the outbox has and the log on Kafka does not have yet, whether or not a relay runs. */
 import type { TopicName } from '../../schemas/events/topics.js';
-import type { Batch, EventLog, LogRecord, PartitionRange } from '../platform/event-log/port.js';
-import { readStretch } from '../platform/event-log/postgres-batches.js';
+import type { Batch, EventLog, LogRecord, PartitionRange } from '../event-log/port.js';
+import { readStretch } from '../event-log/postgres-batches.js';
 import { valuesByField, type Pool } from '../platform/postgres/pool.js';
 import { decided } from './behind-log.js';
 

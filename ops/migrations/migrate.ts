@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { hasCode } from '../platform/errors.js';
 import { projectFile } from '../platform/files/project-file.js';
-import { advisoryLocks } from '../platform/postgres/advisory-locks.js';
+import { advisoryLocks } from '../advisory-locks.js';
 import { transaction, type Pool, type Queryable } from '../platform/postgres/pool.js';
 
 const migrationPattern = /^(\d{4})_.+\.sql$/;

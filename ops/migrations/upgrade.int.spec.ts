@@ -23,7 +23,7 @@ import { lockLinks } from '../ledger/links.js';
 import { missingEvents } from '../../projectors/main.js';
 import { createBatchHandler } from '../../projectors/runtime/batch.js';
 import { watchSpools } from '../../projectors/runtime/missing-visits.js';
-import { stats } from '../../projectors/stats/projection.js';
+import { stats } from '../../projectors/statistics/projection.js';
 import { feed, namedLog } from '../../projectors/testing/harness.js';
 import { createLogger } from '../platform/logging.js';
 import { topics } from '../../schemas/events/topics.js';

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { inheritedEnvironment } from '../platform/config/config.js';
+import { inheritedEnvironment } from '../config/config.js';
 import { failures, summary } from './mocha-output.js';
 import { makeClusterTemplate, templateVariable } from './support/cluster.js';
 import { keepTemporaryInMemory } from './support/memory-dir.js';

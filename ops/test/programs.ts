@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { accessSync, constants, existsSync, mkdtempSync, readFileSync, rmdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { inheritedEnvironment } from '../platform/config/config.js';
+import { inheritedEnvironment } from '../config/config.js';
 import { projectFile } from '../platform/files/project-file.js';
 import { inContainerWithoutNetwork } from './support/container.js';
 

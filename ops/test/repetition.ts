@@ -16,11 +16,13 @@ const mostLate = 4;
  * it is repeated, so these specs run once.
  */
 export const exactPaths: readonly string[] = [
-  'command-api/ledger/',
+  'command-api/admission/',
+  'command-api/keys/',
+  'command-api/links/',
   'ops/ledger/',
   'ops/platform/concurrency/',
-  'ops/platform/event-log/',
-  'ops/platform/outbox/',
+  'ops/event-log/',
+  'ops/event-log/outbox/',
   'ops/test/chaos/',
   'ops/test/e2e/idempotency.e2e.spec.ts',
   'ops/test/e2e/live-at-201.e2e.spec.ts',
@@ -28,7 +30,7 @@ export const exactPaths: readonly string[] = [
   'ops/test/e2e/races.e2e.spec.ts',
   'ops/test/e2e/two-nodes.e2e.spec.ts',
   'projectors/runtime/',
-  'projectors/stats/',
+  'projectors/statistics/',
   'redirect-edge/links/',
   'redirect-edge/spool/',
 ];

@@ -44,7 +44,7 @@ describe('test run: repetition of failed processes', () => {
       batch('dist/ops/test/e2e/node-races.e2e.spec.js'),
       batch('dist/schemas/plans.unit.spec.js'),
       batch('dist/ops/local/a.int.spec.js', 'dist/projectors/runtime/batch.int.spec.js'),
-      batch('dist/command-api/ledger/shorten.int.spec.js'),
+      batch('dist/command-api/links/create/handler.int.spec.js'),
       late,
     ];
     expect(toRepeat(failed)).to.deep.equal([late]);

@@ -34,7 +34,7 @@ const atOnce = availableParallelism() + 2;
 /** Batches that begin first, the longest at the top, so that none of them is left alone at the end. */
 const longest = [
   'ops/test/e2e/console-pages.e2e.spec.js',
-  'ops/platform/event-log/kafka/kafka-log.int.spec.js',
+  'ops/event-log/kafka/kafka-log.int.spec.js',
   'ops/test/e2e/a-minute-later.e2e.spec.js',
   'ops/test/e2e/process.e2e.spec.js',
   'ops/tools/audit/questions.e2e.spec.js',
@@ -65,7 +65,7 @@ interface Ended extends Batch {
 const roomOf = (file: string): string => /^(?:ops\/)?[^/]+/.exec(file)?.[0] ?? '';
 
 /** Folders whose int specs take minutes. */
-const longFolders: ReadonlySet<string> = new Set(['ops/platform/event-log/kafka']);
+const longFolders: ReadonlySet<string> = new Set(['ops/event-log/kafka']);
 
 const placeOf = (file: string): Omit<Batch, 'files'> => {
   if (file.endsWith('.unit.spec.js')) return { room: 'all rooms', name: 'unit specs' };

@@ -1,6 +1,7 @@
 import { migrate } from '../migrations/migrate.js';
 import { grantRights } from '../migrations/rights.js';
-import { ConfigError, readConfig } from '../platform/config/config.js';
+import { ConfigError } from '../platform/process/config-error.js';
+import { readConfig } from '../config/config.js';
 import { createLogger } from '../platform/logging.js';
 import { createPool } from '../platform/postgres/pool.js';
 import { runToEnd } from '../platform/process/run-to-end.js';

@@ -1,12 +1,12 @@
 import { expect } from 'chai';
 import { oneAtATime } from '../../ops/platform/concurrency/one-at-a-time.js';
-import type { Batch, NewRecord } from '../../ops/platform/event-log/port.js';
+import type { Batch, NewRecord } from '../../ops/event-log/port.js';
 import { transaction } from '../../ops/platform/postgres/pool.js';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import { topics, type TopicName } from '../../schemas/events/topics.js';
 import { quotas } from '../quotas/projection.js';
-import { redirects } from '../redirects/projection.js';
-import { stats } from '../stats/projection.js';
+import { redirects } from '../links/projection.js';
+import { stats } from '../statistics/projection.js';
 import {
   at,
   blocked,

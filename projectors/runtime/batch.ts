@@ -1,5 +1,5 @@
 import type { Turn } from '../../ops/platform/concurrency/one-at-a-time.js';
-import type { Batch, Delivery, EventLog } from '../../ops/platform/event-log/port.js';
+import type { Batch, Delivery, EventLog } from '../../ops/event-log/port.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import {
   planByKey,

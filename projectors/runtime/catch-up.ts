@@ -5,7 +5,7 @@ import {
   type Batch,
   type EventLog,
   type LogRecord,
-} from '../../ops/platform/event-log/port.js';
+} from '../../ops/event-log/port.js';
 import type { Queryable } from '../../ops/platform/postgres/pool.js';
 import type { TopicName } from '../../schemas/events/topics.js';
 import type { BatchOutcome, ReadLog } from './batch.js';

@@ -4,8 +4,8 @@ import {
   type Delivery,
   type EventLog,
   type Position,
-} from '../../ops/platform/event-log/port.js';
-import { advisoryLocks } from '../../ops/platform/postgres/advisory-locks.js';
+} from '../../ops/event-log/port.js';
+import { advisoryLocks } from '../../ops/advisory-locks.js';
 import { valuesByField, type Client, type Queryable } from '../../ops/platform/postgres/pool.js';
 import type { TopicName } from '../../schemas/events/topics.js';
 import {

@@ -1,11 +1,11 @@
 import { expect } from 'chai';
-import type { NewRecord } from '../../ops/platform/event-log/port.js';
+import type { NewRecord } from '../../ops/event-log/port.js';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import { UnknownEventType } from '../../schemas/events/codec.js';
 import { topics } from '../../schemas/events/topics.js';
 import { history } from '../history/projection.js';
-import { redirects } from '../redirects/projection.js';
-import { stats } from '../stats/projection.js';
+import { redirects } from '../links/projection.js';
+import { stats } from '../statistics/projection.js';
 import {
   blocked,
   created,

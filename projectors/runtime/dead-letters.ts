@@ -1,5 +1,5 @@
 import pg from 'pg';
-import type { Batch } from '../../ops/platform/event-log/port.js';
+import type { Batch } from '../../ops/event-log/port.js';
 import { isAway } from '../../ops/platform/postgres/away.js';
 import { OutcomeUnknown, type Client } from '../../ops/platform/postgres/pool.js';
 import type { HighWaterMarks } from './high-water-marks.js';

@@ -1,4 +1,4 @@
-import type { Batch, EventLog } from '../../ops/platform/event-log/port.js';
+import type { Batch, EventLog } from '../../ops/event-log/port.js';
 import { arrayLiteral } from '../../ops/platform/postgres/array-literal.js';
 import type { Client } from '../../ops/platform/postgres/pool.js';
 import { groupBy } from '../../ops/platform/group-by.js';

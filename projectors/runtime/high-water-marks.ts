@@ -1,4 +1,4 @@
-import type { Batch, EventLog } from '../../ops/platform/event-log/port.js';
+import type { Batch, EventLog } from '../../ops/event-log/port.js';
 import { valuesByField, type Client } from '../../ops/platform/postgres/pool.js';
 import { ledgerSource, originOf } from '../../schemas/events/envelope.js';
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';

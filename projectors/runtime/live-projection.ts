@@ -1,6 +1,6 @@
 import type { Turn } from '../../ops/platform/concurrency/one-at-a-time.js';
 import { hurried } from '../../ops/platform/concurrency/step-back.js';
-import { PositionMoved, type Delivery, type EventLog } from '../../ops/platform/event-log/port.js';
+import { PositionMoved, type Delivery, type EventLog } from '../../ops/event-log/port.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import { millisecondsOf } from '../../schemas/events/timestamp.js';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { PositionMoved, type Batch } from '../../ops/platform/event-log/port.js';
+import { PositionMoved, type Batch } from '../../ops/event-log/port.js';
 import { topics } from '../../schemas/events/topics.js';
 import { created, recordOf } from '../../schemas/testing/events.js';
 import { LagTracker } from './live-projection.js';

@@ -1,6 +1,7 @@
-import type { EventLog, PartitionRange } from '../../ops/platform/event-log/port.js';
+import type { EventLog, PartitionRange } from '../../ops/event-log/port.js';
 import type { Logger } from '../../ops/platform/logging.js';
-import { advisoryLocks, withAdvisoryLock } from '../../ops/platform/postgres/advisory-locks.js';
+import { advisoryLocks } from '../../ops/advisory-locks.js';
+import { withAdvisoryLock } from '../../ops/platform/postgres/advisory-lock.js';
 import { transactionOn, type Client, type Pool } from '../../ops/platform/postgres/pool.js';
 import { maxPortion } from '../../schemas/events/spooled-visit.js';
 import { topics } from '../../schemas/events/topics.js';

@@ -1,6 +1,6 @@
 import { BoundedMap } from '../../ops/platform/bounded-map.js';
 import { giveWay } from '../../ops/platform/concurrency/step-back.js';
-import type { LogRecord } from '../../ops/platform/event-log/port.js';
+import type { LogRecord } from '../../ops/event-log/port.js';
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
 import {
   readEvent,

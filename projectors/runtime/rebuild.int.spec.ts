@@ -2,18 +2,14 @@ import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { oneAtATime } from '../../ops/platform/concurrency/one-at-a-time.js';
 import { createLogger } from '../../ops/platform/logging.js';
-import {
-  ForeignPosition,
-  type EventLog,
-  type Subscription,
-} from '../../ops/platform/event-log/port.js';
+import { ForeignPosition, type EventLog, type Subscription } from '../../ops/event-log/port.js';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
 import { topicOf } from '../../schemas/events/codec.js';
 import { topics } from '../../schemas/events/topics.js';
 import { projections } from '../projections.js';
-import { redirects } from '../redirects/projection.js';
-import { stats } from '../stats/projection.js';
+import { redirects } from '../links/projection.js';
+import { stats } from '../statistics/projection.js';
 import {
   at,
   blocked,

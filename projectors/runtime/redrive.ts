@@ -1,4 +1,4 @@
-import type { EventLog, LogRecord } from '../../ops/platform/event-log/port.js';
+import type { EventLog, LogRecord } from '../../ops/event-log/port.js';
 import { transaction, type Client, type Pool } from '../../ops/platform/postgres/pool.js';
 import type { TopicName } from '../../schemas/events/topics.js';
 import { ownSchema } from './checkpoints.js';

@@ -2,7 +2,7 @@ import type { LinklogEvent } from '../../schemas/events/catalogue.js';
 import { topicOf } from '../../schemas/events/codec.js';
 import type { TopicName } from '../../schemas/events/topics.js';
 import { createLogger } from '../../ops/platform/logging.js';
-import type { NewRecord } from '../../ops/platform/event-log/port.js';
+import type { NewRecord } from '../../ops/event-log/port.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import { createBatchHandler, type BatchOutcome } from '../runtime/batch.js';
 import { readCheckpoint } from '../runtime/checkpoints.js';

@@ -1,11 +1,11 @@
 import { decideAll } from '../../ops/ledger/decide.js';
 import { ledgerLinks } from '../../ops/ledger/links.js';
 import { createBatcher, type Batcher } from '../../ops/platform/concurrency/batcher.js';
-import type { Outbox } from '../../ops/platform/outbox/port.js';
+import type { Outbox } from '../../ops/event-log/outbox/port.js';
 import { type Pool, mayBlameOne } from '../../ops/platform/postgres/pool.js';
 import { ownActors } from '../../schemas/decision.js';
-import { decideClick, type ClickRefusal } from '../domain/click.js';
-import type { VisitFacts } from '../domain/visit-facts.js';
+import { decideClick, type ClickRefusal } from './click.js';
+import type { VisitFacts } from '../visitors/visit-facts.js';
 
 const maxGroup = 500;
 const maxWaiting = 10_000;

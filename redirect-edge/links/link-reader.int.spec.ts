@@ -1,6 +1,6 @@
 import { EventEmitter, once } from 'node:events';
 import { expect } from 'chai';
-import type { Outbox } from '../../ops/platform/outbox/port.js';
+import type { Outbox } from '../../ops/event-log/outbox/port.js';
 import { createLogger } from '../../ops/platform/logging.js';
 import { execute, createPool, transaction } from '../../ops/platform/postgres/pool.js';
 import { recordHistory } from '../../ops/test/support/ledger-links.js';

@@ -2,11 +2,11 @@ import { BoundedMap } from '../../ops/platform/bounded-map.js';
 import { createBatcher, Overloaded, type Batcher } from '../../ops/platform/concurrency/batcher.js';
 import { settledWithin } from '../../ops/platform/concurrency/deferred.js';
 import { readLinkStates } from '../../ops/ledger/link-states.js';
-import type { Outbox } from '../../ops/platform/outbox/port.js';
+import type { Outbox } from '../../ops/event-log/outbox/port.js';
 import { isAway } from '../../ops/platform/postgres/away.js';
 import { type Pool, mayBlameOne } from '../../ops/platform/postgres/pool.js';
 import { TextMap } from '../../ops/platform/text-map.js';
-import { servedLink, type ServedLink } from '../domain/visit.js';
+import { servedLink, type ServedLink } from '../redirect/decision.js';
 import { Freshness } from './freshness.js';
 import type { SharedCache } from './shared-cache.js';
 

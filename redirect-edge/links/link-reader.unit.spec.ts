@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { ServedLink } from '../domain/visit.js';
+import type { ServedLink } from '../redirect/decision.js';
 import { LinkCache } from './link-reader.js';
 
 const link: ServedLink = {

@@ -13,7 +13,7 @@ import { createFloodLog, type Logger } from '../../ops/platform/logging.js';
 import type { Queryable } from '../../ops/platform/postgres/pool.js';
 import { recordedStatuses } from '../../schemas/folds/link-status.js';
 import { accountName } from '../../schemas/http/keys.js';
-import type { ServedLink } from '../domain/visit.js';
+import type { ServedLink } from '../redirect/decision.js';
 import { copyLifeMs, type Freshness } from './freshness.js';
 
 /** Of the texts in Redis. A text of another version is not found, rather than misread. */

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { createLogger } from '../../ops/platform/logging.js';
-import type { Outbox } from '../../ops/platform/outbox/port.js';
+import type { Outbox } from '../../ops/event-log/outbox/port.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import type { LinkEvent } from '../../schemas/events/catalogue.js';
 import { blocked, created, unblocked } from '../../schemas/testing/events.js';

@@ -1,7 +1,7 @@
 import pLimit, { type LimitFunction } from 'p-limit';
 import { BoundedMap } from '../../ops/platform/bounded-map.js';
 import { Overloaded } from '../../ops/platform/concurrency/batcher.js';
-import { networksAround } from '../../ops/platform/http/client-address.js';
+import { networksAround } from '../../ops/http/client-address.js';
 import type { PasswordHasher } from '../../ops/platform/passwords/password-hasher.js';
 import { isAway } from '../../ops/platform/postgres/away.js';
 import { FailedTries } from './failed-tries.js';

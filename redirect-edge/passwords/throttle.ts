@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createBatcher, Overloaded, type Batcher } from '../../ops/platform/concurrency/batcher.js';
 import type { Pool, Queryable } from '../../ops/platform/postgres/pool.js';
-import { checkMs, maxWrong, windowMs } from '../domain/password-tries.js';
+import { checkMs, maxWrong, windowMs } from './password-tries.js';
 
 /** 128 bits: enough that no two clients of a link meet. */
 const hashBytes = 16;

@@ -1,6 +1,6 @@
-import { isLine, lineLimits } from '../../ops/platform/event-log/lines.js';
-import { partitionOf } from '../../ops/platform/event-log/partition.js';
-import type { NewLines, NewRecord } from '../../ops/platform/event-log/port.js';
+import { isLine, lineLimits } from '../../ops/event-log/lines.js';
+import { partitionOf } from '../../ops/event-log/partition.js';
+import type { NewLines, NewRecord } from '../../ops/event-log/port.js';
 import { topics } from '../../schemas/events/topics.js';
 
 const { partitions } = topics.visits;

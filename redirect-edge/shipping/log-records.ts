@@ -1,6 +1,6 @@
 import { newEvent, writeEvent } from '../../schemas/events/codec.js';
 import { spoolSource } from '../../schemas/events/envelope.js';
-import type { NewLines, NewRecord } from '../../ops/platform/event-log/port.js';
+import type { NewLines, NewRecord } from '../../ops/event-log/port.js';
 import { isPlainVisit, readRecord, recordsIn, type NewVisit } from '../spool/record.js';
 import type { Shipped } from '../spool/shipper.js';
 import type { LineWriter } from './line-writer.js';

@@ -1,5 +1,5 @@
 import { BoundedMap } from '../../ops/platform/bounded-map.js';
-import { murmur2, partitionOfHash } from '../../ops/platform/event-log/partition.js';
+import { murmur2, partitionOfHash } from '../../ops/event-log/partition.js';
 import { catalogue } from '../../schemas/events/catalogue.js';
 import { sequenceDigits } from '../../schemas/events/envelope.js';
 import { topics } from '../../schemas/events/topics.js';

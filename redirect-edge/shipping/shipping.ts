@@ -1,6 +1,6 @@
 import { startThread, type Thread } from '../../ops/platform/concurrency/thread.js';
-import type { KafkaSettings } from '../../ops/platform/event-log/kafka/settings.js';
-import type { NewLines, NewRecord } from '../../ops/platform/event-log/port.js';
+import type { KafkaSettings } from '../../ops/event-log/kafka/settings.js';
+import type { NewLines, NewRecord } from '../../ops/event-log/port.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import { maxPortion } from '../../schemas/events/spooled-visit.js';
 import type { Shipped, Shipping } from '../spool/shipper.js';

@@ -2,8 +2,8 @@
 import { workerData } from 'node:worker_threads';
 import { hurried, stepBack } from '../../ops/platform/concurrency/step-back.js';
 import { answerCalls } from '../../ops/platform/concurrency/thread.js';
-import type { KafkaSettings } from '../../ops/platform/event-log/kafka/settings.js';
-import type { EventLog } from '../../ops/platform/event-log/port.js';
+import type { KafkaSettings } from '../../ops/event-log/kafka/settings.js';
+import type { EventLog } from '../../ops/event-log/port.js';
 import { createLogger } from '../../ops/platform/logging.js';
 import { topics } from '../../schemas/events/topics.js';
 import { shipHere, type ShippingThread, type WorkerSettings } from './shipping.js';
@@ -23,8 +23,8 @@ const logger = createLogger(logLevel);
 
 // The code of one log or the other is loaded, not both.
 const openKafka = async (settings: KafkaSettings): Promise<Append> => {
-  const { createKafkaClient } = await import('../../ops/platform/event-log/kafka/client.js');
-  const { createRecordProducer } = await import('../../ops/platform/event-log/kafka/producer.js');
+  const { createKafkaClient } = await import('../../ops/event-log/kafka/client.js');
+  const { createRecordProducer } = await import('../../ops/event-log/kafka/producer.js');
   const producer = createRecordProducer(createKafkaClient(settings, logger), settings);
   return (topic, records) => producer.send(topic, records);
 };
@@ -33,7 +33,7 @@ const openKafka = async (settings: KafkaSettings): Promise<Append> => {
 const max = 2;
 
 const openPostgres = async (url: string): Promise<Append> => {
-  const { openPostgresAppend } = await import('../../ops/platform/event-log/postgres-log.js');
+  const { openPostgresAppend } = await import('../../ops/event-log/postgres-log.js');
   const { createPool } = await import('../../ops/platform/postgres/pool.js');
   const pool = createPool({ url, name: 'shipping', max, deadlines: 'log', logger });
   return openPostgresAppend(pool);

@@ -10,7 +10,7 @@
  *
  * The words of a visit stand there as texts, not as numbers of a list: another release may have another list.
  */
-import type { VisitFacts } from '../domain/visit-facts.js';
+import type { VisitFacts } from '../visitors/visit-facts.js';
 import { crc32Of } from './crc32.js';
 
 /** A visit that is about to be redirected. The visitor's address never gets here. */

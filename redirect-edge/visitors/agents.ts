@@ -1,8 +1,8 @@
 import Bowser from 'bowser';
 import { browserFamilies, deviceTypes, osFamilies } from '../../schemas/events/visitor.js';
-import { isBot, maxAgentLength } from '../domain/bots.js';
-import { isOfficeAgent } from '../domain/office.js';
-import type { VisitFacts } from '../domain/visit-facts.js';
+import { isBot, maxAgentLength } from './bots.js';
+import { isOfficeAgent } from './office.js';
+import type { VisitFacts } from './visit-facts.js';
 import { remember } from './remember.js';
 
 /** What a user agent tells of a visitor. */

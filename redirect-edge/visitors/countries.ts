@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { Reader, type Response } from 'mmdb-lib';
 import { BoundedMap } from '../../ops/platform/bounded-map.js';
-import { ConfigError } from '../../ops/platform/config/config.js';
+import { ConfigError } from '../../ops/platform/process/config-error.js';
 import type { Logger } from '../../ops/platform/logging.js';
 
 /** The country of an address, ISO 3166-1 alpha-2; `null` where it is unknown. */

@@ -6,12 +6,12 @@ import {
   networkOf,
   trustedHeader,
   type ProxyTrust,
-} from '../../ops/platform/http/client-address.js';
-import { namedRequestId } from '../../ops/platform/http/request-id.js';
-import { languageOf } from '../domain/language.js';
-import { referrerOf } from '../domain/referrer.js';
-import type { ServedLink } from '../domain/visit.js';
-import type { VisitFacts } from '../domain/visit-facts.js';
+} from '../../ops/http/client-address.js';
+import { namedRequestId } from '../../ops/http/request-id.js';
+import { languageOf } from './language.js';
+import { referrerOf } from './referrer.js';
+import type { ServedLink } from '../redirect/decision.js';
+import type { VisitFacts } from './visit-facts.js';
 import { agentOf, type Agent } from './agents.js';
 import type { Countries } from './countries.js';
 import { remember, type Remembered } from './remember.js';

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { BlockList } from 'node:net';
-import { trustIn } from '../../ops/platform/http/client-address.js';
+import { trustIn } from '../../ops/http/client-address.js';
 import { catalogue } from '../../schemas/events/catalogue.js';
-import { queryOf } from '../http/answer.js';
+import { queryOf } from '../redirect/response.js';
 import { createJudge, type ClientParts, type Judge } from './judge.js';
 
 const proxies = new BlockList();

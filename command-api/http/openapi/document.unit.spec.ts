@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { v2Routes, type V2Deps } from '../v2/routes.js';
+import { v2Routes, type V2Deps } from '../routes.js';
 import { openApiDocument } from './document.js';
 
 type Json = Readonly<Record<string, unknown>>;

@@ -9,7 +9,7 @@ import {
 } from '../../../schemas/events/catalogue.js';
 import { readEvent, UnreadableEvent } from '../../../schemas/events/codec.js';
 import { topics, type TopicName } from '../../../schemas/events/topics.js';
-import type { EventLog, LogRecord } from '../../platform/event-log/port.js';
+import type { EventLog, LogRecord } from '../../event-log/port.js';
 import { lockOverrides, saveOverrides } from '../alias-overrides.js';
 import { lockKeys, saveKey } from '../api-keys.js';
 import { insertLinks, isAsMade, lockLinks, saveLinks } from '../links.js';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { inheritedEnvironment } from '../../platform/config/config.js';
+import { inheritedEnvironment } from '../../config/config.js';
 import { hasCode, nullOn } from '../../platform/errors.js';
 import { runToSuccess } from '../process/child.js';
 import { ServerUnavailable } from '../process/errors.js';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { inheritedEnvironment } from '../../platform/config/config.js';
+import { inheritedEnvironment } from '../../config/config.js';
 import { hasCode } from '../../platform/errors.js';
 import { projectFile } from '../../platform/files/project-file.js';
 import type { Logger } from '../../platform/logging.js';

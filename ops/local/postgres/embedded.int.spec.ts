@@ -18,7 +18,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import pino from 'pino';
 import { copyClusterTemplate, templateVariable } from '../../test/support/cluster.js';
-import { inheritedEnvironment } from '../../platform/config/config.js';
+import { inheritedEnvironment } from '../../config/config.js';
 import { runProgram } from '../process/child.js';
 import { freePort } from '../process/server.js';
 import { postgresAccount } from './account.js';

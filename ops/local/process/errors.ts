@@ -1,4 +1,4 @@
-import { ConfigError } from '../../platform/config/config.js';
+import { ConfigError } from '../../platform/process/config-error.js';
 
 /**
  * A server that we start, such as the embedded PostgreSQL, cannot run here, and a retry does not help.

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { inheritedEnvironment } from '../../platform/config/config.js';
+import { inheritedEnvironment } from '../../config/config.js';
 import { kafkaStartMs } from '../../test/support/kafka.js';
 import { ask, atOnce, statuses, type Answer } from '../../test/support/http.js';
 import { startStackProduct, type Product } from '../../test/support/product.js';

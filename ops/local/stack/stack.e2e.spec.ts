@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { inheritedEnvironment } from '../../platform/config/config.js';
+import { inheritedEnvironment } from '../../config/config.js';
 import { ask, type Answer } from '../../test/support/http.js';
 import { kafkaStartMs } from '../../test/support/kafka.js';
 import { briefJava } from '../../test/support/stack.js';

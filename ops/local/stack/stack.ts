@@ -1,6 +1,7 @@
 import { join } from 'node:path';
-import { ConfigError, inheritedEnvironment, type Config } from '../../platform/config/config.js';
-import { urlOf } from '../../platform/http/server.js';
+import { ConfigError } from '../../platform/process/config-error.js';
+import { inheritedEnvironment, type Config } from '../../config/config.js';
+import { urlOf } from '../../http/server.js';
 import type { Logger } from '../../platform/logging.js';
 import { hasBroker, startKafkaCluster } from '../kafka/index.js';
 import { startEmbeddedPostgres } from '../postgres/index.js';

@@ -3,7 +3,7 @@
  * Arguments and results are cloned, but for shared memory.
  */
 import { parentPort, Worker, type WorkerOptions } from 'node:worker_threads';
-import { ConfigError } from '../config/config.js';
+import { ConfigError } from '../process/config-error.js';
 import { deferred, type Deferred } from './deferred.js';
 
 type MethodsOf<Methods> = {

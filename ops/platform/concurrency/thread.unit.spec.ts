@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { setImmediate as tick } from 'node:timers/promises';
 import { rejection } from '../../test/support/waiting.js';
-import { ConfigError } from '../config/config.js';
+import { ConfigError } from '../process/config-error.js';
 import type { AnsweringThread } from './testing/answering-thread.js';
 import { startThread, type Thread } from './thread.js';
 

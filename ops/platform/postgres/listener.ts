@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { settledWithin, untilAborted } from '../concurrency/deferred.js';
-import { ConfigError } from '../config/config.js';
+import { ConfigError } from '../process/config-error.js';
 import type { Logger } from '../logging.js';
 import { keepConnection } from './own-connection.js';
 import type { Silence } from './silence.js';

@@ -12,7 +12,7 @@ import {
 import { connect, createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ConfigError } from '../config/config.js';
+import { ConfigError } from './config-error.js';
 import { hasCode } from '../errors.js';
 
 /** Bytes of a socket's path: the limit is 103 on macOS and 107 on Linux, and libuv cuts a longer one off. */

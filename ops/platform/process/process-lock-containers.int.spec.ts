@@ -14,7 +14,7 @@ import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inContainerWithoutNetwork } from '../../test/support/container.js';
 import { eventually, rejection } from '../../test/support/waiting.js';
-import { ConfigError } from '../config/config.js';
+import { ConfigError } from './config-error.js';
 import { acquireLock, isLocked, LockHeld } from './process-lock.js';
 
 const lockModule = new URL('./process-lock.js', import.meta.url).href;

@@ -4,7 +4,7 @@ import pLimit from 'p-limit';
 import { defaultPlanTable } from '../../../schemas/plans.js';
 import { topicNames, topics } from '../../../schemas/events/topics.js';
 import { startKafka } from '../../local/kafka/index.js';
-import { openKafkaLog } from '../../platform/event-log/kafka/kafka-log.js';
+import { openKafkaLog } from '../../event-log/kafka/kafka-log.js';
 import { createLogger } from '../../platform/logging.js';
 import { stopTestServer, testDatabase, type TestDatabase } from '../support/database.js';
 import { ask } from '../support/http.js';

@@ -9,11 +9,11 @@
  */
 import { randomBytes } from 'node:crypto';
 import { parseArgs } from 'node:util';
-import { stats } from '../../../projectors/stats/projection.js';
+import { stats } from '../../../projectors/statistics/projection.js';
 import { feed } from '../../../projectors/testing/harness.js';
 import { topics } from '../../../schemas/events/topics.js';
 import { recordOf, spooledVisit } from '../../../schemas/testing/events.js';
-import type { NewRecord } from '../../platform/event-log/port.js';
+import type { NewRecord } from '../../event-log/port.js';
 import { stopTestServer, testDatabase } from '../support/database.js';
 import { median } from '../support/median.js';
 import { cpuMs, cpuMsOfTree } from './cpu-ms.js';

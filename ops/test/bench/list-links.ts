@@ -1,8 +1,8 @@
 import { mkdir } from 'node:fs/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { readPlace, writePlace } from '../../../command-api/domain/link-query.js';
-import { listLinks } from '../../../command-api/reports/link-list.js';
+import { readPlace, writePlace } from '../../../command-api/links/list/link-query.js';
+import { listLinks } from '../../../command-api/links/list/link-list.js';
 import { listLinksQuery } from '../../../schemas/http/list-links.js';
 import { startEmbeddedPostgres } from '../../local/postgres/index.js';
 import { migrate } from '../../migrations/migrate.js';

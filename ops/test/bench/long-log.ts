@@ -4,7 +4,7 @@ import { scopeNames } from '../../../schemas/scopes.js';
 import { newEvent, topicOf, writeEvent } from '../../../schemas/events/codec.js';
 import { ledgerSource, spoolSource } from '../../../schemas/events/envelope.js';
 import { someVisit } from '../../../schemas/testing/events.js';
-import type { EventLog } from '../../platform/event-log/port.js';
+import type { EventLog } from '../../event-log/port.js';
 
 const keys = 20;
 const batchSize = 1_000;

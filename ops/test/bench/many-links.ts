@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { redirects } from '../../../projectors/redirects/projection.js';
+import { redirects } from '../../../projectors/links/projection.js';
 import { created } from '../../../schemas/testing/events.js';
 import { transaction, type Pool } from '../../platform/postgres/pool.js';
 import { fillLinksByClicks } from '../support/links-by-clicks.js';

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { projections } from '../../../projectors/projections.js';
 import { rebuild } from '../../../projectors/runtime/rebuild.js';
-import { openKafkaLog } from '../../platform/event-log/kafka/kafka-log.js';
+import { openKafkaLog } from '../../event-log/kafka/kafka-log.js';
 import { settingsOf } from '../conformance/event-log/kafka-harness.js';
 import { createLogger } from '../../platform/logging.js';
 import { stopTestServer, testDatabase } from '../support/database.js';

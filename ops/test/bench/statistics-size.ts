@@ -10,14 +10,14 @@
  */
 import { randomBytes } from 'node:crypto';
 import { rm } from 'node:fs/promises';
-import { visitOf, type Visit } from '../../../projectors/stats/link-statistics.js';
-import { stats } from '../../../projectors/stats/projection.js';
+import { visitOf, type Visit } from '../../../projectors/statistics/link-statistics.js';
+import { stats } from '../../../projectors/statistics/projection.js';
 import { groupBy } from '../../platform/group-by.js';
 import { topics } from '../../../schemas/events/topics.js';
 import { spooledVisit } from '../../../schemas/testing/events.js';
 import { runningPostgresUrl } from '../../local/postgres/index.js';
 import { createLogger } from '../../platform/logging.js';
-import { partitionOf } from '../../platform/event-log/partition.js';
+import { partitionOf } from '../../event-log/partition.js';
 import { createPool, planByKey, transaction } from '../../platform/postgres/pool.js';
 import { ask } from '../support/http.js';
 import { generousPlansFile } from '../support/plans.js';

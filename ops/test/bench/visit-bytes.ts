@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { startCompactor } from '../../../projectors/compaction/compactor.js';
-import { startSealing } from '../../../projectors/seals/sealing.js';
+import { startCompactor } from '../../../projectors/log/compaction/compactor.js';
+import { startSealing } from '../../../projectors/log/seals/sealing.js';
 import { newEvent, writeEvent } from '../../../schemas/events/codec.js';
 import { spoolSource } from '../../../schemas/events/envelope.js';
 import { topics } from '../../../schemas/events/topics.js';
 import { browserFamilies, deviceTypes, osFamilies } from '../../../schemas/events/visitor.js';
-import type { NewRecord } from '../../platform/event-log/port.js';
+import type { NewRecord } from '../../event-log/port.js';
 import { createLogger } from '../../platform/logging.js';
 import { stopTestServer, testDatabase, type TestDatabase } from '../support/database.js';
 import { openTestLog } from '../support/node.js';

@@ -1,7 +1,7 @@
 /** What an operator does to the replicas of a Kafka cluster. */
 import { Kafka, logLevel, type Admin, type PartitionMetadata } from 'kafkajs';
 import { topicNames } from '../../../schemas/events/topics.js';
-import { patchKafkajs } from '../../platform/event-log/kafka/kafkajs-patches.js';
+import { patchKafkajs } from '../../event-log/kafka/kafkajs-patches.js';
 import { eventually } from '../support/waiting.js';
 import { electPreferredLeaders } from './elect-leaders.js';
 

@@ -4,7 +4,7 @@
  * find that.
  */
 import { Kafka, type Producer, type ProducerBatch, type ProducerConfig } from 'kafkajs';
-import { requestRetry } from '../../platform/event-log/kafka/client.js';
+import { requestRetry } from '../../event-log/kafka/client.js';
 
 const { prototype } = Kafka as unknown as {
   readonly prototype: { producer: (this: Kafka, options?: ProducerConfig) => Producer };

@@ -1,10 +1,13 @@
-import { createShortenHandler, type ShortenResult } from '../../../command-api/ledger/shorten.js';
-import type { Admitted } from '../../../command-api/ledger/admission.js';
+import {
+  createShortenHandler,
+  type ShortenResult,
+} from '../../../command-api/links/create/handler.js';
+import type { Admitted } from '../../../command-api/admission/admission.js';
 import { newKey } from '../../../command-api/testing/keys.js';
 import { shortenCommand } from '../../../command-api/testing/links.js';
 import { defaultPlanTable, type PlanTable } from '../../../schemas/plans.js';
 import { createLogger } from '../../platform/logging.js';
-import type { Outbox } from '../../platform/outbox/port.js';
+import type { Outbox } from '../../event-log/outbox/port.js';
 import { createPool, OutcomeUnknown, type Pool } from '../../platform/postgres/pool.js';
 import { isClean } from '../../tools/audit/verify/report.js';
 import { verify } from '../../tools/audit/verify/verify.js';

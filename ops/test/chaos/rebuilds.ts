@@ -3,7 +3,7 @@ import { liveSchema, type Projection } from '../../../projectors/runtime/project
 import { rebuild } from '../../../projectors/runtime/rebuild.js';
 import { dump } from '../../../projectors/testing/tables.js';
 import { withDatabase, type CommandDatabase } from '../../tools/cli/database.js';
-import { readConfig } from '../../platform/config/config.js';
+import { readConfig } from '../../config/config.js';
 
 /** An event that comes in the middle makes the comparison void: a minute's calls are metered when it is past. */
 const attempts = 5;

@@ -1,7 +1,7 @@
 import { isClean } from '../../tools/audit/verify/report.js';
 import { verify } from '../../tools/audit/verify/verify.js';
 import { withDatabase } from '../../tools/cli/database.js';
-import { readConfig } from '../../platform/config/config.js';
+import { readConfig } from '../../config/config.js';
 
 /**
  * What `linklog audit verify` finds: rows, of the ledger too, that are not what the log gives. The

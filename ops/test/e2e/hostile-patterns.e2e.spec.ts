@@ -4,7 +4,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { runInNewContext } from 'node:vm';
 import ts from 'typescript';
-import { isBot } from '../../../redirect-edge/domain/bots.js';
+import { isBot } from '../../../redirect-edge/visitors/bots.js';
 
 /** What runs in the product, as it was compiled. */
 const rooms = ['command-api', 'redirect-edge', 'schemas', 'ops/platform'];

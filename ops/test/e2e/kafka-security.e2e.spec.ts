@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { pino, type Logger } from 'pino';
 import { runningPostgresUrl } from '../../local/postgres/index.js';
-import { openKafkaLog, type KafkaLog } from '../../platform/event-log/kafka/kafka-log.js';
-import { readConfig } from '../../platform/config/config.js';
-import type { KafkaSettings } from '../../platform/event-log/kafka/settings.js';
+import { openKafkaLog, type KafkaLog } from '../../event-log/kafka/kafka-log.js';
+import { readConfig } from '../../config/config.js';
+import type { KafkaSettings } from '../../event-log/kafka/settings.js';
 import { topics } from '../../../schemas/events/topics.js';
 import { newCode, recordsOf } from '../conformance/event-log/events.js';
 import { ask } from '../support/http.js';

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { Partitioners, type Producer } from 'kafkajs';
 import { createHash } from 'node:crypto';
 import { rm } from 'node:fs/promises';
-import { keyToken } from '../../../command-api/domain/key-token.js';
+import { keyToken } from '../../../command-api/keys/key-token.js';
 import type { LinklogEvent } from '../../../schemas/events/catalogue.js';
 import { topicOf, writeEvent } from '../../../schemas/events/codec.js';
 import { topics } from '../../../schemas/events/topics.js';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { EventNamed } from '../../../schemas/events/catalogue.js';
-import { inheritedEnvironment } from '../../platform/config/config.js';
+import { inheritedEnvironment } from '../../config/config.js';
 import { ask, atOnce, statuses, type Answer, type Ask } from '../support/http.js';
 import { startLinklogCli } from '../support/process.js';
 import { onStack, serversFor, type IssuedKey, type Product } from '../support/product.js';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { inheritedEnvironment } from '../../platform/config/config.js';
+import { inheritedEnvironment } from '../../config/config.js';
 import { atOnce, statuses, type Answer } from '../support/http.js';
 import { destination, expectBody, expectRefused, monthly, withProduct } from './harness.js';
 import { eventuallyPasses } from '../support/waiting.js';

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { topics } from '../../../schemas/events/topics.js';
 import { dimensionNames } from '../../../schemas/statistics/document.js';
 import { firstVisitRecordOf, spooledVisit } from '../../../schemas/testing/events.js';
-import { readConfig } from '../../platform/config/config.js';
+import { readConfig } from '../../config/config.js';
 import { withDatabase } from '../../tools/cli/database.js';
 import { serversFor } from '../support/product.js';
 import type { AccountStatsResponse, StatsResponse } from '../../../schemas/http/statistics.js';

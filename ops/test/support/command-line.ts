@@ -1,4 +1,4 @@
-import { readConfig } from '../../platform/config/config.js';
+import { readConfig } from '../../config/config.js';
 import { runCommandLine } from '../../tools/cli/program.js';
 import type { Said } from './process.js';
 

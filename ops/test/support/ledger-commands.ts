@@ -1,18 +1,18 @@
-import type { CreateLink } from '../../../command-api/domain/link.js';
-import { decideAliasOverride } from '../../../command-api/domain/alias-override.js';
-import { decidePlatform } from '../../../command-api/domain/platform.js';
-import { createAdmission } from '../../../command-api/ledger/admission.js';
-import { createApiKeyHandler } from '../../../command-api/ledger/api-keys.js';
-import { createConsoleAdmission } from '../../../command-api/ledger/console-calls.js';
-import { expireDueLinks } from '../../../command-api/ledger/expiry.js';
-import { createLinkBlockHandler } from '../../../command-api/ledger/link-blocks.js';
-import { createLinkChanges } from '../../../command-api/ledger/link-changes.js';
-import { closeAllMinutes } from '../../../command-api/ledger/metering.js';
-import { createQrCodeQuota } from '../../../command-api/ledger/qr-codes.js';
+import type { CreateLink } from '../../../command-api/links/create/command.js';
+import { decideAliasOverride } from '../../../command-api/aliases/command.js';
+import { decidePlatform } from '../../../command-api/platform/command.js';
+import { createAdmission } from '../../../command-api/admission/admission.js';
+import { createApiKeyHandler } from '../../../command-api/keys/handler.js';
+import { createConsoleAdmission } from '../../../command-api/admission/console-calls.js';
+import { expireDueLinks } from '../../../command-api/links/expire/expiry.js';
+import { createLinkBlockHandler } from '../../../command-api/links/block/handler.js';
+import { createLinkChanges } from '../../../command-api/links/change/handler.js';
+import { closeAllMinutes } from '../../../command-api/admission/metering.js';
+import { createQrCodeQuota } from '../../../command-api/links/qr/handler.js';
 import {
   createAdmittingShortenHandler,
   createShortenHandler,
-} from '../../../command-api/ledger/shorten.js';
+} from '../../../command-api/links/create/handler.js';
 import { actor, type TestKey } from '../../../command-api/testing/keys.js';
 import { randomCode, shortenCommand } from '../../../command-api/testing/links.js';
 import { ClickBudget } from '../../../redirect-edge/links/click-budget.js';

@@ -7,13 +7,17 @@ import {
 import { readEvent } from '../../../schemas/events/codec.js';
 import { topics } from '../../../schemas/events/topics.js';
 import { LedgerClock } from '../../ledger/clock.js';
-import type { EventLog } from '../../platform/event-log/port.js';
+import type { EventLog } from '../../event-log/port.js';
 import { createLogger, type Logger } from '../../platform/logging.js';
-import { deliveredAtCommit, type Outbox, type OutboxDelivery } from '../../platform/outbox/port.js';
+import {
+  deliveredAtCommit,
+  type Outbox,
+  type OutboxDelivery,
+} from '../../event-log/outbox/port.js';
 import { createPool, type Pool } from '../../platform/postgres/pool.js';
 import type { TestDatabase } from './database.js';
-import type { OnRecorded } from '../../platform/outbox/outbox-metrics.js';
-import { openPostgresLog, type PostgresLog } from '../../platform/event-log/postgres-log.js';
+import type { OnRecorded } from '../../event-log/outbox/outbox-metrics.js';
+import { openPostgresLog, type PostgresLog } from '../../event-log/postgres-log.js';
 import { listenToPostgres } from '../../platform/postgres/listener.js';
 
 /**

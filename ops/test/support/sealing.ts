@@ -1,16 +1,16 @@
 import { rmSync } from 'node:fs';
 import path from 'node:path';
-import type { EventLog } from '../../platform/event-log/port.js';
-import { recordsIn, type LogRow } from '../../platform/event-log/postgres-batches.js';
+import type { EventLog } from '../../event-log/port.js';
+import { recordsIn, type LogRow } from '../../event-log/postgres-batches.js';
 import { createLogger } from '../../platform/logging.js';
 import type { Pool } from '../../platform/postgres/pool.js';
-import { openSealKey, type SealKey } from '../../../projectors/seals/seal-key.js';
-import { retireKey } from '../../../projectors/seals/seal-store.js';
+import { openSealKey, type SealKey } from '../../../projectors/log/seals/seal-key.js';
+import { retireKey } from '../../../projectors/log/seals/seal-store.js';
 import { temporaryDir } from './process.js';
 import { eventually } from './waiting.js';
 import { topicNames, type TopicName } from '../../../schemas/events/topics.js';
-import { extendChain, fingerprintBytes, genesisOf } from '../../../projectors/seals/chain.js';
-import { startSealing, type SealingPace } from '../../../projectors/seals/sealing.js';
+import { extendChain, fingerprintBytes, genesisOf } from '../../../projectors/log/seals/chain.js';
+import { startSealing, type SealingPace } from '../../../projectors/log/seals/sealing.js';
 
 const keyDirs: string[] = [];
 process.once('exit', () => {

@@ -1,5 +1,5 @@
-import { readLines } from '../../platform/event-log/lines.js';
-import type { NewLines, NewRecord } from '../../platform/event-log/port.js';
+import { readLines } from '../../event-log/lines.js';
+import type { NewLines, NewRecord } from '../../event-log/port.js';
 
 /** What an append was given, each record by itself. */
 export const singly = <Record extends NewRecord>(

@@ -1,7 +1,7 @@
 import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { inheritedEnvironment } from '../../platform/config/config.js';
+import { inheritedEnvironment } from '../../config/config.js';
 import type { PartKind, Pids } from '../../local/stack/parts.js';
 import type { StackAddresses } from '../../local/stack/stack.js';
 import { type EndedProcess, launch, readyLine, temporaryDir } from './process.js';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
-import { closeAllMinutes } from '../../../command-api/ledger/metering.js';
+import { closeAllMinutes } from '../../../command-api/admission/metering.js';
 import { shippedSoFar } from '../../../redirect-edge/spool/shipped.js';
 import type { TopicName } from '../../../schemas/events/topics.js';
 import { ledgerTopics } from '../../ledger/rebuild/rebuild.js';
@@ -12,7 +12,7 @@ import {
   type Batch,
   type EventLog,
   type PartitionRange,
-} from '../../platform/event-log/port.js';
+} from '../../event-log/port.js';
 import { groupBy } from '../../platform/group-by.js';
 import { linklogVersion } from '../../platform/files/project-file.js';
 import { backupFormat, recordsIn, type BackupBatch, type BackupHead } from './format.js';

@@ -2,7 +2,7 @@ import { takeBackup } from './backup.js';
 import { openBackup } from './format.js';
 import { checkBackup, restoreInto, type RestorePhase } from './restore.js';
 import { publishedAddresses } from '../../app/data-dir.js';
-import type { Config } from '../../platform/config/config.js';
+import type { Config } from '../../config/config.js';
 import type { Command, CommandContext } from '../cli/command.js';
 import { runOnDatabase, withNewInstallation } from '../cli/database.js';
 import { CliError } from '../cli/errors.js';

@@ -4,18 +4,18 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createAdmission } from '../../../command-api/ledger/admission.js';
+import { createAdmission } from '../../../command-api/admission/admission.js';
 import {
   decideAliasOverride,
   type SetAliasOverride,
-} from '../../../command-api/domain/alias-override.js';
-import { decidePlatform, type SwitchPlatform } from '../../../command-api/domain/platform.js';
-import { hashKeyToken } from '../../../command-api/domain/key-token.js';
-import { createApiKeyHandler } from '../../../command-api/ledger/api-keys.js';
-import { expireDueLinks } from '../../../command-api/ledger/expiry.js';
-import { createLinkBlockHandler } from '../../../command-api/ledger/link-blocks.js';
-import { createQrCodeQuota } from '../../../command-api/ledger/qr-codes.js';
-import { createShortenHandler } from '../../../command-api/ledger/shorten.js';
+} from '../../../command-api/aliases/command.js';
+import { decidePlatform, type SwitchPlatform } from '../../../command-api/platform/command.js';
+import { hashKeyToken } from '../../../command-api/keys/key-token.js';
+import { createApiKeyHandler } from '../../../command-api/keys/handler.js';
+import { expireDueLinks } from '../../../command-api/links/expire/expiry.js';
+import { createLinkBlockHandler } from '../../../command-api/links/block/handler.js';
+import { createQrCodeQuota } from '../../../command-api/links/qr/handler.js';
+import { createShortenHandler } from '../../../command-api/links/create/handler.js';
 import { actor, newKey, type TestKey } from '../../../command-api/testing/keys.js';
 import { shortenCommand } from '../../../command-api/testing/links.js';
 import { catchUpProjections } from '../../../projectors/main.js';
@@ -37,8 +37,8 @@ import { platformSwitches } from '../../ledger/platform.js';
 import { foldedTables, workingState } from '../../ledger/rebuild/working-state.js';
 import { migrate, RestoreUnfinished } from '../../migrations/migrate.js';
 import { createLogger } from '../../platform/logging.js';
-import { partitionOf } from '../../platform/event-log/partition.js';
-import type { EventLog } from '../../platform/event-log/port.js';
+import { partitionOf } from '../../event-log/partition.js';
+import type { EventLog } from '../../event-log/port.js';
 import type { Pool } from '../../platform/postgres/pool.js';
 import { testDatabase, type TestDatabase } from '../../test/support/database.js';
 import { rejection } from '../../test/support/waiting.js';

@@ -5,7 +5,7 @@ import { ledgerSource } from '../../../schemas/events/envelope.js';
 import { topicNames, topics, type TopicName } from '../../../schemas/events/topics.js';
 import { rebuildLedger } from '../../ledger/rebuild/rebuild.js';
 import { markFinished, markUnfinished } from '../../migrations/migrate.js';
-import type { EventLog, RestoredRecord } from '../../platform/event-log/port.js';
+import type { EventLog, RestoredRecord } from '../../event-log/port.js';
 import type { Logger } from '../../platform/logging.js';
 import { transaction, type Pool } from '../../platform/postgres/pool.js';
 import { BadBackup, type BackupBatch, type BackupFile, type BackupHead } from './format.js';

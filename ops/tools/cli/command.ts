@@ -1,5 +1,5 @@
 import { Command as CommanderCommand } from 'commander';
-import type { Config } from '../../platform/config/config.js';
+import type { Config } from '../../config/config.js';
 import type { AdminClient } from './client.js';
 import type { Answer } from './output.js';
 

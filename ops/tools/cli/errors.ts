@@ -1,5 +1,5 @@
 import { CommanderError } from 'commander';
-import { ConfigError, configExitCode } from '../../platform/config/config.js';
+import { ConfigError, configExitCode } from '../../platform/process/config-error.js';
 import { hasCode } from '../../platform/errors.js';
 import { FileExists } from '../../platform/files/new-file.js';
 

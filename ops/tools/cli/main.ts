@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import { setFlagsFromString } from 'node:v8';
-import { readConfig } from '../../platform/config/config.js';
+import { readConfig } from '../../config/config.js';
 import { runCommandLine } from './program.js';
 
 // Commands run beside the service, some of them over a log of any length. A heap that grows by half at

@@ -1,5 +1,5 @@
 import type { Command as CommanderCommand } from 'commander';
-import type { Config } from '../../platform/config/config.js';
+import type { Config } from '../../config/config.js';
 import { linklogVersion } from '../../platform/files/project-file.js';
 import { didYouMean } from './arguments.js';
 import { createAdminClient } from './client.js';

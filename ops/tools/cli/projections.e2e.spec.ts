@@ -12,7 +12,7 @@ import { dump } from '../../../projectors/testing/tables.js';
 import { topics } from '../../../schemas/events/topics.js';
 import { blocked, created, recordOf } from '../../../schemas/testing/events.js';
 import { openEventLog } from '../../app/event-log.js';
-import { readConfig } from '../../platform/config/config.js';
+import { readConfig } from '../../config/config.js';
 import { createLogger } from '../../platform/logging.js';
 import { listenToPostgres } from '../../platform/postgres/listener.js';
 import { startLinklogCli } from '../../test/support/process.js';

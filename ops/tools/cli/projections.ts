@@ -1,4 +1,4 @@
-import { recordProjectionWork } from '../../../command-api/ledger/projection-work.js';
+import { recordProjectionWork } from '../../../command-api/projections/handler.js';
 import { projections } from '../../../projectors/projections.js';
 import {
   projectionNames,
@@ -9,7 +9,7 @@ import { rebuild as rebuildProjection, rollBack } from '../../../projectors/runt
 import { redrive as redriveProjection } from '../../../projectors/runtime/redrive.js';
 import type { ProjectionWork } from '../../../schemas/events/catalogue.js';
 import type { HealthResponse } from '../../../schemas/http/health.js';
-import type { Config } from '../../platform/config/config.js';
+import type { Config } from '../../config/config.js';
 import { oneOf } from './arguments.js';
 import type { Command, CommandContext } from './command.js';
 import { runOnDatabase, withDatabase, type CommandDatabase } from './database.js';

@@ -1,8 +1,8 @@
 import { userInfo } from 'node:os';
 import { knownAdminToken, publishedAddresses } from '../../app/data-dir.js';
-import type { Config } from '../../platform/config/config.js';
+import type { Config } from '../../config/config.js';
 import { nullOn } from '../../platform/errors.js';
-import { urlOf } from '../../platform/http/server.js';
+import { urlOf } from '../../http/server.js';
 import { operatorName } from '../../../schemas/http/operators.js';
 import { CliError, explainDataDir } from './errors.js';
 

@@ -12,7 +12,7 @@ import { listSegments } from '../../../redirect-edge/spool/segment.js';
 import { Shipper } from '../../../redirect-edge/spool/shipper.js';
 import { shipHere } from '../../../redirect-edge/shipping/shipping.js';
 import { topics } from '../../../schemas/events/topics.js';
-import type { Config } from '../../platform/config/config.js';
+import type { Config } from '../../config/config.js';
 import { hasCode } from '../../platform/errors.js';
 import { LockHeld } from '../../platform/process/process-lock.js';
 import type { Command, CommandContext } from './command.js';

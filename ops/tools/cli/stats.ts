@@ -1,8 +1,8 @@
 import { Option } from 'commander';
 import { stringify } from 'csv-stringify/sync';
 import plot from 'simple-ascii-chart';
-import { findAccountStats } from '../../../command-api/reports/account-stats.js';
-import { findLinkStats } from '../../../command-api/reports/link-stats.js';
+import { findAccountStats } from '../../../command-api/statistics/account-statistics.js';
+import { findLinkStats } from '../../../command-api/statistics/link-statistics.js';
 import { messages } from '../../../schemas/http/errors.js';
 import {
   accountStatsQuery,

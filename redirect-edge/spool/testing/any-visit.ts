@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { VisitFacts } from '../../domain/visit-facts.js';
+import type { VisitFacts } from '../../visitors/visit-facts.js';
 import type { NewVisit } from '../record.js';
 
 /** Any text that a record has room for. */

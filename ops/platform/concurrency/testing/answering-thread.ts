@@ -1,5 +1,5 @@
 /** A thread for the spec of threads. */
-import { ConfigError } from '../../config/config.js';
+import { ConfigError } from '../../process/config-error.js';
 import { answerCalls } from '../thread.js';
 import { never } from '../deferred.js';
 

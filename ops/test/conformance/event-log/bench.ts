@@ -1,5 +1,5 @@
 import type { TopicName } from '../../../../schemas/events/topics.js';
-import type { EventLog } from '../../../platform/event-log/port.js';
+import type { EventLog } from '../../../event-log/port.js';
 import type { LogHarness } from './harness.js';
 import { Positions, startReader, type LogReader, type ReaderOptions } from './reader.js';
 

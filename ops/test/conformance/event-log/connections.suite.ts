@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { topics } from '../../../../schemas/events/topics.js';
-import type { NewRecord } from '../../../platform/event-log/port.js';
+import type { NewRecord } from '../../../event-log/port.js';
 import { singly } from '../../support/singly.js';
 import type { LogBench } from './bench.js';
 import { eventIdOf, newCode, recordsOf } from './events.js';

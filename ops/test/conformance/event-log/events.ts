@@ -4,8 +4,8 @@ import type { LinklogEvent } from '../../../../schemas/events/catalogue.js';
 import { newEvent } from '../../../../schemas/events/codec.js';
 import { topics, type TopicName } from '../../../../schemas/events/topics.js';
 import { recordOf, someVisit } from '../../../../schemas/testing/events.js';
-import { partitionOf } from '../../../platform/event-log/partition.js';
-import type { NewRecord } from '../../../platform/event-log/port.js';
+import { partitionOf } from '../../../event-log/partition.js';
+import type { NewRecord } from '../../../event-log/port.js';
 
 /** Topics with many partitions, for tests that need several. */
 export const manyPartitions = [topics.links.name, topics.visits.name, topics.usage.name] as const;

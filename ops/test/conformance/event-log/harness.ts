@@ -1,5 +1,5 @@
 import type { LinklogEvent } from '../../../../schemas/events/catalogue.js';
-import type { EventLog } from '../../../platform/event-log/port.js';
+import type { EventLog } from '../../../event-log/port.js';
 
 /** The log as one process has it. */
 export interface LogClient {

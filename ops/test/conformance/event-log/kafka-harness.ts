@@ -1,12 +1,12 @@
 import { testKafka, type TestKafka } from '../../support/kafka.js';
 import type { KafkaVersion } from '../../../local/kafka/index.js';
 import { createLogger } from '../../../platform/logging.js';
-import { openRelayedDelivery } from '../../../platform/outbox/relayed-delivery.js';
-import { startRelay } from '../../../platform/outbox/relay.js';
+import { openRelayedDelivery } from '../../../event-log/outbox/relayed-delivery.js';
+import { startRelay } from '../../../event-log/outbox/relay.js';
 import { listenToPostgres } from '../../../platform/postgres/listener.js';
 import { execute, transaction } from '../../../platform/postgres/pool.js';
-import { openKafkaLog, type KafkaLog } from '../../../platform/event-log/kafka/kafka-log.js';
-import type { KafkaSettings } from '../../../platform/event-log/kafka/settings.js';
+import { openKafkaLog, type KafkaLog } from '../../../event-log/kafka/kafka-log.js';
+import type { KafkaSettings } from '../../../event-log/kafka/settings.js';
 import { cuttableSockets, type CuttableSockets } from './cuttable-sockets.js';
 import type { LogClient, LogHarness } from './harness.js';
 import { openPostgresHarness } from './postgres-harness.js';

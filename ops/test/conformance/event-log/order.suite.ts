@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { v7 as uuid } from 'uuid';
 import { newEvent } from '../../../../schemas/events/codec.js';
 import { topics } from '../../../../schemas/events/topics.js';
-import { partitionOf } from '../../../platform/event-log/partition.js';
+import { partitionOf } from '../../../event-log/partition.js';
 import type { LogBench } from './bench.js';
 import { codeIn, eventIn, eventIdOf, manyPartitions, newCode, partitionCount } from './events.js';
 import { recordOf } from '../../../../schemas/testing/events.js';

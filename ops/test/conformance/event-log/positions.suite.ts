@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { topics } from '../../../../schemas/events/topics.js';
 import { eventually, rejection } from '../../support/waiting.js';
-import { ForeignPosition, type Position } from '../../../platform/event-log/port.js';
+import { ForeignPosition, type Position } from '../../../event-log/port.js';
 import type { LogBench } from './bench.js';
 import { codeIn, eventIdOf, recordsOf } from './events.js';
 import { Positions } from './reader.js';

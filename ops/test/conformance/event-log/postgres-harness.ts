@@ -1,7 +1,7 @@
 import { testDatabase, type TestDatabase } from '../../support/database.js';
 import { createLogger } from '../../../platform/logging.js';
 import { execute, createPool, transaction, type Pool } from '../../../platform/postgres/pool.js';
-import type { PostgresLog } from '../../../platform/event-log/postgres-log.js';
+import type { PostgresLog } from '../../../event-log/postgres-log.js';
 import type { LogClient, LogHarness } from './harness.js';
 import { openTestLog } from '../../support/node.js';
 

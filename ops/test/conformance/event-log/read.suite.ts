@@ -3,7 +3,7 @@ import { topics } from '../../../../schemas/events/topics.js';
 import type { LogBench } from './bench.js';
 import { codeIn, eventIn, eventIdOf, partitionCount, recordsOf } from './events.js';
 import { recordOf } from '../../../../schemas/testing/events.js';
-import type { LogRecord } from '../../../platform/event-log/port.js';
+import type { LogRecord } from '../../../event-log/port.js';
 
 const visits = topics.visits.name;
 const partition = 6;

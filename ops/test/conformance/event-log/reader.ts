@@ -8,7 +8,7 @@ import type {
   Position,
   SubscribeOptions,
   Subscription,
-} from '../../../platform/event-log/port.js';
+} from '../../../event-log/port.js';
 import { codeIn, eventIn, eventIdOf, partitionCount, type ManyPartitions } from './events.js';
 import { recordOf } from '../../../../schemas/testing/events.js';
 

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { EventLog } from '../../../platform/event-log/port.js';
+import type { EventLog } from '../../../event-log/port.js';
 import { eventIn, eventIdOf, manyPartitions, newCode } from './events.js';
 import { recordOf } from '../../../../schemas/testing/events.js';
 import type { LogHarness } from './harness.js';

@@ -28,7 +28,7 @@ import {
   projectionsResponse,
   projectionWorkResponse,
 } from '../../../../schemas/http/projections.js';
-import { originFormOf } from '../../../platform/http/refusal.js';
+import { originFormOf } from '../../../http/refusal.js';
 import type { Document } from '../../support/openapi.js';
 import type { RawAnswer } from '../../support/raw-http.js';
 import { isWhole, type HostileRequest } from './requests.js';

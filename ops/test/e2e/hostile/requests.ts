@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { gzipSync } from 'node:zlib';
-import { adminRoutes } from '../../../../command-api/http/admin/app.js';
-import type { AdminDeps } from '../../../../command-api/http/admin/requests.js';
+import { adminRoutes } from '../../../../command-api/http/admin.js';
+import type { AdminDeps } from '../../../../command-api/http/operator-requests.js';
 import { paths } from '../../../../command-api/http/openapi/operations.js';
 
 /** What a hostile client knows of an installation. */

@@ -1,11 +1,11 @@
-import type { LogRecord, NewRecord } from '../../../platform/event-log/port.js';
+import type { LogRecord, NewRecord } from '../../../event-log/port.js';
 import { createLogger } from '../../../platform/logging.js';
 import type { Pool } from '../../../platform/postgres/pool.js';
 import type { Streams } from '../eventstore/streams.js';
 import type { TopicName } from '../../../../schemas/events/topics.js';
 import { namedLog } from '../../../../projectors/testing/harness.js';
-import { createArchiver } from '../../../../projectors/archive/archiver.js';
-import type { ArchiveStore } from '../../../../projectors/archive/store.js';
+import { createArchiver } from '../../../../projectors/log/archive/archiver.js';
+import type { ArchiveStore } from '../../../../projectors/log/archive/store.js';
 
 /** An archiver that is handed batches of partition 0 of a topic, as a subscription would. */
 export const archiver = (

@@ -20,9 +20,9 @@ import {
   rendered,
   spooledVisit,
 } from '../../../../schemas/testing/events.js';
-import { archiveIdOf, streamOf } from '../../../../projectors/archive/archiver.js';
-import { startArchive } from '../../../../projectors/archive/archive.js';
-import { openArchiveStore } from '../../../../projectors/archive/store.js';
+import { archiveIdOf, streamOf } from '../../../../projectors/log/archive/archiver.js';
+import { startArchive } from '../../../../projectors/log/archive/archive.js';
+import { openArchiveStore } from '../../../../projectors/log/archive/store.js';
 import { idsIn } from './harness.js';
 import { openTestLog } from '../node.js';
 

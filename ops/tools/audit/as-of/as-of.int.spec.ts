@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { readCodeStatistics } from '../../../../command-api/reports/statistics.js';
+import { readCodeStatistics } from '../../../../command-api/statistics/statistics.js';
 import { createBatchHandler } from '../../../../projectors/runtime/batch.js';
-import { stats } from '../../../../projectors/stats/projection.js';
+import { stats } from '../../../../projectors/statistics/projection.js';
 import { readStatsQuery, statsQuery } from '../../../../schemas/http/statistics.js';
 import type { LinklogEvent } from '../../../../schemas/events/catalogue.js';
 import { newEvent, topicOf, writeEvent } from '../../../../schemas/events/codec.js';
@@ -34,7 +34,7 @@ import {
   unblocked,
   visited,
 } from '../../../../schemas/testing/events.js';
-import type { EventLog } from '../../../platform/event-log/port.js';
+import type { EventLog } from '../../../event-log/port.js';
 import { createLogger } from '../../../platform/logging.js';
 import { testDatabase, type TestDatabase } from '../../../test/support/database.js';
 import { CliError } from '../../cli/errors.js';

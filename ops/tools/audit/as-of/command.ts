@@ -3,7 +3,7 @@ import { linkAsOf, type LinkThen } from './link.js';
 import { platformAsOf, type PlatformThen } from './platform.js';
 import { beginningOf, type Grounds, type LookBack } from './read.js';
 import { dimensionNames } from '../../../../schemas/statistics/document.js';
-import type { Config } from '../../../platform/config/config.js';
+import type { Config } from '../../../config/config.js';
 import type { Command, CommandContext } from '../../cli/command.js';
 import { shortCodeArgument, timeOf } from '../../cli/arguments.js';
 import { runOnDatabase } from '../../cli/database.js';

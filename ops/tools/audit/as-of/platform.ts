@@ -7,7 +7,7 @@ import { topics } from '../../../../schemas/events/topics.js';
 import { untouched, type LedgerLink } from '../../../../schemas/folds/ledger-link.js';
 import { initialPlatform } from '../../../../schemas/folds/platform.js';
 import { foldLedgerLinks, foldPlatform } from '../../../ledger/rebuild/folds.js';
-import { murmur2 } from '../../../platform/event-log/partition.js';
+import { murmur2 } from '../../../event-log/partition.js';
 import { Accounts, shownKey } from './key.js';
 import { happenedBy, partsOf, readParts, type LookBack, type LogPart } from './read.js';
 

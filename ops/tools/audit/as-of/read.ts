@@ -1,14 +1,14 @@
 import { readRecord, type ReadableRecord } from '../../../../projectors/runtime/read-record.js';
 import { topics, type TopicName } from '../../../../schemas/events/topics.js';
 import type { Watch } from '../../cli/long-work.js';
-import { partitionOf } from '../../../platform/event-log/partition.js';
+import { partitionOf } from '../../../event-log/partition.js';
 import {
   requireFromStart,
   wholeRanges,
   type Batch,
   type EventLog,
   type PartitionRange,
-} from '../../../platform/event-log/port.js';
+} from '../../../event-log/port.js';
 
 /** A piece of the log that is to be read: a partition up to where it ended when this was asked. */
 export interface LogPart extends PartitionRange {

@@ -11,7 +11,7 @@ import {
   type Dimension,
   type Document,
 } from '../../../../schemas/statistics/document.js';
-import { listOf } from '../../../../command-api/domain/statistics.js';
+import { listOf } from '../../../../command-api/statistics/breakdowns.js';
 
 /** The visits of a link that were redirected, as its statistics count them. They come in the log's order. */
 export class VisitsThen {

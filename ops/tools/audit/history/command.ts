@@ -1,5 +1,5 @@
 import { publicDataOf, withoutSecrets } from '../../../../schemas/events/redact.js';
-import type { Config } from '../../../platform/config/config.js';
+import type { Config } from '../../../config/config.js';
 import { shortCodeArgument } from '../../cli/arguments.js';
 import type { Command, CommandContext } from '../../cli/command.js';
 import { runOnDatabase } from '../../cli/database.js';

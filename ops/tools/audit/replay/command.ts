@@ -6,7 +6,7 @@ import { formatNames, formatOf, type Append, type FormatName } from './formats.j
 import type { PlacedEvent } from './order.js';
 import { replay } from './replay.js';
 import { writeNewFile } from '../../../platform/files/new-file.js';
-import type { Config } from '../../../platform/config/config.js';
+import type { Config } from '../../../config/config.js';
 import type { Command, CommandContext } from '../../cli/command.js';
 import { oneOf, several, shortCodeArgument, timeOf } from '../../cli/arguments.js';
 import { runOnDatabase } from '../../cli/database.js';

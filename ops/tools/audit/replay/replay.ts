@@ -4,7 +4,7 @@ import { readRecord } from '../../../../projectors/runtime/read-record.js';
 import type { LinklogEvent } from '../../../../schemas/events/catalogue.js';
 import type { TopicName } from '../../../../schemas/events/topics.js';
 import { ledgerTopics } from '../../../ledger/rebuild/rebuild.js';
-import type { Batch, EventLog } from '../../../platform/event-log/port.js';
+import type { Batch, EventLog } from '../../../event-log/port.js';
 import { partsOf, readRange, type LogPart } from '../as-of/read.js';
 import type { Watch } from '../../cli/long-work.js';
 import { matcherOf, topicsOf, type EventFilter } from './filter.js';

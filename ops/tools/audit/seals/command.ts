@@ -1,19 +1,23 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { PartitionVerdict } from './partition.js';
-import { publishedKeys, retireKey, sealStore } from '../../../../projectors/seals/seal-store.js';
+import {
+  publishedKeys,
+  retireKey,
+  sealStore,
+} from '../../../../projectors/log/seals/seal-store.js';
 import { verifySeals } from './verify.js';
 import { writeNewFile } from '../../../platform/files/new-file.js';
 import { sealKeyFileIn } from '../../../app/data-dir.js';
-import type { Config } from '../../../platform/config/config.js';
-import { rememberedIn, sealMemoryOf } from '../../../../projectors/seals/seal-memory.js';
+import type { Config } from '../../../config/config.js';
+import { rememberedIn, sealMemoryOf } from '../../../../projectors/log/seals/seal-memory.js';
 import {
   checkpointFile,
   checkpointText,
   isEd25519,
   keyIdOf,
   type SignedCheckpoint,
-} from '../../../../projectors/seals/signed-checkpoint.js';
+} from '../../../../projectors/log/seals/signed-checkpoint.js';
 import type { Command, CommandContext } from '../../cli/command.js';
 import { runOnDatabase, withDatabase, type CommandDatabase } from '../../cli/database.js';
 import { CliError, messageOf } from '../../cli/errors.js';

@@ -4,14 +4,14 @@ import {
   type EventLog,
   type LogRecord,
   type PartitionRange,
-} from '../../../platform/event-log/port.js';
-import { chainOf, fingerprintBytes, genesisOf } from '../../../../projectors/seals/chain.js';
+} from '../../../event-log/port.js';
+import { chainOf, fingerprintBytes, genesisOf } from '../../../../projectors/log/seals/chain.js';
 import {
   isSigned,
   type SignedCheckpoint,
   type TrustedKeys,
-} from '../../../../projectors/seals/signed-checkpoint.js';
-import type { SealStore, StoredSeal } from '../../../../projectors/seals/seal-store.js';
+} from '../../../../projectors/log/seals/signed-checkpoint.js';
+import type { SealStore, StoredSeal } from '../../../../projectors/log/seals/seal-store.js';
 
 /** Where the log is not what was sealed. */
 interface Break {

@@ -1,17 +1,17 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { createPublicKey, generateKeyPairSync } from 'node:crypto';
-import type { LogRecord } from '../../../platform/event-log/port.js';
-import { extendChain, genesisOf } from '../../../../projectors/seals/chain.js';
+import type { LogRecord } from '../../../event-log/port.js';
+import { extendChain, genesisOf } from '../../../../projectors/log/seals/chain.js';
 import {
   fingerprintsDigest,
   isSigned,
   signerOf,
   type SignedCheckpoint,
   type Signer,
-} from '../../../../projectors/seals/signed-checkpoint.js';
+} from '../../../../projectors/log/seals/signed-checkpoint.js';
 import { verifyPartition, type PartitionVerdict } from './partition.js';
-import type { StoredSeal } from '../../../../projectors/seals/seal-store.js';
+import type { StoredSeal } from '../../../../projectors/log/seals/seal-store.js';
 
 const topic = 'linklog.links.v1';
 const place = { topic, partition: 3 } as const;

@@ -8,11 +8,11 @@ import { parseExposition, total } from '../../../test/support/exposition.js';
 import { ask } from '../../../test/support/http.js';
 import type { HealthResponse } from '../../../../schemas/http/health.js';
 import { topics } from '../../../../schemas/events/topics.js';
-import type { EventLog } from '../../../platform/event-log/port.js';
+import type { EventLog } from '../../../event-log/port.js';
 import { createLogger } from '../../../platform/logging.js';
 import { testDatabase, type TestDatabase } from '../../../test/support/database.js';
 import { eventually } from '../../../test/support/waiting.js';
-import { readConfig } from '../../../platform/config/config.js';
+import { readConfig } from '../../../config/config.js';
 import { runCommandLine } from '../../cli/program.js';
 import { openTestLog } from '../../../test/support/node.js';
 import {

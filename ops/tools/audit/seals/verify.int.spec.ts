@@ -2,22 +2,22 @@ import { expect } from 'chai';
 import { generateKeyPairSync } from 'node:crypto';
 import { recordOf, spooledVisit, created, metered } from '../../../../schemas/testing/events.js';
 import { eventually, rejection } from '../../../test/support/waiting.js';
-import { startSealing } from '../../../../projectors/seals/sealing.js';
+import { startSealing } from '../../../../projectors/log/seals/sealing.js';
 import { alterRecord, forgeChain, newSealKey, sealAll } from '../../../test/support/sealing.js';
 import { topics } from '../../../../schemas/events/topics.js';
 import { openKafkaHarness, settingsOf } from '../../../test/conformance/event-log/kafka-harness.js';
-import { openKafkaLog } from '../../../platform/event-log/kafka/kafka-log.js';
-import type { EventLog } from '../../../platform/event-log/port.js';
+import { openKafkaLog } from '../../../event-log/kafka/kafka-log.js';
+import type { EventLog } from '../../../event-log/port.js';
 import { createLogger } from '../../../platform/logging.js';
 import {
   signerOf,
   type SignedCheckpoint,
   type Signer,
-} from '../../../../projectors/seals/signed-checkpoint.js';
+} from '../../../../projectors/log/seals/signed-checkpoint.js';
 import { testDatabase, type TestDatabase } from '../../../test/support/database.js';
 import { kafkaStartMs, testKafka } from '../../../test/support/kafka.js';
-import { publishedKeys, sealStore } from '../../../../projectors/seals/seal-store.js';
-import type { SealKey } from '../../../../projectors/seals/seal-key.js';
+import { publishedKeys, sealStore } from '../../../../projectors/log/seals/seal-store.js';
+import type { SealKey } from '../../../../projectors/log/seals/seal-key.js';
 import { CliError } from '../../cli/errors.js';
 import { verifySeals } from './verify.js';
 import { openTestLog } from '../../../test/support/node.js';

@@ -1,16 +1,16 @@
 import { topicNames } from '../../../../schemas/events/topics.js';
-import type { EventLog } from '../../../platform/event-log/port.js';
+import type { EventLog } from '../../../event-log/port.js';
 import type { Pool } from '../../../platform/postgres/pool.js';
-import type { ChainPlace } from '../../../../projectors/seals/chain.js';
+import type { ChainPlace } from '../../../../projectors/log/seals/chain.js';
 import {
   isSigned,
   type SignedCheckpoint,
   type TrustedKeys,
-} from '../../../../projectors/seals/signed-checkpoint.js';
+} from '../../../../projectors/log/seals/signed-checkpoint.js';
 import { CliError } from '../../cli/errors.js';
 import type { Watch } from '../../cli/long-work.js';
 import { verifyPartition, type PartitionInput, type PartitionVerdict } from './partition.js';
-import { publishedKeys, sealStore } from '../../../../projectors/seals/seal-store.js';
+import { publishedKeys, sealStore } from '../../../../projectors/log/seals/seal-store.js';
 
 /** The log cannot be compared with what the verifier brought, and why. */
 const cannotVerify = (why: string): CliError => new CliError('REFUSED', why);

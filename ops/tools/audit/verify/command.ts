@@ -8,7 +8,7 @@ import {
   type Verification,
 } from './report.js';
 import { verify as verifyAll } from './verify.js';
-import type { Config } from '../../../platform/config/config.js';
+import type { Config } from '../../../config/config.js';
 import type { Command, CommandContext } from '../../cli/command.js';
 import { several } from '../../cli/arguments.js';
 import { runOnDatabase } from '../../cli/database.js';

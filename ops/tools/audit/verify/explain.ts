@@ -6,8 +6,8 @@ import { topics, type TopicName } from '../../../../schemas/events/topics.js';
 import { monthOf, quarterAt } from '../../../../schemas/statistics/calendar.js';
 import { spendingOf } from '../../../../schemas/folds/key-meter.js';
 import { isLimitedVisit } from '../../../ledger/rebuild/folds.js';
-import { partitionOf } from '../../../platform/event-log/partition.js';
-import type { EventLog, LogRecord } from '../../../platform/event-log/port.js';
+import { partitionOf } from '../../../event-log/partition.js';
+import type { EventLog, LogRecord } from '../../../event-log/port.js';
 import type { Pool } from '../../../platform/postgres/pool.js';
 import { offsetIn, readTable, type FoldPositions, type Stretch } from './reading.js';
 import type {

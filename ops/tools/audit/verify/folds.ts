@@ -11,7 +11,7 @@ import {
 import { cloneTables } from '../../../../projectors/runtime/rebuild.js';
 import { addToLedger, ledgerTopics } from '../../../ledger/rebuild/rebuild.js';
 import { foldedTables, workingState } from '../../../ledger/rebuild/working-state.js';
-import type { Batch, EventLog } from '../../../platform/event-log/port.js';
+import type { Batch, EventLog } from '../../../event-log/port.js';
 import type { Pool } from '../../../platform/postgres/pool.js';
 import { LogSequences } from './log-sequences.js';
 import {

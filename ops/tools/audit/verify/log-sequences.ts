@@ -3,7 +3,7 @@ import { readRecord, storable } from '../../../../projectors/runtime/read-record
 import { envelope, ledgerSource } from '../../../../schemas/events/envelope.js';
 import { topics, type TopicName } from '../../../../schemas/events/topics.js';
 import { jsonText } from '../../../platform/json.js';
-import type { Batch, EventLog } from '../../../platform/event-log/port.js';
+import type { Batch, EventLog } from '../../../event-log/port.js';
 import { valuesByField, type Client } from '../../../platform/postgres/pool.js';
 import type { MissingEvents, Verification } from './report.js';
 import { SpoolSequences } from './spool-sequences.js';

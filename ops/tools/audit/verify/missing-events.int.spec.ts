@@ -15,8 +15,8 @@ import {
   unblocked,
   visited,
 } from '../../../../schemas/testing/events.js';
-import { openKafkaLog } from '../../../platform/event-log/kafka/kafka-log.js';
-import type { EventLog } from '../../../platform/event-log/port.js';
+import { openKafkaLog } from '../../../event-log/kafka/kafka-log.js';
+import type { EventLog } from '../../../event-log/port.js';
 import { createLogger } from '../../../platform/logging.js';
 import { settingsOf } from '../../../test/conformance/event-log/kafka-harness.js';
 import { testDatabase, type TestDatabase } from '../../../test/support/database.js';

@@ -1,8 +1,8 @@
 import { checkpointOf, type Checkpoint } from '../../../../projectors/runtime/checkpoints.js';
 import type { TopicName } from '../../../../schemas/events/topics.js';
 import { ledgerTopics } from '../../../ledger/rebuild/rebuild.js';
-import { wholeRanges, type Batch, type EventLog } from '../../../platform/event-log/port.js';
-import { readStretch } from '../../../platform/event-log/postgres-batches.js';
+import { wholeRanges, type Batch, type EventLog } from '../../../event-log/port.js';
+import { readStretch } from '../../../event-log/postgres-batches.js';
 import type { Queryable } from '../../../platform/postgres/pool.js';
 import type { Gap, Model, RowPlace } from './report.js';
 

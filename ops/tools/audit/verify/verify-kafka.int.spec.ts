@@ -1,12 +1,12 @@
 import { expect } from 'chai';
-import { createShortenHandler } from '../../../../command-api/ledger/shorten.js';
+import { createShortenHandler } from '../../../../command-api/links/create/handler.js';
 import { newKey } from '../../../../command-api/testing/keys.js';
 import { shortenCommand } from '../../../../command-api/testing/links.js';
 import { withDatabase } from '../../cli/database.js';
 import { Bench } from '../../../test/e2e/harness.js';
-import { readConfig } from '../../../platform/config/config.js';
+import { readConfig } from '../../../config/config.js';
 import { settingsOf } from '../../../test/conformance/event-log/kafka-harness.js';
-import { openKafkaLog, type KafkaLog } from '../../../platform/event-log/kafka/kafka-log.js';
+import { openKafkaLog, type KafkaLog } from '../../../event-log/kafka/kafka-log.js';
 import { createLogger } from '../../../platform/logging.js';
 import { testDatabase, type TestDatabase } from '../../../test/support/database.js';
 import { kafkaStartMs, testKafka, type TestKafka } from '../../../test/support/kafka.js';

@@ -3,7 +3,7 @@ import { projections } from '../../../../projectors/projections.js';
 import { rebuild } from '../../../../projectors/runtime/rebuild.js';
 import { withDatabase } from '../../cli/database.js';
 import { destination, withProduct } from '../../../test/e2e/harness.js';
-import { readConfig } from '../../../platform/config/config.js';
+import { readConfig } from '../../../config/config.js';
 import type { Pool } from '../../../platform/postgres/pool.js';
 import { isClean, type Difference, type Verification } from './report.js';
 import { someTraffic, underLoad, type Traffic } from '../../../test/support/audit/traffic.js';

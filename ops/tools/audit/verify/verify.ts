@@ -5,7 +5,7 @@ import {
 } from '../../../../projectors/runtime/checkpoints.js';
 import { topics } from '../../../../schemas/events/topics.js';
 import { concurrently } from '../../../platform/concurrency/concurrently.js';
-import type { EventLog } from '../../../platform/event-log/port.js';
+import type { EventLog } from '../../../event-log/port.js';
 import { transactionOn, type Pool } from '../../../platform/postgres/pool.js';
 import type { Watch } from '../../cli/long-work.js';
 import { compareTables, identityOf } from './compare.js';

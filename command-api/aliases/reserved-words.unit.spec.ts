@@ -1,0 +1,229 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { reservedAliases } from './reserved-alias.js';
+import { readReservedWords } from './reserved-words.js';
+
+/** The digits that are read as a letter. */
+const lookAlikes: Readonly<Record<string, readonly string[]>> = {
+  a: ['4'],
+  b: ['8'],
+  e: ['3'],
+  g: ['6', '9'],
+  i: ['1'],
+  l: ['1'],
+  o: ['0'],
+  s: ['5'],
+  t: ['7'],
+  z: ['2'],
+};
+
+/** Every way to write a word that people read as the word. */
+const spellings = (word: string): fc.Arbitrary<string> =>
+  fc
+    .tuple(
+      ...Array.from(word, (letter) =>
+        fc.tuple(
+          fc.constantFrom(letter, letter.toUpperCase(), ...(lookAlikes[letter] ?? [])),
+          fc.constantFrom('', '', '', '-', '_'),
+        ),
+      ),
+    )
+    .map((parts) => parts.flat().join(''));
+
+/** Ordinary words that people name links by. */
+const ordinary = `
+  able about above academy accord acorn across action actor adventure advice afternoon agenda agree
+  alive almond alpha amber anchor angle animal answer apiary applepie april apricot archive arrow
+  artist autumn avocado backpack bakery balance balloon bamboo banana basket beach bear beauty bells
+  berry bicycle birthday blanket blossom blue boat progress bottle bread bridge bright brochure brother
+  bubble budget builder butter button cabin cactus calendar camera campaign candle canyon career
+  carrot castle catalog celebrate cement chart chasedream cheese cherry chess chicken chocolate
+  circle citizen classic clever cloud clover coffee collect college comet community concert contest
+  cookie copper coral cosmos cotton country course cousin cradle creative cricket crystal culture
+  curious dance dawn daylight december deli deliver desert design detail diamond dinner discount
+  discover dolphin donate dragon drawing dream drive early earth easter eclipse editor elephant
+  emerald energy engine evening event example explore fable family farewell farmer fashion feather
+  festival film fireplace flower forest fortune fountain friday friend fruit fun future gallery
+  garden gather ginger giraffe glacier glass golden govern granite grape gravity green grocery guitar
+  harbor harvest hazel heart heaven hello hiking history holiday honey horizon hotel house
+  hurricane idea income insight island ivory jacket january jasmine jazz journal journey jungle
+  juniper kettle kitchen kiwi ladder lagoon lake language lantern launch lavender lemon letter
+  library lighthouse lily limerick lion listen lobster lunch magic mango maple marathon march market
+  meadow medicine melody member memory menu midnight mineral mirror modern monday monkey moon morning
+  mountain museum music mustard napkin nature needle newsletter night notebook november oasis ocean
+  october offer olive opera orange orchard orchid origin otter owl paint palace panda paper parade
+  party pasta peach pearl pencil penguin people pepper petition photo piano picnic pineapple pirate
+  planet podcast poem poster potato prairie present presentation project pumpkin purchase puzzle
+  rabbit radio rainbow ranch recipe reindeer report resume river robin rocket romance rose saffron
+  sailing salad sample sandwich satellite saturday school science season september shadow shine
+  silver simple singer sister sketch slides snow soccer song source spring stadium star station story
+  strawberry summer sunday sunflower sunrise sunset survey swan table talent tango tapestry teacher
+  tennis theatre thunder tiger timber toast tomato tower travel treasure tulip tunnel turtle umbrella
+  unicorn vacation valley vanilla velvet video village vintage violin volcano voyage waffle walnut
+  water webinar wedding weekend whale whisper wild willow window winter wisdom wonder workshop yellow
+  yoga zebra
+`
+  .trim()
+  .split(/\s+/);
+
+const honest = [
+  'pine-apple-cake',
+  'apple-pie-recipe',
+  'annual-report-2025',
+  'q3-results',
+  'team-offsite',
+  'black-friday-sale',
+  'amazon-rainforest',
+  'account-of-my-life',
+  'accounting-basics',
+  'supporting-ingots',
+  'secure-your-bike',
+  'steam-engine-tour',
+  'visa-application',
+  'governance-notes',
+  'wedding-update',
+  'security-awareness-week',
+  'password-managers-compared',
+  'checkups',
+  'setups-verified',
+  'metaphor-support',
+  'meta-analysis',
+  'purchase-order-update',
+  'policeman',
+  'firsts',
+  'bonus-track',
+  'prize-draw',
+  '20250101',
+  '1000',
+];
+
+describe('command API: reserved words', () => {
+  const words = readReservedWords();
+  const findReservation = reservedAliases(words);
+  const whole = [...words.systemRoutes, ...words.brands, ...words.governments];
+
+  it('name at least 200 brands, 100 governments, and the service’s own routes', () => {
+    expect(words.brands.length).to.be.at.least(200);
+    expect(words.governments.length).to.be.at.least(100);
+    const routes = [
+      'admin',
+      'api',
+      'docs',
+      'health',
+      'metrics',
+      'openapi',
+      'preview',
+      'qr',
+      'ready',
+    ];
+    expect(words.systemRoutes).to.include.members([
+      ...routes,
+      ...['batch', 'favicon-ico', 'robots-txt', 'shorten', 'stats', 'usage', 'well-known'],
+    ]);
+  });
+
+  for (const [name, list] of Object.entries(words) as [string, readonly string[]][]) {
+    it(`are small letters, digits and hyphens, each once: ${name}`, () => {
+      expect(list.filter((word) => !/^[a-z0-9][a-z0-9-]*[a-z0-9]$/.test(word))).to.deep.equal([]);
+      const joined = list.map((word) => word.replaceAll('-', ''));
+      expect(joined.length - new Set(joined).size, 'repeats').to.equal(0);
+    });
+  }
+
+  it('are all reserved, in every spelling', () => {
+    for (const word of whole) {
+      expect(findReservation(word), word).to.not.be.null;
+      fc.assert(
+        fc.property(spellings(word), (alias) => findReservation(alias) !== null),
+        { numRuns: 20 },
+      );
+    }
+  });
+
+  /** A name beside a lure, in either order and any spelling. */
+  const pairsOf = (names: readonly string[], lures: readonly string[]): fc.Arbitrary<string> =>
+    fc
+      .tuple(
+        fc.constantFrom(...names),
+        fc.constantFrom(...lures),
+        fc.constantFrom('', '-', '_'),
+        fc.boolean(),
+      )
+      .map(([first, second, joint, swapped]) =>
+        swapped ? second + joint + first : first + joint + second,
+      )
+      .chain(spellings);
+
+  it('deceive beside any lure, in either order and every spelling', () => {
+    const ordinaryNames = new Set(words.ordinaryNames);
+    const names = [...words.brands, ...words.governments].filter(
+      (name) => !ordinaryNames.has(name),
+    );
+    fc.assert(
+      fc.property(
+        pairsOf(names, [...words.loginWords, ...words.lures]),
+        (alias) => findReservation(alias) !== null,
+      ),
+      { numRuns: 500 },
+    );
+  });
+
+  it('deceive beside any login word, if the name is an ordinary word', () => {
+    expect(whole).to.include.members([...words.ordinaryNames]);
+    fc.assert(
+      fc.property(
+        pairsOf(words.ordinaryNames, words.loginWords),
+        (alias) => findReservation(alias) !== null,
+      ),
+      { numRuns: 200 },
+    );
+  });
+
+  it('need a login word and the shape of a deception', () => {
+    const honestPairs = [
+      ...['visa-support', 'windows-update', 'account-of-amazon-river', 'police-support'],
+      ...['android-update', 'windows-security-tips-for-login', 'visa-payment', 'intel-alerts'],
+      ...['update-from-amazon-river', 'support-for-apple-farmers', 'government-payment'],
+      ...['accounts-of-visa-travel', 'my-account-of-chase-hill', 'slack-alerts', 'oracle-invoice'],
+    ];
+    for (const alias of honestPairs) expect(findReservation(alias), alias).to.be.null;
+    const deceptions = [
+      ...['visa-login', 'my-visa-account', 'v1sa_ver1fy', 'windows-password-reset', 'visa-secure'],
+      ...['login-to-paypal', 'sign-in-at-my-bank-paypal-login', 'amazon-account', 'apple-support'],
+      ...['log-in-to-chase', 'account-at-paypal', 'paypal-login-for-you', 'amazon-delivery'],
+      ...['account-of-amazon', 'login-for-visa', 'www-visa-com', 'verify-police', 'login-windows'],
+    ];
+    for (const alias of deceptions) {
+      expect(findReservation(alias), alias).to.equal('maliciousPattern');
+    }
+  });
+
+  it('leave ordinary words free, in any case', () => {
+    expect(ordinary.length).to.be.at.least(300);
+    for (const word of [...ordinary, ...honest]) {
+      expect(findReservation(word), word).to.be.null;
+      expect(findReservation(word.toUpperCase()), word).to.be.null;
+      expect(findReservation(word.replace(/^./, (letter) => letter.toUpperCase())), word).to.be
+        .null;
+    }
+  });
+
+  it('leave two ordinary words free, one after the other', () => {
+    const word = fc.constantFrom(...ordinary);
+    fc.assert(
+      fc.property(
+        fc.tuple(word, fc.constantFrom('', '-', '_'), word),
+        (parts) => findReservation(parts.join('')) === null,
+      ),
+    );
+  });
+
+  it('leave other texts free or not, but the same in any case, if no I stands for an l', () => {
+    const text = fc.string({
+      unit: fc.constantFrom(...Array.from('abcdefghjklmnopqrstuvwxyz0123456789-_')),
+    });
+    fc.assert(
+      fc.property(text, (alias) => findReservation(alias) === findReservation(alias.toUpperCase())),
+    );
+  });
+});

@@ -1,0 +1,44 @@
+import { aliasOverrides } from '../../ops/ledger/alias-overrides.js';
+import { decideOne } from '../../ops/ledger/decide.js';
+import type { Actor } from '../../schemas/decision.js';
+import { aliasOverrideRequest } from '../../schemas/http/operators.js';
+import { shortCodePattern } from '../../schemas/http/shorten.js';
+import { withBody, type AdminRoutes } from '../http/operator-requests.js';
+import { failure } from '../http/reply.js';
+import { decideAliasOverride, type SetAliasOverride } from './command.js';
+
+const noAlias = 'Alias must have 3 to 50 letters, numbers, hyphens and underscores';
+
+export const overrideRoutes: AdminRoutes = ({ settle, ...ledger }) => {
+  const path = '/reserved-aliases/:alias/override';
+  const set = (command: SetAliasOverride, actor: Actor) =>
+    decideOne(ledger, aliasOverrides, decideAliasOverride, {
+      subject: command.alias,
+      command,
+      actor,
+    });
+  return [
+    {
+      method: 'PUT',
+      path,
+      handler: withBody(aliasOverrideRequest, async ({ account }, { actor }, parameter) => {
+        const alias = parameter('alias').toLowerCase();
+        if (!shortCodePattern.test(alias)) return failure(400, noAlias);
+        const { receipt } = await set({ alias, account }, actor);
+        return settle(receipt, 200, { alias, account });
+      }),
+    },
+    {
+      method: 'DELETE',
+      path,
+      handler: async (_ctx, { actor }, parameter) => {
+        const command = { alias: parameter('alias').toLowerCase(), account: null };
+        if (shortCodePattern.test(command.alias)) {
+          const { decision, receipt } = await set(command, actor);
+          if (decision.type === 'accepted') return settle(receipt, 200, command);
+        }
+        return failure(404, 'Override not found');
+      },
+    },
+  ];
+};

@@ -1,0 +1,86 @@
+import { expect } from 'chai';
+import { testDatabase, type TestDatabase } from '../../../ops/test/support/database.js';
+import { testNode, type TestNode } from '../../../ops/test/support/node.js';
+import { actor, derivedKey, newKey, type TestKey } from '../../testing/keys.js';
+import { createApiKeyHandler } from '../../keys/handler.js';
+import { findKeyBySecret, findKeyByToken, makeConsoleToken } from './console-keys.js';
+import { newToken } from './console-sessions.js';
+
+describe('command API: keys that open the console', () => {
+  let database: TestDatabase;
+  let node: TestNode;
+
+  before(async () => {
+    database = await testDatabase('consolekeys');
+    node = await testNode(database);
+  });
+
+  after(async () => {
+    await node.close();
+    await database.drop();
+  });
+
+  const opens = async ({ hash }: TestKey): Promise<string | null> =>
+    (await findKeyBySecret(database.pool, Buffer.from(hash, 'hex')))?.key.id ?? null;
+
+  const tokenOf = async (id: string | null): Promise<string> =>
+    (await makeConsoleToken(database.pool, id))?.token ?? '';
+
+  it('are live, and so are their roots and secrets', async () => {
+    const [root, other] = [await newKey(node), await newKey(node)];
+    const derived = await derivedKey(node, root);
+    expect(await opens(root)).to.equal(root.id);
+    expect(await opens(derived)).to.equal(derived.id);
+    await database.pool.query(
+      `UPDATE ledger.key_secrets SET ends_at = now() - interval '1 second' WHERE key_id = $1`,
+      [other.id],
+    );
+    expect(await opens(other)).to.equal(null);
+    expect(await tokenOf(other.id)).to.equal('');
+    const ended = await newKey(node);
+    await database.pool.query(
+      `UPDATE ledger.api_keys SET expires_at = now() - interval '1 second' WHERE id = $1`,
+      [ended.id],
+    );
+    expect(await opens(ended)).to.equal(null);
+    const revoke = { type: 'RevokeApiKey', by: 'operator' } as const;
+    await createApiKeyHandler(node.pool, node.outbox).handle(root.id, revoke, actor);
+    expect([await opens(root), await opens(derived)]).to.deep.equal([null, null]);
+  });
+
+  it('are by default the oldest that an operator made', async () => {
+    await database.pool.query(`UPDATE ledger.api_keys SET status = 'inactive'`);
+    const root = await newKey(node);
+    const derived = await derivedKey(node, root);
+    await newKey(node);
+    await database.pool.query(
+      `UPDATE ledger.api_keys SET created_at = created_at - interval '1 day' WHERE id = $1`,
+      [derived.id],
+    );
+    expect((await makeConsoleToken(database.pool, null))?.key.id).to.equal(root.id);
+    expect((await makeConsoleToken(database.pool, derived.id))?.key.id).to.equal(derived.id);
+  });
+
+  it('open it by an address once, within 10 minutes', async () => {
+    const { id } = await newKey(node);
+    const age = (by: string): Promise<unknown> =>
+      database.pool.query('UPDATE ledger.console_addresses SET made_at = now() - $1::interval', [
+        by,
+      ]);
+    const find = async (token: string, take: boolean): Promise<string | undefined> =>
+      (await findKeyByToken(database.pool, token, take))?.key.id;
+    const token = await tokenOf(id);
+    await age('9 minutes 59 seconds');
+    expect(await find(token, false)).to.equal(id);
+    expect(await find(token, true)).to.equal(id);
+    expect(await find(token, true)).to.equal(undefined);
+    const late = await tokenOf(id);
+    await age('10 minutes');
+    expect([await find(late, false), await find(late, true)]).to.deep.equal([undefined, undefined]);
+    expect(await find(newToken(), true)).to.equal(undefined);
+    // The next one forgets it.
+    await tokenOf(id);
+    const { rows } = await database.pool.query('SELECT FROM ledger.console_addresses');
+    expect(rows).to.have.length(1);
+  });
+});

@@ -1,0 +1,86 @@
+import type { Queryable } from '../../../ops/platform/postgres/pool.js';
+import type { ConsoleKey } from '../../../schemas/http/console.js';
+import { hashToken, newToken } from './console-sessions.js';
+
+/** Whose account a secret opens. */
+export interface KeyOfSecret extends ConsoleKey {
+  /** SHA-256. */
+  readonly secretHash: Buffer;
+}
+
+type Row = ConsoleKey['key'] & Pick<KeyOfSecret, 'secretHash' | 'account'>;
+
+const columns = `s.hash AS "secretHash", k.account, k.id, k.name, r.plan, k.scopes`;
+/** The live keys, `k`, with their live secrets, `s`, and their roots, `r`. */
+const liveKeys = `ledger.key_secrets s
+  JOIN ledger.api_keys k ON k.id = s.key_id AND k.status = 'active'
+  JOIN ledger.api_keys r ON r.id = k.root_id AND r.status = 'active'
+  WHERE coalesce(clock_timestamp() < least(s.ends_at, k.expires_at, r.expires_at), true)`;
+
+const keyOf = ({ secretHash, account, ...key }: Row): KeyOfSecret => ({ secretHash, account, key });
+
+/** The key that has this secret now; `null` where none has. @param hash SHA-256 */
+export const findKeyBySecret = async (
+  client: Queryable,
+  hash: Buffer,
+): Promise<KeyOfSecret | null> => {
+  const { rows } = await client.query<Row>({
+    name: 'console-key-find',
+    text: `SELECT ${columns} FROM ${liveKeys} AND s.hash = $1`,
+    values: [hash],
+  });
+  return rows[0] ? keyOf(rows[0]) : null;
+};
+
+const isFresh = `made_at > clock_timestamp() - interval '10 minutes'`;
+
+/**
+ * Makes a one-time address of the console, good for 10 minutes, for the key with this id, or for the oldest
+ * that an operator made. Only the hash of its token is kept. @returns `null` where no such key is active
+ */
+export const makeConsoleToken = async (
+  client: Queryable,
+  keyId: string | null,
+): Promise<(KeyOfSecret & { readonly token: string }) | null> => {
+  const token = newToken();
+  const { rows } = await client.query<Row>({
+    name: 'console-address-make',
+    text: `
+      WITH forgotten AS (DELETE FROM ledger.console_addresses WHERE NOT (${isFresh})),
+      chosen AS (
+        SELECT ${columns} FROM ${liveKeys}
+          AND s.ends_at IS NULL AND (k.id = $2 OR $2::text IS NULL AND k.id = r.id)
+        ORDER BY k.created_at, k.id LIMIT 1
+      ),
+      made AS (
+        INSERT INTO ledger.console_addresses (token_hash, secret_hash, made_at)
+        SELECT $1, "secretHash", clock_timestamp() FROM chosen
+      )
+      SELECT * FROM chosen`,
+    values: [hashToken(token), keyId],
+  });
+  return rows[0] ? { ...keyOf(rows[0]), token } : null;
+};
+
+/** The token is a fragment, so that no server or proxy sees it in an address. */
+export const consoleAddress = (consoleUrl: string, token: string): string =>
+  `${consoleUrl}#t=${token}`;
+
+/** Whose account a one-time address opens, and uses it up where `take` is true. `null`: it is good no more. */
+export const findKeyByToken = async (
+  client: Queryable,
+  token: string,
+  take: boolean,
+): Promise<KeyOfSecret | null> => {
+  const hash = hashToken(token);
+  if (!hash) return null;
+  const { rows } = await client.query<{ secretHash: Buffer }>(
+    take
+      ? `DELETE FROM ledger.console_addresses WHERE token_hash = $1 AND ${isFresh}
+         RETURNING secret_hash AS "secretHash"`
+      : `SELECT secret_hash AS "secretHash" FROM ledger.console_addresses
+         WHERE token_hash = $1 AND ${isFresh}`,
+    [hash],
+  );
+  return rows[0] ? findKeyBySecret(client, rows[0].secretHash) : null;
+};

@@ -1,0 +1,115 @@
+import { expect } from 'chai';
+import { testDatabase, type TestDatabase } from '../../../ops/test/support/database.js';
+import {
+  createConsoleSessions,
+  forgetSessions,
+  newToken,
+  type ConsoleSessions,
+} from './console-sessions.js';
+
+const secret = (byte: number): Buffer => Buffer.alloc(32, byte);
+const developer = { boundTo: secret(1), actor: null };
+
+describe('command API: sessions of the console', () => {
+  let database: TestDatabase;
+  let sessions: ConsoleSessions;
+
+  before(async () => {
+    database = await testDatabase('console');
+    sessions = createConsoleSessions(database.pool, 'api');
+  });
+
+  beforeEach(() => database.pool.query('DELETE FROM ledger.console_sessions'));
+
+  after(() => database.drop());
+
+  const age = (column: 'began_at' | 'used_at', by: string): Promise<unknown> =>
+    database.pool.query(
+      `UPDATE ledger.console_sessions SET ${column} = clock_timestamp() - $1::interval`,
+      [by],
+    );
+
+  const usedSecondsAgo = async (): Promise<number> => {
+    const { rows } = await database.pool.query<{ ago: string }>(
+      `SELECT extract(epoch FROM clock_timestamp() - used_at) AS ago FROM ledger.console_sessions`,
+    );
+    return Number(rows[0]?.ago);
+  };
+
+  it('are found by their token, which is new each time and kept as a hash', async () => {
+    const tokens = [await sessions.begin(database.pool, developer)];
+    tokens.push(await sessions.begin(database.pool, { ...developer, boundTo: secret(2) }));
+    expect(await sessions.find(tokens[0] ?? '')).to.deep.equal(developer);
+    expect((await sessions.find(tokens[1] ?? ''))?.boundTo).to.deep.equal(secret(2));
+    for (const none of ['', 'x', newToken()]) expect(await sessions.find(none)).to.equal(null);
+    const { rows } = await database.pool.query<{ row: string }>(
+      'SELECT s::text AS row FROM ledger.console_sessions s',
+    );
+    for (const token of tokens) {
+      const raw = Buffer.from(token, 'base64url').toString('hex');
+      for (const { row } of rows) expect(row).not.to.include(token).and.not.to.include(raw);
+    }
+  });
+
+  it('are those of one listener', async () => {
+    const operators = createConsoleSessions(database.pool, 'admin');
+    const token = await operators.begin(database.pool, { boundTo: secret(1), actor: 'maria' });
+    expect(await sessions.find(token)).to.equal(null);
+    await sessions.end(token);
+    expect(await operators.find(token)).to.deep.equal({ boundTo: secret(1), actor: 'maria' });
+  });
+
+  it('begin at once for one secret; beyond 100, the least recently used ones end', async () => {
+    for (let round = 0; round < 10; round += 1) {
+      const begun = Array.from({ length: 60 }, () => sessions.begin(database.pool, developer));
+      await Promise.all(begun);
+    }
+    const last = await sessions.begin(database.pool, developer);
+    const { rows } = await database.pool.query('SELECT FROM ledger.console_sessions');
+    expect(rows).to.have.length(100);
+    expect(await sessions.find(last)).to.deep.equal(developer);
+  });
+
+  it('end when somebody signs out', async () => {
+    const token = await sessions.begin(database.pool, developer);
+    const other = await sessions.begin(database.pool, developer);
+    await sessions.end(token);
+    expect(await sessions.find(token)).to.equal(null);
+    expect(await sessions.find(other)).to.deep.equal(developer);
+  });
+
+  for (const [column, last, over] of [
+    ['used_at', '11 hours 59 minutes', '12 hours 1 second'],
+    ['began_at', '6 days 23 hours', '7 days 1 second'],
+  ] as const) {
+    it(`end by themselves, by ${column}, and are forgotten`, async () => {
+      const token = await sessions.begin(database.pool, developer);
+      await age(column, last);
+      expect(await sessions.find(token)).to.deep.equal(developer);
+      expect(await forgetSessions(database.pool)).to.equal(0);
+      await age(column, over);
+      expect(await sessions.find(token)).to.equal(null);
+      expect(await forgetSessions(database.pool)).to.equal(1);
+    });
+  }
+
+  it('note their use once a minute', async () => {
+    const token = await sessions.begin(database.pool, developer);
+    await age('used_at', '50 seconds');
+    await sessions.find(token);
+    expect(await usedSecondsAgo()).to.be.above(49);
+    await age('used_at', '70 seconds');
+    await sessions.find(token);
+    expect(await usedSecondsAgo()).to.be.below(49);
+  });
+
+  it('are 100 for a secret at most: the one that is least used ends', async () => {
+    const first = await sessions.begin(database.pool, developer);
+    const second = await sessions.begin(database.pool, developer);
+    const another = await sessions.begin(database.pool, { ...developer, boundTo: secret(2) });
+    for (let more = 2; more < 101; more += 1) await sessions.begin(database.pool, developer);
+    expect(await sessions.find(first)).to.equal(null);
+    expect(await sessions.find(second)).to.deep.equal(developer);
+    expect(await sessions.find(another)).not.to.equal(null);
+  });
+});

@@ -1,0 +1,95 @@
+import type { Context } from 'koa';
+import type { ProxyTrust } from '../../../ops/http/client-address.js';
+import { requestOrigin } from '../../../ops/http/request-origin.js';
+import type { Logger } from '../../../ops/platform/logging.js';
+import type { RequestState } from '../../http/app.js';
+import { messages } from '../../../schemas/http/errors.js';
+import { failure, send, type Reply } from '../../http/reply.js';
+import { createDispatcher, type Route } from '../../http/requests.js';
+import { unauthorized } from '../../admission/admitted-call.js';
+import { consoleFiles } from './files.js';
+import type { SessionCookie } from './session.js';
+
+/** Of every answer below /console. Pictures may be made in the page: QR codes. */
+const pageHeaders = {
+  'Content-Security-Policy': [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self' blob: data:",
+    "font-src 'self'",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; '),
+  'Referrer-Policy': 'no-referrer',
+};
+
+/** The calls that the client makes with its session: the listener's own, below another prefix. */
+export interface ConsoleCalls {
+  readonly prefix: '/console/v2' | '/console/admin';
+  readonly handle: (ctx: Context) => Promise<void>;
+  readonly routeOf: (path: string) => string | null;
+}
+
+export const isConsolePath = (path: string): boolean =>
+  path === '/console' || path.startsWith('/console/');
+
+/** Values of `Sec-Fetch-Site` of the console's own calls, and of an address that a person has typed. */
+const ownSites: ReadonlySet<string> = new Set(['same-origin', 'none']);
+
+const foreignOrigin = failure(403, 'Origin must be that of the console');
+const foreignSite = failure(403, 'Sec-Fetch-Site must be same-origin or none');
+
+/**
+ * Everything below /console on one listener. What changes something must come from a page of the same
+ * origin, signing in and out included: no page of a stranger's can do it in a person's name. Nor may another
+ * origin send the calls that only read: they count toward the limits of the session's key.
+ */
+export const createConsole = (deps: {
+  readonly page: 'index.html' | 'operators.html';
+  readonly cookie: SessionCookie;
+  /** Of the path /session. */
+  readonly sessionRoutes: readonly Route<RequestState>[];
+  readonly calls: ConsoleCalls;
+  readonly trustedProxies: ProxyTrust;
+  readonly logger: Logger;
+}) => {
+  const { calls, cookie, trustedProxies } = deps;
+  const files = consoleFiles(deps.page, deps.logger);
+  const sessions = createDispatcher('/console', deps.sessionRoutes);
+  const isCall = ({ path }: Context): boolean => path.startsWith(`${calls.prefix}/`);
+  const isSession = ({ path }: Context): boolean => path === '/console/session';
+
+  const refusalOf = (ctx: Context): Reply | null => {
+    const { method, headers } = ctx;
+    const site = headers['sec-fetch-site'];
+    if (method !== 'GET' && method !== 'HEAD') {
+      if (headers.origin !== requestOrigin(ctx.req, trustedProxies)) return foreignOrigin;
+    } else if (isCall(ctx) && site !== undefined && !ownSites.has(site)) return foreignSite;
+    if (!(isCall(ctx) || isSession(ctx)) || !cookie.isRepeated(ctx)) return null;
+    cookie.clearAll(ctx);
+    return unauthorized(messages.sessionRepeated);
+  };
+
+  return {
+    routeOf: (path: string): string | null =>
+      calls.routeOf(path) ?? sessions.routeOf(path) ?? files.routeOf(path),
+    async handle(ctx: Context): Promise<void> {
+      ctx.set(pageHeaders);
+      const refusal = refusalOf(ctx);
+      if (refusal) {
+        ctx.set('Cache-Control', 'no-store');
+        send(ctx, refusal);
+      } else if (isCall(ctx)) await calls.handle(ctx);
+      else if (isSession(ctx)) {
+        ctx.set('Cache-Control', 'no-store');
+        (ctx.state as RequestState).isUnlimited = true;
+        await sessions.dispatch(ctx);
+      } else files.serve(ctx);
+    },
+  };
+};
+
+export type Console = ReturnType<typeof createConsole>;

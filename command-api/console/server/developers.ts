@@ -1,0 +1,98 @@
+import type { Context } from 'koa';
+import type { ProxyTrust } from '../../../ops/http/client-address.js';
+import type { Logger } from '../../../ops/platform/logging.js';
+import { transaction, type Pool, type Queryable } from '../../../ops/platform/postgres/pool.js';
+import { signInRequest, type ConsoleSession } from '../../../schemas/http/console.js';
+import { messages } from '../../../schemas/http/errors.js';
+import { hashKeyToken, isKeyToken } from '../../keys/key-token.js';
+import { createConsoleAdmission } from '../../admission/console-calls.js';
+import { findKeyBySecret, findKeyByToken, type KeyOfSecret } from './console-keys.js';
+import { createConsoleSessions } from './console-sessions.js';
+import { withBody } from '../../http/operator-requests.js';
+import type { RequestState } from '../../http/app.js';
+import type { Guesses } from '../../http/guesses.js';
+import { json, type Reply } from '../../http/reply.js';
+import { unauthorized, type Authenticate } from '../../admission/admitted-call.js';
+import { createV2, type V2Deps, type V2Route } from '../../http/routes.js';
+import { createConsole } from './console.js';
+import { sessionCookie, sessionRoutes } from './session.js';
+
+const addressOver =
+  'This address was used, or is older than 10 minutes. Make another: linklog console';
+
+/** A QR code costs one, so no GET makes it: those come from anywhere. It waits for no log. */
+const consoleRoute = (route: V2Route): V2Route =>
+  route.path === '/qr/:shortCode' ? { ...route, method: 'POST', writes: false } : route;
+
+/** The developers' console: /v2 with a session in place of a key. */
+export const developersConsole = (
+  deps: V2Deps & {
+    readonly pool: Pool;
+    readonly trustedProxies: ProxyTrust;
+    readonly guesses: Guesses;
+    readonly logger: Logger;
+  },
+  routes: readonly V2Route[],
+) => {
+  const { pool, guesses, upgradeUrl, shortUrlHost } = deps;
+  const sessions = createConsoleSessions(pool, 'api');
+  const cookie = sessionCookie('linklog_console', deps.trustedProxies);
+
+  /** Without the hash. */
+  const shown = ({ account, key }: KeyOfSecret): ConsoleSession => {
+    return { account, key, upgradeUrl, shortUrlHost };
+  };
+
+  /** Begins a session in place of the one that the browser has. */
+  const begin = async (ctx: Context, client: Queryable, key: KeyOfSecret): Promise<Reply> => {
+    const token = await sessions.begin(client, { boundTo: key.secretHash, actor: null });
+    await sessions.end(cookie.read(ctx), client);
+    return json(200, shown(key), cookie.keep(ctx, token));
+  };
+
+  const signIn = withBody<typeof signInRequest, RequestState>(
+    signInRequest,
+    async (request, state, _parameter, ctx) => {
+      const welcome = async (client: Queryable, key: KeyOfSecret | null): Promise<Reply | null> => {
+        if (!key) return null;
+        state.keyId = key.key.id;
+        return 'accept' in request && !request.accept
+          ? json(200, shown(key))
+          : begin(ctx, client, key);
+      };
+      if ('key' in request) {
+        const hash = isKeyToken(request.key) ? Buffer.from(hashKeyToken(request.key), 'hex') : null;
+        const reply = await welcome(pool, hash && (await findKeyBySecret(pool, hash)));
+        return reply ?? guesses.refuse(ctx, unauthorized(messages.keyInvalid));
+      }
+      const reply = await transaction(pool, async (tx) =>
+        welcome(tx, await findKeyByToken(tx, request.token, request.accept)),
+      );
+      return reply ?? guesses.refuse(ctx, unauthorized(addressOver));
+    },
+  );
+
+  const whoIs = async (ctx: Context, state: RequestState): Promise<ConsoleSession | null> => {
+    const session = await sessions.find(cookie.read(ctx));
+    const found = session && (await findKeyBySecret(pool, session.boundTo));
+    if (!found) return null;
+    state.keyId = found.key.id;
+    return shown(found);
+  };
+
+  const bySession: Authenticate = async (ctx) => {
+    const session = await sessions.find(cookie.read(ctx));
+    return { keyHash: session?.boundTo.toString('hex') ?? null, message: messages.sessionOver };
+  };
+
+  const prefix = '/console/v2';
+  const admission = { ...deps.admission, ...createConsoleAdmission(pool, deps.admission) };
+  const calls = createV2({ ...deps, admission }, routes.map(consoleRoute), prefix, bySession);
+  return createConsole({
+    ...deps,
+    page: 'index.html',
+    cookie,
+    sessionRoutes: sessionRoutes(cookie, sessions, signIn, whoIs),
+    calls: { ...calls, prefix },
+  });
+};

@@ -1,0 +1,69 @@
+import { expect } from 'chai';
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { trustNobody } from '../../../ops/http/client-address.js';
+import { createLogger } from '../../../ops/platform/logging.js';
+import { testDatabase, type TestDatabase } from '../../../ops/test/support/database.js';
+import { ask } from '../../../ops/test/support/http.js';
+import { createApp } from '../../http/app.js';
+import { operatorsConsole } from './operators.js';
+
+describe('command API: sessions of operators', () => {
+  let database: TestDatabase;
+  const servers: Server[] = [];
+
+  before(async () => {
+    database = await testDatabase('operators');
+  });
+
+  after(async () => {
+    for (const server of servers) server.close();
+    await database.drop();
+  });
+
+  /** The address of an operators' console with this token. */
+  const start = async (adminToken: string): Promise<string> => {
+    const logger = createLogger('silent');
+    const health = (): never => {
+      throw new Error('Nobody asks for it here');
+    };
+    const app = createApp({ health, requests: { record: () => undefined }, logger }, () => null);
+    const { pool } = database;
+    const deps = {
+      ...{ pool, adminToken, trustedProxies: trustNobody, logger, refusalOf: () => null },
+      shortUrlHost: 'http://localhost:8081',
+    };
+    const console = operatorsConsole(deps, []);
+    app.use((ctx) => console.handle(ctx));
+    const handle = app.callback();
+    const server = createServer((request, response) => void handle(request, response)).listen(0);
+    servers.push(server);
+    await once(server, 'listening');
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  };
+
+  it('end with the admin token, of which nothing is kept that can be guessed', async () => {
+    const token = 'the-first-admin-token';
+    const [before, after] = await Promise.all([start(token), start('the-second-admin-token')]);
+    const signIn = async (): Promise<string> => {
+      const { headers } = await ask(`${before}/console/session`, {
+        method: 'POST',
+        headers: { Origin: before },
+        body: { token, actor: 'maria' },
+      });
+      return headers['set-cookie']?.[0]?.split(';')[0] ?? '';
+    };
+    const cookies = [await signIn(), await signIn()];
+    for (const Cookie of cookies) {
+      const status = async (at: string) =>
+        (await ask(`${at}/console/session`, { headers: { Cookie } })).status;
+      expect([await status(before), await status(after)]).to.deep.equal([200, 204]);
+    }
+    // Equal secrets look different: a list of hashes of likely tokens is of no use.
+    const { rows } = await database.pool.query(
+      'SELECT DISTINCT bound_to FROM ledger.console_sessions',
+    );
+    expect(rows).to.have.length(2);
+  });
+});

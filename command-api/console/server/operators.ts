@@ -1,0 +1,88 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { Context } from 'koa';
+import type { ProxyTrust } from '../../../ops/http/client-address.js';
+import type { Logger } from '../../../ops/platform/logging.js';
+import type { Pool } from '../../../ops/platform/postgres/pool.js';
+import { operatorSignInRequest, type OperatorSession } from '../../../schemas/http/console.js';
+import { messages } from '../../../schemas/http/errors.js';
+import { createConsoleSessions, newToken } from './console-sessions.js';
+import { withBody, type AdminState } from '../../http/operator-requests.js';
+import type { RequestState } from '../../http/app.js';
+import { json, send, type Reply } from '../../http/reply.js';
+import { createDispatcher, type Route } from '../../http/requests.js';
+import { unauthorized } from '../../admission/admitted-call.js';
+import { createConsole } from './console.js';
+import { sessionCookie, sessionRoutes } from './session.js';
+
+/** What binds a session to the admin token. Nobody who has it, and not the session's token, can guess that. */
+const bindingOf = (token: string, adminToken: string): Buffer =>
+  createHmac('sha256', token).update(adminToken).digest();
+
+/** The operators' console: /admin with a session in place of the admin token. */
+export const operatorsConsole = (
+  deps: {
+    readonly pool: Pool;
+    readonly adminToken: string;
+    readonly shortUrlHost: string;
+    readonly trustedProxies: ProxyTrust;
+    readonly logger: Logger;
+    /** What is wrong with an admin token; `null`: nothing. */
+    readonly refusalOf: (ctx: Context, adminToken: string) => Reply | null;
+  },
+  routes: readonly Route<AdminState>[],
+) => {
+  const { pool, adminToken, shortUrlHost } = deps;
+  const sessions = createConsoleSessions(pool, 'admin');
+  const cookie = sessionCookie('linklog_operator', deps.trustedProxies);
+
+  /** Who is signed in; `null`: nobody. */
+  const actorOf = async (ctx: Context): Promise<string | null> => {
+    const token = cookie.read(ctx);
+    const session = await sessions.find(token);
+    if (!session) return null;
+    return timingSafeEqual(session.boundTo, bindingOf(token, adminToken)) ? session.actor : null;
+  };
+
+  const signIn = withBody<typeof operatorSignInRequest, RequestState>(
+    operatorSignInRequest,
+    async (request, state, _parameter, ctx) => {
+      const refusal = deps.refusalOf(ctx, request.token);
+      if (refusal) return refusal;
+      const { actor } = request;
+      state.actor = { actor, requestId: state.requestId };
+      const token = newToken();
+      const boundTo = bindingOf(token, adminToken);
+      await sessions.begin(pool, { boundTo, actor }, token);
+      await sessions.end(cookie.read(ctx));
+      const body: OperatorSession = { actor, shortUrlHost };
+      return json(200, body, cookie.keep(ctx, token));
+    },
+  );
+
+  const whoIs = async (ctx: Context): Promise<OperatorSession | null> => {
+    const actor = await actorOf(ctx);
+    return actor === null ? null : { actor, shortUrlHost };
+  };
+
+  const prefix = '/console/admin';
+  const router = createDispatcher(prefix, routes);
+  const handle = async (ctx: Context): Promise<void> => {
+    ctx.set('Cache-Control', 'no-store');
+    const state = ctx.state as AdminState;
+    const actor = await actorOf(ctx);
+    if (actor === null) {
+      send(ctx, unauthorized(messages.sessionOver));
+      return;
+    }
+    state.actor = { actor, requestId: state.requestId };
+    await router.dispatch(ctx);
+  };
+
+  return createConsole({
+    ...deps,
+    page: 'operators.html',
+    cookie,
+    sessionRoutes: sessionRoutes(cookie, sessions, signIn, whoIs),
+    calls: { prefix, handle, routeOf: (path) => router.routeOf(path) },
+  });
+};

@@ -1,0 +1,25 @@
+import {
+  consoleAddressRequest,
+  type ConsoleAddressResponse,
+} from '../../../schemas/http/console.js';
+import { messages } from '../../../schemas/http/errors.js';
+import { consoleAddress, makeConsoleToken } from './console-keys.js';
+import { failure, json } from '../../http/reply.js';
+import { withBody, type AdminRoutes } from '../../http/operator-requests.js';
+
+/** One-time addresses of the developers' console. */
+export const consoleRoutes: AdminRoutes = ({ pool, consoleUrl }) => [
+  {
+    method: 'POST',
+    path: '/console',
+    handler: withBody(consoleAddressRequest, async ({ key: keyId }) => {
+      const url = consoleUrl();
+      if (url === null) return failure(404, messages.notFound);
+      const made = await makeConsoleToken(pool, keyId);
+      if (!made) return failure(404, 'No such API key is active');
+      const { account, key, token } = made;
+      const body: ConsoleAddressResponse = { account, key, url: consoleAddress(url, token) };
+      return json(201, body);
+    }),
+  },
+];

@@ -1,0 +1,105 @@
+import { isIP } from 'node:net';
+import type { Context } from 'koa';
+import type { ProxyTrust } from '../../../ops/http/client-address.js';
+import { requestOrigin } from '../../../ops/http/request-origin.js';
+import type { ConsoleSessions } from './console-sessions.js';
+import type { RequestState } from '../../http/app.js';
+import { json, noContent } from '../../http/reply.js';
+import type { Handler, Route } from '../../http/requests.js';
+
+/** A week in seconds: the server ends sessions sooner. */
+const maxAge = 604_800;
+
+const sessionPath = '/console';
+/** A response clears at most 40 cookies, so that its headers fit into the buffer of a proxy (4 KB). */
+const maxDomains = 3;
+const maxSegments = 5;
+
+/** The values of `Domain` that a cookie of this host may have, the registrable domain last. */
+const cookieDomains = (host: string): readonly string[] => {
+  if (host.startsWith('[') || isIP(host) !== 0) return [];
+  const labels = host.split('.');
+  return labels
+    .slice(0, -1)
+    .map((_, index) => labels.slice(index).join('.'))
+    .slice(-maxDomains);
+};
+
+/** The values of `Path` for which browsers send a cookie with a request of this path. */
+const cookiePaths = (path: string): readonly string[] => {
+  // `Path` ends at a semicolon.
+  const [plain = ''] = path.split(';');
+  const segments = plain.split('/').slice(1, 1 + maxSegments);
+  const prefixes = segments.map((_, index) => `/${segments.slice(0, index + 1).join('/')}`);
+  const parents = prefixes.slice(0, -1).flatMap((prefix) => [prefix, `${prefix}/`]);
+  return ['/', ...parents, ...prefixes.slice(-1)];
+};
+
+/** The cookie with a session's token, of one listener's console. */
+export const sessionCookie = (name: string, isTrusted: ProxyTrust) => {
+  const originOf = ({ req }: Context): URL | null => {
+    const origin = requestOrigin(req, isTrusted);
+    return origin === null ? null : new URL(origin);
+  };
+  const text = (
+    value: string,
+    origin: URL | null,
+    { seconds = 0, path = sessionPath, domain = '' },
+  ): string => {
+    const scope = `Path=${path}${domain && `; Domain=${domain}`}`;
+    const secure = origin?.protocol === 'https:' ? '; Secure' : '';
+    return `${name}=${value}; ${scope}; Max-Age=${seconds}; HttpOnly; SameSite=Strict${secure}`;
+  };
+  return {
+    /** The token that a request brings; empty where it brings none. */
+    read: (ctx: Context): string => ctx.cookies.get(name) ?? '',
+    /** Whether a request has several cookies of this name: a sibling domain or another port can plant one. */
+    isRepeated: ({ headers }: Context): boolean => {
+      const cookies = (headers.cookie ?? '').split(';');
+      return cookies.filter((cookie) => cookie.trimStart().startsWith(`${name}=`)).length > 1;
+    },
+    keep: (ctx: Context, token: string) => ({
+      'Set-Cookie': text(token, originOf(ctx), { seconds: maxAge }),
+    }),
+    clear: (ctx: Context) => ({ 'Set-Cookie': text('', originOf(ctx), {}) }),
+    /** Clears this name for each domain and path that a request does not tell apart. */
+    clearAll(ctx: Context): void {
+      const origin = originOf(ctx);
+      const domains = ['', ...(origin ? cookieDomains(origin.hostname) : [])];
+      const paths = cookiePaths(ctx.path);
+      ctx.set(
+        'Set-Cookie',
+        domains.flatMap((domain) => paths.map((path) => text('', origin, { path, domain }))),
+      );
+    },
+  };
+};
+
+export type SessionCookie = ReturnType<typeof sessionCookie>;
+
+/** Signing in, who is signed in (`null`: nobody), and signing out. */
+export const sessionRoutes = (
+  cookie: SessionCookie,
+  sessions: ConsoleSessions,
+  signIn: Handler<RequestState>,
+  whoIs: (ctx: Context, state: RequestState) => Promise<object | null>,
+): readonly Route<RequestState>[] => [
+  { method: 'POST', path: '/session', handler: signIn },
+  {
+    method: 'GET',
+    path: '/session',
+    handler: async (ctx, state) => {
+      const who = await whoIs(ctx, state);
+      // The first question of every page: browsers write an error to the console for a 401.
+      return who ? json(200, who) : noContent();
+    },
+  },
+  {
+    method: 'DELETE',
+    path: '/session',
+    handler: async (ctx) => {
+      await sessions.end(cookie.read(ctx));
+      return noContent(cookie.clear(ctx));
+    },
+  },
+];

@@ -1,0 +1,113 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type Koa from 'koa';
+import type { Context } from 'koa';
+import type { ProxyTrust } from '../../ops/http/client-address.js';
+import type { Metrics } from '../../ops/platform/metrics/metrics.js';
+import { messages } from '../../schemas/http/errors.js';
+import { operatorName } from '../../schemas/http/operators.js';
+import { createApp, type AppDeps, type RequestState } from './app.js';
+import { isConsolePath } from '../console/server/console.js';
+import { operatorsConsole } from '../console/server/operators.js';
+import { createGuesses } from './guesses.js';
+import { failure, json, refusesMethod, send, type Reply } from './reply.js';
+import { createDispatcher, parseAs } from './requests.js';
+import { consoleRoutes } from '../console/server/route.js';
+import { keyRoutes } from '../keys/operator-route.js';
+import { overrideRoutes } from '../aliases/route.js';
+import { blockRoutes } from '../links/block/route.js';
+import { historyRoutes } from '../links/history/operator-route.js';
+import { listRoutes } from '../links/list/operator-route.js';
+import { managedLinkRoutes } from '../links/change/operator-route.js';
+import { platformRoutes } from '../platform/route.js';
+import { projectionRoutes } from '../projections/route.js';
+import {
+  createSettle,
+  type AdminDeps,
+  type AdminRoutes,
+  type AdminState,
+} from './operator-requests.js';
+
+const bearer = /^Bearer +(\S+) *$/i;
+const defaultActor = 'admin';
+
+const unauthorized = json(
+  401,
+  {
+    statusCode: 401,
+    message: 'Admin token required. Pass it as: Authorization: Bearer <ADMIN_TOKEN>',
+    error: 'Unauthorized',
+  },
+  { 'WWW-Authenticate': 'Bearer' },
+);
+
+const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
+
+/** Every route under /admin. */
+export const adminRoutes: AdminRoutes = (deps) =>
+  [
+    ...[keyRoutes, consoleRoutes, platformRoutes],
+    ...[blockRoutes, historyRoutes, listRoutes, managedLinkRoutes],
+    ...[overrideRoutes, projectionRoutes],
+  ].flatMap((routes) => routes(deps));
+
+/**
+ * The operators' application: /admin/* behind the admin token, and /metrics without one, since
+ * scrapers have none and nothing in it is secret.
+ */
+export const createAdminApp = (
+  deps: AppDeps &
+    Omit<AdminDeps, 'settle'> & {
+      readonly adminToken: string;
+      readonly trustedProxies: ProxyTrust;
+      readonly hasConsole: boolean;
+      readonly metrics: Pick<Metrics, 'scrape' | 'contentType'>;
+    },
+): Koa<RequestState> => {
+  const expected = digest(deps.adminToken);
+  const guesses = createGuesses(deps.trustedProxies);
+
+  /** `null` for the right token. */
+  const refusalOf = (ctx: Context, token: string): Reply | null =>
+    timingSafeEqual(digest(token), expected) ? null : guesses.refuse(ctx, unauthorized);
+
+  const routes = adminRoutes({ ...deps, settle: createSettle(deps.delivery) });
+  const router = createDispatcher('/admin', routes);
+  const console = deps.hasConsole ? operatorsConsole({ ...deps, refusalOf }, routes) : null;
+  const app = createApp(deps, (path) => {
+    if (path === '/metrics') return path;
+    return console && isConsolePath(path) ? console.routeOf(path) : router.routeOf(path);
+  });
+
+  app.use(async (ctx) => {
+    const state = ctx.state as AdminState;
+    ctx.set('Cache-Control', 'no-store');
+    if (ctx.path === '/metrics') {
+      if (refusesMethod(ctx)) return;
+      const { contentType } = deps.metrics;
+      send(ctx, { type: 'raw', status: 200, contentType, body: await deps.metrics.scrape() });
+      return;
+    }
+    if (console && isConsolePath(ctx.path)) {
+      await console.handle(ctx);
+      return;
+    }
+    if (!ctx.path.startsWith('/admin/')) {
+      send(ctx, failure(404, messages.notFound));
+      return;
+    }
+    const token = bearer.exec(ctx.headers.authorization ?? '')?.[1];
+    const refusal = token === undefined ? unauthorized : refusalOf(ctx, token);
+    if (refusal) {
+      send(ctx, refusal);
+      return;
+    }
+    const actor = parseAs(operatorName, ctx.headers['x-actor'] ?? defaultActor);
+    if (actor.type === 'refused') {
+      send(ctx, actor.reply);
+      return;
+    }
+    state.actor = { actor: actor.value, requestId: state.requestId };
+    await router.dispatch(ctx);
+  });
+  return app;
+};

@@ -1,0 +1,300 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from 'chai';
+import { nothingRecorded } from '../../ops/event-log/outbox/port.js';
+import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
+import { testNode, type TestNode } from '../../ops/test/support/node.js';
+import type { ApiKeyEvent } from '../../schemas/events/catalogue.js';
+import { evolveApiKey, noKey, type ApiKeyState } from '../../schemas/folds/api-key.js';
+import { scopeNames, type Scope } from '../../schemas/scopes.js';
+import { actor, derivedKey, newKey, setMeter, type TestKey } from '../testing/keys.js';
+import { createApiKeyHandler, type ApiKeyHandler } from './handler.js';
+
+describe('command API: API-key handler, on two nodes', () => {
+  let database: TestDatabase;
+  let nodes: readonly [TestNode, TestNode];
+  let handlers: readonly [ApiKeyHandler, ApiKeyHandler];
+
+  before(async () => {
+    database = await testDatabase('keys');
+    nodes = [await testNode(database), await testNode(database)];
+    handlers = [
+      createApiKeyHandler(nodes[0].pool, nodes[0].outbox),
+      createApiKeyHandler(nodes[1].pool, nodes[1].outbox),
+    ];
+  });
+
+  after(async () => {
+    for (const node of nodes) await node.close();
+    await database.drop();
+  });
+
+  const eventsOf = async ({ id }: TestKey): Promise<readonly ApiKeyEvent[]> =>
+    (await nodes[0].events('accounts')).filter(({ subject }) => subject === id) as ApiKeyEvent[];
+
+  it('knows whether there are keys', async () => {
+    expect(await handlers[0].any()).to.be.false;
+    await newKey(nodes[0]);
+    expect(await handlers[1].any()).to.be.true;
+  });
+
+  it('decides changes that come at once one after the other; the table is the fold', async () => {
+    const key = await newKey(nodes[0]);
+    const asked = Array.from({ length: 40 }, (_, index) =>
+      handlers[index % 2 === 0 ? 0 : 1].handle(
+        key.id,
+        { type: 'ChangeApiKey', name: `name ${index % 7}`, active: index % 3 === 0 },
+        { actor: `operator-${index}`, requestId: `request-${index}` },
+      ),
+    );
+    const outcomes = await Promise.all(asked);
+    expect(outcomes.every(({ type }) => type === 'done')).to.be.true;
+    const events = await eventsOf(key);
+    expect(events.map(({ sequence }) => sequence)).to.deep.equal(
+      events.map((_, index) => index + 1),
+    );
+    const times = events.map(({ time }) => time);
+    expect(times).to.deep.equal([...times].sort());
+    const found = await handlers[1].find(key.id);
+    expect(found?.state).to.deep.equal(events.reduce(evolveApiKey, noKey));
+  });
+
+  it('writes down who asked, and in which request; nothing where nothing changes', async () => {
+    const key = await newKey(nodes[0]);
+    const pro = { type: 'ChangeApiKey', plan: 'PRO' } as const;
+    const outcomes = [await handlers[0].handle(key.id, pro, actor)];
+    outcomes.push(await handlers[1].handle(key.id, pro, { actor: 'other', requestId: 'r-2' }));
+    const [changed, unchanged] = outcomes;
+    expect(unchanged).to.deep.equal({ ...changed, receipt: nothingRecorded });
+    const events = await eventsOf(key);
+    expect(events).to.have.length(2);
+    expect(events[1]).to.include({
+      type: 'linklog.ApiKeyChanged.v3',
+      actor: actor.actor,
+      correlationid: actor.requestId,
+      account: key.account,
+    });
+  });
+
+  const asking = ({ id, account }: TestKey) => ({ id, account, requestId: 'request-1' });
+
+  it('makes 100 live keys an account on two nodes, exactly', async () => {
+    const root = await newKey(nodes[0]);
+    const made = await Promise.all(
+      Array.from({ length: 140 }, (_, index) =>
+        handlers[index % 2 === 0 ? 0 : 1].derive(asking(root), {
+          name: `key ${index}`,
+          // Every seventh asks for what nobody gives, and takes no place.
+          scopes: index % 7 === 0 ? ['qr:read', 'qr:write' as never] : [],
+          expiresIn: null,
+        }),
+      ),
+    );
+    const done = made.filter(({ type }) => type === 'done');
+    const tooMany = made.filter((one) => one.type === 'refused' && one.reason === 'tooManyKeys');
+    expect([done.length, tooMany.length]).to.deep.equal([99, 21]);
+    expect(await handlers[1].listFor({ ...root, rootId: root.id }, 200, null)).to.have.length(100);
+  });
+
+  it('gives only what the key has at that moment, on two nodes, and nothing once it is over', async () => {
+    const root = await newKey(nodes[0]);
+    const parent = await derivedKey(nodes[0], root);
+    const scopes: readonly Scope[] = ['links:read', 'qr:read'];
+    const change = (had: readonly Scope[]) =>
+      handlers[1].handleFor(asking(root), parent.id, {
+        type: 'ChangeApiKey',
+        scopes: [...had, 'keys:manage'],
+      });
+    const derive = () =>
+      handlers[0].derive(asking(parent), { name: 'made', scopes, expiresIn: null });
+    await change(['links:read']);
+    expect(await derive()).to.deep.include({ type: 'refused', reason: 'qr:read' });
+    // A busy machine may decide all that follow behind the revocation.
+    await change(scopes);
+    expect(await derive()).to.deep.include({ type: 'done' });
+    const steps = Array.from({ length: 40 }, (_, index) => () => {
+      if (index === 38)
+        return handlers[1].handleFor(asking(root), parent.id, { type: 'RevokeApiKey' });
+      if (index % 4 === 0) return change(index % 8 === 0 ? ['links:read'] : scopes);
+      return derive();
+    });
+    await Promise.all(
+      steps.map(async (step, index) => {
+        await sleep(index * 2);
+        return step();
+      }),
+    );
+    // In the log's order: each key that it made had the scopes that it had itself then.
+    let state: ApiKeyState = noKey;
+    let made = 0;
+    for (const event of (await nodes[0].events('accounts')) as readonly ApiKeyEvent[]) {
+      if (event.subject === parent.id) state = evolveApiKey(state, event);
+      else if (event.type === 'linklog.ApiKeyCreated.v2' && event.actor === parent.id) {
+        made += 1;
+        expect(state.status).to.equal('active');
+        expect(state.status !== 'none' && state.key.scopes).to.include.members(event.data.scopes);
+      }
+    }
+    expect(made).to.be.above(0);
+    expect(state.status).to.equal('revoked');
+  });
+
+  describe('a key whose descendant has more than itself', () => {
+    const unknown = { type: 'refused', reason: 'unknown' };
+
+    /** Everything that the key may ask for on another key. */
+    const manage = (by: TestKey, { id }: TestKey) =>
+      Promise.all([
+        handlers[0].rotate(asking(by), id, 0),
+        handlers[1].rotate(asking(by), id, 600),
+        handlers[0].handleFor(asking(by), id, { type: 'ChangeApiKey', name: 'renamed' }),
+        handlers[1].handleFor(asking(by), id, { type: 'ChangeApiKey', scopes: [] }),
+        handlers[0].handleFor(asking(by), id, { type: 'ChangeApiKey', active: false }),
+        handlers[1].handleFor(asking(by), id, { type: 'RevokeApiKey' }),
+      ]);
+
+    it('does not manage it while its scopes exceed the own ones', async () => {
+      const root = await newKey(nodes[0]);
+      const parent = await derivedKey(nodes[0], root);
+      const child = await derivedKey(nodes[1], parent);
+      const narrow = { type: 'ChangeApiKey', scopes: ['keys:manage'] } as const;
+      await handlers[1].handleFor(asking(root), parent.id, narrow);
+      for (const outcome of await manage(parent, child)) expect(outcome).to.deep.include(unknown);
+      expect(await eventsOf(child)).to.have.length(1);
+      await handlers[1].handleFor(asking(root), child.id, narrow);
+      expect(await handlers[0].rotate(asking(parent), child.id, 0)).to.include({ type: 'done' });
+    });
+
+    it('does not manage it while it ends later', async () => {
+      const root = await newKey(nodes[0]);
+      const parent = await derivedKey(nodes[0], root);
+      const endless = await derivedKey(nodes[0], parent);
+      const later = await derivedKey(nodes[0], parent, 7_200);
+      const earlier = await derivedKey(nodes[0], parent, 600);
+      const end = { type: 'ChangeApiKey', expiresIn: 3_600 } as const;
+      await handlers[0].handle(parent.id, end, actor);
+      for (const child of [endless, later]) {
+        for (const outcome of await manage(parent, child)) expect(outcome).to.deep.include(unknown);
+        expect(await eventsOf(child)).to.have.length(1);
+      }
+      expect(await handlers[0].rotate(asking(parent), earlier.id, 0)).to.include({ type: 'done' });
+      expect(await handlers[0].rotate(asking(root), endless.id, 0)).to.include({ type: 'done' });
+    });
+
+    it('never rotates it in a race with the change of its own scopes, on two nodes', async () => {
+      const root = await newKey(nodes[0]);
+      const parent = await derivedKey(nodes[0], root);
+      const child = await derivedKey(nodes[0], parent);
+      const narrow: readonly Scope[] = ['keys:manage'];
+      await Promise.all(
+        Array.from({ length: 40 }, async (_, index) => {
+          await sleep(index * 2);
+          if (index % 4 > 0) return handlers[0].rotate(asking(parent), child.id, 0);
+          const scopes = index % 8 === 0 ? narrow : scopeNames;
+          const change = { type: 'ChangeApiKey', scopes } as const;
+          return handlers[1].handleFor(asking(root), parent.id, change);
+        }),
+      );
+      // In the log's order: whenever it rotated the child, it had all its scopes.
+      let state: ApiKeyState = noKey;
+      for (const event of (await nodes[0].events('accounts')) as readonly ApiKeyEvent[]) {
+        if (event.subject === parent.id) state = evolveApiKey(state, event);
+        else if (event.subject === child.id && event.actor === parent.id) {
+          if (event.type === 'linklog.ApiKeyCreated.v2') continue;
+          expect(state.status !== 'none' && state.key.scopes).to.deep.equal([...scopeNames]);
+        }
+      }
+      expect(state.status).to.equal('active');
+    });
+  });
+
+  it('reactivates no key that a key above deactivated, even if it did so itself before', async () => {
+    const root = await newKey(nodes[0]);
+    const parent = await derivedKey(nodes[0], root);
+    const child = await derivedKey(nodes[0], parent);
+    const set = (by: TestKey, active: boolean) =>
+      handlers[1].handleFor(asking(by), child.id, { type: 'ChangeApiKey', active });
+    const statusAfter = async (by: TestKey, active: boolean) => {
+      const outcome = await set(by, active);
+      return outcome.type === 'done' ? outcome.state.status : outcome.reason;
+    };
+    expect(await statusAfter(parent, false)).to.equal('inactive');
+    expect(await statusAfter(parent, true)).to.equal('active');
+    await set(root, false);
+    expect(await statusAfter(parent, true)).to.equal('deactivatedAbove');
+    expect(await statusAfter(parent, false)).to.equal('inactive');
+    expect(await statusAfter(parent, true)).to.equal('deactivatedAbove');
+    expect(await statusAfter(root, true)).to.equal('active');
+    await set(parent, false);
+    await set(root, false);
+    const rename = { type: 'ChangeApiKey', name: 'renamed' } as const;
+    await handlers[0].handleFor(asking(parent), child.id, rename);
+    expect(await statusAfter(parent, true)).to.equal('deactivatedAbove');
+    const found = await handlers[0].find(child.id);
+    expect(found?.state).to.deep.equal((await eventsOf(child)).reduce(evolveApiKey, noKey));
+    expect(await statusAfter(root, true)).to.equal('active');
+  });
+
+  it('revokes for good, once, however many ask at once', async () => {
+    const key = await newKey(nodes[0]);
+    const revoke = { type: 'RevokeApiKey' } as const;
+    const outcomes = await Promise.all(
+      Array.from({ length: 10 }, (_, index) =>
+        handlers[index % 2 === 0 ? 0 : 1].handle(key.id, revoke, actor),
+      ),
+    );
+    for (const outcome of outcomes) {
+      expect(outcome.type === 'done' && outcome.state.status).to.equal('revoked');
+    }
+    expect(await eventsOf(key)).to.have.length(2);
+    const change = { type: 'ChangeApiKey', active: true } as const;
+    expect(await handlers[0].handle(key.id, change, actor)).to.deep.equal({
+      type: 'refused',
+      reason: 'revoked',
+    });
+  });
+
+  it('knows nothing of keys that nobody made', async () => {
+    const refused = { type: 'refused', reason: 'unknown' };
+    expect(await handlers[0].handle('no', { type: 'RevokeApiKey' }, actor)).to.deep.equal(refused);
+    expect(await handlers[0].find('no')).to.equal(null);
+  });
+
+  it('lists keys in the order of their making, a page at a time', async () => {
+    const made: string[] = [];
+    for (let index = 0; index < 5; index += 1) made.push((await newKey(nodes[0])).id);
+    const ids: string[] = [];
+    let after: string | null = null;
+    for (;;) {
+      const page = await handlers[0].list(2, after);
+      expect(page.length).to.be.at.most(2);
+      ids.push(...page.map(({ state }) => state.key.id));
+      after = page.at(-1)?.state.key.id ?? null;
+      if (after === null) break;
+    }
+    expect(ids.slice(-made.length)).to.deep.equal(made);
+    expect(new Set(ids).size).to.equal(ids.length);
+  });
+
+  it('tells what was spent in the open minute and the current month, and no more', async () => {
+    const key = await newKey(nodes[0]);
+    const counts = 'window_calls = 4, month_calls = 5, month_links = 6, month_qr_codes = 7';
+    const month = `${new Date().toISOString().slice(0, 7)}-01`;
+    const usage = async () => {
+      const found = await handlers[0].find(key.id);
+      if (!found) throw new Error('The key is known');
+      return [found.minuteCalls, found.month, found.calls, found.links, found.qrCodes];
+    };
+    await setMeter(
+      nodes[0],
+      key,
+      `${counts}, window_start = clock_timestamp(), month = '${month}'`,
+    );
+    expect(await usage()).to.deep.equal([4, month, 5, 6, 7]);
+    await setMeter(
+      nodes[0],
+      key,
+      `window_start = clock_timestamp() - interval '60 seconds', month = '2026-01-01'`,
+    );
+    expect(await usage()).to.deep.equal([0, month, 0, 0, 0]);
+  });
+});

@@ -1,0 +1,112 @@
+import { z } from 'zod';
+import {
+  changeKeyRequest,
+  createKeyRequest,
+  keyIdPattern,
+  type KeyResponse,
+  type KeyWithUsageResponse,
+} from '../../schemas/http/keys.js';
+import { createApiKeyHandler, type KeyWithUsage, type OperatorsCommand } from './handler.js';
+import { pageLimit } from '../../schemas/http/paging.js';
+import type { Actor } from '../../schemas/decision.js';
+import { rootIdOf } from '../../schemas/folds/api-key.js';
+import { messages } from '../../schemas/http/errors.js';
+import { failure, json, type Reply } from '../http/reply.js';
+import { withBody, withQuery, type AdminRoutes } from '../http/operator-requests.js';
+
+const pageQuery = z.object({
+  limit: pageLimit.default(100),
+  after: z
+    .string({ error: 'after must be given once' })
+    .regex(keyIdPattern, { error: 'after must be the id of a key' })
+    .nullable()
+    .default(null),
+});
+
+const keyOf = ({
+  state: { status, key },
+  plan,
+}: Pick<KeyWithUsage, 'state' | 'plan'>): KeyResponse => ({
+  id: key.id,
+  name: key.name,
+  plan,
+  account: key.account,
+  scopes: [...key.scopes],
+  active: status === 'active',
+  rootId: rootIdOf(key),
+  expiresAt: key.expiresAt?.toISOString() ?? null,
+  createdAt: key.createdAt.toISOString(),
+});
+
+export const keyRoutes: AdminRoutes = ({ pool, outbox, plans, settle }) => {
+  const keys = createApiKeyHandler(pool, outbox);
+
+  const withUsage = (found: KeyWithUsage): KeyWithUsageResponse => {
+    const { plan, lastUsedAt, minuteCalls, month, calls, links, qrCodes } = found;
+    const limit = plans.plans[plan].requestsPerMinute;
+    return {
+      ...keyOf(found),
+      lastUsedAt: lastUsedAt?.toISOString() ?? null,
+      usage: { minute: { used: minuteCalls, limit }, month: { month, calls, links, qrCodes } },
+    };
+  };
+
+  const unknownKey = failure(404, messages.keyNotFound);
+
+  const change = async (id: string, command: OperatorsCommand, actor: Actor): Promise<Reply> => {
+    if (!keyIdPattern.test(id)) return unknownKey;
+    const outcome = await keys.handle(id, command, actor);
+    if (outcome.type === 'refused') {
+      if (outcome.reason === 'unknown') return unknownKey;
+      return outcome.reason === 'planOfRoot'
+        ? failure(409, 'This API key has the plan of its root')
+        : failure(409, 'This API key has been revoked');
+    }
+    const found = await keys.find(id);
+    if (!found) throw new Error('A changed key is known');
+    return settle(outcome.receipt, 200, keyOf({ ...found, state: outcome.state }));
+  };
+
+  return [
+    {
+      method: 'POST',
+      path: '/keys',
+      handler: withBody(createKeyRequest, async (request, { actor }) => {
+        const { token, state, receipt } = await keys.issue(request, actor);
+        return settle(receipt, 201, { ...keyOf({ state, plan: request.plan }), key: token });
+      }),
+    },
+    {
+      method: 'GET',
+      path: '/keys',
+      handler: withQuery(pageQuery, async ({ limit, after }) => {
+        const found = await keys.list(limit + 1, after);
+        const page = found.slice(0, limit);
+        const next = found.length > limit ? (page.at(-1)?.state.key.id ?? null) : null;
+        return json(200, { keys: page.map(withUsage), next });
+      }),
+    },
+    {
+      method: 'GET',
+      path: '/keys/:id',
+      handler: async (_ctx, _state, parameter) => {
+        const id = parameter('id');
+        const found = keyIdPattern.test(id) ? await keys.find(id) : null;
+        return found ? json(200, withUsage(found)) : unknownKey;
+      },
+    },
+    {
+      method: 'PATCH',
+      path: '/keys/:id',
+      handler: withBody(changeKeyRequest, (changes, { actor }, parameter) =>
+        change(parameter('id'), { type: 'ChangeApiKey', ...changes }, actor),
+      ),
+    },
+    {
+      method: 'DELETE',
+      path: '/keys/:id',
+      handler: (_ctx, { actor }, parameter) =>
+        change(parameter('id'), { type: 'RevokeApiKey' }, actor),
+    },
+  ];
+};

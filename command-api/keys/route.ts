@@ -1,0 +1,157 @@
+import type { Outbox, OutboxDelivery } from '../../ops/event-log/outbox/port.js';
+import type { Pool } from '../../ops/platform/postgres/pool.js';
+import { rootIdOf } from '../../schemas/folds/api-key.js';
+import { messages } from '../../schemas/http/errors.js';
+import {
+  changeOwnKeyRequest,
+  keyIdPattern,
+  makeKeyRequest,
+  ownKeysQuery,
+  rotateKeyRequest,
+  type OwnKeyResponse,
+} from '../../schemas/http/keys.js';
+import { scopeNames, type Scope } from '../../schemas/scopes.js';
+import { maxLiveKeys, maxSecrets, type ApiKeyRefusal } from './command.js';
+import {
+  createApiKeyHandler,
+  type ApiKeyOutcome,
+  type AskingKey,
+  type DoneWithKey,
+  type KeysCommand,
+  type KeyWithUsage,
+} from './handler.js';
+import { failure, json, noContent, unavailable, type Reply } from '../http/reply.js';
+import { parseJsonAs, parseQuery, type Handler } from '../http/requests.js';
+import { logWithinMs } from '../links/create/route.js';
+import {
+  keyInvalid,
+  scopeLacking,
+  usageOf,
+  type PlanDeps,
+  type V2State,
+} from '../admission/admitted-call.js';
+
+export interface KeyDeps extends Pick<PlanDeps, 'plans'> {
+  readonly pool: Pool;
+  readonly outbox: Outbox;
+  readonly delivery: OutboxDelivery;
+}
+
+const unknownKey = failure(404, messages.keyNotFound);
+
+const refusals: Readonly<Record<Exclude<ApiKeyRefusal, Scope>, Reply>> = {
+  unknown: unknownKey,
+  // To those that made it, a revoked key is gone.
+  revoked: unknownKey,
+  askerInvalid: keyInvalid,
+  suspended: failure(403, messages.keySuspended),
+  deactivatedAbove: failure(403, messages.keyDeactivatedAbove),
+  tooManyKeys: failure(400, `At most ${maxLiveKeys} keys an account`),
+  tooDeep: failure(400, messages.keyTooDeep),
+  tooManySecrets: failure(400, `At most ${maxSecrets} secrets a key`),
+  // Nobody asks for these here.
+  exists: unavailable(),
+  planOfRoot: unavailable(),
+};
+
+const isScope = (reason: ApiKeyRefusal): reason is Scope =>
+  (scopeNames as readonly string[]).includes(reason);
+
+const askingOf = ({ call, requestId }: V2State): AskingKey => ({ ...call.key, requestId });
+
+/** `/v2/keys`: what a key does with itself, and with the keys that descend from it. */
+export const createKeyHandlers = ({ pool, outbox, delivery, plans }: KeyDeps) => {
+  const keys = createApiKeyHandler(pool, outbox);
+
+  const shown = (
+    { state: { key, status }, plan, lastUsedAt }: KeyWithUsage,
+    { call }: V2State,
+  ): OwnKeyResponse => ({
+    id: key.id,
+    name: key.name,
+    plan,
+    scopes: [...key.scopes],
+    active: status === 'active',
+    rootId: rootIdOf(key),
+    expiresAt: key.expiresAt?.toISOString() ?? null,
+    createdAt: key.createdAt.toISOString(),
+    lastUsedAt: lastUsedAt?.toISOString() ?? null,
+    usage: usageOf(call, plans),
+  });
+
+  /** Answers once the log has the change, or says why there is none. */
+  const settle = async (
+    outcome: ApiKeyOutcome,
+    answer: (done: DoneWithKey) => Promise<Reply> | Reply,
+  ): Promise<Reply> => {
+    if (outcome.type === 'refused') {
+      const { reason } = outcome;
+      return isScope(reason) ? scopeLacking(reason) : refusals[reason];
+    }
+    return (await delivery.logged(outcome.receipt, logWithinMs))
+      ? answer(outcome)
+      : unavailable(messages.logUnavailable);
+  };
+
+  const withKey =
+    (state: V2State, status: 200 | 201, more: { readonly key?: string } = {}) =>
+    async ({ state: { key } }: DoneWithKey): Promise<Reply> => {
+      const found = await keys.find(key.id);
+      return found ? json(status, { ...shown(found, state), ...more }) : unknownKey;
+    };
+
+  /** Has a key of the path changed, if there can be one. */
+  const change = async (
+    state: V2State,
+    id: string,
+    command: KeysCommand,
+    answer: (done: DoneWithKey) => Promise<Reply> | Reply,
+  ): Promise<Reply> =>
+    keyIdPattern.test(id)
+      ? settle(await keys.handleFor(askingOf(state), id, command), answer)
+      : unknownKey;
+
+  const list: Handler<V2State> = async (ctx, state) => {
+    const query = parseQuery(ownKeysQuery, ctx);
+    if (query.type === 'refused') return query.reply;
+    const { limit, after } = query.value;
+    const found = await keys.listFor(state.call.key, limit + 1, after ?? null);
+    const page = found.slice(0, limit);
+    const next = found.length > limit ? (page.at(-1)?.state.key.id ?? null) : null;
+    return json(200, { keys: page.map((key) => shown(key, state)), next });
+  };
+
+  const make: Handler<V2State> = async (_ctx, state) => {
+    const request = parseJsonAs(makeKeyRequest, state.body, state);
+    if (request.type === 'refused') return request.reply;
+    const outcome = await keys.derive(askingOf(state), request.value);
+    return settle(outcome, withKey(state, 201, { key: outcome.token }));
+  };
+
+  const patch: Handler<V2State> = async (_ctx, state, parameter) => {
+    const request = parseJsonAs(changeOwnKeyRequest, state.body, state);
+    if (request.type === 'refused') return request.reply;
+    const { name, active, scopes } = request.value;
+    const command = {
+      type: 'ChangeApiKey',
+      name: name ?? undefined,
+      active: active ?? undefined,
+      scopes: scopes ?? undefined,
+    } as const;
+    return change(state, parameter('id'), command, withKey(state, 200));
+  };
+
+  const rotate: Handler<V2State> = async (_ctx, state, parameter) => {
+    const request = parseJsonAs(rotateKeyRequest, state.body, state);
+    if (request.type === 'refused') return request.reply;
+    const id = parameter('id');
+    if (!keyIdPattern.test(id)) return unknownKey;
+    const outcome = await keys.rotate(askingOf(state), id, request.value.overlapSeconds ?? 0);
+    return settle(outcome, withKey(state, 200, { key: outcome.token }));
+  };
+
+  const revoke: Handler<V2State> = (_ctx, state, parameter) =>
+    change(state, parameter('id'), { type: 'RevokeApiKey' }, () => noContent());
+
+  return { list, make, patch, rotate, revoke };
+};

@@ -1,0 +1,172 @@
+import { expect } from 'chai';
+import { parseChange } from '../../../ops/ledger/changes.js';
+import { nothingRecorded } from '../../../ops/event-log/outbox/port.js';
+import { createLogger } from '../../../ops/platform/logging.js';
+import {
+  listenToPostgres,
+  type NotificationListener,
+} from '../../../ops/platform/postgres/listener.js';
+import { foldedLinks, recordHistory, storedLinks } from '../../../ops/test/support/ledger-links.js';
+import { testDatabase, type TestDatabase } from '../../../ops/test/support/database.js';
+import { eventually, rejection } from '../../../ops/test/support/waiting.js';
+import { testNode, type TestNode } from '../../../ops/test/support/node.js';
+import { accepted } from '../../../schemas/decision.js';
+import { at, blocked, created } from '../../../schemas/testing/events.js';
+import { actor } from '../../testing/keys.js';
+import { expireDueLinks } from '../expire/expiry.js';
+import { createLinkBlockHandler, type LinkBlockHandler } from './handler.js';
+import { decidePlatform, type SwitchPlatform } from '../../platform/command.js';
+import { decideOne } from '../../../ops/ledger/decide.js';
+import { ledgerLinks } from '../../../ops/ledger/links.js';
+import { platformSwitches, readPlatform } from '../../../ops/ledger/platform.js';
+import { platformSubject } from '../../../schemas/folds/platform.js';
+
+const block = { type: 'BlockLink', reason: 'phishing' } as const;
+const unblock = { type: 'UnblockLink', reason: 'a mistake' } as const;
+
+describe('command API: blocks and switches, on two nodes', () => {
+  let database: TestDatabase;
+  let nodes: readonly [TestNode, TestNode];
+  let handlers: readonly [LinkBlockHandler, LinkBlockHandler];
+  let listener: NotificationListener;
+  let changes: unknown[];
+
+  before(async () => {
+    database = await testDatabase('blocks');
+    nodes = [await testNode(database), await testNode(database)];
+    const handler = ({ pool, outbox }: TestNode) => createLinkBlockHandler(pool, outbox);
+    handlers = [handler(nodes[0]), handler(nodes[1])];
+    listener = listenToPostgres(database.url, ['linklog_changes'], createLogger('silent'));
+    listener.on('linklog_changes', (payload) => changes.push(parseChange(payload)));
+    let listens = false;
+    listener.onGap((state) => {
+      listens = state === 'back';
+    });
+    await eventually('it listens', () => listens);
+  });
+
+  beforeEach(() => {
+    changes = [];
+  });
+
+  afterEach(async () => {
+    expect(await storedLinks(nodes[0])).to.deep.equal(await foldedLinks(nodes[0]));
+  });
+
+  after(async () => {
+    await listener.close();
+    for (const node of nodes) await node.close();
+    await database.drop();
+  });
+
+  const eventsOf = async (topic: 'links' | 'platform', subject: string) =>
+    (await nodes[0].events(topic)).filter((event) => event.subject === subject);
+
+  it('records no event of a code without a link, even if a decider accepts it', async () => {
+    const asked = { subject: 'missing', command: null, actor };
+    const deciding = decideOne(nodes[0], ledgerLinks, () => accepted(blocked('missing', 1)), asked);
+    expect(await rejection(deciding))
+      .to.have.property('message')
+      .that.includes('a code without a link');
+    expect(await eventsOf('links', 'missing')).to.deep.equal([]);
+  });
+
+  it('tells every process of a block, and of nothing that changed nothing', async () => {
+    await recordHistory(nodes[0], created('told'));
+    expect(await handlers[0].handle('told', block, actor)).to.have.lengthOf(1);
+    expect(await handlers[1].handle('told', block, actor)).to.equal(nothingRecorded);
+    expect(await handlers[1].handle('nobodys', block, actor)).to.equal('notFound');
+    expect(await handlers[1].handle('told', unblock, actor)).to.have.lengthOf(1);
+    await eventually('both are heard', () => changes.length >= 2);
+    expect(changes).to.deep.equal([
+      { kind: 'link', code: 'told', sequence: 2 },
+      { kind: 'link', code: 'told', sequence: 3 },
+    ]);
+  });
+
+  it('is one event, however many block a link at once', async () => {
+    await recordHistory(nodes[0], created('raced'));
+    const command = (number: number) => ({ ...block, reason: `reason ${number}` });
+    await Promise.all(
+      Array.from({ length: 20 }, (_, number) =>
+        handlers[number % 2 === 0 ? 0 : 1].handle('raced', command(number), actor),
+      ),
+    );
+    const events = await eventsOf('links', 'raced');
+    expect(events.map(({ type, sequence }) => [type, sequence])).to.deep.equal([
+      ['linklog.LinkCreated.v3', 1],
+      ['linklog.LinkBlocked.v1', 2],
+    ]);
+  });
+
+  it('numbers what operators and the clock decide at once without a gap', async () => {
+    const codes = Array.from({ length: 20 }, (_, number) => `due-${number}`);
+    const past = { expiresAt: at(1).toISOString() };
+    await recordHistory(nodes[0], ...codes.map((code) => created(code, past)));
+    const sweep = (node: TestNode) => expireDueLinks(node.pool, node.outbox, node.clock);
+    await Promise.all([
+      ...codes.map(async (code, number) => {
+        const [one, other] = number % 2 === 0 ? handlers : [handlers[1], handlers[0]];
+        await one.handle(code, block, actor);
+        await other.handle(code, unblock, actor);
+        await one.handle(code, block, actor);
+      }),
+      ...nodes.map(sweep),
+      ...nodes.map(sweep),
+    ]);
+    // Those that were held when the clock looked.
+    await sweep(nodes[0]);
+    for (const code of codes) {
+      const events = await eventsOf('links', code);
+      expect(events.map(({ sequence }) => sequence)).to.deep.equal([1, 2, 3, 4, 5]);
+      const blocks = events.map(({ type }) => type).filter((type) => !type.includes('Expired'));
+      expect(blocks).to.deep.equal([
+        'linklog.LinkCreated.v3',
+        'linklog.LinkBlocked.v1',
+        'linklog.LinkUnblocked.v1',
+        'linklog.LinkBlocked.v1',
+      ]);
+    }
+  });
+
+  it('leaves the link as it is where its event cannot be recorded', async () => {
+    await recordHistory(nodes[0], created('kept'));
+    const failing = createLinkBlockHandler(nodes[0].pool, {
+      ...nodes[0].outbox,
+      record() {
+        throw new Error('the log is away');
+      },
+    });
+    expect(await rejection(failing.handle('kept', block, actor))).to.be.an('error');
+    expect((await storedLinks(nodes[0])).get('kept')).to.include({ blocked: false });
+    expect(await eventsOf('links', 'kept')).to.have.length(1);
+  });
+
+  it('switches the platform on both nodes at once without losing one', async () => {
+    const [one, other] = nodes;
+    const subject = platformSubject;
+    const set = (node: TestNode, command: SwitchPlatform) =>
+      decideOne(node, platformSwitches, decidePlatform, { subject, command, actor });
+    await set(one, { features: { passwords: true } });
+    const before = (await eventsOf('platform', 'platform')).length;
+    changes = [];
+    await Promise.all([
+      set(one, { maintenance: true }),
+      set(other, { maintenance: true, features: { qr: false } }),
+      set(one, { features: { aliases: false } }),
+      set(other, { features: { aliases: false, shortening: false } }),
+    ]);
+    const features = { aliases: false, qr: false, shortening: false };
+    expect(await readPlatform(other.pool)).to.deep.include({
+      maintenance: true,
+      features: { ...features, passwords: true, expiration: true },
+    });
+    const events = await eventsOf('platform', 'platform');
+    expect(events.slice(before)).to.have.length(4);
+    expect(events.map(({ sequence }) => sequence)).to.deep.equal(events.map((_, n) => n + 1));
+    await eventually('they are heard', () => changes.length > 0);
+    expect(new Set(changes.map((change) => JSON.stringify(change)))).to.deep.equal(
+      new Set(['{"kind":"platform"}']),
+    );
+  });
+});

@@ -1,0 +1,26 @@
+import { messages } from '../../../schemas/http/errors.js';
+import { blockRequest, type BlockResponse } from '../../../schemas/http/operators.js';
+import { shortCodePattern } from '../../../schemas/http/shorten.js';
+import { withBody, type AdminRoutes } from '../../http/operator-requests.js';
+import { failure } from '../../http/reply.js';
+import { createLinkBlockHandler } from './handler.js';
+
+/** `POST /admin/links/:shortCode/block` and `…/unblock`. */
+export const blockRoutes: AdminRoutes = ({ pool, outbox, settle }) => {
+  const blocks = createLinkBlockHandler(pool, outbox);
+  const blockOrUnblock = (type: 'BlockLink' | 'UnblockLink') =>
+    withBody(blockRequest, async ({ reason }, { actor }, parameter) => {
+      const shortCode = parameter('shortCode');
+      const outcome = shortCodePattern.test(shortCode)
+        ? await blocks.handle(shortCode, { type, reason }, actor)
+        : 'notFound';
+      if (outcome === 'notFound') return failure(404, messages.codeNotFound);
+      const body: BlockResponse = { shortCode, blocked: type === 'BlockLink' };
+      return settle(outcome, 200, body);
+    });
+
+  return [
+    { method: 'POST', path: '/links/:shortCode/block', handler: blockOrUnblock('BlockLink') },
+    { method: 'POST', path: '/links/:shortCode/unblock', handler: blockOrUnblock('UnblockLink') },
+  ];
+};

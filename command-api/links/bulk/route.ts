@@ -1,0 +1,56 @@
+import { bulkRequest, type BulkResponse, type BulkResult } from '../../../schemas/http/bulk.js';
+import { messages } from '../../../schemas/http/errors.js';
+import { createManagedLinks, type ManagedLinksDeps } from '../change/managed-links.js';
+import { itemErrorOf, json, unavailable, type Reply } from '../../http/reply.js';
+import { parseJsonAs, type Handler } from '../../http/requests.js';
+import { monthlyLimitReached, type PlanDeps, type V2State } from '../../admission/admitted-call.js';
+import { callerOf } from '../change/route.js';
+
+/**
+ * POST /v2/links/bulk: one change of many links, each decided alone. It costs a call for each: the first is the
+ * request's own, the others are taken at once, and those that the month has no room for are refused.
+ */
+export const createBulkHandler = (deps: ManagedLinksDeps & PlanDeps): Handler<V2State> => {
+  const links = createManagedLinks(deps);
+
+  return async (_ctx, state) => {
+    const request = parseJsonAs(bulkRequest, state.body, state);
+    if (request.type === 'refused') return request.reply;
+    const { shortCodes } = request.value;
+    const { delete: deletes, ...edit } = request.value.change;
+    const change = deletes ? 'delete' : edit;
+    const { call } = state;
+
+    const { granted, resetDate } = await state.takeFurther(shortCodes.length - 1);
+    const paid = shortCodes.slice(0, 1 + granted);
+    const { monthlyCalls } = deps.plans.plans[call.key.plan];
+    const unpaid = monthlyLimitReached(
+      messages.callsExhausted,
+      monthlyCalls,
+      { ...call, usage: { ...call.usage, resetDate } },
+      deps,
+    );
+
+    const caller = callerOf(state);
+    const outcomes = await links.change(
+      paid.map((code) => ({ code, isMeant: () => true, change })),
+      caller,
+    );
+    const settled = outcomes.filter((outcome) => outcome.type === 'settled');
+    if (settled.some(({ logged }) => !logged)) return unavailable(messages.logUnavailable);
+    const shown = [...(await links.changed(settled, caller, call.now))];
+
+    const failed = (index: number, shortCode: string, reply: Reply) =>
+      ({ index, success: false, shortCode, ...itemErrorOf(reply) }) as BulkResult;
+    const results = shortCodes.map((shortCode, index): BulkResult => {
+      const outcome = outcomes[index];
+      if (!outcome) return failed(index, shortCode, unpaid);
+      if (outcome.type === 'refused') return failed(index, shortCode, outcome.reply);
+      const changed = shown.shift();
+      if (!changed) throw new Error(`changed() returned no link for ${shortCode}`);
+      return { index, success: true, ...changed };
+    });
+    const body: BulkResponse = { results };
+    return json(200, body);
+  };
+};

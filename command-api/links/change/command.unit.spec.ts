@@ -1,0 +1,336 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { statusOf } from '../../../schemas/folds/link-status.js';
+import { deciderSpecification } from '../../../schemas/testing/decider-specification.js';
+import {
+  at,
+  blocked,
+  countedIds,
+  created,
+  deleted,
+  described,
+  disabled,
+  edited,
+  enabled,
+  expired,
+  idOf,
+  visited,
+} from '../../../schemas/testing/events.js';
+import type { LinkEvent } from '../../../schemas/events/catalogue.js';
+import { evolveLedgerLink, type LedgerLinkEvent } from '../../../schemas/folds/ledger-link.js';
+import {
+  decideLinkChange,
+  evolveManagedLink,
+  unmanaged,
+  type LinkChange,
+  type LinkCommand,
+  type ManagedLink,
+} from './command.js';
+
+/** Visits are in the ledger's fold alone. */
+const evolve = (state: ManagedLink, event: LedgerLinkEvent): ManagedLink =>
+  event.type === 'linklog.LinkVisited.v2'
+    ? { ...state, ledger: evolveLedgerLink(state.ledger, event) }
+    : evolveManagedLink(state, event);
+
+const decide = (command: LinkCommand, state: ManagedLink) =>
+  decideLinkChange(command, state, {
+    now: at(100),
+    newId: countedIds(),
+    actor: 'key-1',
+    requestId: 'request-1',
+  });
+
+const given = deciderSpecification({
+  initialState: unmanaged,
+  evolve,
+  decide,
+}) as (
+  ...history: readonly LedgerLinkEvent[]
+) => ReturnType<
+  ReturnType<typeof deciderSpecification<ManagedLink, LinkEvent, LinkCommand, string>>
+>;
+
+const url = 'https://example.net/';
+const made = created('spring', {}, { account: 'acme' });
+const limited = created('spring', { maxClicks: 3 }, { account: 'acme' });
+const ending = created('spring', { expiresAt: at(60).toISOString() }, { account: 'acme' });
+const clicks = [1, 2, 3].map((click) => visited('spring', click));
+const usedUp = [limited, ...clicks, expired('spring', 2, 'clicks')];
+
+const always = () => true;
+const change = (
+  wanted: LinkChange,
+  safeUrl: string | null = null,
+  countedClicks = 0,
+): LinkCommand => ({
+  ...{ type: 'ChangeLink', account: 'acme', isMeant: always },
+  ...{ change: wanted, safeUrl, countedClicks },
+});
+const remove: LinkCommand = { type: 'DeleteLink', account: 'acme', isMeant: always };
+/** Of the decision’s event with this number. */
+const metadata = (number = 1) => ({
+  ...{ id: idOf(number), time: at(100), account: 'acme' },
+  ...{ actor: 'key-1', correlationId: 'request-1' },
+});
+
+describe('command API: changing a link', () => {
+  it('edits only what is different', () => {
+    const wanted = { url, expiresIn: 60, password: { hash: 'hash' }, title: 'Spring' };
+    given(made)
+      .when(change(wanted, url))
+      .then(
+        edited(
+          'spring',
+          2,
+          {
+            ...{ url, expiresAt: at(160).toISOString() },
+            ...{ password: 'set', passwordHash: 'hash' },
+          } as const,
+          metadata(1),
+        ),
+        described('spring', 3, { title: 'Spring' }, metadata(2)),
+      );
+    const same = { url: 'https://example.com/spring', expiresIn: null, password: null };
+    given(made)
+      .when(change({ ...same, title: null, note: null, tags: null, disabled: false }))
+      .thenNothing();
+  });
+
+  it('takes away end and password', () => {
+    const secured = created(
+      'spring',
+      { passwordHash: 'hash', expiresAt: at(600).toISOString() },
+      { account: 'acme' },
+    );
+    given(secured)
+      .when(change({ expiresIn: null, password: null }))
+      .then(edited('spring', 2, { expiresAt: null, password: 'removed' }, metadata()));
+  });
+
+  it('adds and removes tags, of which there are at most 20', () => {
+    const tagged = described('spring', 2, { tags: ['a', 'b'] });
+    given(made, tagged)
+      .when(change({ addTags: ['b', 'c'], removeTags: ['a'] }))
+      .then(described('spring', 3, { tags: ['b', 'c'] }, metadata()));
+    given(made, tagged)
+      .when(change({ addTags: ['a'], removeTags: ['x'] }))
+      .thenNothing();
+    const many = Array.from({ length: 19 }, (_, index) => `tag ${index}`);
+    given(made, tagged)
+      .when(change({ addTags: many }))
+      .thenRefused('tooManyTags');
+  });
+
+  it('finds tags of before in any normal form, with white space around them', () => {
+    const tagged = described('spring', 2, { tags: ['a\u0308', ' b', '\u00f6'] });
+    given(made, tagged)
+      .when(change({ removeTags: ['\u00e4', 'b'] }))
+      .then(described('spring', 3, { tags: ['\u00f6'] }, metadata()));
+    given(made, tagged)
+      .when(change({ addTags: ['\u00e4', 'b', '\u00f6'] }))
+      .thenNothing();
+  });
+
+  it('disables, enables and deletes; a second deletion changes nothing', () => {
+    given(made)
+      .when(change({ disabled: true }))
+      .then(disabled('spring', 2, metadata()));
+    given(made, disabled('spring', 2))
+      .when(change({ disabled: false }, 'https://example.com/spring'))
+      .then(enabled('spring', 3, metadata()));
+    given(made)
+      .when(remove)
+      .then(deleted('spring', 2, metadata()));
+    given(made, deleted('spring', 2)).when(remove).thenNothing();
+    given(made, deleted('spring', 2))
+      .when(change({ title: 'x' }))
+      .thenRefused('deleted');
+  });
+
+  it('is refused of a link that the account does not have', () => {
+    given()
+      .when(change({ title: 'x' }))
+      .thenRefused('notFound');
+    given(created('spring', {}, { account: 'other' }))
+      .when(remove)
+      .thenRefused('notFound');
+    given(created('spring', {}, { account: 'other' }))
+      .when({ ...remove, account: null })
+      .then(deleted('spring', 2, { ...metadata(), account: 'other' }));
+  });
+
+  it('is refused of a version that it was not meant for', () => {
+    const isMeant = (version: number): boolean => version === 2;
+    given(made)
+      .when({ ...remove, isMeant })
+      .thenRefused('changedMeanwhile');
+    given(made, described('spring', 2, { title: 'x' }))
+      .when({ ...remove, isMeant })
+      .then(deleted('spring', 3, metadata()));
+  });
+
+  it('raises a limit, and lowers it to the clicks taken, which expires the link', () => {
+    given(limited, ...clicks.slice(0, 2))
+      .when(change({ maxClicks: 9 }))
+      .then(edited('spring', 2, { maxClicks: 9 }, metadata()));
+    given(limited, ...clicks.slice(0, 2))
+      .when(change({ maxClicks: 2 }))
+      .then(
+        edited('spring', 2, { maxClicks: 2 }, metadata(1)),
+        expired('spring', 3, 'clicks', { ...metadata(2), causationId: idOf(1) }),
+      );
+    given(limited, ...clicks.slice(0, 2))
+      .when(change({ maxClicks: 1 }))
+      .thenRefused('clicksTaken');
+  });
+
+  it('sets a limit on a link without one, with the clicks counted so far as opening balance', () => {
+    given(made)
+      .when(change({ maxClicks: 5 }, null, 3))
+      .then(edited('spring', 2, { maxClicks: 5, clicks: 3 }, metadata()));
+    given(made)
+      .when(change({ maxClicks: 3 }, null, 3))
+      .then(
+        edited('spring', 2, { maxClicks: 3, clicks: 3 }, metadata(1)),
+        expired('spring', 3, 'clicks', { ...metadata(2), causationId: idOf(1) }),
+      );
+    given(made)
+      .when(change({ maxClicks: 2 }, null, 3))
+      .thenRefused('clicksTaken');
+  });
+
+  it('removes a limit, and sets another one that never counts a click twice', () => {
+    const unlimited = [limited, ...clicks.slice(0, 2), edited('spring', 2, { maxClicks: null })];
+    given(limited, ...clicks.slice(0, 2))
+      .when(change({ maxClicks: null }))
+      .then(edited('spring', 2, { maxClicks: null }, metadata()));
+    given(...usedUp)
+      .when(change({ maxClicks: null }, 'https://example.com/spring'))
+      .then(edited('spring', 3, { maxClicks: null }, metadata()));
+    given(...unlimited)
+      .when(change({ maxClicks: 9 }, null, 7))
+      .then(edited('spring', 3, { maxClicks: 9, clicks: 7 }, metadata()));
+    // The statistics may lag behind the ledger.
+    given(...unlimited)
+      .when(change({ maxClicks: 9 }, null, 1))
+      .then(edited('spring', 3, { maxClicks: 9, clicks: 2 }, metadata()));
+  });
+
+  it('sets and removes an end and a start, of which the start is first', () => {
+    const [start, end] = [at(200).toISOString(), at(300).toISOString()];
+    given(made)
+      .when(change({ startsAt: start, expiresAt: end }))
+      .then(edited('spring', 2, { startsAt: start, expiresAt: end }, metadata()));
+    const scheduled = created('spring', { startsAt: start }, { account: 'acme' });
+    given(scheduled)
+      .when(change({ startsAt: null }))
+      .then(edited('spring', 2, { startsAt: null }, metadata()));
+    given(scheduled)
+      .when(change({ startsAt: start }))
+      .thenNothing();
+    given(scheduled)
+      .when(change({ expiresAt: start }))
+      .thenRefused('startsAfterEnd');
+    given(scheduled)
+      .when(change({ expiresIn: 60 }))
+      .thenRefused('startsAfterEnd');
+    given(created('spring', { expiresAt: end }, { account: 'acme' }))
+      .when(change({ startsAt: end }))
+      .thenRefused('startsAfterEnd');
+  });
+
+  it('needs a check of the destination before an expired link is scheduled', () => {
+    const start = at(200).toISOString();
+    given(ending, expired('spring', 2))
+      .when(change({ startsAt: start, expiresAt: at(300).toISOString() }))
+      .thenRefused('unchecked');
+  });
+
+  it('brings an expired link back when neither time nor clicks are over', () => {
+    const safe = 'https://example.com/spring';
+    given(...usedUp)
+      .when(change({ maxClicks: 4 }, safe))
+      .then(edited('spring', 3, { maxClicks: 4 }, metadata()));
+    given(ending, expired('spring', 2))
+      .when(change({ expiresIn: null }, safe))
+      .then(edited('spring', 3, { expiresAt: null }, metadata()));
+    given(...usedUp)
+      .when(change({ expiresIn: 60 }))
+      .then(
+        edited('spring', 3, { expiresAt: at(160).toISOString() }, metadata(1)),
+        expired('spring', 4, 'clicks', { ...metadata(2), causationId: idOf(1) }),
+      );
+  });
+
+  it('needs a check of a new destination, and of one that is led to again', () => {
+    const unchecked: readonly [readonly LedgerLinkEvent[], LinkChange][] = [
+      [[made], { url }],
+      [[made, blocked('spring', 2)], { url }],
+      [[made, disabled('spring', 2)], { disabled: false }],
+      [usedUp, { maxClicks: 4 }],
+      [[ending], { expiresIn: 60 }],
+      [[ending, expired('spring', 2)], { expiresIn: null }],
+    ];
+    for (const [history, wanted] of unchecked) {
+      given(...history)
+        .when(change(wanted))
+        .thenRefused('unchecked');
+      given(...history)
+        .when(change(wanted, 'https://example.org/another'))
+        .thenRefused('unchecked');
+    }
+    given(made, disabled('spring', 2), blocked('spring', 3))
+      .when(change({ disabled: false }))
+      .then(enabled('spring', 4, metadata()));
+  });
+
+  it('needs the hash of a password when nothing else refuses it', () => {
+    const password = { hash: null };
+    given(made).when(change({ password })).thenRefused('unhashed');
+    given(made).when(change({ password, url })).thenRefused('unchecked');
+    given(made)
+      .when(change({ password, maxClicks: 2 }, null, 3))
+      .thenRefused('clicksTaken');
+  });
+
+  it('never leaves a link active whose clicks or time are over, nor takes one away', () => {
+    const someChange = fc.record<LinkChange>(
+      {
+        expiresIn: fc.option(fc.integer({ min: 60, max: 1_000 }), { nil: null }),
+        maxClicks: fc.integer({ min: 1, max: 5 }),
+        disabled: fc.boolean(),
+      },
+      { requiredKeys: [] },
+    );
+    const link = created('spring', { maxClicks: 3, expiresAt: at(60).toISOString() });
+    fc.assert(
+      fc.property(fc.array(someChange), fc.integer({ min: 0, max: 3 }), (all, taken) => {
+        let state = [link, ...clicks.slice(0, taken)].reduce(evolve, unmanaged);
+        for (const wanted of all) {
+          const command = { ...change(wanted, link.data.url), account: null };
+          const decision = decide(command, state);
+          if (decision.type === 'accepted') state = decision.events.reduce(evolve, state);
+          const { ledger, current } = state;
+          if (ledger.status === 'free' || current.status === 'none') throw new Error('It was made');
+          expect(ledger.clicks).to.equal(taken);
+          expect(ledger.maxClicks).to.be.at.least(taken);
+          expect(statusOf(ledger)).to.equal(current.status);
+          const isOver =
+            ledger.clicks >= (ledger.maxClicks ?? 0) ||
+            (decision.type === 'accepted' &&
+              ledger.expiresAt !== null &&
+              ledger.expiresAt <= at(100));
+          // Where it asks for the limit or the end that the link has, it edits nothing.
+          const isEdited =
+            decision.type === 'accepted' &&
+            decision.events.some(({ type }) => type === 'linklog.LinkEdited.v2');
+          if (isOver && isEdited) {
+            expect(current.status).to.not.equal('active');
+          }
+        }
+      }),
+      { examples: [[[{ disabled: true }, { maxClicks: 3, disabled: false }], 0]] },
+    );
+  });
+});

@@ -1,0 +1,77 @@
+import { messages } from '../../../schemas/http/errors.js';
+import { changeLinkRequest } from '../../../schemas/http/links.js';
+import {
+  createManagedLinks,
+  type LinkCaller,
+  type ManagedLinksDeps,
+  type VersionedLink,
+  type WantedChange,
+} from './managed-links.js';
+import { failure, json, noContent, unavailable, type Reply } from '../../http/reply.js';
+import { parseJsonAs, type Handler } from '../../http/requests.js';
+import type { PlanDeps, V2State } from '../../admission/admitted-call.js';
+import { gateRefusal } from '../create/gates.js';
+import { etagOf, ifMatch } from './if-match.js';
+
+export interface LinkDeps extends ManagedLinksDeps, PlanDeps {
+  readonly isOwnHost: (destination: URL) => boolean;
+}
+
+export const callerOf = ({ call, requestId, uncounted }: V2State): LinkCaller => ({
+  actor: { actor: call.key.id, requestId },
+  account: call.key.account,
+  hashingLane: call.key.rootId,
+  readsLinks: call.key.scopes.includes('links:read'),
+  uncounted,
+});
+
+/** GET, PATCH and DELETE of `/v2/links/:shortCode`. */
+export const createLinkHandlers = (deps: LinkDeps) => {
+  const links = createManagedLinks(deps);
+  const changeRequest = changeLinkRequest(deps.isOwnHost);
+
+  const detailed = async (found: VersionedLink, { call }: V2State): Promise<Reply> => {
+    const [details] = await links.details([found], call.now);
+    if (!details) throw new Error('Details are due');
+    return json(200, details, { ETag: etagOf(found.version) });
+  };
+
+  /** Makes one change, and answers with `reply` once the log has its events. */
+  const settle = async (
+    change: WantedChange,
+    state: V2State,
+    reply: (changed: VersionedLink) => Reply | Promise<Reply>,
+  ): Promise<Reply> => {
+    const [outcome] = await links.change([change], callerOf(state));
+    if (!outcome) throw new Error('An outcome is due');
+    if (outcome.type === 'refused') return outcome.reply;
+    return outcome.logged ? reply(outcome) : unavailable(messages.logUnavailable);
+  };
+
+  const show: Handler<V2State> = async (_ctx, state, parameter) => {
+    const found = await links.find(parameter('shortCode'), state.call.key.account);
+    return found ? detailed(found, state) : failure(404, messages.codeNotFound);
+  };
+
+  const change: Handler<V2State> = async (ctx, state, parameter) => {
+    const request = parseJsonAs(changeRequest, state.body, state);
+    if (request.type === 'refused') return request.reply;
+    const refusal = gateRefusal(request.value, state, deps);
+    if (refusal) return refusal;
+    const code = parameter('shortCode');
+    const isMeant = ifMatch(ctx.headers['if-match']);
+    return settle({ code, isMeant, change: request.value }, state, async (changed) => {
+      const [shown] = await links.changed([changed], callerOf(state), state.call.now);
+      if (!shown) throw new Error('changed() returned no link for 1 link');
+      return json(200, shown, { ETag: etagOf(changed.version) });
+    });
+  };
+
+  const remove: Handler<V2State> = (ctx, state, parameter) => {
+    const code = parameter('shortCode');
+    const isMeant = ifMatch(ctx.headers['if-match']);
+    return settle({ code, isMeant, change: 'delete' }, state, () => noContent());
+  };
+
+  return { show, change, remove };
+};

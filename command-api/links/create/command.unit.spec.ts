@@ -1,0 +1,328 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import {
+  evolveLedgerLink,
+  freeCode,
+  type LedgerLinkState,
+  type LedgerLinkEvent,
+} from '../../../schemas/folds/ledger-link.js';
+import type { DecisionContext } from '../../../schemas/decision.js';
+import type { BatchResult } from '../../../schemas/http/batch.js';
+import { deciderSpecification } from '../../../schemas/testing/decider-specification.js';
+import {
+  at,
+  blocked,
+  countedIds,
+  created,
+  expired,
+  idOf,
+  noon,
+  unblocked,
+  visited,
+} from '../../../schemas/testing/events.js';
+import {
+  answerOf,
+  answerOfOutline,
+  decideCreateLink,
+  decideExpireLink,
+  failedItem,
+  isStorable,
+  outlineOf,
+  type AnswerForm,
+  type BatchItem,
+  type BatchOutline,
+  type CreateLink,
+} from './command.js';
+
+const context = (now: Date, actor: string, requestId: string | null = null): DecisionContext => ({
+  now,
+  newId: countedIds(),
+  actor,
+  requestId,
+});
+
+const createLink: CreateLink = {
+  code: 'spring',
+  custom: true,
+  url: 'https://example.com/spring',
+  expiresIn: 60,
+  expiresAt: null,
+  startsAt: null,
+  maxClicks: 5,
+  passwordHash: '$argon2id$…',
+  title: null,
+  note: null,
+  tags: null,
+  reuse: false,
+  keyId: 'key-1',
+  actor: 'key-1',
+  account: 'acme',
+  requestId: 'request-1',
+};
+
+describe('command API: creating a link', () => {
+  const given = deciderSpecification({
+    initialState: freeCode,
+    evolve: evolveLedgerLink,
+    decide: (command: CreateLink, link) =>
+      decideCreateLink(command, link, context(noon, 'key-1', 'request-1')),
+  });
+  const origin = {
+    id: idOf(1),
+    account: 'acme',
+    actor: 'key-1',
+    correlationId: 'request-1',
+  };
+
+  it('takes a free code', () => {
+    const passwordHash = '$argon2id$…';
+    const data = { custom: true, expiresAt: at(60).toISOString(), maxClicks: 5, passwordHash };
+    given()
+      .when(createLink)
+      .then(created('spring', data, origin));
+  });
+
+  it('sets no limits where none were asked for', () => {
+    given()
+      .when({
+        ...createLink,
+        custom: false,
+        expiresIn: null,
+        maxClicks: null,
+        passwordHash: null,
+      })
+      .then(created('spring', {}, origin));
+  });
+
+  it('takes an end and a start as times', () => {
+    const times = { startsAt: at(10).toISOString(), expiresAt: at(90).toISOString() };
+    given()
+      .when({ ...createLink, ...times, expiresIn: null, maxClicks: null, passwordHash: null })
+      .then(created('spring', { custom: true, ...times }, origin));
+  });
+
+  it('is refused for a code that was ever taken, whatever became of it', () => {
+    const histories = [[], [expired('spring', 2)], [blocked('spring', 2)]];
+    for (const history of histories) {
+      given(created('spring'), ...history)
+        .when(createLink)
+        .thenRefused('codeTaken');
+    }
+  });
+});
+
+describe('command API: expiring a link', () => {
+  const given = deciderSpecification({
+    initialState: freeCode,
+    evolve: evolveLedgerLink,
+    decide: (now: Date, link) => decideExpireLink(link, context(now, 'system')),
+  });
+  const made = created('spring', { expiresAt: at(60).toISOString() }, { account: 'acme' });
+  const expiry = (sequence: number, time: Date) => {
+    const told = { id: idOf(1), account: 'acme', actor: 'system', time };
+    return expired('spring', sequence, 'time', told);
+  };
+
+  it('happens from the very millisecond on', () => {
+    given(made).when(at(59.999)).thenNothing();
+    given(made)
+      .when(at(60))
+      .then(expiry(2, at(60)));
+    given(made)
+      .when(at(90))
+      .then(expiry(2, at(90)));
+  });
+
+  it('happens once', () => {
+    given(made, expired('spring', 2, 'time'))
+      .when(at(90))
+      .thenNothing();
+    given(made, expired('spring', 2, 'clicks'))
+      .when(at(90))
+      .thenNothing();
+  });
+
+  it('happens beneath a block too', () => {
+    given(made, blocked('spring', 2, { time: at(5) }))
+      .when(at(90))
+      .then(expiry(3, at(90)));
+  });
+
+  it('is never told before the link’s last event', () => {
+    given(made, visited('spring', 1, { time: at(100) }))
+      .when(at(90))
+      .then(expiry(2, at(100)));
+  });
+
+  it('does not happen to links without an end, nor to free codes', () => {
+    given(created('spring')).when(at(1e9)).thenNothing();
+    given().when(at(1e9)).thenNothing();
+  });
+});
+
+describe('command API: events of a link', () => {
+  interface Step {
+    readonly type: 'create' | 'sweep' | 'block' | 'unblock';
+    readonly seconds: number;
+  }
+  const step: fc.Arbitrary<Step> = fc.record({
+    type: fc.constantFrom('create', 'sweep', 'block', 'unblock'),
+    // Clocks are set back now and then.
+    seconds: fc.integer({ min: -100, max: 300 }),
+  });
+
+  it('are numbered without a gap and never go back in time, and one at most is its expiry', () => {
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 30 }), (steps) => {
+        const newId = countedIds();
+        let link: LedgerLinkState = freeCode;
+        let now = noon;
+        const events: LedgerLinkEvent[] = [];
+        const happen = (event: LedgerLinkEvent): void => {
+          link = evolveLedgerLink(link, event);
+          events.push(event);
+        };
+        for (const { type, seconds } of steps) {
+          now = new Date(now.getTime() + seconds * 1_000);
+          const told = { now, newId, actor: 'system', requestId: null };
+          if (type === 'create') {
+            const decision = decideCreateLink(createLink, link, told);
+            if (decision.type === 'accepted') decision.events.forEach(happen);
+          } else if (type === 'sweep') {
+            const decision = decideExpireLink(link, told);
+            if (decision.type === 'accepted') decision.events.forEach(happen);
+          } else if (link.status === 'taken') {
+            const time = now < link.lastEventAt ? link.lastEventAt : now;
+            const change = type === 'block' ? blocked : unblocked;
+            happen(change('spring', link.sequence + 1, { time }));
+          }
+        }
+        expect(events.map(({ sequence }) => sequence)).to.deep.equal(
+          events.map((_, index) => index + 1),
+        );
+        const times = events.map(({ time }) => time);
+        expect(times).to.deep.equal([...times].sort());
+        const expiries = events.filter(({ type }) => type === 'linklog.LinkExpired.v1');
+        expect(expiries.length).to.be.at.most(1);
+      }),
+    );
+  });
+});
+
+describe('command API: answer to a request for links', () => {
+  const shortUrlHost = 'https://example.com';
+  const createdAt = noon.toISOString();
+
+  const failure = (index: number, statusCode: number): BatchResult => ({
+    index,
+    success: false,
+    url: 'https://example.org/',
+    statusCode,
+    message: `refused with ${statusCode}`,
+  });
+
+  const ready = (index: number): BatchItem => ({
+    type: 'ready',
+    failures: { aliasTaken: failure(index, 400), linksExhausted: failure(index, 429) },
+  });
+
+  const batch = (...items: readonly BatchItem[]): AnswerForm => ({
+    type: 'batch',
+    shortUrlHost,
+    items,
+  });
+
+  it('is the link, with what was asked for and nothing else', () => {
+    const form: AnswerForm = { type: 'link', shortUrlHost };
+    const url = 'https://example.com/spring';
+    const plain = { type: 'created', event: created('spring') } as const;
+    expect(answerOf(form, [plain])).to.deep.equal({
+      type: 'created',
+      status: 201,
+      body: { shortUrl: 'https://example.com/spring', shortCode: 'spring', url, createdAt },
+    });
+    const asked = { custom: true, maxClicks: 3, expiresAt: '2026-06-01T00:00:00.000Z' };
+    const full = { type: 'created', event: created('spring', asked) } as const;
+    expect(JSON.stringify(answerOf(form, [full])?.body)).to.equal(
+      '{"shortUrl":"https://example.com/spring","shortCode":"spring",' +
+        '"url":"https://example.com/spring","alias":"spring",' +
+        `"expiresAt":"2026-06-01T00:00:00.000Z","maxClicks":3,"createdAt":"${createdAt}"}`,
+    );
+  });
+
+  it('is the existing link where one is reused', () => {
+    const form: AnswerForm = { type: 'link', shortUrlHost };
+    const link = { code: 'spring', url: 'https://example.com/a', createdAt };
+    expect(answerOf(form, [{ type: 'reused', link }])).to.deep.equal({
+      ...{ type: 'reused', status: 200 },
+      body: {
+        ...{ shortUrl: 'https://example.com/spring', shortCode: 'spring' },
+        ...{ url: link.url, createdAt },
+      },
+    });
+  });
+
+  it('is none for a link that was not made', () => {
+    const form: AnswerForm = { type: 'link', shortUrlHost };
+    expect(answerOf(form, [{ type: 'aliasTaken' }])).to.equal(null);
+  });
+
+  it('has a result for each item of a batch, in their order', () => {
+    const form = batch({ type: 'refused', result: failure(0, 403) }, ready(1), ready(2), ready(3));
+    const answer = answerOf(form, [
+      { type: 'linksExhausted' },
+      { type: 'created', event: created('spring') },
+      { type: 'aliasTaken' },
+    ]);
+    const link = { shortCode: 'spring', url: 'https://example.com/spring', createdAt };
+    expect(answer).to.deep.equal({
+      type: 'batch',
+      status: 200,
+      body: {
+        results: [
+          failure(0, 403),
+          failure(1, 429),
+          { index: 2, success: true, shortUrl: 'https://example.com/spring', ...link },
+          failure(3, 400),
+        ],
+      },
+    });
+  });
+
+  it('is stored only if it created a link', () => {
+    const away: BatchItem = { type: 'refused', result: failure(0, 503) };
+    const kept = (form: AnswerForm, made: boolean): boolean | null => {
+      const outcome = made
+        ? ({ type: 'created', event: created('spring') } as const)
+        : ({ type: 'aliasTaken' } as const);
+      const others = Array.from({ length: 1 }, () => ({ type: 'aliasTaken' }) as const);
+      const answer = answerOf(form, [outcome, ...others]);
+      return answer && isStorable(answer);
+    };
+    expect(kept({ type: 'link', shortUrlHost }, true)).to.equal(true);
+    expect(kept(batch(away, ready(1)), true)).to.equal(true);
+    expect(kept(batch(away, ready(1)), false)).to.equal(false);
+    expect(kept(batch(ready(0)), false)).to.equal(false);
+    expect(kept(batch(ready(0), ready(1)), true)).to.equal(true);
+  });
+
+  it('of a batch is made again from its outline, the request and the events', () => {
+    const items = [{ url: 'no' }, { url: 5 }, null, { url: 'https://example.com/spring' }];
+    const events = new Map([['spring', created('spring', { custom: true, note: 'ü' })]]);
+    const planFailure = { statusCode: 403, feature: 'customAlias', message: 'a "plan"' };
+    const results = [
+      failedItem(0, items[0], { statusCode: 400, message: 'Please provide a valid URL' }),
+      failedItem(1, items[1], planFailure),
+      failedItem(2, items[2], { statusCode: 503, message: 'Later' }),
+    ].map((result): BatchItem => ({ type: 'refused', result }));
+    const event = events.get('spring');
+    if (!event) throw new Error('There is an event');
+    const answer = answerOf(batch(...results, ready(3)), [{ type: 'created', event }]);
+    if (answer?.type !== 'batch') throw new Error('A batch has an answer');
+    const outline = JSON.parse(JSON.stringify(outlineOf(answer.body))) as BatchOutline;
+    expect(JSON.stringify(outline)).not.to.include('https://').and.not.to.include('"no"');
+    const made = answerOfOutline(outline, items, events, shortUrlHost);
+    expect(JSON.stringify(made)).to.equal(JSON.stringify(answer.body));
+    expect(answerOfOutline(outline, items, new Map(), shortUrlHost)).to.equal(null);
+  });
+});

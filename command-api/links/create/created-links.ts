@@ -1,0 +1,39 @@
+import type { Outbox } from '../../../ops/event-log/outbox/port.js';
+import type { Pool } from '../../../ops/platform/postgres/pool.js';
+import type { EventNamed, LinklogEvent } from '../../../schemas/events/catalogue.js';
+import { readEvent } from '../../../schemas/events/codec.js';
+import { topics } from '../../../schemas/events/topics.js';
+import { eventOfRow, type HistoryRow } from '../../../schemas/read-models/history.js';
+
+/** The history has no secrets, and the event's schema requires one. */
+const withoutPassword = (row: HistoryRow): HistoryRow => ({
+  ...row,
+  data: JSON.stringify({ ...(JSON.parse(row.data) as object), passwordHash: null }),
+});
+
+/**
+ * The events that created links, by short code, without password hashes: from the history projection, and the outbox
+ * for links that are not projected yet. Codes without such an event are left out.
+ */
+export const readCreatedLinks = async (
+  pool: Pool,
+  outbox: Outbox,
+  codes: readonly string[],
+): Promise<ReadonlyMap<string, EventNamed<'LinkCreated'>>> => {
+  const created = new Map<string, EventNamed<'LinkCreated'>>();
+  const add = (event: LinklogEvent): void => {
+    if (event.type === 'linklog.LinkCreated.v3') created.set(event.subject, event);
+  };
+  const { rows } = await pool.query<HistoryRow>({
+    name: 'history-created',
+    text: `SELECT code, sequence, time, id, type, account, actor, correlationid, causationid, data
+           FROM projection_history.events WHERE code = ANY ($1::text[]) AND sequence = 1`,
+    values: [codes],
+  });
+  for (const row of rows) add(readEvent(eventOfRow(withoutPassword(row))));
+  const missing = codes.filter((code) => !created.has(code));
+  const known = missing.map((subject) => ({ subject, sequence: 0 }));
+  if (known.length === 0) return created;
+  for (const event of await outbox.after(pool, topics.links.name, known)) add(event);
+  return created;
+};

@@ -1,0 +1,55 @@
+import { readLinkStates } from '../../../ops/ledger/link-states.js';
+import type { Outbox } from '../../../ops/event-log/outbox/port.js';
+import type { Client } from '../../../ops/platform/postgres/pool.js';
+import { reuseKeyOf } from '../../../schemas/folds/ledger-link.js';
+import { isReusable } from './command.js';
+import type { ReusedLink } from './command.js';
+
+/** The account and destination of a request with `reuse`. */
+export interface Destination {
+  readonly account: string;
+  readonly url: string;
+}
+
+const pageSize = 100;
+/** Links that differ from a reusable link in what only their events say: texts and passwords. */
+const maxPages = 10;
+
+interface Candidate {
+  readonly code: string;
+  readonly created_at: Date;
+}
+
+/** The oldest active link of an account to a destination, without any option; `null` if there is none. */
+export const findReusable = async (
+  tx: Client,
+  outbox: Outbox,
+  { account, url }: Destination,
+  now: Date,
+): Promise<ReusedLink | null> => {
+  let after: Candidate = { code: '', created_at: new Date(0) };
+  for (let page = 0; page < maxPages; page += 1) {
+    const { rows } = await tx.query<Candidate>({
+      name: 'links-reusable',
+      text: `SELECT code, created_at FROM ledger.links
+             WHERE reuse_key = $1 AND (created_at, code) > ($2::timestamptz, $3) AND account = $4
+               AND NOT deleted AND NOT blocked AND NOT disabled AND expired IS NULL
+               AND expires_at IS NULL AND starts_at IS NULL AND max_clicks IS NULL
+             ORDER BY created_at, code LIMIT ${pageSize}`,
+      values: [reuseKeyOf(account, url), after.created_at, after.code, account],
+    });
+    const states = await readLinkStates(
+      tx,
+      outbox,
+      rows.map(({ code }) => code),
+    );
+    for (const { code } of rows) {
+      const state = states.get(code)?.state;
+      if (state && isReusable(state, { account, url }, now)) return state.link;
+    }
+    const last = rows.at(-1);
+    if (!last || rows.length < pageSize) return null;
+    after = last;
+  }
+  return null;
+};

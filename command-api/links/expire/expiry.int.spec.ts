@@ -1,0 +1,93 @@
+import { expect } from 'chai';
+import { transaction } from '../../../ops/platform/postgres/pool.js';
+import { foldedLinks, recordHistory, storedLinks } from '../../../ops/test/support/ledger-links.js';
+import { testDatabase, type TestDatabase } from '../../../ops/test/support/database.js';
+import { named, testNode, type TestNode } from '../../../ops/test/support/node.js';
+import { at, blocked, created, expired, visited } from '../../../schemas/testing/events.js';
+import { expireDueLinks } from './expiry.js';
+
+describe('command API: expiry of links by time, on two nodes', () => {
+  let database: TestDatabase;
+  let nodes: readonly [TestNode, TestNode];
+
+  before(async () => {
+    database = await testDatabase('expiry');
+    nodes = [await testNode(database), await testNode(database)];
+  });
+
+  afterEach(async () => {
+    expect(await storedLinks(nodes[0])).to.deep.equal(await foldedLinks(nodes[0]));
+  });
+
+  after(async () => {
+    for (const node of nodes) await node.close();
+    await database.drop();
+  });
+
+  const sweep = (node: TestNode): Promise<number> =>
+    expireDueLinks(node.pool, node.outbox, node.clock);
+
+  const expiries = async () =>
+    named('LinkExpired', await nodes[0].events('links')).map(({ subject, sequence, data }) => [
+      subject,
+      sequence,
+      data.reason,
+    ]);
+
+  const past = { expiresAt: at(1).toISOString() };
+  const future = { expiresAt: new Date(Date.now() + 3_600_000).toISOString() };
+
+  it('is told of what is due, blocked or not, and of nothing else', async () => {
+    await recordHistory(
+      nodes[0],
+      created('due', past),
+      created('later', future),
+      created('endless'),
+      created('bad', past),
+      blocked('bad', 2),
+      created('gone', past),
+      expired('gone', 2),
+      created('used-up', { ...past, maxClicks: 1 }),
+      visited('used-up', 1),
+      expired('used-up', 2, 'clicks'),
+    );
+    expect(await sweep(nodes[0])).to.equal(2);
+    expect(await sweep(nodes[1])).to.equal(0);
+    expect((await expiries()).sort()).to.deep.equal([
+      ['bad', 3, 'time'],
+      ['due', 2, 'time'],
+      ['gone', 2, 'time'],
+      ['used-up', 2, 'clicks'],
+    ]);
+  });
+
+  it('is told once, however many nodes look at once', async () => {
+    const codes = Array.from({ length: 1_300 }, (_, index) => `many-${index}`);
+    await recordHistory(nodes[0], ...codes.map((code) => created(code, past)));
+    const sweeper = async (node: TestNode): Promise<number> => {
+      let total = 0;
+      for (;;) {
+        const done = await sweep(node);
+        total += done;
+        if (done === 0) return total;
+      }
+    };
+    const [a, b, c] = await Promise.all([sweeper(nodes[0]), sweeper(nodes[1]), sweeper(nodes[1])]);
+    // Who looked while others held all that was left is done early; the next look finds the rest.
+    const rest = await sweeper(nodes[0]);
+    expect(a + b + c + rest).to.equal(codes.length);
+    const told = (await expiries()).map(([subject]) => String(subject));
+    expect(told.filter((subject) => subject.startsWith('many-')).sort()).to.deep.equal(
+      codes.sort(),
+    );
+  });
+
+  it('waits for nobody who holds a link, and tells of it the next time', async () => {
+    await recordHistory(nodes[0], created('held', past), created('free', past));
+    await transaction(nodes[0].pool, async (tx) => {
+      await tx.query(`SELECT FROM ledger.links WHERE code = 'held' FOR UPDATE`);
+      expect(await sweep(nodes[1])).to.equal(1);
+    });
+    expect(await sweep(nodes[1])).to.equal(1);
+  });
+});

@@ -1,0 +1,32 @@
+import type { LedgerClock } from '../../../ops/ledger/clock.js';
+import { decideIn } from '../../../ops/ledger/decide.js';
+import { ledgerLinks, lockDueLinks } from '../../../ops/ledger/links.js';
+import type { Outbox } from '../../../ops/event-log/outbox/port.js';
+import { transaction, type Pool } from '../../../ops/platform/postgres/pool.js';
+import { ownActors } from '../../../schemas/decision.js';
+import { decideExpireLink } from '../create/command.js';
+
+const pageSize = 500;
+
+/**
+ * Writes LinkExpired for one page of links that are due; returns how many. Any node may run this at
+ * any time: rows locked by another node are skipped.
+ */
+export const expireDueLinks = (pool: Pool, outbox: Outbox, clock: LedgerClock): Promise<number> =>
+  transaction(pool, async (tx) => {
+    const due = await lockDueLinks(tx, pageSize, clock);
+    if (due.size === 0) return 0;
+    const { results } = await decideIn(
+      tx,
+      outbox,
+      // The rows are locked already. Edges check `expiresAt` themselves, so they need no notice.
+      { ...ledgerLinks, lock: () => Promise.resolve(due), changeOf: () => null },
+      [...due.keys()].map((subject) => ({
+        subject,
+        actor: ownActors.system,
+        requestId: null,
+        decide: decideExpireLink,
+      })),
+    );
+    return results.filter(({ decision }) => decision.type === 'accepted').length;
+  });

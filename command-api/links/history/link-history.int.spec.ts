@@ -1,0 +1,122 @@
+import { expect } from 'chai';
+import { testDatabase, type TestDatabase } from '../../../ops/test/support/database.js';
+import { testNode, type TestNode } from '../../../ops/test/support/node.js';
+import { execute, transaction } from '../../../ops/platform/postgres/pool.js';
+import { history } from '../../../projectors/history/projection.js';
+import { feed } from '../../../projectors/testing/harness.js';
+import { emptyTables } from '../../../projectors/testing/tables.js';
+import type { LinklogEvent } from '../../../schemas/events/catalogue.js';
+import { publicDataOf, withoutSecrets } from '../../../schemas/events/redact.js';
+import { blocked, created, described, unblocked } from '../../../schemas/testing/events.js';
+import { findLinkHistory } from './link-history.js';
+
+interface Page {
+  readonly events: readonly Readonly<Record<'actor' | 'correlationid' | 'data', unknown>>[];
+  readonly next: number | null;
+}
+
+const maxBytes = 500_000;
+const code = 'abc';
+
+describe('command API: history of a link', () => {
+  let database: TestDatabase;
+  let node: TestNode;
+
+  before(async () => {
+    database = await testDatabase('link-history');
+    node = await testNode(database);
+  });
+
+  beforeEach(async () => {
+    await emptyTables(database.pool, 'projection_history');
+    await database.pool.query('DELETE FROM log.records');
+  });
+
+  after(async () => {
+    await node.close();
+    await database.drop();
+  });
+
+  const project = (events: readonly LinklogEvent[]): Promise<void> =>
+    feed(database.pool, history).events(...events);
+  const record = async (events: readonly LinklogEvent[]): Promise<void> => {
+    for (const event of events) {
+      await transaction(node.pool, (tx) => execute(tx, node.outbox.record([event])));
+    }
+  };
+
+  /** All pages; each has at most so many events. */
+  const pagesOf = async (limit: number): Promise<readonly Page[]> => {
+    const pages: Page[] = [];
+    for (let after: number | null = 0; after !== null;) {
+      const text = await findLinkHistory(node.pool, node.outbox, { code, after, limit });
+      if (text === null) throw new Error('There is a history');
+      expect(text.length).to.be.at.most(maxBytes);
+      const page = JSON.parse(String(text)) as Page;
+      pages.push(page);
+      after = page.next;
+    }
+    return pages;
+  };
+
+  const asSent = (events: readonly LinklogEvent[]): unknown =>
+    JSON.parse(JSON.stringify(events.map(withoutSecrets)));
+
+  const longEvents = [
+    created(code, { passwordHash: 'secret' }),
+    ...Array.from({ length: 299 }, (_, index) =>
+      described(code, index + 2, { note: '\u{1F517}'.repeat(2_000) }),
+    ),
+  ];
+
+  for (const [where, projected] of [
+    ['the projection', 300],
+    ['the outbox', 0],
+    ['both', 100],
+  ] as const) {
+    it(`has pages of at most 0.5 MB, without gaps or repeats, from ${where}`, async () => {
+      await project(longEvents.slice(0, projected));
+      await record(longEvents.slice(projected));
+      const pages = await pagesOf(1_000);
+      expect(pages.flatMap(({ events }) => events)).to.deep.equal(asSent(longEvents));
+      expect(pages).to.have.lengthOf(5);
+    });
+  }
+
+  it('has up to 1,000 short events in a page', async () => {
+    const events = [
+      created(code),
+      ...Array.from({ length: 1_000 }, (_, index) => described(code, index + 2, { note: 'a' })),
+    ];
+    await project(events);
+    expect((await pagesOf(1_000)).map((page) => page.events.length)).to.deep.equal([1_000, 1]);
+  });
+
+  it('hides name, reason and request ID of operators from the owner', async () => {
+    const bySystem = created(code, {}, { actor: 'system', correlationId: 'request-0' });
+    const operator = { actor: 'maria', correlationId: 'request-1' };
+    const note = 'a "reason": b';
+    await project([bySystem, blocked(code, 2, operator), described(code, 3, { note }, operator)]);
+    await record([unblocked(code, 4, operator)]);
+    const asked = { code, after: 0, limit: 10, forOwner: true };
+    const text = await findLinkHistory(node.pool, node.outbox, asked);
+    const { events } = JSON.parse(String(text)) as Page;
+    expect(
+      events.map(({ actor, correlationid, data }) => [actor, correlationid, data]),
+    ).to.deep.equal([
+      ['system', 'request-0', publicDataOf(bySystem)],
+      ['operator', undefined, {}],
+      ['operator', undefined, { note }],
+      ['operator', undefined, {}],
+    ]);
+  });
+
+  it('is null for a code that was never used, and empty behind the last event', async () => {
+    await project([created(code)]);
+    const find = (subject: string, after: number) =>
+      findLinkHistory(node.pool, node.outbox, { code: subject, after, limit: 10 });
+    expect(await find('nothing', 0)).to.equal(null);
+    expect(await find('nothing', 3)).to.equal(null);
+    expect(String(await find(code, 1))).to.equal('{"events":[],"next":null}');
+  });
+});

@@ -1,0 +1,44 @@
+import { linkStatusAt, type MadeLink } from '../../schemas/folds/link.js';
+import type { LinkDetails } from '../../schemas/http/links.js';
+import type { OperatorsLink } from '../../schemas/http/operators.js';
+
+/** What its owner gets to know of a link. */
+export const linkDetailsOf = (
+  state: MadeLink,
+  known: {
+    readonly version: number;
+    readonly clicks: { readonly clicks: number; readonly lastAccessed: Date | null };
+    /** Counted against the limit, by the ledger. */
+    readonly clicksTaken: number;
+    readonly shortUrlHost: string;
+    readonly now: Date;
+  },
+): LinkDetails => {
+  const { link } = state;
+  return {
+    shortUrl: `${known.shortUrlHost}/${link.code}`,
+    shortCode: link.code,
+    url: link.url,
+    alias: link.custom ? link.code : null,
+    startsAt: link.startsAt,
+    expiresAt: link.expiresAt,
+    maxClicks: link.maxClicks,
+    createdAt: link.createdAt,
+    status: linkStatusAt(state, known.now),
+    title: link.title,
+    note: link.note,
+    tags: link.tags,
+    hasPassword: link.passwordHash !== null,
+    clickCount: known.clicks.clicks,
+    clicksLeft: link.maxClicks === null ? null : Math.max(0, link.maxClicks - known.clicksTaken),
+    lastAccessed: known.clicks.lastAccessed?.toISOString() ?? null,
+    updatedAt: link.updatedAt,
+    version: known.version,
+  };
+};
+
+/** What an operator gets. */
+export const withAccount = (
+  details: LinkDetails,
+  { link }: { readonly link: MadeLink },
+): OperatorsLink => ({ ...details, account: link.link.account });

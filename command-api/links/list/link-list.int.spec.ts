@@ -1,0 +1,589 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { testDatabase, type TestDatabase } from '../../../ops/test/support/database.js';
+import { recordHistory } from '../../../ops/test/support/ledger-links.js';
+import { testNode, type TestNode } from '../../../ops/test/support/node.js';
+import { execute, transaction } from '../../../ops/platform/postgres/pool.js';
+import { redirects } from '../../../projectors/links/projection.js';
+import { stats } from '../../../projectors/statistics/projection.js';
+import { feed, type Feed } from '../../../projectors/testing/harness.js';
+import { emptyTables } from '../../../projectors/testing/tables.js';
+import type { LedgerLinkEvent } from '../../../schemas/folds/ledger-link.js';
+import type { LinkEvent } from '../../../schemas/events/catalogue.js';
+import { listLinksQuery } from '../../../schemas/http/list-links.js';
+import {
+  at,
+  blocked,
+  created,
+  deleted,
+  described,
+  disabled,
+  edited,
+  expired,
+  spooledVisit,
+} from '../../../schemas/testing/events.js';
+import { readPlace, writePlace, type AccountQuery, type ListQuery } from './link-query.js';
+import { listLinks, type Effort } from './link-list.js';
+import { findExamined, selectionOf } from './link-selection.js';
+
+/** What a test knows of a link, as the naive list below reads it. */
+interface Known {
+  readonly code: string;
+  readonly account: string;
+  readonly seconds: number;
+  readonly url: string;
+  readonly host: string;
+  readonly title: string | null;
+  readonly note: string | null;
+  readonly tags: readonly string[];
+  readonly status: 'deleted' | 'blocked' | 'disabled' | 'expired' | 'active';
+  readonly clicks: number;
+}
+
+const now = at(10_000);
+const tags = ['x', 'y', 'Y', 'a b'];
+/** Destinations, with the host that the URL Standard reads there. */
+const destinations = [
+  ['https://example.com/%/_\\', 'example.com'],
+  ['HTTPS://EXAMPLE.com:443?Ä', 'example.com'],
+  ['http://b\u00fccher.example/', 'xn--bcher-kva.example'],
+  ['http://0x7f.1/a', '127.0.0.1'],
+  ['http://127.0.0.1:8080#b', '127.0.0.1'],
+  ['https://not.example.com/?://example.com/', 'not.example.com'],
+  ['http://[2001:DB8::0:1]/', '[2001:db8::1]'],
+] as const;
+
+/** Texts of letters that have two cases, and of what is a wildcard elsewhere. */
+const someText = (min: number, max: number) =>
+  fc
+    .array(fc.constantFrom('a', 'A', 'ä', 'Ä', 'ω', 'Ω', 'σ', 'Σ', 'ж', 'Ж', '%', '_', '\\', ' '), {
+      minLength: min,
+      maxLength: max,
+    })
+    .map((letters) => letters.join(''));
+
+const someLinks: fc.Arbitrary<readonly Known[]> = fc
+  .uniqueArray(fc.stringMatching(/^[aAbB]{3,5}$/), { minLength: 1, maxLength: 60, size: 'max' })
+  .chain((codes) =>
+    fc.tuple(
+      ...codes.map((code) =>
+        fc
+          .record({
+            account: fc.constantFrom('acme', 'acme', 'acme', 'b1', 'b2', 'other'),
+            // Many are made at the same time.
+            seconds: fc.nat(20),
+            destination: fc.constantFrom(...destinations),
+            title: fc.option(someText(0, 6)),
+            note: fc.option(someText(0, 6)),
+            tags: fc.subarray(tags),
+            status: fc.constantFrom(
+              ...(['active', 'active', 'active', 'disabled', 'blocked', 'expired'] as const),
+              ...(['due', 'deleted'] as const),
+            ),
+            clicks: fc.constantFrom(0, 0, 1, 2, 5, 6, 7, 9),
+          })
+          .map(({ destination: [url, host], status, ...link }) => ({
+            ...{ ...link, code, url, host },
+            isDue: status === 'due',
+            status: status === 'due' ? ('expired' as const) : status,
+          })),
+      ),
+    ),
+  );
+
+const someQuery = fc.record(
+  {
+    sort: fc.constantFrom('created', 'clicks'),
+    search: fc.oneof(
+      // Each term has two characters.
+      fc
+        .array(
+          someText(2, 4).filter((text) => !text.includes(' ')),
+          { minLength: 1, maxLength: 2 },
+        )
+        .map((terms) => terms.join(' ')),
+      fc.constantFrom('aBa', '://', 'EXAMPLE', '/%/', '3?Ä', 'aba EXAMPLE', 'not', 'ex ab'),
+    ),
+    tag: fc.subarray(tags),
+    status: fc.constantFrom('deleted', 'blocked', 'disabled', 'expired', 'active'),
+    domain: fc.constantFrom('Example.COM', 'b\u00fccher.example', '127.0.0.1', '[2001:db8::1]'),
+  },
+  { requiredKeys: [] },
+);
+
+const small: Readonly<Record<string, string>> = { A: 'a', B: 'b', Ä: 'ä', Ω: 'ω', Σ: 'σ', Ж: 'ж' };
+const lower = (text: string): string =>
+  Array.from(text, (letter) => small[letter] ?? letter.toLowerCase()).join('');
+
+/** The whole list, by the book. */
+const naive = (links: readonly Known[], query: ListQuery): readonly string[] =>
+  links
+    .filter(
+      ({ account, code, url, title, note, host, ...link }) =>
+        (query.account === null || account === query.account) &&
+        (query.status ? link.status === query.status : link.status !== 'deleted') &&
+        query.tag.every((tag) => link.tags.map(lower).includes(tag)) &&
+        (query.domain === undefined || host === query.domain) &&
+        (query.search ?? []).every((term) =>
+          [code, url, title, note, host && `://${host}`, ...link.tags].some(
+            (text) => text !== null && lower(text).includes(term),
+          ),
+        ),
+    )
+    .sort((a, b) => {
+      if (a.account !== b.account) return a.account < b.account ? -1 : 1;
+      const byClicks = query.sort === 'clicks' ? b.clicks - a.clicks : 0;
+      const byCode = a.code < b.code ? 1 : -1;
+      if (query.sort === 'clicks' && a.clicks > 0) return byClicks || -byCode;
+      return byClicks || b.seconds - a.seconds || byCode;
+    })
+    .map(({ code }) => code);
+
+const historyOf = (link: Known & { readonly isDue?: boolean }): readonly LinkEvent[] => {
+  const { code, account, seconds, status, url, title, note } = link;
+  const data = {
+    ...{ url, tags: [...link.tags], expiresAt: link.isDue ? at(9_000).toISOString() : null },
+    ...(title !== null && { title }),
+    ...(note !== null && { note }),
+  };
+  const first = created(code, data, { account, time: at(seconds) });
+  const then = { account, time: at(100) };
+  switch (status) {
+    case 'active':
+      return [first];
+    case 'blocked':
+      return [first, disabled(code, 2, then), blocked(code, 3, then)];
+    case 'disabled':
+      return [first, disabled(code, 2, then)];
+    case 'expired':
+      return link.isDue ? [first] : [first, expired(code, 2, 'time', then)];
+    case 'deleted':
+      return [first, blocked(code, 2, then), deleted(code, 3, then)];
+    default:
+      return ((unknown: never) => unknown)(status);
+  }
+};
+
+describe('command API: lists of links', () => {
+  let database: TestDatabase;
+  let node: TestNode;
+  let links: Feed;
+  let visits: Feed;
+
+  before(async () => {
+    database = await testDatabase('list');
+    node = await testNode(database);
+    links = feed(database.pool, redirects);
+    visits = feed(database.pool, stats);
+  });
+
+  const clear = async (): Promise<void> => {
+    await emptyTables(database.pool, 'projection_redirects');
+    await emptyTables(database.pool, 'projection_stats');
+    await database.pool.query('DELETE FROM ledger.links; DELETE FROM log.records');
+  };
+
+  beforeEach(clear);
+
+  after(async () => {
+    await node.close();
+    await database.drop();
+  });
+
+  /** Whole histories of links, in ledger, log and projection. */
+  const given = async (...events: readonly LinkEvent[]): Promise<void> => {
+    await recordHistory(node, ...(events as LedgerLinkEvent[]));
+    await links.events(...events);
+  };
+
+  /** Later events, which the projection does not know yet. */
+  const record = (...events: readonly LinkEvent[]) =>
+    transaction(node.pool, (tx) => execute(tx, node.outbox.record(events)));
+
+  const then = async (...events: readonly LinkEvent[]): Promise<void> => {
+    await record(...events);
+    await links.events(...events);
+  };
+
+  const queryOf = (query: object, account = 'acme'): AccountQuery => ({
+    ...listLinksQuery.parse(query),
+    account,
+  });
+
+  /** The short codes of a page, and its `next`, as a client gives it back. */
+  const page = async (
+    query: ListQuery,
+    limit: number,
+    next: string | null = null,
+    effort?: Effort,
+  ) => {
+    const after = next === null ? null : readPlace(next, query);
+    const request = { query, after, limit, now };
+    const listed = await listLinks(node.pool, node.outbox, request, effort);
+    return {
+      codes: listed.links.map(({ link }) => link.link.code),
+      clicks: listed.links.map(({ clicks }) => clicks.clicks),
+      next: listed.next && writePlace(listed.next, query),
+    };
+  };
+
+  const wholeList = async (query: ListQuery, limit: number, effort?: Effort) => {
+    const codes: string[] = [];
+    let next: string | null = null;
+    do {
+      const read = await page(query, limit, next, effort);
+      expect(read.codes).to.have.lengthOf.at.most(limit);
+      codes.push(...read.codes);
+      next = read.next;
+    } while (next !== null);
+    return codes;
+  };
+
+  it('has what a list by the book has, page by page, however little is looked at for a page', async () => {
+    const efforts = [
+      undefined,
+      { examined: 3, tagged: 2, steps: 2, indexed: 100, few: 2, clicked: 2, accounts: 2 },
+      { examined: 3, tagged: 2, steps: 2, indexed: 3, few: 2, clicked: 2, accounts: 2 },
+      { examined: 1, tagged: 1, steps: 1, indexed: 0, few: 0, clicked: 1, accounts: 1 },
+    ];
+    await fc.assert(
+      fc.asyncProperty(
+        someLinks,
+        fc.array(fc.tuple(someQuery, fc.integer({ min: 1, max: 8 }), fc.constantFrom(...efforts)), {
+          minLength: 6,
+          maxLength: 6,
+        }),
+        async (known, queries) => {
+          await clear();
+          await given(...known.flatMap(historyOf));
+          let sequence = 0;
+          await visits.events(
+            ...known.flatMap(({ code, account, clicks }) =>
+              Array.from({ length: clicks }, () =>
+                spooledVisit(code, { account, sequence: (sequence += 1) }),
+              ),
+            ),
+          );
+          for (const [asked, limit, effort] of queries) {
+            const query = queryOf(asked);
+            expect(await wholeList(query, limit, effort)).to.deep.equal(naive(known, query));
+            const ofAll = { ...query, account: null, sort: 'created' as const };
+            expect(await wholeList(ofAll, limit, effort)).to.deep.equal(naive(known, ofAll));
+          }
+        },
+      ),
+      { numRuns: 12 },
+    );
+  }).timeout(180_000);
+
+  it('ends a page of all accounts after so many of them, or so many links', async () => {
+    const accounts = ['a', 'b', 'c', 'd'];
+    await given(...accounts.map((account) => created(`of-${account}`, {}, { account })));
+    const query = { ...queryOf({ search: 'of-d' }), account: null };
+    const pagesOf = async (effort?: Effort): Promise<readonly (readonly string[])[]> => {
+      const pages: (readonly string[])[] = [];
+      let next: string | null = null;
+      do {
+        const read = await page(query, 10, next, effort);
+        pages.push(read.codes);
+        next = read.next;
+      } while (next !== null);
+      return pages;
+    };
+    const effort = {
+      ...{ examined: 9, tagged: 9, steps: 1, indexed: 9, few: 0, clicked: 1, accounts: 9 },
+    };
+    expect(await pagesOf({ ...effort, accounts: 1 })).to.deep.equal([[], [], [], ['of-d']]);
+    expect(await pagesOf({ ...effort, examined: 2 })).to.deep.equal([[], ['of-d']]);
+    expect(await pagesOf()).to.deep.equal([['of-d']]);
+  });
+
+  it('has each link once while others are made, changed and deleted', async () => {
+    const codes = Array.from({ length: 40 }, (_, index) => `old-${10 + index}`);
+    await given(
+      ...codes.map((code, index) =>
+        created(code, { tags: ['x'] }, { account: 'acme', time: at(index) }),
+      ),
+    );
+    for (const asked of [{}, { tag: 'x' }, { search: 'OLD' }]) {
+      const query = queryOf(asked);
+      const round = JSON.stringify(asked).replace(/\W/g, '-');
+      const isOld = (code: string): boolean => code.startsWith('old-');
+      const before = (await wholeList(query, 100)).filter(isOld);
+      const seen: string[] = [];
+      let next: string | null = null;
+      let step = 0;
+      do {
+        const read = await page(query, 3, next);
+        seen.push(...read.codes);
+        next = read.next;
+        step += 1;
+        const told = { account: 'acme', time: at(1_000) };
+        await given(created(`new${round}${step}`, { tags: ['x'] }, told));
+        const last = read.codes.at(-1);
+        if (last === undefined) continue;
+        // The one that the page ended with goes.
+        await then(
+          described(last, 2, { title: null, note: null, tags: ['x'] }, { account: 'acme' }),
+          deleted(last, 3, { account: 'acme' }),
+        );
+      } while (next !== null);
+      expect(seen.filter(isOld)).to.deep.equal(before);
+    }
+  });
+
+  it('follows changes of texts and tags', async () => {
+    await given(created('abc', { title: 'Spring', tags: ['x', 'y'] }, { account: 'acme' }));
+    const told = { account: 'acme' };
+    await then(described('abc', 2, { title: 'Summer', note: null, tags: ['y', 'z'] }, told));
+    await then(edited('abc', 3, { url: 'https://example.net/' }, told));
+    const found = async (query: object) => (await page(queryOf(query), 10)).codes;
+    for (const query of [
+      ...[{ tag: 'z' }, { tag: ['y', 'z'] }, { search: 'summer' }],
+      ...[{ domain: 'example.net' }, { search: 'ABC' }],
+    ]) {
+      expect(await found(query), JSON.stringify(query)).to.deep.equal(['abc']);
+    }
+    for (const query of [{ tag: 'x' }, { search: 'spring' }, { domain: 'example.com' }]) {
+      expect(await found(query), JSON.stringify(query)).to.deep.equal([]);
+    }
+  });
+
+  describe('search', () => {
+    const told = { account: 'acme' };
+    const found = async (query: object) => (await wholeList(queryOf(query), 100)).sort();
+
+    it('finds links of which each term is in code, destination, title, note or a tag', async () => {
+      await given(
+        created('by-code', {}, told),
+        created('u', { url: 'https://example.com/Camping?x=%C3%A4' }, told),
+        created('t', { title: 'Spring sale', note: 'camping in the woods' }, told),
+        created('n', { note: 'first line\nsecond\tline' }, told),
+        created('g', { tags: ['Spring', 'camp site'] }, told),
+      );
+      for (const [search, codes] of [
+        ['BY-C', ['by-code']],
+        ['camp', ['g', 't', 'u']],
+        ['camp spring', ['g', 't']],
+        ['spring camp', ['g', 't']],
+        ['  spring\u3000sale\n', ['t']],
+        ['ng sa', ['t']],
+        ['second line', ['n']],
+        ['ca', ['g', 't', 'u']],
+        ['%c', ['u']],
+        ['spring winter', []],
+      ] as const) {
+        expect(await found({ search }), search).to.deep.equal(codes);
+      }
+    });
+
+    it('compares in NFC and by default case folding, tags as well', async () => {
+      const texts = {
+        ...{
+          street: 'Große STRASSE',
+          capital: 'GROẞE',
+          composed: 'Müller',
+          decomposed: 'Mu\u0308ller',
+        },
+        ...{
+          plain: 'Muller',
+          turkish: 'İzmir',
+          dotless: 'Isparta ısı',
+          sigma: 'ΟΔΥΣΣΕΥΣ ὀδυσσεύς',
+        },
+        ...{
+          kelvin: '300\u212A',
+          ligature: 'e\uFB03cient',
+          japanese: '東京タワー',
+          emoji: '🏕️ site',
+        },
+      };
+      await given(
+        ...Object.entries(texts).map(([code, text]) =>
+          created(code, { url: 'https://e.test/', title: text, tags: [text] }, told),
+        ),
+      );
+      for (const [text, codes] of [
+        ['große', ['capital', 'street']],
+        ['grosse', ['capital', 'street']],
+        ['GROSSE', ['capital', 'street']],
+        ['straße', ['street']],
+        ['MÜLLER', ['composed', 'decomposed']],
+        ['mu\u0308ller', ['composed', 'decomposed']],
+        ['muller', ['plain']],
+        ['i\u0307zmir', ['turkish']],
+        ['izmir', []],
+        ['ısı', ['dotless']],
+        ['isi', []],
+        ['οδυσσευς', ['sigma']],
+        ['οδυσσευσ', ['sigma']],
+        ['300k', ['kelvin']],
+        ['efficient', ['ligature']],
+        ['京タ', ['japanese']],
+        ['🏕️', ['emoji']],
+      ] as const) {
+        expect(await found({ search: text }), text).to.deep.equal(codes);
+      }
+      for (const [tag, codes] of [
+        ['grosse strasse', ['street']],
+        ['große', ['capital']],
+        ['MU\u0308LLER', ['composed', 'decomposed']],
+        ['muller', ['plain']],
+        ['i\u0307zmir', ['turkish']],
+        ['izmir', []],
+      ] as const) {
+        expect(await found({ tag }), tag).to.deep.equal(codes);
+        expect(await found({ tag: [tag, tag.toUpperCase()] }), tag).to.deep.equal(codes);
+      }
+    });
+
+    it('reads no texts of links that do not match', async () => {
+      const letters = 'é'.repeat(2_000);
+      const codes = Array.from({ length: 30 }, (_, index) => `long-${10 + index}`);
+      await given(
+        ...codes.map((code) =>
+          created(code, { title: letters.slice(0, 200), note: letters }, told),
+        ),
+      );
+      const examined = await transaction(node.pool, async (tx) => {
+        const selection = await selectionOf(tx, queryOf({ search: 'zzz' }), now);
+        return findExamined(tx, selection, null, { examined: 1_000, wanted: 21 });
+      });
+      expect(examined).to.deep.include({ candidates: [], end: null });
+    });
+  });
+
+  it('finds what few of many links have on one page, also links created while the clock was behind', async () => {
+    const count = 9_000;
+    await node.pool.query(`
+      INSERT INTO projection_redirects.links (code, status, url, account, created_at, sequence, tags, folded)
+      SELECT 'Code' || i, CASE WHEN i % 7 = 0 THEN 'disabled' ELSE 'active' END, url, account,
+        timestamptz '2026-01-01' + (i - 1) / 3 * interval '1 second', 1,
+        CASE WHEN i % 5 = 0 THEN '["fifth"]'::jsonb END, 'code' || i || E'\\n' || url
+      FROM generate_series(1, ${count}) i,
+        LATERAL (SELECT CASE WHEN i % 2 = 0 THEN 'acme' ELSE 'other' END AS account,
+          'https://example.com/' || md5(i::text) AS url) made;
+      INSERT INTO projection_redirects.link_tags (account, tag, created_at, code)
+      SELECT account, 'fifth', created_at, code FROM projection_redirects.links WHERE tags IS NOT NULL;
+      UPDATE projection_redirects.links SET disabled = true WHERE status = 'disabled';
+      INSERT INTO ledger.links (code, key_id, account, disabled, sequence, last_event_at, created_at)
+      SELECT code, 'key', account, status = 'disabled', 1, created_at, created_at FROM projection_redirects.links`);
+    const behind = { account: 'acme', time: new Date('2026-01-01T00:10:00.000Z') };
+    await given(created('late', { url: 'http://BÜCHER.example/behind' }, behind));
+
+    /** Two steps do not reach most links. */
+    const effort: Effort = {
+      ...{ examined: 100, tagged: 100, steps: 2, indexed: 1_000, few: 100, clicked: 10 },
+      accounts: 1,
+    };
+    const numbered = (wanted: (number: number) => boolean): readonly string[] =>
+      Array.from({ length: count }, (_, index) => count - index)
+        .filter((number) => number % 2 === 0 && wanted(number))
+        .map((number) => `Code${number}`);
+    for (const [asked, expected] of [
+      [{ search: 'code5000' }, ['Code5000']],
+      [{ search: 'cfcd208495d565ef66e7dff9f98764da' }, []],
+      [{ search: 'CODE77 example' }, numbered((number) => String(number).startsWith('77'))],
+      [
+        { search: 'code77', status: 'disabled' },
+        numbered((number) => String(number).startsWith('77') && number % 7 === 0),
+      ],
+      [
+        { search: 'code77', tag: 'fifth' },
+        numbered((number) => String(number).startsWith('77') && number % 5 === 0),
+      ],
+      [
+        { search: 'code500', sort: 'clicks' },
+        ['Code5008', 'Code5006', 'Code5004', 'Code5002', 'Code5000', 'Code500'],
+      ],
+      [{ search: 'nowhere-at-all', tag: 'fifth' }, []],
+      [{ search: '/behind' }, ['late']],
+      [{ domain: 'bücher.example' }, ['late']],
+      [{ domain: 'nowhere.example' }, []],
+    ] as const) {
+      const read = await page(queryOf(asked), 100, null, effort);
+      expect(read.codes, JSON.stringify(asked)).to.deep.equal(expected);
+      expect(read.next, JSON.stringify(asked)).to.equal(null);
+    }
+    // Of what many links have, or what has no trigram, pages follow until there are no more links.
+    for (const [search, expected] of [
+      ['de1', numbered((number) => String(number).startsWith('1'))],
+      ['!!', []],
+      ['весна', []],
+    ] as const) {
+      const query = queryOf({ search });
+      const found = await wholeList(query, 100, { ...effort, indexed: 10 });
+      if (search !== 'de1') expect(found).to.deep.equal(expected);
+      else expect(found).to.include.members([...expected]);
+      expect((await page(query, 100, null, { ...effort, indexed: 10 })).next).not.to.equal(null);
+    }
+  }).timeout(60_000);
+
+  it('filters by the time of creation, from the first moment to before the last', async () => {
+    const codes = ['a', 'b', 'c', 'd'];
+    await given(
+      ...codes.map((code, index) =>
+        created(code, { tags: ['x'] }, { account: 'acme', time: at(index * 60) }),
+      ),
+    );
+    const time = (index: number): string => at(index * 60).toISOString();
+    for (const [query, expected] of [
+      [{ createdAfter: time(1) }, ['d', 'c', 'b']],
+      [{ createdBefore: time(1) }, ['a']],
+      [{ createdAfter: time(1), createdBefore: time(3) }, ['c', 'b']],
+      [{ createdAfter: time(1), createdBefore: time(3), search: 'exa' }, ['c', 'b']],
+      [{ createdAfter: time(1), createdBefore: time(3), tag: 'x' }, ['c', 'b']],
+      [{ createdAfter: time(1), createdBefore: time(3), sort: 'clicks' }, ['c', 'b']],
+      [{ createdAfter: time(3), createdBefore: time(1) }, []],
+      [{ createdAfter: '2026-05-20T14:01:00+02:00' }, ['d', 'c', 'b']],
+      [{ createdAfter: '2026-05-20' }, ['d', 'c', 'b', 'a']],
+      [{ createdBefore: '2026-05-20' }, []],
+      // Noon UTC is the first moment of the next day there.
+      [{ createdAfter: '2026-05-21', tz: 'Pacific/Auckland' }, ['d', 'c', 'b', 'a']],
+      [{ createdBefore: '2026-05-21', tz: 'Pacific/Auckland' }, []],
+    ] as const) {
+      const asked = queryOf(query);
+      for (const limit of [1, 10]) {
+        expect(await wholeList(asked, limit), JSON.stringify(query)).to.deep.equal(expected);
+      }
+    }
+    const { next } = await page(queryOf({ createdAfter: time(1) }), 1);
+    expect(readPlace(next ?? '', queryOf({ createdAfter: time(1) }))).to.be.an('object');
+    expect(readPlace(next ?? '', queryOf({ createdAfter: time(2) }))).to.equal(null);
+  });
+
+  it('shows no link that does not match any more, though the projection lags', async () => {
+    await given(created('abc', {}, { account: 'acme' }), created('def', {}, { account: 'acme' }));
+    await record(deleted('abc', 2, { account: 'acme' }));
+    expect((await page(queryOf({}), 10)).codes).to.deep.equal(['def']);
+  });
+
+  it('takes the next of the same query alone, with pages of any size', async () => {
+    await given(...['abc', 'def'].map((code) => created(code, {}, { account: 'acme' })));
+    const query = queryOf({ tag: [], search: 'exa' });
+    const { next } = await page(query, 1);
+    expect(readPlace(next ?? '', queryOf({ search: 'EXA', limit: '7' }))).to.be.an('object');
+    for (const [other, account] of [
+      [{}, 'acme'],
+      [{ search: 'exam' }, 'acme'],
+      [{ search: 'exa', sort: 'clicks' }, 'acme'],
+      [{ search: 'exa', status: 'active' }, 'acme'],
+      [{ search: 'exa', tag: 'x' }, 'acme'],
+      [{ search: 'exa', domain: 'example.com' }, 'acme'],
+      [{ search: 'exa' }, 'other'],
+    ] as const) {
+      expect(readPlace(next ?? '', queryOf(other, account)), JSON.stringify(other)).to.equal(null);
+    }
+    // Nobody gets at other accounts' links by a cursor of his own making.
+    const [fingerprint, , ...place] = JSON.parse(
+      Buffer.from(next ?? '', 'base64url').toString(),
+    ) as unknown[];
+    const made = Buffer.from(JSON.stringify([fingerprint, 'other', ...place])).toString(
+      'base64url',
+    );
+    expect(readPlace(made, query)).to.equal(null);
+    for (const wrong of ['', 'x', 'WzFd', `${next ?? ''}x`, next?.slice(1) ?? '']) {
+      expect(readPlace(wrong, query), wrong).to.equal(null);
+    }
+  });
+});

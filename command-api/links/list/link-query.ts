@@ -1,0 +1,117 @@
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
+import { linkStatusAt, type Link, type MadeLink } from '../../../schemas/folds/link.js';
+import { accountName } from '../../../schemas/http/keys.js';
+import { foldedTextOf, foldText } from '../../../schemas/folded-text.js';
+import { creationPeriodOf, type LinkQuery } from '../../../schemas/http/list-links.js';
+import { parseUrl } from '../../../schemas/parse-url.js';
+
+/** A query for the links of an account; `null`: of all, one account after the other. */
+export interface ListQuery extends LinkQuery {
+  readonly account: string | null;
+}
+
+/** A query for the links of one account. */
+export interface AccountQuery extends ListQuery {
+  readonly account: string;
+}
+
+/** Whether the destination has the host of a query. */
+export const hasDomain = ({ domain }: Pick<LinkQuery, 'domain'>, url: string): boolean =>
+  domain === undefined || parseUrl(url)?.hostname === domain;
+
+/** Whether a query has the texts of a link. */
+const matchesTexts = (query: LinkQuery, link: Link): boolean => {
+  const { search, tag: tags } = query;
+  if (search !== undefined) {
+    const folded = foldedTextOf(link);
+    if (!search.every((term) => folded.includes(term))) return false;
+  }
+  const folded = tags.length === 0 ? [] : link.tags.map(foldText);
+  return tags.every((tag) => folded.includes(tag)) && hasDomain(query, link.url);
+};
+
+/**
+ * Whether a link is one of those that a query asks for, at a moment. `hasChanged`: since PostgreSQL compared its texts,
+ * so they are compared again.
+ */
+export const linkMatcher = (
+  query: ListQuery,
+  now: Date,
+): ((link: MadeLink, hasChanged: boolean) => boolean) => {
+  const { account, status: asked } = query;
+  return (state, hasChanged) => {
+    const { link } = state;
+    const status = linkStatusAt(state, now);
+    return (
+      (account === null || link.account === account) &&
+      (asked === undefined ? status !== 'deleted' : status === asked) &&
+      (!hasChanged || matchesTexts(query, link))
+    );
+  };
+};
+
+/**
+ * A place in a list: behind this link. Lists are in the order of creation, the newest first; in one by clicks, those
+ * that were clicked come before, in the order of clicks and then of short codes. In a list of all accounts, each
+ * account's links follow those of the account before, by its name.
+ */
+export interface ListPlace {
+  readonly account: string;
+  /** In a list by creation: 0. */
+  readonly clicks: number;
+  /** Milliseconds since 1970. */
+  readonly createdAt: number;
+  readonly code: string;
+}
+
+/** A link that was clicked comes before one with fewer clicks, or with as many and a greater short code. */
+export const byPlace = (a: ListPlace, b: ListPlace): number => {
+  if (a.clicks !== b.clicks) return b.clicks - a.clicks;
+  const byCode = a.code === b.code ? 0 : a.code < b.code ? -1 : 1;
+  return a.clicks > 0 ? byCode : b.createdAt - a.createdAt || -byCode;
+};
+
+/** The same for queries that differ in nothing but the size of a page. */
+const fingerprintOf = (query: ListQuery): string => {
+  const { account, sort, search, tag, status, domain } = query;
+  const { from, before } = creationPeriodOf(query);
+  return createHash('sha256')
+    .update(JSON.stringify([account, sort, search, [...tag].sort(), status, domain, from, before]))
+    .digest('base64url')
+    .slice(0, 12);
+};
+
+const written = z.tuple([
+  z.string(),
+  accountName,
+  z.int().min(0),
+  z.int().min(0).max(8.64e15),
+  // Before the first short code of a time, there is none.
+  z.string().regex(/^[\w-]{0,50}$/),
+]);
+
+/** The `next` of a page that ends there. */
+export const writePlace = (
+  { account, clicks, createdAt, code }: ListPlace,
+  query: ListQuery,
+): string =>
+  Buffer.from(JSON.stringify([fingerprintOf(query), account, clicks, createdAt, code])).toString(
+    'base64url',
+  );
+
+/** Reads `after`; `null` where it is no `next` of this query. */
+export const readPlace = (after: string, query: ListQuery): ListPlace | null => {
+  let parts: unknown;
+  try {
+    parts = JSON.parse(Buffer.from(after, 'base64url').toString());
+  } catch {
+    return null;
+  }
+  const read = written.safeParse(parts);
+  if (!read.success) return null;
+  const [, account, clicks, createdAt, code] = read.data;
+  const place = { account, clicks, createdAt, code };
+  const isInList = query.account === null || query.account === account;
+  return isInList && writePlace(place, query) === after ? place : null;
+};

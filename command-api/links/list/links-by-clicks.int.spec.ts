@@ -1,0 +1,42 @@
+import { expect } from 'chai';
+import { testDatabase, type TestDatabase } from '../../../ops/test/support/database.js';
+import { fillLinksByClicks } from '../../../ops/test/support/links-by-clicks.js';
+import { transaction } from '../../../ops/platform/postgres/pool.js';
+import { nextByClicks, type ClickedLink } from './links-by-clicks.js';
+
+const most = 3_000;
+
+describe('command API: links in the order of clicks', () => {
+  let database: TestDatabase;
+
+  before(async () => {
+    database = await testDatabase('links-by-clicks');
+    // Many have few clicks, and two have each number of them.
+    await database.pool.query(
+      `INSERT INTO projection_stats.codes
+         (code, account, clicks, bots, last_accessed, day, uniques, series, document, visitors, visitors_before)
+       SELECT md5(i::text), 'account', CASE WHEN i > 2 * $1 THEN i % 40 ELSE i / 2 END, 0, now(), 20000, 1,
+         '[0,1,0]', '[[],[],[],[],[],[],[]]', '', ''
+       FROM generate_series(0, 2 * $1 + 2000) i`,
+      [most],
+    );
+    await fillLinksByClicks(database.pool);
+  });
+
+  after(() => database.drop());
+
+  it('are read page by page, each once', async () => {
+    const { rows } = await database.pool.query<ClickedLink>(
+      `SELECT code, clicks FROM projection_stats.codes WHERE clicks > 0 ORDER BY clicks DESC, code`,
+    );
+    const read: ClickedLink[] = [];
+    await transaction(database.pool, async (tx) => {
+      for (;;) {
+        const page = await nextByClicks(tx, 'account', read.at(-1) ?? null, 70);
+        if (page.length === 0) break;
+        read.push(...page.map(({ code, clicks }) => ({ code, clicks })));
+      }
+    });
+    expect(read).to.deep.equal(rows);
+  });
+});

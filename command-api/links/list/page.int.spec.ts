@@ -1,0 +1,64 @@
+import { expect } from 'chai';
+import { testDatabase, type TestDatabase } from '../../../ops/test/support/database.js';
+import { recordHistory } from '../../../ops/test/support/ledger-links.js';
+import { testNode, type TestNode } from '../../../ops/test/support/node.js';
+import { redirects } from '../../../projectors/links/projection.js';
+import { feed } from '../../../projectors/testing/harness.js';
+import { listLinksQuery } from '../../../schemas/http/list-links.js';
+import type { LinkPage } from '../../../schemas/http/links.js';
+import { maxPageBytes } from '../../../schemas/http/paging.js';
+import { at, created } from '../../../schemas/testing/events.js';
+import { answerList } from './page.js';
+
+describe('command API: pages of links', () => {
+  let database: TestDatabase;
+  let node: TestNode;
+
+  before(async () => {
+    database = await testDatabase('link_pages');
+    node = await testNode(database);
+  });
+
+  after(async () => {
+    await node.close();
+    await database.drop();
+  });
+
+  const ask = async (query: object): Promise<{ bytes: number; page: LinkPage }> => {
+    const { pool, outbox } = node;
+    const deps = { pool, outbox, shortUrlHost: 'https://sho.rt' };
+    const asked = { ...listLinksQuery.parse(query), account: 'acme' };
+    const reply = await answerList(deps, asked, at(10_000), (details) => details);
+    if (reply.type !== 'json') throw new Error(`Not a page: ${reply.status}`);
+    const text = typeof reply.body === 'string' ? reply.body : JSON.stringify(reply.body);
+    return { bytes: Buffer.byteLength(text), page: JSON.parse(text) as LinkPage };
+  };
+
+  it('end before a link that would make them too large, and continue with it', async () => {
+    const codes = Array.from({ length: 250 }, (_, index) => `large-${100 + index}`);
+    const text = (length: number): string => '🏕'.repeat(length);
+    const texts = {
+      ...{ title: text(200), note: text(2_000) },
+      tags: Array.from({ length: 20 }, (_, index) => text(48) + String(10 + index)),
+    };
+    const events = codes.map((code, index) =>
+      created(code, texts, { account: 'acme', time: at(index) }),
+    );
+    await recordHistory(node, ...events);
+    await feed(database.pool, redirects).events(...events);
+
+    const found: string[] = [];
+    for (let after: string | null = null, pages = 1; ; pages += 1) {
+      const { bytes, page } = await ask({ limit: '100', ...(after !== null && { after }) });
+      expect(bytes).to.be.at.most(maxPageBytes);
+      found.push(...page.links.map(({ shortCode }) => shortCode));
+      after = page.next;
+      if (after === null) {
+        expect(pages).to.equal(7);
+        break;
+      }
+      expect(bytes).to.be.above(0.95 * maxPageBytes);
+    }
+    expect(found).to.deep.equal(codes.reverse());
+  });
+});

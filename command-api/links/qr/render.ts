@@ -1,0 +1,153 @@
+import { crc32, deflateSync } from 'node:zlib';
+import { create } from 'qrcode';
+import { parseColour, type Colour, type QrQuery } from '../../../schemas/http/qr.js';
+
+const signature = Buffer.from('\x89PNG\r\n\x1a\n', 'latin1');
+
+const uint32 = (value: number): Buffer => {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32BE(value);
+  return bytes;
+};
+
+const chunk = (type: string, data: Buffer): Buffer => {
+  const typed = Buffer.concat([Buffer.from(type, 'latin1'), data]);
+  return Buffer.concat([uint32(data.length), typed, uint32(crc32(typed))]);
+};
+
+/** One bit a pixel, a palette, no interlace. */
+const header = (size: number): Buffer =>
+  Buffer.concat([uint32(size), uint32(size), Buffer.from([1, 3, 0, 0, 0])]);
+
+/** Each row is its difference from the row above. */
+const upFilter = 2;
+
+/**
+ * Rows as they are compressed. Most repeat the one above, which makes them zeros, so the pixels of the largest image
+ * are compressed in 1 ms instead of 8.
+ */
+const filterRows = (rows: readonly Buffer[], width: number): Buffer => {
+  const filtered = Buffer.alloc(rows.length * (width + 1));
+  let above: Buffer = Buffer.alloc(width);
+  for (const [y, row] of rows.entries()) {
+    const start = y * (width + 1);
+    filtered.writeUInt8(upFilter, start);
+    if (row !== above) {
+      for (const [x, byte] of row.entries()) {
+        filtered.writeUInt8((byte - above.readUInt8(x)) & 0xff, start + 1 + x);
+      }
+    }
+    above = row;
+  }
+  return filtered;
+};
+
+/** Of zlib, 0 to 9: higher ones take several times as long for a few hundred bytes less. */
+const compressionLevel = 3;
+
+/**
+ * A square PNG of two colours: a bit a pixel, where a general encoder takes 32.
+ *
+ * @param palette of the bits that are 0, and of those that are 1
+ * @param rows from the top, each of `size` bits, filled up to whole bytes
+ */
+const encodePng = (
+  size: number,
+  palette: readonly [Colour, Colour],
+  rows: readonly Buffer[],
+): Buffer =>
+  Buffer.concat([
+    signature,
+    chunk('IHDR', header(size)),
+    chunk('PLTE', Buffer.from(palette.flatMap(({ red, green, blue }) => [red, green, blue]))),
+    chunk('tRNS', Buffer.from(palette.map(({ alpha }) => alpha))),
+    chunk('IDAT', deflateSync(filterRows(rows, Math.ceil(size / 8)), { level: compressionLevel })),
+    chunk('IEND', Buffer.alloc(0)),
+  ]);
+
+/** Where the modules of a code lie in its image. In pixels, but `modules`: how many on a side. */
+export interface QrLayout {
+  readonly size: number;
+  readonly modules: number;
+  /** Of a module. */
+  readonly scale: number;
+  /** Left of the code, and above it. */
+  readonly start: number;
+}
+
+/**
+ * Every module is a whole number of pixels, for modules of unequal widths are what readers fail on:
+ * the quiet zone takes what is left over, so it is `margin` modules wide or wider, and narrower only
+ * where the image has no room for it.
+ */
+export const layOut = (size: number, modules: number, margin: number): QrLayout => {
+  const scale = Math.max(1, Math.floor(size / (modules + 2 * margin)));
+  const start = Math.floor((size - modules * scale) / 2);
+  // zbar does not find modules of one pixel that begin at an even one.
+  const shift = scale === 1 && start % 2 === 0 && start + modules < size ? 1 : 0;
+  return { size, modules, scale, start: start + shift };
+};
+
+/** Whether the module of a column and a row is a dark one; outside the code none is. */
+type IsDark = (column: number, row: number) => boolean;
+
+const png = (layout: QrLayout, isDark: IsDark, light: Colour, dark: Colour): Buffer => {
+  const { size, modules, scale, start } = layout;
+  const blank = Buffer.alloc(Math.ceil(size / 8));
+  const lines = Array.from({ length: modules }, (_, row) => {
+    const line = Buffer.from(blank);
+    for (let column = 0; column < modules; column += 1) {
+      if (!isDark(column, row)) continue;
+      const left = start + column * scale;
+      for (let x = left; x < left + scale; x += 1) {
+        line.writeUInt8(line.readUInt8(x >> 3) | (0x80 >> (x & 7)), x >> 3);
+      }
+    }
+    return line;
+  });
+  const rows = Array.from(
+    { length: size },
+    (_, y) => lines[Math.floor((y - start) / scale)] ?? blank,
+  );
+  return encodePng(size, [light, dark], rows);
+};
+
+const fill = ({ red, green, blue, alpha }: Colour): string => {
+  const hex = Buffer.from([red, green, blue]).toString('hex');
+  return `fill="#${hex}"${alpha < 255 ? ` fill-opacity="${(alpha / 255).toFixed(3)}"` : ''}`;
+};
+
+/** The dark modules as rectangles, one for each run of them in a row. */
+const runs = (modules: number, isDark: IsDark): string => {
+  let path = '';
+  for (let row = 0; row < modules; row += 1) {
+    for (let column = 0; column < modules; column += 1) {
+      if (!isDark(column, row)) continue;
+      const from = column;
+      while (isDark(column, row)) column += 1;
+      path += `M${from} ${row}h${column - from}v1h-${column - from}z`;
+    }
+  }
+  return path;
+};
+
+const svg = (layout: QrLayout, isDark: IsDark, light: Colour, dark: Colour): string => {
+  const { size, modules, scale, start } = layout;
+  return (
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${size}" height="${size}"` +
+    ` viewBox="0 0 ${size} ${size}" shape-rendering="crispEdges">` +
+    `<path ${fill(light)} d="M0 0h${size}v${size}H0z"/>` +
+    `<path ${fill(dark)} transform="translate(${start} ${start}) scale(${scale})"` +
+    ` d="${runs(modules, isDark)}"/></svg>\n`
+  );
+};
+
+/** A QR code as an image: SVG as text, PNG as bytes. */
+export const renderQr = (text: string, query: QrQuery): Buffer | string => {
+  const { size: modules, data } = create(text, { errorCorrectionLevel: query.ecc }).modules;
+  const isDark: IsDark = (column, row) =>
+    column >= 0 && column < modules && row >= 0 && data[row * modules + column] === 1;
+  const draw = query.format === 'png' ? png : svg;
+  const layout = layOut(query.size, modules, query.margin);
+  return draw(layout, isDark, parseColour(query.light), parseColour(query.dark));
+};

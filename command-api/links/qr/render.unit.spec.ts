@@ -1,0 +1,89 @@
+import { expect } from 'chai';
+import { inflateSync } from 'node:zlib';
+import { create } from 'qrcode';
+import { qrQuery } from '../../../schemas/http/qr.js';
+import { layOut, renderQr } from './render.js';
+
+/** The rows of a PNG with one bit a pixel, as text: `0` and `1`. */
+const pixelsOf = (png: Buffer): readonly string[] => {
+  const size = png.readUInt32BE(16);
+  const data: Buffer[] = [];
+  for (let at = 8; at < png.length;) {
+    const length = png.readUInt32BE(at);
+    const isData = png.toString('latin1', at + 4, at + 8) === 'IDAT';
+    if (isData) data.push(png.subarray(at + 8, at + 8 + length));
+    at += length + 12;
+  }
+  const bytes = inflateSync(Buffer.concat(data));
+  const width = Math.ceil(size / 8);
+  let above: Uint8Array = new Uint8Array(width);
+  return Array.from({ length: size }, (_, y) => {
+    const [filter] = bytes.subarray(y * (width + 1));
+    expect(filter, `filter of row ${y}`).to.be.oneOf([0, 2]);
+    const line: Uint8Array = bytes.subarray(y * (width + 1) + 1, (y + 1) * (width + 1));
+    const before = above;
+    above = line.map((byte, x) => byte + (filter === 2 ? (before[x] ?? 0) : 0));
+    return Array.from(above, (byte) => byte.toString(2).padStart(8, '0'))
+      .join('')
+      .slice(0, size);
+  });
+};
+
+describe('command API: PNG of a QR code', () => {
+  const text = 'https://sho.rt/abcdefgh?qr';
+  for (const [size, margin] of [
+    ['100', '0'],
+    ['301', '4'],
+    ['1003', '10'],
+    ['4000', '1'],
+  ] as const) {
+    it(`has every module in its place, ${size} pixels with a margin of ${margin}`, () => {
+      const query = qrQuery.parse({ size, margin, ecc: 'Q' });
+      const pixels = pixelsOf(renderQr(text, query) as Buffer);
+      const { size: modules, data } = create(text, { errorCorrectionLevel: 'Q' }).modules;
+      const { scale, start } = layOut(Number(size), modules, Number(margin));
+      const dark = (x: number, y: number): boolean => {
+        const [column, row] = [x, y].map((at) => Math.floor((at - start) / scale));
+        if (column === undefined || row === undefined) return false;
+        const isInside = [column, row].every((at) => at >= 0 && at < modules);
+        return isInside && data[row * modules + column] === 1;
+      };
+      for (let y = 0; y < Number(size); y += 1) {
+        const row = Array.from({ length: Number(size) }, (_, x) => (dark(x, y) ? '1' : '0'));
+        if (pixels[y] !== row.join('')) expect(pixels[y], `row ${y}`).to.equal(row.join(''));
+      }
+    });
+  }
+});
+
+describe('command API: layout of a QR code', () => {
+  it('gives each module the same whole number of pixels, and the quiet zone what is left', () => {
+    expect(layOut(300, 25, 4)).to.deep.equal({ size: 300, modules: 25, scale: 9, start: 37 });
+    expect(layOut(300, 25, 0)).to.deep.equal({ size: 300, modules: 25, scale: 12, start: 0 });
+  });
+
+  it('keeps the margin, in every size and for every code that has room for it', () => {
+    for (let size = 100; size <= 1_000; size += 7) {
+      for (const modules of [21, 25, 29, 33, 37, 41, 45, 49, 53, 57]) {
+        for (let margin = 0; margin <= 10; margin += 1) {
+          const { scale, start } = layOut(size, modules, margin);
+          const after = size - start - modules * scale;
+          const what = `${modules} modules and ${margin} in ${size}`;
+          expect(Math.min(start, after), what).to.be.at.least(margin * scale);
+          // A whole pixel more for each module would not have fitted.
+          expect((scale + 1) * (modules + 2 * margin), what).to.be.above(size);
+          expect(Math.abs(start - after), what).to.be.at.most(scale === 1 ? 3 : 1);
+        }
+      }
+    }
+  });
+
+  it('begins modules of one pixel at an odd one', () => {
+    expect(layOut(101, 49, 10)).to.include({ scale: 1, start: 27 });
+    expect(layOut(100, 49, 10)).to.include({ scale: 1, start: 25 });
+  });
+
+  it('takes of the margin what a long address needs', () => {
+    expect(layOut(100, 97, 10)).to.include({ scale: 1, start: 1 });
+  });
+});

@@ -1,0 +1,64 @@
+import { createHash } from 'node:crypto';
+import { readLinkStates } from '../../../ops/ledger/link-states.js';
+import type { LedgerClock } from '../../../ops/ledger/clock.js';
+import type { Outbox } from '../../../ops/event-log/outbox/port.js';
+import type { Pool } from '../../../ops/platform/postgres/pool.js';
+import { noLink } from '../../../schemas/folds/link.js';
+import { messages } from '../../../schemas/http/errors.js';
+import { qrQuery } from '../../../schemas/http/qr.js';
+import { shortCodePattern } from '../../../schemas/http/shorten.js';
+import { createQrCodeQuota } from './handler.js';
+import { renderQr } from './render.js';
+import { failure, type Reply } from '../../http/reply.js';
+import { parseQuery, type Handler } from '../../http/requests.js';
+import { goneReply } from '../gone.js';
+import { monthlyLimitReached, type PlanDeps, type V2State } from '../../admission/admitted-call.js';
+
+export interface QrDeps extends PlanDeps {
+  readonly pool: Pool;
+  readonly outbox: Outbox;
+  readonly clock: LedgerClock;
+  readonly shortUrlHost: string;
+}
+
+const contentTypes = { png: 'image/png', svg: 'image/svg+xml' } as const;
+
+/** GET /v2/qr/:shortCode, and POST /console/v2/qr/:shortCode */
+export const createQrHandler = (deps: QrDeps): Handler<V2State> => {
+  const { pool, outbox, clock } = deps;
+  const quota = createQrCodeQuota(pool, outbox, clock);
+  return async (ctx, { call, platform, requestId }, parameter) => {
+    const query = parseQuery(qrQuery, ctx);
+    if (query.type === 'refused') return query.reply;
+    if (!platform.qr) return failure(400, messages.qrOff);
+
+    const code = parameter('shortCode');
+    const found = shortCodePattern.test(code) ? await readLinkStates(pool, outbox, [code]) : null;
+    const gone = goneReply(found?.get(code)?.state ?? noLink, call.now);
+    if (gone) return gone;
+
+    const { key } = call;
+    const limit = deps.plans.plans[key.plan].monthlyQrCodes;
+    const exhausted = (): Reply =>
+      monthlyLimitReached(messages.qrCodesExhausted, limit, call, deps);
+    if (limit !== null && call.usage.qrCodes >= limit) return exhausted();
+
+    const text = `${deps.shortUrlHost}/${code}${query.value.mark === undefined ? '' : '?qr'}`;
+    const tag = createHash('sha256')
+      .update(JSON.stringify([text, query.value]))
+      .digest('base64url');
+    const headers = { ETag: `"${tag}"`, 'Cache-Control': 'private, max-age=3600' };
+    // 304 and HEAD return no QR code, so they spend none, and none is rendered.
+    if (ctx.headers['if-none-match']?.includes(headers.ETag)) {
+      return { type: 'raw', status: 304, contentType: '', body: null, headers };
+    }
+    const contentType = contentTypes[query.value.format];
+    if (ctx.method === 'HEAD')
+      return { type: 'raw', status: 200, contentType, body: null, headers };
+    const body = renderQr(text, query.value);
+    const { rootId: keyId, id: actor, account } = key;
+    const outcome = await quota.spend({ keyId, actor, account, code, limit, requestId });
+    if (outcome === 'exhausted') return exhausted();
+    return { type: 'raw', status: 200, contentType, body, headers };
+  };
+};

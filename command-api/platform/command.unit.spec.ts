@@ -1,0 +1,66 @@
+import { evolvePlatform, initialPlatform } from '../../schemas/folds/platform.js';
+import { deciderSpecification } from '../../schemas/testing/decider-specification.js';
+import {
+  at,
+  countedIds,
+  featureSwitched,
+  idOf,
+  maintenanceSwitched,
+} from '../../schemas/testing/events.js';
+import { decidePlatform, type SwitchPlatform } from './command.js';
+
+const given = deciderSpecification({
+  initialState: initialPlatform,
+  evolve: evolvePlatform,
+  decide: (command: SwitchPlatform, state) =>
+    decidePlatform(command, state, {
+      now: at(10),
+      newId: countedIds(),
+      actor: 'maria',
+      requestId: 'request-1',
+    }),
+});
+
+const told = (event: number) => ({
+  id: idOf(event),
+  time: at(10),
+  actor: 'maria',
+  correlationId: 'request-1',
+});
+
+describe('command API: switching the platform', () => {
+  it('switches what is named and leaves the rest', () => {
+    given()
+      .when({ maintenance: true })
+      .then(maintenanceSwitched(1, true, told(1)));
+    given()
+      .when({ features: { qr: false } })
+      .then(featureSwitched(1, 'qr', false, told(1)));
+  });
+
+  it('is an event for each switch, numbered one after the other', () => {
+    given(maintenanceSwitched(1, true))
+      .when({ features: { qr: false, shortening: false }, maintenance: false })
+      .then(
+        maintenanceSwitched(2, false, told(1)),
+        featureSwitched(3, 'shortening', false, told(2)),
+        featureSwitched(4, 'qr', false, told(3)),
+      );
+  });
+
+  it('writes nothing where it is so already', () => {
+    given().when({}).thenNothing();
+    given()
+      .when({ maintenance: false, features: { qr: true, aliases: undefined } })
+      .thenNothing();
+    given(featureSwitched(1, 'qr', false), maintenanceSwitched(2, true))
+      .when({ maintenance: true, features: { qr: false } })
+      .thenNothing();
+  });
+
+  it('is never told before the last event', () => {
+    given(maintenanceSwitched(1, true, { time: at(99) }))
+      .when({ maintenance: false })
+      .then(maintenanceSwitched(2, false, { ...told(1), time: at(99) }));
+  });
+});

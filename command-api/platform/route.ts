@@ -1,0 +1,32 @@
+import { decideOne } from '../../ops/ledger/decide.js';
+import { platformSwitches, readPlatform } from '../../ops/ledger/platform.js';
+import { platformSubject, type PlatformState } from '../../schemas/folds/platform.js';
+import { switchPlatformRequest, type PlatformResponse } from '../../schemas/http/operators.js';
+import { decidePlatform } from './command.js';
+import { json } from '../http/reply.js';
+import { withBody, type AdminRoutes } from '../http/operator-requests.js';
+
+const responseOf = ({ maintenance, features }: PlatformState): PlatformResponse => ({
+  maintenance,
+  features,
+});
+
+export const platformRoutes: AdminRoutes = ({ settle, ...ledger }) => [
+  {
+    method: 'GET',
+    path: '/platform',
+    handler: async () => json(200, responseOf(await readPlatform(ledger.pool))),
+  },
+  {
+    method: 'PATCH',
+    path: '/platform',
+    handler: withBody(switchPlatformRequest, async (command, { actor }) => {
+      const { state, receipt } = await decideOne(ledger, platformSwitches, decidePlatform, {
+        subject: platformSubject,
+        command,
+        actor,
+      });
+      return settle(receipt, 200, responseOf(state));
+    }),
+  },
+];

@@ -1,0 +1,54 @@
+import { expect } from 'chai';
+import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
+import { fillLinksByClicks } from '../../ops/test/support/links-by-clicks.js';
+import { testNode, type TestNode } from '../../ops/test/support/node.js';
+import { accountStatsQuery, readStatsQuery } from '../../schemas/http/statistics.js';
+import { findAccountStats } from './account-statistics.js';
+
+const day = Date.parse('2026-05-20') / 86_400_000;
+
+describe('command API: the most clicked links of an account', () => {
+  let database: TestDatabase;
+  let node: TestNode;
+
+  before(async () => {
+    database = await testDatabase('accounts');
+    node = await testNode(database);
+  });
+
+  after(async () => {
+    await node.close();
+    await database.drop();
+  });
+
+  const statsOf = (account: string) => {
+    const query = { include: 'links', from: '2026-05-20', to: '2026-05-22' };
+    const asked = readStatsQuery(accountStatsQuery, query, new Date());
+    if ('refused' in asked) throw new Error(asked.refused);
+    return findAccountStats(node.pool, node.outbox, account, asked);
+  };
+
+  it('has no list of links for more than 200,000 link-days', async () => {
+    const { pool } = database;
+    await pool.query(
+      `INSERT INTO projection_stats.days
+       SELECT 'code-' || link, $1 + link % 2, 'many', 1, 0, 0, '[0,1,0]', '[]'
+       FROM generate_series(1, 199999) link`,
+      [day],
+    );
+    // The newest quarter of an hour of a day that counts already, of one that does not yet, and of bots.
+    const newest = `INSERT INTO projection_stats.codes
+      (code, account, clicks, bots, day, uniques, series, document)
+      VALUES ($1, 'many', 9, 9, $2, 0, $3, '[]')`;
+    await pool.query(newest, ['code-2', day, '[90,5,0]']);
+    await pool.query(newest, ['code-bots', day, '[90,0,5]']);
+    await pool.query(newest, ['code-later', day + 2, '[0,5,0]']);
+    await pool.query(newest, ['code-new', day, '[90,5,0]']);
+    await fillLinksByClicks(pool);
+    // There are 200,000, of links that nobody has made.
+    expect(await statsOf('many')).to.deep.include({ links: [] });
+    await pool.query(newest, ['code-newer', day + 1, '[90,1,0]']);
+    expect(await statsOf('many')).to.equal('tooManyLinks');
+    expect(await statsOf('few')).to.deep.include({ links: [] });
+  });
+});

@@ -1,0 +1,55 @@
+import { readLinkStates } from '../../ops/ledger/link-states.js';
+import type { Outbox } from '../../ops/event-log/outbox/port.js';
+import { transaction, type Client, type Pool } from '../../ops/platform/postgres/pool.js';
+import type { AccountStatsResponse, AskedStatistics } from '../../schemas/http/statistics.js';
+import { coverageOf } from './breakdowns.js';
+import type { ClickedLink } from '../links/list/links-by-clicks.js';
+import { areIncomplete, readAccountStatistics } from './statistics.js';
+import { readTopLinks } from './top-links.js';
+
+const countLinks = async (tx: Client, account: string): Promise<number> => {
+  const { rows } = await tx.query<{ links: number }>({
+    name: 'links-of-account',
+    text: `SELECT coalesce(sum(all_links), 0)::bigint AS links
+           FROM ledger.key_meters JOIN ledger.api_keys ON id = key_id WHERE account = $1`,
+    values: [account],
+  });
+  return rows[0]?.links ?? 0;
+};
+
+const withTargets = async (
+  tx: Client,
+  outbox: Outbox,
+  links: readonly ClickedLink[],
+): Promise<NonNullable<AccountStatsResponse['links']>> => {
+  const states = await readLinkStates(
+    tx,
+    outbox,
+    links.map(({ code }) => code),
+  );
+  return links.flatMap(({ code, clicks }) => {
+    const state = states.get(code)?.state;
+    // Whoever writes to the log alone can make visits of a link that never was.
+    return !state || state.status === 'none'
+      ? []
+      : [{ shortCode: code, url: state.link.url, clicks }];
+  });
+};
+
+/** The numbers of an account's links, all of one moment. */
+export const findAccountStats = (
+  pool: Pool,
+  outbox: Outbox,
+  account: string,
+  asked: AskedStatistics,
+): Promise<AccountStatsResponse | 'tooManyLinks' | 'incomplete'> =>
+  transaction(pool, async (tx) => {
+    await tx.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
+    if (await areIncomplete(tx)) return 'incomplete';
+    const linkCount = await countLinks(tx, account);
+    const { clicks, ofPeriod } = await readAccountStatistics(tx, account, asked);
+    const stats = { linkCount, clickCount: clicks, ...ofPeriod };
+    if (!asked.include.has('links')) return stats;
+    const links = await readTopLinks(tx, account, coverageOf(asked.period).days, asked.limit);
+    return links ? { ...stats, links: await withTargets(tx, outbox, links) } : 'tooManyLinks';
+  });

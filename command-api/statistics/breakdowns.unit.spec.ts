@@ -1,0 +1,161 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { firstDayOf, quarterMs } from '../../schemas/statistics/calendar.js';
+import { emptyDocument, writeDocument } from '../../schemas/statistics/document.js';
+import { intervals, periodOf, readTime, type Interval } from '../../schemas/statistics/period.js';
+import { zones } from '../../schemas/testing/zones.js';
+import { coverageOf, periodStatsOf, type StatisticsRow } from './breakdowns.js';
+
+const dayMs = 96 * quarterMs;
+const dayOf = (date: string): number => Date.parse(date) / dayMs;
+
+const period = (from: string, to: string, interval: Interval = 'day', tz = 'UTC') => {
+  const asked = { from: readTime(from) ?? undefined, to: readTime(to) ?? undefined, interval, tz };
+  const found = periodOf(asked, new Date());
+  if ('refused' in found) throw new Error(found.refused);
+  return found;
+};
+
+/** A row of nothing, but for what is told. */
+const row = (more: Partial<StatisticsRow>): StatisticsRow => ({
+  ...{ day: null, clicks: 0, bots: 0, uniques: 0, series: null, document: null },
+  ...more,
+});
+
+const from = (...referrers: readonly (readonly [string | null, number])[]): string =>
+  writeDocument(
+    emptyDocument().map((list, dimension) => (dimension === 0 ? referrers.flat() : list)),
+  );
+
+describe('command API: rows that tell of a period', () => {
+  it('are months and days that it has whole, and quarters at its ends', () => {
+    expect(coverageOf(period('2026-01-30T12:00', '2026-04-02T00:15'))).to.deep.equal({
+      days: [dayOf('2026-01-30'), dayOf('2026-04-03')],
+      wholeDays: [dayOf('2026-01-31'), dayOf('2026-04-02')],
+      wholeMonths: [56 * 12 + 1, 56 * 12 + 3],
+      cutDays: [dayOf('2026-01-30'), dayOf('2026-04-02')],
+      endDays: [dayOf('2026-01-30'), dayOf('2026-04-02')],
+      quarters: [dayOf('2026-01-30') * 96 + 48, dayOf('2026-04-02') * 96 + 1],
+    });
+  });
+
+  it('are the quarters of each day that a zone’s day begins in', () => {
+    const { cutDays, endDays } = coverageOf(
+      period('2026-05-01', '2026-05-03', 'day', 'Asia/Kathmandu'),
+    );
+    expect(cutDays).to.deep.equal(['2026-04-30', '2026-05-01', '2026-05-02'].map(dayOf));
+    expect(endDays).to.deep.equal(['2026-04-30', '2026-05-02'].map(dayOf));
+  });
+
+  it('cover each moment once, whatever the period', () => {
+    const some = fc.record({
+      quarter: fc.integer({ min: -2_000_000, max: 6_000_000 }),
+      length: fc.integer({ min: 1, max: 9_000 }),
+      interval: fc.constantFrom(...intervals.slice(1)),
+      tz: fc.constantFrom(...zones),
+    });
+    fc.assert(
+      fc.property(some, ({ quarter, length, interval, tz }) => {
+        const [first, end] = [quarter, quarter + length].map((each) =>
+          new Date(each * quarterMs).toISOString(),
+        );
+        const { days, wholeDays, wholeMonths, endDays, quarters } = coverageOf(
+          period(first ?? '', end ?? '', interval, tz),
+        );
+        expect(quarters).to.deep.equal([quarter, quarter + length]);
+        const lengthOf = ([low, high]: readonly [number, number]): number => high - low;
+        expect(lengthOf(wholeDays) + endDays.length).to.equal(lengthOf(days));
+        for (const day of endDays) {
+          expect(day >= days[0] && day < days[1]).to.equal(true);
+          expect(day < wholeDays[0] || day >= wholeDays[1]).to.equal(true);
+        }
+        expect(lengthOf(wholeMonths)).to.be.at.least(0);
+        if (lengthOf(wholeMonths) === 0) return;
+        expect(firstDayOf(wholeMonths[0])).to.be.within(wholeDays[0], wholeDays[0] + 30);
+        expect(firstDayOf(wholeMonths[1])).to.be.within(wholeDays[1] - 30, wholeDays[1]);
+      }),
+    );
+  });
+});
+
+describe('command API: statistics of a period', () => {
+  const may = (day: number): number => dayOf('2026-05-01') + day - 1;
+  const three = period('2026-05-01', '2026-05-04');
+
+  it('are zeros where there were no visits', () => {
+    const included = new Set(['timeseries', 'referrers', 'bots', 'uniques']);
+    expect(periodStatsOf(three, [], included, 20)).to.deep.equal({
+      period: {
+        from: '2026-05-01T00:00:00+00:00',
+        to: '2026-05-04T00:00:00+00:00',
+        interval: 'day',
+        tz: 'UTC',
+        clickCount: 0,
+      },
+      timeseries: [1, 2, 3].map((day) => ({
+        start: `2026-05-0${day}T00:00:00+00:00`,
+        ...{ clicks: 0, bots: 0, uniques: 0 },
+      })),
+      referrers: [],
+      bots: 0,
+      uniques: 0,
+    });
+  });
+
+  it('have what is included, and nothing else', () => {
+    const rows = [row({ day: may(2), clicks: 3, bots: 1, uniques: 2 })];
+    expect(periodStatsOf(three, rows, new Set(), 20)).to.have.all.keys('period');
+    const { timeseries } = periodStatsOf(three, rows, new Set(['timeseries']), 20);
+    expect(timeseries?.[1]).to.deep.equal({ start: '2026-05-02T00:00:00+00:00', clicks: 3 });
+    const hours = period('2026-05-02', '2026-05-03', 'hour');
+    const byHour = periodStatsOf(hours, [], new Set(['timeseries', 'uniques']), 20);
+    expect(byHour.timeseries?.[0]).to.have.all.keys('start', 'clicks');
+  });
+
+  it('have lists with the most clicks first, and the others together at the end', () => {
+    const rows = [
+      row({ document: from(['b', 2], ['a', 2], [null, 2]) }),
+      row({ document: from(['c', 5], ['d', 1], ['(other)', 9]) }),
+    ];
+    const listed = (limit: number): unknown =>
+      periodStatsOf(three, rows, new Set(['referrers']), limit).referrers?.map(
+        ({ value, clicks }) => [value, clicks],
+      );
+    expect(listed(20)).to.deep.equal([
+      ...[
+        ['c', 5],
+        [null, 2],
+        ['a', 2],
+        ['b', 2],
+        ['d', 1],
+        ['(other)', 9],
+      ],
+    ]);
+    expect(listed(2)).to.deep.equal([
+      ['c', 5],
+      [null, 2],
+      ['(other)', 14],
+    ]);
+  });
+
+  it('have of a day at an end the quarters in the period, and its document only if it is one’s', () => {
+    const cut = period('2026-05-01T12:00', '2026-05-02T12:00');
+    const included = new Set(['referrers', 'uniques']);
+    const at = (series: string) => {
+      const rows = [row({ day: may(1), series, uniques: 3, document: from(['a', 1]) })];
+      const stats = periodStatsOf(cut, rows, included, 20);
+      return [stats.period.clickCount, stats.referrers?.length, stats.uniques];
+    };
+    expect(at('[47,1,0]')).to.deep.equal([0, 0, 3]);
+    expect(at('[48,1,0]')).to.deep.equal([1, 1, 3]);
+    expect(at('[47,1,0,48,1,0]')).to.deep.equal([1, 0, 3]);
+    expect(at('[]')).to.deep.equal([0, 0, 3]);
+  });
+
+  it('have nothing of a newest quarter outside the period', () => {
+    const rows = [row({ day: may(4), series: '[0,1,1]', uniques: 1, document: from(['a', 1]) })];
+    const stats = periodStatsOf(three, rows, new Set(['referrers', 'bots', 'uniques']), 20);
+    expect(stats).to.deep.include({ referrers: [], bots: 0, uniques: 0 });
+    expect(stats.period.clickCount).to.equal(0);
+  });
+});

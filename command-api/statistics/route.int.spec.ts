@@ -1,0 +1,48 @@
+import { expect } from 'chai';
+import type { Context } from 'koa';
+import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
+import { testNode, type TestNode } from '../../ops/test/support/node.js';
+import { rebuildDue } from '../../schemas/read-models/rebuild-due.js';
+import type { Reply } from '../http/reply.js';
+import type { V2State } from '../admission/admitted-call.js';
+import { createStatsHandlers } from './route.js';
+
+describe('command API: statistics after an upgrade', () => {
+  let database: TestDatabase;
+  let node: TestNode;
+
+  before(async () => {
+    database = await testDatabase('upgraded');
+    node = await testNode(database);
+  });
+
+  after(async () => {
+    await node.close();
+    await database.drop();
+  });
+
+  /** Of an account, of a period of an unknown link, and of that link’s clicks of all time. */
+  const repliesNow = async (): Promise<readonly Reply[]> => {
+    const handlers = createStatsHandlers(node);
+    const state = { call: { now: new Date(), key: { account: 'shop' } } } as V2State;
+    const asking = (querystring: string) =>
+      ({ querystring, req: { url: `/v2/stats?${querystring}` } as unknown }) as Context;
+    return [
+      await handlers.account(asking(''), state, () => ''),
+      await handlers.link(asking('include=bots'), state, () => 'nothing0'),
+      await handlers.link(asking('tz=UTC'), state, () => 'nothing0'),
+    ];
+  };
+
+  it('are 503 until the projectors have built them, but for the clicks of all time', async () => {
+    const { pool } = database;
+    await pool.query(`COMMENT ON SCHEMA projection_stats IS '${rebuildDue}'`);
+    const [account, link, clicks] = await repliesNow();
+    for (const reply of [account, link]) {
+      expect(reply).to.deep.include({ status: 503, headers: { 'Retry-After': '30' } });
+    }
+    expect(clicks).to.include({ status: 404 });
+    await pool.query('COMMENT ON SCHEMA projection_stats IS NULL');
+    expect((await repliesNow()).map(({ status }) => status)).to.deep.equal([200, 404, 404]);
+  });
+});

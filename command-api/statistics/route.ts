@@ -1,0 +1,48 @@
+import type { Outbox } from '../../ops/event-log/outbox/port.js';
+import type { Pool } from '../../ops/platform/postgres/pool.js';
+import { messages } from '../../schemas/http/errors.js';
+import { shortCodePattern } from '../../schemas/http/shorten.js';
+import { accountStatsQuery, readStatsQuery, statsQuery } from '../../schemas/http/statistics.js';
+import { findAccountStats } from './account-statistics.js';
+import { findLinkStats } from './link-statistics.js';
+import { failure, json, unavailable } from '../http/reply.js';
+import { queryOf, type Handler } from '../http/requests.js';
+import type { V2State } from '../admission/admitted-call.js';
+
+/** `Retry-After`, in seconds: an upgrade's new tables are built in minutes, or longer. */
+export const incompleteStats = unavailable(messages.statsIncomplete, 30);
+
+/** GET /v2/stats/:shortCode and GET /v2/stats */
+export const createStatsHandlers = ({
+  pool,
+  outbox,
+}: {
+  readonly pool: Pool;
+  readonly outbox: Outbox;
+}): { readonly link: Handler<V2State>; readonly account: Handler<V2State> } => ({
+  link: async (ctx, { call }, parameter) => {
+    // Most requests ask for nothing but the link's own numbers.
+    const query = queryOf(ctx);
+    if (query.type === 'refused') return query.reply;
+    const asked = ctx.querystring === '' ? null : readStatsQuery(statsQuery, query.value, call.now);
+    if (asked && 'refused' in asked) return failure(400, asked.refused);
+    const code = parameter('shortCode');
+    const found = shortCodePattern.test(code)
+      ? await findLinkStats(pool, outbox, code, asked)
+      : null;
+    if (found === 'incomplete') return incompleteStats;
+    // Another account's link is answered like one that does not exist.
+    if (found?.account !== call.key.account) return failure(404, messages.codeNotFound);
+    return json(200, found.stats);
+  },
+
+  account: async (ctx, { call }) => {
+    const query = queryOf(ctx);
+    if (query.type === 'refused') return query.reply;
+    const asked = readStatsQuery(accountStatsQuery, query.value, call.now);
+    if ('refused' in asked) return failure(400, asked.refused);
+    const stats = await findAccountStats(pool, outbox, call.key.account, asked);
+    if (stats === 'incomplete') return incompleteStats;
+    return stats === 'tooManyLinks' ? failure(400, messages.tooManyLinks) : json(200, stats);
+  },
+});

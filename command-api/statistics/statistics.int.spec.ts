@@ -1,0 +1,300 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
+import { createLogger } from '../../ops/platform/logging.js';
+import { createBatchHandler } from '../../projectors/runtime/batch.js';
+import { stats } from '../../projectors/statistics/projection.js';
+import { namedLog } from '../../projectors/testing/harness.js';
+import type { EventNamed } from '../../schemas/events/catalogue.js';
+import { topics } from '../../schemas/events/topics.js';
+import { readStatsQuery, statsQuery } from '../../schemas/http/statistics.js';
+import { dimensionNames, dimensions, type Dimension } from '../../schemas/statistics/document.js';
+import { intervals, type Interval } from '../../schemas/statistics/period.js';
+import { firstVisitRecordOf, recordOf, spooledVisit } from '../../schemas/testing/events.js';
+import { intervalKeysIn, zones } from '../../schemas/testing/zones.js';
+import { quarterMs } from '../../schemas/statistics/calendar.js';
+import { groupBy } from '../../ops/platform/group-by.js';
+import { readAccountStatistics, readCodeStatistics } from './statistics.js';
+
+type Visit = EventNamed<'LinkVisited'>;
+
+const dayMs = 96 * quarterMs;
+const first = Date.parse('2024-01-01T00:00:00Z');
+const last = Date.parse('2026-12-31T23:59:59Z');
+
+/** Each link's partition of the log, and its account. */
+const links = [
+  { code: 'busy', account: 'acme', partition: 0 },
+  { code: 'quiet', account: 'acme', partition: 3 },
+  { code: 'theirs', account: 'other', partition: 3 },
+] as const;
+
+const orNull = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { nil: null, freq: 4 });
+
+/** Visits of three years: of some busy days, of days on which clocks change, and of any; most in order. */
+const someVisits = fc
+  .array(
+    fc.record({
+      link: fc.constantFrom(...links, links[0], links[0]),
+      time: fc.oneof(
+        { weight: 2, arbitrary: fc.integer({ min: first, max: last }) },
+        {
+          weight: 3,
+          arbitrary: fc
+            .tuple(fc.constantFrom('2024-11-03', '2026-10-25'), fc.nat(dayMs - 1))
+            .map(([day, ms]) => Date.parse(day) + ms),
+        },
+      ),
+      lateDays: fc.constantFrom(0, 0, 0, 0, 0, 0, 0, 1, 3, 40),
+      isFirstVersion: fc.nat(9).map((of10) => of10 === 0),
+      bot: fc.nat(5).map((of6) => of6 === 0),
+      facts: fc.record({
+        referrer: orNull(fc.nat(3_000).map((number) => `${number}.example.com`)),
+        country: orNull(fc.constantFrom('DE', 'FR', 'NP', 'US')),
+        browser: orNull(fc.constantFrom('Firefox' as const, 'Chrome' as const)),
+        os: orNull(fc.constantFrom('Linux' as const, 'Android' as const)),
+        device: orNull(fc.constantFrom('desktop' as const, 'mobile' as const)),
+        language: orNull(fc.constantFrom('de', 'en', 'ne')),
+        visitor: orNull(fc.nat(40).map((number) => String(number).padStart(16, 'v'))),
+        trigger: fc.constantFrom('link' as const, 'qr' as const),
+      }),
+    }),
+    { minLength: 2_100, maxLength: 2_100, size: 'max' },
+  )
+  .map((all) =>
+    all
+      .sort((a, b) => a.time + a.lateDays * dayMs - (b.time + b.lateDays * dayMs))
+      .map(({ link, time, isFirstVersion, bot, facts }, index) => {
+        const { code, account, partition } = link;
+        const told = { sequence: index + 1, time: new Date(time), account };
+        const event = spooledVisit(code, { ...told, bot, spool: `spool-${partition}` });
+        // Of the first version, nothing was recorded.
+        const data = { ...event.data, ...(isFirstVersion ? { trigger: null } : facts) };
+        const visit: Visit = { ...event, data };
+        return {
+          partition,
+          visit,
+          record: (isFirstVersion ? firstVisitRecordOf : recordOf)(visit),
+        };
+      }),
+  );
+
+const subjects = [
+  ...links.map(({ code }) => ({ kind: 'code', subject: code }) as const),
+  { kind: 'account', subject: 'acme' },
+  { kind: 'account', subject: 'other' },
+] as const;
+
+interface Query {
+  readonly of: (typeof subjects)[number];
+  readonly query: Readonly<Record<'include' | 'from' | 'to' | 'tz' | 'limit', string>> & {
+    readonly interval: Interval;
+  };
+}
+
+const someQuery: fc.Arbitrary<Query> = fc
+  .record({
+    of: fc.constantFrom(...subjects),
+    interval: fc.constantFrom(...intervals),
+    tz: fc.constantFrom(...zones),
+    // Many of them around the days with many visits.
+    from: fc.oneof(
+      fc.integer({ min: first - 40 * dayMs, max: last }),
+      fc
+        .tuple(
+          fc.constantFrom('2024-03-10', '2024-11-03', '2026-10-25'),
+          fc.integer({ min: -200, max: 200 }),
+        )
+        .map(([day, quarters]) => Date.parse(day) + quarters * quarterMs),
+    ),
+    length: fc.double({ min: 0.001, max: 1, noNaN: true }),
+    limit: fc.constantFrom(1, 3, 20, 200),
+  })
+  .map(({ of, interval, tz, from, length, limit }) => {
+    const longest = { hour: 14, day: 380, week: 1_100, month: 1_100 } as const;
+    const to = from + Math.ceil(length * longest[interval] * 96) * quarterMs;
+    const text = (at: number) => new Date(Math.floor(at / quarterMs) * quarterMs).toISOString();
+    return {
+      of,
+      query: { include: 'all', from: text(from), to: text(to), interval, tz, limit: String(limit) },
+    };
+  });
+
+/** A visit as the statistics of its link, or of its account, have it. */
+interface Counted {
+  readonly at: number;
+  readonly bot: boolean;
+  readonly isUnique: boolean;
+  readonly values: Readonly<Record<Dimension, string | null>>;
+}
+
+/** Values beyond the first 100 of a day of an owner are `(other)`. */
+const createKeeper = () => {
+  const days = new Map<string, Set<string>>();
+  return (owner: string, dimension: Dimension, value: string | null): string | null => {
+    if (value === null) return null;
+    const key = `${owner} ${dimension}`;
+    const kept = days.get(key) ?? new Set();
+    days.set(key, kept);
+    if (kept.size < 100) kept.add(value);
+    return kept.has(value) ? value : '(other)';
+  };
+};
+
+/** The visits in the log's order, as each subject counts them. */
+const createCounter = () => {
+  const keep = createKeeper();
+  const newestDay = new Map<string, number>();
+  const visitors = new Set<string>();
+  const counted = new Map<string, Counted[]>(
+    subjects.map(({ kind, subject }) => [`${kind} ${subject}`, []]),
+  );
+  return {
+    add(partition: number, { subject, account = '', time, data }: Visit): void {
+      const at = Date.parse(time);
+      const day = Math.floor(at / dayMs);
+      newestDay.set(subject, Math.max(newestDay.get(subject) ?? day, day));
+      const visitor = `${subject} ${day} ${data.visitor ?? ''}`;
+      const isUnique =
+        !data.bot &&
+        data.visitor !== null &&
+        day >= (newestDay.get(subject) ?? day) - 1 &&
+        !visitors.has(visitor);
+      if (isUnique) visitors.add(visitor);
+      for (const [list, owner] of [
+        [`code ${subject}`, `${subject} ${day}`],
+        [`account ${account}`, `${partition} ${account} ${day}`],
+      ] as const) {
+        const values = Object.fromEntries(
+          dimensionNames.map((name) => {
+            const value = data[dimensions[name]];
+            return [name, data.bot ? null : keep(`${list} ${owner}`, name, value)];
+          }),
+        ) as Counted['values'];
+        counted.get(list)?.push({ at, bot: data.bot, isUnique, values });
+      }
+    },
+    of: (kind: string, subject: string): readonly Counted[] =>
+      counted.get(`${kind} ${subject}`) ?? [],
+  };
+};
+
+const sum = (numbers: readonly number[]): number =>
+  numbers.reduce((total, each) => total + each, 0);
+
+const naiveList = (values: readonly (string | null)[], limit: number): unknown[] => {
+  const byValue = new Map<string | null, number>();
+  for (const value of values) byValue.set(value, (byValue.get(value) ?? 0) + 1);
+  const other = byValue.get('(other)') ?? 0;
+  byValue.delete('(other)');
+  const sorted = [...byValue].sort(([a, clicksA], [b, clicksB]) => {
+    if (clicksA !== clicksB) return clicksB - clicksA;
+    return (a ?? '') < (b ?? '') ? -1 : 1;
+  });
+  const beyond = other + sum(sorted.slice(limit).map(([, clicks]) => clicks));
+  return [...sorted.slice(0, limit), ...(beyond > 0 ? [['(other)', beyond]] : [])].map(
+    ([value, clicks]) => ({ value, clicks }),
+  );
+};
+
+describe('command API: statistics of a period', () => {
+  let database: TestDatabase;
+
+  before(async () => {
+    database = await testDatabase('periods');
+  });
+
+  after(() => database.drop());
+
+  it('are those of a naive fold, whatever the visits, period, interval and zone', async () => {
+    const visits = fc.sample(someVisits, 1)[0] ?? [];
+    const counter = createCounter();
+    const handle = createBatchHandler({
+      ...{ pool: database.pool, projection: stats, log: namedLog() },
+      logger: createLogger('silent'),
+    });
+    const offsets = new Map<number, number>();
+    const give = async (some: typeof visits): Promise<void> => {
+      for (const partition of new Set(links.map((link) => link.partition))) {
+        const own = some.filter((one) => one.partition === partition);
+        const from = offsets.get(partition) ?? 0;
+        offsets.set(partition, from + own.length);
+        const records = own.map(({ record }, index) => ({ ...record, offset: from + index }));
+        await handle({ topic: topics.visits.name, partition, records });
+        for (const { visit } of own) counter.add(partition, visit);
+      }
+    };
+
+    const check = async ({ of, query }: Query): Promise<void> => {
+      const asked = readStatsQuery(statsQuery, query, new Date(last));
+      if ('refused' in asked) throw new Error(asked.refused);
+      const read = of.kind === 'code' ? readCodeStatistics : readAccountStatistics;
+      const { clicks, ofPeriod } = await read(database.pool, of.subject, asked);
+      const all = counter.of(of.kind, of.subject);
+      expect(clicks).to.equal(all.filter(({ bot }) => !bot).length);
+
+      const [from, to] = [Date.parse(query.from), Date.parse(query.to)];
+      const within = all.filter(({ at }) => at >= from && at < to).sort((a, b) => a.at - b.at);
+      const clicked = within.filter(({ bot }) => !bot);
+      const { timeseries = [], ...rest } = ofPeriod;
+      const dayOf = (at: number): number => Math.floor(at / dayMs);
+      const unique = all.filter(
+        ({ at, isUnique }) => isUnique && dayOf(at) >= dayOf(from) && dayOf(at) <= dayOf(to - 1),
+      );
+      expect(rest).to.deep.equal({
+        period: { ...rest.period, clickCount: clicked.length },
+        ...Object.fromEntries(
+          dimensionNames.map((name) => [
+            name,
+            naiveList(
+              clicked.map(({ values }) => values[name]),
+              Number(query.limit),
+            ),
+          ]),
+        ),
+        bots: within.length - clicked.length,
+        uniques: unique.length,
+      });
+      for (const name of dimensionNames) {
+        expect(sum((ofPeriod[name] ?? []).map((each) => each.clicks))).to.equal(clicked.length);
+      }
+
+      // By interval: what a clock on the wall shows at each visit.
+      const keyOf = intervalKeysIn(query.tz, query.interval);
+      const naive = groupBy(within, ({ at }) => keyOf(at));
+      const ends = [...timeseries.slice(1).map(({ start }) => start), ofPeriod.period.to];
+      const filled = timeseries
+        .map((each, index) => ({ ...each, end: ends[index] ?? '' }))
+        .filter(({ clicks: some, bots = 0 }) => some + bots > 0);
+      expect(filled.map(({ clicks: some, bots }) => ({ clicks: some, bots }))).to.deep.equal(
+        [...naive.values()].map((some) => {
+          const bots = some.filter(({ bot }) => bot).length;
+          return { clicks: some.length - bots, bots };
+        }),
+      );
+      [...naive.values()].forEach((some, index) => {
+        const { start = '', end = '' } = filled[index] ?? {};
+        for (const { at } of some) expect(at).to.be.within(Date.parse(start), Date.parse(end) - 1);
+      });
+      if (query.tz === 'UTC' && query.interval !== 'hour') {
+        const ordinal = intervalKeysIn('UTC', query.interval);
+        const uniques = groupBy(
+          unique.sort((a, b) => a.at - b.at),
+          ({ at }) => ordinal(Math.max(dayOf(at) * dayMs, from)),
+        );
+        expect(timeseries.map((each) => each.uniques).filter((some) => some !== 0)).to.deep.equal(
+          [...uniques.values()].map((some) => some.length),
+        );
+      }
+    };
+
+    for (const part of [0, 1, 2]) {
+      await give(visits.slice(part * 700, (part + 1) * 700));
+      await fc.assert(fc.asyncProperty(someQuery, check), { numRuns: 60 });
+    }
+    const others = counter
+      .of('code', 'busy')
+      .filter(({ values }) => values.referrers === '(other)');
+    expect(others).to.not.deep.equal([]);
+  }).timeout(60_000);
+});

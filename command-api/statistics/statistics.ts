@@ -1,0 +1,124 @@
+import type { Queryable } from '../../ops/platform/postgres/pool.js';
+import { dimensionNames } from '../../schemas/statistics/document.js';
+import type { AskedStatistics, PeriodStats } from '../../schemas/http/statistics.js';
+import { rebuildDue } from '../../schemas/read-models/rebuild-due.js';
+import { coverageOf, periodStatsOf, type StatisticsRow } from './breakdowns.js';
+
+/**
+ * Whether the tables still lack visits, since an upgrade has new ones and the projectors build them. It is so no
+ * more once it is not: ask before reading them.
+ */
+export const areIncomplete = async (postgres: Queryable): Promise<boolean> => {
+  const { rows } = await postgres.query({
+    name: 'statistics-are-incomplete',
+    text: `SELECT FROM pg_namespace WHERE nspname = 'projection_stats'
+             AND obj_description(oid, 'pg_namespace') = $1`,
+    values: [rebuildDue],
+  });
+  return rows.length > 0;
+};
+
+export interface SubjectStatistics {
+  /** Of all time. */
+  readonly clicks: number;
+  readonly lastAccessed: Date | null;
+  readonly ofPeriod: PeriodStats;
+}
+
+interface Tables {
+  readonly subject: string;
+  readonly newest: string;
+  readonly prefix: string;
+  readonly lastAccessed: string;
+  /** Accounts have rows of their own for each partition of the log. */
+  readonly samePart: string;
+}
+
+const ofCode = {
+  subject: 'code',
+  newest: 'codes',
+  prefix: '',
+  lastAccessed: 'last_accessed',
+  samePart: '',
+};
+const ofAccount = {
+  subject: 'account',
+  newest: 'accounts',
+  prefix: 'account_',
+  lastAccessed: 'NULL::timestamptz',
+  samePart: 'AND months.partition = days.partition',
+};
+
+/** The month of a day, both since 1970. */
+const monthOf = (day: string): string => {
+  const date = `date '1970-01-01' + ${day}`;
+  return `((extract(year FROM ${date}) - 1970) * 12 + extract(month FROM ${date}) - 1)::integer`;
+};
+
+/**
+ * One statement, so that all is of one moment. $1: subject; $2: whether documents are needed. The rows that it
+ * reads are the months and days that a period has whole, and the quarters of an hour at its ends.
+ */
+const rowsOf = ({ subject, newest, prefix, lastAccessed, samePart }: Tables): string => `
+  SELECT day, 0 AS clicks, 0 AS bots, uniques, series, document,
+    clicks AS "allClicks", ${lastAccessed} AS "lastAccessed"
+  FROM projection_stats.${newest} WHERE ${subject} = $1
+  UNION ALL
+  SELECT day, days.clicks, days.bots, days.uniques,
+    CASE WHEN day = ANY ($5::integer[]) THEN series END,
+    CASE WHEN $2 AND months.month IS NULL AND (day >= $6 AND day < $7 OR day = ANY ($8::integer[]))
+      THEN days.document END,
+    NULL, NULL
+  FROM projection_stats.${prefix}days days LEFT JOIN projection_stats.${prefix}months months
+    ON months.${subject} = $1 AND months.month = ${monthOf('days.day')} ${samePart}
+    AND months.month >= $9 AND months.month < $10
+  WHERE days.${subject} = $1 AND day >= $3 AND day < $4
+  UNION ALL
+  SELECT NULL, 0, 0, 0, NULL, document, NULL, NULL FROM projection_stats.${prefix}quarters
+  WHERE $2 AND ${subject} = $1 AND day = ANY ($8::integer[])
+    AND day * 96 + quarter >= $11 AND day * 96 + quarter < $12
+  UNION ALL
+  SELECT NULL, 0, 0, 0, NULL, document, NULL, NULL FROM projection_stats.${prefix}months
+  WHERE $2 AND ${subject} = $1 AND month >= $9 AND month < $10`;
+
+type Row = StatisticsRow & {
+  /** Of the rows of newest quarters alone. */
+  readonly allClicks: number | null;
+  readonly lastAccessed: Date | null;
+};
+
+const readerOf = (tables: Tables) => {
+  const text = rowsOf(tables);
+  const name = `statistics-of-${tables.subject}`;
+
+  /** The visits of a subject: in the period as far as they are asked for, and of all time. */
+  return async (
+    postgres: Queryable,
+    subject: string,
+    { period, include, limit }: AskedStatistics,
+  ): Promise<SubjectStatistics> => {
+    const { days, cutDays, wholeDays, endDays, wholeMonths, quarters } = coverageOf(period);
+    const { rows } = await postgres.query<Row>({
+      name,
+      text,
+      values: [
+        subject,
+        dimensionNames.some((dimension) => include.has(dimension)),
+        ...days,
+        cutDays,
+        ...wholeDays,
+        endDays,
+        ...wholeMonths,
+        ...quarters,
+      ],
+    });
+    return {
+      clicks: rows.reduce((sum, { allClicks }) => sum + (allClicks ?? 0), 0),
+      lastAccessed: rows.find(({ lastAccessed }) => lastAccessed)?.lastAccessed ?? null,
+      ofPeriod: periodStatsOf(period, rows, include, limit),
+    };
+  };
+};
+
+export const readCodeStatistics = readerOf(ofCode);
+export const readAccountStatistics = readerOf(ofAccount);

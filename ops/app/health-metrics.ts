@@ -1,0 +1,84 @@
+import { topicNames, topics } from '../../schemas/events/topics.js';
+import type { HealthCheck, HealthReport } from '../http/health.js';
+import type { Metrics } from '../platform/metrics/metrics.js';
+
+type Projection = HealthReport['projections'][number];
+
+/** Exposes the report of GET /health/ready, and the lag of the projections in seconds. */
+export const exposeHealth = (
+  metrics: Metrics,
+  health: HealthCheck,
+  /** By projection, as far as this process applies it. Never rejects. */
+  secondsBehind: () => Promise<ReadonlyMap<string, number>>,
+): void => {
+  const labels = ['projection'];
+  metrics.gauge({
+    name: 'linklog_dependency_up',
+    help: 'Whether what this process needs answers in time',
+    labels: ['dependency'],
+    read: async () =>
+      Object.entries((await health()).dependencies).map(([dependency, { state }]) => [
+        { dependency },
+        state === 'up' ? 1 : 0,
+      ]),
+  });
+  const ofProjections = (name: string, help: string, of: (one: Projection) => number | null) => {
+    metrics.gauge({
+      name,
+      help,
+      labels,
+      read: async () =>
+        (await health()).projections.flatMap((projection) => {
+          const value = of(projection);
+          return value === null ? [] : [[{ projection: projection.name }, value]];
+        }),
+    });
+  };
+  ofProjections(
+    'linklog_projection_lag_events',
+    'Events of the log that the projection has not applied yet',
+    ({ lag }) => lag,
+  );
+  ofProjections(
+    'linklog_projection_dead_letters',
+    'Events that could not be read or applied',
+    ({ deadLetters }) => deadLetters,
+  );
+  ofProjections(
+    'linklog_projection_parked_events',
+    'Events that wait behind a dead letter of their subject',
+    ({ parked }) => parked,
+  );
+  metrics.gauge({
+    name: 'linklog_log_missing_events',
+    help: 'Events that were acknowledged and never reached the log, by their sequences',
+    labels: ['origin', 'topic'],
+    read: async () => {
+      const { missingEvents } = await health();
+      if (missingEvents === null) return [];
+      // An alert needs a 0 to begin with.
+      const series = [
+        ...topicNames.map((topic) => ({ origin: 'subject', topic })),
+        { origin: 'spool', topic: topics.visits.name },
+      ];
+      return series.map(({ origin, topic }) => {
+        const found = missingEvents.find((one) => one.origin === origin && one.topic === topic);
+        return [{ origin, topic }, found?.events ?? 0] as const;
+      });
+    },
+  });
+  metrics.gauge({
+    name: 'linklog_projection_lag_seconds',
+    help: 'Age of the oldest event that this process was given and has not applied yet',
+    labels,
+    read: async () => {
+      const { projections } = await health();
+      // A projection that another process has brought to the end of the log has no lag.
+      const level = new Set(projections.filter(({ lag }) => lag === 0).map(({ name }) => name));
+      return [...(await secondsBehind())].map(([projection, seconds]) => [
+        { projection },
+        level.has(projection) ? 0 : seconds,
+      ]);
+    },
+  });
+};

@@ -1,0 +1,142 @@
+import { expect } from 'chai';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { defaultPlanTable } from '../../schemas/plans.js';
+import { createAuthority } from '../test/support/certificates.js';
+import { ConfigError } from '../platform/process/config-error.js';
+import { readConfig } from './config.js';
+
+describe('platform: PLANS_FILE', () => {
+  let folder: string;
+
+  before(() => {
+    folder = mkdtempSync(path.join(tmpdir(), 'linklog-plans-'));
+  });
+
+  after(() => {
+    rmSync(folder, { recursive: true });
+  });
+
+  const withFile = (content: string) => {
+    const file = path.join(folder, 'plans.json');
+    writeFileSync(file, content);
+    return readConfig({ PLANS_FILE: file });
+  };
+
+  const others = {
+    plans: {
+      ...defaultPlanTable.plans,
+      PRO: {
+        requestsPerMinute: 10_000,
+        monthlyCalls: null,
+        monthlyLinks: null,
+        monthlyQrCodes: 0,
+      },
+    },
+    gates: { customAlias: 'FREE', passwordProtection: 'PRO' },
+  };
+
+  it('replaces the plans, null being no monthly limit', () => {
+    expect(withFile(JSON.stringify(others)).plans).to.deep.equal(others);
+  });
+
+  const pro = (change: object) => ({
+    ...others,
+    plans: { ...others.plans, PRO: { ...others.plans.PRO, ...change } },
+  });
+  const wrong: readonly (readonly [string, string, RegExp])[] = [
+    ['no JSON', '{\n  "plans": nope\n}', /JSON/],
+    ['empty', '', /JSON/],
+    ['no object', '[]', /object/],
+    ['without gates', JSON.stringify({ plans: others.plans }), /gates/],
+    [
+      'with a negative limit',
+      JSON.stringify(pro({ monthlyLinks: -1 })),
+      /plans\.PRO\.monthlyLinks/,
+    ],
+    ['without calls a minute', JSON.stringify(pro({ requestsPerMinute: 0 })), /requestsPerMinute/],
+    ['with a plan that does not exist', JSON.stringify(pro({ yearly: 1 })), /yearly/],
+    [
+      'with a gate for no plan',
+      JSON.stringify({ ...others, gates: { ...others.gates, customAlias: 'GOLD' } }),
+      /gates\.customAlias/,
+    ],
+  ];
+  for (const [what, content, about] of wrong) {
+    it(`that is ${what} is refused in one line`, () => {
+      expect(() => withFile(content))
+        .to.throw(ConfigError, about)
+        .with.property('message')
+        .that.matches(/^PLANS_FILE[^\n]+$/)
+        .and.does.not.include(': :');
+    });
+  }
+
+  it('that is not there is refused, with its name', () => {
+    const file = path.join(folder, 'missing.json');
+    expect(() => readConfig({ PLANS_FILE: file })).to.throw(ConfigError, file);
+  });
+});
+
+describe('platform: the TLS files of Kafka', () => {
+  let folder: string;
+  let files: Readonly<Record<'ca' | 'cert' | 'key' | 'otherKey' | 'garbage' | 'missing', string>>;
+
+  before(async () => {
+    folder = mkdtempSync(path.join(tmpdir(), 'linklog-tls-'));
+    const authority = await createAuthority(folder, 'authority');
+    const client = await authority.issue('client');
+    const other = await authority.issue('other');
+    const [garbage, missing] = [path.join(folder, 'garbage'), path.join(folder, 'missing')];
+    writeFileSync(garbage, 'no PEM');
+    files = { ca: authority.ca, ...client, otherKey: other.key, garbage, missing };
+  });
+  after(() => {
+    rmSync(folder, { recursive: true });
+  });
+
+  const withFiles = (names: Readonly<Record<string, keyof typeof files>>, ssl = '1') => {
+    const given = Object.entries(names).map(([name, file]) => [
+      `KAFKA_SSL_${name}_FILE`,
+      files[file],
+    ]);
+    return readConfig({
+      KAFKA_BROKERS: 'kafka:9092',
+      KAFKA_SSL: ssl,
+      ...(Object.fromEntries(given) as Record<string, string>),
+    }).kafka?.ssl;
+  };
+
+  it('are read at startup', () => {
+    const read = (file: string): string => readFileSync(file, 'utf8');
+    expect(withFiles({})).to.deep.equal({ ca: null, client: null });
+    expect(withFiles({ CA: 'ca' })).to.deep.equal({ ca: read(files.ca), client: null });
+    expect(withFiles({ CA: 'ca', CERT: 'cert', KEY: 'key' })).to.deep.equal({
+      ca: read(files.ca),
+      client: { cert: read(files.cert), key: read(files.key) },
+    });
+  });
+
+  const wrong = [
+    [{ CA: 'missing' }, '1', /^KAFKA_SSL_CA_FILE cannot be read: ENOENT/],
+    [{ CERT: 'missing', KEY: 'key' }, '1', /^KAFKA_SSL_CERT_FILE cannot be read: ENOENT/],
+    [{ CERT: 'cert', KEY: 'missing' }, '1', /^KAFKA_SSL_KEY_FILE cannot be read: ENOENT/],
+    [{ CA: 'garbage' }, '1', /^KAFKA_SSL_CA_FILE has no certificate in PEM format: /],
+    [{ CA: 'key' }, '1', /^KAFKA_SSL_CA_FILE has no certificate in PEM format: /],
+    [{ CERT: 'garbage', KEY: 'key' }, '1', /^KAFKA_SSL_CERT_FILE has no certificate in PEM/],
+    [{ CERT: 'cert', KEY: 'cert' }, '1', /^KAFKA_SSL_KEY_FILE has no unencrypted private key in/],
+    [{ CERT: 'cert', KEY: 'otherKey' }, '1', /^KAFKA_SSL_KEY_FILE does not match KAFKA_SSL_CERT_F/],
+    [{ CERT: 'cert' }, '1', /^KAFKA_SSL_CERT_FILE needs KAFKA_SSL_KEY_FILE beside it$/],
+    [{ KEY: 'key' }, '1', /^KAFKA_SSL_KEY_FILE needs KAFKA_SSL_CERT_FILE beside it$/],
+    [{ CA: 'ca' }, '0', /^KAFKA_SSL_CA_FILE needs KAFKA_SSL=1 beside it$/],
+    [{ CERT: 'cert', KEY: 'key' }, '0', /^KAFKA_SSL_CERT_FILE needs KAFKA_SSL=1 beside it$/],
+  ] as const;
+  for (const [given, ssl, message] of wrong) {
+    const what = Object.entries(given).map(([name, file]) => `${name}: ${file}`);
+    it(`are refused in one line that names the variable: ${what.join(', ')}, KAFKA_SSL=${ssl}`, () => {
+      expect(() => withFiles(given, ssl)).to.throw(ConfigError, message);
+      expect(() => withFiles(given, ssl)).to.not.throw(/\n/);
+    });
+  }
+});

@@ -1,0 +1,190 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { accessSync, constants, readFileSync, statSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { z } from 'zod';
+import type { KafkaSettings } from '../event-log/kafka/settings.js';
+import { trustNobody } from '../http/client-address.js';
+import { defaultPlanTable, planTable, type PlanTable } from '../../schemas/plans.js';
+import type { Listen } from '../http/server.js';
+import { ConfigError } from '../platform/process/config-error.js';
+import { kafkaSettings, lacking, variables } from './variables.js';
+
+const readPlans = (file: string): PlanTable => {
+  let json: unknown;
+  try {
+    json = JSON.parse(readFileSync(file, 'utf8'));
+  } catch (cause) {
+    // A message about bad JSON quotes the file, line breaks and all.
+    const reason = (cause as Error).message.replace(/\s+/g, ' ');
+    throw new ConfigError(`PLANS_FILE cannot be read: ${reason}`, { cause });
+  }
+  const parsed = planTable.safeParse(json);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  const place = issue?.path.length ? `${issue.path.join('.')}: ` : '';
+  throw new ConfigError(`PLANS_FILE: ${place}${issue?.message ?? ''}`);
+};
+
+/** IPv4 and IPv6, from the whois records of autonomous systems; CC0. */
+const bundledCountries = fileURLToPath(
+  import.meta.resolve('@ip-location-db/geo-whois-asn-country-mmdb/geo-whois-asn-country.mmdb'),
+);
+
+/** The absolute path of a file that is read later. @throws ConfigError where it cannot be read */
+const readableFile = (variable: string, file: string): string => {
+  const absolute = path.resolve(file);
+  try {
+    accessSync(absolute, constants.R_OK);
+    if (statSync(absolute).isDirectory()) throw new Error(`${absolute} is a directory`);
+  } catch (cause) {
+    throw new ConfigError(`${variable} cannot be read: ${(cause as Error).message}`, { cause });
+  }
+  return absolute;
+};
+
+/** The content of a PEM file that `parse` accepts. @throws ConfigError */
+const pemFile =
+  (content: string, parse: (pem: string) => unknown) =>
+  (variable: string, file: string): string => {
+    const pem = readFileSync(readableFile(variable, file), 'utf8');
+    try {
+      parse(pem);
+    } catch (cause) {
+      const reason = (cause as Error).message.replace(/\s+/g, ' ');
+      throw new ConfigError(`${variable} has no ${content} in PEM format: ${reason}`, { cause });
+    }
+    return pem;
+  };
+
+const readPem = {
+  certificate: pemFile('certificate', (pem) => new X509Certificate(pem)),
+  key: pemFile('unencrypted private key', createPrivateKey),
+};
+
+const kafkaOf = (vars: z.infer<typeof variables>): KafkaSettings | null => {
+  const settings = kafkaSettings(vars, readPem);
+  const client = settings?.ssl ? settings.ssl.client : null;
+  if (client && !new X509Certificate(client.cert).checkPrivateKey(createPrivateKey(client.key))) {
+    throw new ConfigError('KAFKA_SSL_KEY_FILE does not match KAFKA_SSL_CERT_FILE');
+  }
+  return settings;
+};
+
+const geoipFileOf = (given: string | undefined): string | null => {
+  if (given === undefined) return bundledCountries;
+  return given === 'none' ? null : readableFile('GEOIP_FILE', given);
+};
+
+const configOf = (vars: z.infer<typeof variables>) => ({
+  api: { host: vars.API_HOST ?? vars.HOST, port: vars.API_PORT } satisfies Listen,
+  edge: { host: vars.EDGE_HOST ?? vars.HOST, port: vars.EDGE_PORT } satisfies Listen,
+  /** Whether the simplest requests to the edge are answered without node:http. */
+  edgeLane: vars.EDGE_LANE,
+  /** So many processes run the edge, on one port. */
+  edgeProcesses: vars.EDGE_PROCESSES,
+  admin: {
+    host: vars.ADMIN_HOST,
+    port: vars.ADMIN_PORT,
+    /** The names under which it answers, besides addresses and `localhost`. */
+    names: [vars.ADMIN_HOST, ...vars.ADMIN_HOSTS.map((url) => new URL(url).hostname)],
+  } satisfies Listen & { names: readonly string[] },
+  /** Without a trailing slash; `null`: made from the edge's port once that is known. */
+  shortUrlHost: vars.SHORT_URL_HOST ?? null,
+  /** Other URLs of our listeners: no destination may lead there. */
+  ownHosts: vars.OWN_HOSTS,
+  upgradeUrl: vars.UPGRADE_URL,
+  /** `null`: generated on the first start. */
+  adminToken: vars.ADMIN_TOKEN ?? null,
+  /** Whether the first start makes a key, and prints it. */
+  makesFirstKey: vars.FIRST_KEY === 'print',
+  /** Whether the listeners have their consoles. */
+  console: vars.CONSOLE,
+  /** The origins of browser applications that may call /v2; `*`: every origin. */
+  corsOrigins: vars.CORS_ORIGINS,
+  /** Absolute. */
+  dataDir: path.resolve(vars.DATA_DIR),
+  /** `null`: the embedded PostgreSQL. */
+  databaseUrl: vars.DATABASE_URL ?? null,
+  /** `null`: the log is embedded, in PostgreSQL. */
+  kafka: kafkaOf(vars),
+  /** The edges' shared cache; `null`: none. */
+  redisUrl: vars.REDIS_URL ?? null,
+  /** The archive, a connection string of EventStoreDB; `null`: none. */
+  eventStoreUrl: vars.EVENTSTORE_URL ?? null,
+  plans: vars.PLANS_FILE === undefined ? defaultPlanTable : readPlans(vars.PLANS_FILE),
+  /** An MMDB file with countries. Absolute; `null`: none. */
+  geoipFile: geoipFileOf(vars.GEOIP_FILE),
+  /** The proxies whose `X-Forwarded-For` is believed. */
+  trustedProxies: vars.TRUSTED_PROXIES ?? trustNobody,
+  safety: {
+    /** Absolute; `null`: the built-in list. */
+    blocklistFile:
+      vars.BLOCKLIST_FILE === undefined
+        ? null
+        : readableFile('BLOCKLIST_FILE', vars.BLOCKLIST_FILE),
+    /** `null`: the blocklist alone. */
+    safeBrowsing:
+      vars.SAFE_BROWSING_API_KEY === undefined
+        ? null
+        : {
+            apiKey: vars.SAFE_BROWSING_API_KEY,
+            url: vars.SAFE_BROWSING_URL ?? 'https://safebrowsing.googleapis.com',
+          },
+  },
+  /** Signs the log's seals. Absolute; `null`: in the data directory where all runs in one process. */
+  sealKeyFile: vars.SEAL_KEY_FILE === undefined ? null : path.resolve(vars.SEAL_KEY_FILE),
+  rootRedirect: vars.ROOT_REDIRECT ?? null,
+  logLevel: vars.LOG_LEVEL,
+  spool: {
+    /** The root of all spools of this machine. Absolute. */
+    root: path.resolve(vars.SPOOL_DIR ?? path.join(vars.DATA_DIR, 'spool')),
+    maxBytes: vars.SPOOL_MAX_BYTES,
+    fsync: vars.SPOOL_FSYNC,
+  },
+});
+
+export type Config = Readonly<ReturnType<typeof configOf>>;
+
+/** The variables that name a file. */
+const fileVariables = [
+  'PLANS_FILE',
+  'BLOCKLIST_FILE',
+  'GEOIP_FILE',
+  'SEAL_KEY_FILE',
+  'KAFKA_SSL_CA_FILE',
+  'KAFKA_SSL_CERT_FILE',
+  'KAFKA_SSL_KEY_FILE',
+] as const satisfies readonly (keyof z.infer<typeof variables>)[];
+
+/** The environment for a service that is started from here, and runs in another folder. */
+export const inheritedEnvironment = (env: NodeJS.ProcessEnv = process.env): NodeJS.ProcessEnv => {
+  const files = fileVariables.flatMap((name) => {
+    const file = env[name] ?? '';
+    const named = file !== '' && !(name === 'GEOIP_FILE' && file === 'none');
+    return named ? [[name, path.resolve(file)] as const] : [];
+  });
+  return { ...env, ...Object.fromEntries(files) };
+};
+
+/**
+ * Reads and validates the configuration: the only place that knows the environment. An empty
+ * variable is an unset one. To add a variable, add it to `variables` and to `configOf`.
+ *
+ * @throws ConfigError
+ */
+export const readConfig = (env: NodeJS.ProcessEnv = process.env): Config => {
+  const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
+  const parsed = variables.safeParse(given);
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    throw new ConfigError(`${String(issue?.path[0])} ${issue?.message ?? 'is invalid'}`);
+  }
+  const incomplete = lacking(parsed.data);
+  if (incomplete) throw new ConfigError(`${incomplete[0]} needs ${incomplete[1]} beside it`);
+  const { KAFKA_REPLICAS = Infinity, KAFKA_MIN_INSYNC_REPLICAS = 0 } = parsed.data;
+  if (KAFKA_MIN_INSYNC_REPLICAS > KAFKA_REPLICAS) {
+    throw new ConfigError('KAFKA_MIN_INSYNC_REPLICAS must be at most KAFKA_REPLICAS');
+  }
+  return configOf(parsed.data);
+};

@@ -1,0 +1,267 @@
+import { expect } from 'chai';
+import path from 'node:path';
+import { defaultPlanTable } from '../../schemas/plans.js';
+import { ConfigError } from '../platform/process/config-error.js';
+import { inheritedEnvironment, readConfig } from './config.js';
+
+const refusal = (env: NodeJS.ProcessEnv): string => {
+  try {
+    readConfig(env);
+  } catch (error) {
+    expect(error).to.be.instanceOf(ConfigError);
+    expect(error).to.include({ code: 'CONFIG', retryable: false });
+    return (error as ConfigError).message;
+  }
+  throw new Error('The configuration was accepted');
+};
+
+describe('platform: configuration', () => {
+  it('has the defaults of the contract', () => {
+    const { trustedProxies, geoipFile, ...config } = readConfig({});
+    expect(trustedProxies('127.0.0.1')).to.equal(false);
+    expect(geoipFile).to.match(/country\.mmdb$/);
+    expect(config).to.deep.equal({
+      api: { host: '127.0.0.1', port: 8080 },
+      edge: { host: '127.0.0.1', port: 8081 },
+      edgeLane: true,
+      edgeProcesses: 1,
+      admin: { host: '127.0.0.1', port: 8082, names: ['127.0.0.1'] },
+      shortUrlHost: null,
+      ownHosts: [],
+      upgradeUrl: 'https://example.com/billing',
+      adminToken: null,
+      makesFirstKey: true,
+      console: true,
+      corsOrigins: [],
+      dataDir: path.resolve('.data'),
+      databaseUrl: null,
+      kafka: null,
+      redisUrl: null,
+      eventStoreUrl: null,
+      plans: defaultPlanTable,
+      sealKeyFile: null,
+      rootRedirect: null,
+      logLevel: 'info',
+      spool: { root: path.resolve('.data/spool'), maxBytes: 1_073_741_824, fsync: false },
+      safety: { blocklistFile: null, safeBrowsing: null },
+    });
+  });
+
+  it('takes what is set', () => {
+    const { trustedProxies, ...config } = readConfig({
+      HOST: '0.0.0.0',
+      API_HOST: '::1',
+      API_PORT: '0',
+      EDGE_PORT: '65535',
+      EDGE_LANE: '0',
+      EDGE_PROCESSES: '4',
+      ADMIN_HOST: 'admin.internal',
+      ADMIN_HOSTS: 'OPS.example.com, command-api-1:8082',
+      SHORT_URL_HOST: 'https://sho.rt/',
+      OWN_HOSTS: 'api.example.com, [::1]:8080',
+      UPGRADE_URL: 'https://example.org/pay',
+      ADMIN_TOKEN: 'a-token-of-16-ch',
+      FIRST_KEY: 'none',
+      CONSOLE: '0',
+      CORS_ORIGINS: 'https://APP.example.com:443, http://localhost:3000, https://faß.de',
+      DATA_DIR: '/var/lib/linklog',
+      DATABASE_URL: 'postgres://user:secret@db:5432/linklog',
+      KAFKA_BROKERS: 'one:9092, [::1]:9093',
+      KAFKA_SSL: '1',
+      KAFKA_SASL_MECHANISM: 'scram-sha-512',
+      KAFKA_SASL_USERNAME: 'linklog',
+      KAFKA_SASL_PASSWORD: 'secret',
+      KAFKA_TOPIC_PREFIX: 'staging.',
+      KAFKA_REPLICAS: '3',
+      KAFKA_MIN_INSYNC_REPLICAS: '2',
+      KAFKA_COMPRESSION: 'none',
+      REDIS_URL: 'rediss://user:secret@cache:6380/1',
+      SEAL_KEY_FILE: '/etc/linklog/seal-key.pem',
+      EVENTSTORE_URL: 'esdb://ops:secret@archive:2113?tls=false',
+      GEOIP_FILE: 'none',
+      ROOT_REDIRECT: 'https://example.org/home',
+      LOG_LEVEL: 'warn',
+      SPOOL_DIR: '/mnt/spool',
+      SPOOL_MAX_BYTES: '1048576',
+      SPOOL_FSYNC: '1',
+      TRUSTED_PROXIES: '10.0.0.0/8',
+      SOMETHING_ELSE: 'of somebody else',
+    });
+    expect([trustedProxies('10.1.2.3'), trustedProxies('11.1.2.3')]).to.deep.equal([true, false]);
+    expect(config).to.deep.equal({
+      api: { host: '::1', port: 0 },
+      edge: { host: '0.0.0.0', port: 65_535 },
+      edgeLane: false,
+      edgeProcesses: 4,
+      admin: {
+        host: 'admin.internal',
+        port: 8082,
+        names: ['admin.internal', 'ops.example.com', 'command-api-1'],
+      },
+      shortUrlHost: 'https://sho.rt',
+      ownHosts: ['http://api.example.com', 'http://[::1]:8080'],
+      upgradeUrl: 'https://example.org/pay',
+      adminToken: 'a-token-of-16-ch',
+      makesFirstKey: false,
+      console: false,
+      corsOrigins: ['https://app.example.com', 'http://localhost:3000', 'https://xn--fa-hia.de'],
+      dataDir: '/var/lib/linklog',
+      databaseUrl: 'postgres://user:secret@db:5432/linklog',
+      kafka: {
+        brokers: ['one:9092', '[::1]:9093'],
+        ssl: { ca: null, client: null },
+        sasl: { mechanism: 'scram-sha-512', username: 'linklog', password: 'secret' },
+        prefix: 'staging.',
+        replicas: 3,
+        minInsyncReplicas: 2,
+        compression: 'none',
+      },
+      redisUrl: 'rediss://user:secret@cache:6380/1',
+      eventStoreUrl: 'esdb://ops:secret@archive:2113?tls=false',
+      geoipFile: null,
+      plans: defaultPlanTable,
+      sealKeyFile: '/etc/linklog/seal-key.pem',
+      rootRedirect: 'https://example.org/home',
+      logLevel: 'warn',
+      spool: { root: '/mnt/spool', maxBytes: 1_048_576, fsync: true },
+      safety: { blocklistFile: null, safeBrowsing: null },
+    });
+  });
+
+  it('takes * for every origin', () => {
+    expect(readConfig({ CORS_ORIGINS: ' * ' }).corsOrigins).to.equal('*');
+  });
+
+  it('lets API and edge follow HOST, and the admin listener its own variable only', () => {
+    const { api, edge, admin } = readConfig({ HOST: '10.0.0.1', EDGE_HOST: '10.0.0.2' });
+    expect([api.host, edge.host, admin.host]).to.deep.equal(['10.0.0.1', '10.0.0.2', '127.0.0.1']);
+  });
+
+  const bad: readonly (readonly [string, ...string[]])[] = [
+    ['TRUSTED_PROXIES', '10.0.0.0/33', 'somewhere'],
+    ['SAFE_BROWSING_URL', 'ftp://example.com'],
+    // Without KAFKA_BROKERS, or what else belongs to it.
+    ['KAFKA_SSL', '1', 'yes'],
+    ['KAFKA_SSL_CA_FILE', 'ca.pem'],
+    ['KAFKA_SSL_CERT_FILE', 'client.pem'],
+    ['KAFKA_SSL_KEY_FILE', 'client.key.pem'],
+    ['KAFKA_SASL_MECHANISM', 'plain', 'gssapi'],
+    ['KAFKA_SASL_USERNAME', 'linklog'],
+    ['KAFKA_SASL_PASSWORD', 'secret-of-kafka'],
+    ['KAFKA_TOPIC_PREFIX', 'staging.', 'a b'],
+    ['KAFKA_REPLICAS', '3', '0', 'all'],
+    ['KAFKA_MIN_INSYNC_REPLICAS', '2', '-1'],
+    ['KAFKA_COMPRESSION', 'gzip', 'zstd'],
+    ['HOST', 'not a host', 'http://127.0.0.1'],
+    ['API_HOST', 'a/b'],
+    ['EDGE_HOST', '[::1]'],
+    ['ADMIN_HOST', ' '],
+    ['ADMIN_HOSTS', 'http://ops', 'a b', 'a/b', 'a,'],
+    ['API_PORT', '65536', '-1', '80.5', 'http', '0x50', ' 80'],
+    ['EDGE_PORT', '100000'],
+    ['ADMIN_PORT', '1e3'],
+    ['SHORT_URL_HOST', 'sho.rt', 'ftp://sho.rt', '//sho.rt'],
+    ['OWN_HOSTS', 'http://sho.rt', 'sho.rt/a', 'sho.rt,', 'a@sho.rt', 'sho.rt:99999', 'a b'],
+    ['UPGRADE_URL', 'javascript:alert(1)'],
+    ['ADMIN_TOKEN', 'short', 'with a space in it', 'ümlaut-ümlaut-ümlaut', 'x'.repeat(257)],
+    ['FIRST_KEY', '0', 'None', 'a-key-of-mine'],
+    ['CONSOLE', 'off', 'true'],
+    [
+      'CORS_ORIGINS',
+      ...['app.example.com', 'https://app.example.com/', 'https://app.example.com/a', 'null'],
+      ...['*,https://app.example.com', 'https://*.example.com', 'https://a@app.example.com'],
+      ...['https://app.example.com,', 'ftp://app.example.com', 'https://app.example.com?a', '**'],
+    ],
+    ['DATABASE_URL', 'mysql://db/linklog', 'localhost:5432'],
+    ['ROOT_REDIRECT', '/home', 'https://@example.org', 'https://example.org\\@example.com'],
+    ['LOG_LEVEL', 'verbose', 'INFO'],
+    ['SPOOL_MAX_BYTES', '1GiB', '1048575', '-1', '9'.repeat(16)],
+    ['SPOOL_FSYNC', 'yes', 'true', '2'],
+    ['EDGE_LANE', 'off', 'false'],
+    ['EDGE_PROCESSES', '0', '100', '1.5', 'all'],
+    ['KAFKA_BROKERS', 'localhost', ',', 'kafka://localhost:9092', 'a:1,,b:2'],
+    ['REDIS_URL', 'localhost:6379', 'http://localhost'],
+    [
+      'EVENTSTORE_URL',
+      'localhost:2113',
+      'http://localhost:2113',
+      'esdb://localhost:port',
+      'esdb://ops:secret@localhost:2113?tls=false&retries=1',
+      'esdb://localhost?tlsVerifyCert=false',
+      'esdb://localhost?throwOnAppendFailure=false',
+    ],
+  ];
+  for (const [variable, ...values] of bad) {
+    it(`refuses a bad ${variable} in one line that names it, and quotes no secret`, () => {
+      for (const value of values) {
+        const message = refusal({ [variable]: value });
+        expect(message).to.match(new RegExp(`^${variable} `));
+        expect(message).to.not.include('\n');
+        if (['ADMIN_TOKEN', 'DATABASE_URL', 'EVENTSTORE_URL'].includes(variable)) {
+          expect(message).to.not.include(value);
+        }
+      }
+    });
+
+    it(`takes an empty ${variable} for an unset one`, () => {
+      expect(readConfig({ [variable]: '' })).to.deep.equal(readConfig({}));
+    });
+  }
+
+  it('takes any connection string that the client of EventStoreDB takes', () => {
+    for (const url of [
+      'esdb://localhost',
+      'esdb://ops:changeit@localhost:2113?tls=false',
+      'esdb+discover://cluster.example:2113',
+      'esdb://a:2113,b:2113,c:2113/?nodePreference=leader&tlsCAFile=%2Fetc%2Fca.pem',
+    ]) {
+      expect(readConfig({ EVENTSTORE_URL: url }).eventStoreUrl).to.equal(url);
+    }
+  });
+
+  it('refuses a half-given log on Kafka', () => {
+    const brokers = { KAFKA_BROKERS: 'kafka:9092' };
+    expect(refusal({ ...brokers, KAFKA_SASL_USERNAME: 'linklog' })).to.equal(
+      'KAFKA_SASL_USERNAME needs KAFKA_SASL_MECHANISM beside it',
+    );
+    expect(refusal({ ...brokers, KAFKA_REPLICAS: '1', KAFKA_MIN_INSYNC_REPLICAS: '2' })).to.equal(
+      'KAFKA_MIN_INSYNC_REPLICAS must be at most KAFKA_REPLICAS',
+    );
+    expect(refusal({ KAFKA_SSL: '1' })).to.equal('KAFKA_SSL needs KAFKA_BROKERS beside it');
+  });
+
+  it('freezes the settings of Kafka, which other threads get', () => {
+    const { kafka } = readConfig({
+      KAFKA_BROKERS: 'kafka:9092',
+      KAFKA_SSL: '1',
+      KAFKA_SASL_MECHANISM: 'plain',
+      KAFKA_SASL_USERNAME: 'linklog',
+      KAFKA_SASL_PASSWORD: 'secret',
+    });
+    for (const settings of [kafka, kafka?.brokers, kafka?.ssl, kafka?.sasl]) {
+      expect(settings).to.be.an.instanceOf(Object);
+      expect(settings).to.be.frozen;
+    }
+  });
+
+  it('names files to services that run in another folder by their whole paths', () => {
+    const files = { PLANS_FILE: 'plans.json', BLOCKLIST_FILE: '', GEOIP_FILE: 'geo.mmdb' };
+    const kafka = ['CA', 'CERT', 'KEY'].map((name) => [`KAFKA_SSL_${name}_FILE`, `${name}.pem`]);
+    expect(inheritedEnvironment(Object.fromEntries(kafka) as NodeJS.ProcessEnv)).to.deep.equal({
+      KAFKA_SSL_CA_FILE: path.resolve('CA.pem'),
+      KAFKA_SSL_CERT_FILE: path.resolve('CERT.pem'),
+      KAFKA_SSL_KEY_FILE: path.resolve('KEY.pem'),
+    });
+    expect(inheritedEnvironment({ ...files, HOST: 'a' })).to.deep.equal({
+      PLANS_FILE: path.resolve('plans.json'),
+      BLOCKLIST_FILE: '',
+      GEOIP_FILE: path.resolve('geo.mmdb'),
+      HOST: 'a',
+    });
+    expect(inheritedEnvironment({ GEOIP_FILE: 'none' })).to.deep.equal({ GEOIP_FILE: 'none' });
+  });
+
+  it('takes an empty PLANS_FILE for an unset one', () => {
+    expect(readConfig({ PLANS_FILE: '' }).plans).to.equal(defaultPlanTable);
+  });
+});

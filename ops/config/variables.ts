@@ -1,0 +1,271 @@
+/** The variables of the environment, and how each is checked. */
+import { BlockList, isIP } from 'node:net';
+import { z } from 'zod';
+import type { KafkaSettings, KafkaTls } from '../event-log/kafka/settings.js';
+import { destinationPattern } from '../../schemas/http/link-fields.js';
+import { trustIn } from '../http/client-address.js';
+import { parseUrl } from '../../schemas/parse-url.js';
+
+const port = z
+  .string()
+  .regex(/^\d{1,5}$/, 'must be a port number from 0 to 65535')
+  .transform(Number)
+  .refine((value) => value <= 65_535, 'must be a port number from 0 to 65535');
+
+const httpUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' });
+const httpUrlWithoutSlash = httpUrl.transform((value) => value.replace(/(?<!\/)\/+$/, ''));
+
+const bindAddress = z
+  .string()
+  .refine((value) => isIP(value) !== 0 || /^[a-z0-9.-]+$/i.test(value), 'must be an address');
+
+/** Comma-separated CIDRs, or single addresses. */
+const addressBlocks = z.string().transform((text, ctx) => {
+  const blocks = new BlockList();
+  for (const block of text.split(',').map((part) => part.trim())) {
+    const [, address = '', prefix] = /^([^/]*)(?:\/(\d{1,3}))?$/.exec(block) ?? [];
+    const bits = { 0: 0, 4: 32, 6: 128 }[isIP(address)] ?? 0;
+    const length = prefix === undefined ? bits : Number(prefix);
+    // A zone names an interface of this machine: it is no part of a block.
+    if (bits === 0 || length > bits || address.includes('%')) {
+      ctx.addIssue(`must be CIDRs such as 10.0.0.0/8,2001:db8::/32, separated by commas`);
+      return z.NEVER;
+    }
+    blocks.addSubnet(address, length, bits === 32 ? 'ipv4' : 'ipv6');
+  }
+  return trustIn(blocks);
+});
+
+/**
+ * The options that EventStoreDB's client knows. About others it warns, and quotes the whole string,
+ * secrets too.
+ */
+const eventStoreOptions = [
+  'tls',
+  'tlsCAFile',
+  'userCertFile',
+  'userKeyFile',
+  'connectionName',
+  'defaultDeadline',
+  'discoveryInterval',
+  'gossipTimeout',
+  'keepAliveInterval',
+  'keepAliveTimeout',
+  'maxDiscoverAttempts',
+  'nodePreference',
+] as const;
+
+const eventStoreUrl = z
+  .string()
+  .regex(
+    /^esdb(\+discover)?:\/\/([^\s:@/?]+:[^\s@/?]+@)?[^\s:@/?,]+(:\d{1,5})?(,[^\s:@/?,]+(:\d{1,5})?)*\/?(\?[^\s?]+)?$/,
+    'must be a connection string such as esdb://user:password@host:2113?tls=true',
+  )
+  .superRefine((value, ctx) => {
+    for (const option of new URLSearchParams(value.split('?')[1]).keys()) {
+      if (eventStoreOptions.some((known) => known === option)) continue;
+      ctx.addIssue(`has an option that is none of ${eventStoreOptions.join(', ')}`);
+    }
+  });
+
+/** Comma-separated hosts, with a port or without, as URLs. */
+const hostList = z.string().transform((text, ctx) => {
+  const urls = text.split(',').map((part) => `http://${part.trim()}`);
+  for (const url of urls) {
+    // A path, a name or a query would make it longer.
+    const parsed = parseUrl(url);
+    if (parsed?.href === `${parsed?.origin}/`) continue;
+    ctx.addIssue('must be hosts such as api.example.com,10.0.0.5:8080, separated by commas');
+    return z.NEVER;
+  }
+  return urls;
+});
+
+/** Comma-separated origins as browsers send them, or `*`. */
+const origins = z.string().transform((text, ctx): '*' | readonly string[] => {
+  if (text.trim() === '*') return '*';
+  return text.split(',').map((part) => {
+    const url = /^\s*https?:\/\/[^/?#@*\s]+\s*$/i.test(part) ? parseUrl(part.trim()) : null;
+    if (url) return url.origin;
+    ctx.addIssue('must be * or origins such as https://app.example.com, separated by commas');
+    return z.NEVER;
+  });
+});
+
+/** `host:port`, an IPv6 address in brackets. */
+const broker = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+):\d{1,5}$/i;
+const flagOr = (initial: '0' | '1') =>
+  z
+    .enum(['0', '1'], { error: 'must be 0 or 1' })
+    .default(initial)
+    .transform((value) => value === '1');
+const flag = flagOr('0');
+const upTo99 = z
+  .string()
+  .regex(/^[1-9]\d?$/, 'must be a number from 1 to 99')
+  .transform(Number);
+const copies = upTo99.optional();
+const secret = z.string().max(1_000, 'must have at most 1000 characters').optional();
+
+const kafkaVariables = {
+  KAFKA_BROKERS: z
+    .string()
+    .transform((text) => text.split(',').map((part) => part.trim()))
+    .refine((all) => all.every((one) => broker.test(one)), {
+      error: 'must be host:port, several separated by commas',
+    })
+    .optional(),
+  KAFKA_SSL: flag,
+  KAFKA_SSL_CA_FILE: z.string().optional(),
+  KAFKA_SSL_CERT_FILE: z.string().optional(),
+  KAFKA_SSL_KEY_FILE: z.string().optional(),
+  KAFKA_SASL_MECHANISM: z
+    .enum(['plain', 'scram-sha-256', 'scram-sha-512'], {
+      error: 'must be plain, scram-sha-256 or scram-sha-512',
+    })
+    .optional(),
+  KAFKA_SASL_USERNAME: secret,
+  KAFKA_SASL_PASSWORD: secret,
+  KAFKA_TOPIC_PREFIX: z
+    .string()
+    .regex(/^[a-zA-Z0-9._-]{1,100}$/, 'must have 1 to 100 letters, digits, dots, dashes')
+    .default(''),
+  KAFKA_REPLICAS: copies,
+  KAFKA_MIN_INSYNC_REPLICAS: copies,
+  KAFKA_COMPRESSION: z.enum(['gzip', 'none'], { error: 'must be gzip or none' }).optional(),
+};
+
+export const variables = z.object({
+  HOST: bindAddress.default('127.0.0.1'),
+  API_HOST: bindAddress.optional(),
+  EDGE_HOST: bindAddress.optional(),
+  ADMIN_HOST: bindAddress.default('127.0.0.1'),
+  ADMIN_HOSTS: hostList.default([]),
+  API_PORT: port.default(8080),
+  EDGE_PORT: port.default(8081),
+  EDGE_LANE: flagOr('1'),
+  EDGE_PROCESSES: upTo99.default(1),
+  ADMIN_PORT: port.default(8082),
+  SHORT_URL_HOST: httpUrlWithoutSlash.optional(),
+  OWN_HOSTS: hostList.default([]),
+  UPGRADE_URL: httpUrl.default('https://example.com/billing'),
+  ADMIN_TOKEN: z
+    .string()
+    .regex(/^[\x21-\x7e]{16,256}$/, 'must be 16 to 256 visible ASCII characters')
+    .optional(),
+  DATA_DIR: z.string().default('.data'),
+  DATABASE_URL: z
+    .url({ protocol: /^postgres(ql)?$/, error: 'must be a postgres:// URL' })
+    .optional(),
+  FIRST_KEY: z.enum(['print', 'none'], { error: 'must be print or none' }).default('print'),
+  CONSOLE: flagOr('1'),
+  CORS_ORIGINS: origins.default([]),
+  PLANS_FILE: z.string().optional(),
+  TRUSTED_PROXIES: addressBlocks.optional(),
+  BLOCKLIST_FILE: z.string().optional(),
+  GEOIP_FILE: z.string().optional(),
+  SAFE_BROWSING_API_KEY: z
+    .string()
+    .regex(/^[\x21-\x7e]{1,256}$/, 'must be 1 to 256 visible ASCII characters')
+    .optional(),
+  SAFE_BROWSING_URL: httpUrlWithoutSlash.optional(),
+  SEAL_KEY_FILE: z.string().optional(),
+  ROOT_REDIRECT: httpUrl
+    .regex(destinationPattern, 'must have no @ before its path and no backslash before its query')
+    .optional(),
+  LOG_LEVEL: z
+    .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], {
+      error: 'must be one of trace, debug, info, warn, error, fatal, silent',
+    })
+    .default('info'),
+  SPOOL_DIR: z.string().optional(),
+  SPOOL_MAX_BYTES: z
+    .string()
+    .regex(/^\d{1,15}$/, 'must be a number of bytes')
+    .transform(Number)
+    .refine((value) => value >= 1_048_576, 'must be at least 1048576 (1 MiB)')
+    .default(1_073_741_824),
+  SPOOL_FSYNC: flag,
+  ...kafkaVariables,
+  REDIS_URL: z
+    .url({ protocol: /^rediss?$/, error: 'must be a redis:// or rediss:// URL' })
+    .optional(),
+  EVENTSTORE_URL: eventStoreUrl.optional(),
+});
+
+type Variables = z.infer<typeof variables>;
+
+/** Of variables that need each other: one that is set, and one that is not. */
+const incomplete = (
+  group: Readonly<Record<string, unknown>>,
+): readonly [variable: string, needs: string] | null => {
+  const given = Object.entries(group).find(([, value]) => value !== undefined);
+  const missing = Object.entries(group).find(([, value]) => value === undefined);
+  return given && missing ? [given[0], missing[0]] : null;
+};
+
+/** Reads the PEM file that a variable names. */
+interface ReadPem {
+  readonly certificate: (variable: string, file: string) => string;
+  readonly key: (variable: string, file: string) => string;
+}
+
+/** A variable that means nothing without another one, and that one; `null`: none lacks another. */
+export const lacking = (vars: Variables): readonly [variable: string, needs: string] | null => {
+  if (vars.SAFE_BROWSING_URL !== undefined && vars.SAFE_BROWSING_API_KEY === undefined) {
+    return ['SAFE_BROWSING_URL', 'SAFE_BROWSING_API_KEY'];
+  }
+  const isSet = (value: unknown): boolean => value !== undefined && value !== false && value !== '';
+  const [stray] = Object.entries(vars).filter(
+    ([name, value]) => name in kafkaVariables && isSet(value),
+  );
+  if (stray && vars.KAFKA_BROKERS === undefined) return [stray[0], 'KAFKA_BROKERS'];
+  const { KAFKA_SASL_MECHANISM, KAFKA_SASL_USERNAME, KAFKA_SASL_PASSWORD } = vars;
+  const { KAFKA_SSL_CA_FILE, KAFKA_SSL_CERT_FILE, KAFKA_SSL_KEY_FILE } = vars;
+  const files = { KAFKA_SSL_CA_FILE, KAFKA_SSL_CERT_FILE, KAFKA_SSL_KEY_FILE };
+  const [file] = Object.entries(files).filter(([, value]) => value !== undefined);
+  if (file && !vars.KAFKA_SSL) return [file[0], 'KAFKA_SSL=1'];
+  return (
+    incomplete({ KAFKA_SSL_CERT_FILE, KAFKA_SSL_KEY_FILE }) ??
+    incomplete({ KAFKA_SASL_MECHANISM, KAFKA_SASL_USERNAME, KAFKA_SASL_PASSWORD })
+  );
+};
+
+const tlsSettings = (vars: Variables, readPem: ReadPem): KafkaTls => {
+  const { KAFKA_SSL_CA_FILE: ca, KAFKA_SSL_CERT_FILE: cert, KAFKA_SSL_KEY_FILE: key } = vars;
+  return Object.freeze({
+    ca: ca === undefined ? null : readPem.certificate('KAFKA_SSL_CA_FILE', ca),
+    client:
+      cert === undefined || key === undefined
+        ? null
+        : Object.freeze({
+            cert: readPem.certificate('KAFKA_SSL_CERT_FILE', cert),
+            key: readPem.key('KAFKA_SSL_KEY_FILE', key),
+          }),
+  });
+};
+
+const saslSettings = (vars: Variables): KafkaSettings['sasl'] =>
+  vars.KAFKA_SASL_MECHANISM === undefined
+    ? null
+    : Object.freeze({
+        mechanism: vars.KAFKA_SASL_MECHANISM,
+        username: vars.KAFKA_SASL_USERNAME ?? '',
+        password: vars.KAFKA_SASL_PASSWORD ?? '',
+      });
+
+/**
+ * `null`: the log is embedded. Frozen, because every client of Kafka in every thread gets it.
+ */
+export const kafkaSettings = (vars: Variables, readPem: ReadPem): KafkaSettings | null => {
+  if (vars.KAFKA_BROKERS === undefined) return null;
+  return Object.freeze({
+    brokers: Object.freeze(vars.KAFKA_BROKERS),
+    ssl: vars.KAFKA_SSL && tlsSettings(vars, readPem),
+    sasl: saslSettings(vars),
+    prefix: vars.KAFKA_TOPIC_PREFIX,
+    replicas: vars.KAFKA_REPLICAS ?? null,
+    minInsyncReplicas: vars.KAFKA_MIN_INSYNC_REPLICAS ?? null,
+    compression: vars.KAFKA_COMPRESSION ?? 'gzip',
+  });
+};

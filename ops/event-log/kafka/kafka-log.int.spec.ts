@@ -1,0 +1,304 @@
+import { expect } from 'chai';
+import kafkajs from 'kafkajs';
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { writeEvent } from '../../../schemas/events/codec.js';
+import { topicNames, topics, type TopicName } from '../../../schemas/events/topics.js';
+import { eventually, eventuallyPasses, rejection } from '../../test/support/waiting.js';
+import { kafkaStartMs, testKafka } from '../../test/support/kafka.js';
+import { createLogger } from '../../platform/logging.js';
+import { describeEventLog } from '../../test/conformance/event-log/event-log.suite.js';
+import { eventIn, newCode, recordsOf } from '../../test/conformance/event-log/events.js';
+import {
+  openKafkaHarness,
+  settingsOf,
+  type KafkaHarness,
+} from '../../test/conformance/event-log/kafka-harness.js';
+import { openKafkaLog, type KafkaLog } from './kafka-log.js';
+import type { KafkaSettings } from './settings.js';
+import { TopicDiffers } from './topics.js';
+
+const links = topics.links.name;
+const logger = createLogger('silent');
+
+describeEventLog('on Kafka', () => openKafkaHarness('log'));
+describeEventLog('on Kafka 3.9', () => openKafkaHarness('log39', '3.9.1'));
+
+describe('platform: log on Kafka, apart from the suite', function () {
+  this.timeout(kafkaStartMs);
+  let harness: KafkaHarness;
+
+  before(async () => {
+    harness = await openKafkaHarness('kafka');
+  });
+  after(() => harness.close());
+
+  /** What kcat, which knows nothing of us, reads of a topic. */
+  const kcat = async (
+    topic: string,
+  ): Promise<readonly { key: string; payload: string; headers: readonly string[] }[]> => {
+    const { stdout } = await promisify(execFile)(
+      'kcat',
+      ['-b', harness.kafka.brokers, '-C', '-t', topic, '-e', '-q', '-J'],
+      { maxBuffer: 64 * 1_048_576 },
+    );
+    const lines = stdout.split('\n').filter((line) => line !== '');
+    return lines.map((line) => JSON.parse(line) as Awaited<ReturnType<typeof kcat>>[number]);
+  };
+
+  it('is read by kcat: every value is a CloudEvent, its key the subject', async () => {
+    const { log } = await harness.connect();
+    const sent = [links, topics.visits.name, topics.usage.name].map((topic) =>
+      eventIn(topic, newCode()),
+    );
+    await harness.decide(sent);
+    const [spooled] = recordsOf(topics.visits.name, newCode(), 1);
+    if (!spooled) throw new Error('One record was asked for');
+    await log.append(topics.visits.name, [spooled]);
+    const read = [];
+    for (const topic of topicNames)
+      read.push(...(await kcat(`${harness.settings.prefix}${topic}`)));
+    expect(read.map(({ payload }) => payload)).to.have.members([
+      ...sent.map(writeEvent),
+      spooled.value,
+    ]);
+    for (const { key, payload, headers } of read) {
+      expect(headers).to.deep.equal(['content-type', 'application/cloudevents+json']);
+      const event = JSON.parse(payload) as Record<string, unknown>;
+      expect(event).to.include({ specversion: '1.0', subject: key });
+      expect(event['id']).to.be.a('string');
+      expect(event['source']).to.be.a('string');
+      expect(event['type']).to.match(/^linklog\.[A-Za-z]+\.v\d+$/);
+      expect(new Date(event['time'] as string).toISOString()).to.equal(event['time']);
+    }
+  });
+
+  it('is compressed unless it is told otherwise', async () => {
+    const visits = topics.visits.name;
+    const bytesWith = async (compression: KafkaSettings['compression']): Promise<number> => {
+      const kafka = await testKafka(compression);
+      const log = openKafkaLog({ settings: { ...settingsOf(kafka), compression }, logger });
+      await log.append(visits, recordsOf(visits, newCode(), 500));
+      const bytes = await kafka.bytesOf(visits);
+      await log.close();
+      await kafka.drop();
+      return bytes;
+    };
+    expect((await bytesWith('gzip')) * 4).to.be.below(await bytesWith('none'));
+  });
+
+  describe('finds its topics', () => {
+    const open = (prefix: string): KafkaLog => {
+      const settings: KafkaSettings = { ...harness.settings, prefix };
+      return openKafkaLog({ settings, logger });
+    };
+
+    it('made once, with nothing ever deleted, also when several processes open it at once', async () => {
+      const kafka = await testKafka('many');
+      const logs = Array.from({ length: 4 }, () => open(kafka.prefix));
+      await Promise.all(logs.map(({ ready }) => ready));
+      expect(new Set(logs.map((log) => log.logId(links))).size).to.equal(1);
+      for (const { name, partitions } of Object.values(topics)) {
+        expect(await logs[0]?.ranges(name)).to.have.lengthOf(partitions);
+      }
+      for (const log of logs) await log.close();
+      await kafka.drop();
+    });
+
+    const wrong = [
+      ['of another number of partitions', { numPartitions: 5 }, /has 5 partitions, .* wants 8/],
+      [
+        'that forget',
+        { numPartitions: 8, configEntries: [{ name: 'retention.ms', value: '604800000' }] },
+        /has retention\.ms=604800000, the log needs -1/,
+      ],
+      [
+        'that are compacted',
+        {
+          numPartitions: 8,
+          configEntries: [
+            { name: 'cleanup.policy', value: 'compact' },
+            { name: 'retention.ms', value: '-1' },
+          ],
+        },
+        /has cleanup\.policy=compact, the log needs delete/,
+      ],
+    ] as const;
+    for (const [what, made, message] of wrong) {
+      it(`${what}, and refuses them`, async () => {
+        const kafka = await testKafka('wrong');
+        const admin = kafka.client().admin();
+        await admin.connect();
+        const topic = `${kafka.prefix}${links}`;
+        const { configEntries = [], ...rest } = made as typeof made & {
+          configEntries?: readonly { name: string; value: string }[];
+        };
+        await admin.createTopics({
+          topics: [{ topic, ...rest, configEntries: [...configEntries], replicationFactor: 1 }],
+          // Whoever opens the log waits for them.
+          waitForLeaders: false,
+        });
+        await admin.disconnect();
+        const log = openKafkaLog({ settings: settingsOf(kafka), logger });
+        const error = await rejection(log.ready);
+        expect(error).to.be.instanceOf(TopicDiffers);
+        expect((error as Error).message)
+          .to.include(topic)
+          .and.match(message);
+        expect(await rejection(log.append(links, recordsOf(links, newCode(), 1)))).to.equal(error);
+        await log.close();
+        await kafka.drop();
+      });
+    }
+
+    it('complete, or rejects: a topic that was created again with fewer partitions has no ends', async () => {
+      const kafka = await testKafka('fewer');
+      const log = open(kafka.prefix);
+      await log.ready;
+      const admin = kafka.client().admin();
+      await admin.connect();
+      const topic = `${kafka.prefix}${links}`;
+      await admin.deleteTopics({ topics: [topic] });
+      await eventuallyPasses(10_000, async () => {
+        await admin.createTopics({ topics: [{ topic, numPartitions: 3 }], waitForLeaders: true });
+        expect((await admin.fetchTopicOffsets(topic)).length).to.equal(3);
+      });
+      await admin.disconnect();
+      const error = (await rejection(log.ranges(links))) as Error;
+      expect(error.message).to.equal(`Kafka listed 3 of 8 partitions of ${topic}`);
+      await log.close();
+      await kafka.drop();
+    });
+
+    it('missing at a later start, and does not create them again', async () => {
+      const kafka = await testKafka('lost');
+      const admin = kafka.client().admin();
+      await admin.connect();
+      const binding = (created: readonly TopicName[]) => ({
+        createdTopics: () => Promise.resolve(new Set(created)),
+        bind: () => Promise.resolve(),
+      });
+      const openAs = (created: readonly TopicName[]): KafkaLog =>
+        openKafkaLog({ settings: settingsOf(kafka), logger, binding: binding(created) });
+      const first = openAs([]);
+      await first.ready;
+      await first.close();
+      const topic = `${kafka.prefix}${topics.usage.name}`;
+      await admin.deleteTopics({ topics: [topic] });
+      await eventually('it is deleted', async () => !(await admin.listTopics()).includes(topic));
+
+      const later = openAs(topicNames);
+      expect(await rejection(later.topicMissing)).to.include({
+        code: 'TOPIC_MISSING',
+        message: `topic ${topic} is missing: it was deleted in Kafka, with its records`,
+      });
+      const missing = (await later.inspect()).filter(({ partitions }) => partitions === null);
+      expect(missing.map(({ name }) => name)).to.deep.equal([topic]);
+      expect(await admin.listTopics()).not.to.include(topic);
+      await later.close();
+      await rejection(later.ready);
+
+      // Another version may have made all but one.
+      const upgraded = openAs(topicNames.filter((name) => name !== topics.usage.name));
+      await upgraded.ready;
+      expect(await upgraded.ranges(topics.usage.name)).to.have.length(topics.usage.partitions);
+      await upgraded.close();
+      await admin.disconnect();
+      await kafka.drop();
+    });
+
+    it('extended while it runs, and neither writes to the added partitions nor reads them', async () => {
+      const kafka = await testKafka('extended');
+      const log = openKafkaLog({ settings: settingsOf(kafka), logger });
+      await log.ready;
+      const seen = new Map<string, number>();
+      const follow = (from: KafkaLog) =>
+        from.subscribe({
+          group: 'extended',
+          topics: [links],
+          position: () => Promise.resolve(null),
+          handle({ topic, partition, records }) {
+            const place = `${topic}/${partition}`;
+            // The positions are not kept: a member that is assigned a partition begins anew.
+            seen.set(place, Math.max(seen.get(place) ?? 0, (records.at(-1)?.offset ?? -1) + 1));
+            return Promise.resolve();
+          },
+        });
+      const untilSeen = (): Promise<void> =>
+        eventually('every record is delivered', async () => {
+          const ranges = await log.ranges(links);
+          return ranges.every(
+            ({ partition, next }) => (seen.get(`${links}/${partition}`) ?? 0) === next,
+          );
+        });
+      const subscriptions = [follow(log)];
+      const codes = Array.from({ length: 40 }, newCode);
+      const append = () =>
+        log.append(
+          links,
+          codes.flatMap((code) => recordsOf(links, code, 1)),
+        );
+      await append();
+      await untilSeen();
+
+      const topic = `${kafka.prefix}${links}`;
+      const admin = kafka.client().admin();
+      await admin.connect();
+      await admin.createPartitions({ topicPartitions: [{ topic, count: 11 }] });
+      const producer = kafka.client().producer();
+      await producer.connect();
+      await producer.send({ topic, messages: [{ partition: 10, key: 'strange', value: '' }] });
+      await producer.disconnect();
+      await eventually('the added partitions are found', async () => {
+        const state = (await log.inspect()).find((known) => known.topic === links);
+        return state?.partitions?.at(10)?.next === 1;
+      });
+      // Another member has the group assign all partitions that the topic has by now.
+      const other = openKafkaLog({ settings: settingsOf(kafka), logger });
+      await other.ready;
+      subscriptions.push(follow(other));
+      const groupId = `${kafka.prefix}linklog-extended`;
+      await eventually('both members have an assignment', async () => {
+        const { groups } = await admin.describeGroups([groupId]);
+        return groups[0]?.state === 'Stable' && groups[0].members.length === 2;
+      });
+      const { groups } = await admin.describeGroups([groupId]);
+      const assigned = groups.flatMap(({ members }) =>
+        members.flatMap(
+          ({ memberAssignment }) =>
+            kafkajs.AssignerProtocol.MemberAssignment.decode(memberAssignment)?.assignment[topic] ??
+            [],
+        ),
+      );
+      expect(assigned.sort()).to.deep.equal([0, 1, 2, 3, 4, 5, 6, 7]);
+      await append();
+      await untilSeen();
+      expect(await log.ranges(links)).to.have.length(8);
+      expect([...seen.keys()].filter((place) => /\/(8|9|10)$/.test(place))).to.deep.equal([]);
+      const ends = await admin.fetchTopicOffsets(topic);
+      const added = ends.filter(({ partition }) => partition >= 8).map(({ high }) => high);
+      expect(added.sort()).to.deep.equal(['0', '0', '1']);
+      let read = 0;
+      for (const { partition, first, next } of await other.ranges(links)) {
+        for await (const { records } of other.read(links, partition, first, next)) {
+          read += records.length;
+        }
+      }
+      expect(read).to.equal(80);
+      for (const subscription of subscriptions) await subscription.stop();
+      await admin.disconnect();
+      await other.close();
+      await log.close();
+      await kafka.drop();
+    });
+
+    it('later, when the cluster is away at first; and a log that is closed meanwhile ends at once', async () => {
+      const settings = { ...harness.settings, brokers: ['127.0.0.1:1'] };
+      const away = openKafkaLog({ settings, logger });
+      const begun = performance.now();
+      await away.close();
+      expect(await rejection(away.ready)).to.be.instanceOf(Error);
+      expect(performance.now() - begun).to.be.below(10_000);
+    });
+  });
+});

@@ -1,0 +1,319 @@
+import { expect } from 'chai';
+import { once } from 'node:events';
+import { createRequire } from 'node:module';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { kafkaStartMs, ownTestKafka, testKafka, type TestKafka } from '../../test/support/kafka.js';
+import { eventually } from '../../test/support/waiting.js';
+import { cuttableSockets } from '../../test/conformance/event-log/cuttable-sockets.js';
+import { settingsOf } from '../../test/conformance/event-log/kafka-harness.js';
+import { createLogger } from '../../platform/logging.js';
+import { createKafkaClient } from './client.js';
+import { patchKafkajs } from './kafkajs-patches.js';
+
+const load = createRequire(import.meta.url);
+const logger = createLogger('silent');
+
+interface RequestQueue {
+  readonly prototype: { checkPendingRequests: () => void };
+}
+
+interface Broker {
+  readonly prototype: { fetch: (request: { readonly maxWaitTime: number }) => Promise<unknown> };
+}
+
+interface Connection {
+  readonly bytesBuffered: number;
+  connect(): Promise<boolean>;
+  send(exchange: object): Promise<unknown>;
+}
+
+/** One connection of kafkajs, without the client around it. */
+const connectionTo = (port: number, requestTimeout = 10_000): Connection => {
+  const silent = { debug: () => undefined, error: () => undefined, warn: () => undefined };
+  const NewConnection = load('kafkajs/src/network/connection.js') as new (
+    options: object,
+  ) => Connection;
+  return new NewConnection({
+    host: '127.0.0.1',
+    port,
+    connectionTimeout: 10_000,
+    requestTimeout,
+    logger: { ...silent, namespace: () => silent },
+    socketFactory: cuttableSockets().factory,
+  });
+};
+
+/** An exchange whose answer is whatever stands in it. */
+const exchange = {
+  request: {
+    apiKey: 18,
+    apiVersion: 0,
+    apiName: 'ApiVersions',
+    encode: () =>
+      Promise.resolve(new (load('kafkajs/src/protocol/encoder.js') as new () => object)()),
+  },
+  response: {
+    decode: (payload: Buffer) => Promise.resolve({ text: payload.toString() }),
+    parse: ({ text }: { readonly text: string }) => Promise.resolve(text),
+  },
+};
+
+/** An answer to a request as it is on the wire: its size, the request's number, and what it says. */
+const answerTo = (request: Buffer, text: string): Buffer => {
+  const answer = Buffer.alloc(8 + text.length);
+  answer.writeInt32BE(4 + text.length);
+  request.copy(answer, 4, 8, 12);
+  answer.write(text, 8);
+  return answer;
+};
+
+describe('platform: kafkajs, mended', function () {
+  this.timeout(60_000);
+
+  before(() => {
+    patchKafkajs();
+  });
+
+  describe('on an idle connection', () => {
+    let kafka: TestKafka;
+
+    before(async function () {
+      this.timeout(kafkaStartMs);
+      kafka = await testKafka('patches');
+    });
+
+    it('looks for nothing', async () => {
+      const { prototype } = load('kafkajs/src/network/requestQueue/index.js') as RequestQueue;
+      const { checkPendingRequests } = prototype;
+      const settings = {
+        brokers: [kafka.brokers],
+        ssl: false as const,
+        sasl: null,
+        prefix: kafka.prefix,
+        replicas: null,
+        minInsyncReplicas: null,
+        compression: 'gzip' as const,
+      };
+      const producer = createKafkaClient(settings, logger).producer();
+      await producer.connect();
+      let looks = 0;
+      prototype.checkPendingRequests = function count() {
+        looks += 1;
+        checkPendingRequests.call(this);
+      };
+      try {
+        // What was asked at the start may still be answered.
+        await sleep(500);
+        looks = 0;
+        await sleep(1_000);
+        expect(looks).to.equal(0);
+      } finally {
+        prototype.checkPendingRequests = checkPendingRequests;
+        await producer.disconnect();
+      }
+    });
+  });
+
+  describe('on topics where nothing happens', () => {
+    it('waits longer for records, until there is one', async function () {
+      this.timeout(kafkaStartMs);
+      const kafka = await testKafka('quiet');
+      const client = createKafkaClient(settingsOf(kafka), logger);
+      const topic = `${kafka.prefix}quiet`;
+      const [admin, producer] = [client.admin(), client.producer()];
+      await Promise.all([admin.connect(), producer.connect()]);
+      await admin.createTopics({ topics: [{ topic, numPartitions: 2 }], waitForLeaders: true });
+      const consumer = client.consumer({ groupId: topic, maxWaitTimeInMs: 40 });
+      const { prototype } = load('kafkajs/src/broker/index.js') as Broker;
+      const { fetch } = prototype;
+      const waits: number[] = [];
+      prototype.fetch = function noteWait(request) {
+        waits.push(request.maxWaitTime);
+        return fetch.call(this, request);
+      };
+      try {
+        await consumer.connect();
+        await consumer.subscribe({ topics: [topic], fromBeginning: true });
+        let records = 0;
+        let waitsBefore = NaN;
+        await consumer.run({
+          eachMessage: () => {
+            records += 1;
+            waitsBefore = waits.length;
+            return Promise.resolve();
+          },
+        });
+        await eventually('it waits longer', () => waits.at(-1) === 100);
+        expect(new Set(waits)).to.deep.equal(new Set([40, 100]));
+        expect(waits.indexOf(100)).to.be.at.least(10);
+
+        await producer.send({ topic, messages: [{ partition: 1, value: 'a record' }] });
+        await eventually('the record has come', () => records === 1);
+        await eventually('it has asked again', () => waits.length > waitsBefore);
+        expect(waits[waitsBefore]).to.equal(40);
+      } finally {
+        prototype.fetch = fetch;
+        await Promise.all([consumer.disconnect(), producer.disconnect(), admin.disconnect()]);
+      }
+    });
+  });
+
+  describe('on a connection that was lost within an answer', () => {
+    const sockets: Socket[] = [];
+    const server = createServer();
+    let port: number;
+
+    before(async () => {
+      server.listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      ({ port } = server.address() as AddressInfo);
+    });
+    after(async () => {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, 'close');
+    });
+
+    it('reads the next answer from its beginning', async () => {
+      server.on('connection', (socket) => {
+        const isFirst = sockets.push(socket) === 1;
+        socket.on('error', () => socket.destroy());
+        socket.once('data', (request: Buffer) => {
+          const answer = answerTo(request, 'the whole answer');
+          socket.write(isFirst ? answer.subarray(0, 12) : answer);
+        });
+      });
+      const connection = connectionTo(port);
+      await connection.connect();
+      const lost = connection.send(exchange).then(
+        () => 'answered',
+        () => 'lost',
+      );
+      await eventually('half an answer is there', () => connection.bytesBuffered === 12);
+      sockets[0]?.resetAndDestroy();
+      expect(await lost).to.equal('lost');
+      await connection.connect();
+      expect(await connection.send(exchange)).to.equal('the whole answer');
+    });
+  });
+
+  describe('when no answer comes', () => {
+    const sockets: Socket[] = [];
+    const server = createServer((socket) => sockets.push(socket.resume()));
+    let port: number;
+
+    before(async () => {
+      server.listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      ({ port } = server.address() as AddressInfo);
+    });
+    after(async () => {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, 'close');
+    });
+
+    const connected = async (): Promise<Connection> => {
+      const connection = connectionTo(port, 200);
+      await connection.connect();
+      return connection;
+    };
+    /** How a request ended, and after how many milliseconds. */
+    const endOf = async (
+      connection: Connection,
+      requestTimeout?: number,
+    ): Promise<[end: unknown, ms: number]> => {
+      const sentAt = performance.now();
+      const end = await connection
+        .send({ ...exchange, ...(requestTimeout !== undefined && { requestTimeout }) })
+        .catch((error: unknown) => (error as Error).name);
+      return [end, performance.now() - sentAt];
+    };
+
+    it('gives a request up when its time is over, and not before', async () => {
+      const ends = await Promise.all([
+        endOf(await connected(), 1_000),
+        endOf(await connected()),
+        endOf(await connected(), 400),
+      ]);
+      expect(ends.map(([end]) => end)).to.deep.equal([
+        'KafkaJSRequestTimeoutError',
+        'KafkaJSRequestTimeoutError',
+        'KafkaJSRequestTimeoutError',
+      ]);
+      const [longMs = 0, shortMs = 0, middleMs = 0] = ends.map(([, ms]) => ms);
+      // A millisecond less by one clock may be the whole time by the other.
+      expect(shortMs).to.be.within(199, middleMs);
+      expect(middleMs).to.be.within(399, longMs);
+      expect(longMs).to.be.at.least(999);
+    });
+
+    it('gives up what is sent after a quiet time too', async () => {
+      const connection = await connected();
+      await sleep(300);
+      expect((await endOf(connection))[0]).to.equal('KafkaJSRequestTimeoutError');
+    });
+
+    it('gives the connection up, with all that waits on it', async () => {
+      const taken = once(server, 'connection') as Promise<[Socket]>;
+      const connection = await connected();
+      const [socket] = await taken;
+      const ended = once(socket, 'close');
+      const ends = await Promise.all([endOf(connection), endOf(connection, 10_000)]);
+      expect(ends.map(([end]) => end)).to.deep.equal([
+        'KafkaJSRequestTimeoutError',
+        'KafkaJSConnectionError',
+      ]);
+      await ended;
+      expect((await endOf(connection))[0]).to.equal('KafkaJSConnectionError');
+      await connection.connect();
+      expect((await endOf(connection))[0]).to.equal('KafkaJSRequestTimeoutError');
+    });
+  });
+
+  describe('towards a broker that takes connections and does not answer', () => {
+    it('connects each client through the next bootstrap address', async function () {
+      this.timeout(kafkaStartMs);
+      const kafka = await testKafka('seeds');
+      const sockets: Socket[] = [];
+      const silent = createServer((socket) => sockets.push(socket.resume()));
+      silent.listen(0, '127.0.0.1');
+      await once(silent, 'listening');
+      const brokers = [`127.0.0.1:${(silent.address() as AddressInfo).port}`, kafka.brokers];
+      const client = createKafkaClient({ ...settingsOf(kafka), brokers }, logger);
+      const clients = [client.admin(), client.producer(), client.admin(), client.producer()];
+      try {
+        for (const connecting of clients) await connecting.connect();
+        expect(sockets).to.have.length.of.at.least(1);
+      } finally {
+        for (const connected of clients) await connected.disconnect();
+        for (const socket of sockets) socket.destroy();
+        silent.close();
+      }
+    });
+
+    it('asks again what it takes, until it answers', async function () {
+      this.timeout(kafkaStartMs);
+      const kafka = await ownTestKafka('hangs');
+      let timedOut = false;
+      const client = createKafkaClient(settingsOf(kafka), {
+        isLevelEnabled: () => true,
+        debug(_details, message) {
+          timedOut ||= /ApiVersions.*timed out/.test(message);
+        },
+      });
+      const admin = client.admin();
+      process.kill(kafka.server.pid, 'SIGSTOP');
+      const connecting = admin.connect();
+      try {
+        await eventually('it has asked in vain', () => timedOut, 60_000);
+      } finally {
+        process.kill(kafka.server.pid, 'SIGCONT');
+      }
+      await connecting;
+      expect(await admin.listTopics()).to.be.an('array');
+      await admin.disconnect();
+    });
+  });
+});

@@ -1,0 +1,378 @@
+import { expect } from 'chai';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { LinklogEvent } from '../../../schemas/events/catalogue.js';
+import { topics, type TopicName } from '../../../schemas/events/topics.js';
+import { testDatabase, type TestDatabase } from '../../test/support/database.js';
+import { collectLogLines } from '../../test/support/log-lines.js';
+import { testNode, type TestNode } from '../../test/support/node.js';
+import { eventually, eventuallyPasses, settledWithin } from '../../test/support/waiting.js';
+import { codeIn, eventIn, newCode } from '../../test/conformance/event-log/events.js';
+import { notify } from '../../test/support/notify.js';
+import type { EventLog, NewRecord, PartitionRange } from '../port.js';
+import { partitionOf } from '../partition.js';
+import { createLogger } from '../../platform/logging.js';
+import { listenToPostgres, type NotificationListener } from '../../platform/postgres/listener.js';
+import type { OwnConnection } from '../../platform/postgres/own-connection.js';
+import { execute, transaction, type Pool } from '../../platform/postgres/pool.js';
+import type { Receipt } from './port.js';
+import { openRelayedDelivery, type RelayedDelivery } from './relayed-delivery.js';
+import {
+  checkSent,
+  pruneSent,
+  saveRelayCheckpoints,
+  sentThrough,
+  startRelay,
+  type ProjectedEvents,
+} from './relay.js';
+import { deferred } from '../../platform/concurrency/deferred.js';
+
+const links = topics.links.name;
+const logger = createLogger('silent');
+
+/** A log whose appends a test holds up and lets fail: what no real one does when it is asked to. */
+class HeldLog implements Pick<EventLog, 'append' | 'ranges'> {
+  readonly records: (NewRecord & { readonly topic: TopicName })[] = [];
+  before: (topic: TopicName) => Promise<void> = () => Promise.resolve();
+
+  async append(topic: TopicName, records: readonly NewRecord[]): Promise<void> {
+    await this.before(topic);
+    this.records.push(...records.map((record) => ({ topic, ...record })));
+  }
+
+  ranges(topic: TopicName): Promise<readonly PartitionRange[]> {
+    const count = Object.values(topics).find(({ name }) => name === topic)?.partitions ?? 0;
+    return Promise.resolve(
+      Array.from({ length: count }, (_, partition) => ({
+        partition,
+        first: 0,
+        next: this.records.filter(
+          (record) => record.topic === topic && partitionOf(record.key, count) === partition,
+        ).length,
+      })),
+    );
+  }
+
+  sequencesOf(subject: string): number[] {
+    return this.records
+      .filter(({ key }) => key === subject)
+      .map(({ value }) => Number((JSON.parse(value) as { sequence: string }).sequence));
+  }
+}
+
+describe('platform: relay from the outbox to the log proper', () => {
+  let database: TestDatabase;
+  let node: TestNode;
+  let listener: NotificationListener;
+  let delivery: RelayedDelivery;
+  let log: HeldLog;
+  let relays: OwnConnection[] = [];
+
+  before(async () => {
+    database = await testDatabase('relay');
+    node = await testNode(database);
+    listener = listenToPostgres(database.url, ['linklog_log', 'linklog_sent'], logger);
+    delivery = await openRelayedDelivery({ pool: node.pool, listener });
+  });
+
+  beforeEach(() => {
+    log = new HeldLog();
+  });
+
+  afterEach(async () => {
+    await Promise.all(relays.map((relay) => relay.stop()));
+    relays = [];
+  });
+
+  after(async () => {
+    delivery.stop();
+    await listener.close();
+    await node.close();
+    await database.drop();
+  });
+
+  /** Projections that have applied nothing yet, unless a test says more. */
+  let projected: ProjectedEvents;
+
+  beforeEach(() => {
+    projected = {
+      appliedThrough: () => Promise.resolve(-1),
+      setAside: () => Promise.resolve([]),
+      states: (_topic, _partition, events) => Promise.resolve(events.map(() => 'absent')),
+    };
+  });
+
+  const relayTo = (
+    target: Pick<EventLog, 'append' | 'ranges'> = log,
+    logTo = logger,
+  ): OwnConnection => {
+    const { url } = database;
+    const relay = startRelay({
+      mayBegin: () => Promise.resolve(),
+      projected,
+      pool: node.pool,
+      url,
+      listener,
+      log: target as EventLog,
+      logger: logTo,
+    });
+    relays.push(relay);
+    return relay;
+  };
+
+  const record = (...events: readonly LinklogEvent[]): Promise<Receipt> =>
+    transaction(node.pool, (tx) => execute(tx, node.outbox.record(events)));
+
+  const history = (code: string, count: number): LinklogEvent[] =>
+    Array.from({ length: count }, (_, index) => eventIn(links, code, index + 1));
+
+  it('sends what is recorded, in order, and tells who waits for it', async () => {
+    relayTo();
+    const codes = [newCode(), newCode(), newCode()];
+    for (const code of codes) {
+      const receipt = await record(...history(code, 5));
+      expect(await delivery.logged(receipt, 10_000)).to.be.true;
+      expect(log.sequencesOf(code)).to.deep.equal([1, 2, 3, 4, 5]);
+    }
+    expect(await delivery.hasLoggedFirst(links, codes)).to.be.true;
+    expect(await delivery.isStalled()).to.be.false;
+  });
+
+  it('has nothing logged while nobody relays, and says when that lasts', async () => {
+    const code = newCode();
+    const receipt = await record(...history(code, 1));
+    expect(await delivery.logged(receipt, 50)).to.be.false;
+    expect(await delivery.hasLoggedFirst(links, [newCode(), code])).to.be.false;
+    await eventually('it is stalled', () => delivery.isStalled());
+    // Neither what is somewhere else, nor nothing.
+    expect(await delivery.hasLoggedFirst(links, [newCode()])).to.be.true;
+    expect(await delivery.hasLoggedFirst(links, [])).to.be.true;
+    expect(await delivery.logged([], 0)).to.be.true;
+    relayTo();
+    expect(await delivery.logged(receipt, 10_000)).to.be.true;
+    await eventually('it is stalled no more', async () => !(await delivery.isStalled()));
+  });
+
+  it('reports nothing as logged for a notification that no relay sent, whatever its payload', async () => {
+    const [sent = { partitionId: 0, next: 0 }] = await record(eventIn(links, newCode()));
+    const logged = delivery.logged([sent], 60_000);
+    for (const payload of [`[[${sent.partitionId},999999999]]`, 'hello', '', 'null', '[[1]]']) {
+      const received = deferred();
+      const unsubscribe = listener.on('linklog_sent', () => {
+        received.resolve();
+      });
+      await notify(node.pool, 'linklog_sent', [payload]);
+      await received.promise;
+      unsubscribe();
+      expect(await settledWithin(logged, 200), payload).to.equal(false);
+    }
+    relayTo();
+    expect(await logged).to.equal(true);
+  });
+
+  it('queries what was sent after a failed query too', async () => {
+    relayTo();
+    let failures = 0;
+    const failing = {
+      query(query: string) {
+        if (query.startsWith('SELECT') && failures < 2) {
+          failures += 1;
+          return Promise.reject(new Error('this query fails'));
+        }
+        return node.pool.query(query);
+      },
+    } as unknown as Pool;
+    const own = await openRelayedDelivery({ pool: failing, listener });
+    expect(await own.logged(await record(eventIn(links, newCode())), 10_000)).to.equal(true);
+    expect(failures).to.equal(2);
+    own.stop();
+  });
+
+  it('has logged what made a link, also while what became of it then is not', async () => {
+    relayTo();
+    const code = newCode();
+    expect(await delivery.logged(await record(eventIn(links, code, 1)), 10_000)).to.be.true;
+    log.before = () => Promise.reject(new Error('Not now'));
+    const ended = await record(eventIn(links, code, 2));
+    expect(await delivery.logged(ended, 100)).to.be.false;
+    expect(await delivery.hasLoggedFirst(links, [code])).to.be.true;
+    log.before = () => Promise.resolve();
+    expect(await delivery.logged(ended, 10_000)).to.be.true;
+  });
+
+  it('sends again what failed, with what came after it, and skips nothing', async () => {
+    let failures = 0;
+    log.before = () => {
+      failures += 1;
+      return failures <= 3 ? Promise.reject(new Error('Not this time')) : Promise.resolve();
+    };
+    relayTo();
+    const code = newCode();
+    const receipts = [await record(eventIn(links, code, 1)), await record(eventIn(links, code, 2))];
+    expect(await delivery.logged(receipts.flat(), 10_000)).to.be.true;
+    expect(log.sequencesOf(code)).to.deep.equal([1, 2]);
+  });
+
+  it('sends nothing twice while a read-only PostgreSQL cannot record what was sent', async () => {
+    const { logger: logTo, lines } = collectLogLines();
+    const operator = await database.pool.connect();
+    const setReadOnly = async (state: 'on' | 'off'): Promise<void> => {
+      const name = new URL(database.url).pathname.slice(1);
+      await operator.query(`ALTER DATABASE ${name} SET default_transaction_read_only = ${state}`);
+      await operator.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE datname = current_database() AND application_name = 'linklog test node'`);
+    };
+    const code = newCode();
+    try {
+      let isFirst = true;
+      log.before = async () => {
+        if (isFirst) await setReadOnly('on');
+        isFirst = false;
+      };
+      const receipt = await record(eventIn(links, code, 1));
+      relayTo(log, logTo);
+      await eventually('recording failed several times', () => lines.length >= 4);
+      expect(lines.at(-1)).to.have.nested.property('err.code', '25006');
+      expect(await delivery.logged(receipt, 0)).to.be.false;
+      await setReadOnly('off');
+      expect(await delivery.logged(receipt, 10_000)).to.be.true;
+      expect(log.sequencesOf(code)).to.deep.equal([1]);
+    } finally {
+      await setReadOnly('off');
+      operator.release();
+    }
+  });
+
+  it('is held up by a failing topic for that topic only', async () => {
+    log.before = (topic) =>
+      topic === topics.usage.name ? Promise.reject(new Error('Never')) : Promise.resolve();
+    relayTo();
+    const stuck = await record(eventIn(topics.usage.name, newCode()));
+    const receipt = await record(eventIn(links, newCode()));
+    expect(await delivery.logged(receipt, 10_000)).to.be.true;
+    expect(await delivery.logged(stuck, 100)).to.be.false;
+    log.before = () => Promise.resolve();
+    expect(await delivery.logged(stuck, 10_000)).to.be.true;
+  });
+
+  it('is done by one process at a time; another takes over when its connection is lost', async () => {
+    const second = new HeldLog();
+    relayTo();
+    const code = newCode();
+    await delivery.logged(await record(eventIn(links, code, 1)), 10_000);
+    relayTo(second);
+    await delivery.logged(await record(eventIn(links, code, 2)), 10_000);
+    expect(second.records).to.be.empty;
+    const [first] = relays.splice(0, 1);
+    await first?.stop();
+    await delivery.logged(await record(eventIn(links, code, 3)), 10_000);
+    expect(log.sequencesOf(code)).to.deep.equal([1, 2]);
+    expect(second.sequencesOf(code)).to.deep.equal([3]);
+    await node.pool.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+       WHERE datname = current_database() AND application_name = 'linklog relay'`,
+    );
+    expect(await delivery.logged(await record(eventIn(links, code, 4)), 10_000)).to.be.true;
+    expect(second.sequencesOf(code)).to.deep.equal([3, 4]);
+  });
+
+  it('only repeats what a relay sends that does not know yet that another has taken over', async () => {
+    const code = codeIn(links, 1);
+    const held = deferred();
+    let holding = true;
+    let sends = 0;
+    log.before = () => {
+      sends += 1;
+      return holding ? held.promise : Promise.resolve();
+    };
+    relayTo();
+    await record(...history(code, 3));
+    await eventually('it is being sent', () => sends > 0);
+    // The lock is free with the connection; what is being sent is not stopped by that.
+    const [zombie] = relays.splice(0, 1);
+    await zombie?.stop();
+    holding = false;
+    relayTo();
+    const receipt = await record(eventIn(links, code, 4));
+    expect(await delivery.logged(receipt, 10_000)).to.be.true;
+    held.resolve();
+    await eventually('the zombie has sent it', () => log.sequencesOf(code).length >= 7);
+    expect(log.sequencesOf(code)).to.deep.equal([1, 2, 3, 4, 1, 2, 3]);
+    // The late mark of a zombie takes nothing back.
+    await sleep(100);
+    expect(await delivery.hasLoggedFirst(links, [code])).to.be.true;
+  });
+
+  it('says how far it is without waiting for a transaction that appends', async () => {
+    const { rows } = await node.pool.query<{ id: number }>('SELECT id FROM log.partitions');
+    await transaction(node.pool, async (tx) => {
+      await tx.query('SELECT FROM log.partitions FOR UPDATE');
+      const sent = rows.map(({ id }) => ({ partitionId: id, topic: links, next: 0 }));
+      const saved = saveRelayCheckpoints(node.pool, log, sent).then(() => true);
+      expect(await settledWithin(saved, 5_000)).to.equal(true);
+    });
+  });
+
+  it('stops at once, also while the log does not answer', async () => {
+    const held = deferred();
+    log.before = () => held.promise;
+    const relay = relayTo();
+    const receipt = await record(eventIn(links, newCode()));
+    await sleep(300);
+    expect(await settledWithin(relay.stop(), 3_000)).to.be.true;
+    held.resolve();
+    relayTo(new HeldLog());
+    expect(await delivery.logged(receipt, 10_000)).to.be.true;
+  });
+
+  describe('what was sent', () => {
+    const eventsIn = async (code: string): Promise<number> => {
+      const { rows } = await node.pool.query('SELECT FROM log.events WHERE key = $1', [code]);
+      return rows.length;
+    };
+    const age = (): Promise<unknown> =>
+      node.pool.query(`UPDATE log.relay_checkpoints SET saved_at = saved_at - interval '25 hours'`);
+
+    it('is deleted a day later, when all projections have applied it, and not before', async () => {
+      await node.pool.query('DELETE FROM log.relay_checkpoints');
+      const relay = relayTo();
+      const code = codeIn(links, 6);
+      const receipt = await record(...history(code, 3));
+      expect(await delivery.logged(receipt, 10_000)).to.be.true;
+      // It would save checkpoints of its own.
+      await relay.stop();
+      const [{ partitionId, next } = { partitionId: 0, next: 0 }] = receipt;
+      const saveAt = (offset: number) =>
+        saveRelayCheckpoints(node.pool, log, [{ partitionId, topic: links, next: offset }]);
+      const through = () => sentThrough(node.pool, links, 6);
+      // The relay's last checkpoint may still be on its way.
+      await eventuallyPasses(5_000, async () => {
+        await node.pool.query('DELETE FROM log.relay_checkpoints');
+        await saveAt(next + 1);
+        expect(await through(), 'what this database has not sent').to.equal(0);
+      });
+      await saveAt(next);
+      expect(await through()).to.equal((await log.ranges(links))[6]?.next);
+      const unsent = await record(eventIn(links, code, 4));
+
+      const readThrough = (offset: number, ...subjects: readonly string[]): ProjectedEvents => ({
+        appliedThrough: () => Promise.resolve(offset),
+        setAside: () => Promise.resolve(subjects),
+        states: (_topic, _partition, events) => Promise.resolve(events.map(() => 'applied')),
+      });
+      const all = readThrough(Number.MAX_SAFE_INTEGER);
+      expect(await pruneSent(node.pool, all), 'too young').to.equal(0);
+      await age();
+      const [end] = (await log.ranges(links)).slice(6);
+      const lagging = (end?.next ?? 0) - 2;
+      expect(await pruneSent(node.pool, readThrough(lagging)), 'lag').to.equal(0);
+      expect(await pruneSent(node.pool, all), 'not checked').to.equal(0);
+      await checkSent(node.pool, all);
+      await pruneSent(node.pool, readThrough(Number.MAX_SAFE_INTEGER, code));
+      expect(await eventsIn(code), 'a projection has set one aside').to.equal(4);
+      expect(await pruneSent(node.pool, all)).to.equal(3);
+      expect(await eventsIn(code), 'what was recorded later').to.equal(1);
+      relayTo();
+      expect(await delivery.logged(unsent, 10_000)).to.be.true;
+    });
+  });
+});

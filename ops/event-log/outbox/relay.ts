@@ -1,0 +1,504 @@
+import type { TopicName } from '../../../schemas/events/topics.js';
+import type { EventLog, KnownEnd, NewRecord } from '../port.js';
+import { groupBy } from '../../platform/group-by.js';
+import { untilAborted } from '../../platform/concurrency/deferred.js';
+import { Backoff } from '../../platform/concurrency/retry.js';
+import { WakeUp } from '../../platform/concurrency/wake-up.js';
+import type { Logger } from '../../platform/logging.js';
+import { advisoryLocks } from '../../advisory-locks.js';
+import type { NotificationListener } from '../../platform/postgres/listener.js';
+import { holdLock } from '../../platform/postgres/own-connection.js';
+import { valuesByField, type Pool } from '../../platform/postgres/pool.js';
+
+/** Records of a partition in one round. */
+const maxRecords = 1_000;
+/** How long a relay that heard of no event waits before it looks all the same: it hears of each. */
+const idleMs = 5_000;
+const checkpointEveryMs = 1_000;
+/** How long sent events stay at least, so that they can be looked up. */
+const keptFor = '1 day';
+const maxDeleted = 5_000;
+/** How often the relay checks that what it has sent was applied. */
+const checkEveryMs = 30_000;
+/** Events of a partition that are checked together. */
+const maxChecked = 5_000;
+
+/** The sent part of a partition of the outbox: below `next`. */
+interface Sent {
+  readonly partitionId: number;
+  readonly topic: TopicName;
+  readonly next: number;
+}
+
+/** The next events to send, by partition. The ledger's events have a row each. */
+const findDue = async (pool: Pool) => {
+  const { rows } = await pool.query<{
+    partitionId: number;
+    topic: TopicName;
+    offset: number;
+    key: string;
+    value: string;
+  }>({
+    name: 'relay-due',
+    text: `SELECT p.id AS "partitionId", p.topic, e.first_offset AS offset, e.key, e.value
+           FROM log.partitions p JOIN log.relayed r ON r.partition_id = p.id
+           CROSS JOIN LATERAL (
+             SELECT first_offset, key, value FROM log.records
+             WHERE partition_id = p.id AND first_offset >= r.next_offset
+             ORDER BY first_offset LIMIT $1
+           ) e
+           WHERE r.next_offset < p.next_offset`,
+    values: [maxRecords],
+  });
+  const due = new Map<number, Sent & { records: NewRecord[] }>();
+  for (const { partitionId, topic, offset, key, value } of rows) {
+    const records = due.get(partitionId)?.records ?? [];
+    records.push({ key, value });
+    due.set(partitionId, { partitionId, topic, next: offset + 1, records });
+  }
+  return [...due.values()];
+};
+
+/** Saves what was sent, and notifies those who wait. A late zombie takes nothing back. */
+const markSent = async (pool: Pool, sent: readonly Sent[]): Promise<void> => {
+  await pool.query({
+    name: 'relay-sent',
+    text: `WITH sent AS (
+             SELECT * FROM unnest($1::smallint[], $2::bigint[]) AS s (partition_id, next_offset)
+           ),
+           moved AS (
+             UPDATE log.relayed r SET next_offset = greatest(r.next_offset, s.next_offset)
+             FROM sent s WHERE r.partition_id = s.partition_id
+           )
+           SELECT pg_notify('linklog_sent', '')`,
+    values: valuesByField(sent, 'partitionId', 'next'),
+  });
+};
+
+/**
+ * Saves where the log proper ends now: all that was sent is before that. One checkpoint stays of each
+ * minute. A database that does not know what was sent is another one than it was sent from.
+ */
+export const saveRelayCheckpoints = async (
+  pool: Pool,
+  log: Pick<EventLog, 'ranges'>,
+  sent: readonly Sent[],
+): Promise<void> => {
+  if (sent.length === 0) return;
+  const names = [...new Set(sent.map(({ topic }) => topic))];
+  const ends = new Map(
+    await Promise.all(names.map(async (topic) => [topic, await log.ranges(topic)] as const)),
+  );
+  const ranges = [...ends].flatMap(([topic, all]) => all.map((range) => ({ topic, ...range })));
+  await pool.query(
+    `WITH ends AS (
+       SELECT s.partition_id, s.next_offset, e.log_offset
+       FROM unnest($1::smallint[], $2::bigint[]) AS s (partition_id, next_offset)
+       JOIN log.relayed r ON r.partition_id = s.partition_id AND r.next_offset >= s.next_offset
+       JOIN log.partitions p ON p.id = s.partition_id
+       JOIN unnest($3::text[], $4::smallint[], $5::bigint[]) AS e (topic, partition, log_offset)
+         USING (topic, partition)
+     ),
+     replaced AS (
+       DELETE FROM log.relay_checkpoints c USING ends
+       WHERE c.partition_id = ends.partition_id AND c.next_offset < ends.next_offset
+         AND c.saved_at >= date_trunc('minute', clock_timestamp())
+     )
+     INSERT INTO log.relay_checkpoints (partition_id, next_offset, log_offset)
+     SELECT * FROM ends ON CONFLICT DO NOTHING`,
+    [
+      ...valuesByField(sent, 'partitionId', 'next'),
+      ...valuesByField(ranges, 'topic', 'partition', 'next'),
+    ],
+  );
+};
+
+/** The end of a partition of the log proper at its newest checkpoint: the outbox had all below. */
+export const sentThrough = async (
+  pool: Pool,
+  topic: TopicName,
+  partition: number,
+): Promise<number> => {
+  const { rows } = await pool.query<{ through: number }>(
+    `SELECT coalesce(max(c.log_offset), 0) AS through FROM log.partitions p
+     JOIN log.relay_checkpoints c ON c.partition_id = p.id
+     WHERE p.topic = $1 AND p.partition = $2`,
+    [topic, partition],
+  );
+  return rows[0]?.through ?? 0;
+};
+
+/** The ends of the log proper at the newest checkpoint of each partition. */
+export const sentEnds = async (pool: Pool): Promise<readonly KnownEnd[]> => {
+  const { rows } = await pool.query<KnownEnd>(
+    `SELECT p.topic, p.partition, max(c.log_offset) AS next FROM log.partitions p
+     JOIN log.relay_checkpoints c ON c.partition_id = p.id GROUP BY p.id`,
+  );
+  return rows;
+};
+
+/** The topics that a relay is to send to: those of the version that was started last. */
+export const relayedTopics = async (pool: Pool): Promise<ReadonlySet<TopicName>> => {
+  const { rows } = await pool.query<{ topic: TopicName }>(
+    `SELECT DISTINCT p.topic FROM log.partitions p JOIN log.relayed r ON r.partition_id = p.id`,
+  );
+  return new Set(rows.map(({ topic }) => topic));
+};
+
+/**
+ * What became of an event of the ledger behind the relay: it was applied; neither it nor a later event of its subject
+ * was; or only a later one was, so that it can be applied no more.
+ */
+export type SequenceState = 'applied' | 'absent' | 'overtaken';
+
+/** What the projections have read of the log proper. */
+export interface ProjectedEvents {
+  /** The offset below which every projection has applied, or set aside, a partition. */
+  appliedThrough(topic: TopicName, partition: number): Promise<number>;
+  /** Subjects of which a projection has set events aside. */
+  setAside(topic: TopicName): Promise<readonly string[]>;
+  /** What became of events of a partition, in their order. */
+  states(
+    topic: TopicName,
+    partition: number,
+    events: readonly SentEvent[],
+  ): Promise<readonly SequenceState[]>;
+}
+
+/** An event of the outbox that was sent. */
+interface SentEvent {
+  readonly subject: string;
+  readonly sequence: number;
+}
+
+/** An event that the log proper acknowledged, and that no projection found in it. */
+export interface UnappliedEvent extends SentEvent {
+  readonly topic: TopicName;
+  readonly partition: number;
+}
+
+/** A partition of the outbox; every projection has read what was sent below `passed`. */
+interface CheckedPartition {
+  readonly id: number;
+  readonly topic: TopicName;
+  readonly partition: number;
+  readonly checked: number;
+  readonly passed: number;
+}
+
+type Row = SentEvent & { readonly offset: number };
+
+const statesOf = async (
+  projected: ProjectedEvents,
+  { topic, partition }: CheckedPartition,
+  rows: readonly Row[],
+): Promise<readonly (Row & { readonly state: SequenceState })[]> => {
+  if (rows.length === 0) return [];
+  const states = await projected.states(topic, partition, rows);
+  const setAside = new Set(await projected.setAside(topic));
+  return rows.map((row, index) => {
+    // An event that was set aside is in the log; the subject's rows stay in the outbox until it is applied.
+    const isThere = setAside.has(row.subject);
+    return { ...row, state: isThere ? 'applied' : (states[index] ?? 'absent') };
+  });
+};
+
+/** Checks once more what was not applied at an earlier check: it may have been sent again. */
+const recheck = async (
+  pool: Pool,
+  projected: ProjectedEvents,
+  partition: CheckedPartition,
+): Promise<void> => {
+  const { rows } = await pool.query<Row>(
+    `SELECT u.first_offset AS offset, e.key AS subject, e.ledger_sequence AS sequence
+     FROM log.unapplied u JOIN log.records e USING (partition_id, first_offset)
+     WHERE u.partition_id = $1 AND NOT u.overtaken ORDER BY u.first_offset LIMIT ${maxChecked}`,
+    [partition.id],
+  );
+  const found = await statesOf(projected, partition, rows);
+  const offsets = (state: SequenceState): readonly number[] =>
+    found.filter((row) => row.state === state).map(({ offset }) => offset);
+  await pool.query(
+    `WITH applied AS (
+       DELETE FROM log.unapplied WHERE partition_id = $1 AND first_offset = ANY ($2::bigint[])
+     )
+     UPDATE log.unapplied SET overtaken = true
+     WHERE partition_id = $1 AND first_offset = ANY ($3::bigint[])`,
+    [partition.id, offsets('applied'), offsets('overtaken')],
+  );
+};
+
+/** Checks the next events of a partition; returns those that are absent, and whether there are more to check. */
+const checkNext = async (
+  pool: Pool,
+  projected: ProjectedEvents,
+  partition: CheckedPartition,
+  from: number,
+): Promise<{ readonly absent: readonly Row[]; readonly next: number }> => {
+  const { rows } = await pool.query<Row>({
+    name: 'relay-check',
+    text: `SELECT first_offset AS offset, key AS subject, ledger_sequence AS sequence FROM log.records
+           WHERE partition_id = $1 AND first_offset >= $2 AND first_offset < $3
+             AND ledger_sequence IS NOT NULL
+           ORDER BY first_offset LIMIT ${maxChecked}`,
+    values: [partition.id, from, partition.passed],
+  });
+  const found = await statesOf(projected, partition, rows);
+  const unapplied = found.filter(({ state }) => state !== 'applied');
+  const next = rows.length < maxChecked ? partition.passed : (rows.at(-1)?.offset ?? 0) + 1;
+  await pool.query(
+    `WITH inserted AS (
+       INSERT INTO log.unapplied (partition_id, first_offset, overtaken)
+       SELECT $1, * FROM unnest($2::bigint[], $3::boolean[]) ON CONFLICT DO NOTHING
+     )
+     UPDATE log.relayed SET checked_offset = greatest(checked_offset, $4::bigint) WHERE partition_id = $1`,
+    [
+      partition.id,
+      unapplied.map(({ offset }) => offset),
+      unapplied.map(({ state }) => state === 'overtaken'),
+      next,
+    ],
+  );
+  return { absent: unapplied.filter(({ state }) => state === 'absent'), next };
+};
+
+/**
+ * Checks that the events that were sent were applied, with their sequences: a log that acknowledges an event may still
+ * not have stored it. Returns the events that are newly found to be neither applied nor overtaken.
+ *
+ * @throws the signal's reason
+ */
+export const checkSent = async (
+  pool: Pool,
+  projected: ProjectedEvents,
+  signal?: AbortSignal,
+): Promise<readonly UnappliedEvent[]> => {
+  const { rows: partitions } = await pool.query<Omit<CheckedPartition, 'passed'>>(
+    `SELECT p.id, p.topic, p.partition, r.checked_offset AS checked
+     FROM log.partitions p JOIN log.relayed r ON r.partition_id = p.id
+     WHERE r.checked_offset < r.next_offset OR EXISTS (
+       SELECT FROM log.unapplied u WHERE u.partition_id = p.id AND NOT u.overtaken)
+     ORDER BY p.id`,
+  );
+  const found: UnappliedEvent[] = [];
+  for (const known of partitions) {
+    signal?.throwIfAborted();
+    const { topic, partition } = known;
+    const applied = await projected.appliedThrough(topic, partition);
+    const { rows } = await pool.query<{ passed: number }>(
+      `SELECT coalesce(max(next_offset), 0) AS passed FROM log.relay_checkpoints
+       WHERE partition_id = $1 AND log_offset <= $2`,
+      [known.id, applied],
+    );
+    const checked = { ...known, passed: rows[0]?.passed ?? 0 };
+    await recheck(pool, projected, checked);
+    for (let from = known.checked; from < checked.passed;) {
+      signal?.throwIfAborted();
+      const { absent, next } = await checkNext(pool, projected, checked, from);
+      found.push(
+        ...absent.map(({ subject, sequence }) => ({ topic, partition, subject, sequence })),
+      );
+      from = next;
+    }
+  }
+  return found;
+};
+
+/**
+ * Sends absent events again, those of a subject in order. Not while a later event of the subject was sent and is not
+ * checked yet: if it is in the log, projections would take the earlier one for a repeat.
+ */
+export const sendAgain = async (pool: Pool, log: Pick<EventLog, 'append'>): Promise<number> => {
+  const { rows } = await pool.query<NewRecord & { readonly topic: TopicName }>(
+    `SELECT p.topic, e.key, e.value
+     FROM log.unapplied u JOIN log.records e USING (partition_id, first_offset)
+     JOIN log.partitions p ON p.id = u.partition_id
+     JOIN log.relayed r ON r.partition_id = u.partition_id
+     WHERE NOT u.overtaken AND NOT EXISTS (
+       SELECT FROM log.records l
+       WHERE l.key = e.key AND l.partition_id = e.partition_id
+         AND l.ledger_sequence > e.ledger_sequence
+         AND l.first_offset >= r.checked_offset AND l.first_offset < r.next_offset)
+     ORDER BY u.partition_id, u.first_offset LIMIT ${maxRecords}`,
+  );
+  for (const [topic, records] of groupBy(rows, (row) => row.topic)) {
+    await log.append(
+      topic,
+      records.map(({ key, value }) => ({ key, value })),
+    );
+  }
+  return rows.length;
+};
+
+/**
+ * Deletes events that were sent a day ago, that every projection has read, and that `checkSent` has found applied; a
+ * bounded number at a time. Returns how many. The events of a subject that a projection has set aside stay: readers of
+ * the projection add them, so that a block that could not be applied takes effect all the same.
+ */
+export const pruneSent = async (pool: Pool, projected: ProjectedEvents): Promise<number> => {
+  const { rows: partitions } = await pool.query<{
+    id: number;
+    topic: TopicName;
+    partition: number;
+  }>(
+    `SELECT DISTINCT p.id, p.topic, p.partition
+     FROM log.partitions p JOIN log.relay_checkpoints m ON m.partition_id = p.id
+     WHERE m.saved_at < clock_timestamp() - interval '${keptFor}'`,
+  );
+  let deleted = 0;
+  for (const { id, topic, partition } of partitions) {
+    const applied = await projected.appliedThrough(topic, partition);
+    const setAside = await projected.setAside(topic);
+    const { rowCount } = await pool.query(
+      `WITH passed AS (
+         SELECT max(next_offset) AS next_offset FROM log.relay_checkpoints
+         WHERE partition_id = $1 AND log_offset <= $2
+           AND saved_at < clock_timestamp() - interval '${keptFor}'
+       ),
+       forgotten AS (
+         DELETE FROM log.relay_checkpoints m USING passed
+         WHERE m.partition_id = $1 AND m.next_offset < passed.next_offset
+       )
+       DELETE FROM log.records e WHERE (e.partition_id, e.first_offset) IN (
+         SELECT partition_id, first_offset FROM log.records r, passed
+         WHERE partition_id = $1 AND first_offset < passed.next_offset AND key <> ALL ($3::text[])
+           AND first_offset < (SELECT checked_offset FROM log.relayed WHERE partition_id = $1)
+           AND NOT EXISTS (
+             SELECT FROM log.unapplied u
+             WHERE u.partition_id = r.partition_id AND u.first_offset = r.first_offset)
+         ORDER BY first_offset LIMIT ${maxDeleted}
+       )`,
+      [id, applied, setAside],
+    );
+    deleted += rowCount ?? 0;
+  }
+  return deleted;
+};
+
+/**
+ * Sends the outbox's events to the log proper: partition by partition in order, from the first one
+ * that is not marked as sent, each round awaited before the next. So a crash, or a relay that does
+ * not know yet that another has taken over, can only repeat events, which readers drop by sequence.
+ */
+export const startRelay = (options: {
+  readonly pool: Pool;
+  readonly url: string;
+  readonly listener: NotificationListener;
+  readonly log: EventLog;
+  /** Resolves when events may be sent. */
+  readonly mayBegin: () => Promise<void>;
+  /** By these, the relay checks what it has sent, and sends it again. */
+  readonly projected: ProjectedEvents;
+  readonly logger: Logger;
+}) => {
+  const { pool, url, listener, log, mayBegin, projected, logger } = options;
+
+  const work = async (signal: AbortSignal): Promise<void> => {
+    const recorded = new WakeUp();
+    const checkpointed = new Map<number, number>();
+    /** What no checkpoint covers yet, by partition. */
+    const uncovered = new Map<number, Sent>();
+
+    const saveCheckpoints = async (): Promise<void> => {
+      const now = performance.now();
+      const due = [...uncovered.values()].filter(
+        ({ partitionId }) =>
+          now - (checkpointed.get(partitionId) ?? -checkpointEveryMs) >= checkpointEveryMs,
+      );
+      await saveRelayCheckpoints(pool, log, due);
+      for (const { partitionId } of due) {
+        checkpointed.set(partitionId, now);
+        uncovered.delete(partitionId);
+      }
+    };
+
+    /** What the log has and PostgreSQL could not record: sent again, it would be in the log twice. */
+    let unmarked: readonly Sent[] = [];
+    const mark = async (): Promise<void> => {
+      if (unmarked.length === 0) return;
+      await markSent(pool, unmarked);
+      for (const sent of unmarked) uncovered.set(sent.partitionId, sent);
+      unmarked = [];
+    };
+
+    /** Sends what is due, of each partition a part; returns whether there was anything. */
+    const sendDue = async (): Promise<boolean> => {
+      await mark();
+      const due = await findDue(pool);
+      // After the stop, another relay sends them.
+      if (due.length === 0 || signal.aborted) return false;
+      const ends = await Promise.allSettled(
+        due.map(({ topic, records }) => log.append(topic, records)),
+      );
+      unmarked = due.filter((_, index) => ends[index]?.status === 'fulfilled');
+      await mark();
+      const failed = ends.find((end) => end.status === 'rejected');
+      if (failed) throw failed.reason;
+      return true;
+    };
+
+    let checkedAt = -Infinity;
+    let checking: Promise<void> | undefined;
+    let mayBeAbsent = false;
+    /** Beside the sending, which does not wait for it. */
+    const check = (): void => {
+      if (checking || performance.now() - checkedAt < checkEveryMs) return;
+      checkedAt = performance.now();
+      checking = checkSent(pool, projected, signal)
+        .then((found) => {
+          for (const event of found) {
+            logger.error(event, 'an event is missing from the log, which had acknowledged it');
+          }
+          mayBeAbsent = true;
+          recorded.wake();
+        })
+        .catch((err: unknown) => {
+          if (!signal.aborted) {
+            logger.warn({ err }, 'sent events could not be checked; trying again');
+          }
+        })
+        .finally(() => {
+          checking = undefined;
+        });
+    };
+    /** Between two rounds: while events are sent, none is sent again. */
+    const sendAbsent = async (): Promise<void> => {
+      if (!mayBeAbsent || signal.aborted) return;
+      mayBeAbsent = false;
+      await sendAgain(pool, log);
+    };
+
+    const relay = async (): Promise<void> => {
+      const backoff = new Backoff();
+      while (!signal.aborted) {
+        try {
+          await mayBegin();
+          const hasSent = await sendDue();
+          await saveCheckpoints();
+          check();
+          await sendAbsent();
+          if (!hasSent) await recorded.sleep(uncovered.size > 0 ? checkpointEveryMs : idleMs);
+          backoff.reset();
+        } catch (err) {
+          logger.warn({ err }, 'events could not be relayed to the log; trying again');
+          await backoff.pause(signal);
+        }
+      }
+    };
+
+    const look = (): void => {
+      recorded.wake();
+    };
+    signal.addEventListener('abort', look);
+    const unsubscribe = [listener.on('linklog_log', look), listener.onGap(look)];
+    try {
+      // A log that is away is not waited for: what is being sent may be sent again by another.
+      await untilAborted(relay(), signal);
+    } finally {
+      for (const stop of unsubscribe) stop();
+      await checking;
+    }
+  };
+
+  return holdLock({ url, lock: advisoryLocks.relay, name: 'relay', work, logger });
+};

@@ -1,0 +1,260 @@
+/**
+ * Rows of `log.records`, where appends go, and of `log.segments`, where the compactor puts them
+ * together. A row is a record with its key, or a batch: records one a line, without a key, since the
+ * subject of each is its key.
+ */
+import { groupBy } from '../platform/group-by.js';
+import { byteTexts } from '../platform/postgres/byte-texts.js';
+import { valuesByField, type Queryable } from '../platform/postgres/pool.js';
+import { isLine, lineLimits, readLines } from './lines.js';
+import {
+  DamagedRecords,
+  type LogRecord,
+  type NewLines,
+  type NewRecord,
+  type Records,
+} from './port.js';
+
+/** A record that is to be appended to a partition. */
+export interface PlacedRecord extends NewRecord {
+  readonly partitionId: number;
+  /** Of an event that the ledger decided; it has a row of its own, to be found by key and sequence. */
+  readonly sequence: number | null;
+}
+
+/** Lines that are to be appended to a partition. */
+export interface PlacedLines extends Omit<NewLines, 'partition'> {
+  readonly partitionId: number;
+}
+
+/** A row without its place. */
+export interface NewRow {
+  readonly partitionId: number;
+  readonly records: number;
+  /** `null`: a batch. */
+  readonly key: string | null;
+  readonly sequence: number | null;
+  /** In UTF-8, if it is no string. */
+  readonly value: string | Buffer;
+}
+
+export interface LogRow extends Pick<NewRow, 'records' | 'key'> {
+  readonly firstOffset: number;
+  readonly value: string;
+}
+
+type Placed = PlacedRecord | PlacedLines;
+type PlacedBatch = readonly [PlacedRecord, ...PlacedRecord[]];
+
+const rowOf = (batch: PlacedBatch | PlacedLines): NewRow => {
+  if ('lines' in batch) {
+    const { partitionId, records, lines } = batch;
+    return { partitionId, records, key: null, sequence: null, value: lines };
+  }
+  const [{ partitionId, key, sequence, value }] = batch;
+  const records = batch.length;
+  if (records === 1) return { partitionId, records, key, sequence, value };
+  const lines = batch.map((record) => record.value).join('\n');
+  return { partitionId, records, key: null, sequence: null, value: lines };
+};
+
+/** The rows for records, which keep their order in each partition. */
+export const rowsOf = (records: readonly Placed[]): readonly NewRow[] => {
+  const batches: (PlacedBatch | PlacedLines)[] = [];
+  /** By partition: the last batch, where it may grow. */
+  const open = new Map<number, { readonly batch: PlacedRecord[]; bytes: number }>();
+  for (const record of records) {
+    if ('lines' in record) {
+      batches.push(record);
+      open.delete(record.partitionId);
+      continue;
+    }
+    const { partitionId, sequence, value } = record;
+    const mayJoin = sequence === null && isLine(record);
+    const bytes = Buffer.byteLength(value);
+    const last = mayJoin ? open.get(partitionId) : undefined;
+    if (last && last.batch.length < lineLimits.records && last.bytes + bytes <= lineLimits.bytes) {
+      last.batch.push(record);
+      last.bytes += bytes;
+      continue;
+    }
+    const batch: [PlacedRecord] = [record];
+    batches.push(batch);
+    if (mayJoin) open.set(partitionId, { batch, bytes });
+    else open.delete(partitionId);
+  }
+  return batches.map(rowOf);
+};
+
+/** The records of a row; as many as it has lines. */
+export const recordsIn = ({ firstOffset, key, value }: LogRow): readonly LogRecord[] =>
+  key !== null
+    ? [{ offset: firstOffset, key, value }]
+    : // Field by field: a spread costs more than the rest.
+      readLines(value).map(({ key: subject, value: line }, index) => {
+        return { offset: firstOffset + index, key: subject, value: line };
+      });
+
+/** Offsets of a partition: from `from` up to, not including, `to`. */
+export interface Stretch {
+  readonly partitionId: number;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Rows of a table that hold records of a stretch `s`: also the one that begins before it. */
+const rowsIn = (table: 'records' | 'segments'): string => `
+  SELECT first_offset, records, key, value FROM log.${table}
+  WHERE partition_id = s.id AND first_offset < s.to_offset AND first_offset + records > s.from_offset
+    AND first_offset >= coalesce(
+      (SELECT max(first_offset) FROM log.${table}
+       WHERE partition_id = s.id AND first_offset <= s.from_offset), s.from_offset)`;
+
+interface RowAsTexts extends Pick<LogRow, 'key' | 'value'> {
+  readonly partitionId: string;
+  readonly firstOffset: string;
+  readonly records: string;
+}
+
+/**
+ * The rows that hold records of the stretches, in order, by partition; none for one that has no records.
+ * In one statement, which sees a row before or after the compactor has moved it.
+ */
+export const readRows = async (
+  postgres: Queryable,
+  stretches: readonly Stretch[],
+): Promise<ReadonlyMap<number, readonly LogRow[]>> => {
+  const { rows } = await postgres.query<RowAsTexts>(
+    byteTexts({
+      name: 'log-rows',
+      text: `SELECT s.id::text AS "partitionId", r.first_offset::text AS "firstOffset", r.records::text,
+               r.key, r.value
+             FROM unnest($1::smallint[], $2::bigint[], $3::bigint[]) AS s (id, from_offset, to_offset)
+             JOIN log.partitions p ON p.id = s.id AND p.next_offset > s.from_offset
+             CROSS JOIN LATERAL (${rowsIn('segments')} UNION ALL ${rowsIn('records')}) r
+             ORDER BY s.id, r.first_offset`,
+      values: valuesByField(stretches, 'partitionId', 'from', 'to'),
+    }),
+  );
+  const found = rows.map(({ partitionId, firstOffset, records, ...row }) => ({
+    partitionId: Number(partitionId),
+    firstOffset: Number(firstOffset),
+    records: Number(records),
+    ...row,
+  }));
+  return groupBy(found, ({ partitionId }) => partitionId);
+};
+
+/** The records of rows, from an offset on, up to the first row that is not what it says. */
+export const unpack = (
+  rows: readonly LogRow[],
+  from: number,
+  to = Infinity,
+): { readonly records: readonly LogRecord[]; readonly damaged: DamagedRecords | null } => {
+  const records: LogRecord[] = [];
+  let next = 0;
+  for (const row of rows) {
+    const found = recordsIn(row);
+    const wanted = found.filter(({ offset }) => offset >= from && offset < to);
+    if (found.length !== row.records || row.firstOffset < next) {
+      return { records, damaged: new DamagedRecords(row.firstOffset, wanted) };
+    }
+    records.push(...wanted);
+    next = row.firstOffset + row.records;
+  }
+  return { records, damaged: null };
+};
+
+const linesOf = (text: string): number => {
+  let lines = 1;
+  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) lines += 1;
+  return lines;
+};
+
+/**
+ * The records of rows, from an offset on up to another one. A row is unpacked when one of its records is asked for:
+ * else each collection of the young generation would copy all records of a large batch.
+ */
+class RowRecords implements Records {
+  readonly #from: number;
+  readonly #to: number;
+  #unpacked: { readonly row: LogRow; readonly records: readonly LogRecord[] } | undefined;
+
+  /** Without a gap, and each with as many records as it says. */
+  constructor(
+    private readonly rows: readonly LogRow[],
+    from: number,
+    to: number,
+  ) {
+    const [first, last] = [rows[0], rows.at(-1)];
+    this.#from = Math.max(from, first?.firstOffset ?? from);
+    this.#to = Math.min(to, last ? endOf(last) : from);
+  }
+
+  get length(): number {
+    return this.#to - this.#from;
+  }
+
+  at(index: number): LogRecord | undefined {
+    const place = index < 0 ? this.length + index : index;
+    return place < 0 ? undefined : this.slice(place, place + 1)[0];
+  }
+
+  slice(start = 0, end = this.length): LogRecord[] {
+    const from = this.#from + start;
+    const to = this.#from + Math.min(end, this.length);
+    // `flatMap` takes ten times as long for each record.
+    const records: LogRecord[] = [];
+    for (const row of this.rows) {
+      if (row.firstOffset >= to || endOf(row) <= from) continue;
+      const first = Math.max(0, from - row.firstOffset);
+      records.push(...this.#recordsIn(row).slice(first, to - row.firstOffset));
+    }
+    return records;
+  }
+
+  #recordsIn(row: LogRow): readonly LogRecord[] {
+    if (this.#unpacked?.row !== row) this.#unpacked = { row, records: recordsIn(row) };
+    return this.#unpacked.records;
+  }
+}
+
+const endOf = ({ firstOffset, records }: LogRow): number => firstOffset + records;
+
+/** Whether each row has as many records as it says, and begins where the one before ends. */
+const areWhole = (rows: readonly LogRow[]): boolean =>
+  rows.every(({ firstOffset, records, key, value }, index) => {
+    const before = rows[index - 1];
+    const isNext = before === undefined || firstOffset === endOf(before);
+    return isNext && records === (key === null ? linesOf(value) : 1);
+  });
+
+/** Records of a partition, up to the first row that is not what it says. */
+export interface DueRecords {
+  readonly records: Records;
+  readonly damaged: DamagedRecords | null;
+}
+
+/** As `unpack`, but rows that nobody has altered are unpacked when their records are asked for. */
+export const unpackLater = (rows: readonly LogRow[], from: number, to: number): DueRecords =>
+  areWhole(rows)
+    ? { records: new RowRecords(rows, from, to), damaged: null }
+    : unpack(rows, from, to);
+
+/** Records that one query brings into memory at most, beside the rest of the first and the last row. */
+const pageSize = 1_000;
+
+/** The records of a stretch, in pieces, also those behind a hole. @throws DamagedRecords */
+export async function* readStretch(
+  postgres: Queryable,
+  { partitionId, from, to }: Stretch,
+): AsyncGenerator<readonly LogRecord[]> {
+  for (let next = from; next < to;) {
+    const page = { partitionId, from: next, to: Math.min(to, next + pageSize) };
+    const rows = (await readRows(postgres, [page])).get(partitionId) ?? [];
+    const { records, damaged } = unpack(rows, next, to);
+    if (records.length > 0) yield records;
+    if (damaged) throw damaged;
+    next = (records.at(-1)?.offset ?? page.to - 1) + 1;
+  }
+}

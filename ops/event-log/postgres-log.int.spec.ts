@@ -1,0 +1,515 @@
+import { expect } from 'chai';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { writeEvent } from '../../schemas/events/codec.js';
+import { topicNames, topics } from '../../schemas/events/topics.js';
+import { eventually, rejection, settledWithin } from '../test/support/waiting.js';
+import { startTcpProxy } from '../test/support/tcp-proxy.js';
+import { createLogger } from '../platform/logging.js';
+import { listenToPostgres } from '../platform/postgres/listener.js';
+import { execute, transaction } from '../platform/postgres/pool.js';
+import type { Batch, NewRecord } from './port.js';
+import { describeEventLog } from '../test/conformance/event-log/event-log.suite.js';
+import {
+  codeIn,
+  eventIn,
+  eventIdOf,
+  manyPartitions,
+  newCode,
+  recordsOf,
+} from '../test/conformance/event-log/events.js';
+import {
+  connectPostgres,
+  openPostgresHarness,
+  type PostgresClient,
+  type PostgresHarness,
+} from '../test/conformance/event-log/postgres-harness.js';
+import {
+  fence,
+  Positions,
+  startReader,
+  type LogReader,
+} from '../test/conformance/event-log/reader.js';
+import {
+  createSerialIdLog,
+  type SerialIdLog,
+} from '../test/conformance/event-log/serial-id-log.js';
+import { storm, violations } from '../test/conformance/event-log/storm.js';
+
+import { PartitionsDiffer } from './postgres-partitions.js';
+import { deferred } from '../platform/concurrency/deferred.js';
+
+const links = topics.links.name;
+const logger = createLogger('silent');
+
+describeEventLog('embedded in PostgreSQL', () => openPostgresHarness('log'));
+
+describe('platform: embedded log, apart from the suite', () => {
+  let harness: PostgresHarness;
+  let client: PostgresClient;
+  let readers: LogReader[] = [];
+
+  before(async () => {
+    harness = await openPostgresHarness('embedded_log');
+    client = await harness.connect();
+  });
+
+  afterEach(async () => {
+    await Promise.all(readers.map(({ subscription }) => subscription.stop()));
+    readers = [];
+  });
+
+  after(() => harness.close());
+
+  const follow = (...args: Parameters<typeof startReader>): LogReader => {
+    const reader = startReader(...args);
+    readers.push(reader);
+    return reader;
+  };
+
+  it('fetches nothing more while a handler is at work, whatever is appended', async () => {
+    const reading = await harness.connect();
+    const positions = await Positions.atEnd(client.log, [links]);
+    const held = deferred();
+    let begun = false;
+    const handle = async (): Promise<void> => {
+      begun = true;
+      await held.promise;
+    };
+    const reader = follow(reading.log, { topics: [links], positions, maxBatch: 5, handle });
+    const backlog = recordsOf(links, newCode(), 50);
+    await client.log.append(links, backlog);
+    await eventually('a batch is at the handler', () => begun);
+    let fetches = 0;
+    reading.pool.on('acquire', () => {
+      fetches += 1;
+    });
+    await client.log.append(links, recordsOf(links, newCode(), 50));
+    // Longer than a reader at rest waits before it looks.
+    await sleep(700);
+    expect(fetches).to.equal(0);
+    held.resolve();
+    await reader.has(backlog.map(eventIdOf));
+    expect(fetches).to.be.above(0);
+  });
+
+  /** The sizes of the batches in which a new reader gets a partition's backlog. */
+  const batchSizes = async (
+    records: readonly NewRecord[],
+    positions: Positions,
+    options: { readonly maxBatch?: number } = {},
+  ): Promise<readonly number[]> => {
+    const sizes: number[] = [];
+    const handle = (batch: Batch): Promise<void> => {
+      sizes.push(batch.records.length);
+      return Promise.resolve();
+    };
+    const reader = follow(client.log, { topics: [links], positions, handle, ...options });
+    await reader.has(records.map(eventIdOf));
+    return sizes;
+  };
+
+  it('hands over more at once where a partition is behind, and only to who takes more', async () => {
+    const begins = [
+      await Positions.atEnd(client.log, [links]),
+      await Positions.atEnd(client.log, [links]),
+    ] as const;
+    const backlog = recordsOf(links, newCode(), 8_000);
+    await client.log.append(links, backlog);
+    const sizes = await batchSizes(backlog, begins[0], { maxBatch: 5_000 });
+    expect(sizes).to.deep.equal([1_000, 5_000, 2_000]);
+    const each = Array.from({ length: 8 }, () => 1_000);
+    expect(await batchSizes(backlog, begins[1])).to.deep.equal(each);
+  });
+
+  it('hands over the rest of a row with what comes behind it', async () => {
+    const positions = await Positions.atEnd(client.log, [links]);
+    const backlog = recordsOf(links, newCode(), 8_400);
+    for (let from = 0; from < backlog.length; from += 700) {
+      await client.log.append(links, backlog.slice(from, from + 700));
+    }
+    const sizes = await batchSizes(backlog, positions, { maxBatch: 5_000 });
+    expect(sizes).to.deep.equal([1_400, 5_000, 2_000]);
+  });
+
+  it('leaves out events of the ledger that it has, where their sequences are told', async () => {
+    const positions = await Positions.atEnd(client.log, [links]);
+    const code = newCode();
+    const events = recordsOf(links, code, 4);
+    const restored = (...sequences: readonly number[]) =>
+      sequences.flatMap((sequence) => {
+        const record = events[sequence - 1];
+        return record ? [{ ...record, ledgerSequence: sequence }] : [];
+      });
+    await client.log.append(links, restored(1, 2, 1));
+    await client.log.append(links, restored(2, 3, 2, 4, 3));
+    await client.log.append(links, restored(1, 4));
+    const reader = follow(client.log, { topics: [links], positions });
+    await reader.has(events.map(eventIdOf));
+    expect(reader.ids).to.deep.equal(events.map(eventIdOf));
+  });
+
+  it('hands over the batches of several partitions at once, and each alone where that fails', async () => {
+    const positions = await Positions.atEnd(client.log, [links]);
+    const together: number[] = [];
+    const alone: number[] = [];
+    const { length: partitions } = await client.log.ranges(links);
+    const subscription = client.log.subscribe({
+      group: 'together',
+      topics: [links],
+      position: (topic, partition) => Promise.resolve(positions.get(topic, partition)),
+      handle: ({ partition }) => {
+        alone.push(partition);
+        return Promise.resolve();
+      },
+      handleTogether: (batches) => {
+        together.push(batches.length);
+        return together.length === 1 ? Promise.reject(new Error('Once')) : Promise.resolve();
+      },
+    });
+    try {
+      const toAll = async (): Promise<void> => {
+        const records = Array.from({ length: 100 }, () => recordsOf(links, newCode(), 1)).flat();
+        await client.log.append(links, records);
+      };
+      await toAll();
+      await eventually('each was handled alone', () => alone.length === partitions);
+      expect(alone).to.have.members(Array.from({ length: partitions }, (_, index) => index));
+      await toAll();
+      await eventually('all were handled together', () => together.length === 2);
+      expect(together).to.deep.equal([partitions, partitions]);
+      expect(alone).to.have.lengthOf(partitions);
+    } finally {
+      await subscription.stop();
+    }
+  });
+
+  it('tries a failed batch again when its pause is over, not when it looks the next time', async () => {
+    const positions = await Positions.atEnd(client.log, [links]);
+    let failed = false;
+    const reader = follow(client.log, {
+      topics: [links],
+      positions,
+      mayWaitMs: 0,
+      handle: () => {
+        failed = !failed;
+        return failed ? Promise.reject(new Error('Every other time')) : Promise.resolve();
+      },
+    });
+    const begin = performance.now();
+    for (let round = 0; round < 20; round += 1) {
+      const records = recordsOf(links, newCode(), 1);
+      await client.log.append(links, records);
+      await reader.has(records.map(eventIdOf));
+    }
+    // 20 pauses of 50 ms; half a second more for each one that was overslept.
+    expect(performance.now() - begin).to.be.below(3_000);
+  });
+
+  it('wakes readers of the topics that were appended to, and no others', async () => {
+    const reading = await harness.connect();
+    const usage = topics.usage.name;
+    const reader = follow(reading.log, {
+      topics: [links],
+      positions: await Positions.atEnd(client.log, [links]),
+      mayWaitMs: 0,
+    });
+    await fence(client.log, reader, [links]);
+    const heard: string[] = [];
+    const listener = listenToPostgres(harness.database.url, ['linklog_log'], logger);
+    listener.on('linklog_log', (topic) => heard.push(topic));
+    await eventually('it listens', () => listener.listening);
+    let fetches = 0;
+    reading.pool.on('acquire', () => {
+      fetches += 1;
+    });
+    for (let count = 0; count < 50; count += 1) {
+      await client.log.append(usage, recordsOf(usage, newCode(), 1));
+    }
+    await eventually('they are heard of', () => heard.length === 50);
+    expect(new Set(heard)).to.deep.equal(new Set([usage]));
+    // It looks now and then all the same.
+    expect(fetches).to.be.below(25);
+    await listener.close();
+  });
+
+  it('is announced now and then, and readers find what nobody announced', async () => {
+    const seldom = await connectPostgres(harness.database.url, { announcementMs: 60_000 });
+    const listener = listenToPostgres(harness.database.url, ['linklog_log'], logger);
+    try {
+      let heard = 0;
+      listener.on('linklog_log', () => {
+        heard += 1;
+      });
+      await eventually('it listens', () => listener.listening);
+      const reader = follow(seldom.log, {
+        topics: [links],
+        positions: await Positions.atEnd(seldom.log, [links]),
+      });
+      const records = recordsOf(links, newCode(), 40);
+      for (const record of records) {
+        await seldom.log.append(links, [record]);
+        await transaction(seldom.pool, (tx) =>
+          execute(tx, seldom.outbox.record([eventIn(links, newCode(), 1)])),
+        );
+      }
+      await reader.has(records.map(eventIdOf));
+      expect(heard).to.equal(1);
+    } finally {
+      await listener.close();
+      await Promise.all(readers.splice(0).map(({ subscription }) => subscription.stop()));
+      await seldom.crash();
+    }
+  });
+
+  it('announces the next append where one was rolled back', async () => {
+    const seldom = await connectPostgres(harness.database.url, { announcementMs: 60_000 });
+    const listener = listenToPostgres(harness.database.url, ['linklog_log'], logger);
+    try {
+      const heard: string[] = [];
+      listener.on('linklog_log', (topic) => heard.push(topic));
+      await eventually('it listens', () => listener.listening);
+      const rolledBack = transaction(seldom.pool, async (tx) => {
+        await execute(tx, seldom.outbox.record([eventIn(links, newCode(), 1)]));
+        throw new Error('rolled back');
+      });
+      await rejection(rolledBack);
+      await seldom.log.append(links, recordsOf(links, newCode(), 1));
+      await eventually('it hears of the append', () => heard.length > 0);
+    } finally {
+      await listener.close();
+      await seldom.crash();
+    }
+  });
+
+  it('is a view for people’s SQL, an event a row', async () => {
+    const code = newCode();
+    const visits = topics.visits.name;
+    const records = [...recordsOf(visits, code, 5), { key: code, value: 'no\nevent' }];
+    await client.log.append(visits, records);
+    await client.log.append(visits, recordsOf(visits, code, 1));
+    const { rows } = await client.pool.query<{ partition: number; offset: number }>(
+      `SELECT partition, record_offset AS offset, key, value
+       FROM log.events JOIN log.partitions ON id = partition_id
+       WHERE topic = $1 AND key = $2 ORDER BY record_offset`,
+      [visits, code],
+    );
+    const [{ partition, offset: first } = { partition: 0, offset: 0 }] = rows;
+    const read = [];
+    for await (const batch of client.log.read(visits, partition, first, first + 7)) {
+      read.push(...batch.records.map((record) => ({ partition, ...record })));
+    }
+    expect(rows).to.deep.equal(read);
+    expect(read).to.have.lengthOf(7);
+  });
+
+  describe('without PostgreSQL', () => {
+    it('stops at once, however long the pause between tries has become', async () => {
+      const proxy = await startTcpProxy(harness.database.url);
+      const cutOff = await connectPostgres(proxy.url);
+      const reader = follow(cutOff.log, {
+        topics: [links],
+        positions: await Positions.atEnd(client.log, [links]),
+      });
+      await fence(client.log, reader, [links]);
+      await proxy.close();
+      // It looks within 0.5 s, then pauses 50, 100, 200, 400, 800 ms: by now it is in the pause of
+      // 1.6 s that follows, for 0.85 s at least.
+      await sleep(2_300);
+      expect(await settledWithin(reader.subscription.stop(), 600)).to.be.true;
+      await cutOff.crash();
+    });
+
+    it('leaves no connection when the listener is closed while it connects anew', async () => {
+      const proxy = await startTcpProxy(harness.database.url);
+      let wakes = 0;
+      const listener = listenToPostgres(proxy.url, ['linklog_log'], logger);
+      const wake = (state?: string): void => {
+        if (state !== 'lost') wakes += 1;
+      };
+      listener.on('linklog_log', () => {
+        wake();
+      });
+      listener.onGap(wake);
+      await eventually('it listens', () => wakes > 0);
+      proxy.pause();
+      await harness.cutConnections();
+      await eventually('the old connection is gone', () => proxy.connections() === 0);
+      await eventually('a new one is being made', () => proxy.connections() === 1);
+      const closed = listener.close();
+      proxy.resume();
+      await closed;
+      await eventually('no connection is left', () => proxy.connections() === 0);
+      await proxy.close();
+    });
+
+    it('listens again by itself once it is back, and wakes readers then', async () => {
+      const listener = listenToPostgres(harness.database.url, ['linklog_log'], logger);
+      let wakes = 0;
+      const wake = (state?: string): void => {
+        if (state !== 'lost') wakes += 1;
+      };
+      listener.on('linklog_log', () => {
+        wake();
+      });
+      listener.onGap(wake);
+      await eventually('it listens', () => wakes === 1);
+      await harness.cutConnections();
+      // What was appended meanwhile: nobody notified it of that.
+      await eventually('it listens again', () => wakes === 2);
+      await client.log.append(links, recordsOf(links, newCode(), 1));
+      await eventually('it hears of an append', () => wakes === 3);
+      await listener.close();
+    });
+  });
+
+  describe('its partitions', () => {
+    it('are made once, also when several processes open a new log at once', async () => {
+      const { pool } = harness.database;
+      const { rows: before } = await pool.query('SELECT * FROM log.partitions ORDER BY id');
+      await transaction(pool, async (tx) => {
+        await tx.query('DELETE FROM log.partitions; DELETE FROM log.records');
+      });
+      const clients = await Promise.all(
+        Array.from({ length: 5 }, () => connectPostgres(harness.database.url)),
+      );
+      const counts = await pool.query(
+        `SELECT topic, count(*) AS partitions, max(partition) AS highest FROM log.partitions
+         GROUP BY topic ORDER BY topic`,
+      );
+      expect(before).to.have.lengthOf(22);
+      expect(counts.rows).to.have.deep.members(
+        Object.values(topics).map(({ name, partitions }) => ({
+          topic: name,
+          partitions,
+          highest: partitions - 1,
+        })),
+      );
+      // All of them know the same ids: what one appends, another reads where it belongs.
+      const [one, other] = clients;
+      if (!one || !other) throw new Error('There are five');
+      for (const topic of manyPartitions) {
+        const records = recordsOf(topic, codeIn(topic, 2), 2);
+        await one.log.append(topic, records);
+        const ids = [];
+        for await (const batch of other.log.read(topic, 2, 0, 10)) {
+          ids.push(...batch.records.map(eventIdOf));
+        }
+        expect(ids).to.deep.equal(records.map(eventIdOf));
+      }
+      for (const opened of clients) await opened.crash();
+    });
+
+    it('refuse to be of another number than they were made with', async () => {
+      const { pool } = harness.database;
+      await pool.query(`INSERT INTO log.partitions (id, topic, partition) VALUES (99, $1, 8)`, [
+        links,
+      ]);
+      const error = await rejection(connectPostgres(harness.database.url));
+      expect(error).to.be.instanceOf(PartitionsDiffer);
+      expect(error).to.include({ code: 'PARTITIONS_DIFFER', retryable: false });
+      expect((error as Error).message).to.include(`9 partitions of ${links}`);
+      await pool.query('DELETE FROM log.partitions WHERE id = 99');
+    });
+  });
+
+  it('has an identity of its own for each topic, and another in each database', async () => {
+    const other = await openPostgresHarness('other_log');
+    const { log } = await other.connect();
+    const ids = [log, client.log].flatMap((known) => topicNames.map((topic) => known.logId(topic)));
+    expect(new Set(ids).size).to.equal(2 * topicNames.length);
+    await other.close();
+  });
+
+  describe('the outbox', () => {
+    it('gives the subjects’ events above their known, those of one subject in order', async () => {
+      const [a, b, c] = ['a', 'b', 'c'].map((name) => `${name}-${newCode()}`) as [
+        string,
+        string,
+        string,
+      ];
+      const of = (code: string, ...sequences: readonly number[]) =>
+        sequences.map((sequence) => eventIn(links, code, sequence));
+      const recorded = [...of(a, 1, 2), ...of(b, 1), ...of(a, 3, 4), ...of(b, 2, 3), ...of(c, 1)];
+      await harness.decide(recorded.slice(0, 5));
+      await harness.decide(recorded.slice(5));
+      // Neither of another topic, nor what no ledger decided.
+      await harness.decide([eventIn(topics.visits.name, a, 9)]);
+      await client.log.append(links, recordsOf(links, a, 9));
+
+      const after = await client.outbox.after(client.pool, links, [
+        { subject: a, sequence: 2 },
+        { subject: b, sequence: 0 },
+        { subject: c, sequence: 1 },
+        { subject: newCode(), sequence: 0 },
+      ]);
+      const due = (code: string, above: number) =>
+        recorded.filter(({ subject, sequence }) => subject === code && sequence > above);
+      expect(after).to.have.lengthOf(5);
+      expect(after.filter(({ subject }) => subject === a)).to.deep.equal(due(a, 2));
+      expect(after.filter(({ subject }) => subject === b)).to.deep.equal(due(b, 0));
+      expect(await client.outbox.after(client.pool, links, [])).to.deep.equal([]);
+    });
+
+    it('shows events from their commit on, and never those that were rolled back', async () => {
+      const code = newCode();
+      const held = deferred();
+      const event = eventIn(links, code);
+      const known = [{ subject: code, sequence: 0 }];
+      await harness.decide([eventIn(links, code)], { rollBack: true });
+      const decided = harness.decide([event], { hold: held.promise });
+      await sleep(50);
+      expect(await client.outbox.after(client.pool, links, known)).to.deep.equal([]);
+      held.resolve();
+      await decided;
+      expect(await client.outbox.after(client.pool, links, known)).to.deep.equal([event]);
+    });
+
+    it('records nothing, and locks nothing, where nothing was decided', async () => {
+      const ranges = await client.log.ranges(links);
+      await harness.decide([]);
+      expect(await client.log.ranges(links)).to.deep.equal(ranges);
+    });
+
+    it('writes the very bytes that readers get', async () => {
+      const from = await Positions.atEnd(client.log, [links]);
+      const event = eventIn(links, codeIn(links, 4));
+      await harness.decide([event]);
+      const offset = from.get(links, 4)?.offset ?? 0;
+      for await (const { records } of client.log.read(links, 4, offset, offset + 1)) {
+        expect(records.map(({ value }) => value)).to.deep.equal([writeEvent(event)]);
+      }
+      expect((await client.log.ranges(links))[4]?.next).to.equal(offset + 1);
+    });
+  });
+
+  describe('the checks of the suite find the hole of', () => {
+    let naive: SerialIdLog;
+
+    before(async () => {
+      naive = await createSerialIdLog(harness.database.pool);
+    });
+
+    it('a log that is polled by a serial id, where a transaction commits after a later one', async () => {
+      const reader = follow(naive, { topics: [links], positions: new Positions() });
+      const early = eventIn(links, newCode());
+      const late = recordsOf(links, newCode(), 1);
+      const held = deferred();
+      const decided = naive.decide([early], { hold: held.promise });
+      await eventually('it has its id', async () => (await naive.idsGiven()) > 0);
+      await naive.append(links, late);
+      await reader.has(late.map(eventIdOf));
+      held.resolve();
+      await decided;
+      await fence(naive, reader, [links]);
+      expect(reader.ids).to.not.include(early.id);
+    });
+
+    it('a log that is polled by a serial id, in the storm of writers', async () => {
+      const reader = follow(naive, { topics: manyPartitions, positions: new Positions() });
+      const result = await storm(naive);
+      await fence(naive, reader, manyPartitions);
+      const found = violations(reader.received, result, new Positions());
+      expect(found.filter((violation) => violation.startsWith('lost'))).to.not.be.empty;
+    });
+  });
+});

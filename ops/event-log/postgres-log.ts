@@ -1,0 +1,289 @@
+import { setImmediate as nextIteration } from 'node:timers/promises';
+import type { LinklogEvent } from '../../schemas/events/catalogue.js';
+import { readEvent, topicOf, writeEvent } from '../../schemas/events/codec.js';
+import type { TopicName } from '../../schemas/events/topics.js';
+import type { Logger } from '../platform/logging.js';
+import type { OnRecorded } from './outbox/outbox-metrics.js';
+import { nothingRecorded, type Outbox, type Receipt } from './outbox/port.js';
+import type { NotificationListener } from '../platform/postgres/listener.js';
+import { valuesByField, type Pool } from '../platform/postgres/pool.js';
+import { encodeStatement, type Statement } from '../platform/postgres/statement.js';
+import { textArrayParts } from '../platform/postgres/text-array.js';
+import { installationOf } from './log-binding.js';
+import { partitionOf } from './partition.js';
+import type { Batch, EventLog, PartitionRange } from './port.js';
+import { readStretch, rowsOf, type PlacedLines, type PlacedRecord } from './postgres-batches.js';
+import { loadPartitions, type KnownPartition } from './postgres-partitions.js';
+import { startPostgresSubscription } from './postgres-subscription.js';
+import { RecentRecords } from './recent-records.js';
+
+/** Events of `after` that are parsed in one iteration of the event loop: some 0.1 ms for one with a long note. */
+const eventsPerIteration = 16;
+
+/**
+ * One statement: takes the partitions' locks in order, gives out offsets, inserts, wakes the readers of the topics
+ * that are to be announced. Its rows are a receipt.
+ */
+const insertRecords = (
+  records: readonly (PlacedRecord | PlacedLines)[],
+  announced: readonly TopicName[],
+): Statement => {
+  const rows = rowsOf(records);
+  return {
+    name: 'log-append',
+    text: `
+      WITH input AS (
+        SELECT * FROM unnest($1::smallint[], $2::integer[], $3::text[], $4::bigint[], $6::text[])
+          WITH ORDINALITY AS i (partition_id, records, key, ledger_sequence, value, position)
+      ),
+      counts AS (SELECT partition_id, sum(records) AS records FROM input GROUP BY partition_id),
+      locked AS MATERIALIZED (
+        SELECT id FROM log.partitions
+        WHERE id IN (SELECT partition_id FROM counts)
+        ORDER BY id FOR UPDATE
+      ),
+      moved AS (
+        UPDATE log.partitions p SET next_offset = p.next_offset + c.records
+        FROM locked l JOIN counts c ON c.partition_id = l.id
+        WHERE p.id = l.id
+        RETURNING p.id, p.topic, p.next_offset, p.next_offset - c.records AS first_offset
+      ),
+      inserted AS (
+        INSERT INTO log.records (partition_id, first_offset, records, key, ledger_sequence, value)
+        SELECT i.partition_id,
+               m.first_offset - i.records
+                 + sum(i.records) OVER (PARTITION BY i.partition_id ORDER BY i.position),
+               i.records, i.key, i.ledger_sequence, i.value
+        FROM input i JOIN moved m ON m.id = i.partition_id
+      )
+      SELECT id AS "partitionId", next_offset AS next,
+             CASE WHEN topic = ANY ($5::text[]) THEN pg_notify('linklog_log', topic) END
+      FROM moved`,
+    values: [
+      ...valuesByField(rows, 'partitionId', 'records', 'key', 'sequence'),
+      announced,
+      textArrayParts(rows.map(({ value }) => value)),
+    ],
+  };
+};
+
+const receiptOf = (rows: readonly Receipt[number][]): Receipt =>
+  rows.map(({ partitionId, next }) => ({ partitionId, next }));
+
+type Partitions = Awaited<ReturnType<typeof loadPartitions>>;
+
+/** Finds the row of a partition: of the one with this number, or of a key's. */
+const partitionIdsOf =
+  (partitions: Partitions) =>
+  (topic: TopicName, of: string | number): number => {
+    const all = partitions.get(topic) ?? [];
+    const found = all[typeof of === 'number' ? of : partitionOf(of, all.length)];
+    if (!found) throw new Error(`No partition of ${topic} for ${of}`);
+    return found.id;
+  };
+
+/**
+ * How often a process announces that it appends to a topic at most, in milliseconds. An announcement costs the commit,
+ * a backend of each reader and a turn of its event loop. A reader that found something looks again after `mayWaitMs`,
+ * which is longer, and so finds what was not announced; whatever happens, it looks each half second.
+ */
+const usualAnnouncementMs = 200;
+
+/** Tells which topics an append announces. */
+class Announcements {
+  readonly #last = new Map<TopicName, number>();
+
+  constructor(private readonly everyMs: number) {}
+
+  due(appended: Iterable<TopicName>): readonly TopicName[] {
+    const now = performance.now();
+    return [...new Set(appended)].filter(
+      (topic) => now - (this.#last.get(topic) ?? -Infinity) >= this.everyMs,
+    );
+  }
+
+  /** What rolls back is not announced. */
+  committed(announced: readonly TopicName[]): void {
+    for (const topic of announced) this.#last.set(topic, performance.now());
+  }
+}
+
+/**
+ * The records of a topic without those of the ledger that the log has. Only a restore appends records with sequences: one
+ * process, into a log that no compactor has seen.
+ */
+const withoutRepeats = async (
+  pool: Pool,
+  placed: readonly (PlacedRecord | PlacedLines)[],
+): Promise<readonly (PlacedRecord | PlacedLines)[]> => {
+  const numbered = placed.filter(
+    (one): one is PlacedRecord => 'sequence' in one && one.sequence !== null,
+  );
+  if (numbered.length === 0) return placed;
+  const { rows } = await pool.query<{ key: string; sequence: number | null }>({
+    name: 'log-highest',
+    // The index has no other rows than those with a sequence.
+    text: `SELECT key, (SELECT max(ledger_sequence) FROM log.records r
+                        WHERE r.key = a.key AND r.partition_id = a.partition_id
+                          AND ledger_sequence IS NOT NULL) AS sequence
+           FROM unnest($1::text[], $2::smallint[]) AS a (key, partition_id)`,
+    values: valuesByField(numbered, 'key', 'partitionId'),
+  });
+  const highest = new Map(rows.map(({ key, sequence }) => [key, sequence ?? 0]));
+  return placed.filter((one) => {
+    if (!('sequence' in one) || one.sequence === null) return true;
+    if (one.sequence <= (highest.get(one.key) ?? 0)) return false;
+    highest.set(one.key, one.sequence);
+    return true;
+  });
+};
+
+const appendTo = (
+  pool: Pool,
+  partitions: Partitions,
+  announcements: Announcements,
+): EventLog['append'] => {
+  const partitionId = partitionIdsOf(partitions);
+  return async (topic, records) => {
+    if (records.length === 0) return;
+    const placed = records.map((record) => {
+      if ('lines' in record) {
+        const { partition, records: count, lines } = record;
+        return { partitionId: partitionId(topic, partition), records: count, lines };
+      }
+      const { key, value } = record;
+      const sequence = 'ledgerSequence' in record ? record.ledgerSequence : null;
+      return { partitionId: partitionId(topic, key), key, sequence, value };
+    });
+    const fresh = await withoutRepeats(pool, placed);
+    if (fresh.length === 0) return;
+    const announced = announcements.due([topic]);
+    await pool.query(encodeStatement(insertRecords(fresh, announced)));
+    announcements.committed(announced);
+  };
+};
+
+/** For those who append to the log, and do not read it. @throws PartitionsDiffer */
+export const openPostgresAppend = async (pool: Pool): Promise<EventLog['append']> =>
+  appendTo(pool, await loadPartitions(pool), new Announcements(usualAnnouncementMs));
+
+/**
+ * The embedded adapter: tables of PostgreSQL, for one machine. Records are appended to `log.records`; the
+ * compactor moves old ones to `log.segments`.
+ *
+ * `listener` hears `linklog_log`, so that readers are quick; they also look now and then.
+ *
+ * @throws PartitionsDiffer
+ */
+export const openPostgresLog = async (options: {
+  readonly pool: Pool;
+  readonly listener: NotificationListener;
+  readonly logger: Logger;
+  readonly onRecorded?: OnRecorded | undefined;
+  /** 0: each append is announced, at once, because somebody waits for a reader. */
+  readonly announcementMs?: number;
+}) => {
+  const { pool, listener, logger, onRecorded, announcementMs = usualAnnouncementMs } = options;
+  const partitions = await loadPartitions(pool);
+  const announcements = new Announcements(announcementMs);
+  const recent = new RecentRecords(pool);
+  const id = await installationOf(pool);
+  const logId = (topic: TopicName): string => `postgres:${id}:${topic}`;
+
+  const partitionsOf = (topic: TopicName): readonly KnownPartition[] => partitions.get(topic) ?? [];
+
+  const partitionId = partitionIdsOf(partitions);
+
+  const ranges = async (topic: TopicName): Promise<readonly PartitionRange[]> => {
+    const { rows } = await pool.query<{ partition: number; next: number }>(
+      `SELECT partition, next_offset AS next FROM log.partitions WHERE topic = $1
+       ORDER BY partition`,
+      [topic],
+    );
+    return rows.map((row) => ({ ...row, first: 0 }));
+  };
+
+  async function* read(
+    topic: TopicName,
+    partition: number,
+    from: number,
+    to: number,
+  ): AsyncGenerator<Batch> {
+    const known = partitionsOf(topic)[partition];
+    if (!known) throw new RangeError(`${topic} has no partition ${partition}`);
+    for await (const records of readStretch(pool, { partitionId: known.id, from, to })) {
+      yield { topic, partition, records };
+    }
+  }
+
+  const log: EventLog = {
+    logId,
+    // Appended in the transactions that decide them.
+    mayRepeatLedger: false,
+    append: appendTo(pool, partitions, announcements),
+    read,
+    ranges,
+    subscribe: (subscribeOptions) =>
+      startPostgresSubscription(subscribeOptions, {
+        pool,
+        logger,
+        listener,
+        logId,
+        ranges,
+        partitionsOf,
+        recent,
+      }),
+    // Pool and listener belong to the caller.
+    close: () => Promise.resolve(),
+  };
+
+  const outbox: Outbox = {
+    record(events) {
+      if (events.length === 0) return { statements: [], resultOf: () => nothingRecorded };
+      const startedAt = performance.now();
+      const records = events.map((event) => ({
+        partitionId: partitionId(topicOf(event), event.subject),
+        key: event.subject,
+        sequence: event.sequence,
+        value: writeEvent(event),
+      }));
+      const announced = announcements.due(events.map(topicOf));
+      return {
+        statements: [insertRecords(records, announced)],
+        resultOf: (results) => receiptOf((results.at(-1)?.rows ?? []) as Receipt[number][]),
+        afterCommit() {
+          announcements.committed(announced);
+          onRecorded?.(events.length, startedAt);
+        },
+      };
+    },
+
+    async after(postgres, topic, known, limit): Promise<readonly LinklogEvent[]> {
+      const { rows } = await postgres.query<{ value: string }>({
+        name: 'outbox-after',
+        text: `SELECT e.value
+               FROM unnest($1::text[], $2::smallint[], $3::bigint[]) AS known (key, partition_id, sequence)
+               JOIN log.records e ON e.key = known.key AND e.partition_id = known.partition_id
+                AND e.ledger_sequence > known.sequence
+               ORDER BY e.key, e.ledger_sequence LIMIT $4`,
+        values: [
+          known.map(({ subject }) => subject),
+          known.map(({ subject }) => partitionId(topic, subject)),
+          known.map(({ sequence }) => sequence),
+          limit ?? null,
+        ],
+      });
+      const events: LinklogEvent[] = [];
+      for (const { value } of rows) {
+        // Other requests wait for one portion, not for all events of a bulk change.
+        if (events.length % eventsPerIteration === eventsPerIteration - 1) await nextIteration();
+        events.push(readEvent(value));
+      }
+      return events;
+    },
+  };
+
+  return { log, outbox };
+};
+
+export type PostgresLog = Readonly<Awaited<ReturnType<typeof openPostgresLog>>>;

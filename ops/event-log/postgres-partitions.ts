@@ -1,0 +1,51 @@
+import { topics, type TopicName } from '../../schemas/events/topics.js';
+import { valuesByField, type Pool } from '../platform/postgres/pool.js';
+
+/** A partition in the table; each record's row has its `id`. */
+export interface KnownPartition {
+  readonly id: number;
+  readonly topic: TopicName;
+  readonly partition: number;
+}
+
+/** The number of partitions is fixed when the log is made: another one would break every key's order. */
+export class PartitionsDiffer extends Error {
+  readonly code = 'PARTITIONS_DIFFER';
+  readonly retryable = false;
+}
+
+/**
+ * The partitions of every topic; those of a new topic are created.
+ *
+ * @throws PartitionsDiffer
+ */
+export const loadPartitions = async (
+  pool: Pool,
+): Promise<ReadonlyMap<TopicName, KnownPartition[]>> => {
+  const wanted = Object.values(topics).flatMap(({ name, partitions }) =>
+    Array.from({ length: partitions }, (_, partition) => ({ name, partition })),
+  );
+  // Only a new log is filled in; the count of an existing topic must be what it was.
+  await pool.query(
+    `INSERT INTO log.partitions (id, topic, partition)
+     SELECT (SELECT coalesce(max(id), 0) FROM log.partitions) + row_number() OVER (), topic, partition
+     FROM unnest($1::text[], $2::smallint[]) AS wanted (topic, partition)
+     WHERE topic NOT IN (SELECT topic FROM log.partitions)
+     ON CONFLICT DO NOTHING`,
+    valuesByField(wanted, 'name', 'partition'),
+  );
+  const { rows } = await pool.query<KnownPartition>(
+    'SELECT id, topic, partition FROM log.partitions ORDER BY topic, partition',
+  );
+  const known = new Map<TopicName, KnownPartition[]>();
+  for (const { name, partitions } of Object.values(topics)) {
+    const found = rows.filter(({ topic }) => topic === name);
+    if (found.length !== partitions) {
+      throw new PartitionsDiffer(
+        `The log has ${found.length} partitions of ${name}, this version wants ${partitions}`,
+      );
+    }
+    known.set(name, found);
+  }
+  return known;
+};

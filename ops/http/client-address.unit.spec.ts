@@ -1,0 +1,134 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import type { IncomingMessage } from 'node:http';
+import { clientAddress, networkOf, networksAround } from './client-address.js';
+import { ConfigError } from '../platform/process/config-error.js';
+import { readConfig } from '../config/config.js';
+
+const trusting = (blocks: string) => readConfig({ TRUSTED_PROXIES: blocks }).trustedProxies;
+
+const from = (remoteAddress: string, forwarded?: string): IncomingMessage =>
+  ({
+    socket: { remoteAddress },
+    headers: forwarded === undefined ? {} : { 'x-forwarded-for': forwarded },
+  }) as unknown as IncomingMessage;
+
+describe('platform: client’s address', () => {
+  const proxies = trusting('10.0.0.0/8, 2001:db8:f::/48,192.0.2.1');
+
+  it('is the socket’s, whatever a stranger says', () => {
+    expect(clientAddress(from('203.0.113.7', '198.51.100.1'), proxies)).to.equal('203.0.113.7');
+    expect(clientAddress(from('10.1.1.1', '198.51.100.1'), trusting(''))).to.equal('10.1.1.1');
+    expect(clientAddress(from('10.1.1.1'), proxies)).to.equal('10.1.1.1');
+  });
+
+  const ways: readonly [string, string, string][] = [
+    ['10.1.1.1', '198.51.100.1', '198.51.100.1'],
+    ['::ffff:10.1.1.1', '198.51.100.1', '198.51.100.1'],
+    ['10.1.1.1', '1.1.1.1, 198.51.100.1', '198.51.100.1'],
+    ['10.1.1.1', '1.1.1.1,198.51.100.1 , 192.0.2.1,10.2.2.2', '198.51.100.1'],
+    ['2001:db8:f::2', '2001:DB8::1', '2001:db8::1'],
+    ['10.1.1.1', '198.51.100.1:4711', '198.51.100.1'],
+    ['10.1.1.1', '[2001:db8::1]:4711', '2001:db8::1'],
+    ['10.1.1.1', '198.51.100.1, 10.3.3.3', '198.51.100.1'],
+    ['10.1.1.1', '198.51.100.1, unknown', '10.1.1.1'],
+    ['10.1.1.1', '198.51.100.1, unknown, 10.3.3.3', '10.3.3.3'],
+    ['10.1.1.1', '10.2.2.2, 10.3.3.3', '10.2.2.2'],
+    ['10.1.1.1', '', '10.1.1.1'],
+    ['10.1.1.1', '::ffff:102:304', '1.2.3.4'],
+    ['10.1.1.1', '0:0:0:0:0:FFFF:102:304', '1.2.3.4'],
+    ['10.1.1.1', '0000::ffff:1.2.3.4', '1.2.3.4'],
+    ['10.1.1.1', '[::ffff:102:304]:4711', '1.2.3.4'],
+    ['::ffff:a01:101', '198.51.100.1', '198.51.100.1'],
+    ['10.1.1.1', '2001:db8:ffff::1', '2001:db8:ffff::1'],
+    ['10.1.1.1', '1.1.1.1, ::ffff:a03:303', '1.1.1.1'],
+    ['10.1.1.1', '8.8.8.8,', '8.8.8.8'],
+    ['10.1.1.1', ',8.8.8.8 ,, ,', '8.8.8.8'],
+    ['10.1.1.1', ' , ', '10.1.1.1'],
+    ['10.1.1.1', '"8.8.8.8"', '8.8.8.8'],
+    ['10.1.1.1', '"8.8.8.8:4711", "10.3.3.3"', '8.8.8.8'],
+    ['10.1.1.1', '"[2001:db8::1]:4711"', '2001:db8::1'],
+    ['10.1.1.1', '198.51.100.1, "', '10.1.1.1'],
+  ];
+  for (const [socket, forwarded, client] of ways) {
+    it(`is ${client} for "${forwarded}" from ${socket}`, () => {
+      expect(clientAddress(from(socket, forwarded), proxies)).to.equal(client);
+    });
+  }
+});
+
+describe('platform: trust in proxies', () => {
+  it('is the same for an address that was asked for before, however many were since', () => {
+    const isTrusted = trusting('10.0.0.0/8,2001:db8:f::/48');
+    const asked = Array.from({ length: 3_000 }, (_, n) => `${n % 20}.0.${n >> 8}.${n & 255}`);
+    for (const address of [...asked, ...asked.slice(0, 500), ...asked.slice(0, 500)]) {
+      expect(isTrusted(address), address).to.equal(address.startsWith('10.'));
+    }
+    expect(['2001:db8:f::1', '2001:db8:e::1'].map(isTrusted)).to.deep.equal([true, false]);
+  });
+});
+
+describe('platform: network of a client', () => {
+  const networks: readonly [string, string][] = [
+    ['198.51.100.1', '198.51.100.1'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+    ['2001:db8:1:2::', '2001:db8:1:2::/64'],
+    ['2001:db8::6', '2001:db8:0:0::/64'],
+    ['::1', '0:0:0:0::/64'],
+    ['fe80::', 'fe80:0:0:0::/64'],
+    ['2001:0db8::0001:2:3:4:5', '2001:db8:0:1::/64'],
+    ['2001:0db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+    ['::2:3:4:5:6:7:8', '0:2:3:4::/64'],
+    ['1:2:3:4:5:6:192.0.2.1', '1:2:3:4::/64'],
+    ['64:ff9b::192.0.2.1', '64:ff9b:0:0::/64'],
+    ['1::3:4:5:6:192.0.2.1', '1:0:3:4::/64'],
+    ['', ''],
+  ];
+  for (const [address, network] of networks) {
+    it(`of "${address}" is "${network}"`, () => {
+      expect(networkOf(address)).to.equal(network);
+    });
+  }
+
+  it('is one for all addresses of a /64, however they are written', () => {
+    const group = fc.integer({ min: 0, max: 0xffff }).map((value) => value.toString(16));
+    const half = fc.array(group, { minLength: 4, maxLength: 4 });
+    fc.assert(
+      fc.property(half, half, half, (line, one, other) => {
+        const long = [...line, ...one].map((text) => text.padStart(4, '0')).join(':');
+        const short = new URL(`http://[${[...line, ...other].join(':')}]`).hostname.slice(1, -1);
+        expect(networkOf(long)).to.equal(networkOf(short));
+        expect(networkOf(long)).to.equal(`${line.join(':')}::/64`);
+      }),
+    );
+  });
+});
+
+describe('platform: networks around a client', () => {
+  for (const [address, ...around] of [
+    ['198.51.100.1', '198.51.100', '198.51'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1', '2001:db8'],
+    ['::1', '0:0:0', '0:0'],
+  ] as const) {
+    it(`of ${address} are ${around.join(' and ')}`, () => {
+      expect(networksAround(networkOf(address))).to.deep.equal(around);
+    });
+  }
+});
+
+describe('platform: TRUSTED_PROXIES', () => {
+  const wrong = [
+    '10.0.0.0/33',
+    '10.0.0/8',
+    '::/129',
+    'localhost',
+    '10.0.0.1,',
+    '10.0.0.0/8/9',
+    'a/8',
+  ];
+  for (const blocks of [...wrong, 'fe80::1%eth0/64']) {
+    it(`refuses ${blocks}`, () => {
+      expect(() => trusting(blocks)).to.throw(ConfigError, /^TRUSTED_PROXIES must be CIDRs/);
+    });
+  }
+});

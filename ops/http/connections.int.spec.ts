@@ -1,0 +1,73 @@
+import { expect } from 'chai';
+import { once } from 'node:events';
+import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { eventually } from '../test/support/waiting.js';
+import { trustNobody } from './client-address.js';
+import { OpenConnections } from './connections.js';
+
+describe('platform: connections whose writes make no progress', () => {
+  let server: Server;
+  let connections: OpenConnections;
+  let client: Socket;
+  let socket: Socket;
+
+  beforeEach(async () => {
+    connections = new OpenConnections(trustNobody);
+    server = createServer((accepted) => connections.add(accepted)).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    client = connect((server.address() as AddressInfo).port, '127.0.0.1').pause();
+    client.on('error', () => undefined);
+    const [accepted] = (await once(server, 'connection')) as [Socket];
+    socket = accepted;
+    socket.on('error', () => undefined);
+  });
+
+  afterEach(() => {
+    client.destroy();
+    socket.destroy();
+    server.close();
+  });
+
+  /** One write, far more than the kernel takes for a client that does not read. */
+  const fill = async (): Promise<void> => {
+    socket.write(Buffer.alloc(64 * 1_024 * 1_024));
+    let received = -1;
+    // The kernel goes on for a while.
+    await eventually('the kernel takes nothing more', async () => {
+      const before = received;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      received = queued();
+      return before === received;
+    });
+  };
+  const queued = (): number =>
+    (socket as Socket & { readonly _handle: { readonly writeQueueSize: number } })._handle
+      .writeQueueSize;
+
+  it('are ended after 10 s', async () => {
+    await fill();
+    for (const now of [0, 5_000, 9_999]) connections.endStalled(now);
+    expect(socket.destroyed).to.equal(false);
+    connections.endStalled(10_000);
+    await once(socket, 'close');
+    expect(socket.destroyed).to.equal(true);
+  });
+
+  it('are kept while a client reads, however slowly', async () => {
+    await fill();
+    connections.endStalled(0);
+    const before = queued();
+    client.resume();
+    await eventually('the client reads', () => queued() < before);
+    client.pause();
+    connections.endStalled(10_000);
+    expect(socket.destroyed).to.equal(false);
+    connections.endStalled(19_999);
+    expect(socket.destroyed).to.equal(false);
+  });
+
+  it('are kept if there is nothing to write', () => {
+    for (const now of [0, 10_000, 20_000]) connections.endStalled(now);
+    expect(socket.destroyed).to.equal(false);
+  });
+});

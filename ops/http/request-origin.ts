@@ -1,0 +1,21 @@
+import type { IncomingMessage } from 'node:http';
+import { addressOf, type ProxyTrust } from './client-address.js';
+import { parseUrl } from '../../schemas/parse-url.js';
+
+/**
+ * The origin under which the client sees us, as browsers write it in `Origin`: by `Host`, or by what a
+ * trusted proxy says in `X-Forwarded-Host` and `X-Forwarded-Proto`, of which the first entry is the
+ * client's own. `null` where that is no origin.
+ */
+export const requestOrigin = (
+  { headers, socket }: Pick<IncomingMessage, 'headers' | 'socket'>,
+  isTrusted: ProxyTrust,
+): string | null => {
+  const isProxied = isTrusted(addressOf(socket));
+  const forwarded = (name: 'x-forwarded-host' | 'x-forwarded-proto'): string | undefined =>
+    isProxied ? /^[^,]+/.exec(String(headers[name] ?? ''))?.[0].trim() : undefined;
+  const host = forwarded('x-forwarded-host') ?? headers.host ?? '';
+  const url = `${forwarded('x-forwarded-proto') ?? 'http'}://${host}`;
+  if (!/^https?:\/\/[^/?#@\\]+$/i.test(url)) return null;
+  return parseUrl(url)?.origin ?? null;
+};

@@ -1,0 +1,8 @@
+/** The configuration is invalid: one line that names the variable. The process exits with `configExitCode`. */
+export class ConfigError extends Error {
+  readonly code: string = 'CONFIG';
+  readonly retryable = false;
+}
+
+/** EX_CONFIG of sysexits.h. */
+export const configExitCode = 78;

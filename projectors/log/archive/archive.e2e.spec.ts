@@ -1,0 +1,83 @@
+import { expect } from 'chai';
+import {
+  startEventStoreDouble,
+  type EventStoreDouble,
+} from '../../../ops/test/support/eventstore/double.js';
+import { parseExposition } from '../../../ops/test/support/exposition.js';
+import { ask } from '../../../ops/test/support/http.js';
+import { startProduct, type Product } from '../../../ops/test/support/product.js';
+import { eventually } from '../../../ops/test/support/waiting.js';
+
+describe('archive: archive of the running product', () => {
+  let double: EventStoreDouble;
+  let product: Product;
+
+  before(async function () {
+    this.timeout(120_000);
+    double = await startEventStoreDouble();
+    product = await startProduct({ env: { EVENTSTORE_URL: double.url } });
+  });
+
+  after(async () => {
+    try {
+      await product.stop();
+    } finally {
+      await product.cleanup();
+      double.kill();
+    }
+  });
+
+  const typesIn = (stream: string): readonly string[] =>
+    (double.streams.events(stream) ?? []).map(({ type }) => type);
+
+  const shorten = async (key: string, alias: string): Promise<void> => {
+    const answer = await ask(`${product.api}/v2/shorten`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${key}` },
+      body: { url: 'https://example.com/', alias, password: alias },
+    });
+    expect(answer.status, answer.text).to.equal(201);
+  };
+
+  const readiness = async (): Promise<readonly [number, unknown]> => {
+    const answer = await ask(`${product.admin}/health/ready`);
+    const { dependencies } = answer.json() as { readonly dependencies: Record<string, unknown> };
+    return [answer.status, dependencies['archive']];
+  };
+
+  const lag = async (): Promise<number | undefined> => {
+    const { text } = await ask(`${product.admin}/metrics`);
+    return parseExposition(text).find(({ name }) => name === 'linklog_archive_lag_events')?.value;
+  };
+
+  it('has what was done, and no secret of it', async () => {
+    const { key, id } = await product.createKey({ plan: 'PRO' });
+    await shorten(key, 'archived');
+    await eventually('the link is archived', () => typesIn('link-archived').length === 1);
+    await eventually('the key is archived', () => typesIn(`key-${id}`).length === 1);
+    const stored = [`key-${id}`, 'link-archived'].flatMap(
+      (stream) => double.streams.events(stream) ?? [],
+    );
+    const text = stored.map(({ data }) => Buffer.from(data, 'base64').toString()).join('\n');
+    expect(text).to.include('https://example.com/');
+    expect(text).to.not.match(/argon2|hash/i);
+    expect(await readiness()).to.deep.equal([200, { state: 'up' }]);
+  });
+
+  it('may be away: all is served meanwhile, and told of; then it catches up', async function () {
+    this.timeout(90_000);
+    const { port } = double;
+    const { key } = await product.createKey({ plan: 'PRO' });
+    double.kill();
+    await shorten(key, 'meanwhile');
+    await eventually('it is told to be down', async () => {
+      const [status, archive] = await readiness();
+      expect(status).to.equal(200);
+      return (archive as { readonly state: string }).state === 'down';
+    });
+    expect(await lag()).to.be.greaterThan(0);
+    double = await startEventStoreDouble({ port });
+    // A new one has none of the old one's streams: what begins anew is there.
+    await eventually('the link is archived', () => typesIn('link-meanwhile').length === 1);
+  });
+});

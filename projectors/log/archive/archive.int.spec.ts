@@ -1,0 +1,475 @@
+import { v7 as uuidv7 } from 'uuid';
+import { expect } from 'chai';
+import type { PostgresLog } from '../../../ops/event-log/postgres-log.js';
+import { createLogger } from '../../../ops/platform/logging.js';
+import { testDatabase, type TestDatabase } from '../../../ops/test/support/database.js';
+import {
+  startEventStoreDouble,
+  type EventStoreDouble,
+} from '../../../ops/test/support/eventstore/double.js';
+import { startTcpProxy } from '../../../ops/test/support/tcp-proxy.js';
+import type { LinklogEvent } from '../../../schemas/events/catalogue.js';
+import { newEvent, writeEvent } from '../../../schemas/events/codec.js';
+import { topics } from '../../../schemas/events/topics.js';
+import { BatchNotAtCheckpoint } from '../../runtime/checkpoints.js';
+import {
+  blocked,
+  created,
+  deleted,
+  described,
+  disabled,
+  edited,
+  enabled,
+  keyChanged,
+  keyCreated,
+  keyHash,
+  keyRevoked,
+  keyRotated,
+  metered,
+  noon,
+  recordOf,
+  spooledVisit,
+  unblocked,
+} from '../../../schemas/testing/events.js';
+import { eventually, rejection } from '../../../ops/test/support/waiting.js';
+import { emptyTables } from '../../testing/tables.js';
+import { ArchiveCut, ArchiveUnavailable, openArchiveStore, type ArchiveStore } from './store.js';
+import { startArchive, type Archive } from './archive.js';
+import { archiveIdOf } from './archiver.js';
+import { archiver, idsIn } from '../../../ops/test/support/archive/harness.js';
+import { archiveUnderKills } from '../../../ops/test/support/archive/kills.js';
+import { deferred } from '../../../ops/platform/concurrency/deferred.js';
+import { openTestLog } from '../../../ops/test/support/node.js';
+
+const links = topics.links.name;
+const visits = topics.visits.name;
+const accounts = topics.accounts.name;
+
+const idsOf = (events: readonly LinklogEvent[]): readonly string[] => events.map(archiveIdOf);
+
+describe('archive: archive', () => {
+  let database: TestDatabase;
+  let double: EventStoreDouble;
+  let stores: ArchiveStore[];
+
+  before(async () => {
+    database = await testDatabase('archive');
+  });
+
+  beforeEach(async () => {
+    stores = [];
+    await emptyTables(database.pool, 'archive');
+    double = await startEventStoreDouble();
+  });
+
+  afterEach(async () => {
+    for (const store of stores) await store.close();
+    double.kill();
+  });
+
+  after(() => database.drop());
+
+  const open = (url = double.url): ArchiveStore => {
+    const store = openArchiveStore(url);
+    stores.push(store);
+    return store;
+  };
+
+  const ids = (stream: string): readonly string[] => idsIn(double.streams, stream);
+
+  const letters = async (): Promise<readonly (readonly [number, string, string | null])[]> =>
+    (
+      await database.pool.query<{ at: number; subject: string; error: string | null }>(
+        `SELECT record_offset AS at, subject, error FROM archive.dead_letters ORDER BY 1`,
+      )
+    ).rows.map(({ at, subject, error }) => [at, subject, error]);
+
+  describe('given events of every kind', () => {
+    it('has a stream for each link, its visits, each key, its use, each alias, and the platform', async () => {
+      const archive = archiver(database.pool, open());
+      const told = (subject: string, sequence = 1) => ({
+        ...{ id: uuidv7(), subject, sequence, time: noon },
+      });
+      const events = {
+        'link-a-b': [
+          ...[created('a-b'), blocked('a-b', 2), unblocked('a-b', 3)],
+          ...[edited('a-b', 4, { password: 'removed' }), described('a-b', 5, { note: 'n' })],
+          ...[disabled('a-b', 6), enabled('a-b', 7), deleted('a-b', 8)],
+        ],
+        'visits-a-b': [spooledVisit('a-b'), spooledVisit('a-b', { sequence: 2 })],
+        'key-k1': [
+          keyCreated('k1', {}, told('k1')),
+          keyChanged('k1', 2, { scopes: ['qr:read'] }),
+          keyRotated('k1', 3, { hash: keyHash, earlierEndAt: noon.toISOString() }),
+          keyRevoked('k1', 4),
+        ],
+        'alias-k1': [newEvent('AliasOverrideGranted', { account: 'default' }, told('k1', 5))],
+        'usage-k1': [metered('k1', 1, 7)],
+        platform: [newEvent('MaintenanceSwitched', { on: true }, told('platform'))],
+      };
+      await archive(links, 0, events['link-a-b'].map(recordOf));
+      await archive(visits, 0, events['visits-a-b'].map(recordOf));
+      await archive(accounts, 0, [...events['key-k1'], ...events['alias-k1']].map(recordOf));
+      await archive(topics.usage.name, 0, events['usage-k1'].map(recordOf));
+      await archive(topics.platform.name, 0, events.platform.map(recordOf));
+      expect(double.streams.names()).to.have.members(Object.keys(events));
+      for (const [stream, expected] of Object.entries(events)) {
+        expect(ids(stream), stream).to.deep.equal(idsOf(expected));
+      }
+    });
+
+    it('has the data without secrets, and our attributes beside it', async () => {
+      const event = newEvent(
+        'LinkCreated',
+        { ...created('abc').data, passwordHash: '$argon2id$secret' },
+        {
+          ...{ id: uuidv7(), subject: 'abc', sequence: 1, time: noon },
+          ...{ account: 'acme', actor: 'key-1', correlationId: 'request-1' },
+        },
+      );
+      await archiver(database.pool, open())(links, 0, [recordOf(event)]);
+      const [stored] = double.streams.events('link-abc') ?? [];
+      const json = (base64 = ''): unknown => JSON.parse(Buffer.from(base64, 'base64').toString());
+      expect(stored).to.include({ id: event.id, type: 'linklog.LinkCreated.v3' });
+      const { url, custom, expiresAt, maxClicks, keyId } = event.data;
+      const data = { url, custom, expiresAt, maxClicks, keyId };
+      expect(json(stored?.data)).to.deep.equal(data);
+      expect(json(stored?.metadata)).to.deep.equal({
+        specversion: '1.0',
+        source: '/linklog/ledger',
+        subject: 'abc',
+        time: noon.toISOString(),
+        datacontenttype: 'application/json',
+        sequence: '0000000000000001',
+        account: 'acme',
+        actor: 'key-1',
+        correlationid: 'request-1',
+        $correlationId: 'request-1',
+      });
+    });
+
+    it('has changed passwords and rotated keys without their hashes', async () => {
+      const archive = archiver(database.pool, open());
+      const passwordHash = '$argon2id$secret';
+      const password = edited('abc', 1, { password: 'set', passwordHash });
+      const rotation = keyRotated('k1', 1, { hash: keyHash, earlierEndAt: noon.toISOString() });
+      await archive(links, 0, [recordOf(password)]);
+      await archive(accounts, 0, [recordOf(rotation)]);
+      const data = ['link-abc', 'key-k1'].map((stream) => {
+        const [stored] = double.streams.events(stream) ?? [];
+        return JSON.parse(Buffer.from(stored?.data ?? '', 'base64').toString()) as unknown;
+      });
+      expect(data).to.deep.equal([{ password: 'set' }, { earlierEndAt: noon.toISOString() }]);
+    });
+
+    it('appends what a batch has for a stream at once, each append with its own deadline', async () => {
+      const events = Array.from({ length: 300 }, (_, index) =>
+        spooledVisit(`code-${index % 3}`, { sequence: index + 1 }),
+      );
+      await archiver(database.pool, open())(visits, 0, events.map(recordOf));
+      expect(double.calls).to.deep.equal({ read: 0, append: 3, batchAppend: 0 });
+      for (const code of ['code-0', 'code-1', 'code-2']) {
+        const expected = events.filter(({ subject }) => subject === code);
+        expect(ids(`visits-${code}`)).to.deep.equal(idsOf(expected));
+      }
+    });
+
+    it('gives a visit that its spool numbered a UUID of the spool and the number', async () => {
+      const [one, two] = [1, 2].map((n) =>
+        spooledVisit('abc', { spool: `spool-${n}`, sequence: 7 }),
+      );
+      if (!one || !two) throw new Error('there are two');
+      await archiver(database.pool, open())(visits, 0, [one, two].map(recordOf));
+      expect(ids('visits-abc')).to.deep.equal([
+        '1706d2e2-0f93-5d3c-9826-f95f4c645f4f',
+        'b22cff1e-8c16-5cf0-8f60-a6044e8a04c5',
+      ]);
+    });
+
+    it('splits what is more than the server takes at once', async () => {
+      double.kill();
+      double = await startEventStoreDouble({ maxAppendSize: 10_000 });
+      const events = Array.from({ length: 200 }, (_, index) =>
+        spooledVisit('hot', { sequence: index + 1 }),
+      );
+      await archiver(database.pool, open())(visits, 0, events.map(recordOf));
+      expect(ids('visits-hot')).to.deep.equal(idsOf(events));
+      expect(double.calls.append).to.be.greaterThan(4);
+    });
+
+    it('leaves out repeats, in one batch and in the next', async () => {
+      const archive = archiver(database.pool, open());
+      const [one, two, three] = [1, 2, 3].map((sequence) => spooledVisit('abc', { sequence }));
+      if (!one || !two || !three) throw new Error('there are three');
+      await archive(visits, 0, [one, two, one].map(recordOf));
+      await archive(visits, 3, [two, three, one].map(recordOf));
+      expect(ids('visits-abc')).to.deep.equal(idsOf([one, two, three]));
+    });
+  });
+
+  describe('given events that are in a stream already', () => {
+    const events = Array.from({ length: 6 }, (_, index) =>
+      spooledVisit('abc', { sequence: index + 1 }),
+    );
+    const records = events.map(recordOf);
+
+    /** Appends, and dies before that can be written down. */
+    const dying = (store: ArchiveStore): Pick<ArchiveStore, 'append' | 'ids'> => ({
+      async append(...args) {
+        await store.append(...args);
+        throw new ArchiveUnavailable('UNAVAILABLE', null);
+      },
+      ids: (...args) => store.ids(...args),
+    });
+
+    for (const [first, second] of [
+      [3, 3],
+      [3, 6],
+      [6, 3],
+    ] as const) {
+      it(`has each once after a crash before the checkpoint: ${first} events, then ${second}`, async () => {
+        const crashed = archiver(database.pool, dying(open()))(visits, 0, records.slice(0, first));
+        expect(await rejection(crashed)).to.be.instanceOf(ArchiveUnavailable);
+        expect(ids('visits-abc')).to.have.length(first);
+        const archive = archiver(database.pool, open());
+        await archive(visits, 0, records.slice(0, second));
+        if (second < 6) await archive(visits, second, records.slice(second));
+        expect(ids('visits-abc')).to.deep.equal(idsOf(events));
+      });
+    }
+
+    it('has each once when an answer is lost with its connection', async () => {
+      const proxy = await startTcpProxy(`tcp://127.0.0.1:${double.port}`);
+      const archive = archiver(
+        database.pool,
+        open(`esdb://127.0.0.1:${new URL(proxy.url).port}?tls=false`),
+      );
+      await archive(visits, 0, records.slice(0, 2));
+      proxy.mute();
+      const lost = rejection(archive(visits, 2, records.slice(2, 4)));
+      await eventually('four events are archived', () =>
+        Promise.resolve(ids('visits-abc').length === 4),
+      );
+      proxy.cut();
+      expect(await lost).to.be.instanceOf(ArchiveUnavailable);
+      await archive(visits, 2, records.slice(2));
+      expect(ids('visits-abc')).to.deep.equal(idsOf(events));
+      await proxy.close();
+    });
+
+    it('has each once when two archivers hold the same batch', async () => {
+      const one = archiver(database.pool, open());
+      const two = archiver(database.pool, open());
+      const ends = await Promise.allSettled([one(visits, 0, records), two(visits, 0, records)]);
+      expect(ends.filter(({ status }) => status === 'fulfilled')).to.have.length(1);
+      const late = ends.find((end) => end.status === 'rejected');
+      expect(late?.reason).to.be.instanceOf(BatchNotAtCheckpoint);
+      expect(ids('visits-abc')).to.deep.equal(idsOf(events));
+    });
+
+    it('has each once when an archiver goes on that others have overtaken', async () => {
+      const store = open();
+      const [arrived, held] = [deferred(), deferred()];
+      const slow = archiver(database.pool, {
+        async append(...args) {
+          arrived.resolve();
+          await held.promise;
+          await store.append(...args);
+        },
+        ids: (...args) => store.ids(...args),
+      });
+      const late = rejection(slow(visits, 0, records.slice(0, 4)));
+      await arrived.promise;
+      const archive = archiver(database.pool, store);
+      // Other bounds of batches: the log gives as many as it has.
+      await archive(visits, 0, records.slice(0, 3));
+      await archive(visits, 3, records.slice(3));
+      held.resolve();
+      expect(await late).to.be.instanceOf(BatchNotAtCheckpoint);
+      expect(ids('visits-abc')).to.deep.equal(idsOf(events));
+    });
+
+    it('leaves them as they are when it is filled again from the start', async () => {
+      const archive = archiver(database.pool, open());
+      await archive(visits, 0, records.slice(0, 4));
+      await emptyTables(database.pool, 'archive');
+      await archive(visits, 0, records);
+      expect(ids('visits-abc')).to.deep.equal(idsOf(events));
+    });
+
+    it('reports lost events, and can be filled again from the start', async () => {
+      const archive = archiver(database.pool, open());
+      await archive(visits, 0, records.slice(0, 4));
+      double.streams.cut('visits-abc', 2);
+      expect(await rejection(archive(visits, 4, records.slice(4)))).to.be.instanceOf(ArchiveCut);
+      expect(ids('visits-abc')).to.have.length(2);
+      await emptyTables(database.pool, 'archive');
+      await archive(visits, 0, records);
+      expect(ids('visits-abc')).to.deep.equal(idsOf(events));
+    });
+  });
+
+  describe('given events that it cannot take', () => {
+    it('sets broken records aside, parks the events behind them, and takes the rest', async () => {
+      const foreign = { key: 'bad', value: '{}' };
+      const [good, late] = [created('good'), created('bad')];
+      await archiver(database.pool, open())(links, 0, [foreign, recordOf(late), recordOf(good)]);
+      expect(ids('link-good')).to.deep.equal([good.id]);
+      expect(ids('link-bad')).to.deep.equal([]);
+      const [first, second] = await letters();
+      expect(first?.[2]).to.match(/^The record holds no event that can be read/);
+      expect(second).to.deep.equal([1, 'bad', null]);
+    });
+
+    it('sets aside an event that is too large for the server, though it would take the others', async () => {
+      double.kill();
+      double = await startEventStoreDouble({ maxAppendSize: 3_000 });
+      const large = created(
+        'bad',
+        { url: `https://example.com/${'x'.repeat(3_000)}` },
+        { sequence: 2 },
+      );
+      const events = [created('bad'), large, blocked('bad', 3), created('good')];
+      const archive = archiver(database.pool, open());
+      await archive(links, 0, events.map(recordOf));
+      await archive(links, 4, [recordOf(unblocked('bad', 4))]);
+      expect(ids('link-bad')).to.deep.equal(idsOf(events.slice(0, 1)));
+      expect(ids('link-good')).to.have.length(1);
+      expect(await letters()).to.deep.equal([
+        [1, 'bad', '3 INVALID_ARGUMENT: Maximum Append Size of 3000 Exceeded.'],
+        [2, 'bad', null],
+        [4, 'bad', null],
+      ]);
+    });
+
+    it('sets an event aside whose place another writer has taken, and stops there', async () => {
+      const event = { type: 'theirs', contentType: 'application/json', data: '', metadata: '' };
+      const events = [created('abc'), blocked('abc', 2), unblocked('abc', 3)];
+      const archive = archiver(database.pool, open());
+      await archive(links, 0, events.slice(0, 1).map(recordOf));
+      double.streams.append('link-abc', 0, [{ ...event, id: uuidv7() }]);
+      await archive(links, 1, events.slice(1).map(recordOf));
+      expect(ids('link-abc')).to.have.length(2);
+      expect(await letters()).to.deep.equal([
+        [1, 'abc', 'Another event has its revision, 1'],
+        [2, 'abc', null],
+      ]);
+    });
+
+    it('sets aside events of a stream that was deleted for good', async () => {
+      const archive = archiver(database.pool, open());
+      await archive(links, 0, [recordOf(created('abc'))]);
+      double.streams.tombstone('link-abc');
+      await archive(links, 1, [recordOf(blocked('abc', 2)), recordOf(created('xyz'))]);
+      expect(ids('link-xyz')).to.have.length(1);
+      expect(await letters()).to.deep.equal([[1, 'abc', 'The stream was deleted']]);
+    });
+  });
+
+  describe('given a cluster', () => {
+    const records = [recordOf(created('abc'))];
+
+    it('finds the leader by gossip', async () => {
+      const archive = archiver(
+        database.pool,
+        open(`esdb+discover://127.0.0.1:${double.port}?tls=false`),
+      );
+      await archive(links, 0, records);
+      expect(ids('link-abc')).to.have.length(1);
+    });
+
+    it('fails while the cluster is away, and finds it when it is back', async () => {
+      const { port } = double;
+      const store = open(`esdb+discover://127.0.0.1:${port}?tls=false&maxDiscoverAttempts=2`);
+      await store.ping();
+      double.kill();
+      const archive = archiver(database.pool, store);
+      for (const error of await Promise.all(
+        [store.ping(), store.ping(), archive(links, 0, records)].map(rejection),
+      )) {
+        expect(error).to.be.instanceOf(ArchiveUnavailable);
+      }
+      double = await startEventStoreDouble({ port });
+      await eventually('the store answers', () =>
+        store.ping().then(
+          () => true,
+          () => false,
+        ),
+      );
+      await archive(links, 0, records);
+      expect(ids('link-abc')).to.have.length(1);
+    });
+  });
+
+  describe('given a log that goes on', () => {
+    const logger = createLogger('silent');
+    let opened: PostgresLog;
+    let own: TestDatabase;
+    let archive: Archive | null;
+
+    beforeEach(async () => {
+      archive = null;
+      own = await testDatabase('archived');
+      opened = await openTestLog({ pool: own.pool, url: own.url, logger });
+    });
+
+    afterEach(async () => {
+      await archive?.stop();
+      await opened.log.close();
+      await own.drop();
+    });
+
+    const start = (): Archive => {
+      const store = openArchiveStore(double.url);
+      archive = startArchive({ pool: own.pool, log: opened.log, store, logger });
+      return archive;
+    };
+
+    it('catches up after an outage, and reports its lag meanwhile', async () => {
+      const { port } = double;
+      double.kill();
+      const running = start();
+      const events = [created('a'), created('b'), blocked('a', 2)];
+      await opened.log.append(links, events.map(recordOf));
+      expect(await rejection(running.check())).to.have.property('code', 'UNAVAILABLE');
+      expect((await running.status()).lag).to.equal(3);
+      double = await startEventStoreDouble({ port });
+      await eventually('the archive has no lag', async () => (await running.status()).lag === 0);
+      expect(ids('link-a')).to.deep.equal([events[0]?.id, events[2]?.id]);
+      expect(ids('link-b')).to.deep.equal([events[1]?.id]);
+      await running.check();
+    });
+
+    it('goes on after a stall longer than its deadline', async () => {
+      const running = start();
+      double.stall();
+      const event = created('a');
+      await opened.log.append(links, [recordOf(event)]);
+      await eventually('the second append arrives', () =>
+        Promise.resolve(double.calls.append === 2),
+      );
+      double.resume();
+      await eventually('the archive has no lag', async () => (await running.status()).lag === 0);
+      expect(ids('link-a')).to.deep.equal([event.id]);
+    });
+
+    it('stops at once while it has no answer', async () => {
+      const running = start();
+      double.stall();
+      await opened.log.append(links, [{ key: 'a', value: writeEvent(created('a')) }]);
+      await eventually('the first append arrives', () =>
+        Promise.resolve(double.calls.append === 1),
+      );
+      await running.stop();
+      archive = null;
+      // No second try, and none that waited for its deadline.
+      expect(double.calls.append).to.equal(1);
+      expect((await running.status()).lag).to.equal(1);
+    });
+  });
+
+  it('has each once, in order, while EventStoreDB is killed again and again', async () => {
+    const report = await archiveUnderKills({ events: 2_000, kills: 3 });
+    expect(report).to.deep.include({ wrong: [], archived: 2_000 });
+  });
+});

@@ -1,0 +1,100 @@
+import { firstFailure } from '../../../ops/platform/concurrency/deferred.js';
+import { ConfigError } from '../../../ops/platform/process/config-error.js';
+import type { EventLog } from '../../../ops/event-log/port.js';
+import type { Logger } from '../../../ops/platform/logging.js';
+import type { Gauges, Sample } from '../../../ops/platform/metrics/figure.js';
+import type { Pool } from '../../../ops/platform/postgres/pool.js';
+import { topicNames } from '../../../schemas/events/topics.js';
+import { readCheckpoint } from '../../runtime/checkpoints.js';
+import { readerLag, type ReaderLag } from '../../runtime/live-projection.js';
+import { archiveSchema } from '../../runtime/projection.js';
+import { createArchiver } from './archiver.js';
+import { ArchiveCut, openArchiveStore, type ArchiveStore } from './store.js';
+
+interface ArchiveDeps {
+  readonly pool: Pool;
+  readonly log: EventLog;
+  readonly logger: Logger;
+}
+
+/** Copies every event of the log into EventStoreDB, until it is stopped. */
+export const startArchive = (deps: ArchiveDeps & { readonly store: ArchiveStore }) => {
+  const { pool, log, store } = deps;
+  const stopping = new AbortController();
+  const archive = createArchiver({ ...deps, stopped: stopping.signal });
+  /** The partitions whose next batch EventStoreDB cannot take, because it has lost events. */
+  const cuts = new Map<string, ArchiveCut>();
+  const subscription = log.subscribe({
+    group: 'archive',
+    topics: topicNames,
+    position: (topic, partition) => readCheckpoint(pool, archiveSchema, topic, partition),
+    async handle(batch) {
+      const place = `${batch.topic}/${batch.partition}`;
+      try {
+        await archive({ ...batch, records: batch.records.slice() });
+        cuts.delete(place);
+      } catch (error) {
+        if (error instanceof ArchiveCut) cuts.set(place, error);
+        throw error;
+      }
+    },
+  });
+  return {
+    /** Never resolves; rejects with what no retry can mend: a checkpoint of another log. */
+    failed: firstFailure([subscription.done]),
+    /** How far the archive is behind the log, and its dead letters. */
+    status: () => readerLag(pool, log, archiveSchema, topicNames),
+    /** Rejects while EventStoreDB cannot be used, or has lost events that it had. */
+    async check(): Promise<void> {
+      const [cut] = cuts.values();
+      if (cut) throw cut;
+      await store.ping();
+    },
+    /** Resolves when no batch is being archived and none will be. */
+    async stop(): Promise<void> {
+      stopping.abort(new Error('the archive is being stopped'));
+      await subscription.stop();
+      await store.close();
+    },
+  };
+};
+
+export type Archive = ReturnType<typeof startArchive>;
+
+const gauges: readonly (readonly [name: string, help: string, of: keyof ReaderLag])[] = [
+  ['linklog_archive_lag_events', 'Events of the log that are not in the archive yet', 'lag'],
+  ['linklog_archive_dead_letters', 'Events that the archive has no place for', 'deadLetters'],
+  [
+    'linklog_archive_parked_events',
+    'Events that wait behind one that the archive has no place for',
+    'parked',
+  ],
+];
+
+/**
+ * Starts the archive in the EventStoreDB of a connection string, and exposes its metrics.
+ *
+ * @throws ConfigError
+ */
+export const openArchive = (
+  deps: ArchiveDeps & { readonly url: string; readonly metrics: Gauges },
+): Archive => {
+  let store;
+  try {
+    store = openArchiveStore(deps.url);
+  } catch (cause) {
+    // Such as a certificate file that is missing. It quotes at most one character of the string.
+    throw new ConfigError(`EVENTSTORE_URL: ${(cause as Error).message}`, { cause });
+  }
+  const archive = startArchive({ ...deps, store });
+  for (const [name, help, of] of gauges) {
+    const read = (): Promise<readonly Sample[]> =>
+      archive.status().then(
+        (lag) => [[{}, lag[of]]],
+        // No sample while PostgreSQL or the log is away: `linklog_dependency_up` shows which of them.
+        () => [],
+      );
+    deps.metrics.gauge({ name, help, read });
+  }
+  return archive;
+};

@@ -1,0 +1,350 @@
+import { expect } from 'chai';
+import pino from 'pino';
+import { fileURLToPath } from 'node:url';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createLogger } from '../../../ops/platform/logging.js';
+import type { EventLog, LogRecord, NewRecord } from '../../../ops/event-log/port.js';
+import { recordsOf, codeIn, eventIn } from '../../../ops/test/conformance/event-log/events.js';
+import { execute, transaction } from '../../../ops/platform/postgres/pool.js';
+import type { Outbox } from '../../../ops/event-log/outbox/port.js';
+import { testDatabase, type TestDatabase } from '../../../ops/test/support/database.js';
+import { openTestLog } from '../../../ops/test/support/node.js';
+import { launch } from '../../../ops/test/support/process.js';
+import { alterRecord, newSealKey, sealAll, splitRows } from '../../../ops/test/support/sealing.js';
+import { eventually } from '../../../ops/test/support/waiting.js';
+import { verifySeals } from '../../../ops/tools/audit/seals/verify.js';
+import { topics } from '../../../schemas/events/topics.js';
+import { created } from '../../../schemas/testing/events.js';
+import type { SealKey } from '../seals/seal-key.js';
+import { startCompactor, type Compactor } from './compactor.js';
+
+const visits = topics.visits.name;
+const partition = 5;
+const code = codeIn(visits, partition);
+const place = { topic: visits, partition };
+
+describe('compaction of the embedded log', () => {
+  let database: TestDatabase;
+  let log: EventLog;
+  let outbox: Outbox;
+  let signer: SealKey;
+  let running: Compactor[];
+  let lines: string[];
+
+  beforeEach(async () => {
+    [running, lines] = [[], []];
+    database = await testDatabase('compaction');
+    const { pool, url } = database;
+    ({ log, outbox } = await openTestLog({ pool, url, logger: createLogger('silent') }));
+    signer = await newSealKey(pool);
+  });
+
+  afterEach(async () => {
+    for (const compactor of running) await compactor.stop();
+    await log.close();
+    await database.drop();
+  });
+
+  const seal = (): Promise<void> =>
+    sealAll({ pool: database.pool, log, signer }, { records: 1_000, ms: 20 });
+
+  /** Appends visits, each in a row of its own, as they were before there were batches. */
+  const append = async (records: number | readonly NewRecord[]): Promise<void> => {
+    const added = typeof records === 'number' ? recordsOf(visits, code, records) : records;
+    await log.append(visits, added);
+    await splitRows(database.pool);
+  };
+
+  const start = (): Compactor => {
+    const { pool } = database;
+    const logger = pino({ level: 'warn' }, { write: (line) => lines.push(line) });
+    const pace = { everyMs: 10, recordsAtLeast: 100, soughtMs: 0 };
+    const compactor = startCompactor({ pool, log, signer, logger, pace });
+    running.push(compactor);
+    return compactor;
+  };
+
+  const stop = async (): Promise<void> => {
+    for (const compactor of running) await compactor.stop();
+    running = [];
+  };
+
+  /** Until it has looked once more, and found nothing to do. */
+  const waitingIs = (compactor: Compactor, waiting: number): Promise<void> =>
+    eventually(`${waiting} wait`, () => compactor.progress()?.waiting === waiting);
+
+  const compact = async (waiting = 0): Promise<void> => {
+    await waitingIs(start(), waiting);
+    await stop();
+    expect(lines).to.deep.equal([]);
+  };
+
+  const readAll = async (): Promise<readonly LogRecord[]> => {
+    const { next = 0 } = (await log.ranges(visits))[partition] ?? {};
+    const records: LogRecord[] = [];
+    for await (const batch of log.read(visits, partition, 0, next)) records.push(...batch.records);
+    return records;
+  };
+
+  /** How many records the rows of a table hold, in order. */
+  const rowsIn = async (table: 'records' | 'segments'): Promise<readonly number[]> => {
+    const { rows } = await database.pool.query<{ records: number }>(
+      `SELECT records FROM log.${table} JOIN log.partitions ON id = partition_id
+       WHERE topic = $1 ORDER BY partition, first_offset`,
+      [visits],
+    );
+    return rows.map(({ records }) => records);
+  };
+
+  const verified = async (): Promise<boolean> => {
+    const keys = new Map([[signer.keyId, signer.publicKey]]);
+    return (await verifySeals({ pool: database.pool, log, keys, known: [] })).isIntact;
+  };
+
+  it('puts sealed visits together, up to 1,000 a row; readers see what they saw', async () => {
+    await append(2_345);
+    await seal();
+    const before = await readAll();
+    expect(await rowsIn('records')).to.have.lengthOf(2_345);
+    await compact();
+    expect(await rowsIn('records')).to.deep.equal([]);
+    expect(await rowsIn('segments')).to.deep.equal([1_000, 1_000, 345]);
+    expect(await readAll()).to.deep.equal(before);
+    expect(await verified()).to.equal(true);
+  });
+
+  it('goes on while the process is never idle', async () => {
+    await append(2_345);
+    await seal();
+    let isBusy = true;
+    const keepBusy = (): void => {
+      for (const end = performance.now() + 1; performance.now() < end;);
+      if (isBusy) setImmediate(keepBusy);
+    };
+    keepBusy();
+    await compact().finally(() => {
+      isBusy = false;
+    });
+    expect(await rowsIn('segments')).to.deep.equal([1_000, 1_000, 345]);
+  });
+
+  it('goes on with the last segment, once there is enough', async () => {
+    await append(150);
+    await seal();
+    await compact();
+    await append(99);
+    await seal();
+    await compact(99);
+    expect(await rowsIn('segments')).to.deep.equal([150]);
+    await append(10);
+    await seal();
+    await compact();
+    expect(await rowsIn('segments')).to.deep.equal([259]);
+    await append(1_000);
+    await seal();
+    const before = await readAll();
+    await compact();
+    expect(await rowsIn('segments')).to.deep.equal([1_000, 259]);
+    expect(await readAll()).to.deep.equal(before);
+    expect(await verified()).to.equal(true);
+  });
+
+  it('moves large rows as they are, and puts small ones between them together', async () => {
+    for (const records of [300, 30, 30, 400, 1, 100, 40]) {
+      await log.append(visits, recordsOf(visits, code, records));
+    }
+    await seal();
+    const before = await readAll();
+    const sizes = async (table: 'records' | 'segments'): Promise<readonly number[]> => {
+      const { rows } = await database.pool.query<{ bytes: number }>(
+        `SELECT pg_column_size(value) AS bytes FROM log.${table}
+         WHERE records >= 100 ORDER BY first_offset`,
+      );
+      return rows.map(({ bytes }) => bytes);
+    };
+    const bytes = await sizes('records');
+    await compact();
+    expect(await rowsIn('segments')).to.deep.equal([300, 60, 400, 1, 100, 40]);
+    expect(await rowsIn('records')).to.deep.equal([]);
+    expect(await sizes('segments')).to.deep.equal(bytes);
+    expect(await readAll()).to.deep.equal(before);
+
+    await log.append(visits, recordsOf(visits, code, 60));
+    await log.append(visits, recordsOf(visits, code, 500));
+    await seal();
+    await compact();
+    expect(await rowsIn('segments')).to.deep.equal([300, 60, 400, 1, 100, 100, 500]);
+    expect(await verified()).to.equal(true);
+  });
+
+  it('moves a large row that was altered as it is: an audit finds it', async () => {
+    await log.append(visits, recordsOf(visits, code, 300));
+    await seal();
+    await alterRecord(database.pool, { ...place, offset: 200 }, (value) =>
+      value.replace('"bot":false', '"bot":true'),
+    );
+    await compact();
+    expect(await rowsIn('segments')).to.deep.equal([300]);
+    expect(await verified()).to.equal(false);
+  });
+
+  it('gives an alarm where a large row is missing', async () => {
+    for (const records of [300, 300, 300])
+      await log.append(visits, recordsOf(visits, code, records));
+    await seal();
+    await database.pool.query('DELETE FROM log.records WHERE first_offset = 300');
+    const compactor = start();
+    await eventually('the alarm is given', () => compactor.brokenChains().size === 1);
+    expect(await rowsIn('records')).to.deep.equal([300, 300]);
+  });
+
+  it('touches nothing that no checkpoint covers', async () => {
+    await append(200);
+    await seal();
+    await log.append(visits, recordsOf(visits, code, 300));
+    await compact(300);
+    expect(await rowsIn('segments')).to.deep.equal([200]);
+    expect(await rowsIn('records')).to.deep.equal([300]);
+  });
+
+  it('takes the ledger’s visits too, and leaves what is no event in a row of its own', async () => {
+    await append(60);
+    await transaction(database.pool, (tx) =>
+      execute(tx, outbox.record([eventIn(visits, code, 1)])),
+    );
+    await append(60);
+    await append([{ key: code, value: 'no\nevent' }]);
+    await append(60);
+    await seal();
+    const before = await readAll();
+    await compact();
+    expect(await rowsIn('segments')).to.deep.equal([121, 1, 60]);
+    expect(await readAll()).to.deep.equal(before);
+    expect(await verified()).to.equal(true);
+  });
+
+  it('compacts what an older key has sealed, by the chain from its start', async () => {
+    await append(500);
+    await seal();
+    signer = await newSealKey(database.pool);
+    await append(1);
+    await seal();
+    await compact();
+    expect(await rowsIn('segments')).to.deep.equal([501]);
+  });
+
+  for (const [what, change] of [
+    ['altered', (value: string) => value.replace('"bot":false', '"bot":true')],
+    ['split', () => 'a\nb'],
+  ] as const) {
+    it(`touches nothing of a partition where a record was ${what}, and gives an alarm`, async () => {
+      await append(300);
+      await seal();
+      await compact();
+      await append(300);
+      await seal();
+      await alterRecord(database.pool, { ...place, offset: 450 }, change);
+      await database.pool.query('UPDATE log.records SET key = NULL WHERE first_offset = 450');
+      const before = await rowsIn('records');
+      const compactor = start();
+      await eventually('the alarm is given', () => compactor.brokenChains().size === 1);
+      await sleep(50);
+      expect([...compactor.brokenChains().keys()]).to.deep.equal([`${visits}/${partition}`]);
+      expect(lines.filter((line) => line.includes('not what was sealed'))).to.have.lengthOf(1);
+      expect(await rowsIn('segments')).to.deep.equal([300]);
+      expect(await rowsIn('records')).to.deep.equal(before);
+    });
+  }
+
+  it('puts events of links together that every projection has applied, and none of them is set aside', async () => {
+    const { pool } = database;
+    const links = topics.links.name;
+    const codes = Array.from({ length: 300 }, () => codeIn(links, partition));
+    await transaction(pool, (tx) => execute(tx, outbox.record(codes.map((each) => created(each)))));
+    await seal();
+    const rows = async (): Promise<readonly number[]> => {
+      const found = await pool.query<{ records: number }>(
+        'SELECT records FROM log.segments ORDER BY first_offset',
+      );
+      return found.rows.map(({ records }) => records);
+    };
+    const applied = async (offset: number, ...names: readonly string[]): Promise<void> => {
+      for (const name of names) {
+        await pool.query(
+          `INSERT INTO projection_${name}.checkpoints VALUES ($1, $2, $3, $4)
+           ON CONFLICT (topic, partition) DO UPDATE SET next_offset = $4`,
+          [links, partition, log.logId(links), offset],
+        );
+      }
+    };
+    await applied(300, 'redirects', 'quotas');
+    await applied(200, 'history');
+    await compact(100);
+    expect(await rows()).to.deep.equal([200]);
+    // Whoever reads the history adds these.
+    const known = codes.slice(200).map((subject) => ({ subject, sequence: 0 }));
+    expect(await outbox.after(pool, links, known)).to.have.lengthOf(100);
+
+    await applied(300, 'history');
+    await pool.query(`INSERT INTO projection_history.dead_letters VALUES ($1, 0, 1, 'a', '{')`, [
+      links,
+    ]);
+    const compactor = start();
+    await waitingIs(compactor, 100);
+    await sleep(100);
+    expect(await rows()).to.deep.equal([200]);
+    await pool.query('DELETE FROM projection_history.dead_letters');
+    await waitingIs(compactor, 0);
+    expect(await rows()).to.deep.equal([300]);
+    const subjects: string[] = [];
+    for await (const { records } of log.read(links, partition, 0, 300)) {
+      subjects.push(...records.map(({ key }) => key));
+    }
+    expect(subjects).to.deep.equal(codes);
+    expect(await verified()).to.equal(true);
+  });
+
+  it('is done once where several processes do it, also when their connections are cut', async () => {
+    await append(4_000);
+    await seal();
+    const before = await readAll();
+    const compactors = [start(), start(), start()];
+    const { pool } = database;
+    for (let cut = 0; cut < 5; cut += 1) {
+      await pool.query(
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+         WHERE datname = current_database() AND pid <> pg_backend_pid()`,
+      );
+      await sleep(30);
+    }
+    for (const compactor of compactors) await waitingIs(compactor, 0);
+    expect(await rowsIn('segments')).to.deep.equal([1_000, 1_000, 1_000, 1_000]);
+    expect(await readAll()).to.deep.equal(before);
+    expect(await verified()).to.equal(true);
+  });
+
+  it('loses nothing when it is killed at any moment', async () => {
+    await append(8_000);
+    await seal();
+    const before = await readAll();
+    const program = fileURLToPath(new URL('testing/compact.js', import.meta.url));
+    let kills = 0;
+    while ((await rowsIn('records')).length > 0) {
+      const rows = (await rowsIn('segments')).length;
+      const { child, ended } = launch({}, [
+        program,
+        database.url,
+        signer.memory.folder.replace(/\.signed$/, ''),
+      ]);
+      await eventually('it works', async () => (await rowsIn('segments')).length > rows);
+      await sleep(kills);
+      child.kill('SIGKILL');
+      await ended;
+      kills += 1;
+      expect(await readAll()).to.deep.equal(before);
+    }
+    expect(kills).to.be.above(2);
+    expect(await rowsIn('segments')).to.have.lengthOf(8);
+    expect(await verified()).to.equal(true);
+  });
+});

@@ -1,0 +1,124 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import type { LogRecord } from '../../../ops/event-log/port.js';
+import { chainOf, extendChain, fingerprintBytes, genesisOf } from './chain.js';
+
+const place = { topic: 'linklog.links.v1', partition: 3 };
+const genesis = genesisOf('log-1', place);
+
+const numbered = (records: readonly { key: string; value: string }[]): readonly LogRecord[] =>
+  records.map((record, offset) => ({ ...record, offset }));
+
+const hashOf = (records: readonly LogRecord[]): string =>
+  extendChain(place, genesis, records).hash.toString('hex');
+
+const text = fc.string({ unit: 'grapheme', maxLength: 12 });
+const someRecords = fc
+  .array(fc.record({ key: text, value: text }), { minLength: 1, maxLength: 30 })
+  .map(numbered);
+
+describe('seals: chain of a partition', () => {
+  it('is this one for good: what was signed years ago must fit', () => {
+    const records = numbered([
+      { key: 'hello', value: '{"a":1}' },
+      { key: 'héllo', value: '' },
+    ]);
+    expect(genesis.toString('hex')).to.equal(
+      '3e08870f052512990f9b7cbb2ccf8b9169977a47dc6024084c3ae5054f742d01',
+    );
+    expect(hashOf(records)).to.equal(
+      '13e2c52fea2c063b2a99cde3c61d0c177de56c631f026e02e35de0026180f3a1',
+    );
+  });
+
+  it('begins with another hash in every log, topic and partition', () => {
+    const all = [
+      genesis,
+      genesisOf('log-2', place),
+      genesisOf('log-1', { ...place, partition: 4 }),
+      genesisOf('log-1', { ...place, topic: 'linklog.visits.v1' }),
+      // The same bytes, divided otherwise.
+      genesisOf('log-1l', { ...place, topic: 'inklog.links.v1' }),
+    ];
+    expect(new Set(all.map((hash) => hash.toString('hex'))).size).to.equal(all.length);
+  });
+
+  it('is the same whatever batches the records come in', () => {
+    fc.assert(
+      fc.property(someRecords, fc.nat(), (records, at) => {
+        const cut = at % records.length;
+        const first = extendChain(place, genesis, records.slice(0, cut));
+        const second = extendChain(place, first.hash, records.slice(cut));
+        const whole = extendChain(place, genesis, records);
+        expect(second.hash).to.deep.equal(whole.hash);
+        expect(Buffer.concat([first.fingerprints, second.fingerprints])).to.deep.equal(
+          whole.fingerprints,
+        );
+      }),
+    );
+  });
+
+  it('is another one when any record is changed, gone, put in or moved, from exactly there on', () => {
+    const change = fc.constantFrom('key', 'value', 'drop', 'insert', 'swap', 'divide');
+    fc.assert(
+      fc.property(someRecords, fc.nat(), change, text, (records, nth, kind, other) => {
+        const at = nth % records.length;
+        const altered: { key: string; value: string }[] = records.map(({ key, value }) => ({
+          key,
+          value,
+        }));
+        const here = altered[at] ?? { key: '', value: '' };
+        const next = altered[at + 1];
+        if (kind === 'key') altered[at] = { ...here, key: `${here.key}${other}x` };
+        if (kind === 'value') altered[at] = { ...here, value: `x${other}${here.value}` };
+        if (kind === 'drop') altered.splice(at, 1);
+        if (kind === 'insert') altered.splice(at, 0, { key: other, value: other });
+        if (kind === 'swap' && next) altered.splice(at, 2, next, here);
+        // What is at the end of the key goes to the beginning of the value.
+        if (kind === 'divide') {
+          altered[at] = { key: here.key.slice(0, -1), value: here.key.slice(-1) + here.value };
+        }
+        const now = numbered(altered);
+        const same = (offset: number): boolean =>
+          records[offset]?.key === now[offset]?.key &&
+          records[offset]?.value === now[offset]?.value;
+        let first = 0;
+        while (first < Math.max(records.length, now.length) && same(first)) first += 1;
+        fc.pre(first < records.length && first < now.length);
+        const before = extendChain(place, genesis, records);
+        const after = extendChain(place, genesis, now);
+        const fingerprintsOf = (bytes: Buffer): readonly string[] =>
+          (bytes.toString('hex').match(/.{16}/g) ?? []).slice(0, first + 1);
+        const [were, are] = [
+          fingerprintsOf(before.fingerprints),
+          fingerprintsOf(after.fingerprints),
+        ];
+        expect(are.slice(0, -1)).to.deep.equal(were.slice(0, -1));
+        expect(are[first]).not.to.equal(were[first]);
+        expect(after.hash).not.to.deep.equal(before.hash);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('takes a record that is longer than any before it, and one that is at another offset', () => {
+    const link = chainOf(place);
+    const small = { key: 'a', value: 'b', offset: 0 };
+    const large = { key: 'a', value: 'é'.repeat(100_000), offset: 1 };
+    const after = link(link(genesis, small), large);
+    expect(after.toString('hex')).to.equal(hashOf([small, large]));
+    expect(link(genesis, small)).not.to.deep.equal(link(genesis, { ...small, offset: 2 ** 40 }));
+  });
+
+  it('marks each record with the beginning of its hash', () => {
+    const records = numbered([
+      { key: 'a', value: '1' },
+      { key: 'a', value: '2' },
+    ]);
+    const { hash, fingerprints } = extendChain(place, genesis, records);
+    expect(fingerprints).to.have.length(2 * fingerprintBytes);
+    expect(fingerprints.subarray(fingerprintBytes)).to.deep.equal(
+      hash.subarray(0, fingerprintBytes),
+    );
+  });
+});

@@ -1,0 +1,107 @@
+import { expect } from 'chai';
+import { generateKeyPairSync } from 'node:crypto';
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { retireKey } from './seal-store.js';
+import { ConfigError } from '../../../ops/platform/process/config-error.js';
+import type { Pool } from '../../../ops/platform/postgres/pool.js';
+import { createLogger } from '../../../ops/platform/logging.js';
+import { openSealKey, signerOfProcess } from './seal-key.js';
+import { testDatabase, type TestDatabase } from '../../../ops/test/support/database.js';
+
+describe('seals: key that seals the log', () => {
+  let database: TestDatabase;
+  let dir: string;
+  let file: string;
+
+  beforeEach(async () => {
+    database = await testDatabase('seal_key');
+    dir = await mkdtemp(path.join(tmpdir(), 'linklog-seal-key-'));
+    file = path.join(dir, 'seal-key.pem');
+  });
+
+  afterEach(async () => {
+    await rm(dir, { recursive: true });
+    await database.drop();
+  });
+
+  const refusal = async (from: string): Promise<string> => {
+    try {
+      await openSealKey(from, database.pool);
+    } catch (error) {
+      expect(error).to.be.instanceOf(ConfigError);
+      return (error as ConfigError).message;
+    }
+    throw new Error('The key was taken');
+  };
+
+  it('is made by the first that starts, for its user alone, and found again', async () => {
+    const all = await Promise.all(
+      Array.from({ length: 5 }, () => openSealKey(file, database.pool)),
+    );
+    const again = await openSealKey(file, database.pool);
+    expect(new Set([...all, again].map(({ keyId }) => keyId)).size).to.equal(1);
+    expect((await stat(file)).mode & 0o777).to.equal(0o600);
+  });
+
+  it('is found by one that looks while another makes it', async () => {
+    const late: Pick<Pool, 'query'> = Object.create(database.pool) as Pool;
+    let made: Promise<unknown> | null = null;
+    // Before its first question is answered, the other has made all of it.
+    Object.assign(late, {
+      query: async (text: string, values?: unknown[]) => {
+        made ??= openSealKey(file, database.pool);
+        await made;
+        return database.pool.query(text, values);
+      },
+    });
+    const { keyId } = await openSealKey(file, late);
+    expect(keyId).to.equal((await openSealKey(file, database.pool)).keyId);
+  });
+
+  it('is one for all projectors, until it is retired', async () => {
+    const { keyId } = await openSealKey(file, database.pool);
+    const other = path.join(dir, 'other.pem');
+    expect(await refusal(other))
+      .to.match(/^SEAL_KEY_FILE .* is not there/)
+      .and.to.include(keyId);
+    const { privateKey } = generateKeyPairSync('ed25519');
+    await writeFile(other, privateKey.export({ type: 'pkcs8', format: 'pem' }));
+    expect(await refusal(other))
+      .to.match(/^SEAL_KEY_FILE .* does not fit/)
+      .and.to.include(keyId);
+    expect(await retireKey(database.pool)).to.equal(keyId);
+    expect((await openSealKey(other, database.pool)).keyId).not.to.equal(keyId);
+    expect(await refusal(file)).to.include('does not fit');
+  });
+
+  it('is left to whoever has it, by a process that was told of none', async () => {
+    const deps = { client: database.pool, logger: createLogger('silent') };
+    const elsewhere = path.join(dir, 'elsewhere.pem');
+    const first = await signerOfProcess({ named: null, own: file }, deps);
+    expect((await openSealKey(file, database.pool)).keyId).to.equal(first?.keyId);
+    const second = { named: null, own: elsewhere };
+    expect(await signerOfProcess(second, deps)).to.equal(null);
+    await writeFile(elsewhere, await readFile(file));
+    expect((await signerOfProcess(second, deps))?.keyId).to.equal(first?.keyId);
+    expect(await signerOfProcess({ named: null, own: null }, deps)).to.equal(null);
+  });
+
+  it('is not one that was retired', async () => {
+    await openSealKey(file, database.pool);
+    await retireKey(database.pool);
+    expect(await refusal(file)).to.include('was retired');
+  });
+
+  it('is Ed25519, in a file that can be read', async () => {
+    await writeFile(file, 'no key');
+    expect(await refusal(file)).to.equal(`SEAL_KEY_FILE ${file} holds no private key in PEM`);
+    const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    await writeFile(file, privateKey.export({ type: 'pkcs8', format: 'pem' }));
+    expect(await refusal(file)).to.include('another kind than Ed25519');
+    expect(await refusal(dir)).to.include('cannot be read');
+    expect(await refusal(path.join(dir, 'nowhere', 'key.pem'))).to.include('cannot be written');
+    expect(await readFile(file, 'utf8')).to.include('PRIVATE KEY');
+  });
+});

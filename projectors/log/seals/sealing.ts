@@ -1,0 +1,460 @@
+import pLimit from 'p-limit';
+import { firstFailure } from '../../../ops/platform/concurrency/deferred.js';
+import {
+  checkPosition,
+  PositionMoved,
+  type Batch,
+  type Delivery,
+  type EventLog,
+} from '../../../ops/event-log/port.js';
+import type { Logger } from '../../../ops/platform/logging.js';
+import {
+  transaction,
+  type Client,
+  type Pool,
+  type Queryable,
+} from '../../../ops/platform/postgres/pool.js';
+import { topicNames, topics, type TopicName } from '../../../schemas/events/topics.js';
+import { fingerprintBytes, genesisOf } from './chain.js';
+import {
+  ChainBroken,
+  extendRecomputed,
+  isPastLast,
+  recompute,
+  type RecomputedChain,
+} from './recomputed-chain.js';
+import type { SealKey } from './seal-key.js';
+import {
+  checkpointOfRow,
+  fingerprintsDigest,
+  isSigned,
+  sealColumns,
+  type SealRow,
+  type SignedCheckpoint,
+  type Signer,
+} from './signed-checkpoint.js';
+
+/** A checkpoint is signed after this many records, or this long after the first unsigned one. */
+export interface SealingPace {
+  /** Also the most records of a checkpoint that takes over smaller ones. */
+  readonly records: number;
+  readonly ms: number;
+}
+
+const usualPace: SealingPace = { records: 1_000, ms: 5_000 };
+
+/**
+ * Records of a batch where a partition has a backlog. Each batch costs a dozen statements, a check of the last signature
+ * and a file on the disk: for 1,000 records, that is as much as their hashes cost.
+ */
+const maxBatch = 10_000;
+
+/** Milliseconds that records may wait for a larger batch: nobody reads what is not signed yet. */
+const mayWaitMs = 1_000;
+
+interface SealingContext {
+  readonly pool: Pool;
+  readonly log: Pick<EventLog, 'logId' | 'read' | 'ranges'>;
+  readonly signer: SealKey;
+  readonly pace: SealingPace;
+  readonly logger: Logger;
+  /** Ends what takes long. */
+  readonly signal: AbortSignal;
+}
+
+type Place = Pick<Batch, 'topic' | 'partition'>;
+
+/** The chain of a partition, as the table `seals.chains` has it. */
+interface Chain {
+  readonly id: number;
+  readonly topic: TopicName;
+  readonly partition: number;
+  readonly logId: string;
+  /** The offset of the next record to add. */
+  readonly offset: number;
+  readonly hash: Buffer;
+  /** The fingerprints of the records that no checkpoint covers yet. */
+  readonly tail: Buffer;
+  /** The age of the tail in milliseconds, also by a clock that went back; `null` when it is empty. */
+  readonly tailMs: number | null;
+  /** PostgreSQL's time. */
+  readonly now: Date;
+}
+
+const selectChains = `SELECT id, topic, partition, log_id AS "logId", next_offset AS "offset", hash,
+  tail, abs(extract(epoch FROM clock_timestamp() - tail_since) * 1000)::float8 AS "tailMs",
+  clock_timestamp() AS now FROM seals.chains`;
+
+const readChain = async (
+  client: Queryable,
+  { topic, partition }: Place,
+  lock: 'FOR UPDATE' | '' = '',
+): Promise<Chain | null> => {
+  const { rows } = await client.query<Chain>(
+    `${selectChains} WHERE topic = $1 AND partition = $2 ${lock}`,
+    [topic, partition],
+  );
+  return rows[0] ?? null;
+};
+
+/** Saves a chain that this transaction has locked. */
+const saveChain = async (
+  tx: Client,
+  { id, offset, hash, tail }: Pick<Chain, 'id' | 'offset' | 'hash' | 'tail'>,
+): Promise<void> => {
+  await tx.query(
+    `UPDATE seals.chains SET next_offset = $2, hash = $3, tail = $4,
+       tail_since = CASE WHEN $4 = ''::bytea THEN NULL
+                         ELSE coalesce(tail_since, clock_timestamp()) END
+     WHERE id = $1`,
+    [id, offset, hash, tail],
+  );
+};
+
+/**
+ * Deletes the checkpoints right before a locked chain's tail that are small. Returns their fingerprints
+ * with the tail's: the next checkpoint covers their records too, and a record costs its fingerprint, not
+ * a share of a signature.
+ *
+ * A checkpoint is taken over by one that covers at least as many records. So their sizes double, and a
+ * fingerprint is written again ten times at most, not with each checkpoint up to 1,000 records.
+ *
+ * One that was altered in the database stays: a signature would make its fingerprints true.
+ */
+const takeOverSmaller = async (
+  tx: Client,
+  chain: Chain,
+  { signer, pace }: SealingContext,
+): Promise<Buffer> => {
+  const trusted = new Map([[signer.keyId, signer.publicKey]]);
+  let fingerprints = chain.tail;
+  for (;;) {
+    const records = fingerprints.length / fingerprintBytes;
+    const before = [chain.id, chain.offset - records];
+    const { rows } = await tx.query<SealRow>(
+      `SELECT ${sealColumns} FROM seals.checkpoints
+       WHERE chain_id = $1 AND next_offset = $2 AND length(fingerprints) <= $3`,
+      [...before, Math.min(records, pace.records - records) * fingerprintBytes],
+    );
+    const [row] = rows;
+    if (!row || !isSigned(checkpointOfRow(chain, row), trusted)) return fingerprints;
+    await tx.query(
+      'DELETE FROM seals.checkpoints WHERE chain_id = $1 AND next_offset = $2',
+      before,
+    );
+    fingerprints = Buffer.concat([row.storedFingerprints, fingerprints]);
+  }
+};
+
+/**
+ * Signs a checkpoint at the end of a locked chain that was computed from the log. It covers the tail, which
+ * is empty after that, and the small checkpoints before it.
+ */
+const signCheckpoint = async (
+  tx: Client,
+  chain: Chain,
+  context: SealingContext,
+): Promise<SignedCheckpoint> => {
+  const { id, topic, partition, logId, offset, hash, now } = chain;
+  const { signer } = context;
+  const covered = await takeOverSmaller(tx, chain, context);
+  const seal = signer.sign({
+    ...{ logId, topic, partition, nextOffset: offset },
+    hash: hash.toString('hex'),
+    fingerprints: fingerprintsDigest(covered),
+    time: now.toISOString(),
+  });
+  // Before PostgreSQL has the signature: it may keep that, and say that the transaction failed.
+  await signer.memory.remember(seal);
+  await tx.query(
+    `INSERT INTO seals.checkpoints
+       (chain_id, next_offset, hash, fingerprints, sealed_at, key_id, signature)
+     VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+    [id, offset, hash, covered, seal.time, seal.keyId, Buffer.from(seal.signature, 'base64')],
+  );
+  await saveChain(tx, { ...chain, tail: Buffer.alloc(0) });
+  return seal;
+};
+
+/**
+ * Makes the chains that are missing, and checks that each is a chain of this log and within the log.
+ *
+ * @throws ForeignPosition
+ */
+const ensureChains = async (pool: Pool, log: EventLog): Promise<void> => {
+  for (const { name: topic, partitions } of Object.values(topics)) {
+    const logId = log.logId(topic);
+    const all = Array.from({ length: partitions }, (_, partition) => partition);
+    await pool.query(
+      `INSERT INTO seals.chains (topic, partition, log_id, hash)
+       SELECT $1, partition, $2, hash FROM unnest($3::smallint[], $4::bytea[]) AS c (partition, hash)
+       WHERE partition NOT IN (SELECT partition FROM seals.chains WHERE topic = $1)
+       ON CONFLICT DO NOTHING`,
+      [topic, logId, all, all.map((partition) => genesisOf(logId, { topic, partition }))],
+    );
+    const { rows: chains } = await pool.query<Chain>(`${selectChains} WHERE topic = $1`, [topic]);
+    for (const range of await log.ranges(topic)) {
+      const chain = chains.find((known) => known.partition === range.partition);
+      if (chain) checkPosition(topic, range, logId, chain);
+    }
+  }
+};
+
+/** Another projector has added to the chain or signed it, or PostgreSQL has lost the newest of it. */
+class ChainMoved extends PositionMoved {
+  override readonly code = 'CHAIN_MOVED';
+}
+
+const isDue = ({ tail, tailMs }: Chain, pace: SealingPace): boolean =>
+  tail.length >= pace.records * fingerprintBytes || (tailMs ?? 0) >= pace.ms;
+
+/** Whether the database has the chain that was computed from the log. */
+const isAsComputed = (chain: Chain, { offset, hash, fingerprints }: RecomputedChain): boolean =>
+  chain.offset === offset && chain.hash.equals(hash) && chain.tail.equals(fingerprints);
+
+/** The checkpoint that ends at an offset, if the key of this process has signed it. */
+const ownCheckpointAt = async (
+  client: Queryable,
+  chain: Chain,
+  offset: number,
+  { keyId, publicKey }: Signer,
+): Promise<SignedCheckpoint | null> => {
+  const { rows } = await client.query<SealRow>(
+    `SELECT ${sealColumns} FROM seals.checkpoints WHERE chain_id = $1 AND next_offset = $2`,
+    [chain.id, offset],
+  );
+  const seal = rows[0] ? checkpointOfRow(chain, rows[0]) : null;
+  return seal && isSigned(seal, new Map([[keyId, publicKey]])) ? seal : null;
+};
+
+interface Step<Result> {
+  readonly chain: RecomputedChain;
+  readonly result: Result;
+}
+
+/**
+ * Seals one partition. Nothing that the database says of the chain is signed: this process computes it
+ * from the log, on top of what the key has signed before. A chain that does not continue that is left alone
+ * until the next start.
+ */
+class PartitionSealing {
+  /** As of the last transaction; `null`: to be computed from the log. */
+  #computed: RecomputedChain | null = null;
+  #broken: ChainBroken | null = null;
+  #isForgottenTold = false;
+  /** New records and the timer take turns. */
+  readonly #turn = pLimit(1);
+
+  constructor(
+    private readonly place: Place,
+    private readonly context: SealingContext,
+  ) {}
+
+  get broken(): ChainBroken | null {
+    return this.#broken;
+  }
+
+  /**
+   * Adds a batch, and signs a checkpoint if one is due. Returns whether some records are still unsigned.
+   * A chain depends on its records alone, so a retry, or another projector, gives the same chain.
+   *
+   * @throws ChainMoved
+   */
+  async add({ records: delivered }: Delivery): Promise<boolean> {
+    const records = delivered.slice();
+    const isUnsigned = await this.#step(async (tx, chain, computed) => {
+      if (records[0]?.offset !== chain.offset)
+        throw new ChainMoved('The batch is not at the chain');
+      // As in applyBatch: a crash of PostgreSQL may undo the last batches, which are then added again.
+      await tx.query('SET LOCAL synchronous_commit = off');
+      const grown = extendRecomputed(this.place, computed, records);
+      const { offset, hash, fingerprints: tail } = grown;
+      const next = { ...chain, offset, hash, tail };
+      if (isDue(next, this.context.pace) && isPastLast(grown)) {
+        return { chain: await this.#sign(tx, next, grown), result: false };
+      }
+      await saveChain(tx, next);
+      return { chain: grown, result: true };
+    });
+    return isUnsigned ?? false;
+  }
+
+  /**
+   * Signs the tail if it is due. Returns the milliseconds until it is; `null`: there is nothing to sign.
+   *
+   * @throws ChainMoved
+   */
+  signTail(): Promise<number | null> {
+    const { pace } = this.context;
+    return this.#step<number | null>(async (tx, chain, computed) => {
+      if (chain.tailMs === null) return { chain: computed, result: null };
+      if (isDue(chain, pace) && isPastLast(computed)) {
+        return { chain: await this.#sign(tx, chain, computed), result: null };
+      }
+      // Past due, it waits for the records before the last checkpoint, which a crash has taken off the chain.
+      return { chain: computed, result: isDue(chain, pace) ? pace.ms : pace.ms - chain.tailMs };
+    });
+  }
+
+  /** Runs `work` on the locked chain, which is as it was computed. `null`: the chain is broken. */
+  #step<Result>(
+    work: (tx: Client, chain: Chain, computed: RecomputedChain) => Promise<Step<Result>>,
+  ): Promise<Result | null> {
+    const { pool, logger } = this.context;
+    return this.#turn(async () => {
+      if (this.#broken) return null;
+      const known = this.#computed;
+      this.#computed = null;
+      try {
+        const computed = known ?? (await this.#compute());
+        const step = await transaction(pool, async (tx) => {
+          const chain = await readChain(tx, this.place, 'FOR UPDATE');
+          if (!chain || !isAsComputed(chain, computed)) throw new ChainMoved('The chain was moved');
+          return work(tx, chain, computed);
+        });
+        this.#computed = step.chain;
+        return step.result;
+      } catch (err) {
+        if (!(err instanceof ChainBroken)) throw err;
+        this.#broken = err;
+        logger.error(
+          { err, ...this.place },
+          'the chain of a partition does not continue what was sealed: it is not signed',
+        );
+        return null;
+      }
+    });
+  }
+
+  /** @throws ChainBroken; ChainMoved */
+  async #compute(): Promise<RecomputedChain> {
+    const { pool, log, signer, logger, signal } = this.context;
+    const { place } = this;
+    const logId = log.logId(place.topic);
+    const last = await signer.memory.last(logId, place);
+    const chain = await readChain(pool, place);
+    if (chain?.logId !== logId) throw new ChainMoved('The chain is of another log');
+    const to = chain.offset;
+    const from = to - Math.ceil(chain.tail.length / fingerprintBytes);
+    const stored = await ownCheckpointAt(pool, chain, from, signer);
+    if (last === null && stored !== null && !this.#isForgottenTold) {
+      this.#isForgottenTold = true;
+      logger.warn(place, 'no memory of what was sealed last: the last seal in the database counts');
+    }
+    const computed = await recompute(place, log, { last, stored }, { from, to, signal });
+    if (isAsComputed(chain, computed)) return computed;
+    const { topic, partition } = place;
+    throw new ChainBroken(`The chain of ${topic}/${partition} in the database is not the log's`);
+  }
+
+  async #sign(tx: Client, chain: Chain, computed: RecomputedChain): Promise<RecomputedChain> {
+    const last = await this.context.signer.memory.last(chain.logId, this.place);
+    if (last?.signature !== computed.last?.signature) throw new ChainMoved('The chain was signed');
+    const seal = await signCheckpoint(tx, chain, this.context);
+    return { ...computed, fingerprints: Buffer.alloc(0), last: seal };
+  }
+}
+
+/**
+ * Keeps a chain of hashes over each partition of the log, and signs checkpoints of it. Any number of
+ * processes may do so at once.
+ *
+ * @throws ForeignPosition when the chains are of another log, or the log was cut
+ */
+export const startSealing = async (deps: {
+  readonly pool: Pool;
+  readonly log: EventLog;
+  readonly logger: Logger;
+  readonly signer: SealKey;
+  readonly pace?: SealingPace;
+}) => {
+  const { pool, log, logger, pace = usualPace } = deps;
+  await ensureChains(pool, log);
+
+  const stopping = new AbortController();
+  const context = { ...deps, pace, signal: stopping.signal };
+  const partitions = new Map<string, PartitionSealing>();
+  const nameOf = ({ topic, partition }: Place): string => `${topic}/${partition}`;
+  for (const { name: topic, partitions: count } of Object.values(topics)) {
+    for (let partition = 0; partition < count; partition += 1) {
+      const place = { topic, partition };
+      partitions.set(nameOf(place), new PartitionSealing(place, context));
+    }
+  }
+  const sealingOf = (place: Place): PartitionSealing => {
+    const sealing = partitions.get(nameOf(place));
+    if (!sealing) throw new RangeError(`There is no ${nameOf(place)}`);
+    return sealing;
+  };
+
+  /** Those that may have a tail, as far as this process is to sign it. */
+  const unsigned = new Set<PartitionSealing>();
+  let timer: NodeJS.Timeout | undefined;
+  let signing: Promise<void> = Promise.resolve();
+
+  /** No timer runs while everything is signed. */
+  const signLater = (ms: number): void => {
+    if (stopping.signal.aborted || timer !== undefined) return;
+    timer = setTimeout(() => {
+      timer = undefined;
+      signing = signTails();
+    }, ms);
+  };
+  const signTails = async (): Promise<void> => {
+    let nextMs = Infinity;
+    for (const sealing of unsigned) {
+      try {
+        const ms = await sealing.signTail();
+        if (ms === null) unsigned.delete(sealing);
+        else nextMs = Math.min(nextMs, ms);
+      } catch (err) {
+        nextMs = Math.min(nextMs, pace.ms);
+        if (!(err instanceof PositionMoved)) {
+          logger.warn({ err }, 'checkpoints could not be signed; trying again');
+        }
+      }
+    }
+    if (nextMs < Infinity) signLater(nextMs);
+  };
+  const signSoon = (sealing: PartitionSealing): void => {
+    unsigned.add(sealing);
+    signLater(pace.ms);
+  };
+
+  const subscription = log.subscribe({
+    group: 'seals',
+    topics: topicNames,
+    maxBatch,
+    mayWaitMs,
+    position: async (topic, partition) => {
+      const place = { topic, partition };
+      const chain = await readChain(pool, place);
+      // A projector that is gone may have left a tail unsigned.
+      if (chain !== null && chain.tailMs !== null) signSoon(sealingOf(place));
+      return chain;
+    },
+    handle: async (batch) => {
+      const sealing = sealingOf(batch);
+      if (await sealing.add(batch)) signSoon(sealing);
+    },
+  });
+
+  return {
+    /** By topic and partition: those that are not signed any more, as far as this process has seen it. */
+    brokenChains: (): ReadonlyMap<string, ChainBroken> =>
+      new Map(
+        [...partitions].flatMap(([name, { broken }]) => (broken ? [[name, broken] as const] : [])),
+      ),
+    /** Never resolves; rejects with what no retry can mend, such as `ForeignPosition`. */
+    failed: firstFailure([subscription.done]),
+    /** Resolves when nothing is being sealed and nothing will be. */
+    async stop(): Promise<void> {
+      stopping.abort(new ChainMoved('The sealing was stopped'));
+      clearTimeout(timer);
+      await subscription.stop();
+      await signing;
+    },
+  };
+};
+
+export type Sealing = Awaited<ReturnType<typeof startSealing>>;

@@ -1,0 +1,117 @@
+import { createPublicKey, hash as digest, sign, verify, type KeyObject } from 'node:crypto';
+import { z } from 'zod';
+import { jsonText } from '../../../ops/platform/json.js';
+
+const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
+/** The signed statement has one line a fact, so no name may hold a line break. */
+const oneLine = z.string().regex(/^[^\r\n]+$/);
+
+/** States which hash the chain of a partition had after which records. */
+const statement = z.strictObject({
+  logId: oneLine,
+  topic: oneLine,
+  partition: z.int().min(0),
+  /** The offset after the last record that it covers. */
+  nextOffset: z.int().min(1),
+  /** The chain's hash at that offset. */
+  hash: sha256,
+  /** SHA-256 of the fingerprints of the records that it covers, the last of which ends at the offset. */
+  fingerprints: sha256,
+  time: z.iso.datetime(),
+  keyId: z.string().regex(/^[0-9a-f]{32}$/),
+});
+
+export type SealStatement = z.infer<typeof statement>;
+
+const checkpoint = statement.extend({ signature: z.base64() });
+
+/** A statement with its Ed25519 signature, in base64. */
+export type SignedCheckpoint = z.infer<typeof checkpoint>;
+
+/** The file that a verifier keeps out of reach of everybody who can write the log. */
+export const checkpointFile = jsonText.pipe(
+  z.strictObject({ linklogSeals: z.literal(1), checkpoints: z.array(checkpoint).min(1) }),
+);
+
+export const checkpointText = (checkpoints: readonly SignedCheckpoint[]): string =>
+  `${JSON.stringify({ linklogSeals: 1, checkpoints }, null, 2)}\n`;
+
+/** The bytes that are signed: one line for each fact. */
+const statementOf = (said: SealStatement): Buffer =>
+  Buffer.from(
+    [
+      'linklog seal v1',
+      `log ${said.logId}`,
+      `topic ${said.topic}`,
+      `partition ${said.partition}`,
+      `next ${said.nextOffset}`,
+      `chain ${said.hash}`,
+      `fingerprints ${said.fingerprints}`,
+      `time ${said.time}`,
+      `key ${said.keyId}`,
+      '',
+    ].join('\n'),
+  );
+
+/** SHA-256 of fingerprints, as a checkpoint states it. */
+export const fingerprintsDigest = (fingerprints: Buffer): string =>
+  digest('sha256', fingerprints, 'hex');
+
+/** The first half of the SHA-256 of the public key, in hex. */
+export const keyIdOf = (publicKey: KeyObject): string =>
+  digest('sha256', publicKey.export({ type: 'spki', format: 'der' }), 'hex').slice(0, 32);
+
+export const isEd25519 = (key: KeyObject): boolean => key.asymmetricKeyType === 'ed25519';
+
+/** Signs checkpoints with a private key. */
+export const signerOf = (privateKey: KeyObject) => {
+  const publicKey = createPublicKey(privateKey);
+  const keyId = keyIdOf(publicKey);
+  return {
+    keyId,
+    publicKey,
+    sign(said: Omit<SealStatement, 'keyId'>): SignedCheckpoint {
+      const signed = { ...said, keyId };
+      const signature = sign(null, statementOf(signed), privateKey).toString('base64');
+      return { ...signed, signature };
+    },
+  };
+};
+
+export type Signer = ReturnType<typeof signerOf>;
+
+/** The columns of `seals.checkpoints` that a `SealRow` has. */
+export const sealColumns = `next_offset AS "nextOffset", hash, fingerprints AS "storedFingerprints",
+  sealed_at AS time, key_id AS "keyId", signature`;
+
+export interface SealRow {
+  readonly nextOffset: number;
+  readonly hash: Buffer;
+  readonly storedFingerprints: Buffer;
+  readonly time: Date;
+  readonly keyId: string;
+  readonly signature: Buffer;
+}
+
+/** The checkpoint that a row holds. Whoever can write the table can write anything into it. */
+export const checkpointOfRow = (
+  { logId, topic, partition }: Pick<SealStatement, 'logId' | 'topic' | 'partition'>,
+  row: SealRow,
+): SignedCheckpoint => ({
+  ...{ logId, topic, partition },
+  nextOffset: row.nextOffset,
+  hash: row.hash.toString('hex'),
+  fingerprints: fingerprintsDigest(row.storedFingerprints),
+  time: row.time.toISOString(),
+  keyId: row.keyId,
+  signature: row.signature.toString('base64'),
+});
+
+/** Keys that a verifier trusts, by their ids. */
+export type TrustedKeys = ReadonlyMap<string, KeyObject>;
+
+export const isSigned = (seal: SignedCheckpoint, keys: TrustedKeys): boolean => {
+  const key = keys.get(seal.keyId);
+  if (!key) return false;
+  return verify(null, statementOf(seal), key, Buffer.from(seal.signature, 'base64'));
+};

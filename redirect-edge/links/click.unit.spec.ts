@@ -1,0 +1,224 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import {
+  evolveLedgerLink,
+  freeCode,
+  type LedgerLinkEvent,
+} from '../../schemas/folds/ledger-link.js';
+import { deciderSpecification } from '../../schemas/testing/decider-specification.js';
+import {
+  at,
+  blocked,
+  countedIds,
+  created,
+  edited,
+  expired,
+  idOf,
+  noon,
+  unblocked,
+  visited,
+} from '../../schemas/testing/events.js';
+import { unknownVisitor } from '../../schemas/testing/visitor.js';
+import { decideClick } from './click.js';
+import type { VisitFacts } from '../visitors/visit-facts.js';
+
+const context = (now: Date, newId: () => string) => ({
+  now,
+  newId,
+  actor: 'visitor',
+  requestId: 'request-1',
+});
+
+const given = deciderSpecification({
+  initialState: freeCode,
+  evolve: evolveLedgerLink,
+  decide: (now: Date, link) => decideClick(unknownVisitor, link, context(now, countedIds())),
+});
+
+const made = (maxClicks: number | null, expiresAt: Date | null = null) =>
+  created(
+    'spring',
+    { maxClicks, expiresAt: expiresAt?.toISOString() ?? null },
+    { account: 'acme' },
+  );
+const metadata = (number: number, time: Date) => ({
+  id: idOf(number),
+  time,
+  account: 'acme',
+  actor: 'visitor',
+  correlationId: 'request-1',
+});
+
+describe('redirect edge: taking a click', () => {
+  it('numbers the visit among the link’s clicks', () => {
+    given(made(3), visited('spring', 1))
+      .when(at(1))
+      .then(visited('spring', 2, metadata(1, at(1))));
+  });
+
+  it('continues behind an opening balance, without a gap in the sequence of visits', () => {
+    const limit = edited('spring', 2, { maxClicks: 9, clicks: 6 });
+    const click = (number: number, sequence: number, id: number) =>
+      visited('spring', number, { ...metadata(id, at(1)), sequence });
+    given(made(null), limit)
+      .when(at(1))
+      .then(click(7, 1, 1));
+    given(made(null), limit, click(7, 1, 9))
+      .when(at(1))
+      .then(click(8, 2, 1));
+    // A rebuild folds visits after all link events.
+    given(made(5), edited('spring', 2, { maxClicks: null }), limit, visited('spring', 1))
+      .when(at(1))
+      .then(click(7, 2, 1));
+  });
+
+  it('is refused before the start', () => {
+    const scheduled = created('spring', { maxClicks: 3, startsAt: at(60).toISOString() });
+    given(scheduled).when(at(59.999)).thenRefused('notFound');
+    given(scheduled)
+      .when(at(60))
+      .then(visited('spring', 1, { ...metadata(1, at(60)), account: 'default' }));
+  });
+
+  it('records what was judged of the visitor', () => {
+    const known: VisitFacts = {
+      ...unknownVisitor,
+      country: 'DE',
+      trigger: 'qr',
+      visitor: 'q83vASNFZ4mrze8B',
+    };
+    const state = evolveLedgerLink(freeCode, made(3));
+    const decision = decideClick(known, state, context(at(1), countedIds()));
+    if (decision.type !== 'accepted') throw new Error('A click is left');
+    expect(decision.events.map(({ data }) => data)).to.deep.equal([{ click: 1, ...known }]);
+  });
+
+  it('expires the link with its last one', () => {
+    const expiry = { ...metadata(2, at(1)), causationId: idOf(1) };
+    given(made(1))
+      .when(at(1))
+      .then(visited('spring', 1, metadata(1, at(1))), expired('spring', 2, 'clicks', expiry));
+  });
+
+  it('continues after an unblock, with the next sequence for the expiry', () => {
+    given(made(1), blocked('spring', 2), unblocked('spring', 3))
+      .when(at(1))
+      .then(
+        visited('spring', 1, metadata(1, at(1))),
+        expired('spring', 4, 'clicks', { ...metadata(2, at(1)), causationId: idOf(1) }),
+      );
+  });
+
+  it('never ends for a link without a limit', () => {
+    given(made(null), visited('spring', 41))
+      .when(at(1))
+      .then(visited('spring', 42, metadata(1, at(1))));
+  });
+
+  it('is never dated before the link’s last event', () => {
+    given(made(3), visited('spring', 1, { time: at(50) }))
+      .when(at(1))
+      .then(visited('spring', 2, metadata(1, at(50))));
+  });
+
+  it('is refused where there is no link', () => {
+    given().when(noon).thenRefused('notFound');
+  });
+
+  it('is refused once the clicks are used up, also before LinkExpired is recorded', () => {
+    given(made(1), visited('spring', 1)).when(noon).thenRefused('expired');
+    given(made(1), visited('spring', 1), expired('spring', 2, 'clicks'))
+      .when(noon)
+      .thenRefused('expired');
+  });
+
+  it('is refused from the millisecond of the expiry on', () => {
+    const link = made(3, at(60));
+    expect(given(link).when(at(59.999)).decision.type).to.equal('accepted');
+    given(link).when(at(60)).thenRefused('expired');
+    given(link, expired('spring', 2)).when(at(1)).thenRefused('expired');
+  });
+
+  it('is refused while blocked, whatever else the state is', () => {
+    given(made(3), blocked('spring', 2)).when(noon).thenRefused('blocked');
+    given(made(1, at(60)), visited('spring', 1), blocked('spring', 2))
+      .when(at(90))
+      .thenRefused('blocked');
+  });
+});
+
+describe('redirect edge: clicks of a link', () => {
+  interface Step {
+    readonly type: 'click' | 'block' | 'unblock' | 'expire';
+    readonly seconds: number;
+  }
+  const step = (...types: readonly Step['type'][]): fc.Arbitrary<Step> =>
+    fc.record({ type: fc.constantFrom(...types), seconds: fc.integer({ min: -9, max: 30 }) });
+
+  /** What happens to a link when all that is asked for, by a clock that is set back now and then. */
+  const run = (maxClicks: number, steps: readonly Step[]) => {
+    const newId = countedIds();
+    const events: LedgerLinkEvent[] = [made(maxClicks)];
+    let link = events.reduce(evolveLedgerLink, freeCode);
+    let now = noon;
+    const happen = (event: LedgerLinkEvent): void => {
+      link = evolveLedgerLink(link, event);
+      events.push(event);
+    };
+    for (const { type, seconds } of steps) {
+      now = new Date(now.getTime() + seconds * 1_000);
+      if (link.status === 'free') throw new Error('It was taken');
+      const metadata = { time: now < link.lastEventAt ? link.lastEventAt : now };
+      const next = link.sequence + 1;
+      if (type === 'block') happen(blocked('spring', next, metadata));
+      else if (type === 'unblock') happen(unblocked('spring', next, metadata));
+      else if (type === 'expire') {
+        if (link.expired === null) happen(expired('spring', next, 'time', metadata));
+      } else {
+        const decision = decideClick(unknownVisitor, link, context(now, newId));
+        if (decision.type === 'accepted') decision.events.forEach(happen);
+      }
+    }
+    const visits = events.filter((event) => event.type === 'linklog.LinkVisited.v2');
+    const expiries = events.filter((event) => event.type === 'linklog.LinkExpired.v1');
+    return { events, visits, expiries };
+  };
+
+  const clicks = (count: number): Step[] =>
+    Array.from({ length: count }, () => ({ type: 'click', seconds: 1 }));
+  const limit = fc.integer({ min: 1, max: 12 });
+
+  it('are exactly as many as the limit, and one LinkExpired follows, whatever lies between', () => {
+    const steps = fc.array(step('click', 'click', 'click', 'block', 'unblock'), { maxLength: 60 });
+    fc.assert(
+      fc.property(limit, steps, (maxClicks, between) => {
+        const rest: Step[] = [{ type: 'unblock', seconds: 0 }, ...clicks(maxClicks + 3)];
+        const { visits, expiries } = run(maxClicks, [...between, ...rest]);
+        expect(visits.map(({ data }) => data.click)).to.deep.equal(
+          Array.from({ length: maxClicks }, (_, index) => index + 1),
+        );
+        expect(expiries.map(({ data, causationid }) => [data.reason, causationid])).to.deep.equal([
+          ['clicks', visits.at(-1)?.id],
+        ]);
+      }),
+    );
+  });
+
+  it('are numbered without a gap, and no time goes back, however the link ends', () => {
+    const steps = fc.array(step('click', 'click', 'block', 'unblock', 'expire'), { maxLength: 60 });
+    fc.assert(
+      fc.property(limit, steps, (maxClicks, all) => {
+        const { events, visits, expiries } = run(maxClicks, all);
+        const others = events.filter((event) => event.type !== 'linklog.LinkVisited.v2');
+        for (const ofTopic of [visits, others]) {
+          const sequences = ofTopic.map(({ sequence }) => sequence);
+          expect(sequences).to.deep.equal(sequences.map((_, index) => index + 1));
+        }
+        const times = events.map(({ time }) => time);
+        expect(times).to.deep.equal([...times].sort());
+        expect(visits.length).to.be.at.most(maxClicks);
+        expect(expiries.length).to.be.at.most(1);
+      }),
+    );
+  });
+});

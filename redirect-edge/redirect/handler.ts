@@ -1,0 +1,150 @@
+import type { RequestListener, ServerResponse } from 'node:http';
+import { Overloaded } from '../../ops/platform/concurrency/batcher.js';
+import { hasCode } from '../../ops/platform/errors.js';
+import { healthStatus, type HealthCheck } from '../../ops/http/health.js';
+import { createFloodLog, type Logger } from '../../ops/platform/logging.js';
+import type { RequestRecorder } from '../../ops/platform/metrics/requests.js';
+import { isAway } from '../../ops/platform/postgres/away.js';
+import { OutcomeUnknown } from '../../ops/platform/postgres/pool.js';
+import { messages } from '../../schemas/http/errors.js';
+import { isMarked } from '../visitors/office.js';
+import { isPrefetch } from '../visitors/prefetch.js';
+import { partsOf } from '../visitors/judge.js';
+import {
+  commonHeaders,
+  pathOf,
+  queryOf,
+  refuseMethod,
+  sendError,
+  sendFailure,
+  sendJson,
+  sendRedirect,
+} from './response.js';
+import { fixedPaths, linkNameIn, routeOf } from './paths.js';
+import { createVisits, type VisitDeps } from './visits.js';
+import type { WarmVisits } from './cached-visits.js';
+
+export interface EdgeDeps extends VisitDeps {
+  readonly warmVisits: WarmVisits;
+  readonly platform: { readonly maintenance: boolean };
+  readonly health: HealthCheck;
+  readonly rootRedirect: string | null;
+  readonly requests: RequestRecorder;
+  readonly logger: Logger;
+}
+
+const robots = 'User-agent: *\nAllow: /\n';
+
+const isTransient = (error: unknown): boolean =>
+  error instanceof OutcomeUnknown ||
+  isAway(error) ||
+  (error as { retryable?: unknown }).retryable === true;
+
+const overloadReportMs = 10_000;
+
+/** Everything that the edge answers, on plain `node:http`. */
+export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
+  const { requests, logger, warmVisits } = deps;
+  const overloads = createFloodLog(overloadReportMs, 1);
+  const noteOverload = (): void => {
+    const unlogged = overloads(performance.now());
+    if (unlogged !== null) logger.warn({ times: unlogged + 1 }, 'overloaded: requests rejected');
+  };
+  const visits = createVisits(deps, noteOverload);
+
+  /** All methods but GET and HEAD: only links with a form have another one. */
+  const respondToOther = async (response: ServerResponse, path: string): Promise<void> => {
+    const name = fixedPaths.has(path) ? null : linkNameIn(path);
+    if (deps.platform.maintenance) sendFailure(response, 'maintenance');
+    else if (!name || name.previewed) refuseMethod(response, 'GET, HEAD');
+    else if (response.req.method === 'POST') await visits.submitForm(response, name.codes);
+    else await visits.refuseOther(response, name.codes);
+  };
+
+  const respond = async (response: ServerResponse, path: string): Promise<void> => {
+    if (path === '/health') {
+      sendJson(response, 200, { status: 'pass' });
+      return;
+    }
+    if (path === '/health/ready') {
+      const report = await deps.health();
+      sendJson(response, healthStatus(report), report);
+      return;
+    }
+    if (deps.platform.maintenance) {
+      sendFailure(response, 'maintenance');
+      return;
+    }
+    switch (path) {
+      case '/':
+        if (deps.rootRedirect === null) sendFailure(response, 'notFound');
+        else sendRedirect(response, deps.rootRedirect);
+        return;
+      case '/robots.txt':
+        response.writeHead(200, { ...commonHeaders, 'Content-Type': 'text/plain' });
+        response.end(robots);
+        return;
+      case '/favicon.ico':
+        response.writeHead(204, commonHeaders);
+        response.end();
+        return;
+    }
+    const name = linkNameIn(path);
+    if (!name) sendFailure(response, 'notFound');
+    else if (name.previewed) await visits.preview(response, name.codes);
+    else if (isPrefetch(response.req.headers)) sendFailure(response, 'prefetch');
+    else await visits.follow(response, name.codes);
+  };
+
+  return (request, response) => {
+    const startedAt = performance.now();
+    const path = pathOf(request);
+    const read = request.method === 'GET' || request.method === 'HEAD';
+    const record = (): void => {
+      requests.record(routeOf(path), request.method, response.statusCode, startedAt);
+    };
+    const fail = (err: unknown): void => {
+      const transient = isTransient(err);
+      // The listener itself has answered a body that it cannot read.
+      const brokenOff = hasCode(err, 'ECONNRESET', 'ERR_HTTP_HEADERS_SENT');
+      if (brokenOff && !request.complete) logger.debug({ err }, 'a client broke off its request');
+      else if (err instanceof Overloaded) noteOverload();
+      // What is away says so itself, once: not each visit while it is.
+      else if (transient) logger.debug({ err }, 'a visit was answered with 503');
+      else logger.error({ err }, 'a visit failed');
+      if (response.headersSent) response.destroy();
+      else if (transient) sendFailure(response, 'unavailable');
+      else sendError(response, { statusCode: 500, message: messages.internal });
+      record();
+    };
+    /** Whether it is one of the visits that need no more than a link in memory. */
+    const followWarm = (): boolean => {
+      if (request.method !== 'GET' || isPrefetch(request.headers)) return false;
+      const now = Date.now();
+      const link = warmVisits.linkOf(path.slice(1), now);
+      if (!link) return false;
+      const visitor = deps.judge.visitorOf(partsOf(request), now);
+      const query = queryOf(request);
+      if (visitor.isOffice && !isMarked(query)) return false;
+      warmVisits.record(visitor, link, query, now, (failure) => {
+        if (failure) {
+          fail(failure);
+          return;
+        }
+        // Unless the listener has refused what came behind the request meanwhile.
+        if (!response.headersSent) sendRedirect(response, link.location);
+        record();
+      });
+      return true;
+    };
+    let isWarm = false;
+    try {
+      isWarm = followWarm();
+    } catch (error) {
+      fail(error);
+      return;
+    }
+    if (isWarm) deps.links.lookups.hits += 1;
+    else (read ? respond : respondToOther)(response, path).then(record, fail);
+  };
+};

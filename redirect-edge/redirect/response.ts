@@ -1,0 +1,169 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { noSniff } from '../../ops/http/no-sniff.js';
+import { messages, type GeneralError } from '../../schemas/http/errors.js';
+import { retryAfterSeconds } from '../passwords/password-tries.js';
+import { pages, tooManyAttemptsPage, type Page, type PageName } from './pages.js';
+
+/** What is an error's own of the general envelope. */
+type ErrorFields = Pick<GeneralError, 'statusCode' | 'message' | 'errorType' | 'retryAfter'>;
+
+const failures = {
+  notFound: { statusCode: 404, message: messages.codeNotFound },
+  expired: { statusCode: 410, message: messages.linkExpired, errorType: 'EXPIRED' },
+  deleted: { statusCode: 410, message: messages.linkDeleted, errorType: 'DELETED' },
+  disabled: { statusCode: 410, message: messages.linkDisabled, errorType: 'DISABLED' },
+  blocked: { statusCode: 410, message: messages.linkBlocked, errorType: 'BLOCKED' },
+  prefetch: { statusCode: 403, message: messages.prefetch },
+  unavailable: { statusCode: 503, message: messages.unavailable },
+  maintenance: { statusCode: 503, message: messages.maintenance },
+} as const satisfies Partial<Record<PageName, ErrorFields>>;
+
+/** `Retry-After`, in seconds. */
+const retryAfterOf: Partial<Record<keyof typeof failures, string>> = {
+  unavailable: '1',
+  maintenance: '60',
+};
+
+/** Given to `writeHead` all at once: `setHeader` before it would make each of them slower. */
+type Headers = Readonly<Record<string, string>>;
+
+export const commonHeaders = { 'Cache-Control': 'no-store', ...noSniff };
+
+const qOfNothing = /^q=0(\.0*)?$/i;
+
+/**
+ * Whether an `Accept` header names `text/html`, and not only to refuse it (`q=0`). Wildcards do not
+ * count: a client that accepts everything is no browser.
+ */
+export const namesHtml = (accept: string | undefined): boolean =>
+  accept?.split(',').some((range) => {
+    const [type = '', ...parameters] = range.split(';').map((part) => part.trim());
+    return (
+      type.toLowerCase() === 'text/html' &&
+      !parameters.some((parameter) => qOfNothing.test(parameter))
+    );
+  }) ?? false;
+
+/** The path of a request, without the query. */
+export const pathOf = (request: Pick<IncomingMessage, 'url'>): string => {
+  const url = request.url ?? '/';
+  const end = url.indexOf('?');
+  return end === -1 ? url : url.slice(0, end);
+};
+
+/** The query of a request, without its question mark. */
+export const queryOf = (request: Pick<IncomingMessage, 'url'>): string => {
+  const url = request.url ?? '/';
+  const mark = url.indexOf('?');
+  return mark === -1 ? '' : url.slice(mark + 1);
+};
+
+export const sendPage = (
+  response: ServerResponse,
+  status: number,
+  { html, securityPolicy }: Page,
+  headers: Headers = {},
+): void => {
+  response.writeHead(status, {
+    ...commonHeaders,
+    ...headers,
+    'Content-Type': 'text/html; charset=utf-8',
+    'Content-Security-Policy': securityPolicy,
+    'Content-Length': html.byteLength,
+  });
+  response.end(html);
+};
+
+export const sendJson = (
+  response: ServerResponse,
+  status: number,
+  body: object,
+  headers: Headers = {},
+): void => {
+  const text = JSON.stringify(body);
+  response.writeHead(status, {
+    ...commonHeaders,
+    ...headers,
+    'Content-Type': 'application/json; charset=utf-8',
+    'Content-Length': Buffer.byteLength(text),
+  });
+  response.end(text);
+};
+
+/** An error in the general envelope. */
+export const sendError = (
+  response: ServerResponse,
+  { statusCode, ...error }: ErrorFields,
+  headers: Headers = {},
+): void => {
+  const body: GeneralError = {
+    statusCode,
+    timestamp: new Date().toISOString(),
+    path: pathOf(response.req),
+    method: response.req.method ?? 'GET',
+    ...error,
+  };
+  sendJson(response, statusCode, body, headers);
+};
+
+/** A page for clients that ask for HTML, the general envelope for all others. */
+const sendPageOrError = (
+  response: ServerResponse,
+  error: ErrorFields,
+  page: Page,
+  retryAfter: string | undefined,
+): void => {
+  const headers: Headers = retryAfter === undefined ? {} : { 'Retry-After': retryAfter };
+  if (namesHtml(response.req.headers.accept)) sendPage(response, error.statusCode, page, headers);
+  else sendError(response, error, headers);
+};
+
+export const sendFailure = (response: ServerResponse, name: keyof typeof failures): void => {
+  sendPageOrError(response, failures[name], pages[name], retryAfterOf[name]);
+};
+
+/** Besides `Location`: names and values in turn, since node:http is the fastest with these. */
+const redirectHeaders = [
+  ...['Cache-Control', 'private, no-store'],
+  ...['Referrer-Policy', 'no-referrer-when-downgrade'],
+  ...Object.entries(noSniff).flat(),
+  ...['Content-Length', '0'],
+];
+
+/** 302; 303 after a POST, so that the destination is asked for with a GET. */
+export const sendRedirect = (response: ServerResponse, location: string): void => {
+  const status = response.req.method === 'POST' ? 303 : 302;
+  response.writeHead(status, ['Location', location, ...redirectHeaders]);
+  response.end();
+};
+
+const redirectLines = redirectHeaders.reduce(
+  (text, part, index) => text + part + (index % 2 === 0 ? ': ' : '\r\n'),
+  '\r\n',
+);
+
+/** The status line and the headers of a redirect after a GET, as node:http writes them. */
+export const redirectHead = (location: string): string =>
+  `HTTP/1.1 302 Found\r\nLocation: ${location}${redirectLines}`;
+
+/** A body that nobody reads would hold the connection: it is closed. */
+export const refuseBody = (
+  response: ServerResponse,
+  error: ErrorFields,
+  headers: Headers = {},
+): void => {
+  response.setHeader('Connection', 'close');
+  sendError(response, error, headers);
+};
+
+export const refuseMethod = (response: ServerResponse, allow: string): void => {
+  const error = { statusCode: 405, message: messages.methodNotAllowed };
+  refuseBody(response, error, { Allow: allow });
+};
+
+/** 429, with the wait. */
+export const sendTooManyAttempts = (response: ServerResponse, waitMs: number): void => {
+  const retryAfter = retryAfterSeconds(waitMs);
+  const error = { statusCode: 429, message: messages.tooManyAttempts, retryAfter };
+  sendPageOrError(response, error, tooManyAttemptsPage(retryAfter), String(retryAfter));
+};

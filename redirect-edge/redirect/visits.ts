@@ -1,0 +1,274 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { clientAddress, networkOf, type ProxyTrust } from '../../ops/http/client-address.js';
+import { deferred } from '../../ops/platform/concurrency/deferred.js';
+import { withinDeadline, type Uncounted } from '../../ops/platform/concurrency/deadline.js';
+import { namedRequestId, requestIdOf } from '../../ops/http/request-id.js';
+import { messages } from '../../schemas/http/errors.js';
+import {
+  answerEntry,
+  answerPreview,
+  answerVisit,
+  hasForm,
+  type EntryAnswer,
+  type ServedLink,
+  type VisitAnswer,
+} from './decision.js';
+import { isMarked, withMark } from '../visitors/office.js';
+import type { VisitFacts } from '../visitors/visit-facts.js';
+import type { ClickBudget } from '../links/click-budget.js';
+import type { LinkReader } from '../links/link-reader.js';
+import type { PasswordCheck } from '../passwords/password-check.js';
+import type { Spool } from '../spool/spool.js';
+import { agentOf } from '../visitors/agents.js';
+import { partsOf, type Judge } from '../visitors/judge.js';
+import {
+  queryOf,
+  refuseBody,
+  refuseMethod,
+  sendFailure,
+  sendPage,
+  sendRedirect,
+  sendTooManyAttempts,
+} from './response.js';
+import { readForm } from './form-body.js';
+import { pages, previewPage, refreshPage } from './pages.js';
+import type { LinkName } from './paths.js';
+
+/** A password of 100 characters takes 1.2 KB at most, percent-encoded. */
+const maxBodyBytes = 4_096;
+
+const formRefusals = {
+  wrongContentType: { statusCode: 415, message: messages.formContentType },
+  tooLarge: { statusCode: 413, message: messages.bodyTooLarge },
+  invalidUtf8: { statusCode: 400, message: messages.formEncoding },
+} as const;
+
+export interface VisitDeps {
+  readonly links: Pick<LinkReader, 'cached' | 'forget' | 'lookups' | 'read'>;
+  readonly clicks: Pick<ClickBudget, 'take'>;
+  /** Writes down the visits of links without a limit. */
+  readonly spool: Pick<Spool, 'append'>;
+  readonly passwords: Pick<PasswordCheck, 'check'>;
+  readonly judge: Judge;
+  readonly trustedProxies: ProxyTrust;
+}
+
+type LinkHandler = (response: ServerResponse, codes: LinkName['codes']) => Promise<void>;
+
+const readMethods = 'GET, HEAD';
+
+/** Milliseconds until 503, less than the 2 s that a visitor may wait for it. */
+const answerWithinMs = 1_800;
+
+/**
+ * What visitors of links get. Each function answers the request, or rejects: Overloaded,
+ * SpoolUnavailable, DeadlinePassed, errors of PostgreSQL.
+ *
+ * @param noteOverload called at each password try for which there was no room
+ */
+export const createVisits = (deps: VisitDeps, noteOverload: () => void) => {
+  const { links, clicks, spool, passwords, judge, trustedProxies } = deps;
+
+  /** The first of the codes' links, from memory if that is enough. */
+  const find = async (
+    codes: readonly string[],
+    isEnough: (cached: ServedLink) => boolean = () => true,
+  ): Promise<ServedLink | null> => {
+    for (const code of codes) {
+      const cached = links.cached(code);
+      const link = cached && isEnough(cached) ? cached : await links.read(code);
+      if (link) return link;
+    }
+    return null;
+  };
+
+  const factsOf = (request: IncomingMessage, link: ServedLink, now: number): VisitFacts =>
+    judge.factsOf(judge.visitorOf(partsOf(request), now), link, queryOf(request), now);
+
+  /** Those of a person, whatever the user agent: crawlers submit no forms, and take no clicks. */
+  const factsOfPerson = (...args: Parameters<typeof factsOf>): VisitFacts => ({
+    ...factsOf(...args),
+    bot: false,
+  });
+
+  /** Counts the visit where it has to be counted, and then answers it. */
+  const act = async (
+    response: ServerResponse,
+    link: ServedLink,
+    answer: VisitAnswer | Exclude<EntryAnswer, { readonly type: 'checkPassword' }>,
+    now: number,
+  ): Promise<void> => {
+    const { code, account, location } = link;
+    switch (answer.type) {
+      case 'redirect':
+        if (answer.counted) {
+          const requestId = namedRequestId(response.req.headers['x-request-id']);
+          const isForm = response.req.method === 'POST';
+          const facts = (isForm ? factsOfPerson : factsOf)(response.req, link, now);
+          const kept = deferred();
+          spool.append({ code, account, facts, at: now, requestId }, (failure) => {
+            if (failure) kept.reject(failure);
+            else kept.resolve();
+          });
+          await kept.promise;
+        }
+        sendRedirect(response, location);
+        return;
+      case 'takeClick': {
+        const requestId = requestIdOf(response.req.headers['x-request-id']);
+        const facts = factsOfPerson(response.req, link, now);
+        const outcome = await clicks.take({ code, requestId, facts });
+        if (outcome === 'taken') sendRedirect(response, location);
+        else {
+          // The link in memory is older than this refusal.
+          links.forget(code);
+          sendFailure(response, outcome);
+        }
+        return;
+      }
+      case 'askPassword':
+        sendPage(response, 200, pages.passwordForm);
+        return;
+      case 'askToContinue':
+        sendPage(response, 200, pages.continueForm);
+        return;
+      case 'refresh':
+        sendPage(response, 200, refreshPage(`/${code}?${withMark(queryOf(response.req))}`));
+        return;
+      case 'noForm':
+        refuseMethod(response, readMethods);
+        return;
+      case 'notFound':
+      case 'deleted':
+      case 'blocked':
+      case 'disabled':
+      case 'expired':
+        sendFailure(response, answer.type);
+        return;
+      default: {
+        const unknown: never = answer;
+        throw new Error(`No answer ${String(unknown)}`);
+      }
+    }
+  };
+
+  const answerFollow = async (response: ServerResponse, link: ServedLink | null): Promise<void> => {
+    if (!link) {
+      sendFailure(response, 'notFound');
+      return;
+    }
+    const { bot, isOffice } = agentOf(response.req.headers['user-agent'] ?? '');
+    const marked = isMarked(queryOf(response.req));
+    const visit = {
+      head: response.req.method === 'HEAD',
+      bot: bot && !marked,
+      office: isOffice && !marked,
+      now: Date.now(),
+    };
+    await act(response, link, answerVisit(link, visit), visit.now);
+  };
+
+  /** GET and HEAD /:shortCode */
+  const follow: LinkHandler = (response, [code, ...others]) => {
+    const cached = links.cached(code);
+    // Nothing of it waits for PostgreSQL.
+    if (cached && !cached.limited) return answerFollow(response, cached);
+    return withinDeadline(answerWithinMs, async () => {
+      await answerFollow(response, cached ?? (await links.read(code)) ?? (await find(others)));
+    });
+  };
+
+  /** POST /:shortCode: the form of a link with a password or a limit. */
+  const submitForm = async (
+    response: ServerResponse,
+    codes: LinkName['codes'],
+    uncounted: Uncounted,
+  ): Promise<void> => {
+    const link = await find(codes);
+    if (!link) {
+      refuseMethod(response, readMethods);
+      return;
+    }
+    const arrival = Date.now();
+    const before = answerEntry(link, { now: arrival, accepted: false });
+    if (before.type !== 'checkPassword') {
+      // The body stays unread.
+      response.setHeader('Connection', 'close');
+      await act(response, link, before, arrival);
+      return;
+    }
+    const form = await uncounted(readForm(response.req, maxBodyBytes));
+    if (!(form instanceof URLSearchParams)) {
+      refuseBody(response, formRefusals[form]);
+      return;
+    }
+    const password = form.get('password') ?? '';
+    const network = networkOf(clientAddress(response.req, trustedProxies));
+    const { code } = link;
+    const { passwordHash } = before;
+    // Hashes wait for their turn; each of its statements has a deadline.
+    const outcome = await uncounted(passwords.check({ code, passwordHash, password, network }));
+    switch (outcome.type) {
+      case 'throttled':
+        sendTooManyAttempts(response, outcome.waitMs);
+        return;
+      case 'overloaded':
+        noteOverload();
+        sendFailure(response, 'unavailable');
+        return;
+      case 'wrong':
+        sendPage(response, 401, pages.wrongPassword);
+        return;
+      case 'right': {
+        // The check took time: a change of the link meanwhile applies.
+        const current = (await find([code])) ?? link;
+        const now = Date.now();
+        if (current.passwordHash === null) {
+          const visit = { head: false, bot: false, office: false, now };
+          await act(response, current, answerVisit(current, visit), now);
+          return;
+        }
+        // The password that was right is that of another version.
+        if (current.passwordHash !== passwordHash) {
+          sendPage(response, 401, pages.wrongPassword);
+          return;
+        }
+        const after = answerEntry(current, { now, accepted: true });
+        if (after.type === 'checkPassword') throw new Error('A right password is checked once');
+        await act(response, current, after, now);
+        return;
+      }
+      default: {
+        const unknown: never = outcome;
+        throw new Error(`No outcome ${String(unknown)}`);
+      }
+    }
+  };
+
+  /** GET and HEAD /:shortCode+ */
+  const preview: LinkHandler = async (response, codes) => {
+    // Memory does not see a limit used up, and a preview takes no click from the ledger.
+    const link = await find(codes, ({ limited }) => !limited);
+    const answer = answerPreview(link, Date.now());
+    if (answer.type === 'preview') sendPage(response, 200, previewPage(answer));
+    else sendFailure(response, answer.type);
+  };
+
+  /** Every other method. */
+  const refuseOther: LinkHandler = async (response, codes) => {
+    const link = await find(codes);
+    refuseMethod(response, link && hasForm(link) ? `${readMethods}, POST` : readMethods);
+  };
+
+  const inTime =
+    (handler: (...args: [...Parameters<LinkHandler>, Uncounted]) => Promise<void>): LinkHandler =>
+    (response, codes) =>
+      withinDeadline(answerWithinMs, (uncounted) => handler(response, codes, uncounted));
+
+  return {
+    follow,
+    submitForm: inTime(submitForm),
+    preview: inTime(preview),
+    refuseOther: inTime(refuseOther),
+  };
+};
