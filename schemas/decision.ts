@@ -1,45 +1,86 @@
-/** Who asks for a change, and in which request. */
+/** Who acts, and in which request. */
 export interface Actor {
+  /** ID of a key, name of an operator, or one of `ownActors`. */
   readonly actor: string;
-  /** `null` for what no request asked for. */
+  /** `null` for background work. */
   readonly requestId: string | null;
 }
 
-/** Who acts where it is neither a key, by its id, nor an operator, by a name. */
+/** Actors other than keys and operators. */
 export const ownActors = {
   system: 'system',
   webSafety: 'web-safety',
   visitor: 'visitor',
 } as const;
 
-/** What a decision needs from outside. `now` is PostgreSQL's time, read under the subject's lock. */
-export interface DecisionContext extends Actor {
+export interface CommandMetadata extends Actor {
+  /** PostgreSQL's time, read under the subject's lock. */
   readonly now: Date;
-  readonly newId: () => string;
+  /** UUID of the command's first event; `nextEvent` derives those of further events. */
+  readonly id: string;
 }
 
-/** What every decider returns. */
-export type Decision<Event, Reason extends string = never> =
+/** A command is plain data. `subject` is the key of the state that decides it. */
+export interface Command<Type extends string = string, Data = unknown> {
+  readonly type: Type;
+  readonly subject: string;
+  readonly data: Data;
+  readonly metadata: CommandMetadata;
+}
+
+/** A command before the ledger has locked its subject, and adds the time and the ID. */
+export type CommandRequest<Requested extends Command> = Requested extends Command
+  ? Omit<Requested, 'metadata'> & { readonly metadata: Actor }
+  : never;
+
+/** A refusal has a type, and the data that its message needs. */
+export interface Refusal {
+  readonly type: string;
+}
+
+/** What every decider returns. `unchanged`: the state already is as the command requests. */
+export type Decision<Event, Refused extends Refusal = never> =
   | { readonly type: 'accepted'; readonly events: readonly Event[] }
-  /** Nothing to do: the state is as the command asks. */
   | { readonly type: 'unchanged' }
-  | { readonly type: 'refused'; readonly reason: Reason };
+  | { readonly type: 'refused'; readonly refusal: Refused };
+
+/** The one shape of every decision: pure and synchronous functions. */
+export interface Decider<Requested, Event, State, Refused extends Refusal = never> {
+  readonly initialState: State;
+  readonly decide: (command: Requested, state: State) => Decision<Event, Refused>;
+  readonly evolve: (state: State, event: Event) => State;
+}
 
 export const accepted = <Event>(...events: readonly Event[]) =>
   ({ type: 'accepted', events }) as const;
 export const unchanged = { type: 'unchanged' } as const;
-export const refused = <Reason extends string>(reason: Reason) =>
-  ({ type: 'refused', reason }) as const;
+export const refused = <const Refused extends Refusal>(refusal: Refused) =>
+  ({ type: 'refused', refusal }) as const;
 
-/** A time for a subject's next event: now, but never before its last one. */
+/** The time of a subject's next event: now, but never before its last event. */
 export const notBefore = (now: Date, last: Date): Date => (now < last ? last : now);
 
-/** The metadata of a subject's next event, but for its subject and account. */
+/** Hexadecimal digits of a UUID that `eventId` counts in. */
+const countedDigits = 8;
+
+/** The ID of a command's event. `index`: 0 for the first event. */
+export const eventId = (id: string, index: number): string => {
+  if (index === 0) return id;
+  const number = (parseInt(id.slice(-countedDigits), 16) + index) % 16 ** countedDigits;
+  return id.slice(0, -countedDigits) + number.toString(16).padStart(countedDigits, '0');
+};
+
+/**
+ * The metadata of a subject's next event, without subject and account.
+ *
+ * @param index of the event among those of its command
+ */
 export const nextEvent = (
   { sequence, lastEventAt }: { readonly sequence: number; readonly lastEventAt: Date },
-  { now, newId, actor, requestId }: DecisionContext,
+  { now, id, actor, requestId }: CommandMetadata,
+  index = 0,
 ) => ({
-  id: newId(),
+  id: eventId(id, index),
   time: notBefore(now, lastEventAt),
   sequence: sequence + 1,
   actor,

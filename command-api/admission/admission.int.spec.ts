@@ -187,7 +187,7 @@ describe('command API: admission, on two nodes', () => {
     const good = { admitted: 2 };
     const bad = { keyInvalid: 2 };
     const change = (key: TestKey, active: boolean) =>
-      keys.handle(key.id, { type: 'ChangeApiKey', active }, actor);
+      keys.handle(key.id, { type: 'ChangeApiKey', data: { active } }, actor);
     expect(await both()).to.deep.equal({ child: good, grandchild: good });
     await change(child, false);
     expect(await both()).to.deep.equal({ child: bad, grandchild: good });
@@ -399,14 +399,14 @@ describe('command API: admission, on two nodes', () => {
     const key = await newKey(nodes[0]);
     const keys = createApiKeyHandler(nodes[0].pool, nodes[0].outbox);
     const change = (active: boolean) =>
-      keys.handle(key.id, { type: 'ChangeApiKey', active }, actor);
+      keys.handle(key.id, { type: 'ChangeApiKey', data: { active } }, actor);
     const both = async () => types(await call(key, 2));
     expect(await both()).to.deep.equal({ admitted: 2 });
     await change(false);
     expect(await both()).to.deep.equal({ keyInvalid: 2 });
     await change(true);
     expect(await both()).to.deep.equal({ admitted: 2 });
-    await keys.handle(key.id, { type: 'RevokeApiKey' }, actor);
+    await keys.handle(key.id, { type: 'RevokeApiKey', data: {} }, actor);
     expect(await both()).to.deep.equal({ keyInvalid: 2 });
 
     const strangers = [null, 'ab'.repeat(32)];
@@ -421,12 +421,12 @@ describe('command API: admission, on two nodes', () => {
     const key = await newKey(nodes[0], 'HOBBY');
     expect(types(await call(key, 100))).to.deep.equal({ admitted: 100 });
     const keys = createApiKeyHandler(nodes[0].pool, nodes[0].outbox);
-    await keys.handle(key.id, { type: 'ChangeApiKey', plan: 'FREE' }, actor);
+    await keys.handle(key.id, { type: 'ChangeApiKey', data: { plan: 'FREE' } }, actor);
     const lowered = await call(key, 10);
     expect(types(lowered)).to.deep.equal({ rateLimited: 10 });
     expect(lowered.map((result) => callOf(result).window.remaining)).to.include.members([0]);
     admissions = newAdmissions();
-    await keys.handle(key.id, { type: 'ChangeApiKey', plan: 'INDIE' }, actor);
+    await keys.handle(key.id, { type: 'ChangeApiKey', data: { plan: 'INDIE' } }, actor);
     expect(types(await call(key, 300))).to.deep.equal({ admitted: 300 });
   });
 

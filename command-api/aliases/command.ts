@@ -2,30 +2,30 @@ import {
   accepted,
   nextEvent,
   unchanged,
-  type Decision,
-  type DecisionContext,
+  type Command,
+  type Decider,
 } from '../../schemas/decision.js';
 import { newEvent } from '../../schemas/events/codec.js';
 import type { AliasOverrideEvent } from '../../schemas/events/catalogue.js';
-import type { AliasOverride } from '../../schemas/folds/alias-override.js';
+import {
+  evolveAliasOverride,
+  noOverride,
+  type AliasOverride,
+} from '../../schemas/folds/alias-override.js';
 
-/** Lets one account use a reserved alias, or (`null`) nobody any more. */
-export interface SetAliasOverride {
-  /** Lower case. */
-  readonly alias: string;
-  readonly account: string | null;
-}
+/** Lets one account use a reserved alias (the subject, in lower case); `null` revokes it. */
+export type SetAliasOverride = Command<'SetAliasOverride', { readonly account: string | null }>;
 
-export const decideAliasOverride = (
-  { alias: subject, account }: SetAliasOverride,
-  override: AliasOverride,
-  context: DecisionContext,
-): Decision<AliasOverrideEvent> => {
-  if (override.account === account) return unchanged;
-  const metadata = { ...nextEvent(override, context), subject };
-  return accepted(
-    account === null
-      ? newEvent('AliasOverrideRevoked', {}, metadata)
-      : newEvent('AliasOverrideGranted', { account }, { ...metadata, account }),
-  );
+export const aliasOverrideDecider: Decider<SetAliasOverride, AliasOverrideEvent, AliasOverride> = {
+  initialState: noOverride,
+  evolve: evolveAliasOverride,
+  decide({ subject, data: { account }, metadata: command }, override) {
+    if (override.account === account) return unchanged;
+    const metadata = { ...nextEvent(override, command), subject };
+    return accepted(
+      account === null
+        ? newEvent('AliasOverrideRevoked', {}, metadata)
+        : newEvent('AliasOverrideGranted', { account }, { ...metadata, account }),
+    );
+  },
 };

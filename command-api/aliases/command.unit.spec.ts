@@ -1,27 +1,25 @@
-import { evolveAliasOverride, noOverride } from '../../schemas/folds/alias-override.js';
-import { deciderSpecification } from '../../schemas/testing/decider-specification.js';
 import {
-  at,
-  countedIds,
-  idOf,
-  overrideGranted,
-  overrideRevoked,
-} from '../../schemas/testing/events.js';
-import { decideAliasOverride, type SetAliasOverride } from './command.js';
+  commandOf,
+  deciderSpecification,
+  type FlatCommand,
+} from '../../schemas/testing/decider-specification.js';
+import { at, idOf, overrideGranted, overrideRevoked } from '../../schemas/testing/events.js';
+import { aliasOverrideDecider, type SetAliasOverride } from './command.js';
 
-const given = deciderSpecification({
-  initialState: noOverride,
-  evolve: evolveAliasOverride,
-  decide: (command: SetAliasOverride, override) =>
-    decideAliasOverride(command, override, {
-      now: at(10),
-      newId: countedIds(),
-      actor: 'maria',
-      requestId: 'request-1',
-    }),
+const command = commandOf<SetAliasOverride>('admin', {
+  now: at(10),
+  id: idOf(1),
+  actor: 'maria',
+  requestId: 'request-1',
 });
 
-const to = (account: string | null): SetAliasOverride => ({ alias: 'admin', account });
+const given = deciderSpecification({
+  ...aliasOverrideDecider,
+  decide: (values: FlatCommand<SetAliasOverride>, state) =>
+    aliasOverrideDecider.decide(command(values), state),
+});
+
+const to = (account: string | null) => ({ type: 'SetAliasOverride', account }) as const;
 const told = { id: idOf(1), time: at(10), actor: 'maria', correlationId: 'request-1' };
 const granted = overrideGranted('admin', 1, 'acme');
 

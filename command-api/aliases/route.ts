@@ -5,17 +5,18 @@ import { aliasOverrideRequest } from '../../schemas/http/operators.js';
 import { shortCodePattern } from '../../schemas/http/shorten.js';
 import { withBody, type AdminRoutes } from '../http/operator-requests.js';
 import { failure } from '../http/reply.js';
-import { decideAliasOverride, type SetAliasOverride } from './command.js';
+import { aliasOverrideDecider } from './command.js';
 
 const noAlias = 'Alias must have 3 to 50 letters, numbers, hyphens and underscores';
 
 export const overrideRoutes: AdminRoutes = ({ settle, ...ledger }) => {
   const path = '/reserved-aliases/:alias/override';
-  const set = (command: SetAliasOverride, actor: Actor) =>
-    decideOne(ledger, aliasOverrides, decideAliasOverride, {
-      subject: command.alias,
-      command,
-      actor,
+  const set = (alias: string, account: string | null, metadata: Actor) =>
+    decideOne(ledger, aliasOverrides, aliasOverrideDecider, {
+      type: 'SetAliasOverride',
+      subject: alias,
+      data: { account },
+      metadata,
     });
   return [
     {
@@ -24,7 +25,7 @@ export const overrideRoutes: AdminRoutes = ({ settle, ...ledger }) => {
       handler: withBody(aliasOverrideRequest, async ({ account }, { actor }, parameter) => {
         const alias = parameter('alias').toLowerCase();
         if (!shortCodePattern.test(alias)) return failure(400, noAlias);
-        const { receipt } = await set({ alias, account }, actor);
+        const { receipt } = await set(alias, account, actor);
         return settle(receipt, 200, { alias, account });
       }),
     },
@@ -32,10 +33,10 @@ export const overrideRoutes: AdminRoutes = ({ settle, ...ledger }) => {
       method: 'DELETE',
       path,
       handler: async (_ctx, { actor }, parameter) => {
-        const command = { alias: parameter('alias').toLowerCase(), account: null };
-        if (shortCodePattern.test(command.alias)) {
-          const { decision, receipt } = await set(command, actor);
-          if (decision.type === 'accepted') return settle(receipt, 200, command);
+        const alias = parameter('alias').toLowerCase();
+        if (shortCodePattern.test(alias)) {
+          const { decision, receipt } = await set(alias, null, actor);
+          if (decision.type === 'accepted') return settle(receipt, 200, { alias, account: null });
         }
         return failure(404, 'Override not found');
       },

@@ -3,80 +3,96 @@ import {
   nextEvent,
   refused,
   unchanged,
+  type Command,
+  type CommandMetadata,
+  type Decider,
   type Decision,
-  type DecisionContext,
 } from '../../schemas/decision.js';
 import { newEvent, type EventMetadata } from '../../schemas/events/codec.js';
 import type { ApiKeyEvent } from '../../schemas/events/catalogue.js';
-import { rootIdOf, type ApiKey, type ApiKeyState } from '../../schemas/folds/api-key.js';
+import {
+  evolveApiKey,
+  noKey,
+  rootIdOf,
+  type ApiKey,
+  type ApiKeyState,
+} from '../../schemas/folds/api-key.js';
 import type { PlanName } from '../../schemas/plans.js';
 import { inOrder, type Scope } from '../../schemas/scopes.js';
 
-/** Who asks: an operator, or a key, as the ledger has it at that moment. */
+/** An operator, or the state of the calling key at that moment. */
 export type KeyAuthority = 'operator' | ApiKeyState;
 
-/** What is new about a key, whoever makes it. `expiresIn` is in seconds. */
 interface NewKey {
-  readonly id: string;
   readonly name: string;
+  /** Seconds; `null`: never. */
   readonly expiresIn: number | null;
   readonly hash: string;
 }
 
+/** An operator creates a root. */
+export type CreateApiKey = Command<
+  'CreateApiKey',
+  NewKey & {
+    readonly plan: PlanName;
+    readonly account: string;
+    readonly scopes: readonly Scope[];
+  }
+>;
+
+/** A key creates a descendant. */
+export type DeriveApiKey = Command<
+  'DeriveApiKey',
+  NewKey & {
+    readonly by: ApiKeyState;
+    /** `null`: all scopes of the creating key. */
+    readonly scopes: readonly Scope[] | null;
+    /** Keys of the account that are neither revoked nor expired. */
+    readonly liveKeys: number;
+  }
+>;
+
+export interface KeyChanges {
+  readonly name?: string | undefined;
+  /** For operators alone. */
+  readonly plan?: PlanName | undefined;
+  readonly active?: boolean | undefined;
+  readonly scopes?: readonly Scope[] | undefined;
+  /** Seconds, for operators alone; `null` removes the end. */
+  readonly expiresIn?: number | null | undefined;
+}
+
+export type ChangeApiKey = Command<'ChangeApiKey', KeyChanges & { readonly by: KeyAuthority }>;
+
+export type RotateApiKey = Command<
+  'RotateApiKey',
+  { readonly by: ApiKeyState; readonly hash: string; readonly overlapSeconds: number }
+>;
+
+export type RevokeApiKey = Command<'RevokeApiKey', { readonly by: KeyAuthority }>;
+
+/** The subject is the ID of the key. */
 export type ApiKeyCommand =
-  /** An operator makes a root. */
-  | (NewKey & {
-      readonly type: 'CreateApiKey';
-      readonly plan: PlanName;
-      readonly account: string;
-      readonly scopes: readonly Scope[];
-    })
-  /** A key makes a key that descends from it. */
-  | (NewKey & {
-      readonly type: 'DeriveApiKey';
-      readonly by: ApiKeyState;
-      /** `null`: all that the key has which makes it. */
-      readonly scopes: readonly Scope[] | null;
-      /** Keys of the account that are neither revoked nor expired. */
-      readonly liveKeys: number;
-    })
-  | {
-      readonly type: 'ChangeApiKey';
-      readonly by: KeyAuthority;
-      readonly name?: string | undefined;
-      /** For operators alone. */
-      readonly plan?: PlanName | undefined;
-      readonly active?: boolean | undefined;
-      readonly scopes?: readonly Scope[] | undefined;
-      /** For operators alone; `null` takes the end away. */
-      readonly expiresIn?: number | null | undefined;
-    }
-  | {
-      readonly type: 'RotateApiKey';
-      readonly by: ApiKeyState;
-      readonly hash: string;
-      readonly overlapSeconds: number;
-    }
-  | { readonly type: 'RevokeApiKey'; readonly by: KeyAuthority };
+  CreateApiKey | DeriveApiKey | ChangeApiKey | RotateApiKey | RevokeApiKey;
 
 export type ApiKeyRefusal =
-  | 'exists'
-  /** There is no such key, or none that the asking key may manage. */
-  | 'unknown'
-  | 'revoked'
-  /** The key that asks has ended meanwhile. */
-  | 'askerInvalid'
-  | 'tooManyKeys'
-  | 'tooDeep'
-  | 'tooManySecrets'
+  | { readonly type: 'exists' }
+  /** There is no such key, or none that the calling key may manage. */
+  | { readonly type: 'unknown' }
+  | { readonly type: 'revoked' }
+  /** The calling key has ended meanwhile. */
+  | { readonly type: 'callerInvalid' }
+  | { readonly type: 'tooManyKeys' }
+  | { readonly type: 'tooDeep' }
+  | { readonly type: 'tooManySecrets' }
   /** An operator deactivated it, so no key can activate it. */
-  | 'suspended'
-  /** An ancestor of the asking key deactivated it. */
-  | 'deactivatedAbove'
+  | { readonly type: 'suspended' }
+  /** An ancestor of the calling key deactivated it. */
+  | { readonly type: 'deactivatedAbove' }
   /** A derived key has the plan of its root. */
-  | 'planOfRoot'
-  /** The key that asks lacks this scope. */
-  | Scope;
+  | { readonly type: 'planOfRoot' }
+  /** The calling key lacks this scope. */
+  | { readonly type: 'scopeLacking'; readonly scope: Scope };
 
 export const maxLiveKeys = 100;
 /** No chain of live keys is longer. */
@@ -91,10 +107,15 @@ const earlier = (one: Date | null, other: Date | null): Date | null =>
 
 const isOver = (end: Date | null, now: Date): boolean => end !== null && end <= now;
 
-/** The key that asks, if it may manage keys now; otherwise why not. */
-const managing = (by: ApiKeyState, now: Date): ApiKey | ApiKeyRefusal => {
-  if (by.status !== 'active' || isOver(by.key.expiresAt, now)) return 'askerInvalid';
-  return by.key.scopes.includes('keys:manage') ? by.key : 'keys:manage';
+/** The calling key, if it may manage keys now. */
+const callingKey = (by: ApiKeyState, now: Date) => {
+  if (by.status !== 'active' || isOver(by.key.expiresAt, now)) {
+    return refused({ type: 'callerInvalid' });
+  }
+  const scope = 'keys:manage';
+  return by.key.scopes.includes(scope)
+    ? ({ type: 'found', caller: by.key } as const)
+    : refused({ type: 'scopeLacking', scope });
 };
 
 /** The first of the scopes that a key cannot give. */
@@ -102,90 +123,106 @@ const lacking = (scopes: readonly Scope[], { scopes: had }: ApiKey): Scope | und
   scopes.find((scope) => !had.includes(scope));
 
 /** Whether a key may manage another one: itself, or a descendant that has nothing beyond its own scopes and end. */
-const manages = (asking: ApiKey, key: ApiKey): boolean => {
-  if (asking.id === key.id) return true;
+const manages = (caller: ApiKey, key: ApiKey): boolean => {
+  if (caller.id === key.id) return true;
   const endsWithin =
-    asking.expiresAt === null || (key.expiresAt !== null && key.expiresAt <= asking.expiresAt);
-  return key.ancestors.includes(asking.id) && endsWithin && !lacking(key.scopes, asking);
+    caller.expiresAt === null || (key.expiresAt !== null && key.expiresAt <= caller.expiresAt);
+  return key.ancestors.includes(caller.id) && endsWithin && !lacking(key.scopes, caller);
 };
 
 type Authority = ApiKey | 'operator';
-type MadeKey = Exclude<ApiKeyState, { readonly status: 'none' }>;
+type ExistingKey = Exclude<ApiKeyState, { readonly status: 'none' }>;
 
-/** What keeps a key from being activated by `asking`. */
+/** Why a key may not be activated by its caller; `null` if it may. */
 const activationRefusal = (
-  asking: Authority,
-  { status, key }: MadeKey,
-): 'suspended' | 'deactivatedAbove' | null => {
-  if (asking === 'operator') return null;
-  if (status === 'suspended') return 'suspended';
+  caller: Authority,
+  { status, key }: ExistingKey,
+): { readonly type: 'suspended' | 'deactivatedAbove' } | null => {
+  if (caller === 'operator') return null;
+  if (status === 'suspended') return { type: 'suspended' };
   // Events before version 3 do not name the key: then the root alone may activate it.
   const by = key.deactivatedBy ?? rootIdOf(key);
-  return status === 'inactive' && asking.ancestors.includes(by) ? 'deactivatedAbove' : null;
+  const isAbove = status === 'inactive' && caller.ancestors.includes(by);
+  return isAbove ? { type: 'deactivatedAbove' } : null;
 };
 
-const deactivation = (asking: Authority) =>
-  asking === 'operator'
+const deactivation = (caller: Authority) =>
+  caller === 'operator'
     ? ({ status: 'suspended', deactivatedBy: null } as const)
-    : ({ status: 'inactive', deactivatedBy: asking.id } as const);
+    : ({ status: 'inactive', deactivatedBy: caller.id } as const);
+
+const firstEvent = (
+  subject: string,
+  account: string,
+  metadata: CommandMetadata,
+): EventMetadata => ({
+  ...nextEvent({ sequence: 0, lastEventAt: metadata.now }, metadata),
+  subject,
+  account,
+});
 
 type KeyDecision = Decision<ApiKeyEvent, ApiKeyRefusal>;
 
-const derive = (
-  command: Extract<ApiKeyCommand, { readonly type: 'DeriveApiKey' }>,
-  context: DecisionContext,
-): KeyDecision => {
-  const parent = managing(command.by, context.now);
-  if (typeof parent === 'string') return refused(parent);
-  const { id, name, hash, expiresIn } = command;
-  const scopes = command.scopes ?? parent.scopes;
-  const lacks = lacking(scopes, parent);
-  if (lacks) return refused(lacks);
-  if (command.liveKeys >= maxLiveKeys) return refused('tooManyKeys');
-  if (parent.ancestors.length >= maxAncestors) return refused('tooDeep');
+const expiry = (now: Date, expiresIn: number | null): Date | null =>
+  expiresIn === null ? null : after(now, expiresIn);
+
+const create = ({ subject, data, metadata }: CreateApiKey): KeyDecision => {
+  const { name, plan, account, scopes, expiresIn, hash } = data;
+  const created = {
+    ...{ name, plan, account, scopes: [...inOrder(scopes)], ancestors: [], hash },
+    expiresAt: expiry(metadata.now, expiresIn)?.toISOString() ?? null,
+  };
+  return accepted(newEvent('ApiKeyCreated', created, firstEvent(subject, account, metadata)));
+};
+
+const derive = ({ subject, data, metadata }: DeriveApiKey): KeyDecision => {
+  const { by, name, hash, expiresIn } = data;
+  const found = callingKey(by, metadata.now);
+  if (found.type === 'refused') return found;
+  const { caller: parent } = found;
+  const scopes = data.scopes ?? parent.scopes;
+  const scope = lacking(scopes, parent);
+  if (scope) return refused({ type: 'scopeLacking', scope });
+  if (data.liveKeys >= maxLiveKeys) return refused({ type: 'tooManyKeys' });
+  if (parent.ancestors.length >= maxAncestors) return refused({ type: 'tooDeep' });
   const { account } = parent;
-  const own = expiresIn === null ? null : after(context.now, expiresIn);
-  const data = {
+  const end = earlier(expiry(metadata.now, expiresIn), parent.expiresAt);
+  const created = {
     ...{ name, plan: null, account, scopes: [...inOrder(scopes)], hash },
-    expiresAt: earlier(own, parent.expiresAt)?.toISOString() ?? null,
+    expiresAt: end?.toISOString() ?? null,
     ancestors: [...parent.ancestors, parent.id],
   };
-  const metadata = nextEvent({ sequence: 0, lastEventAt: context.now }, context);
-  return accepted(newEvent('ApiKeyCreated', data, { ...metadata, subject: id, account }));
+  return accepted(newEvent('ApiKeyCreated', created, firstEvent(subject, account, metadata)));
 };
 
 const change = (
-  command: Extract<ApiKeyCommand, { readonly type: 'ChangeApiKey' }>,
-  asking: Authority,
-  state: MadeKey,
+  { data }: ChangeApiKey,
+  caller: Authority,
+  state: ExistingKey,
   metadata: EventMetadata,
 ): KeyDecision => {
   const { status, key } = state;
-  if (status === 'revoked') return refused('revoked');
-  const { name = key.name, plan = key.plan, active, expiresIn } = command;
-  if (command.plan !== undefined && key.ancestors.length > 0) return refused('planOfRoot');
-  const lacks = asking === 'operator' ? undefined : lacking(command.scopes ?? [], asking);
-  if (lacks) return refused(lacks);
-  const holds = activationRefusal(asking, state);
+  if (status === 'revoked') return refused({ type: 'revoked' });
+  const { name = key.name, plan = key.plan, active, expiresIn } = data;
+  if (data.plan !== undefined && key.ancestors.length > 0) return refused({ type: 'planOfRoot' });
+  const scope = caller === 'operator' ? undefined : lacking(data.scopes ?? [], caller);
+  if (scope) return refused({ type: 'scopeLacking', scope });
+  const holds = activationRefusal(caller, state);
   if (active === true && holds) return refused(holds);
   const activation =
     active === undefined || holds
       ? { status, deactivatedBy: key.deactivatedBy }
       : active
         ? ({ status: 'active', deactivatedBy: null } as const)
-        : deactivation(asking);
-  const scopes = inOrder(command.scopes ?? key.scopes);
+        : deactivation(caller);
+  const scopes = inOrder(data.scopes ?? key.scopes);
   const next = {
     name,
     plan,
     scopes: [...scopes],
     expiresAt:
-      (expiresIn === undefined
-        ? key.expiresAt
-        : expiresIn === null
-          ? null
-          : after(metadata.time, expiresIn)
-      )?.toISOString() ?? null,
+      (expiresIn === undefined ? key.expiresAt : expiry(metadata.time, expiresIn))?.toISOString() ??
+      null,
     ...activation,
   };
   const same =
@@ -199,37 +236,29 @@ const change = (
   return accepted(newEvent('ApiKeyChanged', next, metadata));
 };
 
-/** Keys may be changed until they are revoked; that is for good. */
-export const decideApiKey = (
-  command: ApiKeyCommand,
-  state: ApiKeyState,
-  context: DecisionContext,
-): KeyDecision => {
+const decide = (command: ApiKeyCommand, state: ApiKeyState): KeyDecision => {
   if (command.type === 'CreateApiKey' || command.type === 'DeriveApiKey') {
-    if (state.status !== 'none') return refused('exists');
-    if (command.type === 'DeriveApiKey') return derive(command, context);
-    const { id, name, plan, account, expiresIn, hash } = command;
-    const data = {
-      ...{ name, plan, account, scopes: [...inOrder(command.scopes)], ancestors: [], hash },
-      expiresAt: expiresIn === null ? null : after(context.now, expiresIn).toISOString(),
-    };
-    const metadata = nextEvent({ sequence: 0, lastEventAt: context.now }, context);
-    return accepted(newEvent('ApiKeyCreated', data, { ...metadata, subject: id, account }));
+    if (state.status !== 'none') return refused({ type: 'exists' });
+    return command.type === 'CreateApiKey' ? create(command) : derive(command);
   }
-  const asking = command.by === 'operator' ? command.by : managing(command.by, context.now);
-  if (typeof asking === 'string' && asking !== 'operator') return refused(asking);
-  if (state.status === 'none') return refused('unknown');
+  const { by } = command.data;
+  const found = by === 'operator' ? null : callingKey(by, command.metadata.now);
+  if (found?.type === 'refused') return found;
+  const caller = found?.caller ?? 'operator';
+  if (state.status === 'none') return refused({ type: 'unknown' });
   const { key } = state;
-  if (asking !== 'operator' && !manages(asking, key)) return refused('unknown');
-  const metadata = { ...nextEvent(key, context), subject: key.id, account: key.account };
+  if (caller !== 'operator' && !manages(caller, key)) return refused({ type: 'unknown' });
+  const metadata = { ...nextEvent(key, command.metadata), subject: key.id, account: key.account };
   switch (command.type) {
     case 'ChangeApiKey':
-      return change(command, asking, state, metadata);
+      return change(command, caller, state, metadata);
     case 'RotateApiKey': {
-      if (state.status === 'revoked') return refused('revoked');
-      const { hash, overlapSeconds } = command;
+      if (state.status === 'revoked') return refused({ type: 'revoked' });
+      const { hash, overlapSeconds } = command.data;
       const live = Object.values(key.secrets).filter((end) => !isOver(end, metadata.time));
-      if (overlapSeconds > 0 && live.length >= maxSecrets) return refused('tooManySecrets');
+      if (overlapSeconds > 0 && live.length >= maxSecrets) {
+        return refused({ type: 'tooManySecrets' });
+      }
       const earlierEndAt = after(metadata.time, overlapSeconds).toISOString();
       return accepted(newEvent('ApiKeyRotated', { hash, earlierEndAt }, metadata));
     }
@@ -241,4 +270,11 @@ export const decideApiKey = (
       return unknown;
     }
   }
+};
+
+/** A key can be changed until it is revoked; a revocation is permanent. */
+export const apiKeyDecider: Decider<ApiKeyCommand, ApiKeyEvent, ApiKeyState, ApiKeyRefusal> = {
+  initialState: noKey,
+  evolve: evolveApiKey,
+  decide,
 };

@@ -4,10 +4,13 @@ import type { ApiKeyEvent } from '../../schemas/events/catalogue.js';
 import { evolveApiKey, noKey, type ApiKeyState } from '../../schemas/folds/api-key.js';
 import { planNames } from '../../schemas/plans.js';
 import { scopeNames, type Scope } from '../../schemas/scopes.js';
-import { deciderSpecification } from '../../schemas/testing/decider-specification.js';
+import {
+  commandOf,
+  deciderSpecification,
+  type FlatCommand,
+} from '../../schemas/testing/decider-specification.js';
 import {
   at,
-  countedIds,
   idOf,
   keyChanged,
   keyCreated,
@@ -16,23 +19,36 @@ import {
   keyRotated,
   noon,
 } from '../../schemas/testing/events.js';
-import { decideApiKey, type ApiKeyCommand } from './command.js';
+import {
+  apiKeyDecider,
+  type ApiKeyCommand,
+  type DeriveApiKey,
+  type KeyChanges,
+} from './command.js';
+
+const metadataOf = (now: Date, id = idOf(1)) => ({
+  now,
+  id,
+  actor: 'maria',
+  requestId: 'request-1',
+});
+/** The decider takes the subject of an existing key from its state. */
+const subjectOf = ({ type }: FlatCommand<ApiKeyCommand>) =>
+  type === 'DeriveApiKey' ? 'key-9' : 'key-1';
 
 const given = deciderSpecification({
-  initialState: noKey,
-  evolve: evolveApiKey,
-  decide: (command: ApiKeyCommand, state) =>
-    decideApiKey(command, state, {
-      now: at(10),
-      newId: countedIds(),
-      actor: 'maria',
-      requestId: 'request-1',
-    }),
+  ...apiKeyDecider,
+  decide: (values: FlatCommand<ApiKeyCommand>, state) =>
+    apiKeyDecider.decide(
+      commandOf<ApiKeyCommand>(subjectOf(values), metadataOf(at(10)))(values),
+      state,
+    ),
 });
 
-const create: ApiKeyCommand = {
+type Values = FlatCommand<ApiKeyCommand>;
+
+const create: Values = {
   type: 'CreateApiKey',
-  id: 'key-1',
   name: 'website',
   plan: 'HOBBY',
   account: 'acme',
@@ -40,8 +56,8 @@ const create: ApiKeyCommand = {
   expiresIn: null,
   hash: keyHash,
 };
-const revoke: ApiKeyCommand = { type: 'RevokeApiKey', by: 'operator' };
-const change = (values: Omit<Extract<ApiKeyCommand, { type: 'ChangeApiKey' }>, 'type' | 'by'>) =>
+const revoke: Values = { type: 'RevokeApiKey', by: 'operator' };
+const change = (values: KeyChanges) =>
   ({ type: 'ChangeApiKey', by: 'operator', ...values }) as const;
 const metadata = { id: idOf(1), actor: 'maria', correlationId: 'request-1', time: at(10) };
 const made = keyCreated('key-1');
@@ -153,11 +169,8 @@ const grandchild = keyCreated('key-3', { ...child, ancestors: ['key-1', 'key-2']
 const otherHash = 'cd'.repeat(32);
 
 describe('command API: a key that makes a key', () => {
-  const derive = (
-    values: Partial<Extract<ApiKeyCommand, { type: 'DeriveApiKey' }>>,
-  ): ApiKeyCommand => ({
+  const derive = (values: Partial<DeriveApiKey['data']>): Values => ({
     type: 'DeriveApiKey',
-    id: 'key-9',
     name: 'reader',
     expiresIn: null,
     hash: otherHash,
@@ -168,7 +181,7 @@ describe('command API: a key that makes a key', () => {
   });
   const derived = { name: 'reader', plan: null, ancestors: ['key-1'], hash: otherHash };
 
-  it('gives all its scopes unless metadata, and stands above it', () => {
+  it('gives all its scopes by default, and is the ancestor of the new key', () => {
     given()
       .when(derive({}))
       .then(keyCreated('key-9', derived, metadata));
@@ -185,10 +198,10 @@ describe('command API: a key that makes a key', () => {
       .then(keyCreated('key-9', { ...derived, scopes: ['links:read', 'stats:read'] }, metadata));
     given()
       .when(derive({ by, scopes: ['links:read', 'qr:read', 'links:write'] }))
-      .thenRefused('qr:read');
+      .thenRefused('scopeLacking', { scope: 'qr:read' });
     given()
       .when(derive({ by: keyWith({ scopes: ['links:read'] }), scopes: [] }))
-      .thenRefused('keys:manage');
+      .thenRefused('scopeLacking', { scope: 'keys:manage' });
   });
 
   const ends: readonly [number | null, number | null, number | null][] = [
@@ -211,7 +224,7 @@ describe('command API: a key that makes a key', () => {
   it('is refused when it is over itself, or there are too many', () => {
     const over = { expiresAt: at(10).toISOString() };
     for (const by of [noKey, keyWith({}, 'key-1', 'inactive'), keyWith(over)]) {
-      given().when(derive({ by })).thenRefused('askerInvalid');
+      given().when(derive({ by })).thenRefused('callerInvalid');
     }
     given()
       .when(derive({ liveKeys: 100 }))
@@ -225,7 +238,7 @@ describe('command API: a key that makes a key', () => {
 
 describe('command API: a key that changes a key', () => {
   const byRoot = (values: object, by: ApiKeyState = keyWith()) =>
-    ({ type: 'ChangeApiKey', by, ...values }) as ApiKeyCommand;
+    ({ type: 'ChangeApiKey', by, ...values }) as Values;
 
   it('changes itself and what descends from it, and nothing else', () => {
     const data = { ...child, name: 'shop' };
@@ -253,10 +266,10 @@ describe('command API: a key that changes a key', () => {
     const by = keyWith(child, 'key-2');
     given(grandchild)
       .when(byRoot({ scopes: ['qr:read'] }, by))
-      .thenRefused('qr:read');
+      .thenRefused('scopeLacking', { scope: 'qr:read' });
     given(madeChild)
       .when(byRoot({ scopes: ['links:read', 'links:write'] }, by))
-      .thenRefused('links:write');
+      .thenRefused('scopeLacking', { scope: 'links:write' });
     given(madeChild)
       .when(byRoot({ scopes: ['links:read'] }, by))
       .then(keyChanged('key-2', 2, { plan: null, scopes: ['links:read'] }, metadata));
@@ -274,14 +287,14 @@ describe('command API: a key that changes a key', () => {
     ];
     for (const [own, theirs] of exceeding) {
       const below = { ...child, ...theirs, ancestors: ['key-1', 'key-2'] };
-      for (const command of [
+      for (const values of [
         rename(parent(own)),
         byRoot({ scopes: [] }, parent(own)),
         byRoot({ active: false }, parent(own)),
         { type: 'RotateApiKey', hash: otherHash, overlapSeconds: 0, by: parent(own) } as const,
         { type: 'RevokeApiKey', by: parent(own) } as const,
       ]) {
-        given(keyCreated('key-3', below)).when(command).thenRefused('unknown');
+        given(keyCreated('key-3', below)).when(values).thenRefused('unknown');
       }
     }
     const within: readonly (readonly [Terms, Terms])[] = [
@@ -383,7 +396,7 @@ describe('command API: a key that changes a key', () => {
 });
 
 describe('command API: rotating and revoking by a key', () => {
-  const rotate = (overlapSeconds: number, by: ApiKeyState = keyWith()): ApiKeyCommand => ({
+  const rotate = (overlapSeconds: number, by: ApiKeyState = keyWith()): Values => ({
     type: 'RotateApiKey',
     hash: otherHash,
     overlapSeconds,
@@ -419,12 +432,12 @@ describe('command API: rotating and revoking by a key', () => {
 
   it('touches nothing but itself and what descends from it', () => {
     const by = keyWith(child, 'key-2');
-    for (const command of [rotate(0, by), { type: 'RevokeApiKey', by } as const]) {
-      given(made).when(command).thenRefused('unknown');
+    for (const values of [rotate(0, by), { type: 'RevokeApiKey', by } as const]) {
+      given(made).when(values).thenRefused('unknown');
     }
     given(made)
       .when({ type: 'RevokeApiKey', by: keyWith({ scopes: ['qr:read'] }) })
-      .thenRefused('keys:manage');
+      .thenRefused('scopeLacking', { scope: 'keys:manage' });
     given(madeChild)
       .when({ type: 'RevokeApiKey', by })
       .then(keyRevoked('key-2', 2, metadata));
@@ -433,7 +446,7 @@ describe('command API: rotating and revoking by a key', () => {
 });
 
 describe('command API: events of an API key', () => {
-  const command: fc.Arbitrary<ApiKeyCommand> = fc.oneof(
+  const command: fc.Arbitrary<Values> = fc.oneof(
     fc.constant(create),
     fc
       .record(
@@ -454,14 +467,14 @@ describe('command API: events of an API key', () => {
     const steps = fc.array(fc.tuple(command, fc.integer({ min: -100, max: 300 })));
     fc.assert(
       fc.property(steps, (asked) => {
-        const newId = countedIds();
         let state: ApiKeyState = noKey;
         let now = noon;
         const events: ApiKeyEvent[] = [];
         for (const [wanted, seconds] of asked) {
           now = new Date(now.getTime() + seconds * 1_000);
-          const context = { now, newId, actor: 'maria', requestId: 'r' };
-          const decision = decideApiKey(wanted, state, context);
+          const metadata = metadataOf(now, idOf(events.length));
+          const decided = commandOf<ApiKeyCommand>('key-1', metadata)(wanted);
+          const decision = apiKeyDecider.decide(decided, state);
           if (decision.type !== 'accepted') continue;
           const before = state;
           state = decision.events.reduce(evolveApiKey, state);
@@ -476,7 +489,7 @@ describe('command API: events of an API key', () => {
             if (same) expect(values(key)).to.not.deep.equal(values(before.key));
           }
           // The same again changes nothing.
-          const again = decideApiKey(wanted, state, context);
+          const again = apiKeyDecider.decide(decided, state);
           expect(again.type).to.not.equal('accepted');
         }
         const times = events.map(({ time }) => time);

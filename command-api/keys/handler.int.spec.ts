@@ -42,7 +42,7 @@ describe('command API: API-key handler, on two nodes', () => {
     const asked = Array.from({ length: 40 }, (_, index) =>
       handlers[index % 2 === 0 ? 0 : 1].handle(
         key.id,
-        { type: 'ChangeApiKey', name: `name ${index % 7}`, active: index % 3 === 0 },
+        { type: 'ChangeApiKey', data: { name: `name ${index % 7}`, active: index % 3 === 0 } },
         { actor: `operator-${index}`, requestId: `request-${index}` },
       ),
     );
@@ -60,7 +60,7 @@ describe('command API: API-key handler, on two nodes', () => {
 
   it('writes down who asked, and in which request; nothing where nothing changes', async () => {
     const key = await newKey(nodes[0]);
-    const pro = { type: 'ChangeApiKey', plan: 'PRO' } as const;
+    const pro = { type: 'ChangeApiKey', data: { plan: 'PRO' } } as const;
     const outcomes = [await handlers[0].handle(key.id, pro, actor)];
     outcomes.push(await handlers[1].handle(key.id, pro, { actor: 'other', requestId: 'r-2' }));
     const [changed, unchanged] = outcomes;
@@ -90,7 +90,9 @@ describe('command API: API-key handler, on two nodes', () => {
       ),
     );
     const done = made.filter(({ type }) => type === 'done');
-    const tooMany = made.filter((one) => one.type === 'refused' && one.reason === 'tooManyKeys');
+    const tooMany = made.filter(
+      (one) => one.type === 'refused' && one.refusal.type === 'tooManyKeys',
+    );
     expect([done.length, tooMany.length]).to.deep.equal([99, 21]);
     expect(await handlers[1].listFor({ ...root, rootId: root.id }, 200, null)).to.have.length(100);
   });
@@ -102,7 +104,7 @@ describe('command API: API-key handler, on two nodes', () => {
     const change = (had: readonly Scope[]) =>
       handlers[1].handleFor(asking(root), parent.id, {
         type: 'ChangeApiKey',
-        scopes: [...had, 'keys:manage'],
+        data: { scopes: [...had, 'keys:manage'] },
       });
     const derive = () =>
       handlers[0].derive(asking(parent), { name: 'made', scopes, expiresIn: null });
@@ -113,7 +115,7 @@ describe('command API: API-key handler, on two nodes', () => {
     expect(await derive()).to.deep.include({ type: 'done' });
     const steps = Array.from({ length: 40 }, (_, index) => () => {
       if (index === 38)
-        return handlers[1].handleFor(asking(root), parent.id, { type: 'RevokeApiKey' });
+        return handlers[1].handleFor(asking(root), parent.id, { type: 'RevokeApiKey', data: {} });
       if (index % 4 === 0) return change(index % 8 === 0 ? ['links:read'] : scopes);
       return derive();
     });
@@ -146,17 +148,17 @@ describe('command API: API-key handler, on two nodes', () => {
       Promise.all([
         handlers[0].rotate(asking(by), id, 0),
         handlers[1].rotate(asking(by), id, 600),
-        handlers[0].handleFor(asking(by), id, { type: 'ChangeApiKey', name: 'renamed' }),
-        handlers[1].handleFor(asking(by), id, { type: 'ChangeApiKey', scopes: [] }),
-        handlers[0].handleFor(asking(by), id, { type: 'ChangeApiKey', active: false }),
-        handlers[1].handleFor(asking(by), id, { type: 'RevokeApiKey' }),
+        handlers[0].handleFor(asking(by), id, { type: 'ChangeApiKey', data: { name: 'renamed' } }),
+        handlers[1].handleFor(asking(by), id, { type: 'ChangeApiKey', data: { scopes: [] } }),
+        handlers[0].handleFor(asking(by), id, { type: 'ChangeApiKey', data: { active: false } }),
+        handlers[1].handleFor(asking(by), id, { type: 'RevokeApiKey', data: {} }),
       ]);
 
     it('does not manage it while its scopes exceed the own ones', async () => {
       const root = await newKey(nodes[0]);
       const parent = await derivedKey(nodes[0], root);
       const child = await derivedKey(nodes[1], parent);
-      const narrow = { type: 'ChangeApiKey', scopes: ['keys:manage'] } as const;
+      const narrow = { type: 'ChangeApiKey', data: { scopes: ['keys:manage'] } } as const;
       await handlers[1].handleFor(asking(root), parent.id, narrow);
       for (const outcome of await manage(parent, child)) expect(outcome).to.deep.include(unknown);
       expect(await eventsOf(child)).to.have.length(1);
@@ -170,7 +172,7 @@ describe('command API: API-key handler, on two nodes', () => {
       const endless = await derivedKey(nodes[0], parent);
       const later = await derivedKey(nodes[0], parent, 7_200);
       const earlier = await derivedKey(nodes[0], parent, 600);
-      const end = { type: 'ChangeApiKey', expiresIn: 3_600 } as const;
+      const end = { type: 'ChangeApiKey', data: { expiresIn: 3_600 } } as const;
       await handlers[0].handle(parent.id, end, actor);
       for (const child of [endless, later]) {
         for (const outcome of await manage(parent, child)) expect(outcome).to.deep.include(unknown);
@@ -190,7 +192,7 @@ describe('command API: API-key handler, on two nodes', () => {
           await sleep(index * 2);
           if (index % 4 > 0) return handlers[0].rotate(asking(parent), child.id, 0);
           const scopes = index % 8 === 0 ? narrow : scopeNames;
-          const change = { type: 'ChangeApiKey', scopes } as const;
+          const change = { type: 'ChangeApiKey', data: { scopes } } as const;
           return handlers[1].handleFor(asking(root), parent.id, change);
         }),
       );
@@ -212,10 +214,10 @@ describe('command API: API-key handler, on two nodes', () => {
     const parent = await derivedKey(nodes[0], root);
     const child = await derivedKey(nodes[0], parent);
     const set = (by: TestKey, active: boolean) =>
-      handlers[1].handleFor(asking(by), child.id, { type: 'ChangeApiKey', active });
+      handlers[1].handleFor(asking(by), child.id, { type: 'ChangeApiKey', data: { active } });
     const statusAfter = async (by: TestKey, active: boolean) => {
       const outcome = await set(by, active);
-      return outcome.type === 'done' ? outcome.state.status : outcome.reason;
+      return outcome.type === 'done' ? outcome.state.status : outcome.refusal.type;
     };
     expect(await statusAfter(parent, false)).to.equal('inactive');
     expect(await statusAfter(parent, true)).to.equal('active');
@@ -226,7 +228,7 @@ describe('command API: API-key handler, on two nodes', () => {
     expect(await statusAfter(root, true)).to.equal('active');
     await set(parent, false);
     await set(root, false);
-    const rename = { type: 'ChangeApiKey', name: 'renamed' } as const;
+    const rename = { type: 'ChangeApiKey', data: { name: 'renamed' } } as const;
     await handlers[0].handleFor(asking(parent), child.id, rename);
     expect(await statusAfter(parent, true)).to.equal('deactivatedAbove');
     const found = await handlers[0].find(child.id);
@@ -236,7 +238,7 @@ describe('command API: API-key handler, on two nodes', () => {
 
   it('revokes for good, once, however many ask at once', async () => {
     const key = await newKey(nodes[0]);
-    const revoke = { type: 'RevokeApiKey' } as const;
+    const revoke = { type: 'RevokeApiKey', data: {} } as const;
     const outcomes = await Promise.all(
       Array.from({ length: 10 }, (_, index) =>
         handlers[index % 2 === 0 ? 0 : 1].handle(key.id, revoke, actor),
@@ -246,7 +248,7 @@ describe('command API: API-key handler, on two nodes', () => {
       expect(outcome.type === 'done' && outcome.state.status).to.equal('revoked');
     }
     expect(await eventsOf(key)).to.have.length(2);
-    const change = { type: 'ChangeApiKey', active: true } as const;
+    const change = { type: 'ChangeApiKey', data: { active: true } } as const;
     expect(await handlers[0].handle(key.id, change, actor)).to.deep.equal({
       type: 'refused',
       reason: 'revoked',
@@ -255,7 +257,9 @@ describe('command API: API-key handler, on two nodes', () => {
 
   it('knows nothing of keys that nobody made', async () => {
     const refused = { type: 'refused', reason: 'unknown' };
-    expect(await handlers[0].handle('no', { type: 'RevokeApiKey' }, actor)).to.deep.equal(refused);
+    expect(await handlers[0].handle('no', { type: 'RevokeApiKey', data: {} }, actor)).to.deep.equal(
+      refused,
+    );
     expect(await handlers[0].find('no')).to.equal(null);
   });
 

@@ -8,7 +8,7 @@ import {
   type KeyRow,
   type KnownKey,
 } from '../../ops/ledger/api-keys.js';
-import { decideIn, type LedgerCommand } from '../../ops/ledger/decide.js';
+import { decideIn } from '../../ops/ledger/decide.js';
 import type { Outbox, Receipt } from '../../ops/event-log/outbox/port.js';
 import { advisoryLocks } from '../../ops/advisory-locks.js';
 import { createBatcher } from '../../ops/platform/concurrency/batcher.js';
@@ -18,10 +18,22 @@ import {
   type Client,
   type Pool,
 } from '../../ops/platform/postgres/pool.js';
-import type { Actor } from '../../schemas/decision.js';
-import { noKey, type ApiKeyState } from '../../schemas/folds/api-key.js';
+import type { Actor, CommandRequest } from '../../schemas/decision.js';
+import { noKey } from '../../schemas/folds/api-key.js';
 import type { PlanName } from '../../schemas/plans.js';
-import { decideApiKey, maxLiveKeys, type ApiKeyCommand, type ApiKeyRefusal } from './command.js';
+import {
+  apiKeyDecider,
+  maxLiveKeys,
+  type ApiKeyCommand,
+  type ApiKeyRefusal,
+  type ChangeApiKey,
+  type CreateApiKey,
+  type DeriveApiKey,
+  type KeyAuthority,
+  type KeyChanges,
+  type RevokeApiKey,
+  type RotateApiKey,
+} from './command.js';
 import { hashKeyToken, keyAlphabet, keySecretLength, keyToken } from './key-token.js';
 
 const randomSecret = customAlphabet(keyAlphabet, keySecretLength);
@@ -33,7 +45,7 @@ export interface DoneWithKey {
 }
 
 export type ApiKeyOutcome =
-  DoneWithKey | { readonly type: 'refused'; readonly reason: ApiKeyRefusal };
+  DoneWithKey | { readonly type: 'refused'; readonly refusal: ApiKeyRefusal };
 
 /** A token is shown this once and kept nowhere. */
 export type WithToken<Outcome> = Outcome & { readonly token: string };
@@ -41,32 +53,30 @@ export type WithToken<Outcome> = Outcome & { readonly token: string };
 /** A new key and its token. */
 export type IssuedKey = WithToken<DoneWithKey>;
 
-type CommandOf<Type extends ApiKeyCommand['type']> = Extract<
-  ApiKeyCommand,
-  { readonly type: Type }
->;
-
-/** A command of an operator. */
-export type OperatorsCommand =
-  | CommandOf<'CreateApiKey'>
-  | Omit<CommandOf<'ChangeApiKey'>, 'by'>
-  | Omit<CommandOf<'RevokeApiKey'>, 'by'>;
-
-/** What a key asks for on itself or on a key that descends from it. */
-export type KeysCommand =
-  | Omit<CommandOf<'ChangeApiKey'>, 'by' | 'plan' | 'expiresIn'>
-  | Omit<CommandOf<'RotateApiKey'>, 'by'>
-  | Omit<CommandOf<'RevokeApiKey'>, 'by'>;
-
-type KeyLedgerCommand = LedgerCommand<ApiKeyState, ReturnType<typeof decideApiKey>>;
-
-/** A key to make, below the key that asks. */
-type DeriveKey = Omit<CommandOf<'DeriveApiKey'>, 'type' | 'by' | 'liveKeys'> & {
-  readonly asking: AskingKey;
+/** A command without what the handler adds to it. */
+type Requested<KeyCommand extends ApiKeyCommand> = {
+  readonly type: KeyCommand['type'];
+  readonly data: Omit<KeyCommand['data'], 'by'>;
 };
 
-/** The key that asks, and in which request. */
-export interface AskingKey {
+export type OperatorCommand =
+  Requested<CreateApiKey> | Requested<ChangeApiKey> | Requested<RevokeApiKey>;
+
+/** A command of a key on itself or a descendant. */
+export type KeyOwnerCommand =
+  | { readonly type: 'ChangeApiKey'; readonly data: Omit<KeyChanges, 'plan' | 'expiresIn'> }
+  | Requested<RotateApiKey>
+  | Requested<RevokeApiKey>;
+
+/** A key to create, as a descendant of the calling key. */
+interface Derivation {
+  readonly caller: CallingKey;
+  readonly id: string;
+  readonly data: Omit<DeriveApiKey['data'], 'by' | 'liveKeys'>;
+}
+
+/** The key of a request. */
+export interface CallingKey {
   readonly id: string;
   readonly account: string;
   readonly requestId: string;
@@ -86,6 +96,15 @@ export interface KeyWithUsage {
   readonly links: number;
   readonly qrCodes: number;
 }
+
+/** Adds the authority to a command. */
+const withAuthority = (
+  subject: string,
+  { type, data }: OperatorCommand | KeyOwnerCommand,
+  by: KeyAuthority,
+  metadata: Actor,
+) =>
+  ({ type, subject, data: { ...data, by }, metadata }) as unknown as CommandRequest<ApiKeyCommand>;
 
 export type ApiKeyHandler = ReturnType<typeof createApiKeyHandler>;
 
@@ -123,132 +142,104 @@ export const createApiKeyHandler = (pool: Pool, outbox: Outbox) => {
     );
   };
 
-  /** Decides commands and records their events; the transaction's last step. */
+  /** Decides a command and records its events; the transaction's last step. */
   const decide = async (
     tx: Client,
-    commands: readonly KeyLedgerCommand[],
-  ): Promise<readonly ApiKeyOutcome[]> => {
-    const { results, receipt } = await decideIn(tx, outbox, apiKeys, commands);
-    return results.map(({ decision, state }) => {
-      if (decision.type === 'refused') return decision;
-      if (state.status === 'none') throw new Error('A decided key is known');
-      return { type: 'done', state, receipt };
-    });
-  };
-
-  const decideOne = async (
-    tx: Client,
-    subject: string,
-    command: ApiKeyCommand,
-    actor: Actor,
+    command: CommandRequest<ApiKeyCommand>,
   ): Promise<ApiKeyOutcome> => {
-    const [outcome] = await decide(tx, [
-      { ...actor, subject, decide: (state, context) => decideApiKey(command, state, context) },
-    ]);
-    if (!outcome) throw new Error('One outcome a command is due');
-    return outcome;
+    const { results, receipt } = await decideIn(tx, outbox, apiKeys, apiKeyDecider, [command]);
+    const [result] = results;
+    if (!result) throw new Error('decideIn() returned no result for 1 command');
+    const { decision, state } = result;
+    if (decision.type === 'refused') return decision;
+    if (state.status === 'none') throw new Error(`${command.type} left no key`);
+    return { type: 'done', state, receipt };
   };
 
-  /** Decides one change of an operator. */
+  /** Decides one command of an operator. */
   const handle = (
     subject: string,
-    command: OperatorsCommand,
-    actor: Actor,
+    command: OperatorCommand,
+    metadata: Actor,
   ): Promise<ApiKeyOutcome> =>
-    transaction(pool, (tx) => {
-      const asked =
-        command.type === 'CreateApiKey' ? command : { ...command, by: 'operator' as const };
-      return decideOne(tx, subject, asked, actor);
-    });
+    transaction(pool, (tx) => decide(tx, withAuthority(subject, command, 'operator', metadata)));
 
-  /** Decides what a key asks for, by what it may do at that moment. */
+  /** Decides one command of a key, by what it may do at that moment. */
   const handleFor = (
-    { id, requestId }: AskingKey,
+    { id, requestId }: CallingKey,
     subject: string,
-    command: KeysCommand,
+    command: KeyOwnerCommand,
   ): Promise<ApiKeyOutcome> =>
     transaction(pool, async (tx) => {
       const keys = await lockKeys(tx, [id, subject]);
       const by = keys.get(id) ?? noKey;
-      return decideOne(tx, subject, { ...command, by }, { actor: id, requestId });
+      return decide(tx, withAuthority(subject, command, by, { actor: id, requestId }));
     });
 
-  /** Makes keys that descend from others; those of an account are counted one after the other. */
-  const derive = (commands: readonly DeriveKey[]): Promise<readonly ApiKeyOutcome[]> =>
+  /** Creates a descendant. The keys of an account are counted under a lock. */
+  const createDerived = ({ caller, id, data }: Derivation): Promise<ApiKeyOutcome> =>
     transaction(pool, async (tx) => {
-      const accounts = [...new Set(commands.map(({ asking }) => asking.account))];
-      await tx.query(
-        `SELECT pg_advisory_xact_lock($1, hash) FROM (
-           SELECT DISTINCT hashtext(account) AS hash FROM unnest($2::text[]) AS a (account)
-           ORDER BY hash
-         ) AS in_one_order`,
-        [advisoryLocks.accountKeys, accounts],
+      const { account, requestId } = caller;
+      await tx.query('SELECT pg_advisory_xact_lock($1, hashtext($2))', [
+        advisoryLocks.accountKeys,
+        account,
+      ]);
+      const keys = await lockKeys(tx, [caller.id]);
+      const { rows } = await tx.query<{ live: number }>(
+        `SELECT count(*) AS live FROM (
+           SELECT FROM ledger.api_keys WHERE account = $1 AND status <> 'revoked'
+             AND (expires_at IS NULL OR expires_at > clock_timestamp()) LIMIT ${maxLiveKeys}
+         ) AS live`,
+        [account],
       );
-      const keys = await lockKeys(tx, [...new Set(commands.map(({ asking }) => asking.id))]);
-      const { rows } = await tx.query<{ account: string; live: number }>(
-        `SELECT account, count(*) AS live FROM unnest($1::text[]) AS a (account)
-         CROSS JOIN LATERAL (
-           SELECT FROM ledger.api_keys k WHERE k.account = a.account AND k.status <> 'revoked'
-             AND (k.expires_at IS NULL OR k.expires_at > clock_timestamp()) LIMIT ${maxLiveKeys}
-         ) AS live GROUP BY account`,
-        [accounts],
-      );
-      const live = new Map(rows.map((row) => [row.account, row.live]));
-      return decide(
-        tx,
-        commands.map(({ asking, ...key }) => ({
-          subject: key.id,
-          actor: asking.id,
-          requestId: asking.requestId,
-          decide(state, context) {
-            const liveKeys = live.get(asking.account) ?? 0;
-            const by = keys.get(asking.id) ?? noKey;
-            const command = { type: 'DeriveApiKey', ...key, by, liveKeys } as const;
-            const decision = decideApiKey(command, state, context);
-            if (decision.type === 'accepted') live.set(asking.account, liveKeys + 1);
-            return decision;
-          },
-        })),
-      );
+      const by = keys.get(caller.id) ?? noKey;
+      return decide(tx, {
+        type: 'DeriveApiKey',
+        subject: id,
+        data: { ...data, by, liveKeys: rows[0]?.live ?? 0 },
+        metadata: { actor: caller.id, requestId },
+      });
     });
 
-  const derivations = createBatcher({ maxBatch: 50, maxWaiting: 500, run: derive, mayBlameOne });
+  // One at a time: requests that wait for the account's lock hold a connection each.
+  const derivations = createBatcher({
+    ...{ maxBatch: 1, maxWaiting: 500, mayBlameOne },
+    run: (commands: readonly Derivation[]) => Promise.all(commands.map(createDerived)),
+  });
 
   return {
     handle,
     handleFor,
     /** Creates a root with a random secret. */
-    async issue(
-      key: Omit<CommandOf<'CreateApiKey'>, 'type' | 'id' | 'hash'>,
-      actor: Actor,
-    ): Promise<IssuedKey> {
+    async issue(key: Omit<CreateApiKey['data'], 'hash'>, actor: Actor): Promise<IssuedKey> {
       const token = keyToken(randomSecret());
       const id = uuidv7();
-      const command = { type: 'CreateApiKey', id, ...key, hash: hashKeyToken(token) } as const;
-      const outcome = await handle(id, command, actor);
-      if (outcome.type === 'refused') throw new Error(`A new key was refused: ${outcome.reason}`);
+      const data = { ...key, hash: hashKeyToken(token) };
+      const outcome = await handle(id, { type: 'CreateApiKey', data }, actor);
+      if (outcome.type === 'refused') {
+        throw new Error(`CreateApiKey with a new ID was refused: ${outcome.refusal.type}`);
+      }
       return { ...outcome, token };
     },
-    /** Creates a key that descends from the one that asks. */
+    /** Creates a descendant of the calling key. */
     async derive(
-      asking: AskingKey,
-      key: Pick<CommandOf<'DeriveApiKey'>, 'name' | 'scopes' | 'expiresIn'>,
+      caller: CallingKey,
+      key: Omit<Derivation['data'], 'hash'>,
     ): Promise<WithToken<ApiKeyOutcome>> {
       const token = keyToken(randomSecret());
-      const outcome = await derivations.submit({
-        ...{ asking, ...key, id: uuidv7(), hash: hashKeyToken(token) },
-      });
+      const data = { ...key, hash: hashKeyToken(token) };
+      const outcome = await derivations.submit({ caller, id: uuidv7(), data });
       return { ...outcome, token };
     },
     /** Gives a key another secret; the earlier ones end within `overlapSeconds`. */
     async rotate(
-      asking: AskingKey,
+      caller: CallingKey,
       id: string,
       overlapSeconds: number,
     ): Promise<WithToken<ApiKeyOutcome>> {
       const token = keyToken(randomSecret());
-      const command = { type: 'RotateApiKey', hash: hashKeyToken(token), overlapSeconds } as const;
-      return { ...(await handleFor(asking, id, command)), token };
+      const data = { hash: hashKeyToken(token), overlapSeconds };
+      return { ...(await handleFor(caller, id, { type: 'RotateApiKey', data })), token };
     },
     /** The keys in the order of their making, after `after` (an id) if given. */
     list: (limit: number, after: string | null) =>

@@ -6,7 +6,7 @@ import {
   type KeyResponse,
   type KeyWithUsageResponse,
 } from '../../schemas/http/keys.js';
-import { createApiKeyHandler, type KeyWithUsage, type OperatorsCommand } from './handler.js';
+import { createApiKeyHandler, type KeyWithUsage, type OperatorCommand } from './handler.js';
 import { pageLimit } from '../../schemas/http/paging.js';
 import type { Actor } from '../../schemas/decision.js';
 import { rootIdOf } from '../../schemas/folds/api-key.js';
@@ -53,12 +53,12 @@ export const keyRoutes: AdminRoutes = ({ pool, outbox, plans, settle }) => {
 
   const unknownKey = failure(404, messages.keyNotFound);
 
-  const change = async (id: string, command: OperatorsCommand, actor: Actor): Promise<Reply> => {
+  const change = async (id: string, command: OperatorCommand, actor: Actor): Promise<Reply> => {
     if (!keyIdPattern.test(id)) return unknownKey;
     const outcome = await keys.handle(id, command, actor);
     if (outcome.type === 'refused') {
-      if (outcome.reason === 'unknown') return unknownKey;
-      return outcome.reason === 'planOfRoot'
+      if (outcome.refusal.type === 'unknown') return unknownKey;
+      return outcome.refusal.type === 'planOfRoot'
         ? failure(409, 'This API key has the plan of its root')
         : failure(409, 'This API key has been revoked');
     }
@@ -99,14 +99,14 @@ export const keyRoutes: AdminRoutes = ({ pool, outbox, plans, settle }) => {
       method: 'PATCH',
       path: '/keys/:id',
       handler: withBody(changeKeyRequest, (changes, { actor }, parameter) =>
-        change(parameter('id'), { type: 'ChangeApiKey', ...changes }, actor),
+        change(parameter('id'), { type: 'ChangeApiKey', data: changes }, actor),
       ),
     },
     {
       method: 'DELETE',
       path: '/keys/:id',
       handler: (_ctx, { actor }, parameter) =>
-        change(parameter('id'), { type: 'RevokeApiKey' }, actor),
+        change(parameter('id'), { type: 'RevokeApiKey', data: {} }, actor),
     },
   ];
 };

@@ -10,14 +10,13 @@ import {
   rotateKeyRequest,
   type OwnKeyResponse,
 } from '../../schemas/http/keys.js';
-import { scopeNames, type Scope } from '../../schemas/scopes.js';
 import { maxLiveKeys, maxSecrets, type ApiKeyRefusal } from './command.js';
 import {
   createApiKeyHandler,
   type ApiKeyOutcome,
-  type AskingKey,
+  type CallingKey,
   type DoneWithKey,
-  type KeysCommand,
+  type KeyOwnerCommand,
   type KeyWithUsage,
 } from './handler.js';
 import { failure, json, noContent, unavailable, type Reply } from '../http/reply.js';
@@ -39,25 +38,22 @@ export interface KeyDeps extends Pick<PlanDeps, 'plans'> {
 
 const unknownKey = failure(404, messages.keyNotFound);
 
-const refusals: Readonly<Record<Exclude<ApiKeyRefusal, Scope>, Reply>> = {
+const refusals: Readonly<Record<Exclude<ApiKeyRefusal['type'], 'scopeLacking'>, Reply>> = {
   unknown: unknownKey,
-  // To those that made it, a revoked key is gone.
+  // For its creator, a revoked key is gone.
   revoked: unknownKey,
-  askerInvalid: keyInvalid,
+  callerInvalid: keyInvalid,
   suspended: failure(403, messages.keySuspended),
   deactivatedAbove: failure(403, messages.keyDeactivatedAbove),
   tooManyKeys: failure(400, `At most ${maxLiveKeys} keys an account`),
   tooDeep: failure(400, messages.keyTooDeep),
   tooManySecrets: failure(400, `At most ${maxSecrets} secrets a key`),
-  // Nobody asks for these here.
+  // No command of a key is refused with these.
   exists: unavailable(),
   planOfRoot: unavailable(),
 };
 
-const isScope = (reason: ApiKeyRefusal): reason is Scope =>
-  (scopeNames as readonly string[]).includes(reason);
-
-const askingOf = ({ call, requestId }: V2State): AskingKey => ({ ...call.key, requestId });
+const callingKeyOf = ({ call, requestId }: V2State): CallingKey => ({ ...call.key, requestId });
 
 /** `/v2/keys`: what a key does with itself, and with the keys that descend from it. */
 export const createKeyHandlers = ({ pool, outbox, delivery, plans }: KeyDeps) => {
@@ -85,8 +81,8 @@ export const createKeyHandlers = ({ pool, outbox, delivery, plans }: KeyDeps) =>
     answer: (done: DoneWithKey) => Promise<Reply> | Reply,
   ): Promise<Reply> => {
     if (outcome.type === 'refused') {
-      const { reason } = outcome;
-      return isScope(reason) ? scopeLacking(reason) : refusals[reason];
+      const { refusal } = outcome;
+      return refusal.type === 'scopeLacking' ? scopeLacking(refusal.scope) : refusals[refusal.type];
     }
     return (await delivery.logged(outcome.receipt, logWithinMs))
       ? answer(outcome)
@@ -104,11 +100,11 @@ export const createKeyHandlers = ({ pool, outbox, delivery, plans }: KeyDeps) =>
   const change = async (
     state: V2State,
     id: string,
-    command: KeysCommand,
+    command: KeyOwnerCommand,
     answer: (done: DoneWithKey) => Promise<Reply> | Reply,
   ): Promise<Reply> =>
     keyIdPattern.test(id)
-      ? settle(await keys.handleFor(askingOf(state), id, command), answer)
+      ? settle(await keys.handleFor(callingKeyOf(state), id, command), answer)
       : unknownKey;
 
   const list: Handler<V2State> = async (ctx, state) => {
@@ -124,7 +120,7 @@ export const createKeyHandlers = ({ pool, outbox, delivery, plans }: KeyDeps) =>
   const make: Handler<V2State> = async (_ctx, state) => {
     const request = parseJsonAs(makeKeyRequest, state.body, state);
     if (request.type === 'refused') return request.reply;
-    const outcome = await keys.derive(askingOf(state), request.value);
+    const outcome = await keys.derive(callingKeyOf(state), request.value);
     return settle(outcome, withKey(state, 201, { key: outcome.token }));
   };
 
@@ -132,13 +128,12 @@ export const createKeyHandlers = ({ pool, outbox, delivery, plans }: KeyDeps) =>
     const request = parseJsonAs(changeOwnKeyRequest, state.body, state);
     if (request.type === 'refused') return request.reply;
     const { name, active, scopes } = request.value;
-    const command = {
-      type: 'ChangeApiKey',
+    const data = {
       name: name ?? undefined,
       active: active ?? undefined,
       scopes: scopes ?? undefined,
-    } as const;
-    return change(state, parameter('id'), command, withKey(state, 200));
+    };
+    return change(state, parameter('id'), { type: 'ChangeApiKey', data }, withKey(state, 200));
   };
 
   const rotate: Handler<V2State> = async (_ctx, state, parameter) => {
@@ -146,12 +141,12 @@ export const createKeyHandlers = ({ pool, outbox, delivery, plans }: KeyDeps) =>
     if (request.type === 'refused') return request.reply;
     const id = parameter('id');
     if (!keyIdPattern.test(id)) return unknownKey;
-    const outcome = await keys.rotate(askingOf(state), id, request.value.overlapSeconds ?? 0);
+    const outcome = await keys.rotate(callingKeyOf(state), id, request.value.overlapSeconds ?? 0);
     return settle(outcome, withKey(state, 200, { key: outcome.token }));
   };
 
   const revoke: Handler<V2State> = (_ctx, state, parameter) =>
-    change(state, parameter('id'), { type: 'RevokeApiKey' }, () => noContent());
+    change(state, parameter('id'), { type: 'RevokeApiKey', data: {} }, () => noContent());
 
   return { list, make, patch, rotate, revoke };
 };

@@ -1,28 +1,29 @@
-import { evolvePlatform, initialPlatform } from '../../schemas/folds/platform.js';
-import { deciderSpecification } from '../../schemas/testing/decider-specification.js';
+import { platformSubject } from '../../schemas/folds/platform.js';
+import { commandOf, deciderSpecification } from '../../schemas/testing/decider-specification.js';
 import {
   at,
-  countedIds,
   featureSwitched,
   idOf,
+  idOfEvent,
   maintenanceSwitched,
 } from '../../schemas/testing/events.js';
-import { decidePlatform, type SwitchPlatform } from './command.js';
+import { platformDecider, type SwitchPlatform } from './command.js';
+
+const command = commandOf<SwitchPlatform>(platformSubject, {
+  now: at(10),
+  id: idOf(1),
+  actor: 'maria',
+  requestId: 'request-1',
+});
 
 const given = deciderSpecification({
-  initialState: initialPlatform,
-  evolve: evolvePlatform,
-  decide: (command: SwitchPlatform, state) =>
-    decidePlatform(command, state, {
-      now: at(10),
-      newId: countedIds(),
-      actor: 'maria',
-      requestId: 'request-1',
-    }),
+  ...platformDecider,
+  decide: (values: SwitchPlatform['data'], state) =>
+    platformDecider.decide(command({ type: 'SwitchPlatform', ...values }), state),
 });
 
 const told = (event: number) => ({
-  id: idOf(event),
+  id: idOfEvent(event),
   time: at(10),
   actor: 'maria',
   correlationId: 'request-1',

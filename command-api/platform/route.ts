@@ -2,7 +2,7 @@ import { decideOne } from '../../ops/ledger/decide.js';
 import { platformSwitches, readPlatform } from '../../ops/ledger/platform.js';
 import { platformSubject, type PlatformState } from '../../schemas/folds/platform.js';
 import { switchPlatformRequest, type PlatformResponse } from '../../schemas/http/operators.js';
-import { decidePlatform } from './command.js';
+import { platformDecider } from './command.js';
 import { json } from '../http/reply.js';
 import { withBody, type AdminRoutes } from '../http/operator-requests.js';
 
@@ -20,11 +20,12 @@ export const platformRoutes: AdminRoutes = ({ settle, ...ledger }) => [
   {
     method: 'PATCH',
     path: '/platform',
-    handler: withBody(switchPlatformRequest, async (command, { actor }) => {
-      const { state, receipt } = await decideOne(ledger, platformSwitches, decidePlatform, {
+    handler: withBody(switchPlatformRequest, async (data, { actor }) => {
+      const { state, receipt } = await decideOne(ledger, platformSwitches, platformDecider, {
+        type: 'SwitchPlatform',
         subject: platformSubject,
-        command,
-        actor,
+        data,
+        metadata: actor,
       });
       return settle(receipt, 200, responseOf(state));
     }),

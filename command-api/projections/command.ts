@@ -1,22 +1,27 @@
-import {
-  accepted,
-  nextEvent,
-  type Decision,
-  type DecisionContext,
-} from '../../schemas/decision.js';
+import { accepted, nextEvent, type Command, type Decider } from '../../schemas/decision.js';
 import type { EventNamed, PlatformEvent } from '../../schemas/events/catalogue.js';
 import { newEvent } from '../../schemas/events/codec.js';
-import { platformSubject, type PlatformState } from '../../schemas/folds/platform.js';
+import {
+  evolvePlatform,
+  initialPlatform,
+  platformSubject,
+  type PlatformState,
+} from '../../schemas/folds/platform.js';
 
-/** Whatever was asked for before, it is asked for again. */
-export const decideProjectionWork = (
-  asked: EventNamed<'ProjectionWorkRequested'>['data'],
-  state: PlatformState,
-  context: DecisionContext,
-): Decision<PlatformEvent> =>
-  accepted(
-    newEvent('ProjectionWorkRequested', asked, {
-      ...nextEvent(state, context),
-      subject: platformSubject,
-    }),
-  );
+export type RequestProjectionWork = Command<
+  'RequestProjectionWork',
+  EventNamed<'ProjectionWorkRequested'>['data']
+>;
+
+/** Records every request, repeated ones too. */
+export const projectionWorkDecider: Decider<RequestProjectionWork, PlatformEvent, PlatformState> = {
+  initialState: initialPlatform,
+  evolve: evolvePlatform,
+  decide: ({ data, metadata }, state) =>
+    accepted(
+      newEvent('ProjectionWorkRequested', data, {
+        ...nextEvent(state, metadata),
+        subject: platformSubject,
+      }),
+    ),
+};

@@ -1,28 +1,33 @@
-import { evolvePlatform, initialPlatform } from '../../schemas/folds/platform.js';
-import { deciderSpecification } from '../../schemas/testing/decider-specification.js';
-import { at, countedIds, idOf, projectionWorkRequested } from '../../schemas/testing/events.js';
-import { decideProjectionWork } from './command.js';
+import { platformSubject } from '../../schemas/folds/platform.js';
+import {
+  commandOf,
+  deciderSpecification,
+  type FlatCommand,
+} from '../../schemas/testing/decider-specification.js';
+import { at, idOf, projectionWorkRequested } from '../../schemas/testing/events.js';
+import { projectionWorkDecider, type RequestProjectionWork } from './command.js';
+
+const command = commandOf<RequestProjectionWork>(platformSubject, {
+  now: at(10),
+  id: idOf(1),
+  actor: 'maria',
+  requestId: 'request-1',
+});
 
 const given = deciderSpecification({
-  initialState: initialPlatform,
-  evolve: evolvePlatform,
-  decide: (command: Parameters<typeof decideProjectionWork>[0], state) =>
-    decideProjectionWork(command, state, {
-      now: at(10),
-      newId: countedIds(),
-      actor: 'maria',
-      requestId: 'request-1',
-    }),
+  ...projectionWorkDecider,
+  decide: (values: FlatCommand<RequestProjectionWork>, state) =>
+    projectionWorkDecider.decide(command(values), state),
 });
 
 describe('command API: work on a projection', () => {
   it('is asked for as often as somebody asks', () => {
     const told = { id: idOf(1), time: at(10), actor: 'maria', correlationId: 'request-1' };
     given()
-      .when({ projection: 'stats', work: 'redrive' })
+      .when({ type: 'RequestProjectionWork', projection: 'stats', work: 'redrive' })
       .then(projectionWorkRequested(1, 'stats', 'redrive', told));
     given(projectionWorkRequested(1, 'stats', 'redrive'))
-      .when({ projection: 'stats', work: 'redrive' })
+      .when({ type: 'RequestProjectionWork', projection: 'stats', work: 'redrive' })
       .then(projectionWorkRequested(2, 'stats', 'redrive', told));
   });
 });

@@ -3,16 +3,20 @@ import { platformSwitches } from '../../ops/ledger/platform.js';
 import type { Outbox, Receipt } from '../../ops/event-log/outbox/port.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import type { Actor } from '../../schemas/decision.js';
-import type { EventNamed } from '../../schemas/events/catalogue.js';
 import { platformSubject } from '../../schemas/folds/platform.js';
-import { decideProjectionWork } from './command.js';
+import { projectionWorkDecider, type RequestProjectionWork } from './command.js';
 
-/** Records that somebody wants something done to a projection, before it is done. */
+/** Records a request for work on a projection, before the work starts. */
 export const recordProjectionWork = async (
   ledger: { readonly pool: Pool; readonly outbox: Outbox },
-  command: EventNamed<'ProjectionWorkRequested'>['data'],
-  actor: Actor,
+  data: RequestProjectionWork['data'],
+  metadata: Actor,
 ): Promise<Receipt> => {
-  const asked = { subject: platformSubject, command, actor };
-  return (await decideOne(ledger, platformSwitches, decideProjectionWork, asked)).receipt;
+  const { receipt } = await decideOne(ledger, platformSwitches, projectionWorkDecider, {
+    type: 'RequestProjectionWork',
+    subject: platformSubject,
+    data,
+    metadata,
+  });
+  return receipt;
 };

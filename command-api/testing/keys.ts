@@ -27,7 +27,7 @@ export const derivedKey = async (
   const asking = { id, account, requestId: 'request-1' };
   const asked = { name: 'derived', scopes: null, expiresIn };
   const made = await createApiKeyHandler(pool, outbox).derive(asking, asked);
-  if (made.type !== 'done') throw new Error(`The key was refused: ${made.reason}`);
+  if (made.type !== 'done') throw new Error(`The key was refused: ${made.refusal.type}`);
   return { id: made.state.key.id, hash: hashKeyToken(made.token), account };
 };
 
@@ -40,11 +40,11 @@ export const newKey = async (
 ): Promise<TestKey> => {
   const id = uuidv7();
   const key = { id, hash: hashKeyToken(id), account: `account-${id}` };
+  const { hash, account } = key;
+  const data = { name: 'test', plan, account, scopes: scopeNames, expiresIn: null, hash };
   const handler = createApiKeyHandler(pool, outbox);
-  const all = { scopes: scopeNames, expiresIn: null };
-  const command = { type: 'CreateApiKey', name: 'test', plan, ...all, ...key } as const;
-  const outcome = await handler.handle(id, command, actor);
-  if (outcome.type !== 'done') throw new Error(`The key was refused: ${outcome.reason}`);
+  const outcome = await handler.handle(id, { type: 'CreateApiKey', data }, actor);
+  if (outcome.type !== 'done') throw new Error(`The key was refused: ${outcome.refusal.type}`);
   return key;
 };
 

@@ -1,39 +1,45 @@
 import { customAlphabet } from 'nanoid';
-import type { CreateLink } from '../links/create/command.js';
+import type { CommandRequest } from '../../schemas/decision.js';
+import type { CreateLink, NewLink } from '../links/create/command.js';
 import type { ShortenCommand } from '../links/create/handler.js';
 import type { TestKey } from './keys.js';
 
 /** 10 characters. */
 export const randomCode = customAlphabet('0123456789abcdefghijklmnopqrstuvwxyz', 10);
 
-/** A link of a key, with a random code and without options. */
-export const linkToCreate = (key: TestKey, changes: Partial<CreateLink> = {}): CreateLink => ({
-  code: randomCode(),
-  custom: false,
-  url: 'https://example.com/',
-  expiresIn: null,
-  expiresAt: null,
-  startsAt: null,
-  reuse: false,
-  maxClicks: null,
-  passwordHash: null,
-  title: null,
-  note: null,
-  tags: null,
-  keyId: key.id,
-  actor: key.id,
-  account: key.account,
-  requestId: 'request-1',
-  ...changes,
+/** What a test sets of a link; the code is random by default. */
+export type LinkValues = Partial<NewLink> & { readonly code?: string };
+
+/** A link of a key, by default without options. */
+export const linkToCreate = (
+  key: TestKey,
+  { code = randomCode(), ...changes }: LinkValues = {},
+): CommandRequest<CreateLink> => ({
+  type: 'CreateLink',
+  subject: code,
+  data: {
+    custom: false,
+    url: 'https://example.com/',
+    expiresIn: null,
+    expiresAt: null,
+    startsAt: null,
+    reuse: false,
+    maxClicks: null,
+    passwordHash: null,
+    title: null,
+    note: null,
+    tags: null,
+    keyId: key.id,
+    account: key.account,
+    ...changes,
+  },
+  metadata: { actor: key.id, requestId: 'request-1' },
 });
 
 /** The command that creates links of a key. */
-export const shortenCommand = (
-  key: TestKey,
-  links: readonly Partial<CreateLink>[],
-): ShortenCommand => ({
+export const shortenCommand = (key: TestKey, links: readonly LinkValues[]): ShortenCommand => ({
   keyId: key.id,
   linkLimit: null,
   idempotency: null,
-  links: links.map((changes) => linkToCreate(key, changes)),
+  links: links.map((values) => linkToCreate(key, values)),
 });

@@ -1,12 +1,8 @@
 import type { AliasOverrideEvent } from '../../schemas/events/catalogue.js';
-import {
-  evolveAliasOverride,
-  noOverride,
-  type AliasOverride,
-} from '../../schemas/folds/alias-override.js';
+import type { AliasOverride } from '../../schemas/folds/alias-override.js';
 import { valuesByField, type Client } from '../platform/postgres/pool.js';
 import type { Statement } from '../platform/postgres/statement.js';
-import type { LedgerSchema, LedgerState } from './decide.js';
+import type { LedgerRows, LedgerSchema } from './decide.js';
 
 /**
  * Takes the aliases' rows until the transaction ends. An alias without a row has nothing to lock, so
@@ -40,9 +36,7 @@ export const saveOverrides = (
   ],
 });
 
-export const aliasOverrides: LedgerState<AliasOverride, AliasOverrideEvent> = {
-  initial: noOverride,
+export const aliasOverrides: LedgerRows<AliasOverride, AliasOverrideEvent> = {
   lock: lockOverrides,
-  evolve: evolveAliasOverride,
   save: (states) => [saveOverrides(states)],
 };

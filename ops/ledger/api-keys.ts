@@ -1,8 +1,8 @@
 import type { ApiKeyEvent } from '../../schemas/events/catalogue.js';
-import { evolveApiKey, noKey, type ApiKey, type ApiKeyState } from '../../schemas/folds/api-key.js';
+import type { ApiKey, ApiKeyState } from '../../schemas/folds/api-key.js';
 import type { Client } from '../platform/postgres/pool.js';
 import type { Statement } from '../platform/postgres/statement.js';
-import type { LedgerSchema, LedgerState } from './decide.js';
+import type { LedgerRows, LedgerSchema } from './decide.js';
 
 export type KnownKey = Exclude<ApiKeyState, { readonly status: 'none' }>;
 
@@ -92,10 +92,8 @@ export const saveKey = (
   return [saved, ...secrets, ...(key.ancestors.length > 0 ? [] : [meter])];
 };
 
-export const apiKeys: LedgerState<ApiKeyState, ApiKeyEvent> = {
-  initial: noKey,
+export const apiKeys: LedgerRows<ApiKeyState, ApiKeyEvent> = {
   lock: lockKeys,
-  evolve: evolveApiKey,
   save: (states) =>
     [...states.values()].flatMap((state) => (state.status === 'none' ? [] : saveKey(state))),
 };

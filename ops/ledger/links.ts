@@ -1,7 +1,5 @@
 import pg from 'pg';
 import {
-  evolveLedgerLink,
-  freeCode,
   untouched,
   type LedgerLink,
   type LedgerLinkEvent,
@@ -10,7 +8,7 @@ import {
 import { unnest, valuesByField, type Client, type Queryable } from '../platform/postgres/pool.js';
 import type { Statement } from '../platform/postgres/statement.js';
 import type { LedgerClock } from './clock.js';
-import type { LedgerSchema, LedgerState } from './decide.js';
+import type { LedgerRows, LedgerSchema } from './decide.js';
 
 /** The SQL types of a link's columns. A column is named like its field, in snake case: `key_id`. */
 const types = {
@@ -147,10 +145,8 @@ const requireTaken = (link: LedgerLinkState): LedgerLink => {
   return link;
 };
 
-export const ledgerLinks: LedgerState<LedgerLinkState, LedgerLinkEvent> = {
-  initial: freeCode,
+export const ledgerLinks: LedgerRows<LedgerLinkState, LedgerLinkEvent> = {
   lock: lockLinks,
-  evolve: evolveLedgerLink,
   save: (states) => saveLinks([...states.values()].map(requireTaken)),
   // What edges have in memory: a visit alone changes nothing there.
   changeOf: ({ type, subject: code, sequence }) =>

@@ -1,14 +1,9 @@
 import type { PlatformEvent } from '../../schemas/events/catalogue.js';
 import { platformFeature } from '../../schemas/events/catalogue.js';
-import {
-  evolvePlatform,
-  initialPlatform,
-  platformSubject,
-  type PlatformState,
-} from '../../schemas/folds/platform.js';
+import { platformSubject, type PlatformState } from '../../schemas/folds/platform.js';
 import type { Queryable } from '../platform/postgres/pool.js';
 import type { Statement } from '../platform/postgres/statement.js';
-import type { LedgerSchema, LedgerState } from './decide.js';
+import type { LedgerRows, LedgerSchema } from './decide.js';
 
 /** The features, each of which has a column. */
 const names = platformFeature.options;
@@ -38,10 +33,8 @@ export const savePlatform = (
   values: [maintenance, sequence, lastEventAt, ...names.map((name) => features[name])],
 });
 
-export const platformSwitches: LedgerState<PlatformState, PlatformEvent> = {
-  initial: initialPlatform,
+export const platformSwitches: LedgerRows<PlatformState, PlatformEvent> = {
   lock: async (tx) => new Map([[platformSubject, await readPlatform(tx, 'FOR UPDATE')]]),
-  evolve: evolvePlatform,
   save: (states) => Array.from(states.values(), (state) => savePlatform(state)),
   changeOf: () => ({ kind: 'platform' }),
 };

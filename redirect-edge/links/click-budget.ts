@@ -4,46 +4,45 @@ import { createBatcher, type Batcher } from '../../ops/platform/concurrency/batc
 import type { Outbox } from '../../ops/event-log/outbox/port.js';
 import { type Pool, mayBlameOne } from '../../ops/platform/postgres/pool.js';
 import { ownActors } from '../../schemas/decision.js';
-import { decideClick, type ClickRefusal } from './click.js';
+import { clickDecider, type ClickRefusal } from './click.js';
 import type { VisitFacts } from '../visitors/visit-facts.js';
 
 const maxGroup = 500;
 const maxWaiting = 10_000;
 
-/** Takes one click of a link with a limit. */
-export interface TakeClick {
+/** A visitor who follows a link with a limit. */
+export interface LimitedVisit {
   readonly code: string;
   readonly requestId: string;
   readonly facts: VisitFacts;
 }
 
-export type ClickOutcome = 'taken' | ClickRefusal;
+export type ClickOutcome = 'taken' | ClickRefusal['type'];
 
 /** Takes clicks of limited links: budget and event in one transaction, in groups. */
 export class ClickBudget {
-  readonly #batcher: Batcher<TakeClick, ClickOutcome>;
+  readonly #batcher: Batcher<LimitedVisit, ClickOutcome>;
 
   constructor(pool: Pool, outbox: Outbox) {
-    const run = async (commands: readonly TakeClick[]): Promise<readonly ClickOutcome[]> => {
+    const run = async (visits: readonly LimitedVisit[]): Promise<readonly ClickOutcome[]> => {
       const { results } = await decideAll(
         { pool, outbox },
         ledgerLinks,
-        commands.map(({ code: subject, requestId, facts }) => ({
-          subject,
-          actor: ownActors.visitor,
-          requestId,
-          decide: (link, context) => decideClick(facts, link, context),
+        clickDecider,
+        visits.map(({ code: subject, requestId, facts: data }) => ({
+          ...{ type: 'TakeClick', subject, data },
+          metadata: { actor: ownActors.visitor, requestId },
         })),
       );
       return results.map(({ decision }) =>
-        decision.type === 'refused' ? decision.reason : 'taken',
+        decision.type === 'refused' ? decision.refusal.type : 'taken',
       );
     };
     this.#batcher = createBatcher({ maxBatch: maxGroup, maxWaiting, run, mayBlameOne });
   }
 
   /** @throws Overloaded; OutcomeUnknown: the click may be spent, so the visitor gets no redirect. */
-  take(command: TakeClick): Promise<ClickOutcome> {
-    return this.#batcher.submit(command);
+  take(visit: LimitedVisit): Promise<ClickOutcome> {
+    return this.#batcher.submit(visit);
   }
 }

@@ -2,42 +2,48 @@ import {
   accepted,
   nextEvent,
   refused,
-  type Decision,
-  type DecisionContext,
+  type Command,
+  type Decider,
 } from '../../schemas/decision.js';
-import type { EventNamed } from '../../schemas/events/catalogue.js';
 import { newEvent } from '../../schemas/events/codec.js';
-import type { LedgerLinkState } from '../../schemas/folds/ledger-link.js';
+import {
+  evolveLedgerLink,
+  freeCode,
+  type LedgerLinkEvent,
+  type LedgerLinkState,
+} from '../../schemas/folds/ledger-link.js';
 import { statusAt, statusOf } from '../../schemas/folds/link-status.js';
 import type { Dead } from '../redirect/decision.js';
 import type { VisitFacts } from '../visitors/visit-facts.js';
 
-export type ClickRefusal = Dead['type'];
+/** Takes one click of a link with a limit. */
+export type TakeClick = Command<'TakeClick', VisitFacts>;
 
-/** Gives a visitor one of a limited link's clicks; the last click expires the link. */
-export const decideClick = (
-  facts: VisitFacts,
-  link: LedgerLinkState,
-  context: DecisionContext,
-): Decision<EventNamed<'LinkVisited' | 'LinkExpired'>, ClickRefusal> => {
-  if (link.status === 'free') return refused('notFound');
-  const { code: subject, maxClicks, clicks, account } = link;
-  const startsAt = link.startsAt?.getTime() ?? null;
-  const expiresAt = link.expiresAt?.getTime() ?? null;
-  const status = statusAt(statusOf(link), startsAt, expiresAt, context.now.getTime());
-  if (status === 'scheduled') return refused('notFound');
-  if (status !== 'active') return refused(status);
-  if (maxClicks !== null && clicks >= maxClicks) return refused('expired');
+export interface ClickRefusal {
+  readonly type: Dead['type'];
+}
 
-  const click = clicks + 1;
-  const visited = newEvent(
-    'LinkVisited',
-    { click, ...facts },
-    { ...nextEvent(link, context), subject, account, sequence: link.visitSequence + 1 },
-  );
-  if (click !== maxClicks) return accepted(visited);
-  const causationId = visited.id;
-  const metadata = { ...nextEvent(link, context), subject, account, causationId };
-  const expired = newEvent('LinkExpired', { reason: 'clicks' }, metadata);
-  return { type: 'accepted', events: [visited, expired] };
+/** The last click expires the link. */
+export const clickDecider: Decider<TakeClick, LedgerLinkEvent, LedgerLinkState, ClickRefusal> = {
+  initialState: freeCode,
+  evolve: evolveLedgerLink,
+  decide({ data, metadata: command }, link) {
+    if (link.status === 'free') return refused({ type: 'notFound' });
+    const { code: subject, maxClicks, clicks, account } = link;
+    const startsAt = link.startsAt?.getTime() ?? null;
+    const expiresAt = link.expiresAt?.getTime() ?? null;
+    const status = statusAt(statusOf(link), startsAt, expiresAt, command.now.getTime());
+    if (status === 'scheduled') return refused({ type: 'notFound' });
+    if (status !== 'active') return refused({ type: status });
+    if (maxClicks !== null && clicks >= maxClicks) return refused({ type: 'expired' });
+
+    const click = clicks + 1;
+    const sequence = link.visitSequence + 1;
+    const metadata = { ...nextEvent(link, command), subject, account, sequence };
+    const visited = newEvent('LinkVisited', { click, ...data }, metadata);
+    if (click !== maxClicks) return accepted(visited);
+    const causationId = visited.id;
+    const next = { ...nextEvent(link, command, 1), subject, account, causationId };
+    return accepted<LedgerLinkEvent>(visited, newEvent('LinkExpired', { reason: 'clicks' }, next));
+  },
 };

@@ -9,30 +9,27 @@ import { deciderSpecification } from '../../schemas/testing/decider-specificatio
 import {
   at,
   blocked,
-  countedIds,
   created,
   edited,
   expired,
   idOf,
+  idOfEvent,
   noon,
   unblocked,
   visited,
 } from '../../schemas/testing/events.js';
 import { unknownVisitor } from '../../schemas/testing/visitor.js';
-import { decideClick } from './click.js';
+import { clickDecider, type TakeClick } from './click.js';
 import type { VisitFacts } from '../visitors/visit-facts.js';
 
-const context = (now: Date, newId: () => string) => ({
-  now,
-  newId,
-  actor: 'visitor',
-  requestId: 'request-1',
+const clickAt = (now: Date, data = unknownVisitor, id = idOf(1)): TakeClick => ({
+  ...{ type: 'TakeClick', subject: 'spring', data },
+  metadata: { now, id, actor: 'visitor', requestId: 'request-1' },
 });
 
 const given = deciderSpecification({
-  initialState: freeCode,
-  evolve: evolveLedgerLink,
-  decide: (now: Date, link) => decideClick(unknownVisitor, link, context(now, countedIds())),
+  ...clickDecider,
+  decide: (now: Date, link) => clickDecider.decide(clickAt(now), link),
 });
 
 const made = (maxClicks: number | null, expiresAt: Date | null = null) =>
@@ -42,7 +39,7 @@ const made = (maxClicks: number | null, expiresAt: Date | null = null) =>
     { account: 'acme' },
   );
 const metadata = (number: number, time: Date) => ({
-  id: idOf(number),
+  id: idOfEvent(number),
   time,
   account: 'acme',
   actor: 'visitor',
@@ -88,7 +85,7 @@ describe('redirect edge: taking a click', () => {
       visitor: 'q83vASNFZ4mrze8B',
     };
     const state = evolveLedgerLink(freeCode, made(3));
-    const decision = decideClick(known, state, context(at(1), countedIds()));
+    const decision = clickDecider.decide(clickAt(at(1), known), state);
     if (decision.type !== 'accepted') throw new Error('A click is left');
     expect(decision.events.map(({ data }) => data)).to.deep.equal([{ click: 1, ...known }]);
   });
@@ -157,7 +154,6 @@ describe('redirect edge: clicks of a link', () => {
 
   /** What happens to a link when all that is asked for, by a clock that is set back now and then. */
   const run = (maxClicks: number, steps: readonly Step[]) => {
-    const newId = countedIds();
     const events: LedgerLinkEvent[] = [made(maxClicks)];
     let link = events.reduce(evolveLedgerLink, freeCode);
     let now = noon;
@@ -175,7 +171,10 @@ describe('redirect edge: clicks of a link', () => {
       else if (type === 'expire') {
         if (link.expired === null) happen(expired('spring', next, 'time', metadata));
       } else {
-        const decision = decideClick(unknownVisitor, link, context(now, newId));
+        const decision = clickDecider.decide(
+          clickAt(now, unknownVisitor, idOf(events.length)),
+          link,
+        );
         if (decision.type === 'accepted') decision.events.forEach(happen);
       }
     }

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { Decision } from '../decision.js';
+import type { Command, CommandMetadata, Decider, Refusal } from '../decision.js';
 
 /** How events become a state. */
 export interface Fold<State, Event> {
@@ -7,20 +7,24 @@ export interface Fold<State, Event> {
   readonly evolve: (state: State, event: Event) => State;
 }
 
-/** A fold, and what is decided by its state. */
-export interface Decider<State, Event, Command, Reason extends string> extends Fold<State, Event> {
-  readonly decide: (command: Command, state: State) => Decision<NoInfer<Event>, Reason>;
-}
+/** A command whose data stands beside its type, as specifications write it. */
+export type FlatCommand<Requested extends Command> =
+  Requested extends Command<infer Type, infer Data> ? { readonly type: Type } & Data : never;
 
-/** Given what happened, when this is asked for, then that is decided; after emmett's. */
+export const commandOf =
+  <Requested extends Command>(subject: string, metadata: CommandMetadata) =>
+  ({ type, ...data }: FlatCommand<Requested>): Requested =>
+    ({ type, subject, data, metadata }) as unknown as Requested;
+
+/** Given events, when a command is decided, then this is the decision; after emmett's. */
 export const deciderSpecification =
-  <State, Event, Command, Reason extends string>({
+  <Requested, Event, State, Refused extends Refusal = never>({
     initialState,
     evolve,
     decide,
-  }: Decider<State, Event, Command, Reason>) =>
+  }: Decider<Requested, Event, State, Refused>) =>
   (...history: readonly Event[]) => ({
-    when: (command: Command) => {
+    when: (command: Requested) => {
       const decision = decide(command, history.reduce(evolve, initialState));
       return {
         decision,
@@ -30,8 +34,8 @@ export const deciderSpecification =
         thenNothing: (): void => {
           expect(decision).to.deep.equal({ type: 'unchanged' });
         },
-        thenRefused: (reason: Reason): void => {
-          expect(decision).to.deep.equal({ type: 'refused', reason });
+        thenRefused: (type: Refused['type'], data: Omit<Refused, 'type'> | object = {}): void => {
+          expect(decision).to.deep.equal({ type: 'refused', refusal: { type, ...data } });
         },
       };
     },

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import type { EventName, EventNamed, LinklogEvent } from '../events/catalogue.js';
+import { eventId } from '../decision.js';
 import { newEvent, writeEvent, type EventMetadata } from '../events/codec.js';
 import { ledgerSource, spoolSource, writeSequence } from '../events/envelope.js';
 import { browserFamilies, deviceTypes, osFamilies, visitTriggers } from '../events/visitor.js';
@@ -20,14 +21,8 @@ export const idOf = (name: string | number): string => {
   return `01970000-0000-7${digits.slice(0, 3)}-8${digits.slice(3, 6)}-${digits.slice(6, 18)}`;
 };
 
-/** Ids in their order: those of `idOf(1)`, `idOf(2)` … */
-export const countedIds = (): (() => string) => {
-  let last = 0;
-  return () => {
-    last += 1;
-    return idOf(last);
-  };
-};
+/** The ID of a command's event, counted from 1, if the ID of the command is `idOf(1)`. */
+export const idOfEvent = (number: number): string => eventId(idOf(1), number - 1);
 
 /** What an event's envelope says, as far as a specification cares. */
 export type Told = Partial<EventMetadata>;

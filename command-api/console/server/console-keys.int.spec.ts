@@ -43,7 +43,7 @@ describe('command API: keys that open the console', () => {
       [ended.id],
     );
     expect(await opens(ended)).to.equal(null);
-    const revoke = { type: 'RevokeApiKey', by: 'operator' } as const;
+    const revoke = { type: 'RevokeApiKey', data: {} } as const;
     await createApiKeyHandler(node.pool, node.outbox).handle(root.id, revoke, actor);
     expect([await opens(root), await opens(derived)]).to.deep.equal([null, null]);
   });

@@ -1,31 +1,34 @@
-import { evolveLedgerLink, freeCode } from '../../../schemas/folds/ledger-link.js';
-import { deciderSpecification } from '../../../schemas/testing/decider-specification.js';
+import {
+  commandOf,
+  deciderSpecification,
+  type FlatCommand,
+} from '../../../schemas/testing/decider-specification.js';
 import {
   at,
   blocked,
-  countedIds,
   created,
   expired,
   idOf,
   unblocked,
   visited,
 } from '../../../schemas/testing/events.js';
-import { decideLinkBlock, type LinkBlockCommand } from './command.js';
+import { linkBlockDecider, type LinkBlockCommand } from './command.js';
 
-const given = deciderSpecification({
-  initialState: freeCode,
-  evolve: evolveLedgerLink,
-  decide: (command: LinkBlockCommand, link) =>
-    decideLinkBlock(command, link, {
-      now: at(10),
-      newId: countedIds(),
-      actor: 'maria',
-      requestId: 'request-1',
-    }),
+const command = commandOf<LinkBlockCommand>('spring', {
+  now: at(10),
+  id: idOf(1),
+  actor: 'maria',
+  requestId: 'request-1',
 });
 
-const block: LinkBlockCommand = { type: 'BlockLink', reason: 'phishing' };
-const unblock: LinkBlockCommand = { type: 'UnblockLink', reason: 'a mistake' };
+const given = deciderSpecification({
+  ...linkBlockDecider,
+  decide: (values: FlatCommand<LinkBlockCommand>, state) =>
+    linkBlockDecider.decide(command(values), state),
+});
+
+const block: FlatCommand<LinkBlockCommand> = { type: 'BlockLink', reason: 'phishing' };
+const unblock: FlatCommand<LinkBlockCommand> = { type: 'UnblockLink', reason: 'a mistake' };
 const made = created('spring', {}, { account: 'acme' });
 const told = {
   id: idOf(1),
@@ -79,7 +82,10 @@ describe('command API: unblocking a link', () => {
 });
 
 describe('command API: blocking a link that was found unsafe', () => {
-  const blockUnsafe: LinkBlockCommand = { type: 'BlockUnsafeLink', reason: 'phishing' };
+  const blockUnsafe: FlatCommand<LinkBlockCommand> = {
+    type: 'BlockUnsafeLink',
+    reason: 'phishing',
+  };
 
   it('blocks it with the reason, as an operator would', () => {
     given(made)
@@ -105,8 +111,8 @@ describe('command API: blocking a link that was found unsafe', () => {
 
 describe('command API: code that nobody has', () => {
   it('is neither blocked nor unblocked', () => {
-    for (const command of [block, unblock, { ...block, type: 'BlockUnsafeLink' as const }]) {
-      given().when(command).thenRefused('notFound');
+    for (const values of [block, unblock, { ...block, type: 'BlockUnsafeLink' as const }]) {
+      given().when(values).thenRefused('notFound');
     }
   });
 });

@@ -14,8 +14,9 @@ import { accepted } from '../../../schemas/decision.js';
 import { at, blocked, created } from '../../../schemas/testing/events.js';
 import { actor } from '../../testing/keys.js';
 import { expireDueLinks } from '../expire/expiry.js';
+import { linkBlockDecider } from './command.js';
 import { createLinkBlockHandler, type LinkBlockHandler } from './handler.js';
-import { decidePlatform, type SwitchPlatform } from '../../platform/command.js';
+import { platformDecider, type SwitchPlatform } from '../../platform/command.js';
 import { decideOne } from '../../../ops/ledger/decide.js';
 import { ledgerLinks } from '../../../ops/ledger/links.js';
 import { platformSwitches, readPlatform } from '../../../ops/ledger/platform.js';
@@ -63,8 +64,10 @@ describe('command API: blocks and switches, on two nodes', () => {
     (await nodes[0].events(topic)).filter((event) => event.subject === subject);
 
   it('records no event of a code without a link, even if a decider accepts it', async () => {
-    const asked = { subject: 'missing', command: null, actor };
-    const deciding = decideOne(nodes[0], ledgerLinks, () => accepted(blocked('missing', 1)), asked);
+    const decider = { ...linkBlockDecider, decide: () => accepted(blocked('missing', 1)) };
+    const deciding = decideOne(nodes[0], ledgerLinks, decider, {
+      ...{ type: 'BlockLink', subject: 'missing', data: { reason: 'spam' }, metadata: actor },
+    });
     expect(await rejection(deciding))
       .to.have.property('message')
       .that.includes('a code without a link');
@@ -144,9 +147,10 @@ describe('command API: blocks and switches, on two nodes', () => {
 
   it('switches the platform on both nodes at once without losing one', async () => {
     const [one, other] = nodes;
-    const subject = platformSubject;
-    const set = (node: TestNode, command: SwitchPlatform) =>
-      decideOne(node, platformSwitches, decidePlatform, { subject, command, actor });
+    const set = (node: TestNode, data: SwitchPlatform['data']) =>
+      decideOne(node, platformSwitches, platformDecider, {
+        ...{ type: 'SwitchPlatform', subject: platformSubject, data, metadata: actor },
+      });
     await set(one, { features: { passwords: true } });
     const before = (await eventsOf('platform', 'platform')).length;
     changes = [];

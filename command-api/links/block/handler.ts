@@ -1,35 +1,41 @@
 import { decideAll } from '../../../ops/ledger/decide.js';
 import { ledgerLinks } from '../../../ops/ledger/links.js';
-import type { Outbox } from '../../../ops/event-log/outbox/port.js';
+import type { Outbox, Receipt } from '../../../ops/event-log/outbox/port.js';
 import type { Pool } from '../../../ops/platform/postgres/pool.js';
 import type { Actor } from '../../../schemas/decision.js';
-import { decideLinkBlock, type LinkBlockCommand } from './command.js';
+import { linkBlockDecider, type LinkBlockCommand } from './command.js';
 
 export type LinkBlockHandler = ReturnType<typeof createLinkBlockHandler>;
 
 export const createLinkBlockHandler = (pool: Pool, outbox: Outbox) => {
-  const run = (codes: readonly string[], command: LinkBlockCommand, actor: Actor) =>
+  const decide = (
+    codes: readonly string[],
+    command: Pick<LinkBlockCommand, 'type' | 'data'>,
+    metadata: Actor,
+  ) =>
     decideAll(
       { pool, outbox },
       ledgerLinks,
-      codes.map((subject) => ({
-        ...actor,
-        subject,
-        decide: (link, context) => decideLinkBlock(command, link, context),
-      })),
+      linkBlockDecider,
+      codes.map((subject) => ({ ...command, subject, metadata })),
     );
 
   return {
-    /** Decides a block or an unblock, records its event and tells every edge, in one transaction. */
-    async handle(code: string, command: LinkBlockCommand, actor: Actor) {
-      const { results, receipt } = await run([code], command, actor);
-      const decision = results[0]?.decision;
-      return decision?.type === 'refused' ? decision.reason : receipt;
+    /** Decides a block or an unblock, records its event and notifies every edge, in one transaction. */
+    async handle(
+      code: string,
+      { type, ...data }: { readonly type: LinkBlockCommand['type'] } & LinkBlockCommand['data'],
+      actor: Actor,
+    ): Promise<Receipt | 'notFound'> {
+      const { results, receipt } = await decide([code], { type, data }, actor);
+      return results[0]?.decision.type === 'refused' ? 'notFound' : receipt;
     },
-    /** The same for what the web-safety check has found. @returns the codes that are blocked now */
+    /** Blocks links that the web-safety check found. @returns the codes that are blocked now */
     async blockUnsafe(codes: readonly string[], reason: string, actor: Actor) {
-      const { results } = await run(codes, { type: 'BlockUnsafeLink', reason }, actor);
-      return codes.filter((_, index) => results[index]?.decision.type === 'accepted');
+      const { results } = await decide(codes, { type: 'BlockUnsafeLink', data: { reason } }, actor);
+      return results
+        .filter(({ decision }) => decision.type === 'accepted')
+        .map(({ command }) => command.subject);
     },
   };
 };

@@ -33,7 +33,7 @@ export const createBulkHandler = (deps: ManagedLinksDeps & PlanDeps): Handler<V2
 
     const caller = callerOf(state);
     const outcomes = await links.change(
-      paid.map((code) => ({ code, isMeant: () => true, change })),
+      paid.map((code) => ({ code, versions: null, change })),
       caller,
     );
     const settled = outcomes.filter((outcome) => outcome.type === 'settled');

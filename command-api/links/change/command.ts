@@ -3,8 +3,9 @@ import {
   nextEvent,
   refused,
   unchanged,
+  type Command,
+  type Decider,
   type Decision,
-  type DecisionContext,
 } from '../../../schemas/decision.js';
 import type { EventNamed, LinkEvent } from '../../../schemas/events/catalogue.js';
 import { newEvent } from '../../../schemas/events/codec.js';
@@ -33,8 +34,6 @@ export interface ManagedLink {
   readonly current: LinkState;
 }
 
-export const unmanaged: ManagedLink = { ledger: freeCode, current: noLink };
-
 export const evolveManagedLink = (state: ManagedLink, event: LinkEvent): ManagedLink => ({
   ledger: evolveLedgerLink(state.ledger, event),
   current: evolveLink(state.current, event),
@@ -59,54 +58,51 @@ export interface LinkChange {
   readonly disabled?: boolean | undefined;
 }
 
-export type LinkCommand = {
-  /** Whose link it must be; `null`: anybody's. */
+interface Meant {
+  /** Whose link it must be; `null`: any account's. */
   readonly account: string | null;
-  /** Whether the link's version is one that the change was meant for. */
-  readonly isMeant: (version: number) => boolean;
-} & (
-  | {
-      readonly type: 'ChangeLink';
-      readonly change: LinkChange;
-      /** The destination that was found safe; `null`: none was checked. */
-      readonly safeUrl: string | null;
-      /** The clicks of the statistics: the opening balance of a limit on a link without one. */
-      readonly countedClicks: number;
-    }
-  | { readonly type: 'DeleteLink' }
-);
+  /** The versions that the change is meant for (`If-Match`); `null`: every version. */
+  readonly versions: readonly number[] | null;
+}
 
-type ChangeLink = Extract<LinkCommand, { readonly type: 'ChangeLink' }>;
+type ChangeLink = Command<
+  'ChangeLink',
+  Meant & {
+    readonly change: LinkChange;
+    /** The destination that was found safe; `null`: none was checked. */
+    readonly safeUrl: string | null;
+    /** The clicks of the statistics: the opening balance of a limit on a link without one. */
+    readonly countedClicks: number;
+  }
+>;
+
+export type LinkCommand = ChangeLink | Command<'DeleteLink', Meant>;
 
 export type LinkRefusal =
-  | 'notFound'
-  | 'deleted'
-  | 'changedMeanwhile'
-  | 'startsAfterEnd'
+  | {
+      readonly type: 'notFound' | 'deleted' | 'changedMeanwhile' | 'startsAfterEnd' | 'tooManyTags';
+    }
   /** `maxClicks` below the clicks that are taken. */
-  | 'clicksTaken'
-  | 'tooManyTags'
-  /** The destination has to be found safe first: it is new, or the link would lead there again. */
-  | 'unchecked'
-  /** The password has to be hashed first. */
-  | 'unhashed';
+  | { readonly type: 'clicksTaken'; readonly taken: number }
+  /** The destination must be found safe first: it is new, or the link would redirect there again. */
+  | { readonly type: 'unchecked'; readonly url: string }
+  /** The password must be hashed first. */
+  | { readonly type: 'unhashed' };
 
 const sameTexts = (a: readonly string[], b: readonly string[]): boolean =>
   a.length === b.length && a.every((text, index) => text === b[index]);
 
 /** The clicks that count against a limit, also against one that is set now. */
-export const clicksTaken = (
-  { maxClicks, clicks }: LedgerLink,
-  { countedClicks }: Pick<ChangeLink, 'countedClicks'>,
-): number => (maxClicks === null ? Math.max(clicks, countedClicks) : clicks);
+const clicksTaken = ({ maxClicks, clicks }: LedgerLink, countedClicks: number): number =>
+  maxClicks === null ? Math.max(clicks, countedClicks) : clicks;
 
 const editOf = (
-  command: ChangeLink,
+  { change, countedClicks }: ChangeLink['data'],
   ledger: LedgerLink,
   link: Link,
   now: Date,
 ): EventNamed<'LinkEdited'>['data'] => {
-  const { url, expiresIn, expiresAt, startsAt, maxClicks, password } = command.change;
+  const { url, expiresIn, expiresAt, startsAt, maxClicks, password } = change;
   const end = expiresIn == null ? expiresIn : secondsAfter(now, expiresIn);
   const asked = end === undefined ? expiresAt : end;
   const opens = maxClicks != null && ledger.maxClicks === null;
@@ -116,7 +112,7 @@ const editOf = (
     ...(asked !== undefined && asked !== link.expiresAt && { expiresAt: asked }),
     ...(startsAt !== undefined && startsAt !== link.startsAt && { startsAt }),
     ...(maxClicks !== undefined && maxClicks !== link.maxClicks && { maxClicks }),
-    ...(opens && { clicks: clicksTaken(ledger, command) }),
+    ...(opens && { clicks: clicksTaken(ledger, countedClicks) }),
     ...(isRemoved && { password: 'removed' }),
     // Without a hash, the edit only serves to find what refuses it.
     ...(password && { password: 'set', passwordHash: password.hash ?? '' }),
@@ -157,46 +153,45 @@ const needsCheck = (before: MadeLink, after: LinkState, now: Date): boolean => {
   return willRedirect(linkStatusAt(after, now)) && !willRedirect(linkStatusAt(before, now));
 };
 
-/** What its owner, or an operator, makes of a link. Nothing changes a link that was deleted. */
-export const decideLinkChange = (
-  command: LinkCommand,
-  state: ManagedLink,
-  context: DecisionContext,
-): Decision<LinkEvent, LinkRefusal> => {
+const decide = (command: LinkCommand, state: ManagedLink): Decision<LinkEvent, LinkRefusal> => {
   const { ledger, current } = state;
-  if (ledger.status === 'free' || current.status === 'none') return refused('notFound');
+  if (ledger.status === 'free' || current.status === 'none') return refused({ type: 'notFound' });
   const { code: subject, account } = ledger;
-  if (command.account !== null && command.account !== account) return refused('notFound');
-  const metadata = (of: ManagedLink) => ({
-    ...nextEvent(of.ledger.status === 'free' ? ledger : of.ledger, context),
+  const { data } = command;
+  if (data.account !== null && data.account !== account) return refused({ type: 'notFound' });
+  const metadata = (link: ManagedLink, index: number) => ({
+    ...nextEvent(link.ledger.status === 'free' ? ledger : link.ledger, command.metadata, index),
     subject,
     account,
   });
-  if (ledger.deleted) return command.type === 'DeleteLink' ? unchanged : refused('deleted');
-  if (!command.isMeant(ledger.sequence)) return refused('changedMeanwhile');
+  if (ledger.deleted)
+    return command.type === 'DeleteLink' ? unchanged : refused({ type: 'deleted' });
+  if (data.versions !== null && !data.versions.includes(ledger.sequence))
+    return refused({ type: 'changedMeanwhile' });
   if (command.type === 'DeleteLink') {
-    return accepted<LinkEvent>(newEvent('LinkDeleted', {}, metadata(state)));
+    return accepted<LinkEvent>(newEvent('LinkDeleted', {}, metadata(state, 0)));
   }
 
-  const { change, safeUrl } = command;
-  const { now } = context;
+  const { change, safeUrl, countedClicks } = command.data;
+  const { now } = command.metadata;
   const { link } = current;
-  if (change.maxClicks != null) {
-    if (change.maxClicks < clicksTaken(ledger, command)) return refused('clicksTaken');
+  const taken = clicksTaken(ledger, countedClicks);
+  if (change.maxClicks != null && change.maxClicks < taken) {
+    return refused({ type: 'clicksTaken', taken });
   }
 
   const events: LinkEvent[] = [];
   let after = state;
   const add = (make: (next: ReturnType<typeof metadata>) => LinkEvent): void => {
-    const event = make(metadata(after));
+    const event = make(metadata(after, events.length));
     events.push(event);
     after = evolveManagedLink(after, event);
   };
-  const edit = editOf(command, ledger, link, now);
+  const edit = editOf(command.data, ledger, link, now);
   const { startsAt = link.startsAt, expiresAt = link.expiresAt } = edit;
   const setsTime = edit.startsAt !== undefined || edit.expiresAt !== undefined;
   if (setsTime && startsAt !== null && expiresAt !== null && startsAt >= expiresAt) {
-    return refused('startsAfterEnd');
+    return refused({ type: 'startsAfterEnd' });
   }
   if (!isEmpty(edit)) add((next) => newEvent('LinkEdited', edit, next));
   const reason = liftsExpiry(edit) ? overBy(after.ledger, now) : null;
@@ -205,15 +200,24 @@ export const decideLinkChange = (
     add((next) => newEvent('LinkExpired', { reason }, { ...next, causationId }));
   }
   const description = descriptionOf(change, link);
-  if ((description.tags?.length ?? 0) > maxTags) return refused('tooManyTags');
+  if ((description.tags?.length ?? 0) > maxTags) return refused({ type: 'tooManyTags' });
   if (!isEmpty(description)) add((next) => newEvent('LinkDescribed', description, next));
   if (change.disabled !== undefined && change.disabled !== ledger.disabled) {
     const name = change.disabled ? 'LinkDisabled' : 'LinkEnabled';
     add((next) => newEvent(name, {}, next));
   }
 
-  const url = after.current.status === 'none' ? null : after.current.link.url;
-  if (needsCheck(current, after.current, now) && url !== safeUrl) return refused('unchecked');
-  if (change.password?.hash === null) return refused('unhashed');
+  const url = after.current.status === 'none' ? link.url : after.current.link.url;
+  if (needsCheck(current, after.current, now) && url !== safeUrl) {
+    return refused({ type: 'unchecked', url });
+  }
+  if (change.password?.hash === null) return refused({ type: 'unhashed' });
   return events.length === 0 ? unchanged : accepted(...events);
+};
+
+/** Changes of a link by its owner or an operator. Nothing changes a link that was deleted. */
+export const linkChangeDecider: Decider<LinkCommand, LinkEvent, ManagedLink, LinkRefusal> = {
+  initialState: { ledger: freeCode, current: noLink },
+  evolve: evolveManagedLink,
+  decide,
 };

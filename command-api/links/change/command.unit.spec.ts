@@ -1,11 +1,14 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { statusOf } from '../../../schemas/folds/link-status.js';
-import { deciderSpecification } from '../../../schemas/testing/decider-specification.js';
+import {
+  commandOf,
+  deciderSpecification,
+  type FlatCommand,
+} from '../../../schemas/testing/decider-specification.js';
 import {
   at,
   blocked,
-  countedIds,
   created,
   deleted,
   described,
@@ -14,18 +17,20 @@ import {
   enabled,
   expired,
   idOf,
+  idOfEvent,
   visited,
 } from '../../../schemas/testing/events.js';
-import type { LinkEvent } from '../../../schemas/events/catalogue.js';
 import { evolveLedgerLink, type LedgerLinkEvent } from '../../../schemas/folds/ledger-link.js';
 import {
-  decideLinkChange,
   evolveManagedLink,
-  unmanaged,
+  linkChangeDecider,
   type LinkChange,
   type LinkCommand,
+  type LinkRefusal,
   type ManagedLink,
 } from './command.js';
+
+type Values = FlatCommand<LinkCommand>;
 
 /** Visits are in the ledger's fold alone. */
 const evolve = (state: ManagedLink, event: LedgerLinkEvent): ManagedLink =>
@@ -33,23 +38,20 @@ const evolve = (state: ManagedLink, event: LedgerLinkEvent): ManagedLink =>
     ? { ...state, ledger: evolveLedgerLink(state.ledger, event) }
     : evolveManagedLink(state, event);
 
-const decide = (command: LinkCommand, state: ManagedLink) =>
-  decideLinkChange(command, state, {
-    now: at(100),
-    newId: countedIds(),
-    actor: 'key-1',
-    requestId: 'request-1',
-  });
+const command = commandOf<LinkCommand>('spring', {
+  now: at(100),
+  id: idOf(1),
+  actor: 'key-1',
+  requestId: 'request-1',
+});
+const decide = (values: Values, state: ManagedLink) =>
+  linkChangeDecider.decide(command(values), state);
 
-const given = deciderSpecification({
-  initialState: unmanaged,
+const given = deciderSpecification<Values, LedgerLinkEvent, ManagedLink, LinkRefusal>({
+  initialState: linkChangeDecider.initialState,
   evolve,
   decide,
-}) as (
-  ...history: readonly LedgerLinkEvent[]
-) => ReturnType<
-  ReturnType<typeof deciderSpecification<ManagedLink, LinkEvent, LinkCommand, string>>
->;
+});
 
 const url = 'https://example.net/';
 const made = created('spring', {}, { account: 'acme' });
@@ -58,19 +60,14 @@ const ending = created('spring', { expiresAt: at(60).toISOString() }, { account:
 const clicks = [1, 2, 3].map((click) => visited('spring', click));
 const usedUp = [limited, ...clicks, expired('spring', 2, 'clicks')];
 
-const always = () => true;
-const change = (
-  wanted: LinkChange,
-  safeUrl: string | null = null,
-  countedClicks = 0,
-): LinkCommand => ({
-  ...{ type: 'ChangeLink', account: 'acme', isMeant: always },
+const change = (wanted: LinkChange, safeUrl: string | null = null, countedClicks = 0): Values => ({
+  ...{ type: 'ChangeLink', account: 'acme', versions: null },
   ...{ change: wanted, safeUrl, countedClicks },
 });
-const remove: LinkCommand = { type: 'DeleteLink', account: 'acme', isMeant: always };
+const remove: Values = { type: 'DeleteLink', account: 'acme', versions: null };
 /** Of the decision’s event with this number. */
 const metadata = (number = 1) => ({
-  ...{ id: idOf(number), time: at(100), account: 'acme' },
+  ...{ id: idOfEvent(number), time: at(100), account: 'acme' },
   ...{ actor: 'key-1', correlationId: 'request-1' },
 });
 
@@ -161,12 +158,12 @@ describe('command API: changing a link', () => {
   });
 
   it('is refused of a version that it was not meant for', () => {
-    const isMeant = (version: number): boolean => version === 2;
+    const versions = [2];
     given(made)
-      .when({ ...remove, isMeant })
+      .when({ ...remove, versions })
       .thenRefused('changedMeanwhile');
     given(made, described('spring', 2, { title: 'x' }))
-      .when({ ...remove, isMeant })
+      .when({ ...remove, versions })
       .then(deleted('spring', 3, metadata()));
   });
 
@@ -182,7 +179,7 @@ describe('command API: changing a link', () => {
       );
     given(limited, ...clicks.slice(0, 2))
       .when(change({ maxClicks: 1 }))
-      .thenRefused('clicksTaken');
+      .thenRefused('clicksTaken', { taken: 2 });
   });
 
   it('sets a limit on a link without one, with the clicks counted so far as opening balance', () => {
@@ -197,7 +194,7 @@ describe('command API: changing a link', () => {
       );
     given(made)
       .when(change({ maxClicks: 2 }, null, 3))
-      .thenRefused('clicksTaken');
+      .thenRefused('clicksTaken', { taken: 3 });
   });
 
   it('removes a limit, and sets another one that never counts a click twice', () => {
@@ -244,7 +241,7 @@ describe('command API: changing a link', () => {
     const start = at(200).toISOString();
     given(ending, expired('spring', 2))
       .when(change({ startsAt: start, expiresAt: at(300).toISOString() }))
-      .thenRefused('unchecked');
+      .thenRefused('unchecked', { url: made.data.url });
   });
 
   it('brings an expired link back when neither time nor clicks are over', () => {
@@ -273,12 +270,13 @@ describe('command API: changing a link', () => {
       [[ending, expired('spring', 2)], { expiresIn: null }],
     ];
     for (const [history, wanted] of unchecked) {
+      const refusal = { url: wanted.url ?? made.data.url };
       given(...history)
         .when(change(wanted))
-        .thenRefused('unchecked');
+        .thenRefused('unchecked', refusal);
       given(...history)
         .when(change(wanted, 'https://example.org/another'))
-        .thenRefused('unchecked');
+        .thenRefused('unchecked', refusal);
     }
     given(made, disabled('spring', 2), blocked('spring', 3))
       .when(change({ disabled: false }))
@@ -288,10 +286,10 @@ describe('command API: changing a link', () => {
   it('needs the hash of a password when nothing else refuses it', () => {
     const password = { hash: null };
     given(made).when(change({ password })).thenRefused('unhashed');
-    given(made).when(change({ password, url })).thenRefused('unchecked');
+    given(made).when(change({ password, url })).thenRefused('unchecked', { url });
     given(made)
       .when(change({ password, maxClicks: 2 }, null, 3))
-      .thenRefused('clicksTaken');
+      .thenRefused('clicksTaken', { taken: 3 });
   });
 
   it('never leaves a link active whose clicks or time are over, nor takes one away', () => {
@@ -306,10 +304,12 @@ describe('command API: changing a link', () => {
     const link = created('spring', { maxClicks: 3, expiresAt: at(60).toISOString() });
     fc.assert(
       fc.property(fc.array(someChange), fc.integer({ min: 0, max: 3 }), (all, taken) => {
-        let state = [link, ...clicks.slice(0, taken)].reduce(evolve, unmanaged);
+        let state = [link, ...clicks.slice(0, taken)].reduce(
+          evolve,
+          linkChangeDecider.initialState,
+        );
         for (const wanted of all) {
-          const command = { ...change(wanted, link.data.url), account: null };
-          const decision = decide(command, state);
+          const decision = decide({ ...change(wanted, link.data.url), account: null }, state);
           if (decision.type === 'accepted') state = decision.events.reduce(evolve, state);
           const { ledger, current } = state;
           if (ledger.status === 'free' || current.status === 'none') throw new Error('It was made');

@@ -1,12 +1,14 @@
 /** The entity tag of a link's version. */
 export const etagOf = (version: number): string => `"${version}"`;
 
-/**
- * Whether a version is one that `If-Match` names, by RFC 9110: `*` names every one, a weak tag none. Without
- * the header, every version will do.
- */
-export const ifMatch = (header: string | undefined): ((version: number) => boolean) => {
-  if (header === undefined || header.trim() === '*') return () => true;
-  const named = new Set(header.split(',').map((tag) => tag.trim()));
-  return (version) => named.has(etagOf(version));
+/** A weak tag matches, too: compressing proxies weaken tags, and versions are exact. */
+const entityTag = /^(?:W\/)?"([1-9]\d*)"$/;
+
+/** The versions that `If-Match` names (RFC 9110); `null`, without the header or with `*`: every version. */
+export const ifMatch = (header: string | undefined): readonly number[] | null => {
+  if (header === undefined || header.trim() === '*') return null;
+  return header.split(',').flatMap((tag) => {
+    const version = entityTag.exec(tag.trim())?.[1];
+    return version === undefined ? [] : [Number(version)];
+  });
 };

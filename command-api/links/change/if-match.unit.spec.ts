@@ -2,15 +2,19 @@ import { expect } from 'chai';
 import { etagOf, ifMatch } from './if-match.js';
 
 describe('command API: If-Match', () => {
-  it('names every version, or those in its list; a weak tag names none', () => {
-    const matching = (header: string | undefined): readonly number[] =>
-      [1, 2, 3].filter(ifMatch(header));
-    expect(matching(undefined)).to.deep.equal([1, 2, 3]);
-    expect(matching(' * ')).to.deep.equal([1, 2, 3]);
-    expect(matching(etagOf(2))).to.deep.equal([2]);
-    expect(matching('"1" ,"x", "3"')).to.deep.equal([1, 3]);
-    for (const header of ['', 'W/"2"', '2', '"2', '"02"', "'2'"]) {
-      expect(matching(header), header).to.deep.equal([]);
-    }
+  it('names every version without the header and with *', () => {
+    expect(ifMatch(undefined)).to.equal(null);
+    expect(ifMatch(' * ')).to.equal(null);
   });
+
+  it('names the versions of its list, by strong and by weak tags', () => {
+    expect(ifMatch(etagOf(2))).to.deep.equal([2]);
+    expect(ifMatch('"1" ,"x", W/"3"')).to.deep.equal([1, 3]);
+  });
+
+  for (const header of ['', 'w/"2"', '2', '"2', '"02"', "'2'"]) {
+    it(`names no version with ${JSON.stringify(header)}`, () => {
+      expect(ifMatch(header)).to.deep.equal([]);
+    });
+  }
 });

@@ -3,14 +3,14 @@ import { readLinkStates } from '../../../ops/ledger/link-states.js';
 import type { PasswordHasher } from '../../../ops/platform/passwords/password-hasher.js';
 import type { Outbox, OutboxDelivery } from '../../../ops/event-log/outbox/port.js';
 import type { Pool } from '../../../ops/platform/postgres/pool.js';
-import type { Actor } from '../../../schemas/decision.js';
+import type { Actor, CommandRequest } from '../../../schemas/decision.js';
 import { linkStatusAt, type MadeLink } from '../../../schemas/folds/link.js';
 import { messages } from '../../../schemas/http/errors.js';
 import { startsAfterEnd } from '../../../schemas/http/fields.js';
 import { tagsMessage } from '../../../schemas/http/link-fields.js';
 import type { ChangedLink, LinkDetails } from '../../../schemas/http/links.js';
 import { shortCodePattern } from '../../../schemas/http/shorten.js';
-import { clicksTaken, type LinkChange, type LinkCommand, type LinkRefusal } from './command.js';
+import type { LinkChange, LinkCommand, LinkRefusal } from './command.js';
 import { linkDetailsOf } from '../link-details.js';
 import { createLinkChanges } from './handler.js';
 import { noClicks, readClicks, readClicksTaken } from '../clicks.js';
@@ -43,7 +43,7 @@ export interface LinkCaller {
 /** A change that somebody wants of a link: see `LinkCommand`. */
 export interface WantedChange {
   readonly code: string;
-  readonly isMeant: LinkCommand['isMeant'];
+  readonly versions: LinkCommand['data']['versions'];
   readonly change:
     'delete' | (Omit<LinkChange, 'password'> & { readonly password?: string | null | undefined });
 }
@@ -61,15 +61,12 @@ export type ChangeOutcome =
     } & VersionedLink)
   | { readonly type: 'refused'; readonly reply: Reply };
 
-const refusal = (reply: Reply): ChangeOutcome => ({ type: 'refused', reply });
+const refusedWith = (reply: Reply): ChangeOutcome => ({ type: 'refused', reply });
 
-/** What is said of a change that is refused for good. */
-const refusalReply = (
-  reason: Exclude<LinkRefusal, 'unchecked' | 'unhashed'>,
-  taken: number,
-  { readsLinks }: LinkCaller,
-): Reply => {
-  switch (reason) {
+type FinalRefusal = Exclude<LinkRefusal, { readonly type: 'unchecked' | 'unhashed' }>;
+
+const refusalReply = (refusal: FinalRefusal, { readsLinks }: LinkCaller): Reply => {
+  switch (refusal.type) {
     case 'notFound':
       return failure(404, messages.codeNotFound);
     case 'deleted':
@@ -78,14 +75,17 @@ const refusalReply = (
       return failure(412, messages.linkChanged);
     case 'startsAfterEnd':
       return failure(400, startsAfterEnd);
-    case 'clicksTaken': {
-      if (!readsLinks) return failure(400, messages.limitBelowClicks);
-      return failure(400, `maxClicks must be at least ${taken}, the clicks taken`);
-    }
+    case 'clicksTaken':
+      return failure(
+        400,
+        readsLinks
+          ? `maxClicks must be at least ${refusal.taken}, the clicks taken`
+          : messages.limitBelowClicks,
+      );
     case 'tooManyTags':
       return failure(400, tagsMessage);
     default: {
-      const unknown: never = reason;
+      const unknown: never = refusal;
       return unknown;
     }
   }
@@ -107,15 +107,16 @@ interface Attempt {
 
 const commandOf = (
   { wanted, countedClicks, safeUrl, hash }: Attempt,
-  account: string | null,
-): LinkCommand => {
-  const { change, isMeant } = wanted;
-  if (change === 'delete') return { type: 'DeleteLink', account, isMeant };
+  { account, actor: metadata }: LinkCaller,
+): CommandRequest<LinkCommand> => {
+  const { code: subject, change, versions } = wanted;
+  const data = { account, versions };
+  if (change === 'delete') return { type: 'DeleteLink', subject, data, metadata };
   const { password, ...rest } = change;
   const hashed = password == null ? password : { hash };
   return {
-    ...{ type: 'ChangeLink', account, isMeant, safeUrl, countedClicks },
-    change: { ...rest, password: hashed },
+    ...{ type: 'ChangeLink', subject, metadata },
+    data: { ...data, safeUrl, countedClicks, change: { ...rest, password: hashed } },
   };
 };
 
@@ -128,29 +129,24 @@ export const createManagedLinks = (deps: ManagedLinksDeps) => {
 
   /** Decides what is open. @returns the attempts that need a check of their destination, with it */
   const decideOpen = async (attempts: readonly Attempt[], caller: LinkCaller) => {
-    const { actor, account } = caller;
-    const commands = attempts.map((attempt) => ({
-      code: attempt.wanted.code,
-      command: commandOf(attempt, account),
-    }));
-    const { results, receipt } = await decide(commands, actor);
+    const { results, receipt } = await decide(
+      attempts.map((attempt) => commandOf(attempt, caller)),
+    );
     const logged = await delivery.logged(receipt, logWithinMs);
     const unchecked = new Map<Attempt, string>();
     for (const [index, attempt] of attempts.entries()) {
-      const { decision, state } = results[index] ?? {};
-      if (!decision || !state) throw new Error('A result for each command is due');
-      const { ledger, current } = state;
-      if (decision.type !== 'refused' && ledger.status === 'taken' && current.status !== 'none') {
-        attempt.outcome = { type: 'settled', logged, link: current, version: ledger.sequence };
-      }
-      if (decision.type !== 'refused' || decision.reason === 'unhashed') continue;
-      if (decision.reason === 'unchecked') {
-        const { change } = attempt.wanted;
-        const asked = change === 'delete' ? undefined : change.url;
-        unchecked.set(attempt, asked ?? (current.status === 'none' ? '' : current.link.url));
-      } else {
-        const taken = ledger.status === 'free' ? 0 : clicksTaken(ledger, attempt);
-        attempt.outcome = refusal(refusalReply(decision.reason, taken, caller));
+      const result = results[index];
+      if (!result) throw new Error(`decide() returned no result for command ${index}`);
+      const { decision, state } = result;
+      if (decision.type === 'refused') {
+        const { refusal } = decision;
+        if (refusal.type === 'unchecked') unchecked.set(attempt, refusal.url);
+        else if (refusal.type !== 'unhashed') {
+          attempt.outcome = refusedWith(refusalReply(refusal, caller));
+        }
+      } else if (state.ledger.status === 'taken' && state.current.status !== 'none') {
+        const { current: link, ledger } = state;
+        attempt.outcome = { type: 'settled', logged, link, version: ledger.sequence };
       }
     }
     return unchecked;
@@ -222,7 +218,7 @@ export const createManagedLinks = (deps: ManagedLinksDeps) => {
         const attempt = { wanted, countedClicks, safeUrl: null, hash: null };
         // Not every text can be asked for.
         if (shortCodePattern.test(wanted.code)) return attempt;
-        return { ...attempt, outcome: refusal(failure(404, messages.codeNotFound)) };
+        return { ...attempt, outcome: refusedWith(failure(404, messages.codeNotFound)) };
       });
       for (let round = 0; round < maxRounds; round += 1) {
         const open = attempts.filter(({ outcome }) => outcome === undefined);
@@ -233,7 +229,7 @@ export const createManagedLinks = (deps: ManagedLinksDeps) => {
         const verdicts = urls.length > 0 ? await caller.uncounted(safety.check(urls)) : [];
         for (const [index, [attempt, url]] of [...unchecked].entries()) {
           const reply = safetyReplies[verdicts[index] ?? 'unknown'];
-          if (reply) attempt.outcome = refusal(reply);
+          if (reply) attempt.outcome = refusedWith(reply);
           else attempt.safeUrl = url;
         }
         for (const attempt of open) {
@@ -244,7 +240,7 @@ export const createManagedLinks = (deps: ManagedLinksDeps) => {
           [attempt.hash = null] = await caller.uncounted(hashing);
         }
       }
-      return attempts.map(({ outcome }) => outcome ?? refusal(unavailable()));
+      return attempts.map(({ outcome }) => outcome ?? refusedWith(unavailable()));
     },
   };
 };

@@ -51,16 +51,16 @@ export const managedLinkRoutes: AdminRoutes = (deps) => {
       method: 'PATCH',
       path,
       handler: withBody(changeLinkRequest(deps.isOwnHost), (change, state, parameter, ctx) => {
-        const isMeant = ifMatch(ctx.headers['if-match']);
-        return settle({ code: parameter('shortCode'), isMeant, change }, state);
+        const versions = ifMatch(ctx.headers['if-match']);
+        return settle({ code: parameter('shortCode'), versions, change }, state);
       }),
     },
     {
       method: 'DELETE',
       path,
       handler: (ctx, state, parameter) => {
-        const isMeant = ifMatch(ctx.headers['if-match']);
-        return settle({ code: parameter('shortCode'), isMeant, change: 'delete' }, state);
+        const versions = ifMatch(ctx.headers['if-match']);
+        return settle({ code: parameter('shortCode'), versions, change: 'delete' }, state);
       },
     },
   ];

@@ -59,8 +59,8 @@ export const createLinkHandlers = (deps: LinkDeps) => {
     const refusal = gateRefusal(request.value, state, deps);
     if (refusal) return refusal;
     const code = parameter('shortCode');
-    const isMeant = ifMatch(ctx.headers['if-match']);
-    return settle({ code, isMeant, change: request.value }, state, async (changed) => {
+    const versions = ifMatch(ctx.headers['if-match']);
+    return settle({ code, versions, change: request.value }, state, async (changed) => {
       const [shown] = await links.changed([changed], callerOf(state), state.call.now);
       if (!shown) throw new Error('changed() returned no link for 1 link');
       return json(200, shown, { ETag: etagOf(changed.version) });
@@ -69,8 +69,8 @@ export const createLinkHandlers = (deps: LinkDeps) => {
 
   const remove: Handler<V2State> = (ctx, state, parameter) => {
     const code = parameter('shortCode');
-    const isMeant = ifMatch(ctx.headers['if-match']);
-    return settle({ code, isMeant, change: 'delete' }, state, () => noContent());
+    const versions = ifMatch(ctx.headers['if-match']);
+    return settle({ code, versions, change: 'delete' }, state, () => noContent());
   };
 
   return { show, change, remove };

@@ -2,13 +2,16 @@ import {
   accepted,
   nextEvent,
   refused,
-  unchanged,
-  type Decision,
-  type DecisionContext,
+  type Command,
+  type Decider,
 } from '../../../schemas/decision.js';
 import type { EventNamed } from '../../../schemas/events/catalogue.js';
 import { newEvent } from '../../../schemas/events/codec.js';
-import type { LedgerLinkState } from '../../../schemas/folds/ledger-link.js';
+import {
+  evolveLedgerLink,
+  freeCode,
+  type LedgerLinkState,
+} from '../../../schemas/folds/ledger-link.js';
 import {
   linkStatusAt,
   type Link,
@@ -18,9 +21,8 @@ import {
 import type { BatchResponse, BatchResult } from '../../../schemas/http/batch.js';
 import type { LinkResponse } from '../../../schemas/http/shorten.js';
 
-/** A request for a code; checked already, save for what only the ledger can tell. */
-export interface CreateLink {
-  readonly code: string;
+/** The data of a new link; only what the ledger alone knows is unchecked. The subject is the code. */
+export interface NewLink {
   /** Asked for, or generated. */
   readonly custom: boolean;
   readonly url: string;
@@ -38,13 +40,12 @@ export interface CreateLink {
   readonly reuse: boolean;
   /** The root key whose quota it spends. */
   readonly keyId: string;
-  /** The key that asks for it. */
-  readonly actor: string;
   readonly account: string;
-  readonly requestId: string;
 }
 
-/** Why the ledger made no link. */
+export type CreateLink = Command<'CreateLink', NewLink>;
+
+/** Why the ledger created no link. */
 export type ShortenRefusal = 'aliasTaken' | 'linksExhausted';
 
 /** An existing link, which has no options. */
@@ -60,47 +61,36 @@ export type ShortenOutcome =
 export const secondsAfter = (time: Date, seconds: number): string =>
   new Date(time.getTime() + seconds * 1_000).toISOString();
 
-/** A code is given out once and for all. */
-export const decideCreateLink = (
-  create: CreateLink,
-  link: LedgerLinkState,
-  context: DecisionContext,
-): Decision<EventNamed<'LinkCreated'>, 'codeTaken'> => {
-  if (link.status === 'taken') return refused('codeTaken');
-  const { code: subject, custom, url, expiresIn, maxClicks, passwordHash, keyId, account } = create;
-  const { startsAt, title, note, tags } = create;
-  const { now } = context;
-  const expiresAt = expiresIn === null ? create.expiresAt : secondsAfter(now, expiresIn);
-  const data = {
-    url,
-    custom,
-    expiresAt,
-    maxClicks,
-    passwordHash,
-    keyId,
-    ...(startsAt !== null && { startsAt }),
-    ...(title !== null && { title }),
-    ...(note !== null && { note }),
-    ...(tags !== null && { tags: [...tags] }),
-  };
-  const metadata = nextEvent({ sequence: 0, lastEventAt: now }, context);
-  return accepted(newEvent('LinkCreated', data, { subject, account, ...metadata }));
-};
-
-/** A link that is not deleted expires once; nothing else keeps it from expiring. */
-export const decideExpireLink = (
-  link: LedgerLinkState,
-  context: DecisionContext,
-): Decision<EventNamed<'LinkExpired'>> => {
-  const isDue =
-    link.status === 'taken' &&
-    !link.deleted &&
-    link.expired === null &&
-    link.expiresAt !== null &&
-    link.expiresAt <= context.now;
-  if (!isDue) return unchanged;
-  const metadata = { ...nextEvent(link, context), subject: link.code, account: link.account };
-  return accepted(newEvent('LinkExpired', { reason: 'time' }, metadata));
+/** A code is assigned once. */
+export const createLinkDecider: Decider<
+  CreateLink,
+  EventNamed<'LinkCreated'>,
+  LedgerLinkState,
+  { readonly type: 'codeTaken' }
+> = {
+  initialState: freeCode,
+  evolve: evolveLedgerLink,
+  decide({ subject, data: create, metadata: command }, link) {
+    if (link.status === 'taken') return refused({ type: 'codeTaken' });
+    const { custom, url, expiresIn, maxClicks, passwordHash, keyId, account } = create;
+    const { startsAt, title, note, tags } = create;
+    const { now } = command;
+    const expiresAt = expiresIn === null ? create.expiresAt : secondsAfter(now, expiresIn);
+    const data = {
+      url,
+      custom,
+      expiresAt,
+      maxClicks,
+      passwordHash,
+      keyId,
+      ...(startsAt !== null && { startsAt }),
+      ...(title !== null && { title }),
+      ...(note !== null && { note }),
+      ...(tags !== null && { tags: [...tags] }),
+    };
+    const metadata = nextEvent({ sequence: 0, lastEventAt: now }, command);
+    return accepted(newEvent('LinkCreated', data, { subject, account, ...metadata }));
+  },
 };
 
 /** An item of a batch: its failure if it is known already, otherwise what each refusal will say. */

@@ -6,13 +6,11 @@ import {
   type LedgerLinkState,
   type LedgerLinkEvent,
 } from '../../../schemas/folds/ledger-link.js';
-import type { DecisionContext } from '../../../schemas/decision.js';
 import type { BatchResult } from '../../../schemas/http/batch.js';
 import { deciderSpecification } from '../../../schemas/testing/decider-specification.js';
 import {
   at,
   blocked,
-  countedIds,
   created,
   expired,
   idOf,
@@ -23,8 +21,7 @@ import {
 import {
   answerOf,
   answerOfOutline,
-  decideCreateLink,
-  decideExpireLink,
+  createLinkDecider,
   failedItem,
   isStorable,
   outlineOf,
@@ -32,17 +29,11 @@ import {
   type BatchItem,
   type BatchOutline,
   type CreateLink,
+  type NewLink,
 } from './command.js';
+import { expireLinkDecider, type ExpireLink } from '../expire/command.js';
 
-const context = (now: Date, actor: string, requestId: string | null = null): DecisionContext => ({
-  now,
-  newId: countedIds(),
-  actor,
-  requestId,
-});
-
-const createLink: CreateLink = {
-  code: 'spring',
+const createLink: NewLink = {
   custom: true,
   url: 'https://example.com/spring',
   expiresIn: 60,
@@ -55,17 +46,24 @@ const createLink: CreateLink = {
   tags: null,
   reuse: false,
   keyId: 'key-1',
-  actor: 'key-1',
   account: 'acme',
-  requestId: 'request-1',
 };
 
+const createAt = (data: NewLink, now: Date): CreateLink => ({
+  ...{ type: 'CreateLink', subject: 'spring', data },
+  metadata: { now, id: idOf(1), actor: 'key-1', requestId: 'request-1' },
+});
+
 describe('command API: creating a link', () => {
-  const given = deciderSpecification({
-    initialState: freeCode,
+  const given = deciderSpecification<
+    NewLink,
+    LedgerLinkEvent,
+    LedgerLinkState,
+    { readonly type: 'codeTaken' }
+  >({
+    initialState: createLinkDecider.initialState,
     evolve: evolveLedgerLink,
-    decide: (command: CreateLink, link) =>
-      decideCreateLink(command, link, context(noon, 'key-1', 'request-1')),
+    decide: (data: NewLink, link) => createLinkDecider.decide(createAt(data, noon), link),
   });
   const origin = {
     id: idOf(1),
@@ -111,53 +109,9 @@ describe('command API: creating a link', () => {
   });
 });
 
-describe('command API: expiring a link', () => {
-  const given = deciderSpecification({
-    initialState: freeCode,
-    evolve: evolveLedgerLink,
-    decide: (now: Date, link) => decideExpireLink(link, context(now, 'system')),
-  });
-  const made = created('spring', { expiresAt: at(60).toISOString() }, { account: 'acme' });
-  const expiry = (sequence: number, time: Date) => {
-    const told = { id: idOf(1), account: 'acme', actor: 'system', time };
-    return expired('spring', sequence, 'time', told);
-  };
-
-  it('happens from the very millisecond on', () => {
-    given(made).when(at(59.999)).thenNothing();
-    given(made)
-      .when(at(60))
-      .then(expiry(2, at(60)));
-    given(made)
-      .when(at(90))
-      .then(expiry(2, at(90)));
-  });
-
-  it('happens once', () => {
-    given(made, expired('spring', 2, 'time'))
-      .when(at(90))
-      .thenNothing();
-    given(made, expired('spring', 2, 'clicks'))
-      .when(at(90))
-      .thenNothing();
-  });
-
-  it('happens beneath a block too', () => {
-    given(made, blocked('spring', 2, { time: at(5) }))
-      .when(at(90))
-      .then(expiry(3, at(90)));
-  });
-
-  it('is never told before the link’s last event', () => {
-    given(made, visited('spring', 1, { time: at(100) }))
-      .when(at(90))
-      .then(expiry(2, at(100)));
-  });
-
-  it('does not happen to links without an end, nor to free codes', () => {
-    given(created('spring')).when(at(1e9)).thenNothing();
-    given().when(at(1e9)).thenNothing();
-  });
+const expireAt = (now: Date, id: string): ExpireLink => ({
+  ...{ type: 'ExpireLink', subject: 'spring', data: {} },
+  metadata: { now, id, actor: 'system', requestId: null },
 });
 
 describe('command API: events of a link', () => {
@@ -174,7 +128,6 @@ describe('command API: events of a link', () => {
   it('are numbered without a gap and never go back in time, and one at most is its expiry', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 30 }), (steps) => {
-        const newId = countedIds();
         let link: LedgerLinkState = freeCode;
         let now = noon;
         const events: LedgerLinkEvent[] = [];
@@ -184,12 +137,12 @@ describe('command API: events of a link', () => {
         };
         for (const { type, seconds } of steps) {
           now = new Date(now.getTime() + seconds * 1_000);
-          const told = { now, newId, actor: 'system', requestId: null };
+          const id = idOf(events.length);
           if (type === 'create') {
-            const decision = decideCreateLink(createLink, link, told);
+            const decision = createLinkDecider.decide(createAt(createLink, now), link);
             if (decision.type === 'accepted') decision.events.forEach(happen);
           } else if (type === 'sweep') {
-            const decision = decideExpireLink(link, told);
+            const decision = expireLinkDecider.decide(expireAt(now, id), link);
             if (decision.type === 'accepted') decision.events.forEach(happen);
           } else if (link.status === 'taken') {
             const time = now < link.lastEventAt ? link.lastEventAt : now;

@@ -6,6 +6,7 @@ import { named, testNode, type TestNode } from '../../../ops/test/support/node.j
 import { evolveLedgerLink, freeCode } from '../../../schemas/folds/ledger-link.js';
 import { defaultPlanTable } from '../../../schemas/plans.js';
 import { created } from '../../../schemas/testing/events.js';
+import type { CommandRequest } from '../../../schemas/decision.js';
 import type { BatchItem, CreateLink, ShortenOutcome } from './command.js';
 import { meterOf, newKey, setMeter, type TestKey } from '../../testing/keys.js';
 import { linkToCreate, randomCode, shortenCommand } from '../../testing/links.js';
@@ -50,14 +51,14 @@ describe('command API: shorten handler, on two nodes', () => {
     await database.drop();
   });
 
-  const alias = (key: TestKey, code: string): CreateLink =>
+  const alias = (key: TestKey, code: string): CommandRequest<CreateLink> =>
     linkToCreate(key, { code, custom: true });
 
   const command = (
     key: TestKey,
-    links: readonly CreateLink[],
+    links: readonly CommandRequest<CreateLink>[],
     linkLimit: number | null = null,
-  ): ShortenCommand => ({ ...shortenCommand(key, links), linkLimit });
+  ): ShortenCommand => ({ ...shortenCommand(key, []), links, linkLimit });
 
   const outcomesOf = (result: ShortenResult): readonly ShortenOutcome[] => {
     if (result.type === 'answered') throw new Error('Nothing was answered before');
@@ -157,7 +158,7 @@ describe('command API: shorten handler, on two nodes', () => {
       'linksExhausted',
     ]);
     const codes = outcomes.flatMap((made) => (made.type === 'created' ? [made.event.subject] : []));
-    expect(codes).to.deep.equal([batch[0]?.code, batch[1]?.code, 'batch-b']);
+    expect(codes).to.deep.equal([batch[0]?.subject, batch[1]?.subject, 'batch-b']);
   });
 
   it('keeps codes apart that differ in case only', async () => {
@@ -175,7 +176,7 @@ describe('command API: shorten handler, on two nodes', () => {
     const { event } = outcome;
     const lifetime = Date.parse(event.data.expiresAt ?? '') - Date.parse(event.time);
     expect(lifetime).to.equal(315_360_000_000);
-    expect(event).to.deep.include({ subject: asked.code, account: key.account, sequence: 1 });
+    expect(event).to.deep.include({ subject: asked.subject, account: key.account, sequence: 1 });
     expect(event.data).to.include({ custom: false, maxClicks: 1_000_000_000, keyId: key.id });
   });
 

@@ -12,9 +12,10 @@ import {
 } from '../../../ops/platform/postgres/pool.js';
 import { mapResult, writeAfter, type Write } from '../../../ops/platform/postgres/statement.js';
 import type { EventNamed } from '../../../schemas/events/catalogue.js';
-import { evolveLedgerLink, freeCode, type LedgerLink } from '../../../schemas/folds/ledger-link.js';
+import type { CommandRequest } from '../../../schemas/decision.js';
+import type { LedgerLink } from '../../../schemas/folds/ledger-link.js';
 import {
-  decideCreateLink,
+  createLinkDecider,
   type CreateLink,
   type ReusedLink,
   type ShortenOutcome,
@@ -44,7 +45,7 @@ export interface ShortenCommand {
   readonly keyId: string;
   /** The plan's monthly links; `null` for no limit. */
   readonly linkLimit: number | null;
-  readonly links: readonly CreateLink[];
+  readonly links: readonly CommandRequest<CreateLink>[];
   /** `null` for a request without an Idempotency-Key; `form` makes the answer that is kept. */
   readonly idempotency: (IdempotentRequest & { readonly form: AnswerForm }) | null;
 }
@@ -79,7 +80,7 @@ const nameOf = ({ account, url }: Destination): string => `${account}\n${url}`;
 
 /** A link of a group; it gets its outcome when the group is decided. */
 interface Candidate {
-  create: CreateLink;
+  create: CommandRequest<CreateLink>;
   readonly linkLimit: number | null;
   readonly meter: LockedMeter;
   outcome?: ShortenOutcome;
@@ -99,7 +100,8 @@ const plan = (
   const inUse = (code: string): boolean => taken.has(code) || ledgerLinks.has(code);
   for (const candidate of candidates) {
     const { meter, linkLimit } = candidate;
-    const found = candidate.create.reuse ? reused.get(nameOf(candidate.create)) : undefined;
+    const { data } = candidate.create;
+    const found = data.reuse ? reused.get(nameOf(data)) : undefined;
     if (found) {
       candidate.outcome = { type: 'reused', link: found };
       continue;
@@ -108,28 +110,28 @@ const plan = (
       candidate.outcome = { type: 'linksExhausted' };
       continue;
     }
-    while (!candidate.create.custom && inUse(candidate.create.code)) {
-      candidate.create = { ...candidate.create, code: generateCode() };
+    while (!data.custom && inUse(candidate.create.subject)) {
+      candidate.create = { ...candidate.create, subject: generateCode() };
     }
     const { create } = candidate;
-    if (inUse(create.code)) {
+    if (inUse(create.subject)) {
       candidate.outcome = { type: 'aliasTaken' };
       continue;
     }
-    const { actor, requestId } = create;
-    const context = { now, newId, actor, requestId };
-    const decision = decideCreateLink(create, freeCode, context);
+    const metadata = { ...create.metadata, now, id: newId() };
+    const { initialState, decide, evolve } = createLinkDecider;
+    const decision = decide({ ...create, metadata }, initialState);
     const event = decision.type === 'accepted' ? decision.events[0] : undefined;
-    if (!event) throw new Error('A free code was refused');
-    const ledgerLink = evolveLedgerLink(freeCode, event);
-    if (ledgerLink.status === 'free') throw new Error('LinkCreated takes its code');
-    ledgerLinks.set(create.code, ledgerLink);
+    if (!event)
+      throw new Error(`CreateLink was ${decision.type} for the free code ${create.subject}`);
+    const ledgerLink = evolve(initialState, event);
+    if (ledgerLink.status === 'free') throw new Error(`LinkCreated left ${create.subject} free`);
+    ledgerLinks.set(create.subject, ledgerLink);
     meter.links += 1;
     meter.allLinks += 1;
     candidate.outcome = { type: 'created', event };
-    if (create.reuse) {
-      const { code, url } = create;
-      reused.set(nameOf(create), { code, url, createdAt: event.time });
+    if (data.reuse) {
+      reused.set(nameOf(data), { code: create.subject, url: data.url, createdAt: event.time });
     }
   }
   return [...ledgerLinks.values()];
@@ -231,8 +233,8 @@ export const createShortenHandler = (deps: ShortenDeps) => {
   ): Promise<Locked['reusable']> => {
     const wanted = new Map(
       commands
-        .flatMap(({ links }) => links.filter(({ reuse }) => reuse))
-        .map((create) => [nameOf(create), create]),
+        .flatMap(({ links }) => links.filter(({ data }) => data.reuse))
+        .map(({ data }) => [nameOf(data), data]),
     );
     const found = new Map<string, ReusedLink>();
     if (wanted.size === 0) return found;
@@ -273,12 +275,12 @@ export const createShortenHandler = (deps: ShortenDeps) => {
   const run = async (commands: readonly ShortenCommand[]): Promise<readonly ShortenResult[]> => {
     const links = commands.flatMap((command) => command.links);
     // A generated code is as good as free.
-    let rivalled = links.filter(({ custom }) => custom);
+    let rivalled = links.filter(({ data }) => data.custom);
     for (;;) {
       try {
         return await decide(
           commands,
-          rivalled.map(({ code }) => code),
+          rivalled.map(({ subject }) => subject),
         );
       } catch (error) {
         if (!isCodeTaken(error)) throw error;

@@ -1,6 +1,7 @@
 import { customAlphabet } from 'nanoid';
 import type { PasswordHasher } from '../../../ops/platform/passwords/password-hasher.js';
 import type { Pool } from '../../../ops/platform/postgres/pool.js';
+import type { CommandRequest } from '../../../schemas/decision.js';
 import { messages } from '../../../schemas/http/errors.js';
 import {
   batchItemRequest,
@@ -33,7 +34,8 @@ export interface LinkRequestDeps extends PlanDeps {
 /** Checked; only the hash of its password is missing. */
 export interface ReadyRequest {
   readonly type: 'ready';
-  readonly create: Omit<CreateLink, 'passwordHash'>;
+  /** Its password is not hashed yet. */
+  readonly create: CommandRequest<CreateLink>;
   readonly password: string | null;
 }
 
@@ -87,23 +89,23 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
   const commandFor = (request: ShortenRequest, state: V2State): ReadyRequest['create'] => {
     const { alias, url, expiresIn, expiresAt, startsAt, maxClicks, title, note, tags } = request;
     const { key } = state.call;
-    return {
-      code: alias ?? generateCode(),
+    const data = {
       custom: alias !== null,
       url,
       expiresIn,
       expiresAt,
       startsAt,
       maxClicks,
+      passwordHash: null,
       title,
       note,
       tags,
       reuse: request.reuse,
       keyId: key.rootId,
-      actor: key.id,
       account: key.account,
-      requestId: state.requestId,
     };
+    const metadata = { actor: key.id, requestId: state.requestId };
+    return { type: 'CreateLink', subject: alias ?? generateCode(), data, metadata };
   };
 
   return {
@@ -125,10 +127,10 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
       const [verdict] = await deps.safety.check([request.url]);
       const unsafe = safetyReplies[verdict ?? 'unknown'];
       return {
-        commandFor: (state: V2State): Read<CreateLink> => {
+        commandFor: (state: V2State): Read<CommandRequest<CreateLink>> => {
           const reply = refusalOf(request, state) ?? unsafe;
           if (reply) return refusedWith(reply);
-          return { type: 'read', value: { passwordHash: null, ...commandFor(request, state) } };
+          return { type: 'read', value: commandFor(request, state) };
         },
       };
     },
@@ -164,13 +166,13 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
     async complete(
       ready: readonly ReadyRequest[],
       { call, uncounted }: V2State,
-    ): Promise<readonly CreateLink[]> {
+    ): Promise<readonly CommandRequest<CreateLink>[]> {
       const passwords = ready.flatMap(({ password }) => (password === null ? [] : [password]));
       const hashes = [...(await uncounted(deps.passwords.hashAll(call.key.rootId, passwords)))];
       return ready.map(({ create, password }) => {
         const passwordHash = password === null ? null : hashes.shift();
         if (passwordHash === undefined) throw new Error('A password was left unhashed');
-        return { ...create, passwordHash };
+        return { ...create, data: { ...create.data, passwordHash } };
       });
     },
     /** The replies to a single link that the ledger refused. */

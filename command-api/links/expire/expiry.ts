@@ -4,7 +4,7 @@ import { ledgerLinks, lockDueLinks } from '../../../ops/ledger/links.js';
 import type { Outbox } from '../../../ops/event-log/outbox/port.js';
 import { transaction, type Pool } from '../../../ops/platform/postgres/pool.js';
 import { ownActors } from '../../../schemas/decision.js';
-import { decideExpireLink } from '../create/command.js';
+import { expireLinkDecider } from './command.js';
 
 const pageSize = 500;
 
@@ -21,11 +21,12 @@ export const expireDueLinks = (pool: Pool, outbox: Outbox, clock: LedgerClock): 
       outbox,
       // The rows are locked already. Edges check `expiresAt` themselves, so they need no notice.
       { ...ledgerLinks, lock: () => Promise.resolve(due), changeOf: () => null },
+      expireLinkDecider,
       [...due.keys()].map((subject) => ({
+        type: 'ExpireLink' as const,
         subject,
-        actor: ownActors.system,
-        requestId: null,
-        decide: decideExpireLink,
+        data: {},
+        metadata: { actor: ownActors.system, requestId: null },
       })),
     );
     return results.filter(({ decision }) => decision.type === 'accepted').length;

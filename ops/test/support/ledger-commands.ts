@@ -1,6 +1,5 @@
-import type { CreateLink } from '../../../command-api/links/create/command.js';
-import { decideAliasOverride } from '../../../command-api/aliases/command.js';
-import { decidePlatform } from '../../../command-api/platform/command.js';
+import { aliasOverrideDecider } from '../../../command-api/aliases/command.js';
+import { platformDecider } from '../../../command-api/platform/command.js';
 import { createAdmission } from '../../../command-api/admission/admission.js';
 import { createApiKeyHandler } from '../../../command-api/keys/handler.js';
 import { createConsoleAdmission } from '../../../command-api/admission/console-calls.js';
@@ -14,7 +13,7 @@ import {
   createShortenHandler,
 } from '../../../command-api/links/create/handler.js';
 import { actor, type TestKey } from '../../../command-api/testing/keys.js';
-import { randomCode, shortenCommand } from '../../../command-api/testing/links.js';
+import { randomCode, shortenCommand, type LinkValues } from '../../../command-api/testing/links.js';
 import { ClickBudget } from '../../../redirect-edge/links/click-budget.js';
 import { platformSubject } from '../../../schemas/folds/platform.js';
 import { defaultPlanTable, type PlanTable } from '../../../schemas/plans.js';
@@ -88,12 +87,8 @@ export const ledgerCommands = (
   let count = 0;
   const next = (): number => (count += 1);
 
-  const creating = (changes: Partial<CreateLink> = {}) => shortenCommand(key, [changes]);
+  const creating = (changes: LinkValues = {}) => shortenCommand(key, [changes]);
   const call = { keyHash: key.hash, metered: true };
-
-  const changing = (command: Parameters<typeof changeLinks>[0][number]['command']) =>
-    changeLinks([{ code: link(), command }], actor);
-  const anyVersion = { account: null, isMeant: () => true };
 
   return {
     'create a link': () => shorten(creating({ maxClicks: 1_000_000_000 })),
@@ -126,16 +121,20 @@ export const ledgerCommands = (
         actor,
       ),
     'rename a key': () =>
-      keys.handle(key.id, { type: 'ChangeApiKey', name: `name ${next()}` }, actor),
+      keys.handle(key.id, { type: 'ChangeApiKey', data: { name: `name ${next()}` } }, actor),
     'rotate a key': () => keys.rotate({ ...rotated, requestId: 'request-1' }, rotated.id, 0),
     'describe a link': () =>
-      changing({
-        ...anyVersion,
-        type: 'ChangeLink',
-        change: { title: `title ${next()}` },
-        safeUrl: null,
-        countedClicks: 0,
-      }),
+      changeLinks([
+        {
+          type: 'ChangeLink',
+          subject: link(),
+          data: {
+            ...{ account: null, versions: null, safeUrl: null, countedClicks: 0 },
+            change: { title: `title ${next()}` },
+          },
+          metadata: actor,
+        },
+      ]),
     'block a link': async () => {
       const code = blocked();
       const { rows } = await pool.query<{ blocked: boolean }>(
@@ -147,19 +146,20 @@ export const ledgerCommands = (
     },
     'switch the platform': async () => {
       const { features } = await readPlatform(pool);
-      return decideOne(ledger, platformSwitches, decidePlatform, {
+      return decideOne(ledger, platformSwitches, platformDecider, {
+        type: 'SwitchPlatform',
         subject: platformSubject,
-        command: { features: { qr: !features.qr } },
-        actor,
+        data: { features: { qr: !features.qr } },
+        metadata: actor,
       });
     },
-    'give away an alias': () => {
-      const alias = `alias-${randomCode()}`;
-      const command = { alias, account: key.account };
-      return decideOne(ledger, aliasOverrides, decideAliasOverride, {
-        ...{ subject: alias, command, actor },
-      });
-    },
+    'give away an alias': () =>
+      decideOne(ledger, aliasOverrides, aliasOverrideDecider, {
+        type: 'SetAliasOverride',
+        subject: `alias-${randomCode()}`,
+        data: { account: key.account },
+        metadata: actor,
+      }),
     'expire links': () => expireDueLinks(pool, outbox, clock),
     'close minutes': () => closeAllMinutes(pool, outbox),
   };

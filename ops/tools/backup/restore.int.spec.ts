@@ -5,11 +5,8 @@ import path from 'node:path';
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createAdmission } from '../../../command-api/admission/admission.js';
-import {
-  decideAliasOverride,
-  type SetAliasOverride,
-} from '../../../command-api/aliases/command.js';
-import { decidePlatform, type SwitchPlatform } from '../../../command-api/platform/command.js';
+import { aliasOverrideDecider } from '../../../command-api/aliases/command.js';
+import { platformDecider, type SwitchPlatform } from '../../../command-api/platform/command.js';
 import { hashKeyToken } from '../../../command-api/keys/key-token.js';
 import { createApiKeyHandler } from '../../../command-api/keys/handler.js';
 import { expireDueLinks } from '../../../command-api/links/expire/expiry.js';
@@ -207,30 +204,30 @@ describe('backup: backup that is restored', () => {
     const keyHandler = createApiKeyHandler(from.pool, from.outbox);
     await keyHandler.handle(
       keys[1].id,
-      { type: 'ChangeApiKey', plan: 'INDIE', active: false },
+      { type: 'ChangeApiKey', data: { plan: 'INDIE', active: false } },
       actor,
     );
     const asking = { id: keys[0].id, account: keys[0].account, requestId: 'request-1' };
     const readers = { name: 'reader', scopes: ['links:read' as const], expiresIn: 3_600 };
     const derived = await keyHandler.derive(asking, readers);
-    if (derived.type === 'refused') throw new Error(derived.reason);
+    if (derived.type === 'refused') throw new Error(derived.refusal.type);
     await keyHandler.rotate(asking, derived.state.key.id, 60);
     await admission.admit({ keyHash: hashKeyToken(derived.token), metered: true });
-    await keyHandler.handle(keys[2].id, { type: 'RevokeApiKey' }, actor);
-    const subject = platformSubject;
-    const switchPlatform = (command: SwitchPlatform) =>
-      decideOne(from, platformSwitches, decidePlatform, { subject, command, actor });
+    await keyHandler.handle(keys[2].id, { type: 'RevokeApiKey', data: {} }, actor);
+    const metadata = actor;
+    const switchPlatform = (data: SwitchPlatform['data']) =>
+      decideOne(from, platformSwitches, platformDecider, {
+        ...{ type: 'SwitchPlatform', subject: platformSubject, data, metadata },
+      });
     await switchPlatform({ maintenance: true, features: { qr: false } });
     await switchPlatform({ maintenance: false });
-    const override = (command: SetAliasOverride) =>
-      decideOne(from, aliasOverrides, decideAliasOverride, {
-        subject: command.alias,
-        command,
-        actor,
+    const override = (subject: string, account: string | null) =>
+      decideOne(from, aliasOverrides, aliasOverrideDecider, {
+        ...{ type: 'SetAliasOverride', subject, data: { account }, metadata },
       });
-    await override({ alias: 'docs', account: 'acme' });
-    await override({ alias: 'login', account: 'acme' });
-    await override({ alias: 'login', account: null });
+    await override('docs', 'acme');
+    await override('login', 'acme');
+    await override('login', null);
 
     const source = spoolSource('one');
     const visits = [1, 2, 3, 2, 3, 4].map((sequence) =>

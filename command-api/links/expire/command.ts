@@ -1,0 +1,34 @@
+import {
+  accepted,
+  nextEvent,
+  unchanged,
+  type Command,
+  type Decider,
+} from '../../../schemas/decision.js';
+import { newEvent } from '../../../schemas/events/codec.js';
+import {
+  evolveLedgerLink,
+  freeCode,
+  type LedgerLinkEvent,
+  type LedgerLinkState,
+} from '../../../schemas/folds/ledger-link.js';
+
+/** Expires a link whose time is over. */
+export type ExpireLink = Command<'ExpireLink', Readonly<Record<never, never>>>;
+
+/** A link that is not deleted expires once, blocked and disabled ones too. */
+export const expireLinkDecider: Decider<ExpireLink, LedgerLinkEvent, LedgerLinkState> = {
+  initialState: freeCode,
+  evolve: evolveLedgerLink,
+  decide({ metadata: command }, link) {
+    const isDue =
+      link.status === 'taken' &&
+      !link.deleted &&
+      link.expired === null &&
+      link.expiresAt !== null &&
+      link.expiresAt <= command.now;
+    if (!isDue) return unchanged;
+    const metadata = { ...nextEvent(link, command), subject: link.code, account: link.account };
+    return accepted(newEvent('LinkExpired', { reason: 'time' }, metadata));
+  },
+};
