@@ -24,8 +24,8 @@ import { LinkCache, LinkReader } from './links/link-reader.js';
 import { warmUp } from './links/warm-up.js';
 import { CopyStore, DatabaseClock, readCopyKey, SharedCache } from './links/shared-cache.js';
 import { PasswordCheck } from './passwords/password-check.js';
-import { exposeEdge, exposePasswordTries, exposeSharedCache } from './metrics.js';
-import { ClientHash, forgetTries, Throttle } from './passwords/throttle.js';
+import { exposeEdge, exposeSharedCache } from './metrics.js';
+import { ClientHash, deleteOldAttempts, Throttle } from './passwords/throttle.js';
 import { shipFromWorker } from './shipping/shipping.js';
 import { openSpool } from './spool/spool.js';
 import type { Countries } from './visitors/countries.js';
@@ -108,7 +108,6 @@ const startParts = async (deps: RedirectEdgeDeps, onFailure: Register) => {
     platform.stop();
   });
   const passwords = new PasswordCheck(new ClientHash(pool), new Throttle(pool), deps.passwords);
-  exposePasswordTries(metrics, passwords.turns);
   const { trustedProxies } = config;
   const requests = metrics.requests('edge');
   const edge = await listen('EDGE', config.edge, trustedProxies, (own) => {
@@ -133,10 +132,10 @@ const startParts = async (deps: RedirectEdgeDeps, onFailure: Register) => {
       logger.warn({ err }, 'warm-up ended early: links are read at their first visits');
     },
   );
-  const forgetting = periodically({
-    name: 'forget password tries',
+  const deletingAttempts = periodically({
+    name: 'delete old password attempts',
     everyMs: 30_000,
-    task: () => forgetTries(pool),
+    task: () => deleteOldAttempts(pool),
     logger,
   });
   const lookingAfterKeys = periodically({
@@ -169,7 +168,7 @@ const startParts = async (deps: RedirectEdgeDeps, onFailure: Register) => {
       await Promise.all([
         edge.stop(graceMs),
         warmingUp,
-        ...[forgetting, lookingAfterKeys, askingForTime].map((task) => task?.stop()),
+        ...[deletingAttempts, lookingAfterKeys, askingForTime].map((task) => task?.stop()),
       ]);
       platform.stop();
       await spool.stop({ shipWithinMs: graceMs });

@@ -3,7 +3,6 @@ import type { Sample } from '../ops/platform/metrics/figure.js';
 import type { Metrics } from '../ops/platform/metrics/metrics.js';
 import type { LinkCache, LinkReader } from './links/link-reader.js';
 import type { SharedCache } from './links/shared-cache.js';
-import type { Turns } from './passwords/turns.js';
 import type { Spool } from './spool/spool.js';
 
 /** Metrics of the links in memory and of the spool. */
@@ -75,28 +74,6 @@ export const exposeEdge = (
   for (const [name, help, count] of counts) {
     metrics.counter({ name, help, read: () => counters[count] });
   }
-};
-
-/** Metrics of the tries at passwords that wait for their turn. */
-export const exposePasswordTries = (
-  metrics: Metrics,
-  turns: Pick<Turns, 'refused' | 'waiting'>,
-): void => {
-  const byNetwork = (count: 'refused' | 'waiting') => ({
-    labels: ['network'],
-    read: () =>
-      Object.entries(turns[count]).map(([network, tries]) => [{ network }, tries] as const),
-  });
-  metrics.gauge({
-    name: 'linklog_password_tries_waiting',
-    help: 'Tries at passwords of links that wait for their turn',
-    ...byNetwork('waiting'),
-  });
-  metrics.counter({
-    name: 'linklog_password_tries_refused_total',
-    help: 'Tries at passwords of links for which there was no room: 503',
-    ...byNetwork('refused'),
-  });
 };
 
 /** Metrics of the cache that the edges share. */

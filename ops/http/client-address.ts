@@ -102,11 +102,3 @@ export const networkOf = (address: string): string => {
   const line = fourGroups.exec(address)?.[0] ?? `${groupsOf(address).slice(0, 4).join(':')}:`;
   return `${line}:/64`;
 };
-
-/** The networks around one of `networkOf`, by name: /24 and /16 of IPv4, /48 and /32 of IPv6. */
-export const networksAround = (network: string): readonly [near: string, far: string] => {
-  const separator = network.includes(':') ? ':' : '.';
-  const parts = network.split(separator);
-  const first = (count: number): string => parts.slice(0, count).join(separator);
-  return [first(3), first(2)];
-};

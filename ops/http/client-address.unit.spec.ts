@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { IncomingMessage } from 'node:http';
-import { clientAddress, networkOf, networksAround } from './client-address.js';
+import { clientAddress, networkOf } from './client-address.js';
 import { ConfigError } from '../platform/process/config-error.js';
 import { readConfig } from '../config/config.js';
 
@@ -102,18 +102,6 @@ describe('platform: network of a client', () => {
       }),
     );
   });
-});
-
-describe('platform: networks around a client', () => {
-  for (const [address, ...around] of [
-    ['198.51.100.1', '198.51.100', '198.51'],
-    ['2001:db8:1:2:3:4:5:6', '2001:db8:1', '2001:db8'],
-    ['::1', '0:0:0', '0:0'],
-  ] as const) {
-    it(`of ${address} are ${around.join(' and ')}`, () => {
-      expect(networksAround(networkOf(address))).to.deep.equal(around);
-    });
-  }
 });
 
 describe('platform: TRUSTED_PROXIES', () => {

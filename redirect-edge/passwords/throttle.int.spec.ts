@@ -3,8 +3,8 @@ import { randomBytes } from 'node:crypto';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import {
   ClientHash,
-  forgetTries,
-  type TryAdmission,
+  deleteOldAttempts,
+  type Admission,
   Throttle,
   type ThrottledClient,
 } from './throttle.js';
@@ -20,13 +20,13 @@ describe('redirect edge: throttle of passwords', () => {
   const node = (): Throttle => new Throttle(database.pool);
   const visitor = (code = 'spring'): ThrottledClient => ({ code, hash: randomBytes(16) });
 
-  const guess = async (throttle: Throttle, at: ThrottledClient): Promise<TryAdmission> => {
+  const guess = async (throttle: Throttle, at: ThrottledClient): Promise<Admission> => {
     const admission = await throttle.admit(at);
-    if (admission.type === 'check') await throttle.settle(at, 'wrong');
+    if (admission.type === 'check') await throttle.recordVerdict(at, 'wrong');
     return admission;
   };
 
-  const passed = (admissions: readonly TryAdmission[]): number =>
+  const passed = (admissions: readonly Admission[]): number =>
     admissions.filter(({ type }) => type === 'check').length;
 
   /** Makes everything known of a visitor so much older. */
@@ -41,12 +41,12 @@ describe('redirect edge: throttle of passwords', () => {
     );
   };
 
-  const expectWait = (admission: TryAdmission, seconds: number): void => {
-    if (admission.type !== 'throttled') throw new Error('It was let through');
+  const expectWait = (admission: Admission, seconds: number): void => {
+    if (admission.type !== 'throttled') throw new Error(`the admission is ${admission.type}`);
     expect(admission.waitMs).to.be.within((seconds - 5) * 1_000, seconds * 1_000);
   };
 
-  it('lets exactly five wrong tries pass on two nodes that race', async () => {
+  it('admits exactly five wrong attempts on two concurrent nodes', async () => {
     for (let round = 0; round < 5; round += 1) {
       const at = visitor();
       const nodes = [node(), node()];
@@ -58,12 +58,12 @@ describe('redirect edge: throttle of passwords', () => {
     }
   });
 
-  it('counts no right password, however many come at once', async () => {
+  it('counts no right password, even of concurrent attempts', async () => {
     const at = visitor();
     const nodes = [node(), node()];
-    const enter = async (throttle: Throttle): Promise<TryAdmission> => {
+    const enter = async (throttle: Throttle): Promise<Admission> => {
       const admission = await throttle.admit(at);
-      await throttle.settle(at, 'right');
+      await throttle.recordVerdict(at, 'right');
       return admission;
     };
     const admissions = await Promise.all(
@@ -72,9 +72,9 @@ describe('redirect edge: throttle of passwords', () => {
     expect(passed(admissions)).to.equal(30);
   });
 
-  it('throttles for a minute at most after the end of a clock that was hours ahead', async () => {
+  it('throttles for at most a minute after the clock was hours ahead', async () => {
     const at = visitor();
-    for (let tries = 0; tries < 5; tries += 1) await guess(node(), at);
+    for (let attempts = 0; attempts < 5; attempts += 1) await guess(node(), at);
     await age(at, -7_200);
     expectWait(await guess(node(), at), 60);
     await age(at, 30);
@@ -83,9 +83,9 @@ describe('redirect edge: throttle of passwords', () => {
     expect((await guess(node(), at)).type).to.equal('check');
   });
 
-  it('gives up checks of a dead process in 15 s after the end of such a clock', async () => {
+  it('expires checks of a dead process 15 s after the clock was hours ahead', async () => {
     const at = visitor();
-    for (let tries = 0; tries < 5; tries += 1) await node().admit(at);
+    for (let attempts = 0; attempts < 5; attempts += 1) await node().admit(at);
     await age(at, -7_200);
     const waiting = node().admit(at);
     expect(await waiting.catch((error: unknown) => error)).to.be.instanceOf(Error);
@@ -96,16 +96,16 @@ describe('redirect edge: throttle of passwords', () => {
   it('affects neither another link nor another client', async () => {
     const at = visitor();
     const throttle = node();
-    for (let tries = 0; tries < 5; tries += 1) await guess(throttle, at);
+    for (let attempts = 0; attempts < 5; attempts += 1) await guess(throttle, at);
     expectWait(await guess(throttle, at), 60);
     expect((await guess(throttle, { ...at, code: 'autumn' })).type).to.equal('check');
     expect((await guess(throttle, visitor())).type).to.equal('check');
   });
 
-  it('lets a try pass when one leaves the minute, never more than that', async () => {
+  it('admits one attempt for each that leaves the minute', async () => {
     const at = visitor();
-    // Wrong tries 40, 30, 20, 10 and 0 seconds ago.
-    for (let tries = 0; tries < 5; tries += 1) {
+    // Wrong attempts 40, 30, 20, 10 and 0 seconds ago.
+    for (let attempts = 0; attempts < 5; attempts += 1) {
       await age(at, 10);
       await guess(node(), at);
     }
@@ -122,10 +122,10 @@ describe('redirect edge: throttle of passwords', () => {
     }
   });
 
-  it('never lets six wrong tries into a minute, whenever they come', async () => {
+  it('never admits six wrong attempts in a minute, whenever they come', async () => {
     const at = visitor();
     const wrongAt: number[] = [];
-    // Primes: the waits and the tries fall together in every way.
+    // 7 divides neither 60 nor the waits, so waits and attempts coincide in every way.
     for (let seconds = 0; seconds < 600; seconds += 7) {
       const admissions = await Promise.all([guess(node(), at), guess(node(), at)]);
       wrongAt.push(...Array.from({ length: passed(admissions) }, () => seconds));
@@ -138,9 +138,9 @@ describe('redirect edge: throttle of passwords', () => {
     expect(wrongAt.length, 'and no fewer than it may').to.be.at.least(45);
   });
 
-  it('does not count up slow tries: a sixth is free when the first is a minute old', async () => {
+  it('admits a sixth attempt when the first one is a minute old', async () => {
     const at = visitor();
-    for (let tries = 0; tries < 20; tries += 1) {
+    for (let attempts = 0; attempts < 20; attempts += 1) {
       expect((await guess(node(), at)).type).to.equal('check');
       await age(at, 12);
     }
@@ -148,27 +148,27 @@ describe('redirect edge: throttle of passwords', () => {
 
   it('forgets after a minute', async () => {
     const at = visitor();
-    for (let tries = 0; tries < 5; tries += 1) await guess(node(), at);
+    for (let attempts = 0; attempts < 5; attempts += 1) await guess(node(), at);
     await age(at, 60);
     const admissions = [];
-    for (let tries = 0; tries < 6; tries += 1) admissions.push(await guess(node(), at));
+    for (let attempts = 0; attempts < 6; attempts += 1) admissions.push(await guess(node(), at));
     expect(passed(admissions)).to.equal(5);
   });
 
-  it('counts checks that died with their process as wrong tries', async () => {
+  it('counts checks of a dead process as wrong attempts', async () => {
     const at = visitor();
     const dead = node();
-    for (let tries = 0; tries < 5; tries += 1) await dead.admit(at);
+    for (let attempts = 0; attempts < 5; attempts += 1) await dead.admit(at);
     await age(at, 15);
     expectWait(await guess(node(), at), 60);
   });
 
-  it('does not count a try that was not checked', async () => {
+  it('does not count an attempt that was not checked', async () => {
     const at = visitor();
     const throttle = node();
-    for (let tries = 0; tries < 20; tries += 1) {
+    for (let attempts = 0; attempts < 20; attempts += 1) {
       expect((await throttle.admit(at)).type).to.equal('check');
-      await throttle.settle(at, 'unchecked');
+      await throttle.recordVerdict(at, 'unchecked');
     }
   });
 
@@ -178,12 +178,12 @@ describe('redirect edge: throttle of passwords', () => {
     await guess(node(), old);
     await guess(node(), recent);
     await age(old, 121);
-    expect(await forgetTries(database.pool)).to.equal(1);
+    expect(await deleteOldAttempts(database.pool)).to.equal(1);
     const { rows } = await database.pool.query('SELECT client FROM ledger.password_tries');
     expect(rows).to.deep.equal([{ client: recent.hash }]);
   });
 
-  it('knows clients by a hash that is the same on all nodes and another for each link', async () => {
+  it('identifies clients by a hash that is the same on all nodes and differs between links', async () => {
     const [one, other] = [new ClientHash(database.pool), new ClientHash(database.pool)];
     const hash = await one.of('spring', '198.51.100.7');
     expect(await other.of('spring', '198.51.100.7')).to.deep.equal(hash);

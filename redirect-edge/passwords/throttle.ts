@@ -2,9 +2,14 @@ import { createHmac } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createBatcher, Overloaded, type Batcher } from '../../ops/platform/concurrency/batcher.js';
 import type { Pool, Queryable } from '../../ops/platform/postgres/pool.js';
-import { checkMs, maxWrong, windowMs } from './password-tries.js';
 
-/** 128 bits: enough that no two clients of a link meet. */
+/** Wrong attempts that a client has at a link in any period of `windowMs`. */
+const maxWrong = 5;
+const windowMs = 60_000;
+/** A check without a verdict counts as a wrong attempt after this time: its process has died. */
+const checkMs = 15_000;
+
+/** 128 bits make collisions of two clients of a link negligible. */
 const hashBytes = 16;
 
 /** Hashes with the installation's key, which is read at the first use and never changes. */
@@ -13,7 +18,7 @@ export class ClientHash {
 
   constructor(private readonly postgres: Queryable) {}
 
-  /** A client as the ledger may know it: at this link and at no other. */
+  /** Identifies a client at one link. Its hashes at different links cannot be matched. */
   async of(code: string, network: string): Promise<Buffer> {
     this.#key ??= await this.#readKey();
     // A code has no space in it, so no two pairs are the same text.
@@ -26,7 +31,7 @@ export class ClientHash {
       'SELECT key FROM ledger.client_hash_key',
     );
     const found = rows[0]?.key;
-    if (!found) throw new Error('The ledger has no key for hashes of clients');
+    if (!found) throw new Error('ledger.client_hash_key has no row');
     return found;
   }
 }
@@ -37,17 +42,17 @@ export interface ThrottledClient {
   readonly hash: Buffer;
 }
 
-export type TryAdmission =
-  /** A try is held for the client until it is settled. */
+export type Admission =
+  /** The attempt is reserved for the client until its verdict is recorded. */
   { readonly type: 'check' } | { readonly type: 'throttled'; readonly waitMs: number };
 
-/** What became of a try: only a wrong one is counted. */
+/** The result of an admitted attempt. Only `wrong` counts. */
 export type Verdict = 'right' | 'wrong' | 'unchecked';
 
 const maxGroup = 500;
 const maxWaiting = 2_000;
-/** Other tries of the same client are settled within some hash times. */
-const askAgainMs = 25;
+/** The checks of the client's other attempts take a few hashes. */
+const pollMs = 25;
 const undecidedForMs = 5_000;
 const pruneAfterMs = 2 * windowMs;
 const pruneLimit = 5_000;
@@ -60,43 +65,43 @@ interface Row {
 }
 
 /**
- * Holds tries for clients that have some left; the tries being checked may all turn out wrong. The
- * rows are locked in their order, and the clock is read after that. A row that another node inserts at
- * the same moment gives no try this time: its client asks again. Refusals write nothing, but for times
- * that PostgreSQL's clock has stored while it was ahead: those are pulled back to now.
+ * Reserves attempts for the clients that have some left. The attempts that are being checked count, because
+ * all of them may turn out wrong. The statement locks the rows in the order of their key, and reads the clock
+ * after that. A row that another node inserts at the same moment admits no attempt this time: the client
+ * retries. Refusals write nothing, except that times in the future (the clock was ahead then) become now.
  */
 const admitSql = `
-  WITH asked AS (
-    SELECT code, client, count(*)::integer AS asked
-    FROM unnest($1::text[], $2::bytea[]) AS a (code, client) GROUP BY code, client
+  WITH requests AS (
+    SELECT code, client, count(*)::integer AS requested
+    FROM unnest($1::text[], $2::bytea[]) AS r (code, client) GROUP BY code, client
   ),
-  held AS MATERIALIZED (
-    SELECT t.* FROM ledger.password_tries t JOIN asked USING (code, client)
+  locked AS MATERIALIZED (
+    SELECT t.* FROM ledger.password_tries t JOIN requests USING (code, client)
     ORDER BY t.code, t.client FOR UPDATE OF t
   ),
   clock AS MATERIALIZED (
-    SELECT clock_timestamp() AS now FROM (SELECT count(*) FROM held) locked
+    SELECT clock_timestamp() AS now FROM (SELECT count(*) FROM locked) l
   ),
   known AS (
-    SELECT a.code, a.client, a.asked, now, h.code IS NOT NULL AS is_held,
-           CASE WHEN died THEN 0 ELSE coalesce(h.checking, 0) END AS checking,
-           least(h.checking_until, now + $5::interval) AS checking_until,
-           CASE WHEN died THEN h.wrong_at || array_fill(h.checking_until, ARRAY[h.checking])
-                ELSE coalesce(h.wrong_at, '{}') END AS ever_wrong_at,
-           coalesce(h.touched_at > now OR h.checking_until > now + $5::interval, false) AS is_ahead
-    FROM asked a CROSS JOIN clock LEFT JOIN held h USING (code, client)
-    CROSS JOIN LATERAL (SELECT coalesce(h.checking > 0 AND h.checking_until <= now, false) AS died) d
+    SELECT r.code, r.client, r.requested, now, l.code IS NOT NULL AS is_locked,
+           CASE WHEN died THEN 0 ELSE coalesce(l.checking, 0) END AS checking,
+           least(l.checking_until, now + $5::interval) AS checking_until,
+           CASE WHEN died THEN l.wrong_at || array_fill(l.checking_until, ARRAY[l.checking])
+                ELSE coalesce(l.wrong_at, '{}') END AS all_wrong_at,
+           coalesce(l.touched_at > now OR l.checking_until > now + $5::interval, false) AS is_ahead
+    FROM requests r CROSS JOIN clock LEFT JOIN locked l USING (code, client)
+    CROSS JOIN LATERAL (SELECT coalesce(l.checking > 0 AND l.checking_until <= now, false) AS died) d
   ),
   counted AS (
     SELECT k.*, wrong_at, cardinality(wrong_at) AS wrong
     FROM known k
     CROSS JOIN LATERAL (
-      SELECT coalesce(array_agg(least(tried_at, now) ORDER BY tried_at), '{}') AS wrong_at
-      FROM unnest(ever_wrong_at) AS tried_at WHERE tried_at > now - $4::interval
+      SELECT coalesce(array_agg(least(attempted_at, now) ORDER BY attempted_at), '{}') AS wrong_at
+      FROM unnest(all_wrong_at) AS attempted_at WHERE attempted_at > now - $4::interval
     ) recent
   ),
   granted AS MATERIALIZED (
-    SELECT *, least(asked, greatest($3::integer - wrong - checking, 0)) AS admitted,
+    SELECT *, least(requested, greatest($3::integer - wrong - checking, 0)) AS admitted,
            CASE WHEN wrong >= $3::integer
                 THEN wrong_at[wrong - $3::integer + 1] + $4::interval END AS opens_at
     FROM counted
@@ -107,70 +112,70 @@ const admitSql = `
         checking_until = CASE WHEN admitted > 0 THEN now + $5::interval ELSE g.checking_until END,
         touched_at = now
     FROM granted g
-    WHERE t.code = g.code AND t.client = g.client AND is_held AND (admitted > 0 OR is_ahead)
+    WHERE t.code = g.code AND t.client = g.client AND is_locked AND (admitted > 0 OR is_ahead)
   ),
-  made AS (
+  inserted AS (
     INSERT INTO ledger.password_tries (code, client, checking, checking_until, touched_at)
     SELECT code, client, admitted, now + $5::interval, now
-    FROM granted WHERE NOT is_held ORDER BY code, client
+    FROM granted WHERE NOT is_locked ORDER BY code, client
     ON CONFLICT (code, client) DO NOTHING RETURNING code, client
   )
-  SELECT g.code, g.client, CASE WHEN is_held OR m.code IS NOT NULL THEN admitted ELSE 0 END AS admitted,
+  SELECT g.code, g.client, CASE WHEN is_locked OR i.code IS NOT NULL THEN admitted ELSE 0 END AS admitted,
          coalesce(extract(epoch FROM opens_at - now) * 1000, 0)::float8 AS wait_ms
-  FROM granted g LEFT JOIN made m USING (code, client)`;
+  FROM granted g LEFT JOIN inserted i USING (code, client)`;
 
-const settleSql = `
-  WITH settled AS (
-    SELECT code, client, count(*)::integer AS tries, count(*) FILTER (WHERE is_wrong)::integer AS wrong
-    FROM unnest($1::text[], $2::bytea[], $3::boolean[]) AS s (code, client, is_wrong)
+const recordSql = `
+  WITH verdicts AS (
+    SELECT code, client, count(*)::integer AS attempts, count(*) FILTER (WHERE is_wrong)::integer AS wrong
+    FROM unnest($1::text[], $2::bytea[], $3::boolean[]) AS v (code, client, is_wrong)
     GROUP BY code, client
   ),
-  held AS MATERIALIZED (
-    SELECT t.code, t.client, s.tries, s.wrong
-    FROM ledger.password_tries t JOIN settled s USING (code, client)
+  locked AS MATERIALIZED (
+    SELECT t.code, t.client, v.attempts, v.wrong
+    FROM ledger.password_tries t JOIN verdicts v USING (code, client)
     ORDER BY t.code, t.client FOR UPDATE OF t
   )
   UPDATE ledger.password_tries t
-  SET checking = greatest(t.checking - h.tries, 0),
-      wrong_at = t.wrong_at || array_fill(clock_timestamp(), ARRAY[h.wrong]),
+  SET checking = greatest(t.checking - l.attempts, 0),
+      wrong_at = t.wrong_at || array_fill(clock_timestamp(), ARRAY[l.wrong]),
       touched_at = clock_timestamp()
-  FROM held h WHERE t.code = h.code AND t.client = h.client`;
+  FROM locked l WHERE t.code = l.code AND t.client = l.client`;
 
 const nameOf = (code: string, hash: Buffer): string => `${code} ${hash.toString('base64')}`;
 
 /**
- * Counts wrong tries for a link and client, exactly on any number of nodes: a try is held before
- * the password is checked, so that those that come at once cannot all pass.
+ * Counts the wrong attempts of a client at a link, exactly on any number of nodes: an attempt is reserved
+ * before the password is checked, so that concurrent attempts cannot exceed the limit.
  */
 export class Throttle {
-  readonly #admissions: Batcher<ThrottledClient, TryAdmission | null>;
-  readonly #settlements: Batcher<ThrottledClient & { verdict: Verdict }, undefined>;
+  readonly #admissions: Batcher<ThrottledClient, Admission | null>;
+  readonly #verdicts: Batcher<ThrottledClient & { verdict: Verdict }, undefined>;
 
   constructor(private readonly pool: Pool) {
     const bounds = { maxBatch: maxGroup, maxWaiting };
     this.#admissions = createBatcher({ ...bounds, run: (clients) => this.#admitAll(clients) });
-    this.#settlements = createBatcher({ ...bounds, run: (settled) => this.#settleAll(settled) });
+    this.#verdicts = createBatcher({ ...bounds, run: (verdicts) => this.#recordAll(verdicts) });
   }
 
   /** @throws Overloaded */
-  async admit(client: ThrottledClient): Promise<TryAdmission> {
+  async admit(client: ThrottledClient): Promise<Admission> {
     const giveUpAt = performance.now() + undecidedForMs;
     for (;;) {
-      const decided = await this.#admissions.submit(client);
-      if (decided) return decided;
-      // Other tries of the same client are being checked, and may turn out right.
+      const admission = await this.#admissions.submit(client);
+      if (admission) return admission;
+      // Other attempts of the client are being checked, and may turn out right.
       if (performance.now() >= giveUpAt) throw new Overloaded(1);
-      await sleep(askAgainMs);
+      await sleep(pollMs);
     }
   }
 
-  settle(client: ThrottledClient, verdict: Verdict): Promise<void> {
-    return this.#settlements.submit({ ...client, verdict });
+  recordVerdict(client: ThrottledClient, verdict: Verdict): Promise<void> {
+    return this.#verdicts.submit({ ...client, verdict });
   }
 
-  async #admitAll(clients: readonly ThrottledClient[]): Promise<readonly (TryAdmission | null)[]> {
+  async #admitAll(clients: readonly ThrottledClient[]): Promise<readonly (Admission | null)[]> {
     const { rows } = await this.pool.query<Row>({
-      name: 'password-tries-admit',
+      name: 'password-attempts-admit',
       text: admitSql,
       values: [
         clients.map(({ code }) => code),
@@ -183,33 +188,33 @@ export class Throttle {
     const granted = new Map(rows.map((row) => [nameOf(row.code, row.client), row]));
     return clients.map(({ code, hash }) => {
       const grant = granted.get(nameOf(code, hash));
-      if (!grant) throw new Error('A client was left undecided');
+      if (!grant) throw new Error(`the throttle returned no row for a client of ${code}`);
       if (grant.wait_ms > 0) return { type: 'throttled', waitMs: grant.wait_ms };
       grant.admitted -= 1;
       return grant.admitted >= 0 ? { type: 'check' } : null;
     });
   }
 
-  async #settleAll(
-    settled: readonly (ThrottledClient & { verdict: Verdict })[],
+  async #recordAll(
+    verdicts: readonly (ThrottledClient & { verdict: Verdict })[],
   ): Promise<readonly undefined[]> {
     await this.pool.query({
-      name: 'password-tries-settle',
-      text: settleSql,
+      name: 'password-attempts-record',
+      text: recordSql,
       values: [
-        settled.map(({ code }) => code),
-        settled.map(({ hash }) => hash),
-        settled.map(({ verdict }) => verdict === 'wrong'),
+        verdicts.map(({ code }) => code),
+        verdicts.map(({ hash }) => hash),
+        verdicts.map(({ verdict }) => verdict === 'wrong'),
       ],
     });
-    return settled.map(() => undefined);
+    return verdicts.map(() => undefined);
   }
 }
 
-/** Deletes rows that no window needs any more. @returns how many */
-export const forgetTries = async (pool: Pool): Promise<number> => {
+/** Deletes rows that are older than any window, up to a limit. @returns the number of deleted rows */
+export const deleteOldAttempts = async (pool: Pool): Promise<number> => {
   const { rowCount } = await pool.query({
-    name: 'password-tries-forget',
+    name: 'password-attempts-delete',
     text: `DELETE FROM ledger.password_tries WHERE (code, client) IN (
              SELECT code, client FROM ledger.password_tries
              WHERE touched_at < clock_timestamp() - $1::interval

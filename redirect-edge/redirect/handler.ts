@@ -46,11 +46,7 @@ const overloadReportMs = 10_000;
 export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
   const { requests, logger, warmVisits } = deps;
   const overloads = createFloodLog(overloadReportMs, 1);
-  const noteOverload = (): void => {
-    const unlogged = overloads(performance.now());
-    if (unlogged !== null) logger.warn({ times: unlogged + 1 }, 'overloaded: requests rejected');
-  };
-  const visits = createVisits(deps, noteOverload);
+  const visits = createVisits(deps);
 
   /** All methods but GET and HEAD: only links with a form have another one. */
   const respondToOther = async (response: ServerResponse, path: string): Promise<void> => {
@@ -108,7 +104,12 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
       // The listener itself has answered a body that it cannot read.
       const brokenOff = hasCode(err, 'ECONNRESET', 'ERR_HTTP_HEADERS_SENT');
       if (brokenOff && !request.complete) logger.debug({ err }, 'a client broke off its request');
-      else if (err instanceof Overloaded) noteOverload();
+      else if (err instanceof Overloaded) {
+        const unlogged = overloads(performance.now());
+        if (unlogged !== null) {
+          logger.warn({ times: unlogged + 1 }, 'overloaded: requests rejected');
+        }
+      }
       // What is away says so itself, once: not each visit while it is.
       else if (transient) logger.debug({ err }, 'a visit was answered with 503');
       else logger.error({ err }, 'a visit failed');

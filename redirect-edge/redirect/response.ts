@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { noSniff } from '../../ops/http/no-sniff.js';
 import { messages, type GeneralError } from '../../schemas/http/errors.js';
-import { retryAfterSeconds } from '../passwords/password-tries.js';
+import { retryAfterSeconds } from '../passwords/retry-after.js';
 import { pages, tooManyAttemptsPage, type Page, type PageName } from './pages.js';
 
 /** What is an error's own of the general envelope. */

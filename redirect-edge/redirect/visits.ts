@@ -63,10 +63,8 @@ const answerWithinMs = 1_800;
 /**
  * What visitors of links get. Each function answers the request, or rejects: Overloaded,
  * SpoolUnavailable, DeadlinePassed, errors of PostgreSQL.
- *
- * @param noteOverload called at each password try for which there was no room
  */
-export const createVisits = (deps: VisitDeps, noteOverload: () => void) => {
+export const createVisits = (deps: VisitDeps) => {
   const { links, clicks, spool, passwords, judge, trustedProxies } = deps;
 
   /** The first of the codes' links, from memory if that is enough. */
@@ -206,15 +204,11 @@ export const createVisits = (deps: VisitDeps, noteOverload: () => void) => {
     const network = networkOf(clientAddress(response.req, trustedProxies));
     const { code } = link;
     const { passwordHash } = before;
-    // Hashes wait for their turn; each of its statements has a deadline.
+    // The check waits in a bounded queue, and each of its statements has a deadline.
     const outcome = await uncounted(passwords.check({ code, passwordHash, password, network }));
     switch (outcome.type) {
       case 'throttled':
         sendTooManyAttempts(response, outcome.waitMs);
-        return;
-      case 'overloaded':
-        noteOverload();
-        sendFailure(response, 'unavailable');
         return;
       case 'wrong':
         sendPage(response, 401, pages.wrongPassword);

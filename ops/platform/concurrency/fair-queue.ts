@@ -4,43 +4,42 @@ import { Overloaded } from './batcher.js';
 type Job = () => Promise<void>;
 
 /**
- * A bounded queue for costly work: `atOnce` at a time, lanes served round-robin, so that a flood in one
- * lane delays another by a single job. After a job its lane rests: so a flood leaves half of the time,
- * or more, to other lanes and to the rest of the machine.
+ * A bounded queue for expensive jobs: at most `concurrency` run at a time. The lanes are served
+ * round-robin, so that a flood in one lane delays another lane by a single job.
  */
 export class FairQueue {
-  /** Jobs at the moment, and the jobs refused so far. */
+  /** Current numbers of jobs, and the number of jobs that were refused since the start. */
   readonly load = { running: 0, waiting: 0, refused: 0 };
-  /** A Map keeps the order of insertion: the next lane comes first. */
+  /** A Map keeps the order of insertion: the first lane is the next one. */
   readonly #lanes = new Map<string, Job[]>();
-  readonly #resting = new Set<string>();
 
-  /** @param sleep resolves after so many milliseconds */
   constructor(
-    private readonly atOnce: number,
+    private readonly concurrency: number,
     private readonly maxWaiting: number,
-    private readonly sleep: (ms: number) => Promise<void>,
   ) {}
 
+  /** @throws Overloaded if the lane or the queue has no capacity for these jobs. */
+  ensureCapacity(lane: string, maxInLane: number, jobs: number): void {
+    const { load } = this;
+    const waitingInLane = this.#lanes.get(lane)?.length ?? 0;
+    if (waitingInLane + jobs > maxInLane || load.waiting + jobs > this.maxWaiting) {
+      load.refused += jobs;
+      throw new Overloaded(load.waiting);
+    }
+  }
+
   /**
-   * Runs all of `works`, or none: those of a lane in their order, one of each waiting lane after the
-   * other.
+   * Runs all of `works`, in their order, or none.
    *
-   * @throws Overloaded when the lane or the queue has no room for them; what the first work threw.
+   * @throws Overloaded if the lane or the queue has no capacity for them; the first error of a work.
    */
   async run<Result>(
     lane: string,
     maxInLane: number,
     works: readonly (() => Promise<Result>)[],
   ): Promise<Result[]> {
-    const { load } = this;
+    this.ensureCapacity(lane, maxInLane, works.length);
     const jobs = this.#lanes.get(lane) ?? [];
-    const full =
-      jobs.length + works.length > maxInLane || load.waiting + works.length > this.maxWaiting;
-    if (full) {
-      load.refused += works.length;
-      throw new Overloaded(load.waiting);
-    }
     const outcomes = works.map(
       (work) =>
         new Promise<Result>((resolve) => {
@@ -55,42 +54,31 @@ export class FairQueue {
         }),
     );
     if (jobs.length > 0) this.#lanes.set(lane, jobs);
-    load.waiting += works.length;
+    this.load.waiting += works.length;
     this.#startNext();
     return Promise.all(outcomes);
   }
 
   #startNext(): void {
-    while (this.load.running < this.atOnce) {
-      const next = this.#takeNext();
-      if (!next) return;
+    while (this.load.running < this.concurrency) {
+      const job = this.#takeNext();
+      if (!job) return;
       this.load.running += 1;
-      const began = performance.now();
-      void next.job().then(() => {
+      void job().then(() => {
         this.load.running -= 1;
-        void this.#rest(next.lane, performance.now() - began);
         this.#startNext();
       });
     }
   }
 
-  #takeNext(): { readonly lane: string; readonly job: Job } | undefined {
-    for (const [lane, jobs] of this.#lanes) {
-      if (this.#resting.has(lane)) continue;
-      const job = jobs.shift();
-      this.#lanes.delete(lane);
-      if (jobs.length > 0) this.#lanes.set(lane, jobs);
-      if (!job) continue;
-      this.load.waiting -= 1;
-      return { lane, job };
-    }
-    return undefined;
-  }
-
-  async #rest(lane: string, ms: number): Promise<void> {
-    this.#resting.add(lane);
-    await this.sleep(ms);
-    this.#resting.delete(lane);
-    this.#startNext();
+  #takeNext(): Job | undefined {
+    const [next] = this.#lanes;
+    if (!next) return undefined;
+    const [lane, jobs] = next;
+    const job = jobs.shift();
+    this.#lanes.delete(lane);
+    if (jobs.length > 0) this.#lanes.set(lane, jobs);
+    this.load.waiting -= 1;
+    return job;
   }
 }

@@ -4,17 +4,17 @@ import { stepBack } from '../concurrency/step-back.js';
 import { answerCalls } from '../concurrency/thread.js';
 import { bytesOf } from './password-bytes.js';
 import type { HashingThread } from './password-hasher.js';
-import { argon2TextOf, saltFor, withSieve } from './sieve.js';
 
 /** argon2id with OWASP's second choice of parameters: 19 MiB, two iterations; about 25 ms of a core. */
 const cost = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
 
+/** Earlier versions put this before the argon2id text, for salts that they had selected. */
+const retiredPrefix = /^sieve=5(?=\$)/;
+
 // Those that answer visitors go first, yet hashes do not starve on a busy machine.
 stepBack(constants.priority.PRIORITY_BELOW_NORMAL);
 answerCalls<HashingThread>({
-  hash(password) {
-    const bytes = bytesOf(password);
-    return Promise.resolve(withSieve(hashSync(bytes, { ...cost, salt: saltFor(bytes) })));
-  },
-  verify: (hash, password) => Promise.resolve(verifySync(argon2TextOf(hash), bytesOf(password))),
+  hash: (password) => Promise.resolve(hashSync(bytesOf(password), cost)),
+  verify: (hash, password) =>
+    Promise.resolve(verifySync(hash.replace(retiredPrefix, ''), bytesOf(password))),
 });

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { readdirSync } from 'node:fs';
 import { getPriority } from 'node:os';
+import { Overloaded } from '../concurrency/batcher.js';
 import { deferred } from '../concurrency/deferred.js';
 import { rejection } from '../../test/support/waiting.js';
 import { Hashing, PasswordHasher } from './password-hasher.js';
@@ -9,7 +10,7 @@ describe('platform: hashing', () => {
   it('verifies a password, however it was typed, and no other', async () => {
     const hashing = new Hashing();
     const hash = await hashing.hash('pässwörd');
-    expect(hash).to.match(/^sieve=5\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
+    expect(hash).to.match(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
     expect(await hashing.verify(hash, 'pa\u0308sswo\u0308rd')).to.equal(true);
     expect(await hashing.verify(hash, 'passwörd')).to.equal(false);
     expect(await hashing.hash('pässwörd')).to.not.equal(hash);
@@ -58,56 +59,82 @@ describe('platform: hashing', () => {
 });
 
 describe('platform: password hasher', () => {
-  const isQuick = (hasher: PasswordHasher, hash: string, ...words: readonly string[]): boolean =>
-    words.every((word) => !hasher.needsHash(hash, word));
+  /** hashSync('before', { memoryCost: 64, timeCost: 1, parallelism: 1 }) */
+  const cheapHash =
+    '$argon2id$v=19$m=64,t=1,p=1$5YrNNB2CY2tXfEHz+DFmBg$yPg15FX4GhiZksX4nGs/mxRtp65vu3xX2r8LKjSFgpE';
+  const network = '198.51.100.7';
 
-  it('checks without a hash where it has hashed the password, or saw it entered', async () => {
-    const made = new PasswordHasher();
-    const [hash = ''] = await made.hashAll('a key', ['pässwörd']);
+  it('checks without a hash if it hashed the password, or if the password was right once', async () => {
+    const maker = new PasswordHasher();
+    const [hash = ''] = await maker.hashAll('a key', ['pässwörd']);
     const other = new PasswordHasher();
-    expect(other.needsHash(hash, 'pässwörd')).to.equal(true);
-    expect(await other.verify(hash, 'pässwörd')).to.equal(true);
-    for (const hasher of [made, other]) {
-      expect(isQuick(hasher, hash, 'pässwörd', 'wrong', '')).to.equal(true);
-      const checks = ['wrong', 'pa\u0308sswo\u0308rd', ''].map((word) => hasher.verify(hash, word));
-      expect(hasher.load.running).to.equal(0);
+    expect(await other.verify(hash, 'pässwörd', network)).to.equal(true);
+    for (const hasher of [maker, other]) {
+      const words = ['wrong', 'pa\u0308sswo\u0308rd', ''];
+      const checks = words.map((word) => hasher.verify(hash, word, network));
+      expect(hasher.load).to.include({ running: 0, waiting: 0 });
       expect(await Promise.all(checks)).to.deep.equal([false, true, false]);
     }
   });
 
-  it('turns down most wrong passwords without a hash, each other one after a single hash', async () => {
-    const [hash = ''] = await new PasswordHasher().hashAll('a key', ['pässwörd']);
+  it('verifies hashes of earlier versions', async () => {
+    const withSelectedSalt =
+      'sieve=5$argon2id$v=19$m=19456,t=2,p=1$GXbNv1IC6eIpbDmKZ100rg$7OSzS40lY/eTDY6RWhXXPiWu+Dvm2XCWJTgMzRnXm4w';
     const hasher = new PasswordHasher();
-    const wrong = Array.from({ length: 3_200 }, (_, number) => `wrong ${number}`);
-    const slow = wrong.filter((word) => hasher.needsHash(hash, word));
-    // 100 are expected, and six standard deviations allowed.
-    expect(slow).to.have.length.within(40, 160);
-    const [first = ''] = slow;
-    expect(await hasher.verify(hash, first)).to.equal(false);
-    expect(hasher.needsHash(hash, first)).to.equal(false);
-    expect(await hasher.verify(hash, first)).to.equal(false);
-    expect(await hasher.verify(hash, 'pa\u0308sswo\u0308rd')).to.equal(true);
+    for (const [hash, password] of [
+      [cheapHash, 'before'],
+      [withSelectedSalt, 'pässwörd'],
+    ] as const) {
+      expect(await hasher.verify(hash, 'wrong', network)).to.equal(false);
+      expect(await hasher.verify(hash, password, network)).to.equal(true);
+    }
   });
 
-  it('checks hashes of the releases before', async () => {
-    // hashSync('before', { memoryCost: 64, timeCost: 1, parallelism: 1 })
-    const hash =
-      '$argon2id$v=19$m=64,t=1,p=1$5YrNNB2CY2tXfEHz+DFmBg$yPg15FX4GhiZksX4nGs/mxRtp65vu3xX2r8LKjSFgpE';
+  it('refuses checks beyond the capacity of the queue, except of known passwords', async () => {
     const hasher = new PasswordHasher();
-    expect(hasher.needsHash(hash, 'wrong')).to.equal(true);
-    expect(await hasher.verify(hash, 'wrong')).to.equal(false);
-    expect(await hasher.verify(hash, 'before')).to.equal(true);
+    const [known = ''] = await hasher.hashAll('a key', ['known']);
+    const outcomes = Promise.allSettled(
+      Array.from({ length: 70 }, (_, index) =>
+        hasher.verify(cheapHash, 'wrong', `2001:db8:0:${index}::/64`),
+      ),
+    );
+    const { waiting, refused } = hasher.load;
+    expect([waiting, refused]).to.deep.equal([64, 70 - 64 - hasher.load.running]);
+    expect(() => {
+      hasher.ensureCapacity(cheapHash, network);
+    }).to.throw(Overloaded);
+    hasher.ensureCapacity(known, network);
+    expect(await hasher.verify(known, 'known', network)).to.equal(true);
+    expect((await outcomes).filter(({ status }) => status === 'rejected')).to.have.length(refused);
+    hasher.ensureCapacity(cheapHash, network);
+    expect(await hasher.verify(cheapHash, 'before', network)).to.equal(true);
   });
 
-  it('lets new passwords of a key and checks take turns', async () => {
+  it('refuses checks of a network beyond its share, and serves other networks in turn', async () => {
+    const hasher = new PasswordHasher();
+    const finished: string[] = [];
+    const verify = async (from: string): Promise<void> => {
+      await hasher.verify(cheapHash, 'wrong', from);
+      finished.push(from);
+    };
+    const flood = Promise.allSettled(Array.from({ length: 30 }, () => verify('flood')));
+    await verify('visitor');
+    expect(finished.length).to.be.below(6);
+    const refused = (await flood).flatMap((each) =>
+      each.status === 'rejected' ? [each.reason as unknown] : [],
+    );
+    expect(refused.length).to.be.within(12, 13);
+    for (const reason of refused) expect(reason).to.be.instanceOf(Overloaded);
+  });
+
+  it('alternates between new passwords of a key and checks', async () => {
     const hasher = new PasswordHasher();
     const [hash = ''] = await new PasswordHasher().hashAll('a key', ['right']);
     let checking = true;
-    let guesses = 0;
-    const check = async (): Promise<void> => {
-      while (checking) await hasher.verify(hash, `wrong ${(guesses += 1)}`);
+    const check = async (from: string): Promise<void> => {
+      while (checking) await hasher.verify(hash, 'wrong', from);
     };
-    const flood = Promise.all(Array.from({ length: 4 }, check));
+    const flood = Promise.all(['a', 'b', 'c', 'd'].map(check));
     expect(await hasher.hashAll('a key', ['one', 'two', 'three'])).to.have.length(3);
     checking = false;
     await flood;

@@ -1,13 +1,11 @@
 import pLimit from 'p-limit';
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { availableParallelism } from 'node:os';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { BoundedMap } from '../bounded-map.js';
 import { FairQueue } from '../concurrency/fair-queue.js';
 import { startThread, type Thread } from '../concurrency/thread.js';
 import type { Metrics } from '../metrics/metrics.js';
 import { bytesOf } from './password-bytes.js';
-import { passesSieve } from './sieve.js';
 
 export interface HashingThread {
   hash(password: string): Promise<string>;
@@ -53,75 +51,73 @@ export class Hashing {
   }
 }
 
-/** Each takes a thread, and 19 MiB. On two cores one at a time: the other core is for redirects. */
-export const hashesAtOnce = availableParallelism() > 2 ? 2 : 1;
+/** Each hash takes a thread, and 19 MiB. On two cores, the other core is for redirects. */
+const concurrency = availableParallelism() > 2 ? 2 : 1;
 /** Some seconds of work on one core. */
-const maxWaiting = 512;
+const maxNewWaiting = 512;
 /** Two batches of an API key. */
-const maxHashesOfKey = 100;
+const maxNewOfKey = 100;
+/** At 25 ms a hash, the last check in a full queue waits for 1.6 s on two cores. */
+const maxChecksWaiting = 64;
+/** The throttle admits five at a time for each link. */
+const maxChecksOfNetwork = 16;
 /** About 4 MB. */
 const maxKnown = 10_000;
 
 /**
- * Hashes and checks passwords: one a process, so that its bounds are the process's. New passwords wait in
- * a lane of each key. Callers of `verify` keep a line of their own, and have few checks under way: so they
- * and the keys take turns.
+ * Hashes and checks passwords, with one instance per process, because its limits are the process's. New
+ * passwords wait in one queue, with a lane for each API key, and checks in another one, with a lane for
+ * each network. The two queues take turns.
  *
- * A password that was right once, or was hashed here, is known from then on: the same hash is checked again
- * in microseconds, so a flood of guesses at such a link costs no hashes. Where it is not known, neither do
- * most guesses: see `sieve.ts`, and one that was wrong is not hashed twice. Passwords are kept as MACs, whose
- * key is in this process's memory alone and never leaves it.
+ * A password that was right once, or was hashed here, is known from then on: the same hash is checked
+ * again in microseconds, so a flood of guesses at such a link costs no hashes. Known passwords are kept
+ * as MACs, whose key exists only in the memory of this process.
  */
 export class PasswordHasher {
-  readonly #keys = new FairQueue(hashesAtOnce, maxWaiting, (ms) => sleep(ms));
-  readonly #limit = pLimit(hashesAtOnce);
+  readonly #newPasswords = new FairQueue(concurrency, maxNewWaiting);
+  readonly #checks = new FairQueue(concurrency, maxChecksWaiting);
+  readonly #limit = pLimit(concurrency);
   readonly #hashing = new Hashing();
   readonly #macKey = randomBytes(32);
   /** MACs of right passwords, by hash. */
   readonly #known = new BoundedMap<string, Buffer>(maxKnown);
-  /** MACs of wrong passwords that needed a hash. */
-  readonly #wrong = new BoundedMap<string, true>(maxKnown);
 
-  /** Passwords at the moment, and those refused so far. */
+  /** Current numbers of passwords, and the number of passwords that were refused since the start. */
   get load(): Readonly<FairQueue['load']> {
-    const { waiting, refused } = this.#keys.load;
     const { activeCount: running, pendingCount } = this.#limit;
-    return { running, waiting: waiting + pendingCount, refused };
+    const [newPasswords, checks] = [this.#newPasswords.load, this.#checks.load];
+    return {
+      running,
+      waiting: newPasswords.waiting + checks.waiting + pendingCount,
+      refused: newPasswords.refused + checks.refused,
+    };
   }
 
-  /** Hashes in the order of the passwords. @throws Overloaded */
+  /** Returns the hashes in the order of the passwords. @throws Overloaded */
   hashAll(keyId: string, passwords: readonly string[]): Promise<readonly string[]> {
     const hashes = passwords.map((password) => async () => {
       const hash = await this.#limit(() => this.#hashing.hash(password));
       this.#known.set(hash, this.#macOf(hash, password));
       return hash;
     });
-    return this.#keys.run(keyId, maxHashesOfKey, hashes);
+    return this.#newPasswords.run(keyId, maxNewOfKey, hashes);
   }
 
-  /** Whether `verify` takes a hash: some milliseconds, and a turn. */
-  needsHash(passwordHash: string, password: string): boolean {
-    return this.#verifyWithoutHash(passwordHash, password) === null;
+  /** @throws Overloaded if `verify` would be refused at the moment. */
+  ensureCapacity(passwordHash: string, network: string): void {
+    if (!this.#known.get(passwordHash)) this.#checks.ensureCapacity(network, maxChecksOfNetwork, 1);
   }
 
-  async verify(passwordHash: string, password: string): Promise<boolean> {
-    const outcome = this.#verifyWithoutHash(passwordHash, password);
-    if (outcome !== null) return outcome;
-    const right = await this.#limit(() => this.#hashing.verify(passwordHash, password));
-    const mac = this.#macOf(passwordHash, password);
-    if (right) this.#known.set(passwordHash, mac);
-    else this.#wrong.set(mac.toString('base64'), true);
-    return right;
-  }
-
-  /** `null` where only a hash can tell. */
-  #verifyWithoutHash(passwordHash: string, password: string): boolean | null {
+  /** @throws Overloaded */
+  async verify(passwordHash: string, password: string, network: string): Promise<boolean> {
     const mac = this.#macOf(passwordHash, password);
     const known = this.#known.get(passwordHash);
     if (known) return timingSafeEqual(known, mac);
-    const wrong =
-      !passesSieve(passwordHash, bytesOf(password)) || this.#wrong.has(mac.toString('base64'));
-    return wrong ? false : null;
+    const check = (): Promise<boolean> =>
+      this.#limit(() => this.#hashing.verify(passwordHash, password));
+    const [right = false] = await this.#checks.run(network, maxChecksOfNetwork, [check]);
+    if (right) this.#known.set(passwordHash, mac);
+    return right;
   }
 
   #macOf(hash: string, password: string): Buffer {
@@ -129,14 +125,14 @@ export class PasswordHasher {
   }
 }
 
-/** Metrics of the queue in which passwords are hashed and checked. */
+/** Metrics of the queues in which passwords wait to be hashed or checked. */
 export const exposePasswords = (
   metrics: Metrics,
   passwords: Pick<PasswordHasher, 'load'>,
 ): void => {
   metrics.gauge({
     name: 'linklog_password_hashes_running',
-    help: 'Passwords that are hashed or checked at the moment',
+    help: 'Passwords that are being hashed or checked',
     read: () => passwords.load.running,
   });
   metrics.gauge({
@@ -146,7 +142,7 @@ export const exposePasswords = (
   });
   metrics.counter({
     name: 'linklog_password_hashes_refused_total',
-    help: 'New passwords refused since too many waited: 503',
+    help: 'Passwords refused with 503, because too many were waiting',
     read: () => passwords.load.refused,
   });
 };

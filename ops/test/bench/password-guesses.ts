@@ -5,10 +5,10 @@ import { median } from '../support/median.js';
 import { startProduct, type Product } from '../support/product.js';
 import { newClients, pooled, runLoad, type LoadResult, type Stream } from './steady-load.js';
 
-/** The environment of a product that believes who sent a guess. */
+/** The environment of a product that trusts `X-Forwarded-For` of the guesses. */
 export const behindProxy = { TRUSTED_PROXIES: '127.0.0.0/8' };
 
-export const password = 'correct horse';
+const password = 'correct horse';
 const plainLinks = 20;
 
 export interface FloodOptions {
@@ -24,14 +24,14 @@ export interface FloodOptions {
 
 export interface FloodFigures {
   readonly guesses: LoadResult[string];
-  /** What other visitors met, by phase. */
+  /** The responses to visitors, by phase. */
   readonly normal: LoadResult;
   readonly flood: LoadResult;
   readonly after: LoadResult;
   readonly rssMiB: { readonly before: number; readonly most: number; readonly after: number };
 }
 
-export const makeLink = async (product: Product, key: string, fields: object): Promise<string> => {
+const makeLink = async (product: Product, key: string, fields: object): Promise<string> => {
   const answer = await ask(`${product.api}/v2/shorten`, {
     method: 'POST',
     headers: { Authorization: `Bearer ${key}` },
@@ -41,7 +41,7 @@ export const makeLink = async (product: Product, key: string, fields: object): P
   return `${product.edge}/${(answer.json() as { shortCode: string }).shortCode}`;
 };
 
-/** Guesses at one link's password, and says what visitors of other links meet before, meanwhile, after. */
+/** Guesses at one link's password, and measures the responses to visitors before, during and after. */
 export const floodWithGuesses = async (
   product: Product,
   options: FloodOptions,
@@ -54,6 +54,7 @@ export const floodWithGuesses = async (
   const target = await makeLink(product, key, { password });
   const other = await makeLink(product, key, { password });
 
+  const form = new URLSearchParams({ password }).toString();
   const visitors: readonly Stream[] = [
     { name: 'redirects', perSecond: 200, urls: plain, form: null, clients: [] },
     { name: 'forms', perSecond: 100, urls: [other], form: null, clients: [] },
@@ -61,7 +62,14 @@ export const floodWithGuesses = async (
       name: 'right passwords',
       perSecond: 5,
       urls: [other],
-      form: new URLSearchParams({ password }).toString(),
+      form,
+      clients: newClients(5_000),
+    },
+    {
+      name: 'right passwords at the attacked link',
+      perSecond: 5,
+      urls: [target],
+      form,
       clients: newClients(5_000),
     },
   ];

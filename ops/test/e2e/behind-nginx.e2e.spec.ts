@@ -157,8 +157,8 @@ describe('product: behind the nginx of ops/docs/tls.md', () => {
         from,
       });
     const guesser = '127.0.0.11';
-    for (let tries = 0; tries < 5; tries += 1) {
-      expect((await guess('wrong', guesser, `203.0.113.${tries}`)).status).to.equal(401);
+    for (let attempts = 0; attempts < 5; attempts += 1) {
+      expect((await guess('wrong', guesser, `203.0.113.${attempts}`)).status).to.equal(401);
     }
     expect((await guess('open sesame', guesser, '203.0.113.99')).status).to.equal(429);
     expect((await guess('open sesame', guesser, '127.0.0.1')).status).to.equal(429);

@@ -363,8 +363,6 @@ describe('product: metrics of the running product', () => {
     );
     expect(value('linklog_password_hashes_waiting')).to.equal(0);
     expect(value('linklog_password_hashes_refused_total')).to.equal(0);
-    expect(value('linklog_password_tries_waiting')).to.equal(0);
-    expect(value('linklog_password_tries_refused_total')).to.equal(0);
     expect(value('process_resident_memory_bytes')).to.be.above(1e7);
   });
 

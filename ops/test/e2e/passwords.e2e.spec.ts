@@ -222,7 +222,7 @@ describe('redirect edge: link with a password', () => {
     const shortCode = await code({ maxClicks: 7 });
     expectForm(await bench.visit(shortCode), 200);
     const answers = await atOnce(30, (index) =>
-      // Some from one address, which has more tries in hand than may be wrong.
+      // Half of them from one address: more attempts than it may have wrong.
       enter(shortCode, password, index < 15 ? '203.0.113.77' : newClient()),
     );
     // On a busy machine, a visitor may get 503 in the end, whose click may be spent.
@@ -250,8 +250,8 @@ describe('redirect edge: link with a password', () => {
     it('to five a minute, even if the sixth is right; other visitors are not affected', async () => {
       const shortCode = await code();
       const client = newClient();
-      for (let tries = 0; tries < 5; tries += 1) {
-        expectForm(await enter(shortCode, `guess ${tries}`, client), 401);
+      for (let attempts = 0; attempts < 5; attempts += 1) {
+        expectForm(await enter(shortCode, `guess ${attempts}`, client), 401);
       }
       expectThrottled(await enter(shortCode, 'guess 5', client), shortCode);
       expectThrottled(await enter(shortCode, password, client), shortCode);
@@ -273,21 +273,21 @@ describe('redirect edge: link with a password', () => {
 
     it('per IPv6 /64, whatever X-Forwarded-For says', async () => {
       const shortCode = await code();
-      for (let tries = 0; tries < 5; tries += 1) {
-        const client = `192.0.2.${tries}, 2001:db8:0:1::${tries}`;
+      for (let attempts = 0; attempts < 5; attempts += 1) {
+        const client = `192.0.2.${attempts}, 2001:db8:0:1::${attempts}`;
         expectForm(await enter(shortCode, 'wrong', client), 401);
       }
       expectThrottled(await enter(shortCode, 'wrong', '2001:DB8:0:1:ffff::1'), shortCode);
       expectForm(await enter(shortCode, 'wrong', '2001:db8:0:2::1'), 401);
       const stranger = { localAddress: '127.0.0.9' };
       const body = form({ password: 'wrong' });
-      for (let tries = 0; tries < 6; tries += 1) {
+      for (let attempts = 0; attempts < 6; attempts += 1) {
         const headers = {
           'Content-Type': 'application/x-www-form-urlencoded',
           'X-Forwarded-For': newClient(),
         };
         const answer = await bench.visit(shortCode, { method: 'POST', body, headers, ...stranger });
-        if (tries < 5) expectForm(answer, 401);
+        if (attempts < 5) expectForm(answer, 401);
         else expectThrottled(answer, shortCode);
       }
     });
@@ -313,10 +313,10 @@ describe('redirect edge: link with a password, asked directly', () => {
     const pro = (await bench.key('PRO')).key;
     const { shortUrl } = await bench.link(pro, { password });
     const answers: Answer[] = [];
-    for (let tries = 0; tries < 6; tries += 1) {
+    for (let attempts = 0; attempts < 6; attempts += 1) {
       const headers = {
         'Content-Type': 'application/x-www-form-urlencoded',
-        'X-Forwarded-For': `198.51.100.${tries}`,
+        'X-Forwarded-For': `198.51.100.${attempts}`,
       };
       answers.push(
         await ask(shortUrl, { method: 'POST', body: form({ password: 'no' }), headers }),

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { retryAfterSeconds } from './password-tries.js';
+import { retryAfterSeconds } from './retry-after.js';
 
 describe('redirect edge: Retry-After', () => {
   it('is in whole seconds, never too early for what is left, never 0 and never above 30', () => {
