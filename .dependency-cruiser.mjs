@@ -1,4 +1,4 @@
-/** Who may import whom: the table "The rooms" of CONTRIBUTING.md. `npm run lint` checks it. */
+/** Who may import whom: the table "Layout" of CONTRIBUTING.md. `npm run lint` checks it. */
 
 const services = ['command-api', 'redirect-edge', 'projectors'];
 

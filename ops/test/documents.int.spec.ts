@@ -20,19 +20,64 @@ const namedIn = (text: string): readonly string[] =>
     .map(([, name = '']) => name)
     .filter((name) => rooms.includes(name.split('/')[0] ?? '') && name.includes('/'));
 
-/** The targets of a page's links to files of the project. */
-const linkedFrom = (page: string, text: string): readonly string[] =>
+const targetsIn = (text: string): readonly string[] =>
   [...text.matchAll(/\]\(([^)\s]+)\)/g)]
     .map(([, target = '']) => target)
-    .filter((target) => !/^(https?:|#)/.test(target))
-    .map((target) => path.join(path.dirname(page), target.replace(/#.*$/, '')));
+    .filter((target) => !/^https?:/.test(target));
+
+/** The file of the project that a link on a page leads to. */
+const fileOf = (page: string, target: string): string => {
+  const [file = ''] = target.split('#');
+  return file === '' ? page : path.join(path.dirname(page), file);
+};
+
+/** The anchors of a page's headings, as GitHub makes them. */
+const anchorsOf = (page: string): readonly string[] =>
+  [...readFileSync(projectFile(page), 'utf8').matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\w\- ]/g, '')
+      .replaceAll(' ', '-'),
+  );
+
+/** The `msg` of the log lines in the table of operations.md, in parts without the placeholder. */
+const documentedLogLines = (): readonly string[] => {
+  const text = readFileSync(projectFile('ops', 'docs', 'operations.md'), 'utf8');
+  const [, table = ''] = /^\| `msg` .*$\n^\|[ -|]+$\n((?:^\|.*$\n)+)/m.exec(text) ?? [];
+  const lines = [...table.matchAll(/^\| (.+?) +\| /gm)].map(([, messages = '']) => messages);
+  return lines.flatMap((messages) =>
+    [...messages.matchAll(/`([^`]+)`/g)].flatMap(([, message = '']) =>
+      message.split('…').map((part) => part.replace(/: $/, '')),
+    ),
+  );
+};
 
 describe('ops: the documents', () => {
   for (const page of pages) {
-    it(`${page} names files and links to pages that exist`, () => {
+    it(`${page} names files and links to headings that exist`, () => {
       const text = readFileSync(projectFile(page), 'utf8');
-      const named = [...namedIn(text), ...linkedFrom(page, text)];
+      const targets = targetsIn(text);
+      const named = [...namedIn(text), ...targets.map((target) => fileOf(page, target))];
       expect(named.filter((name) => !existsSync(projectFile(name)))).to.deep.equal([]);
+      const broken = targets.filter((target) => {
+        const anchor = target.split('#')[1];
+        return anchor !== undefined && !anchorsOf(fileOf(page, target)).includes(anchor);
+      });
+      expect(broken, 'headings that do not exist').to.deep.equal([]);
     });
   }
+
+  it('ops/docs/operations.md lists log lines that the code writes', () => {
+    const source = rooms
+      .flatMap((room) =>
+        readdirSync(projectFile(room), { recursive: true, encoding: 'utf8' })
+          .filter((name) => name.endsWith('.ts') && !name.endsWith('.spec.ts'))
+          .map((name) => readFileSync(projectFile(room, name), 'utf8')),
+      )
+      .join('\n')
+      .replaceAll(/\\(['`])/g, '$1');
+    const messages = documentedLogLines();
+    expect(messages).to.have.length.above(40);
+    expect(messages.filter((message) => !source.includes(message))).to.deep.equal([]);
+  });
 });

@@ -1,3 +1,4 @@
+import { linklogVersion } from '../../../ops/platform/files/project-file.js';
 import { paths } from './operations.js';
 import { componentHeaders, componentResponses } from './responses.js';
 import { componentSchemas } from './schemas.js';
@@ -16,7 +17,7 @@ export const openApiDocument = () => ({
   openapi: '3.1.1',
   info: {
     title: 'Linklog',
-    version: 'v2',
+    version: linklogVersion(),
     description,
     license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
   },
