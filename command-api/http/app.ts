@@ -41,7 +41,7 @@ export interface RequestState extends AnswerState {
 const answerWithinMs = 1_800;
 
 /** Another try may succeed; this one may still take effect. */
-const isTransient = (error: unknown): boolean =>
+export const isTransient = (error: unknown): boolean =>
   error instanceof Overloaded ||
   error instanceof OutcomeUnknown ||
   error instanceof DeadlinePassed ||

@@ -35,7 +35,7 @@ export interface EdgeDeps extends VisitDeps {
 
 const robots = 'User-agent: *\nAllow: /\n';
 
-const isTransient = (error: unknown): boolean =>
+export const isTransient = (error: unknown): boolean =>
   error instanceof OutcomeUnknown ||
   isAway(error) ||
   (error as { retryable?: unknown }).retryable === true;
