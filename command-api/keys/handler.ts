@@ -12,12 +12,8 @@ import { decideIn, type LedgerCommand } from '../../ops/ledger/decide.js';
 import type { Outbox, Receipt } from '../../ops/event-log/outbox/port.js';
 import { advisoryLocks } from '../../ops/advisory-locks.js';
 import { createBatcher } from '../../ops/platform/concurrency/batcher.js';
-import {
-  mayBlameOne,
-  transaction,
-  type Client,
-  type Pool,
-} from '../../ops/platform/postgres/pool.js';
+import { mayBeCausedByOneCommand } from '../../ops/platform/error-codes.js';
+import { transaction, type Client, type Pool } from '../../ops/platform/postgres/pool.js';
 import type { Actor } from '../../schemas/decision.js';
 import { noKey, type ApiKeyState } from '../../schemas/folds/api-key.js';
 import type { PlanName } from '../../schemas/plans.js';
@@ -212,7 +208,12 @@ export const createApiKeyHandler = (pool: Pool, outbox: Outbox) => {
       );
     });
 
-  const derivations = createBatcher({ maxBatch: 50, maxWaiting: 500, run: derive, mayBlameOne });
+  const derivations = createBatcher({
+    maxBatch: 50,
+    maxWaiting: 500,
+    run: derive,
+    mayBeCausedByOneCommand,
+  });
 
   return {
     handle,

@@ -1,14 +1,16 @@
 import { expect } from 'chai';
 import pg from 'pg';
-import { isTransient as isTransientInApi } from '../../command-api/http/app.js';
-import { isPoison, isTransient } from '../../projectors/runtime/dead-letters.js';
-import { isTransient as isTransientAtEdge } from '../../redirect-edge/redirect/handler.js';
-import { SpoolUnavailable } from '../../redirect-edge/spool/appender.js';
-import { Overloaded } from './concurrency/batcher.js';
-import { DeadlinePassed } from './concurrency/deadline.js';
-import { FileExists } from './files/new-file.js';
-import { DatabaseSilent, isAway, isConflict } from './postgres/away.js';
-import { mayBlameOne, OutcomeUnknown } from './postgres/pool.js';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import {
+  isConflict,
+  isPoison,
+  isRetryable,
+  isUnavailable,
+  mayBeCausedByOneCommand,
+  ownCodes,
+  statusOf,
+} from './error-codes.js';
 
 const ofServer = (code: string): Error =>
   Object.assign(new pg.DatabaseError('refused', 7, 'error'), { severity: 'ERROR', code });
@@ -17,19 +19,17 @@ const withoutCode = (message: string): Error => new Error(message);
 
 /** What callers do about an error. */
 const questions = {
-  unavailable: isAway,
+  unavailable: isUnavailable,
   'retried by transactions': isConflict,
-  'retried by projections': isTransient,
+  'retried later': isRetryable,
   'a dead letter': isPoison,
-  'possibly caused by one command of a batch': mayBlameOne,
-  '503 at the edge': isTransientAtEdge,
-  '503 of the API': isTransientInApi,
+  'possibly caused by one command of a batch': mayBeCausedByOneCommand,
+  503: (error: unknown) => statusOf(error) === 503,
 } as const;
 
-type Question = keyof typeof questions;
+type Question = `${keyof typeof questions}`;
 
-const is503 = ['503 at the edge', '503 of the API'] as const;
-const unavailable = ['unavailable', 'retried by projections', ...is503] as const;
+const unavailable = ['unavailable', 'retried later', '503'] as const;
 const ofOneCommand = 'possibly caused by one command of a batch';
 
 const cases: readonly (readonly [
@@ -65,7 +65,7 @@ const cases: readonly (readonly [
     ].map(withoutCode),
     unavailable,
   ],
-  ['PostgreSQL is known to be silent', [new DatabaseSilent()], unavailable],
+  ['PostgreSQL is known to be silent', [withCode('DATABASE_SILENT')], unavailable],
   [
     'transactions conflict',
     ['40001', '40P01'].map(ofServer),
@@ -74,7 +74,7 @@ const cases: readonly (readonly [
   [
     'an object is in the wrong state',
     ['40000', '40002', '40003', '55000', '55006', '55P02', '57000'].map(ofServer),
-    ['retried by projections', ofOneCommand],
+    ['retried later', ofOneCommand],
   ],
   [
     'a value is not accepted',
@@ -96,10 +96,18 @@ const cases: readonly (readonly [
     ['a dead letter', ofOneCommand],
   ],
   [
-    'COMMIT has no answer',
-    [new OutcomeUnknown()],
-    ['retried by projections', 'a dead letter', ...is503],
+    'this process has no capacity',
+    ['OVERLOADED', 'DEADLINE_PASSED', 'SPOOL_FULL'].map(withCode),
+    ['retried later', ofOneCommand, '503'],
   ],
+  [
+    'another reader moved the checkpoint',
+    [withCode('BATCH_NOT_AT_CHECKPOINT')],
+    ['retried later', ofOneCommand, '503'],
+  ],
+  ['a file exists', [withCode('FILE_EXISTS')], [ofOneCommand]],
+  ['an event is unreadable', [withCode('UNREADABLE_EVENT')], ['a dead letter', ofOneCommand]],
+  ['the outcome of COMMIT is unknown', [withCode('OUTCOME_UNKNOWN')], ['503']],
 ];
 
 describe('platform: error codes', () => {
@@ -113,22 +121,29 @@ describe('platform: error codes', () => {
     }
   }
 
-  it('answers 503 where this process has no capacity', () => {
-    for (const error of [new Overloaded(1), new DeadlinePassed(1)]) {
-      expect([isTransientAtEdge(error), isTransientInApi(error)]).to.deep.equal([true, true]);
-      expect([isAway(error), mayBlameOne(error), isTransient(error)]).to.deep.equal([
-        ...[false, true, false],
-      ]);
-    }
-    expect(isTransientAtEdge(new SpoolUnavailable('SPOOL_FULL', 'full'))).to.equal(true);
-    expect(isTransientAtEdge(new FileExists('name'))).to.equal(false);
-  });
-
   it('has no answer for a value that is no error', () => {
     for (const value of ['ECONNREFUSED', undefined, null, { code: '40001' }]) {
-      expect([isAway(value), isPoison(value), isTransient(value)]).to.deep.equal([
+      expect([isUnavailable(value), isPoison(value), isRetryable(value)]).to.deep.equal([
         ...[false, false, false],
       ]);
     }
+  });
+
+  it('knows the code of each error class, and no other', () => {
+    const sources = ['command-api', 'ops', 'projectors', 'redirect-edge', 'schemas'].flatMap(
+      (folder) =>
+        readdirSync(folder, { recursive: true, encoding: 'utf8' })
+          .filter((file) => /(?<!\.spec|\.suite|error-codes|\.d)\.ts$/.test(file))
+          .map((file) => join(folder, file))
+          .filter((path) => !/(\/testing\/|^ops\/test\/)/.test(path))
+          .map((path) => readFileSync(path, 'utf8')),
+    );
+    const stated = sources.flatMap((source) =>
+      [...source.matchAll(/readonly code(?:: string)? = '(\w+)'/g)].map(([, code]) => code),
+    );
+    expect(Object.keys(ownCodes)).to.include.members(stated);
+    const text = sources.join('\n');
+    const unused = Object.keys(ownCodes).filter((code) => !new RegExp(`\\b${code}\\b`).test(text));
+    expect(unused).to.deep.equal([]);
   });
 });

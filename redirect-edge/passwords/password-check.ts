@@ -3,7 +3,7 @@ import { BoundedMap } from '../../ops/platform/bounded-map.js';
 import { Overloaded } from '../../ops/platform/concurrency/batcher.js';
 import { networksAround } from '../../ops/http/client-address.js';
 import type { PasswordHasher } from '../../ops/platform/passwords/password-hasher.js';
-import { isAway } from '../../ops/platform/postgres/away.js';
+import { isUnavailable } from '../../ops/platform/error-codes.js';
 import { FailedTries } from './failed-tries.js';
 import type { ClientHash, Throttle, Verdict } from './throttle.js';
 import { Turns, type Standing } from './turns.js';
@@ -163,7 +163,7 @@ export class PasswordCheck {
       if (outcome === null || outcome.type === 'wrong') this.#failed.note([...networks, code]);
       return outcome ?? { type: 'overloaded' };
     } catch (error) {
-      if (isAway(error)) this.turns.fail(error);
+      if (isUnavailable(error)) this.turns.fail(error);
       throw error;
     }
   }
