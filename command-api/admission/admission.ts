@@ -1,7 +1,7 @@
+import { mayBeCausedByOneCommand } from '../../ops/platform/error-codes.js';
 import {
   execute,
   lockingTransaction,
-  mayBlameOne,
   transaction,
   type Client,
   type Pool,
@@ -251,7 +251,7 @@ export const createAdmission = (pool: Pool, clock: LedgerClock, table: PlanTable
     maxWaiting,
     run: (calls: readonly CallByHash[]) =>
       lockingTransaction(pool, (tx) => decideIn(tx, calls), writeAll),
-    mayBlameOne,
+    mayBeCausedByOneCommand,
   });
 
   const takeFurtherIn = (tx: Client, key: CallingKey, count: number): Promise<FurtherCalls> =>

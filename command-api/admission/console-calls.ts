@@ -1,10 +1,6 @@
 import { createBatcher } from '../../ops/platform/concurrency/batcher.js';
-import {
-  mayBlameOne,
-  transaction,
-  type Client,
-  type Pool,
-} from '../../ops/platform/postgres/pool.js';
+import { mayBeCausedByOneCommand } from '../../ops/platform/error-codes.js';
+import { transaction, type Client, type Pool } from '../../ops/platform/postgres/pool.js';
 import type { Admission, Admitted, CallByHash, TakeFurther } from './admission.js';
 
 /** So many calls of the console a UTC day cost a root none of the month. */
@@ -95,7 +91,12 @@ export const createConsoleAdmission = (pool: Pool, admission: Admission) => {
       return { ...taken, granted: free + taken.granted };
     });
 
-  const batcher = createBatcher({ maxBatch: maxGroup, maxWaiting, run: decide, mayBlameOne });
+  const batcher = createBatcher({
+    maxBatch: maxGroup,
+    maxWaiting,
+    run: decide,
+    mayBeCausedByOneCommand,
+  });
   return {
     admit: (call: CallByHash): Promise<Admitted> => batcher.submit(call),
     takeFurther,

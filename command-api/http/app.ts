@@ -1,15 +1,9 @@
 import Koa, { type Context, type Next } from 'koa';
-import { Overloaded } from '../../ops/platform/concurrency/batcher.js';
-import {
-  DeadlinePassed,
-  withinDeadline,
-  type Uncounted,
-} from '../../ops/platform/concurrency/deadline.js';
+import { withinDeadline, type Uncounted } from '../../ops/platform/concurrency/deadline.js';
+import { statusOf } from '../../ops/platform/error-codes.js';
 import { healthStatus, type HealthCheck } from '../../ops/http/health.js';
 import { createFloodLog, type Logger } from '../../ops/platform/logging.js';
 import type { RequestRecorder } from '../../ops/platform/metrics/requests.js';
-import { isAway } from '../../ops/platform/postgres/away.js';
-import { OutcomeUnknown } from '../../ops/platform/postgres/pool.js';
 import { noSniff } from '../../ops/http/no-sniff.js';
 import { requestIdOf } from '../../ops/http/request-id.js';
 import type { Actor } from '../../schemas/decision.js';
@@ -40,16 +34,9 @@ export interface RequestState extends AnswerState {
 /** Milliseconds until 503, less than the 2 s that a client may wait for it. */
 const answerWithinMs = 1_800;
 
-/** Another try may succeed; this one may still take effect. */
-const isTransient = (error: unknown): boolean =>
-  error instanceof Overloaded ||
-  error instanceof OutcomeUnknown ||
-  error instanceof DeadlinePassed ||
-  isAway(error);
-
 /** What went wrong inside, as far as a client may know. */
 const replyToError = (error: unknown): Reply =>
-  isTransient(error) ? unavailable() : failure(500, messages.internal);
+  statusOf(error) === 503 ? unavailable() : failure(500, messages.internal);
 
 export interface AppDeps {
   readonly health: HealthCheck;

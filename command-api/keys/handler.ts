@@ -12,12 +12,8 @@ import { decideIn } from '../../ops/ledger/decide.js';
 import type { Outbox, Receipt } from '../../ops/event-log/outbox/port.js';
 import { advisoryLocks } from '../../ops/advisory-locks.js';
 import { createBatcher } from '../../ops/platform/concurrency/batcher.js';
-import {
-  mayBlameOne,
-  transaction,
-  type Client,
-  type Pool,
-} from '../../ops/platform/postgres/pool.js';
+import { mayBeCausedByOneCommand } from '../../ops/platform/error-codes.js';
+import { transaction, type Client, type Pool } from '../../ops/platform/postgres/pool.js';
 import type { Actor, CommandRequest } from '../../schemas/decision.js';
 import { noKey } from '../../schemas/folds/api-key.js';
 import type { PlanName } from '../../schemas/plans.js';
@@ -203,7 +199,7 @@ export const createApiKeyHandler = (pool: Pool, outbox: Outbox) => {
 
   // One at a time: requests that wait for the account's lock hold a connection each.
   const derivations = createBatcher({
-    ...{ maxBatch: 1, maxWaiting: 500, mayBlameOne },
+    ...{ maxBatch: 1, maxWaiting: 500, mayBeCausedByOneCommand },
     run: (commands: readonly Derivation[]) => Promise.all(commands.map(createDerived)),
   });
 

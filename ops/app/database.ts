@@ -4,7 +4,7 @@ import { migrate } from '../migrations/migrate.js';
 import type { Config } from '../config/config.js';
 import type { Logger } from '../platform/logging.js';
 import type { Gauges } from '../platform/metrics/figure.js';
-import { isAway } from '../platform/postgres/away.js';
+import { isUnavailable } from '../platform/error-codes.js';
 import { requireNotifications, type Channel } from '../platform/postgres/listener.js';
 import { createPool } from '../platform/postgres/pool.js';
 import { connectDatabase } from './connections.js';
@@ -21,7 +21,7 @@ const prepare = async (url: string, isEmbedded: boolean, logger: Logger): Promis
     if (!isEmbedded) await requireNotifications(url);
     await migrate(pool);
   } catch (cause) {
-    if (isEmbedded || !isAway(cause)) throw cause;
+    if (isEmbedded || !isUnavailable(cause)) throw cause;
     const reason = (cause as Error).message;
     throw new Error(`DATABASE_URL: PostgreSQL cannot be reached: ${reason}`, { cause });
   } finally {

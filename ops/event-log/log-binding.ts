@@ -6,7 +6,6 @@ export const embeddedLog = 'postgres';
 /** The database's events belong to another log than the configured one. */
 export class ForeignLog extends Error {
   readonly code = 'FOREIGN_LOG';
-  readonly retryable = false;
 
   constructor(known: string, logName: string) {
     super(

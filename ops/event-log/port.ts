@@ -108,19 +108,16 @@ export interface Subscription {
  */
 export class PositionMoved extends Error {
   readonly code: string = 'POSITION_MOVED';
-  readonly retryable = true;
 }
 
 /** A checkpoint that names another log, or an offset that this log does not have. */
 export class ForeignPosition extends Error {
   readonly code = 'FOREIGN_POSITION';
-  readonly retryable = false;
 }
 
 /** The log does not hold all records that were appended to it, and the caller needs all of them. */
 export class LogIncomplete extends Error {
   readonly code = 'LOG_INCOMPLETE';
-  readonly retryable = false;
 
   constructor(fault: string) {
     super(`${fault}; this needs the whole log`);
@@ -130,7 +127,6 @@ export class LogIncomplete extends Error {
 /** Records whose offsets cannot be told: somebody has altered the log's table. */
 export class DamagedRecords extends Error {
   readonly code = 'DAMAGED_RECORDS';
-  readonly retryable = false;
 
   constructor(
     offset: number,

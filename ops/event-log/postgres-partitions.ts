@@ -11,7 +11,6 @@ export interface KnownPartition {
 /** The number of partitions is fixed when the log is made: another one would break every key's order. */
 export class PartitionsDiffer extends Error {
   readonly code = 'PARTITIONS_DIFFER';
-  readonly retryable = false;
 }
 
 /**

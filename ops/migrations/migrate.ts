@@ -10,19 +10,16 @@ const migrationPattern = /^(\d{4})_.+\.sql$/;
 /** A later version of Linklog has migrated the database. */
 export class DatabaseTooNew extends Error {
   readonly code = 'DATABASE_TOO_NEW';
-  readonly retryable = false;
 }
 
 /** The database is not migrated to this version yet. */
 export class DatabaseTooOld extends Error {
   readonly code = 'DATABASE_TOO_OLD';
-  readonly retryable = false;
 }
 
 /** A restore into this database began and did not end: the database holds a part of the backup. */
 export class RestoreUnfinished extends Error {
   readonly code = 'RESTORE_UNFINISHED';
-  readonly retryable = false;
 
   constructor() {
     super(

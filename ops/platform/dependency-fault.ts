@@ -3,8 +3,6 @@
  * every client, so it contains no address, account or payload.
  */
 export class DependencyFault extends Error {
-  readonly retryable = true;
-
   constructor(
     /** A SQLSTATE, or a name such as `TOPIC_MISSING`. */
     readonly code: string,

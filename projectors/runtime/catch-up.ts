@@ -6,11 +6,11 @@ import {
   type EventLog,
   type LogRecord,
 } from '../../ops/event-log/port.js';
-import type { Queryable } from '../../ops/platform/postgres/pool.js';
+import { isRetryable } from '../../ops/platform/error-codes.js';
+import { OutcomeUnknown, type Queryable } from '../../ops/platform/postgres/pool.js';
 import type { TopicName } from '../../schemas/events/topics.js';
 import type { BatchOutcome, ReadLog } from './batch.js';
-import { BatchNotAtCheckpoint, readCheckpoint } from './checkpoints.js';
-import { isTransient } from './dead-letters.js';
+import { readCheckpoint } from './checkpoints.js';
 import type { Projection, ProjectionSchema } from './projection.js';
 
 /** A partition, and the offset up to which it is to be applied. */
@@ -101,8 +101,9 @@ const catchUpPartition = async (
     pauses,
     isRetryable(error) {
       failures += 1;
-      const mayHelp = error instanceof BatchNotAtCheckpoint || isTransient(error);
-      return mayHelp && failures < failuresAtMost;
+      // The checkpoint tells whether the batch was committed, so a retry after a lost COMMIT is safe.
+      const isSafe = isRetryable(error) || error instanceof OutcomeUnknown;
+      return isSafe && failures < failuresAtMost;
     },
   });
 };

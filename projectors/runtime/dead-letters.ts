@@ -1,7 +1,6 @@
-import pg from 'pg';
 import type { Batch } from '../../ops/event-log/port.js';
-import { isAway } from '../../ops/platform/postgres/away.js';
-import { OutcomeUnknown, type Client } from '../../ops/platform/postgres/pool.js';
+import { isPoison } from '../../ops/platform/error-codes.js';
+import type { Client } from '../../ops/platform/postgres/pool.js';
 import type { HighWaterMarks } from './high-water-marks.js';
 import type { Projection, ProjectionSchema } from './projection.js';
 import { storable, type IncomingRecord, type ReadableRecord } from './read-record.js';
@@ -49,32 +48,6 @@ export const highestOf = (letters: readonly DeadLetter[]): HighWaterMarks => {
 /** The offsets of the first ten, for a log line. No values: they are not for a log. */
 export const offsetsOf = (letters: readonly DeadLetter[]): readonly number[] =>
   letters.slice(0, 10).map(({ incoming }) => incoming.record.offset);
-
-/**
- * Classes of SQLSTATE that a value can cause: cardinality, data exception, integrity constraint,
- * program limit (an index entry too long), RAISE. Any other (no such table, no space, deadlock) is
- * the same for every event: blaming events for it would turn the whole log into dead letters.
- */
-const dataClasses: ReadonlySet<string> = new Set(['21', '22', '23', '54', 'P0']);
-
-/** Serialization failure and deadlock, object state, operator intervention; `isAway` has the others. */
-const transientClasses: ReadonlySet<string> = new Set(['40', '55', '57']);
-
-const classOf = (error: pg.DatabaseError): string => error.code?.slice(0, 2) ?? '';
-
-/** Whether an error of `apply` is to be blamed on an event: the same event will fail again. */
-export const isPoison = (error: unknown): boolean =>
-  error instanceof pg.DatabaseError
-    ? dataClasses.has(classOf(error))
-    : // An error that the fold itself throws.
-      error instanceof Error && !isAway(error);
-
-/** Whether reading on from the checkpoint may succeed later. */
-export const isTransient = (error: unknown): boolean => {
-  if (error instanceof pg.DatabaseError && transientClasses.has(classOf(error))) return true;
-  // The checkpoint tells whether the batch was committed, so a retry after a lost COMMIT is safe.
-  return error instanceof OutcomeUnknown || isAway(error);
-};
 
 /** Applies facts, or nothing at all. Returns the error if an event is to blame. */
 export const attempt = async (

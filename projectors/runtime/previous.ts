@@ -10,7 +10,6 @@ import {
 /** There is no schema that could replace the live one. */
 export class NoPreviousProjection extends Error {
   readonly code = 'NO_PREVIOUS_PROJECTION';
-  readonly retryable = false;
 }
 
 /** Columns and indexes of a schema's tables, without the names of schemas and indexes. */

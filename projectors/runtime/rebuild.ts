@@ -106,7 +106,6 @@ export const swapIn = async (
 /** Another process rebuilds this projection now. */
 export class RebuildRunning extends Error {
   readonly code = 'REBUILD_RUNNING';
-  readonly retryable = true;
 
   constructor(name: ProjectionName) {
     super(`The projection ${name} is being rebuilt already; wait until that has ended`);

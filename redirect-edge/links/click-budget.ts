@@ -2,7 +2,8 @@ import { decideAll } from '../../ops/ledger/decide.js';
 import { ledgerLinks } from '../../ops/ledger/links.js';
 import { createBatcher, type Batcher } from '../../ops/platform/concurrency/batcher.js';
 import type { Outbox } from '../../ops/event-log/outbox/port.js';
-import { type Pool, mayBlameOne } from '../../ops/platform/postgres/pool.js';
+import { mayBeCausedByOneCommand } from '../../ops/platform/error-codes.js';
+import type { Pool } from '../../ops/platform/postgres/pool.js';
 import { ownActors } from '../../schemas/decision.js';
 import { clickDecider, type ClickRefusal } from './click.js';
 import type { VisitFacts } from '../visitors/visit-facts.js';
@@ -38,7 +39,7 @@ export class ClickBudget {
         decision.type === 'refused' ? decision.refusal.type : 'taken',
       );
     };
-    this.#batcher = createBatcher({ maxBatch: maxGroup, maxWaiting, run, mayBlameOne });
+    this.#batcher = createBatcher({ maxBatch: maxGroup, maxWaiting, run, mayBeCausedByOneCommand });
   }
 
   /** @throws Overloaded; OutcomeUnknown: the click may be spent, so the visitor gets no redirect. */

@@ -3,8 +3,8 @@ import { createBatcher, Overloaded, type Batcher } from '../../ops/platform/conc
 import { settledWithin } from '../../ops/platform/concurrency/deferred.js';
 import { readLinkStates } from '../../ops/ledger/link-states.js';
 import type { Outbox } from '../../ops/event-log/outbox/port.js';
-import { isAway } from '../../ops/platform/postgres/away.js';
-import { type Pool, mayBlameOne } from '../../ops/platform/postgres/pool.js';
+import { isUnavailable, mayBeCausedByOneCommand } from '../../ops/platform/error-codes.js';
+import type { Pool } from '../../ops/platform/postgres/pool.js';
 import { TextMap } from '../../ops/platform/text-map.js';
 import { servedLink, type ServedLink } from '../redirect/decision.js';
 import { Freshness } from './freshness.js';
@@ -183,7 +183,7 @@ export class LinkReader {
     shared: SharedCache | null = null,
   ) {
     const run = (codes: readonly string[]) => this.#readAll(codes, shared);
-    this.#batcher = createBatcher({ maxBatch: maxGroup, maxWaiting, run, mayBlameOne });
+    this.#batcher = createBatcher({ maxBatch: maxGroup, maxWaiting, run, mayBeCausedByOneCommand });
   }
 
   /** Like `cached`, and not counted: whoever answers from it counts a hit, and else asks `cached`. */
@@ -219,7 +219,9 @@ export class LinkReader {
     } catch (error) {
       // Cut off from PostgreSQL, an edge serves what it has.
       const doubted =
-        isAway(error) || error instanceof Overloaded ? this.cache.get(code, null) : undefined;
+        isUnavailable(error) || error instanceof Overloaded
+          ? this.cache.get(code, null)
+          : undefined;
       if (!doubted) throw error;
       return doubted;
     }

@@ -132,7 +132,6 @@ const copyOf = (key: Buffer, code: string, text: string): z.output<typeof copyTe
 
 class TookTooLong extends Error {
   readonly code = 'TIMEOUT';
-  readonly retryable = true;
 }
 
 /** An answer that lies in the socket at the deadline counts: then we were busy, not the server. */

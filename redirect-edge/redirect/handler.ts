@@ -1,11 +1,10 @@
 import type { RequestListener, ServerResponse } from 'node:http';
 import { Overloaded } from '../../ops/platform/concurrency/batcher.js';
+import { statusOf } from '../../ops/platform/error-codes.js';
 import { hasCode } from '../../ops/platform/errors.js';
 import { healthStatus, type HealthCheck } from '../../ops/http/health.js';
 import { createFloodLog, type Logger } from '../../ops/platform/logging.js';
 import type { RequestRecorder } from '../../ops/platform/metrics/requests.js';
-import { isAway } from '../../ops/platform/postgres/away.js';
-import { OutcomeUnknown } from '../../ops/platform/postgres/pool.js';
 import { messages } from '../../schemas/http/errors.js';
 import { isMarked } from '../visitors/office.js';
 import { isPrefetch } from '../visitors/prefetch.js';
@@ -34,11 +33,6 @@ export interface EdgeDeps extends VisitDeps {
 }
 
 const robots = 'User-agent: *\nAllow: /\n';
-
-const isTransient = (error: unknown): boolean =>
-  error instanceof OutcomeUnknown ||
-  isAway(error) ||
-  (error as { retryable?: unknown }).retryable === true;
 
 const overloadReportMs = 10_000;
 
@@ -100,7 +94,7 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
       requests.record(routeOf(path), request.method, response.statusCode, startedAt);
     };
     const fail = (err: unknown): void => {
-      const transient = isTransient(err);
+      const isUnavailable = statusOf(err) === 503;
       // The listener itself has answered a body that it cannot read.
       const brokenOff = hasCode(err, 'ECONNRESET', 'ERR_HTTP_HEADERS_SENT');
       if (brokenOff && !request.complete) logger.debug({ err }, 'a client broke off its request');
@@ -111,10 +105,10 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
         }
       }
       // What is away says so itself, once: not each visit while it is.
-      else if (transient) logger.debug({ err }, 'a visit was answered with 503');
+      else if (isUnavailable) logger.debug({ err }, 'a visit was answered with 503');
       else logger.error({ err }, 'a visit failed');
       if (response.headersSent) response.destroy();
-      else if (transient) sendFailure(response, 'unavailable');
+      else if (isUnavailable) sendFailure(response, 'unavailable');
       else sendError(response, { statusCode: 500, message: messages.internal });
       record();
     };

@@ -4,8 +4,6 @@ import type { SegmentWriter } from './segment.js';
 
 /** The visit is not kept, so it must not be redirected. A retry, maybe at another edge, can succeed. */
 export class SpoolUnavailable extends Error {
-  readonly retryable = true;
-
   /**
    * @param code `SPOOL_FULL`: the spool of this edge has reached its cap, so the log has been away for
    *   long. `SPOOL_WRITE_FAILED`: the file system refused (no space, I/O error); see

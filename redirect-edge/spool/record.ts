@@ -16,6 +16,7 @@ import { crc32Of } from './crc32.js';
 /** A visit that is about to be redirected. The visitor's address never gets here. */
 export interface NewVisit {
   readonly code: string;
+
   /** The link's. */
   readonly account: string;
   /** Milliseconds since the epoch. */
@@ -33,7 +34,6 @@ export type SpoolRecord =
 /** A later release wrote the spool; one of its edges, or of a release after it, can adopt it. */
 export class UnknownRecordFormat extends Error {
   readonly code = 'UNKNOWN_RECORD_FORMAT';
-  readonly retryable = false;
 
   constructor(format: number) {
     super(`The spool was written by a later release: it has records of format ${format}`);

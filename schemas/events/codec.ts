@@ -10,7 +10,6 @@ type AnyEventType = EventType<string, number, z.ZodType>;
 /** A record that is no event of ours: not JSON, not a CloudEvent, of no known type, or malformed. */
 export class UnreadableEvent extends Error {
   readonly code = 'UNREADABLE_EVENT';
-  readonly retryable = false;
 
   constructor(reason: string, options?: ErrorOptions) {
     super(`The record holds no event that can be read: ${reason}`, options);

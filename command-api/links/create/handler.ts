@@ -4,12 +4,8 @@ import { lockMeters, saveMeters, type LockedMeter } from '../../../ops/ledger/me
 import { findTaken, insertLinks, isCodeTaken } from '../../../ops/ledger/links.js';
 import { newId } from '../../../ops/platform/new-id.js';
 import { nothingRecorded, type Outbox, type Receipt } from '../../../ops/event-log/outbox/port.js';
-import {
-  lockingTransaction,
-  mayBlameOne,
-  type Client,
-  type Pool,
-} from '../../../ops/platform/postgres/pool.js';
+import { mayBeCausedByOneCommand } from '../../../ops/platform/error-codes.js';
+import { lockingTransaction, type Client, type Pool } from '../../../ops/platform/postgres/pool.js';
 import { mapResult, writeAfter, type Write } from '../../../ops/platform/postgres/statement.js';
 import type { EventNamed } from '../../../schemas/events/catalogue.js';
 import type { CommandRequest } from '../../../schemas/decision.js';
@@ -289,7 +285,7 @@ export const createShortenHandler = (deps: ShortenDeps) => {
     }
   };
 
-  const batcher = createBatcher({ maxBatch: maxGroup, maxWaiting, run, mayBlameOne });
+  const batcher = createBatcher({ maxBatch: maxGroup, maxWaiting, run, mayBeCausedByOneCommand });
   return { shorten: (command: ShortenCommand) => batcher.submit(command) };
 };
 
@@ -341,6 +337,6 @@ export const createAdmittingShortenHandler = (
     }
   };
 
-  const batcher = createBatcher({ maxBatch: maxGroup, maxWaiting, run, mayBlameOne });
+  const batcher = createBatcher({ maxBatch: maxGroup, maxWaiting, run, mayBeCausedByOneCommand });
   return { admitAndShorten: (request: UnadmittedRequest) => batcher.submit(request) };
 };

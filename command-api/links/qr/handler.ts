@@ -3,7 +3,8 @@ import { createBatcher } from '../../../ops/platform/concurrency/batcher.js';
 import type { LedgerClock } from '../../../ops/ledger/clock.js';
 import { lockMeters, saveMeters } from '../../../ops/ledger/meters.js';
 import type { Outbox } from '../../../ops/event-log/outbox/port.js';
-import { lockingTransaction, type Pool, mayBlameOne } from '../../../ops/platform/postgres/pool.js';
+import { mayBeCausedByOneCommand } from '../../../ops/platform/error-codes.js';
+import { lockingTransaction, type Pool } from '../../../ops/platform/postgres/pool.js';
 import { mapResult, writeAfter } from '../../../ops/platform/postgres/statement.js';
 import { newEvent } from '../../../schemas/events/codec.js';
 
@@ -15,6 +16,7 @@ export interface SpendQrCode {
   readonly actor: string;
   readonly account: string;
   readonly code: string;
+
   /** The plan's monthly QR codes; `null` for no limit. */
   readonly limit: number | null;
   readonly requestId: string;
@@ -66,6 +68,6 @@ export const createQrCodeQuota = (pool: Pool, outbox: Outbox, clock: LedgerClock
       },
     );
 
-  const batcher = createBatcher({ maxBatch: maxGroup, maxWaiting, run, mayBlameOne });
+  const batcher = createBatcher({ maxBatch: maxGroup, maxWaiting, run, mayBeCausedByOneCommand });
   return { spend: (command: SpendQrCode) => batcher.submit(command) };
 };

@@ -2,8 +2,6 @@
 
 /** Kafka cannot be used now. Its message names the cause, and the variable that may be wrong. */
 export class KafkaFailure extends Error {
-  readonly retryable = true;
-
   constructor(
     message: string,
     /** Such as `ECONNREFUSED` or `TOPIC_AUTHORIZATION_FAILED`; `undefined` where the cause has none. */
@@ -19,6 +17,7 @@ interface Cause {
   readonly message?: string;
   /** Of a system call or of TLS: text. Of Kafka's protocol: a number. */
   readonly code?: unknown;
+
   /** The name of an error code of Kafka's protocol. */
   readonly type?: unknown;
   readonly topic?: unknown;

@@ -11,7 +11,6 @@ import type { KnownEnd, PartitionRange } from '../port.js';
 /** A topic with records of this installation is missing. A new one would be empty, so none is created. */
 export class TopicMissing extends Error {
   readonly code = 'TOPIC_MISSING';
-  readonly retryable = true;
 
   constructor(name: string) {
     super(`topic ${name} is missing: it was deleted in Kafka, with its records`);

@@ -81,7 +81,6 @@ const batchesOf = (shares: readonly Share[], settings: KafkaSettings): Promise<T
 /** `send` of kafkajs resolved, and a partition of the request was not acknowledged. */
 export class NotAcknowledged extends Error {
   readonly code = 'NOT_ACKNOWLEDGED';
-  readonly retryable = true;
 
   constructor(partitions: readonly string[]) {
     super(`Kafka acknowledged the request without ${partitions.join(', ')}`);

@@ -6,7 +6,6 @@ import type { KafkaSettings } from './settings.js';
 /** A topic exists, and is not as the log needs it: no record in it would be safe. */
 export class TopicDiffers extends Error {
   readonly code = 'TOPIC_DIFFERS';
-  readonly retryable = false;
 }
 
 /** Nothing is ever deleted from the log: neither by age, nor by size, nor by compaction. */

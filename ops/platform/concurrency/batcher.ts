@@ -3,7 +3,6 @@ import { deferred, type Deferred } from './deferred.js';
 /** The batcher is full: the caller should answer 503. */
 export class Overloaded extends Error {
   readonly code = 'OVERLOADED';
-  readonly retryable = true;
 
   constructor(waiting: number) {
     super(`${waiting} commands are waiting already`);
@@ -40,7 +39,7 @@ export const createBatcher = <Command, Outcome>(options: {
    * Whether one command may be to blame for the failure of a run that had no effect. Then the halves of
    * the group are run again, so that this command fails alone. By default no failure is.
    */
-  readonly mayBlameOne?: (error: unknown) => boolean;
+  readonly mayBeCausedByOneCommand?: (error: unknown) => boolean;
 }): Batcher<Command, Outcome> => {
   const waiting: { readonly command: Command; readonly outcome: Deferred<Outcome> }[] = [];
   /** The sum of the sizes of `waiting`. */
@@ -69,7 +68,11 @@ export const createBatcher = <Command, Outcome>(options: {
       });
     } catch (error) {
       retries.left -= 2;
-      if (batch.length === 1 || retries.left < 0 || options.mayBlameOne?.(error) !== true) {
+      if (
+        batch.length === 1 ||
+        retries.left < 0 ||
+        options.mayBeCausedByOneCommand?.(error) !== true
+      ) {
         for (const { outcome } of batch) outcome.reject(error);
         return;
       }

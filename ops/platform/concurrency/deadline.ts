@@ -4,7 +4,6 @@ import { deferred } from './deferred.js';
 /** Work that somebody waits for was not done in time. It may still take effect. */
 export class DeadlinePassed extends Error {
   readonly code = 'DEADLINE_PASSED';
-  readonly retryable = true;
 
   constructor(ms: number) {
     super(`not done within ${ms} ms`);

@@ -6,7 +6,6 @@ import { hasCode, nullOn } from '../errors.js';
 /** There is something already where a file is to be made. */
 export class FileExists extends Error {
   readonly code = 'FILE_EXISTS';
-  readonly retryable = false;
 
   constructor(file: string) {
     super(`${file} exists already`);
@@ -16,7 +15,6 @@ export class FileExists extends Error {
 /** A file cannot be made or written; the cause is the system's. */
 export class CannotWrite extends Error {
   readonly code = 'CANNOT_WRITE';
-  readonly retryable = false;
 
   constructor(file: string, cause: unknown) {
     super(`${file} cannot be written: ${(cause as Error).message}`, { cause });

@@ -2,7 +2,8 @@ import pg from 'pg';
 import { giveWay } from '../concurrency/step-back.js';
 import type { Logger } from '../logging.js';
 import { retry } from '../concurrency/retry.js';
-import { DatabaseSilent, isAway, isConflict, isReadOnly, isRefusal } from './away.js';
+import { isConflict, isUnavailable } from '../error-codes.js';
+import { hasCode } from '../errors.js';
 import { arrayLiteral } from './array-literal.js';
 import { sendsByteParts } from './byte-parts.js';
 import { readsByteTexts } from './byte-texts.js';
@@ -16,13 +17,6 @@ export type Queryable = Pick<pg.ClientBase, 'query'>;
 /** A connection, or a transaction on it. */
 export type Client = Queryable;
 export type Pool = WatchedPool;
-
-/**
- * Whether one of the commands that share a transaction may be to blame for its failure. PostgreSQL being
- * away is nobody's fault, and a COMMIT without an answer may have taken effect.
- */
-export const mayBlameOne = (error: unknown): boolean =>
-  !isAway(error) && !(error instanceof OutcomeUnknown);
 
 /** The rows' values, an array for each field, as PostgreSQL writes arrays: the arguments of `unnest`. */
 export const valuesByField = <Row>(
@@ -38,19 +32,26 @@ export const valuesByField = <Row>(
 export const unnest = (types: readonly string[]): string =>
   `unnest(${types.map((type, index) => `$${index + 1}::${type}[]`).join(', ')})`;
 
+/** PostgreSQL is known to be silent. Nothing was sent to it, so nothing takes effect later. */
+export class DatabaseSilent extends Error {
+  readonly code = 'DATABASE_SILENT';
+
+  constructor() {
+    super('PostgreSQL does not answer');
+  }
+}
+
 /**
  * COMMIT was sent and its answer never came: the transaction may or may not have taken effect. It
  * must not be tried again blindly.
  */
 export class OutcomeUnknown extends Error {
   readonly code = 'OUTCOME_UNKNOWN';
-  readonly retryable = false;
 }
 
 /** Code of a transaction sent a statement after the transaction had ended. */
 export class TransactionEnded extends Error {
   readonly code = 'TRANSACTION_ENDED';
-  readonly retryable = false;
 
   constructor() {
     super('A statement came after the end of its transaction, and was not sent');
@@ -60,7 +61,6 @@ export class TransactionEnded extends Error {
 /** `work` went on after a statement of its transaction had failed, so nothing was committed. */
 export class TransactionAborted extends Error {
   readonly code = 'TRANSACTION_ABORTED';
-  readonly retryable = false;
 
   constructor() {
     super('A statement had failed, so COMMIT rolled back');
@@ -267,7 +267,8 @@ export const withConnection = async <Result>(
     return await work(client, onBroken);
   } catch (error) {
     // A session keeps the default_transaction_read_only that it began with.
-    if (isReadOnly(error) || (isAway(error) && !isRefusal(error))) broken ??= error as Error;
+    const isReadOnly = hasCode(error, '25006');
+    if (isReadOnly || (isUnavailable(error) && !isRefusal(error))) broken ??= error as Error;
     throw error;
   } finally {
     client.off('error', onBroken);
@@ -278,9 +279,13 @@ export const withConnection = async <Result>(
 /** A statement that is parsed once for each connection. */
 const prepared = (text: string) => ({ name: text, text });
 
-/** Of a connection that is away, PostgreSQL rolls back by itself. */
+/** Whether PostgreSQL refused a statement, on a connection that stays usable. */
+const isRefusal = (error: unknown): boolean =>
+  error instanceof pg.DatabaseError && error.severity === 'ERROR';
+
+/** PostgreSQL itself rolls back the transaction of a lost connection. */
 const rollBack = async (client: Client, reason: unknown, onBroken: OnBroken): Promise<void> => {
-  if (!isAway(reason) || isRefusal(reason)) await client.query('ROLLBACK').catch(onBroken);
+  if (!isUnavailable(reason) || isRefusal(reason)) await client.query('ROLLBACK').catch(onBroken);
 };
 
 /** @throws OutcomeUnknown, TransactionAborted, or why PostgreSQL refused */

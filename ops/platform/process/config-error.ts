@@ -1,7 +1,6 @@
 /** The configuration is invalid: one line that names the variable. The process exits with `configExitCode`. */
 export class ConfigError extends Error {
   readonly code: string = 'CONFIG';
-  readonly retryable = false;
 }
 
 /** EX_CONFIG of sysexits.h. */

@@ -80,7 +80,7 @@ describe('platform: lock on a directory', () => {
     const lock = await acquireLock(dir);
     expect(await isLocked(dir)).to.be.true;
     const held = await refusal(acquireLock(dir));
-    expect(held).to.include({ code: 'LOCK_HELD', pid: process.pid, retryable: true });
+    expect(held).to.include({ code: 'LOCK_HELD', pid: process.pid });
     lock.release();
     lock.release();
     expect(await isLocked(dir)).to.be.false;

@@ -23,7 +23,6 @@ import { processExists, procStat, readProc } from './proc.js';
 export class LockHeld extends Error {
   override readonly name = 'LockHeld';
   readonly code = 'LOCK_HELD';
-  readonly retryable = true;
 
   /** @param host the host name of the holder, where its pid is of another PID namespace or machine; else `null` */
   constructor(

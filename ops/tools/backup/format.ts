@@ -63,7 +63,6 @@ const bodyLine = jsonText.pipe(z.union([batch, z.object({ end })]));
 /** A file that cannot be restored by this version, and why, in one line. */
 export class BadBackup extends Error {
   readonly code = 'BAD_BACKUP';
-  readonly retryable = false;
 }
 
 const newline = 0x0a;

@@ -7,7 +7,7 @@ import { readConfig, type Config } from '../../config/config.js';
 import type { EventLog } from '../../event-log/port.js';
 import { createLogger, type Logger } from '../../platform/logging.js';
 import { listenToPostgres } from '../../platform/postgres/listener.js';
-import { isAway } from '../../platform/postgres/away.js';
+import { isUnavailable } from '../../platform/error-codes.js';
 import type { DeadlineName } from '../../platform/postgres/deadlines.js';
 import { createPool, type Pool, type Queryable } from '../../platform/postgres/pool.js';
 import { CliError, explainDataDir, messageOf } from './errors.js';
@@ -75,7 +75,7 @@ const withLog = async <Result>(
     }
   } catch (cause) {
     const first: unknown = cause instanceof AggregateError ? cause.errors[0] : cause;
-    if (!isAway(first)) throw cause;
+    if (!isUnavailable(first)) throw cause;
     // The host only: the rest of the URL is secret.
     const message = `PostgreSQL at ${new URL(url).host} cannot be used: ${messageOf(cause)}`;
     throw new CliError('NO_DATABASE', message, { cause });

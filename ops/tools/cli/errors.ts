@@ -1,37 +1,37 @@
 import { CommanderError } from 'commander';
 import { ConfigError, configExitCode } from '../../platform/process/config-error.js';
+import type { OwnCode } from '../../platform/error-codes.js';
 import { hasCode } from '../../platform/errors.js';
 import { FileExists } from '../../platform/files/new-file.js';
 
-const kinds = {
+const exitCodes = {
   /** The command line is wrong. */
-  USAGE: { exitCode: 2, retryable: false },
+  USAGE: 2,
   /** The data directory belongs to another user. */
-  NO_ACCESS: { exitCode: 1, retryable: false },
-  /** Nobody listens where the service should be. */
-  NO_SERVICE: { exitCode: 1, retryable: true },
+  NO_ACCESS: 1,
+  /** No service listens at the address. */
+  NO_SERVICE: 1,
   /** The connection broke, or the answer is not one of this version of Linklog. */
-  BAD_ANSWER: { exitCode: 1, retryable: false },
+  BAD_ANSWER: 1,
   /** The service, or the command itself, refused. */
-  REFUSED: { exitCode: 1, retryable: false },
-  NO_DATABASE: { exitCode: 1, retryable: true },
-  /** A person ended it: 128 and the number of SIGINT, as shells have it. */
-  INTERRUPTED: { exitCode: 130, retryable: true },
-} as const;
+  REFUSED: 1,
+  NO_DATABASE: 1,
+  /** Ended by SIGINT: 128 + the number of the signal, as in shells. */
+  INTERRUPTED: 130,
+} as const satisfies Partial<Record<OwnCode, number>>;
 
 /** Why a command failed, in one line for the person who typed it. */
 export class CliError extends Error {
   override readonly name = 'CliError';
   readonly exitCode: number;
-  readonly retryable: boolean;
 
   constructor(
-    readonly code: keyof typeof kinds,
+    readonly code: keyof typeof exitCodes,
     message: string,
     options?: { readonly cause: unknown },
   ) {
     super(message, options);
-    ({ exitCode: this.exitCode, retryable: this.retryable } = kinds[code]);
+    this.exitCode = exitCodes[code];
   }
 }
 
@@ -68,7 +68,7 @@ export const failureOf = (
   error: unknown,
 ): { readonly line: string | null; readonly exitCode: number } => {
   if (error instanceof CommanderError) {
-    const exitCode = error.exitCode === 0 ? 0 : kinds.USAGE.exitCode;
+    const exitCode = error.exitCode === 0 ? 0 : exitCodes.USAGE;
     // For a group without its command, commander has shown the help.
     const wasSaid = exitCode === 0 || error.code === 'commander.help';
     return { line: wasSaid ? null : usageLine(error.message), exitCode };

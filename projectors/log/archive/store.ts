@@ -19,8 +19,6 @@ export interface ArchivedEvent {
 
 /** The archive does not answer, or not now: a retry may succeed. */
 export class ArchiveUnavailable extends Error {
-  readonly retryable = true;
-
   constructor(
     /** Such as `UNAVAILABLE`, `DEADLINE_EXCEEDED`, `ACCESS_DENIED`. */
     readonly code: string,
@@ -33,7 +31,6 @@ export class ArchiveUnavailable extends Error {
 /** A stream ends before an event that it had: EventStoreDB has lost events. */
 export class ArchiveCut extends Error {
   readonly code = 'ARCHIVE_CUT';
-  readonly retryable = true;
 
   constructor(stream: string, revision: number) {
     super(
@@ -46,7 +43,6 @@ export class ArchiveCut extends Error {
 /** A stream does not take these events, however often they are sent. */
 export class StreamRefused extends Error {
   readonly code = 'STREAM_REFUSED';
-  readonly retryable = false;
 }
 
 /** The append has more bytes than the server takes. */
@@ -55,7 +51,6 @@ export class AppendTooLarge extends StreamRefused {}
 /** The stream does not end where the append begins. */
 export class WrongRevision extends Error {
   readonly code = 'WRONG_REVISION';
-  readonly retryable = false;
 }
 
 /** Deadline of a call, in milliseconds. A call without an answer by then has an unknown outcome. */

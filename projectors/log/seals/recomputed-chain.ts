@@ -9,7 +9,6 @@ import type { SignedCheckpoint } from './signed-checkpoint.js';
  */
 export class ChainBroken extends Error {
   readonly code = 'CHAIN_BROKEN';
-  readonly retryable = false;
 }
 
 interface Place {

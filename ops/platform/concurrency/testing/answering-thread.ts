@@ -5,7 +5,6 @@ import { never } from '../deferred.js';
 
 class OwnError extends Error {
   readonly code = 'OWN';
-  readonly retryable = false;
 }
 
 export interface AnsweringThread {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createLogger } from '../../../platform/logging.js';
-import { isAway } from '../../../platform/postgres/away.js';
+import { isUnavailable } from '../../../platform/error-codes.js';
 import { createPool } from '../../../platform/postgres/pool.js';
 import { testDatabase } from '../database.js';
 import { launchEventStore } from '../eventstore/process.js';
@@ -109,7 +109,7 @@ export const archiveUnderKills = async (options: {
       return (await archivers[0]?.status())?.lag ?? 0;
     } catch (error) {
       // A machine so busy that PostgreSQL takes seconds to connect to: it is asked again.
-      if (!isAway(error)) throw error;
+      if (!isUnavailable(error)) throw error;
       return Infinity;
     }
   };
