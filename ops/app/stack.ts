@@ -1,6 +1,6 @@
 import { Command, CommanderError, InvalidArgumentError } from 'commander';
 import { startStack, type StackAddresses } from '../local/stack/stack.js';
-import { brokersAtMost, topology } from '../local/stack/topology.js';
+import { maxBrokers, topology } from '../local/stack/topology.js';
 import { ConfigError } from '../platform/process/config-error.js';
 import { readConfig, type Config } from '../config/config.js';
 import { createLogger } from '../platform/logging.js';
@@ -35,7 +35,7 @@ const readOptions = (args: readonly string[]): Options | null => {
     .option('--apis <n>', 'command APIs', count, topology.api.count)
     .option('--edges <n>', 'redirect edges', count, topology.edge.count)
     .option('--projectors <n>', 'projectors', count, topology.projector.count)
-    .option('--brokers <n>', 'Kafka brokers', countUpTo(brokersAtMost), 1)
+    .option('--brokers <n>', 'Kafka brokers', countUpTo(maxBrokers), 1)
     .option('--no-restart', 'leave dead what dies')
     .addHelpText(
       'after',
