@@ -17,27 +17,25 @@ import { readRecords, type IncomingRecord } from './read-record.js';
 import type { SequenceGap } from './sequence-gaps.js';
 import { SpoolBlocks } from './spool-blocks.js';
 
-/** Adds those of `all` to `known` that it has not, and returns them. */
-const addNew = (known: Set<string>, all: readonly string[]): readonly string[] => {
-  const added = all.filter((one) => {
+/** Adds names to a set, and returns those that it lacked. */
+const addNew = (known: Set<string>, names: readonly string[]): readonly string[] =>
+  names.filter((name) => {
     const before = known.size;
-    return known.add(one).size > before;
+    return known.add(name).size > before;
   });
-  return added;
-};
 
-/** What is known of a partition whose records are read. */
-class PartitionReading {
-  /** By the records that were read so far. */
+/** The state of a partition that is being read. */
+class PartitionState {
+  /** The marks that its records have raised so far. */
   readonly raised: HighWaterMarks = new Map();
-  /** Subjects that have dead letters: their later events are parked. */
+  /** Subjects with dead letters, whose later events are parked. */
   readonly blocked = new Set<string>();
   readonly marks: HighWaterMarks = new Map();
-  /** The newest day of its spooled visits; `undefined`: not known yet. */
+  /** The newest day of its spooled visits; `undefined` if it was not read yet. */
   newest: number | null | undefined;
   readonly gaps: SequenceGap[] = [];
   readonly blocks = new SpoolBlocks();
-  /** Subjects of records that cannot be read: what their events skip may be in these. */
+  /** Subjects of unreadable records, which may have the sequences that their events skip. */
   readonly broken = new Set<string>();
   readonly origins = new Set<string>();
   readonly subjects = new Set<string>();
@@ -48,32 +46,23 @@ class PartitionReading {
   ) {}
 }
 
-/** Some records of a partition, in order, without repeats. */
-export interface FreshBatch {
+/** A batch without repeats. The fields besides `fresh` accumulate over the batches of the partition. */
+export interface FreshBatch extends Pick<PartitionState, 'raised' | 'blocked' | 'blocks'> {
   readonly fresh: readonly IncomingRecord[];
-  /** By all records of the partition so far. */
-  readonly raised: HighWaterMarks;
-  readonly blocked: Set<string>;
-  /** Events that are missing, by all records of the partition so far. */
   readonly gaps: readonly SequenceGap[];
-  /** The visits of spools, by all records of the partition so far. */
-  readonly blocks: SpoolBlocks;
 }
 
-/** Names of which something is to be learnt, of a partition. */
-interface Asked {
-  readonly of: PartitionReading;
+/** Origins or subjects of a partition to query. */
+interface Lookup {
+  readonly state: PartitionState;
   readonly names: readonly string[];
 }
 
-/**
- * Reads the records of partitions, some after the others, and leaves out repeats. To ask about all partitions in one
- * statement costs little more than to ask about one.
- */
-export class FreshRecords {
-  readonly #partitions = new Map<string, PartitionReading>();
-  /** Whether a topic has any dead letter. */
-  readonly #hasLetters = new Map<TopicName, boolean>();
+/** Reads batches of several partitions and drops repeats. Each query covers all partitions. */
+export class Deduplicator {
+  readonly #partitions = new Map<string, PartitionState>();
+  /** By topic. */
+  readonly #hasDeadLetters = new Map<TopicName, boolean>();
 
   constructor(
     private readonly tx: Client,
@@ -82,125 +71,120 @@ export class FreshRecords {
     private readonly sequences: NonNullable<Projection['sequences']> = {},
   ) {}
 
-  /** Reads the next records of partitions, each of them once. @throws UnknownEventType */
+  /** Reads the next batch of each partition. @throws UnknownEventType */
   async read(batches: readonly Batch[]): Promise<readonly FreshBatch[]> {
-    const all = batches.map((batch) => {
-      return { of: this.#readingOf(batch), incoming: readRecords(batch.topic, batch.records) };
+    const readings = batches.map((batch) => {
+      return { state: this.#stateOf(batch), incoming: readRecords(batch.topic, batch.records) };
     });
-    const origins = all.map(({ of, incoming }) => {
+    const origins = readings.map(({ state, incoming }) => {
       const found: string[] = [];
-      for (const one of incoming) {
-        if (!('event' in one) || !needsMark(one.event, this.log)) continue;
-        const origin = originOf(one.event);
-        // Visits of one spool follow one another.
+      for (const record of incoming) {
+        if (!('event' in record) || !needsMark(record.event, this.log)) continue;
+        const origin = originOf(record.event);
+        // Adjacent visits are mostly of the same spool.
         if (origin !== found.at(-1)) found.push(origin);
       }
-      return { of, names: addNew(of.origins, found) };
+      return { state, names: addNew(state.origins, found) };
     });
-    const spooled = all.filter(({ incoming }) =>
-      incoming.some((one) => 'event' in one && isSpooled(one.event)),
-    );
-    const subjects = all.map(({ of, incoming }) => {
-      return { of, names: incoming.map(({ subject }) => subject) };
+    const withoutNewest = readings
+      .filter(({ incoming }) =>
+        incoming.some((record) => 'event' in record && isSpooled(record.event)),
+      )
+      .map(({ state }) => state)
+      .filter(({ newest }) => newest === undefined);
+    const subjects = readings.map(({ state, incoming }) => {
+      return { state, names: incoming.map(({ subject }) => subject) };
     });
     await Promise.all([
-      this.#learnMarks(origins.filter(({ names }) => names.length > 0)),
-      this.#learnNewest(spooled.map(({ of }) => of).filter(({ newest }) => newest === undefined)),
-      this.#learnBlocked(subjects),
+      this.#readMarks(origins.filter(({ names }) => names.length > 0)),
+      this.#readNewest(withoutNewest),
+      this.#readBlocked(subjects),
     ]);
-    return all.map(({ of, incoming }) => {
-      const { topic, partition, marks, gaps, blocks } = of;
-      const dropped = dropRepeats(incoming, marks, this.log, of.newest, blocks);
-      const { fresh, raised, skipped } = dropped;
-      of.newest = dropped.newest ?? of.newest;
-      for (const one of incoming) if ('error' in one) of.broken.add(one.subject);
-      for (const gap of skipped) {
-        const { subject } = gap;
-        if (of.blocked.has(subject) || of.broken.has(subject)) continue;
+    return readings.map(({ state, incoming }) => {
+      const { topic, partition, marks, raised, blocked, broken, gaps, blocks } = state;
+      const result = dropRepeats(incoming, marks, this.log, state.newest, blocks);
+      state.newest = result.newest ?? state.newest;
+      for (const record of incoming) if ('error' in record) broken.add(record.subject);
+      for (const gap of result.skipped) {
+        if (blocked.has(gap.subject) || broken.has(gap.subject)) continue;
         gaps.push({ topic, partition, ...gap });
       }
-      for (const [origin, mark] of raised) {
-        of.marks.set(origin, mark);
-        of.raised.set(origin, mark);
+      for (const [origin, mark] of result.raised) {
+        marks.set(origin, mark);
+        raised.set(origin, mark);
       }
-      return { fresh, raised: of.raised, blocked: of.blocked, gaps, blocks };
+      return { fresh: result.fresh, raised, blocked, gaps, blocks };
     });
   }
 
-  #readingOf({ topic, partition }: Batch): PartitionReading {
+  #stateOf({ topic, partition }: Batch): PartitionState {
     const name = `${topic}/${partition}`;
-    const known = this.#partitions.get(name) ?? new PartitionReading(topic, partition);
-    this.#partitions.set(name, known);
-    return known;
+    const state = this.#partitions.get(name) ?? new PartitionState(topic, partition);
+    this.#partitions.set(name, state);
+    return state;
   }
 
-  async #learnMarks(asked: readonly Asked[]): Promise<void> {
-    if (asked.length === 0) return;
+  async #readMarks(lookups: readonly Lookup[]): Promise<void> {
+    if (lookups.length === 0) return;
     const { tx, schema } = this;
-    const places = asked.map(({ of: { topic, partition }, names }) => {
+    const queries = lookups.map(({ state: { topic, partition }, names }) => {
       return { topic, partition, origins: names };
     });
-    const byTopic = [...groupBy(asked, ({ of }) => of.topic)];
+    const byTopic = [...groupBy(lookups, ({ state }) => state.topic)];
     const [marks, ...sequences] = await Promise.all([
-      readHighWaterMarks(tx, schema, places),
-      ...byTopic.map(([topic, some]) =>
-        this.sequences[topic]?.(
-          tx,
-          schema,
-          some.flatMap(({ names }) => names),
-        ),
-      ),
+      readHighWaterMarks(tx, schema, queries),
+      ...byTopic.map(([topic, group]) => {
+        const subjects = group.flatMap(({ names }) => names);
+        return this.sequences[topic]?.(tx, schema, subjects);
+      }),
     ]);
-    asked.forEach(({ of }, index) => {
-      for (const [origin, mark] of marks[index] ?? []) of.marks.set(origin, mark);
+    lookups.forEach(({ state }, index) => {
+      for (const [origin, mark] of marks[index] ?? []) state.marks.set(origin, mark);
     });
-    byTopic.forEach(([, some], index) => {
-      for (const { of, names } of some) {
+    byTopic.forEach(([, group], index) => {
+      for (const { state, names } of group) {
         for (const origin of names) {
           const sequence = sequences[index]?.get(origin) ?? 0;
-          if (sequence > (of.marks.get(origin)?.sequence ?? 0))
-            of.marks.set(origin, { sequence, day: null });
+          if (sequence > (state.marks.get(origin)?.sequence ?? 0))
+            state.marks.set(origin, { sequence, day: null });
         }
       }
     });
   }
 
-  async #learnNewest(partitions: readonly PartitionReading[]): Promise<void> {
-    if (partitions.length === 0) return;
-    const days = await readNewestDays(this.tx, this.schema, partitions);
-    partitions.forEach((of, index) => {
-      of.newest = days[index] ?? null;
+  async #readNewest(states: readonly PartitionState[]): Promise<void> {
+    if (states.length === 0) return;
+    const days = await readNewestDays(this.tx, this.schema, states);
+    states.forEach((state, index) => {
+      state.newest = days[index] ?? null;
     });
   }
 
-  async #learnBlocked(all: readonly Asked[]): Promise<void> {
+  async #readBlocked(subjects: readonly Lookup[]): Promise<void> {
     const { tx, schema } = this;
-    await this.#findLetters(all.map(({ of }) => of.topic));
-    const asked = all
-      .filter(({ of }) => this.#hasLetters.get(of.topic))
-      .map(({ of, names }) => ({ of, names: addNew(of.subjects, names) }));
-    await Promise.all(
-      Array.from(
-        groupBy(asked, ({ of }) => of.topic),
-        async ([topic, some]) => {
-          const { rows } = await tx.query<{ subject: string }>({
-            name: `dead-letters-of-${schema}`,
-            text: `SELECT DISTINCT subject FROM ${schema}.dead_letters
-                 WHERE topic = $1 AND subject = ANY ($2::text[])`,
-            values: [topic, arrayLiteral(some.flatMap(({ names }) => names))],
-          });
-          const blocked = new Set(rows.map(({ subject }) => subject));
-          for (const { of, names } of some) {
-            for (const subject of names) if (blocked.has(subject)) of.blocked.add(subject);
-          }
-        },
-      ),
-    );
+    await this.#checkDeadLetters(subjects.map(({ state }) => state.topic));
+    const lookups = subjects
+      .filter(({ state }) => this.#hasDeadLetters.get(state.topic))
+      .map(({ state, names }) => ({ state, names: addNew(state.subjects, names) }));
+    const byTopic = groupBy(lookups, ({ state }) => state.topic);
+    const queries = Array.from(byTopic, async ([topic, group]) => {
+      const { rows } = await tx.query<{ subject: string }>({
+        name: `dead-letters-of-${schema}`,
+        text: `SELECT DISTINCT subject FROM ${schema}.dead_letters
+               WHERE topic = $1 AND subject = ANY ($2::text[])`,
+        values: [topic, arrayLiteral(group.flatMap(({ names }) => names))],
+      });
+      const blocked = new Set(rows.map(({ subject }) => subject));
+      for (const { state, names } of group) {
+        for (const subject of names) if (blocked.has(subject)) state.blocked.add(subject);
+      }
+    });
+    await Promise.all(queries);
   }
 
-  /** While the transaction has the partitions' checkpoints, nobody else adds a letter of one of their subjects. */
-  async #findLetters(topics: readonly TopicName[]): Promise<void> {
-    const unknown = [...new Set(topics)].filter((topic) => !this.#hasLetters.has(topic));
+  /** The result stays valid, because no other transaction adds dead letters while this one locks the checkpoints. */
+  async #checkDeadLetters(topics: readonly TopicName[]): Promise<void> {
+    const unknown = [...new Set(topics)].filter((topic) => !this.#hasDeadLetters.has(topic));
     if (unknown.length === 0) return;
     const { rows } = await this.tx.query<{ topic: TopicName; has: boolean }>({
       name: `any-dead-letter-of-${this.schema}`,
@@ -208,6 +192,6 @@ export class FreshRecords {
              FROM unnest($1::text[]) AS t (topic)`,
       values: [unknown],
     });
-    for (const { topic, has } of rows) this.#hasLetters.set(topic, has);
+    for (const { topic, has } of rows) this.#hasDeadLetters.set(topic, has);
   }
 }
