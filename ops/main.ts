@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { startLinklog } from './app/linklog.js';
-import { sayReady } from './app/ready-line.js';
+import { printReady } from './app/ready-line.js';
 import { readConfig } from './config/config.js';
 import { createLogger } from './platform/logging.js';
 import { endSignal, runToEnd } from './platform/process/run-to-end.js';
@@ -25,7 +25,7 @@ runToEnd(async () => {
   const ended = endSignal(logger);
   const linklog = await startLinklog(config, roles, logger);
   const { addresses, edgeProcesses: edges, firstKey } = linklog;
-  sayReady({ ...addresses, ...(edges && { edges }) }, addresses.api ?? '', firstKey);
+  printReady({ ...addresses, ...(edges && { edges }) }, addresses.api ?? '', firstKey);
   try {
     await Promise.race([ended, linklog.failed]);
   } finally {

@@ -24,9 +24,9 @@ const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 
 /**
- * Keeps every projection up to date with the log.
+ * Keeps all projections up to date with the log.
  *
- * @throws ForeignPosition when a projection was made from another log, or the log was cut
+ * @throws ForeignPosition if a projection is of another log, or the log was truncated
  */
 export const startProjectors = async (deps: {
   readonly pool: Pool;
@@ -61,22 +61,21 @@ export const startProjectors = async (deps: {
     logger: deps.logger,
   });
   return {
-    /** Never resolves; rejects with what no retry can mend, such as `ForeignPosition`. */
+    /** Never resolves. Rejects with an error that a retry cannot fix, such as `ForeignPosition`. */
     failed: firstFailure(running.map(({ done }) => done)),
-    /** By projection: the age of the oldest event that it was given here and has not applied yet. */
+    /** By projection: the age of the oldest event that this process has received and not applied yet. */
     secondsBehind: (): ReadonlyMap<ProjectionName, number> =>
-      new Map(running.map((one) => [one.name, one.secondsBehind()])),
-    /** Resolves when no batch is being applied and none will be. */
+      new Map(running.map(({ name, secondsBehind }) => [name, secondsBehind()])),
     async stop(): Promise<void> {
       stopping.abort();
-      await Promise.all([dropping, rebuilding, watching, ...running].map((each) => each.stop()));
+      await Promise.all([dropping, rebuilding, watching, ...running].map((part) => part.stop()));
     },
   };
 };
 
 export type Projectors = Awaited<ReturnType<typeof startProjectors>>;
 
-/** How far each projection is behind the log, in records, and its dead letters. */
+/** Returns the lag of each projection in records, and its dead letters. */
 export const projectionStatus = (pool: Pool, log: EventLog) =>
   Promise.all(
     projections.map(async ({ name, topics }) => ({
@@ -85,7 +84,7 @@ export const projectionStatus = (pool: Pool, log: EventLog) =>
     })),
   );
 
-/** Events that are missing from the log, by their topic and by who numbered them; none where nothing is missing. */
+/** Returns the number of events that are missing from the log by topic and origin; empty if none are missing. */
 export const missingEvents = async (
   pool: Pool,
 ): Promise<NonNullable<HealthResponse['missingEvents']>> => {
@@ -112,15 +111,15 @@ export const missingEvents = async (
   return rows;
 };
 
-/** Whether events of the ledger, of one partition, were applied in the order of their sequences. */
+/** Returns whether events of the ledger in one partition were applied in the order of their sequences. */
 export const sequenceStates = async (
   pool: Pool,
   topic: TopicName,
   partition: number,
   events: readonly { readonly subject: string; readonly sequence: number }[],
 ): Promise<readonly SequenceState[]> => {
-  const projection = projections.find((each) => each.checksSequencesOf?.includes(topic));
-  if (!projection) throw new Error(`No projection checks the sequences of ${topic}`);
+  const projection = projections.find((known) => known.checksSequencesOf?.includes(topic));
+  if (!projection) throw new Error(`no projection checks the sequences of ${topic}`);
   const schema = liveSchema(projection.name);
   const subjects = [...new Set(events.map(({ subject }) => subject))];
   return transaction(pool, async (tx) => {
@@ -142,7 +141,7 @@ export const sequenceStates = async (
   });
 };
 
-/** The offset below which every projection of a topic has applied one of its partitions. */
+/** Returns the offset up to which every projection of a topic has applied a partition. */
 export const appliedThrough = async (
   pool: Pool,
   topic: TopicName,
@@ -156,13 +155,13 @@ export const appliedThrough = async (
   return Math.min(...offsets.map((position) => position?.offset ?? 0));
 };
 
-/** Of each partition, the offset below which some projection has applied it. */
+/** Returns the highest offset that a projection has applied, by partition. */
 export const appliedEnds = async (pool: Pool): Promise<readonly KnownEnd[]> => {
-  const all = projections
+  const checkpoints = projections
     .map(({ name }) => `SELECT topic, partition, next_offset FROM ${liveSchema(name)}.checkpoints`)
     .join(' UNION ALL ');
   const { rows } = await pool.query<KnownEnd>(
-    `SELECT topic, partition, max(next_offset) AS next FROM (${all}) c GROUP BY topic, partition`,
+    `SELECT topic, partition, max(next_offset) AS next FROM (${checkpoints}) c GROUP BY topic, partition`,
   );
   return rows;
 };
@@ -172,16 +171,16 @@ export const subjectsSetAside = async (
   pool: Pool,
   topic: TopicName,
 ): Promise<readonly string[]> => {
-  const letters = projections
+  const selects = projections
     .map(({ name }) => `SELECT subject FROM ${liveSchema(name)}.dead_letters WHERE topic = $1`)
     .join(' UNION ');
-  const { rows } = await pool.query<{ subject: string }>(letters, [topic]);
+  const { rows } = await pool.query<{ subject: string }>(selects, [topic]);
   return rows.map(({ subject }) => subject);
 };
 
-/** Brings every projection to the log's end while no projector runs. */
+/** Applies the log to every projection while no projector runs. */
 export const catchUpProjections = async (options: {
-  /** Two of its connections are used. */
+  /** Uses two connections. */
   readonly pool: Pool;
   readonly log: EventLog;
   readonly logger: Logger;
@@ -189,16 +188,16 @@ export const catchUpProjections = async (options: {
   readonly signal?: AbortSignal | undefined;
 }): Promise<void> => {
   const { pool, log, logger, progress, signal } = options;
-  const all = await Promise.all(
+  const work = await Promise.all(
     projections.map(async (projection) => ({ projection, targets: await endsOf(log, projection) })),
   );
-  const total = all.flatMap(({ targets }) => targets).reduce((sum, { to }) => sum + to, 0);
+  const total = work.flatMap(({ targets }) => targets).reduce((sum, { to }) => sum + to, 0);
   let done = 0;
   const onBatch = (_outcome: unknown, records: number): void => {
     done += records;
     progress?.(done, total);
   };
-  for (const { projection, targets } of all) {
+  for (const { projection, targets } of work) {
     const handle = createBatchHandler({ pool, log, logger, projection });
     const schema = liveSchema(projection.name);
     await catchUp({ pool, log, schema, handle, onBatch, signal }, targets);

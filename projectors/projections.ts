@@ -4,7 +4,7 @@ import { redirects } from './links/projection.js';
 import { projectionNames, type Projection, type ProjectionName } from './runtime/projection.js';
 import { stats } from './statistics/projection.js';
 
-/** The code of each projection. CONTRIBUTING.md, "Add a projection", says what else one needs. */
+/** See "Add a projection" in CONTRIBUTING.md. */
 const byName: Readonly<Record<ProjectionName, Projection>> = { redirects, quotas, stats, history };
 
 /** Every projection, in the order of `projectionNames`. */

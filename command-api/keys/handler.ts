@@ -50,10 +50,10 @@ export type WithToken<Outcome> = Outcome & { readonly token: string };
 export type IssuedKey = WithToken<DoneWithKey>;
 
 /** A command without what the handler adds to it. */
-type Requested<KeyCommand extends ApiKeyCommand> = {
+interface Requested<KeyCommand extends ApiKeyCommand> {
   readonly type: KeyCommand['type'];
   readonly data: Omit<KeyCommand['data'], 'by'>;
-};
+}
 
 export type OperatorCommand =
   Requested<CreateApiKey> | Requested<ChangeApiKey> | Requested<RevokeApiKey>;

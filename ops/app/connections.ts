@@ -6,7 +6,7 @@ import { measurePool } from '../platform/postgres/pool-metrics.js';
 import { createPool, type Pool, type WatchedPool } from '../platform/postgres/pool.js';
 import { Silence } from '../platform/postgres/silence.js';
 
-/** Connects a thread to PostgreSQL: pools, and a listener whose pings watch over them. */
+/** Connects a thread to PostgreSQL: pools, and a listener whose pings detect an unresponsive server. */
 export const connectDatabase = ({
   url,
   channels,
@@ -14,7 +14,7 @@ export const connectDatabase = ({
   logger,
 }: {
   readonly url: string;
-  /** Those that the thread hears; each one costs PostgreSQL and the thread for every notification. */
+  /** Each channel costs PostgreSQL and this thread work for every notification. */
   readonly channels: readonly Channel[];
   readonly metrics: Gauges;
   readonly logger: Logger;
@@ -33,7 +33,7 @@ export const connectDatabase = ({
   return {
     url,
     listener,
-    /** Opens a pool, which ends with the others. `name` is the metrics' label. */
+    /** Opens a pool that `stop` closes. `name` is its label in the metrics. */
     pool(name: string, max: number, deadlines: DeadlineName, plansByKey = false): Pool {
       const pool = createPool({ url, name, max, deadlines, plansByKey, silence, logger });
       pools.push(pool);

@@ -7,21 +7,18 @@ import { advisoryLockNamed } from '../platform/postgres/advisory-lock.js';
 import { keepConnection } from '../platform/postgres/own-connection.js';
 import { LockHeld } from '../platform/process/process-lock.js';
 
-/** How often the holder pings its connection, and another process tries to get the lock (ms). */
+/** Interval of the holder's pings and of other processes' attempts to acquire the lock (ms). */
 const pollMs = 500;
-/** PostgreSQL ends the session of a holder that is silent for so long, as after a power loss (ms). */
+/** Idle time after which PostgreSQL ends the holder's session, as after a power loss (ms). */
 const silentForMs = 5_000;
-/** How long a process waits for another holder, which may be draining or have ended without a word (ms). */
+/** How long a process waits for another holder, which may be draining or may have crashed (ms). */
 const holderWaitMs = 10_000;
 
-/** Names the process to others, in `pg_stat_activity`. */
+/** Identifies this process in `pg_stat_activity`. */
 const applicationName = `process ${process.pid} on ${hostname()}`;
 
-/** The process that has the lock; `null` where none has it any more. */
-const holderOf = async (
-  client: pg.Client,
-  lock: string,
-): Promise<{ readonly pid: number; readonly host: string } | null> => {
+/** Returns the process that holds the lock; `null` if it has been released. */
+const findHolder = async (client: pg.Client, lock: string) => {
   const { rows } = await client.query<{ name: string }>(
     `SELECT application_name AS name FROM pg_locks JOIN pg_stat_activity USING (pid)
      WHERE locktype = 'advisory' AND objsubid = 1 AND granted AND pg_locks.database = datid
@@ -35,24 +32,27 @@ const holderOf = async (
 };
 
 /**
- * Locks a data directory in the PostgreSQL that its processes share, by the directory's id: two machines that
- * share it over a network do not see each other's socket. It is a session's advisory lock. A lost connection, and
- * a restart of PostgreSQL, do not end the process: the lock is acquired again.
- *
- * While PostgreSQL is unreachable nothing is locked: the process serves on, and the lock follows.
+ * Locks a data directory by its id with a session-level advisory lock, because two machines that share the directory
+ * over a network do not see each other's lock socket. After a lost connection or a restart of PostgreSQL, the lock is
+ * acquired again. While PostgreSQL is unreachable, the process continues to serve without the lock.
  */
-export const lockInDatabase = (options: {
+export const lockInDatabase = ({
+  url,
+  dataDir,
+  id,
+  waitMs = holderWaitMs,
+  logger,
+}: {
   readonly url: string;
   readonly dataDir: string;
   readonly id: string;
   readonly waitMs?: number;
   readonly logger: Logger;
 }) => {
-  const { url, dataDir, id, waitMs = holderWaitMs, logger } = options;
   const lock = advisoryLockNamed(`data directory ${id}`);
   const decided = deferred();
   const failure = deferred<never>();
-  // Both are awaited later than they may fail.
+  // It may reject before a caller awaits `decided` or `failed`.
   failure.promise.catch(() => undefined);
 
   const tryLock = async (client: pg.Client): Promise<boolean> => {
@@ -65,7 +65,7 @@ export const lockInDatabase = (options: {
   const acquire = async (client: pg.Client, signal: AbortSignal): Promise<void> => {
     const end = performance.now() + waitMs;
     while (!(await tryLock(client))) {
-      const holder = performance.now() < end ? null : await holderOf(client, lock);
+      const holder = performance.now() < end ? null : await findHolder(client, lock);
       if (holder !== null) throw new LockHeld(dataDir, holder.pid, holder.host);
       await sleep(pollMs, undefined, { signal });
     }
@@ -97,13 +97,13 @@ export const lockInDatabase = (options: {
   });
   return {
     /**
-     * Resolves when the lock is acquired, or PostgreSQL is unreachable. @throws LockHeld after 10 s, where another
-     * process has it
+     * Resolves when the lock is acquired or PostgreSQL is unreachable.
+     *
+     * @throws LockHeld if another process still holds the lock after 10 s
      */
     decided: Promise.race([decided.promise, failure.promise]),
-    /** Never resolves; rejects with LockHeld when another process has acquired the lock. */
+    /** Never resolves. Rejects with LockHeld if another process has acquired the lock. */
     failed: failure.promise,
-    /** Resolves when the lock is released. */
     stop: () => connection.stop(),
   };
 };

@@ -11,10 +11,7 @@ import { connectDatabase } from './connections.js';
 import { keepErasingDeletedKeys } from './deleted-keys.js';
 import { startInOrder } from '../platform/process/start-in-order.js';
 
-/**
- * @throws ConfigError where notifications do not arrive; Error that names DATABASE_URL where the
- * configured PostgreSQL cannot be reached
- */
+/** @throws ConfigError if notifications do not arrive; Error if PostgreSQL at DATABASE_URL is unreachable */
 const prepare = async (url: string, isEmbedded: boolean, logger: Logger): Promise<void> => {
   const pool = createPool({ url, name: 'migrate', max: 2, deadlines: 'patient', logger });
   try {
@@ -30,8 +27,8 @@ const prepare = async (url: string, isEmbedded: boolean, logger: Logger): Promis
 };
 
 /**
- * Opens PostgreSQL and migrates it: the embedded one unless another is configured. The embedded one is
- * started again whenever it ends by itself, as on a full disk.
+ * Connects to the configured or the embedded PostgreSQL and migrates it. The embedded PostgreSQL is restarted whenever
+ * it exits unexpectedly, as on a full disk.
  */
 export const openDatabase = ({
   config,

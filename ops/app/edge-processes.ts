@@ -6,10 +6,10 @@ import { inheritedEnvironment, type Config } from '../config/config.js';
 import type { Logger } from '../platform/logging.js';
 
 /**
- * Runs the edge as EDGE_PROCESSES processes on one port: a new connection goes to the next one in turn. Each
- * has a spool of its own, and health and metrics on the ports after ADMIN_PORT. One that dies is started again.
+ * Runs the edge as EDGE_PROCESSES processes on one port, to which connections are distributed round-robin. Each process
+ * has its own spool, and serves health and metrics on a port after ADMIN_PORT. A process that dies is restarted.
  *
- * @throws ServerFailed; ConfigError, after the process has said why, for example that the port is in use
+ * @throws ServerFailed; ConfigError after the process has printed the reason, for example that the port is in use
  */
 export const startEdgeProcesses = async (options: {
   readonly config: Pick<Config, 'admin' | 'dataDir' | 'edge' | 'edgeProcesses' | 'spool'>;
@@ -19,7 +19,7 @@ export const startEdgeProcesses = async (options: {
 }) => {
   const { config, databaseUrl, onRestarted, logger } = options;
   const { admin, dataDir, edge, edgeProcesses, spool } = config;
-  // Each of them could get another free one.
+  // With port 0, each process would listen on a different port.
   const port = edge.port === 0 ? await freePort() : edge.port;
   await endOrphanServices(dataDir, logger);
   const parts = new Parts();
@@ -45,14 +45,12 @@ export const startEdgeProcesses = async (options: {
   };
   const starting = Array.from({ length: edgeProcesses }, (_, index) => start(index));
   try {
-    // Only what has started can be stopped.
+    // Only a process that has started can be stopped.
     await Promise.allSettled(starting);
     const services = await Promise.all(starting);
     parts.keepRunning(logger, onRestarted);
     return {
-      /** Where the edge is. */
       address: { ...edge, port, url: services[0]?.ready.edge ?? '' },
-      /** For the ready line. */
       processes: services.map(({ pid, ready }) => ({ pid, admin: ready.admin })),
       stop: () => parts.stop(),
     };

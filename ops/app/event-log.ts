@@ -38,60 +38,52 @@ import { openRelayedDelivery } from '../event-log/outbox/relayed-delivery.js';
 import type { Channel, NotificationListener } from '../platform/postgres/listener.js';
 import type { Pool } from '../platform/postgres/pool.js';
 
-const answersWithinMs = 30_000;
-/** How long a start waits for Kafka, before it goes on without. */
-const startWithoutMs = 1_000;
-/** How long a start waits for what the end of Kafka's log says. */
-const checkedWithinMs = 5_000;
-const pruneEveryMs = 600_000;
+const answerTimeoutMs = 30_000;
+/** How long a start waits for Kafka before it continues without it. */
+const startTimeoutMs = 1_000;
+/** How long a start waits for the comparison of the ledger with the end of Kafka's log. */
+const checkTimeoutMs = 5_000;
+const pruneIntervalMs = 600_000;
 
 export interface OpenedLog {
   readonly log: EventLog;
   readonly outbox: Outbox;
   readonly delivery: OutboxDelivery;
-  /** Never resolves; rejects when the log can never be used, or the ledger is older. */
+  /** Never resolves. Rejects if the log is unusable for ever or the ledger is older than the log. */
   readonly failed: Promise<never>;
-  /**
-   * Resolves when the ledger is not older than the log, as far as can be told in some seconds.
-   *
-   * @throws LedgerBehindLog
-   */
+  /** Compares the ledger with the end of the log, for a few seconds at most. @throws LedgerBehindLog */
   readonly untilChecked: () => Promise<void>;
-  /** An event of the ledger that the log has and the ledger does not know; `null`: none. */
+  /** Finds an event of the ledger's topics that the log has and the ledger lacks; `null` if there is none. */
   readonly findUnknownEvent: () => Promise<LinklogEvent | null>;
-  /** Resolves when the log answers; rejects when it does not in half a minute, or lacks a topic. */
+  /** Resolves when the log answers. Rejects if it does not within 30 s or if a topic is missing. */
   untilAnswering(): Promise<void>;
-  /** Checks the log for faults now; see `LogFault`. The embedded log has none. */
+  /** Checks the log for faults now. The embedded log has none. */
   readonly findFaults: () => Promise<readonly LogFault[]>;
-  /** The faults that a service has found last, for the metrics. */
+  /** The faults that the last periodic check of a service found. */
   readonly faults: () => readonly LogFault[];
-  /**
-   * Resolves when the log can be used now and has no fault, as far as is known; for the health check.
-   *
-   * @throws DependencyFault; the cause why the log cannot be used
-   */
+  /** The health check. @throws DependencyFault for a known fault; the cause if the log is unusable */
   check(): Promise<void>;
   close(): Promise<void>;
 }
 
 interface Options {
   readonly pool: Pool;
-  /** For what requests wait for; by default `pool`. */
+  /** For queries that requests wait for; by default `pool`. */
   readonly requestPool?: Pool;
-  /** The pool's. */
+  /** The database of the pool. */
   readonly url: string;
-  /** Hears the `logChannels`. */
+  /** Listens to the `logChannels`. */
   readonly listener: NotificationListener;
   readonly logger: Logger;
   readonly onRecorded?: OnRecorded;
   /**
-   * `service` unless told. A `command` beside a running service binds no log, and none but a service
-   * relays and prunes, once: not a `thread` of it; while a restore fills the log, the ledger is older.
+   * By default `service`, the only user that relays and prunes. A `command` does not bind the log. During a `restore`,
+   * the ledger is older than the log.
    */
   readonly user?: 'service' | 'thread' | 'command' | 'restore';
 }
 
-/** The channels that a log needs heard. On Kafka, the relay hears what is recorded, and others what it has sent. */
+/** On Kafka, the relay is notified of recorded events, and other readers of relayed events. */
 export const logChannels = (
   { kafka }: Pick<Config, 'kafka'>,
   { subscribes }: { readonly subscribes: boolean },
@@ -109,7 +101,7 @@ const openEmbedded = async (options: Options): Promise<OpenedLog> => {
     delivery: deliveredAtCommit,
     failed: never,
     untilChecked: () => Promise.resolve(),
-    // One transaction writes both.
+    // One transaction writes the ledger and the log.
     findUnknownEvent: () => Promise.resolve(null),
     untilAnswering: () => Promise.resolve(),
     findFaults: () => Promise.resolve([]),
@@ -121,7 +113,6 @@ const openEmbedded = async (options: Options): Promise<OpenedLog> => {
   };
 };
 
-/** The table is the outbox, and a relay sends its events to Kafka. */
 const openOnKafka = async (
   settings: KafkaSettings,
   options: Options,
@@ -130,11 +121,11 @@ const openOnKafka = async (
   const { pool, url, listener, logger, user = 'service' } = options;
   const brokers = settings.brokers.join(',');
   await requireNotEmbedded(pool, `kafka:${brokers}`);
-  // Loaded here: without Kafka, the start is a tenth of a second shorter.
+  // Imported here, because a start without Kafka is 0.1 s shorter without it.
   const { openKafkaLog } = await import('../event-log/kafka/kafka-log.js');
-  // Read before `openRelayedDelivery` adds those that are new in this version.
+  // Read before `openRelayedDelivery` adds the topics that are new in this version.
   const createdTopics = await relayedTopics(pool);
-  // A request waits for the relay.
+  // Requests wait for the relay, so it is notified immediately.
   const { outbox } = await openPostgresLog({ ...options, announcementMs: 0 });
   const log = openKafkaLog({
     settings,
@@ -151,7 +142,7 @@ const openOnKafka = async (
     setAside: (topic) => subjectsSetAside(pool, topic),
     states: (topic, partition, events) => sequenceStates(pool, topic, partition, events),
   };
-  // A PostgreSQL that crashed may have lost the last checkpoints: COMMIT does not wait for the disk.
+  // A crash of PostgreSQL may lose the last checkpoints, because their COMMIT is asynchronous.
   const unsubscribe = listener.onGap((state) => {
     if (state === 'back') log.relocate();
   });
@@ -165,8 +156,11 @@ const openOnKafka = async (
     try {
       knownEnds = [...(await sentEnds(pool)), ...(await appliedEnds(pool))];
     } catch (err) {
-      // PostgreSQL is unavailable, which its users report: what it said last still holds.
-      logger.debug({ err }, 'the ends of the log that PostgreSQL knows could not be read');
+      // Other users of PostgreSQL report that it is unavailable. The last ends remain valid lower bounds.
+      logger.debug(
+        { err },
+        'postgres is unavailable; checking the log against its last known ends',
+      );
     }
     return faultsOf(await log.inspect(), knownEnds);
   };
@@ -180,7 +174,7 @@ const openOnKafka = async (
         }),
         periodically({
           name: 'prune the outbox',
-          everyMs: pruneEveryMs,
+          everyMs: pruneIntervalMs,
           task: () => pruneSent(pool, projected),
           logger,
         }),
@@ -192,13 +186,13 @@ const openOnKafka = async (
     delivery,
     failed: firstFailure([log.ready.then(() => never), watch?.failed ?? never]),
     async untilChecked() {
-      if (!watch || !(await settledWithin(log.ready, startWithoutMs))) return;
-      const late = sleep(checkedWithinMs, undefined, { ref: false });
+      if (!watch || !(await settledWithin(log.ready, startTimeoutMs))) return;
+      const late = sleep(checkTimeoutMs, undefined, { ref: false });
       await Promise.race([watch.upToDate(), watch.failed, late]);
     },
     findUnknownEvent: () => findUnknownEvent(ledger),
     async untilAnswering() {
-      const late = sleep(answersWithinMs, undefined, { ref: false }).then(() => {
+      const late = sleep(answerTimeoutMs, undefined, { ref: false }).then(() => {
         const cause = log.startFailure();
         const reason = cause?.message ?? `Kafka at ${brokers} does not answer`;
         throw new Error(`KAFKA_BROKERS: ${reason}`, { cause });
@@ -223,9 +217,9 @@ const openOnKafka = async (
 };
 
 /**
- * Opens the log that is configured, and the ledger's outbox in front of it.
+ * Opens the configured log and the ledger's outbox.
  *
- * @throws ForeignLog when the database's events belong to another log
+ * @throws ForeignLog if the events of the database belong to another log
  */
 export const openEventLog = (
   { kafka }: Pick<Config, 'kafka'>,

@@ -4,21 +4,21 @@ import type { HealthCheck, HealthReport } from '../http/health.js';
 import type { Logger } from '../platform/logging.js';
 
 const timeoutMs = 1_500;
-/** Milliseconds that a report is reused: anybody may ask for one, as often as they like. */
-const rememberMs = 500;
+/** How long a report is cached (ms), because unauthenticated clients may request it at any rate. */
+const cacheMs = 500;
 
 type Projections = HealthReport['projections'];
 type Dependency = HealthReport['dependencies'][string];
 
-/** `value` is `null` where the check failed. */
-interface Look<Value> extends Dependency {
+/** `value` is `null` if the check failed. */
+interface CheckResult<Value> extends Dependency {
   readonly value: Value | null;
   readonly err?: unknown;
 }
 
 const late = { state: 'down', value: null, code: 'TIMEOUT' } as const;
 
-/** Such as ECONNREFUSED or 57P03. Never the message, which may name an address or an account. */
+/** For example ECONNREFUSED or 57P03. The message is not published, because it may name an address or an account. */
 const codePattern = /^[A-Z0-9_]{1,50}$/;
 
 const codeOf = (error: unknown): string | undefined => {
@@ -26,12 +26,12 @@ const codeOf = (error: unknown): string | undefined => {
   return typeof code === 'string' && codePattern.test(code) ? code : undefined;
 };
 
-/** Never rejects, and settles within `timeoutMs`. */
-const lookAt = async <Value>(look: () => Promise<Value>): Promise<Look<Value>> => {
+/** Never rejects, and resolves within `timeoutMs`. */
+const runCheck = async <Value>(check: () => Promise<Value>): Promise<CheckResult<Value>> => {
   const answered = new AbortController();
   try {
     return await Promise.race([
-      look().then((value) => ({ state: 'up', value }) as const),
+      check().then((value) => ({ state: 'up', value }) as const),
       sleep(timeoutMs, late, { signal: answered.signal, ref: false }),
     ]);
   } catch (err) {
@@ -46,65 +46,62 @@ const lookAt = async <Value>(look: () => Promise<Value>): Promise<Look<Value>> =
   }
 };
 
-/** The public part: the value and the error stay inside. */
-const stateOf = ({ state, code, detail }: Look<unknown>): Dependency => ({
+const publicState = ({ state, code, detail }: CheckResult<unknown>): Dependency => ({
   state,
   ...(code !== undefined && { code }),
   ...(detail !== undefined && { detail }),
 });
 
-/** Looks at each dependency, the projections and the spool; see `HealthCheck`. */
-export const createHealthCheck = (deps: {
-  /** By name; one that rejects or takes too long is down. */
+export const createHealthCheck = ({
+  dependencies,
+  optional = {},
+  projections,
+  missingEvents,
+  spool,
+  compaction,
+  logger,
+}: {
+  /** By name. A dependency whose check rejects or times out is down. */
   readonly dependencies: Readonly<Record<string, () => Promise<unknown>>>;
-  /** Reported, but they never fail the check: everything is served without them. */
+  /** Reported without effect on `status`, because every request can be served without them. */
   readonly optional?: Readonly<Record<string, () => Promise<unknown>>>;
   readonly projections: () => Promise<Projections>;
-  /** Reported, and never fails the check: what is in the log is served all the same. */
+  /** Reported without effect on `status`, because the events in the log are served nevertheless. */
   readonly missingEvents: () => Promise<HealthReport['missingEvents']>;
   readonly spool: () => HealthReport['spool'];
   readonly compaction: () => Promise<HealthReport['compaction']>;
   readonly logger: Logger;
 }): HealthCheck => {
-  const {
-    dependencies,
-    optional = {},
-    projections,
-    missingEvents,
-    spool,
-    compaction,
-    logger,
-  } = deps;
   const down = new Set<string>();
 
-  /** Logs changes only, not each look. */
-  const report = (dependency: string, look: Look<unknown>): void => {
-    if (look.state === 'up') {
+  const logChange = (dependency: string, result: CheckResult<unknown>): void => {
+    if (result.state === 'up') {
       if (down.delete(dependency)) logger.info({ dependency }, 'a dependency is up again');
     } else if (!down.has(dependency)) {
       down.add(dependency);
-      const { code, detail, err } = look;
+      const { code, detail, err } = result;
       logger.warn({ dependency, code, detail, err }, 'a dependency is down');
     }
   };
 
-  const look = async (): Promise<HealthReport> => {
-    const [folded, missing, compacted, ...others] = await Promise.all([
-      lookAt(projections),
-      lookAt(missingEvents),
-      lookAt(compaction),
+  const check = async (): Promise<HealthReport> => {
+    const [projected, missing, compacted, ...others] = await Promise.all([
+      runCheck(projections),
+      runCheck(missingEvents),
+      runCheck(compaction),
       ...Object.entries({ ...dependencies, ...optional }).map(
-        async ([name, dependency]) => [name, await lookAt(dependency)] as const,
+        async ([name, dependency]) => [name, await runCheck(dependency)] as const,
       ),
     ]);
-    const looks = [...others, ['projections', folded] as const];
-    for (const [name, seen] of looks) report(name, seen);
+    const results = [...others, ['projections', projected] as const];
+    for (const [name, result] of results) logChange(name, result);
+    const passes = results.every(([name, { state }]) => state === 'up' || name in optional);
     return {
-      status: looks.every(([name, { state }]) => state === 'up' || name in optional)
-        ? 'pass'
-        : 'fail',
-      dependencies: Object.fromEntries(looks.map(([name, seen]) => [name, stateOf(seen)])),
-      projections: folded.value ?? [],
+      status: passes ? 'pass' : 'fail',
+      dependencies: Object.fromEntries(
+        results.map(([name, result]) => [name, publicState(result)]),
+      ),
+      projections: projected.value ?? [],
       missingEvents: missing.value,
       spool: spool(),
       compaction: compacted.value,
@@ -113,8 +110,8 @@ export const createHealthCheck = (deps: {
 
   let last: { readonly at: number; readonly report: Promise<HealthReport> } | null = null;
   return () => {
-    if (!last || performance.now() - last.at > rememberMs) {
-      last = { at: performance.now(), report: look() };
+    if (!last || performance.now() - last.at > cacheMs) {
+      last = { at: performance.now(), report: check() };
     }
     return last.report;
   };

@@ -8,7 +8,7 @@ type Projection = HealthReport['projections'][number];
 export const exposeHealth = (
   metrics: Metrics,
   health: HealthCheck,
-  /** By projection, as far as this process applies it. Never rejects. */
+  /** By projection that this process applies. Never rejects. */
   secondsBehind: () => Promise<ReadonlyMap<string, number>>,
 ): void => {
   const labels = ['projection'];
@@ -22,29 +22,33 @@ export const exposeHealth = (
         state === 'up' ? 1 : 0,
       ]),
   });
-  const ofProjections = (name: string, help: string, of: (one: Projection) => number | null) => {
+  const projectionGauge = (
+    name: string,
+    help: string,
+    valueOf: (projection: Projection) => number | null,
+  ) => {
     metrics.gauge({
       name,
       help,
       labels,
       read: async () =>
         (await health()).projections.flatMap((projection) => {
-          const value = of(projection);
+          const value = valueOf(projection);
           return value === null ? [] : [[{ projection: projection.name }, value]];
         }),
     });
   };
-  ofProjections(
+  projectionGauge(
     'linklog_projection_lag_events',
     'Events of the log that the projection has not applied yet',
     ({ lag }) => lag,
   );
-  ofProjections(
+  projectionGauge(
     'linklog_projection_dead_letters',
     'Events that could not be read or applied',
     ({ deadLetters }) => deadLetters,
   );
-  ofProjections(
+  projectionGauge(
     'linklog_projection_parked_events',
     'Events that wait behind a dead letter of their subject',
     ({ parked }) => parked,
@@ -56,13 +60,15 @@ export const exposeHealth = (
     read: async () => {
       const { missingEvents } = await health();
       if (missingEvents === null) return [];
-      // An alert needs a 0 to begin with.
+      // Alerts on an increase need a first sample of 0.
       const series = [
         ...topicNames.map((topic) => ({ origin: 'subject', topic })),
         { origin: 'spool', topic: topics.visits.name },
       ];
       return series.map(({ origin, topic }) => {
-        const found = missingEvents.find((one) => one.origin === origin && one.topic === topic);
+        const found = missingEvents.find(
+          (missing) => missing.origin === origin && missing.topic === topic,
+        );
         return [{ origin, topic }, found?.events ?? 0] as const;
       });
     },
@@ -73,11 +79,11 @@ export const exposeHealth = (
     labels,
     read: async () => {
       const { projections } = await health();
-      // A projection that another process has brought to the end of the log has no lag.
-      const level = new Set(projections.filter(({ lag }) => lag === 0).map(({ name }) => name));
+      // Another process may have caught up with a projection of which this process has unapplied events.
+      const caughtUp = new Set(projections.filter(({ lag }) => lag === 0).map(({ name }) => name));
       return [...(await secondsBehind())].map(([projection, seconds]) => [
         { projection },
-        level.has(projection) ? 0 : seconds,
+        caughtUp.has(projection) ? 0 : seconds,
       ]);
     },
   });

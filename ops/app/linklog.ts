@@ -24,27 +24,23 @@ import { startMonitoring } from './monitoring.js';
 import { actAsProjectionOwner } from './projection-owner.js';
 import { openProjectorThread } from './projectors-in-thread.js';
 import type { ProjectorService } from './projectors.js';
-import { sayRestarted } from './ready-line.js';
+import { printRestarted } from './ready-line.js';
 import { requireShared, roles as allRoles, type Role } from './roles.js';
 import { startInOrder } from '../platform/process/start-in-order.js';
 
-/**
- * Milliseconds for requests in flight, and then as many for shipping the spool; 10 s is the limit of
- * the whole stop.
- */
+/** Time for requests in flight, and then for shipping the spool (ms each). The whole stop takes 10 s at most. */
 const graceMs = 3_000;
 
 /**
- * Starts the services of these roles in this process, on the embedded PostgreSQL unless another is
- * configured. Its `stop` answers what is in flight, ships or keeps the spool, and ends everything
- * within 10 s.
+ * Starts the services of these roles in this process, with the embedded PostgreSQL unless DATABASE_URL is set. `stop`
+ * answers the requests in flight, ships or keeps the spool, and completes within 10 s.
  *
- * @throws ConfigError, LockHeld, and what PostgreSQL or the log fail with
+ * @throws ConfigError, LockHeld, and the errors of PostgreSQL and the log
  */
 export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: Logger) =>
   startInOrder(logger, async (onStop) => {
     requireShared(config, roles);
-    // Before anything is made: a bad file is a bad configuration.
+    // A bad file is a configuration error, so the files are read before anything is created.
     const safety = await openWebSafety(config.safety, logger);
     const countries = await openCountries(roles.has('edge') ? config.geoipFile : null, logger);
     const dataDir = await openDataDir(config.dataDir);
@@ -96,7 +92,7 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
         };
         return projectorThread.start(settings, metrics);
       }
-      // Each service's code is loaded where it runs: the rest would make a start slower.
+      // Modules of services that do not run here are not imported, because they would slow down the start.
       const { startProjectorService } = await import('./projectors.js');
       const deps = { config, database, eventLog, ownSealKeyFile, metrics, logger };
       return startProjectorService(deps);
@@ -110,7 +106,7 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
         : null;
     onStop(() => redis?.disconnect());
 
-    // Health asks for the edge's spool, and the edge serves health.
+    // The health check reads the edge's spool, and the edge serves the health check.
     let edge: RedirectEdge | null = null;
     const health = createHealthCheck({
       dependencies: {
@@ -145,13 +141,13 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
         ...{ log, outbox, passwords, countries, health, metrics, logger },
       });
     }
-    // For a start that fails from here on; stopping the edge twice does no harm.
+    // For a start that fails from here on; the edge's `stop` is idempotent.
     onStop(() => edge?.stop(graceMs));
     const edgeProcesses = isShared
       ? await startEdgeProcesses({
           config,
           databaseUrl: database.url,
-          onRestarted: sayRestarted,
+          onRestarted: printRestarted,
           logger,
         })
       : null;
@@ -187,7 +183,7 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
       ...(api && { api: api.api }),
       ...(edge && { edge: edge.edge }),
     });
-    // All at once: one after the other could take more than the 10 s of the whole stop.
+    // In parallel, because in sequence they could take more than 10 s.
     onStop(async () => {
       const listeners = [api, admin, edge].map((listener) => listener?.stop(graceMs));
       await Promise.all([...listeners, edgeProcesses?.stop()]);
@@ -203,11 +199,11 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
     dataDir.publish(addresses);
     return {
       addresses,
-      /** Where there are several. */
+      /** `null` unless EDGE_PROCESSES is more than 1. */
       edgeProcesses: edgeProcesses?.processes ?? null,
-      /** Of a new installation, shown this once; `null` where no key was made. */
+      /** Only a new installation creates it; the key is shown this once. */
       firstKey: firstKey ?? null,
-      /** Never resolves; rejects when the service cannot go on. */
+      /** Never resolves. Rejects if the service must end. */
       failed: firstFailure([
         eventLog.failed,
         projectors?.failed ?? never,

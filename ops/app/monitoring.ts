@@ -11,20 +11,22 @@ import type { Metrics } from '../platform/metrics/metrics.js';
 
 const json = 'application/json; charset=utf-8';
 
-/** Serves health and metrics on ADMIN_PORT, in a process that has no admin API. */
-export const startMonitoring = (deps: {
+/** Serves health and metrics on ADMIN_PORT in a process without the admin API. */
+export const startMonitoring = ({
+  config: { admin, trustedProxies },
+  health,
+  metrics,
+  logger,
+}: {
   readonly config: Pick<Config, 'admin' | 'trustedProxies'>;
   readonly health: HealthCheck;
   readonly metrics: Metrics;
   readonly logger: Logger;
 }): Promise<HttpListener> => {
-  const { config, health, metrics, logger } = deps;
-  const { admin, trustedProxies } = config;
-
   const requests = metrics.requests('admin');
 
-  /** Status, content type and body; `null` where nothing has this path. */
-  const answerOf = async (
+  /** Returns status, content type and body; `null` if the path is unknown. */
+  const resolve = async (
     path: string,
   ): Promise<readonly [number, string, string | Buffer] | null> => {
     switch (path) {
@@ -45,11 +47,10 @@ export const startMonitoring = (deps: {
     const startedAt = performance.now();
     const { method, url = '' } = request;
     const [path = ''] = url.split('?');
-    const isRead = method === 'GET' || method === 'HEAD';
-    const answer = await answerOf(path);
+    const answer = await resolve(path);
     if (answer === null) {
       refuse(request, response, { status: 404, message: messages.notFound });
-    } else if (!isRead) {
+    } else if (method !== 'GET' && method !== 'HEAD') {
       response.setHeader('Allow', 'GET, HEAD');
       refuse(request, response, { status: 405, message: messages.methodNotAllowed });
     } else {
@@ -62,7 +63,7 @@ export const startMonitoring = (deps: {
 
   const handler: RequestListener = (request, response) => {
     respond(request, response).catch((err: unknown) => {
-      // The listener has answered meanwhile: what came behind the head could not be read.
+      // The listener has already answered, because the request's body was malformed.
       if (response.headersSent) return;
       logger.error({ err, path: request.url }, 'a request failed');
       refuse(request, response, { status: 500, message: messages.internal });

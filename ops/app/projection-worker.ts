@@ -18,14 +18,14 @@ import type { Pool } from '../platform/postgres/pool.js';
 
 type Outcome = NonNullable<ProjectionWorkResponse['outcome']>;
 
-/** Work that was begun here, as far as it is. */
-interface Begun {
-  told: ProjectionWorkResponse;
+/** The last work that this process started on a projection, with its progress. */
+interface StartedWork {
+  response: ProjectionWorkResponse;
   done: number | null;
   total: number | null;
 }
 
-/** What an operator is told of a failure; the service's log has the rest. */
+/** The operator's message for a failure; other errors are in the log only. */
 const reasonOf = (error: unknown): string =>
   error instanceof RebuildRunning ||
   error instanceof NoPreviousProjection ||
@@ -34,7 +34,7 @@ const reasonOf = (error: unknown): string =>
     ? error.message
     : 'It failed; the log of this process says why';
 
-/** Does for operators what the command line does with projections. Four of the pool's connections are used. */
+/** Runs operators' work on projections. It uses up to four connections of the pool. */
 export const createProjectionWorker = (deps: {
   readonly pool: Pool;
   readonly log: EventLog;
@@ -43,8 +43,7 @@ export const createProjectionWorker = (deps: {
   const { pool, log, logger } = deps;
   const stopping = new AbortController();
   const { signal } = stopping;
-  /** The last of each projection. */
-  const last = new Map<string, Begun>();
+  const last = new Map<string, StartedWork>();
   let running: { readonly name: string; readonly ended: Promise<void> } | null = null;
 
   const run = async (
@@ -63,19 +62,16 @@ export const createProjectionWorker = (deps: {
     names: projections.map(({ name }) => name),
 
     async status() {
-      const [all, rebuilt] = await Promise.all([
+      const [statuses, rebuilt] = await Promise.all([
         projectionStatus(pool, log),
         projectionsBeingRebuilt(pool),
       ]);
-      return all.map((one) => {
-        const begun = last.get(one.name);
-        const isOurs = begun?.told.endedAt === null;
-        const { done = null, total = null } = isOurs ? begun : {};
-        return {
-          ...one,
-          running: rebuilt.has(one.name) ? { done, total } : null,
-          last: begun?.told ?? null,
-        };
+      return statuses.map((status) => {
+        const work = last.get(status.name);
+        // Another process may run the rebuild.
+        const { done = null, total = null } = work?.response.endedAt === null ? work : {};
+        const running = rebuilt.has(status.name) ? { done, total } : null;
+        return { ...status, running, last: work?.response ?? null };
       });
     },
 
@@ -85,22 +81,23 @@ export const createProjectionWorker = (deps: {
     },
 
     begin(name, work, actor) {
-      const projection = projections.find((one) => one.name === name);
-      if (!projection || running) throw new Error(`Nothing can be begun of ${name}`);
-      const told = { work, actor, startedAt: new Date().toISOString() };
-      const begun: Begun = {
-        told: { ...told, endedAt: null, outcome: null, error: null },
+      const projection = projections.find((known) => known.name === name);
+      if (!projection) throw new Error(`There is no projection ${name}`);
+      if (running) throw new Error(`${work} of ${name} began while ${running.name} was busy`);
+      const request = { work, actor, startedAt: new Date().toISOString() };
+      const started: StartedWork = {
+        response: { ...request, endedAt: null, outcome: null, error: null },
         done: null,
         total: null,
       };
-      last.set(name, begun);
-      const end = (how: Pick<ProjectionWorkResponse, 'outcome' | 'error'>): void => {
-        begun.told = { ...told, ...how, endedAt: new Date().toISOString() };
+      last.set(name, started);
+      const end = (result: Pick<ProjectionWorkResponse, 'outcome' | 'error'>): void => {
+        started.response = { ...request, ...result, endedAt: new Date().toISOString() };
         running = null;
-        logger.info({ projection: name, ...begun.told }, 'work on a projection ended');
+        logger.info({ projection: name, ...started.response }, 'work on a projection ended');
       };
       const ended = run(projection, work, (done, total) => {
-        Object.assign(begun, { done, total });
+        Object.assign(started, { done, total });
       }).then(
         ({ applied, repeats, remaining }) => {
           end({ outcome: { applied, repeats, remaining }, error: null });
@@ -111,10 +108,10 @@ export const createProjectionWorker = (deps: {
         },
       );
       running = { name, ended };
-      return { ended, now: () => begun.told };
+      return { ended, now: () => started.response };
     },
 
-    /** Ends what goes on: a rebuild leaves the live projection as it is. */
+    /** Aborts running work. An aborted rebuild leaves the live projection unchanged. */
     async stop() {
       stopping.abort(new Error('The service is being stopped'));
       await running?.ended;

@@ -5,18 +5,18 @@ import type { Logger } from '../platform/logging.js';
 import type { Figure, Gauges, Sample } from '../platform/metrics/figure.js';
 import type { ProjectorService } from './projectors.js';
 
-/** What the thread needs of its process: it has its own connections, and its own reader of the log. */
+/** The thread opens its own connections and its own reader of the log. */
 export interface ProjectorSettings {
   readonly config: Pick<Config, 'eventStoreUrl' | 'kafka' | 'sealKeyFile'>;
-  /** Migrated. */
+  /** Its database has been migrated. */
   readonly databaseUrl: string;
   readonly ownSealKeyFile: string | null;
   readonly logLevel: string;
 }
 
-/** What the thread answers. */
+/** The calls that the thread answers. */
 export interface ProjectorThread {
-  /** What it measures, and which of the checks there are. */
+  /** Returns the figures that it measures, and which of the checks exist. */
   start(settings: ProjectorSettings): Promise<{
     readonly figures: readonly Omit<Figure, 'read'>[];
     readonly seals: boolean;
@@ -34,18 +34,17 @@ export interface ProjectorThread {
 const program = new URL('projectors-thread.js', import.meta.url);
 
 /**
- * Three times V8's own limit. Under a full load a batch of statistics keeps thousands of visits in memory, which each
- * collection of the young generation copies: with so much room there are fewer collections, and a visit takes 5 % less
- * of the processor. It grows only while so much is kept.
+ * Three times V8's default. Under full load, a batch of statistics keeps thousands of visits in memory, and each
+ * collection of the young generation copies them. Fewer collections save 5 % of the CPU time of a visit.
  */
 const resourceLimits = { maxYoungGenerationSizeMb: 144 };
 
-/** Milliseconds for a number of GET /metrics. A batch is a long turn of the thread's event loop. */
-const answersWithinMs = 1_000;
+/** Timeout of a call for GET /metrics (ms). A batch blocks the thread's event loop for long. */
+const callTimeoutMs = 1_000;
 
 /**
- * A thread for the projectors, where they share a process with other services: their batches are long turns of an
- * event loop, and redirects would wait for them. Its code is loaded from here on, while other things start.
+ * Starts a thread for the projectors of a process with other services: their batches block the event loop for long, and
+ * would delay redirects. The thread loads its modules while the rest of the process starts.
  */
 export const openProjectorThread = (logger: Logger) => {
   const thread = startThread<ProjectorThread>(program, { resourceLimits });
@@ -56,11 +55,11 @@ export const openProjectorThread = (logger: Logger) => {
     if (!isStopping) logger.error({ err }, 'the thread of the projectors ended');
   });
 
-  /** `otherwise` where the thread does not answer in time: of a number, there is no sample then. */
-  const inTime = <Value>(ask: () => Promise<Value>, otherwise: Value): Promise<Value> =>
-    withinDeadline(answersWithinMs, ask).catch((err: unknown) => {
+  /** Returns `fallback` if the thread does not answer in time. */
+  const callWithin = <Value>(call: () => Promise<Value>, fallback: Value): Promise<Value> =>
+    withinDeadline(callTimeoutMs, call).catch((err: unknown) => {
       logger.debug({ err }, 'the thread of the projectors did not answer');
-      return otherwise;
+      return fallback;
     });
 
   const terminate = async (): Promise<void> => {
@@ -69,19 +68,20 @@ export const openProjectorThread = (logger: Logger) => {
   };
 
   return {
-    /** Does what `startProjectorService` does, in the thread. */
+    /** Runs `startProjectorService` in the thread. */
     async start(settings: ProjectorSettings, metrics: Gauges): Promise<ProjectorService> {
       const { figures, seals, archive } = await thread.call('start', settings);
-      for (const { name, ...figure } of new Map(figures.map((one) => [one.name, one])).values()) {
-        const read = () => inTime(() => thread.call('samples', name), []);
+      const byName = new Map(figures.map((figure) => [figure.name, figure]));
+      for (const { name, ...figure } of byName.values()) {
+        const read = () => callWithin(() => thread.call('samples', name), []);
         metrics.gauge({ ...figure, name, read });
       }
       const failed = thread.call('failed');
-      // Not swallowed: whoever gets `failed` below is told. Where the start of another part fails first, nobody gets
-      // it, and the unheard rejection would end the process before that failure is told.
+      // The caller gets the rejection by `failed`. If another part fails to start first, `failed` has no caller, and an
+      // unhandled rejection would end the process before it reports that failure.
       failed.catch(() => undefined);
       return {
-        secondsBehind: () => inTime(() => thread.call('secondsBehind'), new Map()),
+        secondsBehind: () => callWithin(() => thread.call('secondsBehind'), new Map()),
         checkSeals: seals ? () => thread.call('checkSeals') : null,
         checkArchive: archive ? () => thread.call('checkArchive') : null,
         compaction: () => thread.call('compaction'),
@@ -93,7 +93,6 @@ export const openProjectorThread = (logger: Logger) => {
         },
       };
     },
-    /** Ends it at once, wherever it is. */
     terminate,
   };
 };

@@ -1,4 +1,4 @@
-/** The thread of the projectors where they share a process with other services; see `projectors-in-thread.ts`. */
+/** The entry point of the thread that `projectors-in-thread.ts` starts. */
 import { stepBack } from '../platform/concurrency/step-back.js';
 import { answerCalls } from '../platform/concurrency/thread.js';
 import { createLogger } from '../platform/logging.js';
@@ -9,10 +9,8 @@ import { startProjectorService } from './projectors.js';
 import type { ProjectorSettings, ProjectorThread } from './projectors-in-thread.js';
 import { startInOrder } from '../platform/process/start-in-order.js';
 
-/** As of the thread that ships visits: where a core is shared, redirects get three quarters of it. */
-const niceness = 5;
-
-stepBack(niceness);
+/** The same as that of the shipping thread: on a shared core, redirects get three quarters of the CPU time. */
+stepBack(5);
 
 const start = ({ config, databaseUrl: url, ownSealKeyFile, logLevel }: ProjectorSettings) => {
   const logger = createLogger(logLevel);
@@ -40,7 +38,7 @@ const start = ({ config, databaseUrl: url, ownSealKeyFile, logLevel }: Projector
 let running: ReturnType<typeof start> | undefined;
 
 const started = async () => {
-  if (!running) throw new Error('The projectors were not started');
+  if (!running) throw new Error('The projectors were called before start()');
   return running;
 };
 

@@ -11,32 +11,29 @@ import type { Database } from './connections.js';
 import type { OpenedLog } from './event-log.js';
 import { startInOrder, type Stoppable } from '../platform/process/start-in-order.js';
 
-/** Loaded only if configured: the client of EventStoreDB takes half a second. */
+/** Imported only if configured, because the client of EventStoreDB takes 0.5 s to load. */
 const archiveModule = () => import('../../projectors/log/archive/archive.js');
 
-/** What health and metrics ask of the projectors, and how they end. */
+/** The running projectors, with their health checks and metrics. */
 export interface ProjectorService extends Stoppable {
-  /** By projection; see `startProjectors`. Never rejects. */
+  /** By projection. Never rejects. */
   secondsBehind(): Promise<ReadonlyMap<string, number>>;
-  /** Rejects with `ChainBroken` where a partition is not sealed any more; `null`: none is. */
+  /** Rejects with `ChainBroken` if a partition is no longer sealed; `null` if this process does not seal. */
   readonly checkSeals: (() => Promise<void>) | null;
-  /** How far the compaction is; `null` where this process compacts nothing. */
+  /** The progress of the compaction; `null` if this process does not compact. */
   compaction(): Promise<ReturnType<Compactor['progress']>>;
-  /** Rejects while EventStoreDB is away; `null` where there is no archive. */
+  /** Rejects while EventStoreDB is unavailable; `null` without an archive. */
   readonly checkArchive: (() => Promise<void>) | null;
-  /** Never resolves; rejects when the projectors, the sealing or the archive cannot go on. */
+  /** Never resolves. Rejects if the projectors, the sealing or the archive must end. */
   readonly failed: Promise<never>;
 }
 
-/**
- * Starts the projections, the sealing of the log, the compaction of one that is embedded, and the archive where
- * one is configured.
- */
+/** Starts the projections, the sealing of the log, the compaction of an embedded log, and a configured archive. */
 export const startProjectorService = (deps: {
   readonly config: Pick<Config, 'eventStoreUrl' | 'kafka' | 'sealKeyFile'>;
   readonly database: Database;
   readonly eventLog: OpenedLog;
-  /** Made where no SEAL_KEY_FILE is set; `null` where the projectors run apart from the others. */
+  /** Created if SEAL_KEY_FILE is unset; `null` if the projectors run as a separate service. */
   readonly ownSealKeyFile: string | null;
   readonly metrics: Gauges;
   readonly logger: Logger;
@@ -54,7 +51,7 @@ export const startProjectorService = (deps: {
     const signer = await signerOfProcess(keyFiles, { client: pool, logger });
     const sealing = signer && (await startSealing({ pool, log, logger, signer }));
     onStop(() => sealing?.stop());
-    // What is not sealed is not compacted: nobody could say whether it is what it was.
+    // Only sealed records are compacted: unsealed records could not be verified afterwards.
     const compactor =
       signer && config.kafka === null ? startCompactor({ pool, log, logger, signer }) : null;
     onStop(() => compactor?.stop());

@@ -10,16 +10,15 @@ curl -s ${api}/v2/shorten -H 'Authorization: Bearer ${firstKey}' \
 
 `;
 
-/** Prints that a process was started again. */
-export const sayRestarted = (restarted: object): void => {
+export const printRestarted = (restarted: object): void => {
   process.stdout.write(`${JSON.stringify({ event: 'restarted', ...restarted })}\n`);
 };
 
 /**
- * Prints the ready line. Before it, where a new installation has just made its first key, comes a text
- * for a person: the key, the console's address, and a command that works when pasted.
+ * Prints the ready line. If this start created the first key, it prints a text for humans before it: the key, the
+ * console's address, and a command that works when pasted.
  */
-export const sayReady = (details: object, api: string, firstKey: FirstKey | null): void => {
+export const printReady = (details: object, api: string, firstKey: FirstKey | null): void => {
   if (firstKey) process.stdout.write(welcome(api, firstKey));
   process.stdout.write(`${JSON.stringify({ event: 'ready', ...details, ...firstKey })}\n`);
 };

@@ -1,13 +1,12 @@
 import { ConfigError } from '../platform/process/config-error.js';
 import type { Config } from '../config/config.js';
 
-/** The services that a process can run. */
 export const roles = ['api', 'edge', 'projectors'] as const;
 
 export type Role = (typeof roles)[number];
 
 /**
- * The roles that the command's arguments name; all where there are none.
+ * Returns the roles that the command's arguments name; without arguments, all roles.
  *
  * @throws ConfigError
  */
@@ -20,7 +19,7 @@ export const readRoles = (args: readonly string[]): ReadonlySet<Role> => {
 };
 
 /**
- * Checks that services which run apart are told how to find each other.
+ * Checks that services in separate processes can find each other.
  *
  * @throws ConfigError
  */
@@ -33,7 +32,7 @@ export const requireShared = (config: Config, running: ReadonlySet<Role>): void 
   };
   need('DATABASE_URL', config.databaseUrl);
   if (!running.has('api')) return;
-  // All APIs share one token, and short links lead to the edges.
+  // All APIs share one token, and short links point to the edges.
   need('ADMIN_TOKEN', config.adminToken);
   if (!running.has('edge')) need('SHORT_URL_HOST', config.shortUrlHost);
 };

@@ -1,22 +1,22 @@
 import { Command, CommanderError, InvalidArgumentError } from 'commander';
 import { startStack, type StackAddresses } from '../local/stack/stack.js';
-import { brokersAtMost, topology } from '../local/stack/topology.js';
+import { maxBrokers, topology } from '../local/stack/topology.js';
 import { ConfigError } from '../platform/process/config-error.js';
 import { readConfig, type Config } from '../config/config.js';
 import { createLogger } from '../platform/logging.js';
 import { endSignal, runToEnd } from '../platform/process/run-to-end.js';
 import { adminTokenOf, openDataDir, sealKeyFileIn, type ServiceAddresses } from './data-dir.js';
-import { sayReady, sayRestarted } from './ready-line.js';
+import { printReady, printRestarted } from './ready-line.js';
 
-const countTo =
-  (most: number) =>
+const countUpTo =
+  (max: number) =>
   (text: string): number => {
     const value = /^\d{1,2}$/.test(text) ? Number(text) : 0;
-    if (value >= 1 && value <= most) return value;
-    throw new InvalidArgumentError(`It must be a number from 1 to ${most}.`);
+    if (value >= 1 && value <= max) return value;
+    throw new InvalidArgumentError(`It must be a number from 1 to ${max}.`);
   };
 
-const count = countTo(16);
+const count = countUpTo(16);
 
 interface Options {
   readonly apis: number;
@@ -26,7 +26,7 @@ interface Options {
   readonly restart: boolean;
 }
 
-/** `null` where the help was asked for and printed. @throws ConfigError */
+/** Returns `null` after it has printed the help. @throws ConfigError */
 const readOptions = (args: readonly string[]): Options | null => {
   const program = new Command('npm run stack --')
     .description(
@@ -35,7 +35,7 @@ const readOptions = (args: readonly string[]): Options | null => {
     .option('--apis <n>', 'command APIs', count, topology.api.count)
     .option('--edges <n>', 'redirect edges', count, topology.edge.count)
     .option('--projectors <n>', 'projectors', count, topology.projector.count)
-    .option('--brokers <n>', 'Kafka brokers', countTo(brokersAtMost), 1)
+    .option('--brokers <n>', 'Kafka brokers', countUpTo(maxBrokers), 1)
     .option('--no-restart', 'leave dead what dies')
     .addHelpText(
       'after',
@@ -57,13 +57,13 @@ so in the ready line.`,
   }
 };
 
-/** What the command line asks for: the first of each kind. */
+/** The addresses that the command line uses: the first service of each kind. */
 const published = (config: Config, addresses: StackAddresses): ServiceAddresses => ({
   api: addresses.apis[0] ?? '',
   edge: addresses.edges[0] ?? '',
   admin: addresses.admin,
   pid: process.pid,
-  // Brokers of the environment are not the stack's.
+  // The stack publishes only brokers that it has started itself.
   ...(config.kafka === null && { kafka: addresses.kafka }),
 });
 
@@ -82,13 +82,13 @@ runToEnd(async () => {
       adminToken: config.adminToken ?? adminTokenOf(config.dataDir),
       sealKeyFile: config.sealKeyFile ?? sealKeyFileIn(config.dataDir),
       restart,
-      onRestarted: sayRestarted,
+      onRestarted: printRestarted,
       logger,
     });
     const { addresses, pids, firstKey } = stack;
     dataDir.publish(published(config, addresses));
     const [api = ''] = addresses.apis;
-    sayReady({ ...addresses, pids, pid: process.pid }, api, firstKey);
+    printReady({ ...addresses, pids, pid: process.pid }, api, firstKey);
     await ended;
     await stack.stop();
   } finally {

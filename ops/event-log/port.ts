@@ -4,7 +4,7 @@
  * - record: one event's bytes at an offset of a partition of a topic, with its key (the subject).
  * - position: which log, and the next offset to read there; a reader keeps it as its checkpoint.
  * - repeat: the same event once more at a later offset, after a sender's crash. Readers drop
- *   repeats by `sequence` (see projectors/runtime/fresh-records.ts).
+ *   repeats by `sequence` (see projectors/runtime/deduplicator.ts).
  */
 import type { TopicName } from '../../schemas/events/topics.js';
 

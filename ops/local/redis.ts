@@ -9,9 +9,9 @@ import { ServerUnavailable } from './process/errors.js';
 import { freePort, openServerDir, startServer, type ServerOptions } from './process/server.js';
 
 export interface RedisOptions extends ServerOptions {
-  /** Whether what it holds is written to `dump.rdb` at `stop`, and read at a start; by default it forgets. */
+  /** Whether the data is saved to `dump.rdb` at `stop` and loaded at a start; by default it is lost. */
   readonly dump?: boolean;
-  /** More of redis-server's own options, the last word. */
+  /** Additional options of redis-server, which take precedence. */
   readonly args?: readonly string[];
 }
 
@@ -20,14 +20,14 @@ const redis = { name: 'Redis', program: 'redis-server' } as const;
 const configFileIn = (dir: string): string => join(dir, 'redis.conf');
 
 /**
- * The password, which is made at the first start. Redis reads it from a file: on the command line, every
- * user of the machine would see it.
+ * Returns the password, which the first start generates. Redis reads it from a file, because every user of the machine
+ * can read a command line.
  */
 const passwordIn = async (dir: string): Promise<string> => {
   const file = configFileIn(dir);
-  const made = `requirepass ${randomBytes(24).toString('base64url')}\n`;
+  const content = `requirepass ${randomBytes(24).toString('base64url')}\n`;
   try {
-    await writeNewFile(file, { replace: false }, (append) => append(Buffer.from(made)));
+    await writeNewFile(file, { replace: false }, (append) => append(Buffer.from(content)));
   } catch (error) {
     if (!(error instanceof FileExists)) throw error;
   }
@@ -37,13 +37,12 @@ const passwordIn = async (dir: string): Promise<string> => {
 const redisArguments = (dir: string, port: number, dump: boolean): string[] => [
   configFileIn(dir),
   ...['--bind', '127.0.0.1', '--port', String(port), '--dir', dir],
-  // No save while it runs: a cache's copies live for a minute.
+  // No save at runtime, because cached copies expire after a minute.
   ...['--appendonly', 'no', '--save', dump ? '86400 1' : ''],
-  // Full, it forgets what was not asked for lately, rather than refuse.
   ...['--maxmemory', '256mb', '--maxmemory-policy', 'allkeys-lru'],
 ];
 
-/** Whether the Redis with this pid answers there: another process may have taken the port. */
+/** Whether the Redis with this pid answers, because another process may have taken the port. */
 const redisAnswers = async (port: number, password: string, pid: number): Promise<boolean> => {
   const client = new Redis(port, '127.0.0.1', {
     password,
@@ -52,14 +51,14 @@ const redisAnswers = async (port: number, password: string, pid: number): Promis
     maxRetriesPerRequest: 0,
     retryStrategy: () => null,
   });
-  // What it reports is what `connect` and `ping` reject with, too; unheard, it would be printed.
+  // `connect` and `ping` reject with the same error. Without a listener, ioredis would print it.
   client.on('error', () => undefined);
   try {
     await client.connect();
     await client.ping();
     return (await client.info('server')).includes(`process_id:${pid}\r\n`);
   } catch {
-    // Tried again until the deadline; an end of the server is seen as such.
+    // `untilReady` retries until its deadline and detects an exit of the server.
     return false;
   } finally {
     client.disconnect();
@@ -75,11 +74,10 @@ const explainRedis = (error: unknown): unknown =>
     : error;
 
 /**
- * Starts a Redis on 127.0.0.1 with a password, which its URL has, after ending what a killed process left
- * running in this folder.
+ * Starts a Redis on 127.0.0.1 after ending the orphans in its directory. Its URL contains its password.
  *
- * @throws ServerUnavailable when redis-server is missing
- * @throws ServerFailed when it should run here and does not
+ * @throws ServerUnavailable if redis-server is missing
+ * @throws ServerFailed if it fails to start
  */
 export const startRedis = async (options: RedisOptions) => {
   const { logger, dump = false, args = [], tied = false } = options;
@@ -101,7 +99,7 @@ export const startRedis = async (options: RedisOptions) => {
   });
   const { pid, port } = server;
   logger.info({ redisPid: pid, port }, 'Redis is ready');
-  // A restart keeps the address.
+  // A restart does not change the port.
   return Object.assign(server, { url: `redis://:${password}@127.0.0.1:${port}` });
 };
 

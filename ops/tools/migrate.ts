@@ -7,8 +7,8 @@ import { createPool } from '../platform/postgres/pool.js';
 import { runToEnd } from '../platform/process/run-to-end.js';
 
 /**
- * `node dist/ops/tools/migrate.js`: migrates the database of DATABASE_URL, whose user must own the tables, and grants the
- * services' roles their rights. Needed only where the services' users may not change tables.
+ * `node dist/ops/tools/migrate.js`: migrates the database of DATABASE_URL, whose user must own the tables, and grants
+ * rights to the services' roles. Needed only if the services' users may not change tables.
  */
 runToEnd(async () => {
   const { databaseUrl: url, logLevel } = readConfig();

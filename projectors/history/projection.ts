@@ -6,7 +6,7 @@ import { topics } from '../../schemas/events/topics.js';
 import { rowOfEvent, type HistoryRow } from '../../schemas/read-models/history.js';
 import type { Projection } from '../runtime/projection.js';
 
-/** The columns, with their SQL types. */
+/** SQL types by column. */
 const types = {
   code: 'text',
   sequence: 'bigint',
@@ -23,15 +23,15 @@ const types = {
 const columns = Object.keys(types) as (keyof HistoryRow)[];
 const columnsButData = columns.filter((column) => column !== 'data');
 
-/** What was done to each link, oldest first, for operators. Visits are no part of it. */
+/** The changes of each link, without visits, for operators. */
 export const history: Projection<HistoryRow> = {
   name: 'history',
-  // Of accounts and switches it keeps high-water marks alone: no other projection reads these topics.
+  // Accounts and switches are read only to check their sequences: no other projection reads these topics.
   topics: [topics.links.name, topics.accounts.name, topics.platform.name],
   checksSequencesOf: [topics.links.name, topics.accounts.name, topics.platform.name],
   mayWaitMs: 1_000,
-  factsAtOnce: 32,
-  factOf: (event) => (isLinkEvent(event) ? rowOfEvent(event) : null),
+  changesPerStatement: 32,
+  toChange: (event) => (isLinkEvent(event) ? rowOfEvent(event) : null),
   async apply(tx, schema, rows) {
     await tx.query({
       name: `history-insert-${schema}`,
@@ -42,7 +42,7 @@ export const history: Projection<HistoryRow> = {
   },
   sequences: {
     async [topics.links.name](tx, schema, codes) {
-      // One look into the index for each code, however large the table is.
+      // The LATERAL join is one index scan for each code.
       const { rows } = await tx.query<{ code: string; sequence: number }>({
         name: `history-sequences-${schema}`,
         text: `SELECT code, sequence FROM unnest($1::text[]) AS c (code) CROSS JOIN LATERAL

@@ -14,8 +14,8 @@ const input = `SELECT * FROM ${unnest(Object.values(types))} AS i (${columns.joi
 const foldedTags = (link: TaggedLink | undefined): ReadonlySet<string> =>
   new Set(link?.tags?.map(foldText));
 
-/** The folded tags of `link` that `other` does not have. */
-const tagsBeside = (link: TaggedLink, other: TaggedLink | undefined): readonly TagRow[] => {
+/** Returns the folded tags of `link` that `other` lacks. */
+const tagsMissingIn = (link: TaggedLink, other: TaggedLink | undefined): readonly TagRow[] => {
   const { account, created_at, code } = link;
   const otherTags = foldedTags(other);
   return [...foldedTags(link)]
@@ -23,27 +23,29 @@ const tagsBeside = (link: TaggedLink, other: TaggedLink | undefined): readonly T
     .map((tag) => ({ account, created_at, code, tag }));
 };
 
-/** Writes which tags links have got and lost. */
+/** Deletes removed tags and inserts added tags. */
 export const writeTags = async (
   tx: Client,
   schema: ProjectionSchema,
   changes: readonly { readonly before: TaggedLink | undefined; readonly after: TaggedLink }[],
 ): Promise<void> => {
-  const lost = changes.flatMap(({ before, after }) => (before ? tagsBeside(before, after) : []));
-  const got = changes.flatMap(({ before, after }) => tagsBeside(after, before));
-  if (lost.length > 0) {
+  const removed = changes.flatMap(({ before, after }) =>
+    before ? tagsMissingIn(before, after) : [],
+  );
+  const added = changes.flatMap(({ before, after }) => tagsMissingIn(after, before));
+  if (removed.length > 0) {
     await tx.query({
-      name: `redirects-tags-lost-${schema}`,
-      text: `DELETE FROM ${schema}.link_tags USING (${input}) AS lost
-             WHERE ${columns.map((column) => `link_tags.${column} = lost.${column}`).join(' AND ')}`,
-      values: valuesByField(lost, ...columns),
+      name: `redirects-tags-removed-${schema}`,
+      text: `DELETE FROM ${schema}.link_tags USING (${input}) AS removed
+             WHERE ${columns.map((column) => `link_tags.${column} = removed.${column}`).join(' AND ')}`,
+      values: valuesByField(removed, ...columns),
     });
   }
-  if (got.length > 0) {
+  if (added.length > 0) {
     await tx.query({
-      name: `redirects-tags-got-${schema}`,
+      name: `redirects-tags-added-${schema}`,
       text: `INSERT INTO ${schema}.link_tags (${columns.join()}) ${input} ON CONFLICT DO NOTHING`,
-      values: valuesByField(got, ...columns),
+      values: valuesByField(added, ...columns),
     });
   }
 };

@@ -18,7 +18,7 @@ interface Row extends RedirectRow {
   readonly folded: string;
 }
 
-/** The columns that a link has from the start, with their SQL types. */
+/** SQL types of the columns that all links use. */
 const commonTypes = {
   code: 'text',
   status: 'text',
@@ -49,7 +49,7 @@ const types = {
 
 type Types = Readonly<Partial<Record<keyof Row, string>>>;
 
-/** Whether the columns that most links do not use are empty, and have always been. */
+/** Whether the other columns are null and have always been. */
 const isCommon = (row: RedirectRow): boolean =>
   row.sequence === 1 &&
   redirectColumns.every((column) => column in commonTypes || row[column] === null);
@@ -67,23 +67,22 @@ const readRows = async (
   return new Map(rows.map((row) => [row.code, row]));
 };
 
-/** Inserts rows, or replaces those that exist. */
 const writeRows = async (
   tx: Client,
   schema: ProjectionSchema,
-  used: Types,
+  columnTypes: Types,
   rows: readonly Row[],
 ): Promise<void> => {
   if (rows.length === 0) return;
-  const columns = Object.keys(used) as (keyof Row)[];
+  const columns = Object.keys(columnTypes) as (keyof Row)[];
   await tx.query({
     name: `redirects-write-${columns.length}-${schema}`,
     text: `INSERT INTO ${schema}.links (${columns.join()})
-           SELECT * FROM ${unnest(Object.values(used))}
+           SELECT * FROM ${unnest(Object.values(columnTypes))}
            ON CONFLICT (code) DO UPDATE SET
              ${columns.map((column) => `${column} = excluded.${column}`).join()}`,
     values: valuesByField(
-      // An array of arrays is a matrix to PostgreSQL.
+      // PostgreSQL would read an array of arrays as a matrix.
       rows.map((row) => ({ ...row, tags: row.tags && JSON.stringify(row.tags) })),
       ...columns,
     ),
@@ -99,14 +98,14 @@ const readSequences: ReadSequences = async (tx, schema, codes) => {
   return new Map(rows.map(({ code, sequence }) => [code, sequence]));
 };
 
-/** The destination of each short code, or why it has none any more. */
+/** The destination of each short code, or the reason why it has none. */
 export const redirects: Projection<LinkEvent> = {
   name: 'redirects',
   topics: [topics.links.name],
-  // Readers add the newest events of the outbox.
+  // Readers add newer events from the outbox.
   mayWaitMs: 1_000,
-  factsAtOnce: 32,
-  factOf: (event) => (isLinkEvent(event) ? event : null),
+  changesPerStatement: 32,
+  toChange: (event) => (isLinkEvent(event) ? event : null),
   async apply(tx, schema, events) {
     const known = await readRows(tx, schema, new Set(events.map(({ subject }) => subject)));
     const folded = new Map<string, { readonly state: LinkState; readonly sequence: number }>();
@@ -121,18 +120,11 @@ export const redirects: Projection<LinkEvent> = {
       .filter((row) => row !== null)
       .map((row): Row => ({ ...row, folded: foldedTextOf(row) }));
     await writeRows(tx, schema, commonTypes, rows.filter(isCommon));
-    await writeRows(
-      tx,
-      schema,
-      types,
-      rows.filter((row) => !isCommon(row)),
-    );
-    await writeTags(
-      tx,
-      schema,
-      rows.map((after) => ({ before: known.get(after.code), after })),
-    );
+    const others = rows.filter((row) => !isCommon(row));
+    await writeRows(tx, schema, types, others);
+    const tagChanges = rows.map((after) => ({ before: known.get(after.code), after }));
+    await writeTags(tx, schema, tagChanges);
   },
-  // Each event of a link moves its row's sequence. A link without a row has no event but of no effect.
+  // Each event of a link updates the sequence of its row. A link without a row has only events without effect.
   sequences: { [topics.links.name]: readSequences },
 };

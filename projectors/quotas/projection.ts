@@ -4,25 +4,24 @@ import { topics } from '../../schemas/events/topics.js';
 import { spendingOf, type Spending } from '../../schemas/folds/key-meter.js';
 import type { Projection } from '../runtime/projection.js';
 
-const sumOf = (one: Spending, other: Spending): Spending => ({
-  ...one,
-  calls: one.calls + other.calls,
-  links: one.links + other.links,
-  qrCodes: one.qrCodes + other.qrCodes,
+const sumOf = (a: Spending, b: Spending): Spending => ({
+  ...a,
+  calls: a.calls + b.calls,
+  links: a.links + b.links,
+  qrCodes: a.qrCodes + b.qrCodes,
 });
 
-/** What each API key spent in each month. The ledger decides about quotas, never this projection. */
+/** The monthly usage of each API key. Quotas are enforced by the ledger, not by this projection. */
 export const quotas: Projection<Spending> = {
   name: 'quotas',
   topics: [topics.links.name, topics.usage.name],
   checksSequencesOf: [topics.usage.name],
   mayWaitMs: 1_000,
-  factOf: spendingOf,
+  toChange: spendingOf,
   async apply(tx, schema, spendings) {
-    const ofMonths = groupBy(spendings, ({ keyId, month }) => `${month} ${keyId}`);
-    const sums = Array.from(ofMonths.values(), (all) => all.reduce(sumOf));
-    // A key has links in many partitions, so batches update the same rows: in one order, or they
-    // would deadlock.
+    const byMonth = groupBy(spendings, ({ keyId, month }) => `${month} ${keyId}`);
+    const sums = Array.from(byMonth.values(), (group) => group.reduce(sumOf));
+    // A key has links in many partitions, so concurrent batches update the same rows. A fixed order prevents deadlocks.
     await tx.query({
       name: `quotas-add-${schema}`,
       text: `INSERT INTO ${schema}.months AS m (key_id, month, calls, links, qr_codes)

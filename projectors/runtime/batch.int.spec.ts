@@ -326,7 +326,7 @@ describe('projectors: handler of batches', () => {
       let turns = 0;
       const inPieces: typeof redirects = {
         ...redirects,
-        factsAtOnce: 2,
+        changesPerStatement: 2,
         apply(tx, live, events, partition) {
           pieces.push(events.map(({ subject }) => subject));
           return redirects.apply(tx, live, events, partition);

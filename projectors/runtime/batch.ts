@@ -21,7 +21,7 @@ import {
   offsetsOf,
   type DeadLetter,
 } from './dead-letters.js';
-import { FreshRecords } from './fresh-records.js';
+import { Deduplicator } from './deduplicator.js';
 import { writeHighWaterMarks, type HighWaterMarks } from './high-water-marks.js';
 import { liveSchema, type Projection, type ProjectionSchema } from './projection.js';
 import { insertGaps, type SequenceGap } from './sequence-gaps.js';
@@ -29,19 +29,18 @@ import { addToBlocks, type SpoolBlock } from './spool-blocks.js';
 import { UnknownEventType } from '../../schemas/events/codec.js';
 import { isUnknown, readRecord } from './read-record.js';
 
-/** What became of a batch's records; the four numbers add up to the number of records. */
+/** The numbers of a batch's records by outcome. */
 export interface BatchOutcome {
   readonly applied: number;
   readonly repeats: number;
   /** Records that cannot be read or applied. */
   readonly deadLetters: number;
-  /** Events that wait behind a dead letter of their subject. */
+  /** Events after a dead letter of their subject. */
   readonly parked: number;
 }
 
 export type BatchHandler = (batch: Delivery) => Promise<BatchOutcome>;
 
-/** What a projection needs to know of the log whose batches it gets. */
 export type ReadLog = Pick<EventLog, 'logId' | 'mayRepeatLedger'>;
 
 interface BatchTarget {
@@ -51,126 +50,109 @@ interface BatchTarget {
   readonly log: ReadLog;
 }
 
-/** Records of a partition that are in memory as events together. */
-const eventsAtOnce = 1_000;
+/** Records of a partition that are in memory as parsed events at the same time. */
+const chunkSize = 1_000;
 
-/** What a projection makes of a batch, without the repeats. */
-interface Due {
+/** A parsed batch without repeats. */
+interface PreparedBatch {
   readonly batch: Delivery;
-  readonly facts: unknown[];
-  /** Records that are no repeats. */
+  readonly changes: unknown[];
+  /** The number of records that are not repeats. */
   fresh: number;
-  /** Those of them that are neither broken nor behind a dead letter. */
-  readable: number;
-  /** That all of them have raised. */
+  /** The number of fresh records that are neither broken nor after a dead letter. */
+  applicable: number;
+  /** The high-water marks that the fresh records raise. */
   marks: HighWaterMarks;
-  /** Events that are missing before them. */
   gaps: readonly SequenceGap[];
-  /** Their visits, by spools. */
   blocks: readonly SpoolBlock[];
 }
 
-const hasLetters = ({ readable, fresh }: Due): boolean => readable < fresh;
+const hasDeadLetters = ({ applicable, fresh }: PreparedBatch): boolean => applicable < fresh;
 
-/** The marks to keep of a batch: where the rows have the sequences, those of its dead letters alone. */
+/** Returns the marks to store: if the projection's rows have the sequences, only those of dead letters. */
 const marksToKeep = (
   { sequences }: Projection,
   { mayRepeatLedger }: ReadLog,
-  { batch, marks }: Due,
+  { batch, marks }: PreparedBatch,
   letters: readonly DeadLetter[] = [],
 ): HighWaterMarks => (mayRepeatLedger && sequences?.[batch.topic] ? highestOf(letters) : marks);
 
-const readFacts = async (
+const readChanges = async (
   tx: Client,
   projection: Projection,
   schema: ProjectionSchema,
   batches: readonly Delivery[],
   log: ReadLog,
-): Promise<readonly Due[]> => {
-  const reader = new FreshRecords(tx, schema, log, projection.sequences);
-  const all = batches.map((batch): Due => {
-    return { batch, facts: [], fresh: 0, readable: 0, marks: new Map(), gaps: [], blocks: [] };
+): Promise<readonly PreparedBatch[]> => {
+  const reader = new Deduplicator(tx, schema, log, projection.sequences);
+  const prepared = batches.map((batch): PreparedBatch => {
+    return { batch, changes: [], fresh: 0, applicable: 0, marks: new Map(), gaps: [], blocks: [] };
   });
   const longest = Math.max(...batches.map(({ records }) => records.length));
-  for (let from = 0; from < longest; from += eventsAtOnce) {
-    const due = all.filter(({ batch }) => batch.records.length > from);
-    const pieces = due.map(({ batch }) => {
-      return { ...batch, records: batch.records.slice(from, from + eventsAtOnce) };
+  for (let from = 0; from < longest; from += chunkSize) {
+    const unfinished = prepared.filter(({ batch }) => batch.records.length > from);
+    const chunks = unfinished.map(({ batch }) => {
+      return { ...batch, records: batch.records.slice(from, from + chunkSize) };
     });
-    const read = await reader.read(pieces);
-    read.forEach(({ fresh, raised, blocked, gaps, blocks }, index) => {
-      const of = due[index];
-      if (!of) return;
-      of.fresh += fresh.length;
-      of.marks = raised;
-      if (projection.checksSequencesOf?.includes(of.batch.topic)) {
-        of.gaps = gaps;
-        of.blocks = blocks.blocks();
+    const results = await reader.read(chunks);
+    results.forEach(({ fresh, raised, blocked, gaps, blocks }, index) => {
+      const target = unfinished[index];
+      if (!target) return;
+      target.fresh += fresh.length;
+      target.marks = raised;
+      if (projection.checksSequencesOf?.includes(target.batch.topic)) {
+        target.gaps = gaps;
+        target.blocks = blocks.blocks();
       }
-      for (const one of fresh) {
-        if (!('event' in one) || blocked.has(one.subject)) continue;
-        of.readable += 1;
-        const fact = projection.factOf(one.event);
-        if (fact !== null) of.facts.push(fact);
+      for (const record of fresh) {
+        if (!('event' in record) || blocked.has(record.subject)) continue;
+        target.applicable += 1;
+        const change = projection.toChange(record.event);
+        if (change !== null) target.changes.push(change);
       }
     });
   }
-  return all;
+  return prepared;
 };
 
-/** Saves that batches are handled: the raised high-water marks, the checkpoints. */
+/** Saves the raised high-water marks and moves the checkpoints. */
 export const saveProgress = async (
   tx: Client,
   schema: ProjectionSchema,
   done: readonly { readonly batch: Delivery; readonly marks: HighWaterMarks }[],
   log: Pick<EventLog, 'logId'>,
 ): Promise<void> => {
+  const marks = done.map(({ batch: { topic, partition }, ...raised }) => {
+    return { topic, partition, marks: raised.marks };
+  });
+  const batches = done.map(({ batch }) => batch);
   await Promise.all([
-    writeHighWaterMarks(
-      tx,
-      schema,
-      done.map(({ batch: { topic, partition }, marks }) => ({ topic, partition, marks })),
-    ),
-    moveCheckpoints(
-      tx,
-      schema,
-      done.map(({ batch }) => batch),
-      log,
-    ),
+    writeHighWaterMarks(tx, schema, marks),
+    moveCheckpoints(tx, schema, batches, log),
   ]);
 };
 
-/** Saves which events are missing before batches, and how many visits of each spool they have. */
+/** Saves the missing events before batches, and the number of visits of each spool. */
 const saveSequences = async (
   tx: Client,
   schema: ProjectionSchema,
-  done: readonly Due[],
+  done: readonly PreparedBatch[],
 ): Promise<void> => {
-  await Promise.all([
-    insertGaps(
-      tx,
-      schema,
-      done.flatMap(({ gaps }) => gaps),
-    ),
-    addToBlocks(
-      tx,
-      schema,
-      done.map(({ batch: { partition }, blocks }) => ({ partition, blocks })),
-    ),
-  ]);
+  const gaps = done.flatMap((prepared) => prepared.gaps);
+  const blocks = done.map(({ batch: { partition }, ...counted }) => {
+    return { partition, blocks: counted.blocks };
+  });
+  await Promise.all([insertGaps(tx, schema, gaps), addToBlocks(tx, schema, blocks)]);
 };
 
-/**
- * COMMIT does not wait for the disk. A crash of PostgreSQL may undo the last batches, but rows and checkpoint together,
- * so they are applied again.
- */
+/** COMMIT is asynchronous: a crash of PostgreSQL may undo rows and checkpoints together, which are then applied again. */
 const settings = `SET LOCAL synchronous_commit = off; ${planByKey('LOCAL')}`;
 
 /**
  * Applies one batch in the caller's transaction: rows, high-water marks, dead letters and checkpoint.
  *
- * @throws BatchNotAtCheckpoint, UnknownEventType; errors that no event is to blame for: the batch is to be
- * tried again
+ * @throws BatchNotAtCheckpoint, UnknownEventType; errors that are not caused by an event, after which the batch must be
+ *   retried
  */
 export const applyBatch = async (
   tx: Client,
@@ -178,64 +160,66 @@ export const applyBatch = async (
   batch: Delivery,
 ): Promise<{
   readonly outcome: BatchOutcome;
-  readonly letters: readonly DeadLetter[];
+  readonly deadLetters: readonly DeadLetter[];
   readonly gaps: readonly SequenceGap[];
 }> => {
   const logId = log.logId(batch.topic);
   await Promise.all([
     tx.query(settings),
-    // Only its own rebuild renames the schema that a rebuild fills.
+    // Only the rebuild itself renames the schema that it fills.
     schema === liveSchema(projection.name) ? tx.query(shareSchema(projection.name)) : null,
     requireAtCheckpoint(tx, schema, batch, logId, 'FOR UPDATE'),
   ]);
 
   const { partition } = batch;
-  const [due] = await readFacts(tx, projection, schema, [batch], log);
-  if (!due) throw new Error('A batch was not read');
-  let letters: readonly DeadLetter[] = [];
-  if (hasLetters(due) || (await attempt(tx, projection, schema, partition, due.facts)) !== null) {
-    const reader = new FreshRecords(tx, schema, log, projection.sequences);
-    for (const { fresh, blocked } of await reader.read([
-      { ...batch, records: batch.records.slice() },
-    ])) {
-      letters = await applyOrSetAside(tx, projection, schema, partition, fresh, blocked);
+  const [prepared] = await readChanges(tx, projection, schema, [batch], log);
+  if (!prepared) throw new Error('readChanges() returned 0 results for 1 batch');
+  let deadLetters: readonly DeadLetter[] = [];
+  if (
+    hasDeadLetters(prepared) ||
+    (await attempt(tx, projection, schema, partition, prepared.changes)) !== null
+  ) {
+    const reader = new Deduplicator(tx, schema, log, projection.sequences);
+    const whole = { ...batch, records: batch.records.slice() };
+    for (const { fresh, blocked } of await reader.read([whole])) {
+      deadLetters = await applyOrSetAside(tx, projection, schema, partition, fresh, blocked);
     }
   }
-  const marks = marksToKeep(projection, log, due, letters);
+  const marks = marksToKeep(projection, log, prepared, deadLetters);
   await Promise.all([
-    insertDeadLetters(tx, schema, batch, letters),
+    insertDeadLetters(tx, schema, batch, deadLetters),
     saveProgress(tx, schema, [{ batch, marks }], log),
-    saveSequences(tx, schema, [due]),
+    saveSequences(tx, schema, [prepared]),
   ]);
 
-  const parked = letters.filter(({ error }) => error === null).length;
+  const parked = deadLetters.filter(({ error }) => error === null).length;
   return {
-    letters,
-    gaps: due.gaps,
+    deadLetters,
+    gaps: prepared.gaps,
     outcome: {
-      applied: due.fresh - letters.length,
-      repeats: batch.records.length - due.fresh,
-      deadLetters: letters.length - parked,
+      applied: prepared.fresh - deadLetters.length,
+      repeats: batch.records.length - prepared.fresh,
+      deadLetters: deadLetters.length - parked,
       parked,
     },
   };
 };
 
-/** Some of the records are broken, or wait behind dead letters. */
+/** Some of the records are broken or follow dead letters, so their batch must be handled alone. */
 class SomeSetAside extends Error {
   readonly code = 'SOME_SET_ASIDE';
 
   constructor({ topic, partition }: Delivery) {
-    super(`Not all records of ${topic}/${partition} can simply be applied`);
+    super(`Records of ${topic}/${partition} must be set aside`);
   }
 }
 
 /**
- * Returns a handler that applies batches of several partitions in one transaction, as long as nothing is to be set
- * aside: a dozen statements rather than a dozen for each partition. Facts that are applied in pieces wait for their
- * `turn` among those of other projections.
+ * Returns a handler that applies batches of several partitions in one transaction if no record must be set aside: a
+ * dozen statements in all rather than for each partition. Statements with `changesPerStatement` changes are serialised
+ * with those of other projections by `turn`.
  *
- * @throws whatever keeps one of the batches from being applied: none of them was
+ * @throws the error of a batch that cannot be applied; the transaction is then rolled back
  */
 export const createJointHandler = ({
   projection,
@@ -253,50 +237,50 @@ export const createJointHandler = ({
         tx.query(shareSchema(projection.name)),
         requireAtCheckpoints(tx, schema, batches, log),
       ]);
-      const due = await readFacts(tx, projection, schema, batches, log);
-      const setAside = due.find(hasLetters);
+      const prepared = await readChanges(tx, projection, schema, batches, log);
+      const setAside = prepared.find(hasDeadLetters);
       if (setAside) throw new SomeSetAside(setAside.batch);
-      await applyTogether(tx, projection, due, turn);
-      const done = due.map((one) => {
-        return { batch: one.batch, marks: marksToKeep(projection, log, one) };
+      await applyTogether(tx, projection, prepared, turn);
+      const done = prepared.map((part) => {
+        return { batch: part.batch, marks: marksToKeep(projection, log, part) };
       });
-      await Promise.all([saveProgress(tx, schema, done, log), saveSequences(tx, schema, due)]);
+      await Promise.all([saveProgress(tx, schema, done, log), saveSequences(tx, schema, prepared)]);
     });
 };
 
 const applyTogether = async (
   tx: Client,
   projection: Projection,
-  due: readonly Due[],
+  prepared: readonly PreparedBatch[],
   turn: Turn,
 ): Promise<void> => {
   const schema = liveSchema(projection.name);
-  const [first] = due;
-  const parts: readonly Pick<Due, 'batch' | 'facts'>[] =
+  const [first] = prepared;
+  const parts: readonly Pick<PreparedBatch, 'batch' | 'changes'>[] =
     projection.isPartitioned || !first
-      ? due
-      : [{ batch: first.batch, facts: due.flatMap(({ facts }) => facts) }];
-  for (const { batch, facts } of parts) {
-    const { factsAtOnce } = projection;
-    const length = factsAtOnce ?? facts.length;
-    for (let from = 0; from < facts.length; from += length) {
-      const piece = facts.slice(from, from + length);
-      const apply = () => projection.apply(tx, schema, piece, batch.partition);
-      await (factsAtOnce === undefined ? apply() : turn(apply));
+      ? prepared
+      : [{ batch: first.batch, changes: prepared.flatMap((part) => part.changes) }];
+  for (const { batch, changes } of parts) {
+    const { changesPerStatement } = projection;
+    const length = changesPerStatement ?? changes.length;
+    for (let from = 0; from < changes.length; from += length) {
+      const portion = changes.slice(from, from + length);
+      const apply = () => projection.apply(tx, schema, portion, batch.partition);
+      await (changesPerStatement === undefined ? apply() : turn(apply));
     }
   }
 };
 
-/** Returns a handler that applies each batch in a transaction of its own: effectively once. */
+/** Returns a handler that applies each batch in its own transaction, effectively once. */
 export const createBatchHandler = (
   options: BatchTarget & { readonly pool: Pool; readonly logger: Logger },
 ): BatchHandler => {
   const { pool, logger, projection, schema = liveSchema(projection.name) } = options;
   const handle: BatchHandler = async (batch) => {
-    const { outcome, letters, gaps } = await transaction(pool, (tx) =>
+    const { outcome, deadLetters, gaps } = await transaction(pool, (tx) =>
       applyBatch(tx, options, batch),
     );
-    // A rebuild finds again what the live projection has reported.
+    // The live projection has already reported the gaps that a rebuild finds.
     if (schema === liveSchema(projection.name)) {
       for (const { subject, topic, partition, first, last } of gaps) {
         const missing = last - first + 1;
@@ -306,9 +290,9 @@ export const createBatchHandler = (
         );
       }
     }
-    if (letters.length > 0) {
+    if (deadLetters.length > 0) {
       const { topic, partition } = batch;
-      const offsets = offsetsOf(letters);
+      const offsets = offsetsOf(deadLetters);
       logger.error(
         { projection: projection.name, topic, partition, ...outcome, offsets },
         'records were set aside as dead letters',

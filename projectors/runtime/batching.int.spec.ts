@@ -221,18 +221,18 @@ describe('projectors: however a history is cut into batches', () => {
           fc.asyncProperty(...cutAnywhere(someDays), async (steps, repeats, sizes) => {
             const history = historyOf(steps);
             const whole = await inOneBatch(history);
-            const faulty: Projection<{ readonly subject: string; readonly fact: unknown }> = {
+            const faulty: Projection<{ readonly subject: string; readonly change: unknown }> = {
               ...projection,
-              factOf(event) {
-                const fact = projection.factOf(event);
-                return fact === null ? null : { subject: event.subject, fact };
+              toChange(event) {
+                const change = projection.toChange(event);
+                return change === null ? null : { subject: event.subject, change };
               },
-              async apply(tx, schema, facts, partition) {
-                if (facts.some(({ subject }) => subject.endsWith('0'))) throw new Error('a bug');
+              async apply(tx, schema, changes, partition) {
+                if (changes.some(({ subject }) => subject.endsWith('0'))) throw new Error('a bug');
                 await projection.apply(
                   tx,
                   schema,
-                  facts.map(({ fact }) => fact),
+                  changes.map(({ change }) => change),
                   partition,
                 );
               },

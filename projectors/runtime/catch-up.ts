@@ -13,7 +13,7 @@ import type { BatchOutcome, ReadLog } from './batch.js';
 import { readCheckpoint } from './checkpoints.js';
 import type { Projection, ProjectionSchema } from './projection.js';
 
-/** A partition, and the offset up to which it is to be applied. */
+/** A partition with the offset up to which it must be applied. */
 export interface CatchUpTarget {
   readonly topic: TopicName;
   readonly partition: number;
@@ -21,27 +21,25 @@ export interface CatchUpTarget {
 }
 
 export interface CatchUpOptions {
-  /** Reads the checkpoints. */
   readonly pool: Queryable;
   readonly log: ReadLog & Pick<EventLog, 'ranges' | 'read'>;
   readonly schema: ProjectionSchema;
   readonly handle: (batch: Batch) => Promise<BatchOutcome>;
   readonly onBatch: (outcome: BatchOutcome, records: number) => void;
-  /** Moves a checkpoint to a target where the log holds nothing up to it; an error unless given. */
+  /** Moves a checkpoint to a target if the log has no records up to it, which is an error by default. */
   readonly skipTo?: (target: CatchUpTarget) => Promise<void>;
-  /** Ends the catch-up after the batches in hand. */
+  /** Ends the catch-up after the current batches. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Most records in a batch. */
 export const catchUpBatchSize = 5_000;
-/** Partitions at once: while PostgreSQL works on a batch of one, a batch of another is parsed. */
+/** Concurrent partitions: while PostgreSQL applies a batch of one, a batch of another is parsed. */
 const atOnce = 2;
-/** Failures of a partition without a batch that was applied in between. */
-const failuresAtMost = 8;
+/** Consecutive failures of a partition. */
+const maxFailures = 8;
 const pauses = { firstMs: 250, longestMs: 16_000 };
 
-/** The present ends of the projection's partitions. */
+/** Returns the current ends of the projection's partitions. */
 export const endsOf = async (
   log: EventLog,
   projection: Projection,
@@ -52,21 +50,21 @@ export const endsOf = async (
   return (await Promise.all(ends)).flat();
 };
 
-/** Joins pieces of the log to larger batches: each batch has a cost of its own. */
-export async function* joined(pieces: AsyncIterable<Batch>, size: number): AsyncGenerator<Batch> {
+/** Joins batches to batches of at least `size` records, which saves the overhead of a batch. */
+export async function* joined(batches: AsyncIterable<Batch>, size: number): AsyncGenerator<Batch> {
   let records: LogRecord[] = [];
-  let from: Batch | undefined;
-  for await (const piece of pieces) {
-    from = piece;
-    records.push(...piece.records);
+  let last: Batch | undefined;
+  for await (const batch of batches) {
+    last = batch;
+    records.push(...batch.records);
     if (records.length < size) continue;
-    yield { ...piece, records };
+    yield { ...batch, records };
     records = [];
   }
-  if (from && records.length > 0) yield { ...from, records };
+  if (last && records.length > 0) yield { ...last, records };
 }
 
-/** Applies one partition from its checkpoint on; starts there again after a failure that may pass. */
+/** Applies one partition from its checkpoint on, and resumes there after a transient failure. */
 const catchUpPartition = async (
   { pool, log, schema, handle, onBatch, skipTo }: CatchUpOptions,
   target: CatchUpTarget,
@@ -103,15 +101,15 @@ const catchUpPartition = async (
       failures += 1;
       // The checkpoint tells whether the batch was committed, so a retry after a lost COMMIT is safe.
       const isSafe = isRetryable(error) || error instanceof OutcomeUnknown;
-      return isSafe && failures < failuresAtMost;
+      return isSafe && failures < maxFailures;
     },
   });
 };
 
 /**
- * Applies the targets' partitions, from the schema's checkpoints on. The first failure ends all.
+ * Applies the targets' partitions from the schema's checkpoints on. The first permanent failure ends all of them.
  *
- * @throws ForeignPosition when the log lacks records that are due, or is another log
+ * @throws ForeignPosition if the log lacks records after a checkpoint, or is another log
  * @throws the signal's reason
  */
 export const catchUp = async (

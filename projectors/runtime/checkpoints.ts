@@ -16,16 +16,13 @@ import {
   type ProjectionSchema,
 } from './projection.js';
 
-/** The position of a reader of the log in one partition: the next offset that it will apply. */
+/** A reader's position in a partition: the next offset that it will apply. */
 export interface Checkpoint extends Position {
   readonly topic: TopicName;
   readonly partition: number;
 }
 
-/**
- * A batch does not begin at the checkpoint: another reader moved it, or a rebuild was swapped in.
- * Reading on from the checkpoint finds everything that is due.
- */
+/** A batch does not begin at the checkpoint: another reader moved it, or a rebuild was swapped in. */
 export class BatchNotAtCheckpoint extends PositionMoved {
   override readonly code = 'BATCH_NOT_AT_CHECKPOINT';
 
@@ -39,20 +36,19 @@ export class BatchNotAtCheckpoint extends PositionMoved {
 }
 
 /**
- * The statement that keeps a projection's schema from being renamed until the transaction ends. It
- * must be the first of a batch: only later statements resolve the schema's name anew.
+ * A statement that prevents a rename of the projection's schema until the transaction ends. It must be the first of a
+ * batch, because only later statements resolve the schema's name again.
  */
 export const shareSchema = (name: ProjectionName): string =>
   `SELECT pg_advisory_xact_lock_shared(${advisoryLocks.projectionSchema}, ${lockNumber(name)})`;
 
-/** The statement that waits until no batch is in flight, and lets none begin before the commit. */
+/** A statement that waits for batches in flight and blocks others until the transaction ends. */
 export const ownSchema = (name: ProjectionName): string =>
   `SELECT pg_advisory_xact_lock(${advisoryLocks.projectionSchema}, ${lockNumber(name)})`;
 
 const selectCheckpoints = (schema: ProjectionSchema): string =>
   `SELECT topic, partition, log_id AS "logId", next_offset AS "offset" FROM ${schema}.checkpoints`;
 
-/** All checkpoints of a schema; `FOR UPDATE` locks them until the transaction ends. */
 export const readCheckpoints = async (
   client: Queryable,
   schema: ProjectionSchema,
@@ -64,7 +60,6 @@ export const readCheckpoints = async (
   return rows;
 };
 
-/** The checkpoint of a partition among those of a schema. */
 export const checkpointOf = (
   checkpoints: readonly Checkpoint[],
   topic: TopicName,
@@ -72,7 +67,7 @@ export const checkpointOf = (
 ): Checkpoint | undefined =>
   checkpoints.find((known) => known.topic === topic && known.partition === partition);
 
-/** The checkpoint of one partition; `null` while nothing of it was applied. */
+/** Returns the checkpoint of one partition; `null` before its first batch. */
 export const readCheckpoint = async (
   client: Queryable,
   schema: ProjectionSchema,
@@ -101,11 +96,7 @@ const requireBegins = (
   }
 };
 
-/**
- * Checks that the batch begins at the checkpoint. `FOR UPDATE` locks the checkpoint until the transaction ends.
- *
- * @throws BatchNotAtCheckpoint
- */
+/** Checks that the batch begins at the checkpoint. @throws BatchNotAtCheckpoint */
 export const requireAtCheckpoint = async (
   tx: Client,
   schema: ProjectionSchema,
@@ -118,12 +109,7 @@ export const requireAtCheckpoint = async (
   requireBegins(schema, batch, logId, checkpoint);
 };
 
-/**
- * Checks that batches of several partitions begin at their checkpoints, and locks all checkpoints of the schema until
- * the transaction ends.
- *
- * @throws BatchNotAtCheckpoint
- */
+/** Locks all checkpoints of the schema and checks that the batches begin at them. @throws BatchNotAtCheckpoint */
 export const requireAtCheckpoints = async (
   tx: Client,
   schema: ProjectionSchema,
@@ -139,9 +125,9 @@ export const requireAtCheckpoints = async (
 };
 
 /**
- * Moves the checkpoints past batches of several partitions, each from exactly where its batch begins.
+ * Moves the checkpoints from the beginning to the end of their batches.
  *
- * @throws BatchNotAtCheckpoint when two readers made a partition's first checkpoint at once
+ * @throws BatchNotAtCheckpoint if two readers concurrently insert the first checkpoint of a partition
  */
 export const moveCheckpoints = async (
   tx: Client,
@@ -154,11 +140,12 @@ export const moveCheckpoints = async (
     const next = (records.at(-1)?.offset ?? 0) + 1;
     return { topic, partition, logId: log.logId(topic), first, next };
   });
-  const places = (some: typeof moves) => valuesByField(some, 'topic', 'partition', 'logId', 'next');
-  const begun = moves.filter(({ first }) => first > 0);
-  const fresh = moves.filter(({ first }) => first === 0);
+  const valuesOf = (rows: typeof moves) =>
+    valuesByField(rows, 'topic', 'partition', 'logId', 'next');
+  const updates = moves.filter(({ first }) => first > 0);
+  const inserts = moves.filter(({ first }) => first === 0);
   const results = await Promise.all([
-    begun.length > 0
+    updates.length > 0
       ? tx.query({
           name: `checkpoints-move-${schema}`,
           text: `UPDATE ${schema}.checkpoints c SET next_offset = next
@@ -166,15 +153,15 @@ export const moveCheckpoints = async (
                    AS m (topic, partition, log_id, next, first)
                  WHERE c.topic = m.topic AND c.partition = m.partition AND c.log_id = m.log_id
                    AND next_offset = first`,
-          values: [...places(begun), ...valuesByField(begun, 'first')],
+          values: [...valuesOf(updates), ...valuesByField(updates, 'first')],
         })
       : null,
-    fresh.length > 0
+    inserts.length > 0
       ? tx.query(
           `INSERT INTO ${schema}.checkpoints (topic, partition, log_id, next_offset)
            SELECT * FROM unnest($1::text[], $2::integer[], $3::text[], $4::bigint[])
            ON CONFLICT DO NOTHING`,
-          places(fresh),
+          valuesOf(inserts),
         )
       : null,
   ]);
@@ -184,8 +171,7 @@ export const moveCheckpoints = async (
 };
 
 /**
- * Checks that the live projection was made from this log, and that the log holds everything that the
- * projection has not applied yet.
+ * Checks that the live projection is of this log, and that the log has all records that it has not applied yet.
  *
  * @throws ForeignPosition
  */

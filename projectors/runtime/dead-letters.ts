@@ -8,7 +8,7 @@ import { storable, type IncomingRecord, type ReadableRecord } from './read-recor
 /** A record that was not applied. */
 export interface DeadLetter {
   readonly incoming: IncomingRecord;
-  /** Why; `null` when it is only parked behind an earlier one of its subject. */
+  /** The reason; `null` if the event is parked after an earlier dead letter of its subject. */
   readonly error: string | null;
 }
 
@@ -16,27 +16,27 @@ export const insertDeadLetters = async (
   tx: Client,
   schema: ProjectionSchema,
   { topic, partition }: Pick<Batch, 'topic' | 'partition'>,
-  letters: readonly DeadLetter[],
+  deadLetters: readonly DeadLetter[],
 ): Promise<void> => {
-  if (letters.length === 0) return;
+  if (deadLetters.length === 0) return;
   await tx.query(
     `INSERT INTO ${schema}.dead_letters (topic, partition, record_offset, subject, value, error)
      SELECT $1, $2, * FROM unnest($3::bigint[], $4::text[], $5::text[], $6::text[])`,
     [
       topic,
       partition,
-      letters.map(({ incoming }) => incoming.record.offset),
-      letters.map(({ incoming }) => incoming.subject),
-      letters.map(({ incoming }) => storable(incoming.record.value)),
-      letters.map(({ error }) => (error === null ? null : storable(error))),
+      deadLetters.map(({ incoming }) => incoming.record.offset),
+      deadLetters.map(({ incoming }) => incoming.subject),
+      deadLetters.map(({ incoming }) => storable(incoming.record.value)),
+      deadLetters.map(({ error }) => (error === null ? null : storable(error))),
     ],
   );
 };
 
-/** The highest sequence of each subject among the letters that can be read. */
-export const highestOf = (letters: readonly DeadLetter[]): HighWaterMarks => {
+/** Returns the highest sequence of each subject among the readable dead letters. */
+export const highestOf = (deadLetters: readonly DeadLetter[]): HighWaterMarks => {
   const highest: HighWaterMarks = new Map();
-  for (const { incoming } of letters) {
+  for (const { incoming } of deadLetters) {
     if (!('event' in incoming)) continue;
     const { subject, sequence } = incoming.event;
     if (sequence > (highest.get(subject)?.sequence ?? 0))
@@ -45,46 +45,45 @@ export const highestOf = (letters: readonly DeadLetter[]): HighWaterMarks => {
   return highest;
 };
 
-/** The offsets of the first ten, for a log line. No values: they are not for a log. */
-export const offsetsOf = (letters: readonly DeadLetter[]): readonly number[] =>
-  letters.slice(0, 10).map(({ incoming }) => incoming.record.offset);
+/** Returns the offsets of the first ten dead letters for a log line, which must not contain their values. */
+export const offsetsOf = (deadLetters: readonly DeadLetter[]): readonly number[] =>
+  deadLetters.slice(0, 10).map(({ incoming }) => incoming.record.offset);
 
-/** Applies facts, or nothing at all. Returns the error if an event is to blame. */
+/** Applies all of the changes or none. Returns the error if an event is the cause. */
 export const attempt = async (
   tx: Client,
   projection: Projection,
   schema: ProjectionSchema,
   partition: number,
-  facts: readonly unknown[],
+  changes: readonly unknown[],
 ): Promise<Error | null> => {
-  if (facts.length === 0) return null;
+  if (changes.length === 0) return null;
   try {
     await Promise.all([
       tx.query('SAVEPOINT attempt'),
-      projection.apply(tx, schema, facts, partition),
+      projection.apply(tx, schema, changes, partition),
     ]);
     return null;
   } catch (error) {
     if (!isPoison(error)) throw error;
-    // If the connection was the reason after all, this fails and ends the batch.
+    // If the connection is the actual cause, this fails and ends the batch.
     await tx.query('ROLLBACK TO SAVEPOINT attempt; RELEASE SAVEPOINT attempt');
     return error as Error;
   }
 };
 
-/** What a projection makes of records. */
-export const factsOf = (
+export const changesOf = (
   projection: Projection,
   records: readonly ReadableRecord[],
 ): readonly unknown[] =>
-  records.map(({ event }) => projection.factOf(event)).filter((fact) => fact !== null);
+  records.map(({ event }) => projection.toChange(event)).filter((change) => change !== null);
 
 /**
- * Applies records of one partition, in order and without repeats: all at once if none fails. Returns
- * the others as dead letters: broken records, events that make `apply` fail (found by halving), and
- * later events of their subjects and of `blocked` subjects. Adds the subjects that fail to `blocked`.
+ * Applies records of one partition, in order and without repeats. Returns the dead letters: broken records, events that
+ * make `apply` fail (found by bisection), and later events of their subjects and of `blocked` subjects. Adds the subjects
+ * of dead letters to `blocked`.
  *
- * @throws errors that no event is to blame for
+ * @throws errors that are not caused by an event
  */
 export const applyOrSetAside = async (
   tx: Client,
@@ -94,28 +93,26 @@ export const applyOrSetAside = async (
   incoming: readonly IncomingRecord[],
   blocked: Set<string>,
 ): Promise<readonly DeadLetter[]> => {
-  const letters: DeadLetter[] = [];
-  const setAside = (one: IncomingRecord, error: string | null): void => {
-    letters.push({ incoming: one, error });
-    blocked.add(one.subject);
+  const deadLetters: DeadLetter[] = [];
+  const setAside = (record: IncomingRecord, error: string | null): void => {
+    deadLetters.push({ incoming: record, error });
+    blocked.add(record.subject);
   };
 
   const candidates: ReadableRecord[] = [];
-  for (const one of incoming) {
-    if ('error' in one) setAside(one, one.error.message);
-    else if (blocked.has(one.subject)) setAside(one, null);
-    else candidates.push(one);
+  for (const record of incoming) {
+    if ('error' in record) setAside(record, record.error.message);
+    else if (blocked.has(record.subject)) setAside(record, null);
+    else candidates.push(record);
   }
 
   const failed = new Set<string>();
   const applyPart = async (part: readonly ReadableRecord[]): Promise<void> => {
     const open = part.filter(({ subject }) => !failed.has(subject));
-    for (const one of part) {
-      if (failed.has(one.subject)) setAside(one, null);
-    }
+    for (const record of part) if (failed.has(record.subject)) setAside(record, null);
     if (open.length === 0) return;
-    const facts = factsOf(projection, open);
-    const error = await attempt(tx, projection, schema, partition, facts);
+    const changes = changesOf(projection, open);
+    const error = await attempt(tx, projection, schema, partition, changes);
     if (error === null) return;
     const [only] = open;
     if (only && open.length === 1) {
@@ -128,5 +125,5 @@ export const applyOrSetAside = async (
     await applyPart(open.slice(middle));
   };
   await applyPart(candidates);
-  return letters;
+  return deadLetters;
 };

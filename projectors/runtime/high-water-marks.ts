@@ -8,11 +8,10 @@ import type { IncomingRecord } from './read-record.js';
 import { SpoolBlocks } from './spool-blocks.js';
 
 export interface HighWaterMark {
-  /** The highest that was seen. */
   readonly sequence: number;
   /**
-   * Of a spool: the newest day of the partition's spooled visits when the mark was raised, in days since
-   * 1970 (UTC). `null` of a subject, whose mark stays.
+   * For a spool, the newest day of the partition's spooled visits when the mark was raised, in days since 1970 (UTC).
+   * `null` for a subject, whose mark does not expire.
    */
   readonly day: number | null;
 }
@@ -25,21 +24,20 @@ type Mutable<Type> = { -readonly [Key in keyof Type]: Type[Key] };
 type Place = Pick<Batch, 'topic' | 'partition'>;
 
 /**
- * Days of the partition's visits, by the events' own time, that the mark of a spool outlives its last
- * visit. Each start of an edge makes a spool, so their marks would grow for ever.
+ * How long the mark of a spool is kept after its last visit, in days of the partition's event time. Each start of an edge
+ * creates a spool, so marks must expire.
  *
- * Only the process that ships a spool repeats its visits, and only those that it sent and could not note
- * as sent before it died. The next one that finds the spool ships them within seconds; so a repeat that
- * comes after 30 days is of a disk that was detached in that moment.
+ * Visits are repeated only if the shipping process died before it recorded that they were sent. The next process ships
+ * them within seconds, so a repeat after 30 days is possible only if the disk was detached in between.
  */
 const spoolDays = 30;
 
-const isOver = (day: number | null, newest: number | null): boolean =>
+const isExpired = (day: number | null, newest: number | null): boolean =>
   day !== null && newest !== null && newest - day > spoolDays;
 
 export const isSpooled = (event: LinklogEvent): boolean => event.source !== ledgerSource;
 
-/** Whether the event may come again, so that its origin needs a mark. */
+/** Whether the log may repeat the event, so that its origin needs a mark. */
 export const needsMark = (
   event: LinklogEvent,
   { mayRepeatLedger }: Pick<EventLog, 'mayRepeatLedger'>,
@@ -47,7 +45,7 @@ export const needsMark = (
 
 const dayOf = ({ time }: LinklogEvent): number => Math.floor(millisecondsOf(time) / 86_400_000);
 
-/** Sequences of a subject between two events that follow one another. */
+/** A gap between the sequences of two consecutive events of a subject. */
 export interface SkippedSequences {
   readonly subject: string;
   readonly first: number;
@@ -55,14 +53,12 @@ export interface SkippedSequences {
 }
 
 /**
- * The records without repeats, and the high-water marks that they raise. First occurrences ascend, so
- * a sequence that is not above its origin's mark was seen before. A broken record has no sequence and
- * stays. `newest` is the newest day of the partition's spooled visits before them, and after them.
+ * Drops repeats, and returns the raised high-water marks and the skipped sequences of subjects. First occurrences ascend,
+ * so a sequence at or below its origin's mark is a repeat. A broken record has no sequence and is kept. `newest` is the
+ * newest day of the partition's spooled visits. Visits of spools are added to `blocks`.
  *
- * `skipped` has the sequences that the events of a subject have skipped. Visits of spools are added to `blocks`.
- *
- * Events of the ledger have no marks where the log cannot repeat them. A mark that is over counts no more from that
- * record on, wherever a batch ends.
+ * Events of the ledger have no marks if the log cannot repeat them. A mark expires at a record, independently of the end
+ * of a batch.
  */
 export const dropRepeats = (
   incoming: readonly IncomingRecord[],
@@ -78,21 +74,21 @@ export const dropRepeats = (
 } => {
   const raised = new Map<string, Mutable<HighWaterMark>>();
   let origin = '';
-  /** Of the origin: the one before these records, then the one that they raise. */
+  /** The current mark of the origin, and the one that these records raise. */
   let mark: HighWaterMark | undefined;
   let rising: Mutable<HighWaterMark> | undefined;
   const skipped: SkippedSequences[] = [];
-  const fresh = incoming.filter((one) => {
-    if (!('event' in one)) return true;
-    const { event } = one;
+  const fresh = incoming.filter((record) => {
+    if (!('event' in record)) return true;
+    const { event } = record;
     if (!needsMark(event, log)) return true;
-    // Visits of one spool follow one another.
+    // Adjacent visits are mostly of the same spool.
     if (originOf(event) !== origin) {
       origin = originOf(event);
       rising = raised.get(origin);
       mark = rising ?? highWaterMarks.get(origin);
     }
-    if (mark && !isOver(mark.day, newest) && event.sequence <= mark.sequence) return false;
+    if (mark && !isExpired(mark.day, newest) && event.sequence <= mark.sequence) return false;
     const { sequence } = event;
     if (isSpooled(event)) {
       newest = Math.max(newest ?? 0, dayOf(event));
@@ -114,20 +110,19 @@ export const dropRepeats = (
   return { fresh, raised, skipped, newest };
 };
 
-/** The marks of some origins in a partition. */
 export interface PartitionMarks extends Place {
   readonly marks: HighWaterMarks;
 }
 
 const placeColumns = (places: readonly Place[]) => valuesByField(places, 'topic', 'partition');
 
-/** The marks of origins of partitions, in their order. */
+/** Reads the marks of origins; the result has the order of `queries`. */
 export const readHighWaterMarks = async (
   tx: Client,
   schema: ProjectionSchema,
-  asked: readonly (Place & { readonly origins: readonly string[] })[],
+  queries: readonly (Place & { readonly origins: readonly string[] })[],
 ): Promise<readonly HighWaterMarks[]> => {
-  const origins = asked.flatMap((place, index) =>
+  const origins = queries.flatMap((place, index) =>
     place.origins.map((origin) => ({ ...place, origin, index })),
   );
   const { rows } = await tx.query<
@@ -140,12 +135,12 @@ export const readHighWaterMarks = async (
            JOIN ${schema}.high_water_marks USING (topic, partition, origin)`,
     values: valuesByField(origins, 'topic', 'partition', 'origin', 'index'),
   });
-  const found = asked.map((): HighWaterMarks => new Map());
+  const found = queries.map((): HighWaterMarks => new Map());
   for (const { index, origin, ...mark } of rows) found[index]?.set(origin, mark);
   return found;
 };
 
-/** The newest days of the partitions' spooled visits, in their order. */
+/** Reads the newest days of spooled visits; the result has the order of `places`. */
 export const readNewestDays = async (
   tx: Client,
   schema: ProjectionSchema,
@@ -162,7 +157,6 @@ export const readNewestDays = async (
   return rows.map(({ day }) => day);
 };
 
-/** Deletes the high-water marks of origins. */
 export const deleteHighWaterMarks = async (
   tx: Client,
   schema: ProjectionSchema,
@@ -176,8 +170,7 @@ export const deleteHighWaterMarks = async (
   );
 };
 
-/** Deletes the marks of spools that are over. */
-const deleteOver = async (
+const deleteExpired = async (
   tx: Client,
   schema: ProjectionSchema,
   places: readonly Place[],
@@ -194,7 +187,7 @@ const deleteOver = async (
   });
 };
 
-/** Writes raised high-water marks, and deletes those that are over. None is lowered, unless it was over. */
+/** Writes raised high-water marks and deletes expired ones. Only an expired mark may be lowered. */
 export const writeHighWaterMarks = async (
   tx: Client,
   schema: ProjectionSchema,
@@ -218,5 +211,5 @@ export const writeHighWaterMarks = async (
   const ofSpools = raised.filter(({ marks }) =>
     Array.from(marks.values()).some(({ day }) => day !== null),
   );
-  if (ofSpools.length > 0) await deleteOver(tx, schema, ofSpools);
+  if (ofSpools.length > 0) await deleteExpired(tx, schema, ofSpools);
 };

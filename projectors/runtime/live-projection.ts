@@ -10,10 +10,10 @@ import { checkpointOf, readCheckpoint, readCheckpoints } from './checkpoints.js'
 import { liveSchema, type Projection, type ProjectionSchema } from './projection.js';
 import { readRecord } from './read-record.js';
 
-/** Where a projection is behind: visits of one link are folded together, and a batch's statements shared by more. */
+/** A large batch of a backlog folds more visits of the same link with the same number of statements. */
 const maxBatch = 100_000;
 
-/** Keeps a live projection up to date with the log, until it is stopped. */
+/** Keeps a live projection up to date with the log until it is stopped. */
 export const startProjection = (options: {
   readonly pool: Pool;
   readonly log: EventLog;
@@ -35,7 +35,7 @@ export const startProjection = (options: {
     ...(projection.mayWaitMs !== undefined && { mayWaitMs: projection.mayWaitMs }),
     position: (topic, partition) =>
       readCheckpoint(pool, liveSchema(projection.name), topic, partition),
-    // There is a backlog, or one partition alone has something new.
+    // For a backlog, and for a single partition with new records.
     handle: async (batch) => {
       await lag.applying([batch], () => hurried(() => handle(batch)));
     },
@@ -45,12 +45,12 @@ export const startProjection = (options: {
   return {
     done: subscription.done,
     stop: () => subscription.stop(),
-    /** The age of the oldest event that this process was given and has not applied yet. */
+    /** The age of the oldest event that this process has received and not applied yet. */
     secondsBehind: () => lag.secondsBehind(Date.now()),
   };
 };
 
-/** When a batch's first event happened; `null` if that record is broken: it becomes a dead letter. */
+/** Returns the time of a batch's first event; `null` if its first record is broken. */
 const timeOf = ({ topic, records }: Delivery): number | null => {
   const first = records.at(0);
   const read = first && readRecord(topic, first);
@@ -58,14 +58,13 @@ const timeOf = ({ topic, records }: Delivery): number | null => {
 };
 
 /**
- * The batches that this process was given for a projection and has not applied yet. Records behind
- * them in the log are younger, so they tell how long the projection is behind: without a query, and
- * also while PostgreSQL is away.
+ * Tracks the batches that this process has received and not applied yet. Later records of the log are younger, so these
+ * give the lag of the projection without a query, also while PostgreSQL is unavailable.
  */
 export class LagTracker {
   readonly #times = new Map<string, number>();
 
-  /** Applies batches, and remembers their times until they are applied. */
+  /** Runs `apply` and keeps the times of the batches until it succeeds. */
   async applying<Result>(
     batches: readonly Delivery[],
     apply: () => Promise<Result>,
@@ -84,39 +83,38 @@ export class LagTracker {
       forget();
       return result;
     } catch (error) {
-      // Another reader has the partition.
+      // Another reader has applied the batch.
       if (error instanceof PositionMoved) forget();
       throw error;
     }
   }
 
-  /** The age of the oldest event that is not applied, in seconds; 0 when all are. */
+  /** The age of the oldest unapplied event in seconds; 0 if all are applied. */
   secondsBehind(now: number): number {
     const oldest = Math.min(now, ...this.#times.values());
     return (now - oldest) / 1_000;
   }
 }
 
-/** A reader's lag, from its checkpoints. */
 export interface ReaderLag {
-  /** Records of its topics that it has not handled yet. */
+  /** Records of its topics after its checkpoints. */
   readonly lag: number;
   /** Records that could not be read or applied. */
   readonly deadLetters: number;
-  /** Events that wait behind a dead letter of their subject. */
+  /** Events after a dead letter of their subject. */
   readonly parked: number;
 }
 
-/** How far the reader that keeps its checkpoints in `schema` is behind the log. */
+/** Returns the lag of the reader whose checkpoints are in `schema`. */
 export const readerLag = async (
   pool: Pool,
   log: EventLog,
   schema: ProjectionSchema,
   topics: readonly TopicName[],
 ): Promise<ReaderLag> => {
-  // Read before the log's ends, so that no end is behind its checkpoint.
+  // Read before the ends of the log, so that no checkpoint is past an end.
   const checkpoints = await readCheckpoints(pool, schema);
-  const letters = await pool.query<{ deadLetters: number; parked: number }>(
+  const { rows } = await pool.query<{ deadLetters: number; parked: number }>(
     `SELECT count(error) AS "deadLetters", count(*) - count(error) AS parked
      FROM ${schema}.dead_letters`,
   );
@@ -127,6 +125,6 @@ export const readerLag = async (
       lag += range.next - (known?.logId === log.logId(topic) ? known.offset : range.first);
     }
   }
-  const { deadLetters, parked } = letters.rows[0] ?? { deadLetters: 0, parked: 0 };
+  const { deadLetters, parked } = rows[0] ?? { deadLetters: 0, parked: 0 };
   return { lag, deadLetters, parked };
 };

@@ -10,26 +10,25 @@ import { liveSchema } from './projection.js';
 import { blockOf, blockSize, type SpoolBlock } from './spool-blocks.js';
 
 const topic = topics.visits.name;
-/** Of the projection that counts the visits of spools. */
+/** The projection that counts the visits of spools. */
 const name = 'stats';
 const schema = liveSchema(name);
 
 /**
- * For how long a spool without new visits is not complete before the rest of its last portion counts as missing, in
- * milliseconds: a portion that could not be sent is sent again after a pause of seconds.
+ * How long a spool must have no new visits before the rest of its last portion counts as missing (ms). A failed portion is
+ * retried after seconds.
  */
 const quietMs = 60_000;
 
-/** What is known of a spool's visits. */
 export interface SpoolCount {
-  /** Up to this sequence, visits are either applied or counted in `missingBefore`. */
+  /** Visits up to this sequence are either applied or counted in `missingBefore`. */
   readonly accountedThrough: number;
   readonly missingBefore: number;
-  /** Visits after it that are missing. */
+  /** Missing visits after it. */
   readonly missingAfter: number;
 }
 
-/** A spool, and the blocks of its visits that are not accounted for: of all partitions together, in order. */
+/** A spool with the blocks of visits that are not accounted for, summed over partitions, in order. */
 export interface Spool extends SpoolCount {
   readonly source: string;
   readonly blocks: readonly Omit<SpoolBlock, 'source'>[];
@@ -38,7 +37,7 @@ export interface Spool extends SpoolCount {
 export const highestOf = ({ blocks }: Pick<Spool, 'blocks'>): number =>
   Math.max(0, ...blocks.map(({ highest }) => highest));
 
-/** Visits after `after` up to `through` that are not applied; `through` ends a block, or is the highest sequence. */
+/** Counts unapplied visits after `after` up to `through`, which ends a block or is the highest sequence. */
 const absent = ({ blocks }: Spool, after: number, through: number): number => {
   let applied = 0;
   for (const { block, visits } of blocks) {
@@ -49,7 +48,7 @@ const absent = ({ blocks }: Spool, after: number, through: number): number => {
   return Math.max(through - after, 0) - applied;
 };
 
-/** The end of the blocks that hold all of their visits, from where the spool is accounted for. */
+/** Returns the end of the contiguous complete blocks after `accountedThrough`. */
 const completeThrough = (spool: Spool): number => {
   let through = spool.accountedThrough;
   for (const { block, visits } of spool.blocks) {
@@ -61,13 +60,13 @@ const completeThrough = (spool: Spool): number => {
   return through;
 };
 
-/** The end of the last block behind which the spool has shipped a whole portion. */
+/** Returns the end of the last block after which the spool has shipped a whole portion. */
 export const closedThrough = (spool: Spool): number =>
   Math.floor(Math.max(highestOf(spool) - maxPortion, 0) / blockSize) * blockSize;
 
 /**
- * Counts again. What is absent up to `settledThrough`, the end of a block, is missing for good; where the spool `isQuiet`,
- * so is what is absent up to its highest sequence. Behind that, visits may be on their way.
+ * Updates the count. Visits that are absent up to `settledThrough`, the end of a block, are missing for good. If the spool
+ * `isQuiet`, so are those up to its highest sequence. Later visits may be in flight.
  */
 export const recount = (
   spool: Spool,
@@ -81,18 +80,15 @@ export const recount = (
     accountedThrough = settledThrough;
     missingAfter = 0;
   }
-  const left = absent(spool, accountedThrough, highest);
-  return {
-    accountedThrough,
-    missingBefore,
-    missingAfter: isQuiet ? left : Math.min(missingAfter, left),
-  };
+  const remaining = absent(spool, accountedThrough, highest);
+  missingAfter = isQuiet ? remaining : Math.min(missingAfter, remaining);
+  return { accountedThrough, missingBefore, missingAfter };
 };
 
 type Ends = readonly Pick<PartitionRange, 'partition' | 'next'>[];
 type Offsets = readonly Pick<Checkpoint, 'partition' | 'offset'>[];
 
-/** What a look found of a spool, with the ends of the log that were read after it. */
+/** A sequence of a spool, with the ends of the log that were read after it. */
 interface Observation {
   readonly through: number;
   readonly ends: Ends;
@@ -108,20 +104,20 @@ const hasReached = (offsets: Offsets, { ends }: Observation): boolean =>
 interface Counted {
   readonly spool: Spool;
   readonly count: SpoolCount;
-  /** Nothing of it is on its way. */
+  /** Whether no visits are in flight. */
   readonly isQuiet: boolean;
 }
 
 /**
- * Decides which visits are missing and which are on their way. Partitions are read at different speeds, and a portion
- * of a spool reaches them one by one. A visit is missing when each partition was read up to where the log ended after
- * the spool had shipped a later portion, or after it had shipped nothing for a minute.
+ * Distinguishes missing visits from those in flight. Partitions are read at different speeds, and a portion of a spool is
+ * appended to them in sequence. A visit is missing if all partitions were read up to the ends of the log after the spool
+ * had shipped a later portion, or after it had shipped nothing for a minute.
  */
 export class SpoolWatch {
   readonly #closed = new Map<string, Observation>();
   readonly #highest = new Map<string, Observation>();
 
-  /** @param offsets of before the spools were read */
+  /** @param offsets read before the spools */
   count(now: number, offsets: Offsets, spools: readonly Spool[]): readonly Counted[] {
     const sources = new Set(spools.map(({ source }) => source));
     for (const known of [this.#closed, this.#highest]) {
@@ -142,7 +138,7 @@ export class SpoolWatch {
     });
   }
 
-  /** Remembers what was counted, with the ends of the log, which are read after it. */
+  /** Stores the counted sequences with the ends of the log, which are read afterwards. */
   async observe(
     now: number,
     counted: readonly Counted[],
@@ -151,15 +147,15 @@ export class SpoolWatch {
     const isNew = ({ spool }: Counted): boolean => !this.#highest.has(spool.source);
     const isClosing = ({ spool, count }: Counted): boolean =>
       closedThrough(spool) > count.accountedThrough && !this.#closed.has(spool.source);
-    const due = counted.filter((one) => isNew(one) || isClosing(one));
+    const due = counted.filter((item) => isNew(item) || isClosing(item));
     if (due.length === 0) return;
     const ends = await readEnds();
-    for (const one of due) {
-      const { spool } = one;
-      if (isClosing(one)) {
+    for (const item of due) {
+      const { spool } = item;
+      if (isClosing(item)) {
         this.#closed.set(spool.source, { through: closedThrough(spool), ends, at: now });
       }
-      if (isNew(one)) {
+      if (isNew(item)) {
         this.#highest.set(spool.source, { through: highestOf(spool), ends, at: now });
       }
     }
@@ -184,7 +180,7 @@ const readSpools = async (tx: Client): Promise<readonly Spool[]> => {
   return [...spools.values()];
 };
 
-/** Saves a count, and deletes the blocks that are accounted for. */
+/** Saves a count and deletes the blocks that are accounted for. */
 const saveCount = async (tx: Client, { source }: Spool, count: SpoolCount): Promise<void> => {
   const { accountedThrough, missingBefore, missingAfter } = count;
   await tx.query(
@@ -199,8 +195,12 @@ const saveCount = async (tx: Client, { source }: Spool, count: SpoolCount): Prom
   );
 };
 
-/** Deletes the open blocks of a spool that lacks nothing, unless a batch has added a visit meanwhile. */
-const settle = async (tx: Client, spool: Spool, accountedThrough: number): Promise<void> => {
+/** Deletes the open blocks of a complete spool, unless a batch has added a visit meanwhile. */
+const deleteOpenBlocks = async (
+  tx: Client,
+  spool: Spool,
+  accountedThrough: number,
+): Promise<void> => {
   const open = spool.blocks.filter(({ block }) => block >= blockOf(accountedThrough + 1));
   const visits = open.reduce((sum, block) => sum + block.visits, 0);
   await tx.query(
@@ -227,7 +227,7 @@ const isSame = (a: SpoolCount, b: SpoolCount): boolean =>
   a.missingAfter === b.missingAfter;
 
 /**
- * Counts the missing visits of spools, and logs each further loss once. One process does it at a time.
+ * Counts the missing visits of spools and logs each additional loss once. One process does so at a time.
  *
  * @returns the task for `periodically`
  */
@@ -241,12 +241,14 @@ export const watchSpools = (deps: {
   const watch = new SpoolWatch();
   const count = async (client: Client): Promise<readonly Counted[]> => {
     await client.query(shareSchema(name));
-    const offsets = (await readCheckpoints(client, schema)).filter((one) => one.topic === topic);
+    const offsets = (await readCheckpoints(client, schema)).filter(
+      (known) => known.topic === topic,
+    );
     const counted = watch.count(now(), offsets, await readSpools(client));
     for (const { spool, count: next, isQuiet } of counted) {
       const isComplete = isQuiet && next.missingAfter === 0;
       if (isComplete || !isSame(spool, next)) await saveCount(client, spool, next);
-      if (isComplete) await settle(client, spool, next.accountedThrough);
+      if (isComplete) await deleteOpenBlocks(client, spool, next.accountedThrough);
     }
     return counted;
   };

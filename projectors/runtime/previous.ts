@@ -7,12 +7,12 @@ import {
   type ProjectionSchema,
 } from './projection.js';
 
-/** There is no schema that could replace the live one. */
+/** There is no usable previous schema. */
 export class NoPreviousProjection extends Error {
   readonly code = 'NO_PREVIOUS_PROJECTION';
 }
 
-/** Columns and indexes of a schema's tables, without the names of schemas and indexes. */
+/** Returns the columns and indexes of a schema's tables, without the names of schemas and indexes. */
 const shapeOf = async (client: Queryable, schema: ProjectionSchema): Promise<Set<string>> => {
   const { rows } = await client.query<{ part: string }>(
     `SELECT concat_ws(' ', c.relname, a.attname, format_type(a.atttypid, a.atttypmod),
@@ -30,8 +30,7 @@ const shapeOf = async (client: Queryable, schema: ProjectionSchema): Promise<Set
 };
 
 /**
- * Checks that a rebuild left the schema that was live before, with the tables that this version
- * knows: a migration changes the live tables only.
+ * Checks that a previous schema exists and has the tables of this version, because migrations change the live tables only.
  *
  * @throws NoPreviousProjection
  */
@@ -49,9 +48,9 @@ export const requirePrevious = async (client: Queryable, name: ProjectionName): 
   );
 };
 
-/** Notes in the database that the previous schema was replaced now. */
+/** Records the current time as the time at which the previous schema was replaced. */
 export const noteReplaced = async (tx: Client, name: ProjectionName): Promise<void> => {
-  // COMMENT takes no expression.
+  // COMMENT accepts no expression.
   await tx.query(
     `DO $$ BEGIN
        EXECUTE format('COMMENT ON SCHEMA ${previousSchema(name)} IS %L', clock_timestamp());
@@ -59,10 +58,10 @@ export const noteReplaced = async (tx: Client, name: ProjectionName): Promise<vo
   );
 };
 
-/** Days that a replaced schema is kept for a rollback: it takes as much disk as the live one. */
+/** How long a replaced schema is kept for a rollback (days). */
 const keptDays = 7;
 
-/** The projections whose previous schema was replaced longer ago, or by a version that noted no time. */
+/** Returns the projections whose previous schema is older, or has no time. */
 export const namesOfOldPrevious = async (client: Queryable): Promise<readonly ProjectionName[]> => {
   const { rows } = await client.query<{ schema: string }>(
     `SELECT nspname AS schema FROM pg_namespace

@@ -2,15 +2,12 @@ import type { Client } from '../../ops/platform/postgres/pool.js';
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
 import type { TopicName } from '../../schemas/events/topics.js';
 
-/**
- * Every projection. Add a new name at the end: a name's place in this list is the number of its
- * advisory locks. `projections.ts` names the code of each, a migration makes its tables.
- */
+/** Append new names: the index of a name is the number of its advisory locks. */
 export const projectionNames = ['redirects', 'quotas', 'stats', 'history'] as const;
 
 export type ProjectionName = (typeof projectionNames)[number];
 
-/** Reads from a projection's rows the highest sequence that they have of each subject. */
+/** Reads the highest sequence of each subject from a projection's rows. */
 export type ReadSequences = (
   tx: Client,
   schema: ProjectionSchema,
@@ -20,32 +17,32 @@ export type ReadSequences = (
 /**
  * A read model: tables that are a fold of some topics, and may be thrown away and built again.
  *
- * `Fact` is what it keeps of an event. Of a large batch, facts are all that is in memory together: thousands of whole
+ * `Change` is what it keeps of an event. Of a large batch, changes are all that is in memory together: thousands of whole
  * events outlive the collector's young generation, and to copy them costs as much as to read them.
  */
-export interface Projection<Fact = unknown> {
+export interface Projection<Change = unknown> {
   readonly name: ProjectionName;
   readonly topics: readonly TopicName[];
-  /** Whether it has rows for each partition. */
+  /** Whether its rows are separate for each partition. */
   readonly isPartitioned?: boolean;
-  /** How long its events may wait for others under a steady load: fewer batches cost less. */
+  /** How long events may wait for a larger batch under a steady load (ms). */
   readonly mayWaitMs?: number;
   /**
-   * How many facts `apply` gets at once under a steady load; all of a batch by default. An answer to a request may wait
+   * How many changes `apply` gets at once under a steady load; all of a batch by default. An answer to a request may wait
    * for the core as long as a statement takes, so projections apply such pieces one at a time.
    */
-  readonly factsAtOnce?: number;
+  readonly changesPerStatement?: number;
   /**
    * Topics whose sequences it checks: it keeps which events of a subject are missing, and how many visits of each spool
    * it has. One projection checks each topic.
    */
   readonly checksSequencesOf?: readonly TopicName[];
   /** What `apply` needs of an event; `null`: the event changes nothing. */
-  factOf(event: LinklogEvent): Fact | null;
+  toChange(event: LinklogEvent): Change | null;
   /**
-   * Folds the facts of events, at least one, into the rows of `schema`, in set-based statements. The events are in the
+   * Folds the changes of events, at least one, into the rows of `schema`, in set-based statements. The events are in the
    * order of their partitions, without repeats, and of one partition where the projection is partitioned. It depends on
-   * the facts alone (no clock, no random), and the rows must come out the same wherever one batch ends and the next
+   * the changes alone (no clock, no random), and the rows must come out the same wherever one batch ends and the next
    * begins.
    *
    * An error that `isPoison` recognises is blamed on the events: they are tried again in halves
@@ -54,17 +51,17 @@ export interface Projection<Fact = unknown> {
   apply(
     tx: Client,
     schema: ProjectionSchema,
-    facts: readonly Fact[],
+    changes: readonly Change[],
     partition: number,
   ): Promise<void>;
   /**
-   * Notes in the live rows that these facts were applied by a redrive, after later ones of other subjects, where
+   * Notes in the live rows that these changes were applied by a redrive, after later ones of other subjects, where
    * that may have made a difference. A rebuild applies them in their order.
    */
   redriven?(
     tx: Client,
     schema: ProjectionSchema,
-    facts: readonly Fact[],
+    changes: readonly Change[],
     partition: number,
   ): Promise<void>;
   /**
@@ -74,17 +71,13 @@ export interface Projection<Fact = unknown> {
   readonly sequences?: Readonly<Partial<Record<TopicName, ReadSequences>>>;
 }
 
-/**
- * A PostgreSQL schema with rows, checkpoints, high-water marks and dead letters. `pg_temp` holds the
- * temporary tables of one session, for a fold that nobody else sees.
- */
+/** A PostgreSQL schema with rows, checkpoints, high-water marks and dead letters. `pg_temp` is private to a session. */
 export type ProjectionSchema =
   `projection_${ProjectionName}${'' | '_next' | '_previous'}` | typeof archiveSchema | 'pg_temp';
 
-/** The archive has no read model, but keeps its progress in the same tables. */
+/** The archive has no read model, but stores its progress in the same tables. */
 export const archiveSchema = 'archive';
 
-/** The schema that the projector writes and readers read. */
 export const liveSchema = <Name extends ProjectionName>(name: Name) =>
   `projection_${name}` as const;
 

@@ -11,7 +11,7 @@ import {
 import { ledgerSource } from '../../schemas/events/envelope.js';
 import { topics, type TopicName } from '../../schemas/events/topics.js';
 
-/** A record of the log with its event, or with the reason why it has none. */
+/** A record of the log with its event, or with the reason why it is unreadable. */
 export type IncomingRecord = ReadableRecord | BrokenRecord;
 
 export interface ReadableRecord {
@@ -22,19 +22,19 @@ export interface ReadableRecord {
 
 export interface BrokenRecord {
   readonly record: LogRecord;
-  /** The record's key, as far as PostgreSQL can hold it. */
+  /** The record's key, shortened and without characters that PostgreSQL cannot store. */
   readonly subject: string;
   readonly error: UnreadableEvent;
 }
 
-/** Longest subject or source, in characters: index entries of PostgreSQL are bounded. */
-const longestName = 512;
+/** In characters, because index entries of PostgreSQL are bounded. */
+const maxNameLength = 512;
 
-/** Whether PostgreSQL can hold a name in an index and give it back unchanged. */
+/** Whether PostgreSQL can store a name unchanged and index it. */
 const isStorable = (name: string): boolean =>
-  name.length <= longestName && !name.includes('\0') && name.isWellFormed();
+  name.length <= maxNameLength && !name.includes('\0') && name.isWellFormed();
 
-/** PostgreSQL's text cannot hold NUL, and a record of a foreign writer may hold anything. */
+/** Replaces characters that PostgreSQL cannot store, which a record of another writer may contain. */
 export const storable = (text: string): string => text.toWellFormed().replaceAll('\0', '\uFFFD');
 
 const misplaced = (topic: TopicName, key: string, event: LinklogEvent): string | null => {
@@ -50,18 +50,18 @@ const misplaced = (topic: TopicName, key: string, event: LinklogEvent): string |
 };
 
 /**
- * Events that were read lately, by their texts: each projection reads all events but visits, within a second.
- * To parse one takes ten times as long as to find it.
+ * Recent events by their text. Projections read the same events, except visits, within a second; a lookup takes a tenth of
+ * the time of parsing.
  */
-const readLately = new BoundedMap<string, LinklogEvent>(5_000);
+const recentEvents = new BoundedMap<string, LinklogEvent>(5_000);
 
 /** @throws UnreadableEvent */
 const eventOf = (topic: TopicName, value: string): LinklogEvent => {
   if (topic === topics.visits.name) return readEvent(value);
-  const known = readLately.get(value);
+  const known = recentEvents.get(value);
   if (known) return known;
   const event = readEvent(value);
-  readLately.set(value, event);
+  recentEvents.set(value, event);
   return event;
 };
 
@@ -75,7 +75,11 @@ export const readRecord = (topic: TopicName, record: LogRecord): IncomingRecord 
   } catch (error) {
     if (!(error instanceof UnreadableEvent)) throw error;
     const { key } = record;
-    return { record, subject: isStorable(key) ? key : storable(key.slice(0, longestName)), error };
+    return {
+      record,
+      subject: isStorable(key) ? key : storable(key.slice(0, maxNameLength)),
+      error,
+    };
   }
 };
 
@@ -88,15 +92,15 @@ export const isUnknown = (
 /**
  * Reads records for a projection.
  *
- * @throws UnknownEventType of an event of a later version of Linklog: it is no dead letter, since that
- * version can apply it. The partition waits.
+ * @throws UnknownEventType for an event of a later version, which is not a dead letter: the partition waits for that
+ *   version
  */
 export const readRecords = (
   topic: TopicName,
   records: readonly LogRecord[],
 ): readonly IncomingRecord[] =>
   records.map((record, index) => {
-    // To look at the clock takes a tenth of what a record takes.
+    // Reading the clock takes a tenth of the time of a record.
     if (index % 8 === 0) giveWay();
     const incoming = readRecord(topic, record);
     if (isUnknown(incoming)) throw incoming.error;

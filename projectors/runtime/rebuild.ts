@@ -25,14 +25,14 @@ import {
   type ProjectionSchema,
 } from './projection.js';
 
-/** Makes empty copies of a schema's tables in another schema, without references to other tables. */
+/** Creates empty copies of a schema's tables in another schema, without foreign keys. */
 export const cloneTables = async (
   tx: Client,
   from: ProjectionSchema | 'ledger',
   to: ProjectionSchema,
   only?: readonly string[],
 ): Promise<void> => {
-  // LIKE copies everything but the storage parameters, such as the fill factor.
+  // LIKE does not copy storage parameters, such as the fill factor.
   const { rows } = await tx.query<{ table: string; options: string | null }>(
     `SELECT quote_ident(relname) AS "table", array_to_string(reloptions, ', ') AS options
      FROM pg_class WHERE relnamespace = $1::regnamespace AND relkind = 'r'
@@ -48,8 +48,8 @@ export const cloneTables = async (
 };
 
 /**
- * Makes a schema with empty copies of another schema's tables; drops what has its name. PostgreSQL
- * names the copies' indexes, so an index keeps its name only if its migration gave it none.
+ * Replaces a schema by empty copies of another schema's tables. PostgreSQL generates the names of the copies' indexes, so
+ * migrations must not name indexes explicitly.
  */
 export const cloneSchema = async (
   tx: Client,
@@ -63,10 +63,9 @@ export const cloneSchema = async (
 /**
  * Renames `schema` to the live one and the live one to `…_previous`, in one transaction.
  *
- * A live batch resolves the schema's name in each of its statements, so a renaming in the middle
- * would put its rows in one schema and its checkpoint in another. Therefore each batch begins by
- * sharing the schema lock, and the swap owns that lock. `finish` runs under the lock: it brings
- * `schema` to the live checkpoints.
+ * A live batch resolves the schema's name in each statement, so a concurrent rename would put its rows in one schema and
+ * its checkpoint in another. Therefore each batch first takes a shared lock, and the swap an exclusive one. `finish` runs
+ * under the lock and applies events up to the live checkpoints.
  */
 export const swapIn = async (
   client: PoolClient,
@@ -89,7 +88,7 @@ export const swapIn = async (
         );
       }
     }
-    // A rollback exchanges two names by a third: only an interrupted rebuild leaves a `…_next`.
+    // A rollback exchanges the two names via `…_next`, which exists only after an interrupted rebuild.
     if (schema === previous) {
       await client.query(`
         DROP SCHEMA IF EXISTS ${next} CASCADE;
@@ -103,7 +102,6 @@ export const swapIn = async (
   });
 };
 
-/** Another process rebuilds this projection now. */
 export class RebuildRunning extends Error {
   readonly code = 'REBUILD_RUNNING';
 
@@ -113,19 +111,19 @@ export class RebuildRunning extends Error {
 }
 
 export interface RebuildOptions {
-  /** At most three of its connections are used. */
+  /** Uses three connections at most. */
   readonly pool: Pool;
   readonly log: EventLog;
   readonly logger: Logger;
   readonly projection: Projection;
-  /** Gets the number of records applied, and of records there are, which grows with the log. */
+  /** Receives the numbers of applied and of all records, which grows with the log. */
   readonly progress?: (done: number, total: number) => void;
-  /** Ends the rebuild: the new tables are dropped, and the live projection stays as it is. */
+  /** Aborts the rebuild: the new tables are dropped, and the live projection is unchanged. */
   readonly signal?: AbortSignal;
 }
 
-/** A log that grows as fast as it is read never ends: the rest is applied under the swap's lock. */
-const roundsAtMost = 10;
+/** If the log grows as fast as it is read, the rest is applied under the swap's lock. */
+const maxRounds = 10;
 
 /**
  * Runs `work` with a connection that holds the projection's rebuild lock.
@@ -145,7 +143,7 @@ export const withRebuildLock = async <Result>(
   return done.result;
 };
 
-/** The projections that some process rebuilds now, or puts back. */
+/** Returns the projections that any process rebuilds or rolls back now. */
 export const projectionsBeingRebuilt = async (pool: Pool): Promise<ReadonlySet<string>> => {
   const { rows } = await pool.query<{ number: number }>(
     `SELECT objid::bigint AS number FROM pg_locks
@@ -157,7 +155,7 @@ export const projectionsBeingRebuilt = async (pool: Pool): Promise<ReadonlySet<s
   return new Set(projectionNames.filter((name) => numbers.has(lockNumber(name))));
 };
 
-/** Brings `schema` to the end of the log and to the live checkpoints, and swaps it in. */
+/** Applies the log and then the live checkpoints to `schema`, and swaps it in. */
 const catchUpAndSwap = async (
   client: PoolClient,
   schema: ProjectionSchema,
@@ -184,7 +182,7 @@ const catchUpAndSwap = async (
     await catchUp({ pool, log, schema, handle, onBatch, signal }, targets);
   };
 
-  for (let round = 0; round < roundsAtMost; round += 1) {
+  for (let round = 0; round < maxRounds; round += 1) {
     const before = done;
     await catchUpTo(await endsOf(log, projection));
     if (done - before <= catchUpBatchSize) break;
@@ -197,14 +195,14 @@ const catchUpAndSwap = async (
 };
 
 /**
- * Builds a projection again from the log's first record, beside the live one, and swaps it in; the
- * old one stays as `…_previous` for some days. The live projector may run meanwhile: it waits for the swap, finds
- * that its batch is not at the checkpoint, and reads on from there.
+ * Builds a projection from the log's first record in a second schema and swaps it in. The old schema is kept as
+ * `…_previous` for some days. The live projector may run meanwhile: after the swap, its batch is not at the checkpoint,
+ * so it resumes from there.
  *
  * @throws RebuildRunning
- * @throws ForeignPosition when the live projection was made from another log, or is past the end of this one
+ * @throws ForeignPosition if the live projection is of another log, or past the end of this one
  * @throws LogIncomplete
- * @throws the signal's reason, only when the signal ended the rebuild
+ * @throws the signal's reason
  */
 export const rebuild = async (options: RebuildOptions): Promise<BatchOutcome> => {
   const { pool, log, logger, projection, signal } = options;
@@ -227,11 +225,10 @@ export const rebuild = async (options: RebuildOptions): Promise<BatchOutcome> =>
 };
 
 /**
- * Undoes a rebuild: swaps `…_previous` in, and the live projection becomes `…_previous`, so that
- * this can be undone too. First brings `…_previous` to the live checkpoints, so nothing is missing
- * at any moment. When the signal ends this, the live projection is as it was.
+ * Undoes a rebuild: applies the missing events to `…_previous` and exchanges it with the live projection, so that a second
+ * rollback undoes the first. If the signal is aborted, the live projection is unchanged.
  *
- * @throws NoPreviousProjection; and what `rebuild` throws
+ * @throws NoPreviousProjection; the errors of `rebuild`
  */
 export const rollBack = async (options: RebuildOptions): Promise<BatchOutcome> => {
   const { pool, log, projection } = options;
@@ -242,10 +239,7 @@ export const rollBack = async (options: RebuildOptions): Promise<BatchOutcome> =
   });
 };
 
-/**
- * Rebuilds the projections of which a migration says so; what was there before is no use and is dropped. Returns
- * how many.
- */
+/** Rebuilds the projections that a migration has marked and drops their old schemas. Returns their number. */
 export const rebuildDueProjections = async (
   options: Omit<RebuildOptions, 'projection'> & { readonly projections: readonly Projection[] },
 ): Promise<number> => {
@@ -265,23 +259,19 @@ export const rebuildDueProjections = async (
       logger.info({ projection: name }, 'rebuild done');
       rebuilt += 1;
     } catch (error) {
-      // Another process is at it, or this one stops: the next one begins anew.
+      // Another process rebuilds it, or this one stops and the next one starts again.
       if (!(error instanceof RebuildRunning) && signal?.aborted !== true) throw error;
     }
   }
   return rebuilt;
 };
 
-/**
- * Drops the previous schemas that are too old for a rollback. Returns how many.
- *
- * @throws RebuildRunning
- */
+/** Drops the previous schemas that are too old for a rollback. Returns their number. @throws RebuildRunning */
 export const dropOldPrevious = async (pool: Pool): Promise<number> => {
   let dropped = 0;
   for (const name of await namesOfOldPrevious(pool)) {
     await withRebuildLock(pool, name, async (client) => {
-      // A rollback may just have made another schema the previous one.
+      // A concurrent rollback may have replaced the previous schema.
       if (!(await namesOfOldPrevious(client)).includes(name)) return;
       await client.query(`DROP SCHEMA ${previousSchema(name)} CASCADE`);
       dropped += 1;

@@ -4,7 +4,7 @@ import type { TopicName } from '../../schemas/events/topics.js';
 import { ownSchema } from './checkpoints.js';
 import {
   applyOrSetAside,
-  factsOf,
+  changesOf,
   highestOf,
   insertDeadLetters,
   type DeadLetter,
@@ -19,29 +19,29 @@ import { liveSchema, type Projection, type ProjectionSchema } from './projection
 import { readRecord } from './read-record.js';
 
 export interface RedriveResult {
-  /** Dead letters and parked events that are applied now. */
+  /** Dead deadLetters and parked events that were applied. */
   readonly applied: number;
-  /** Dead letters that were the same event once more. */
+  /** Dead deadLetters that repeat another one. */
   readonly repeats: number;
-  /** Dead letters that failed again, and events still parked behind them. */
+  /** Dead deadLetters that failed again, and events parked after them. */
   readonly remaining: number;
 }
 
-/** Subjects in one transaction: the live projection waits for it. */
-const subjectsAtOnce = 100;
+/** Subjects in one transaction, for which the live projection waits. */
+const subjectsPerTransaction = 100;
 
-interface Letter extends LogRecord {
+interface StoredDeadLetter extends LogRecord {
   readonly topic: TopicName;
   readonly partition: number;
 }
 
-/** Takes the letters of the next subjects after that of `last`, in one partition, out of the table. */
-const takeLetters = async (
+/** Deletes and returns the dead deadLetters of the next subjects after that of `last`, in one partition. */
+const takeDeadLetters = async (
   tx: Client,
   schema: ProjectionSchema,
-  last: Letter | undefined,
-): Promise<readonly Letter[]> => {
-  const { rows } = await tx.query<Letter>(
+  last: StoredDeadLetter | undefined,
+): Promise<readonly StoredDeadLetter[]> => {
+  const { rows } = await tx.query<StoredDeadLetter>(
     `WITH remaining AS (
        SELECT DISTINCT topic, partition, subject FROM ${schema}.dead_letters
        WHERE $1::text IS NULL OR (topic, partition, subject) > ($1, $2, $3)
@@ -59,23 +59,23 @@ const takeLetters = async (
      )
      SELECT topic, partition, subject AS key, record_offset AS "offset", value FROM taken
      ORDER BY subject, record_offset`,
-    [last?.topic, last?.partition, last?.key, subjectsAtOnce],
+    [last?.topic, last?.partition, last?.key, subjectsPerTransaction],
   );
   return rows;
 };
 
-/** Saves the high-water marks of letters that were tried again. */
+/** Saves the high-water marks of retried dead letters. */
 const saveMarks = async (
   tx: Client,
   { name, sequences }: Projection,
-  place: Letter,
+  place: StoredDeadLetter,
   log: Pick<EventLog, 'mayRepeatLedger'>,
   raised: HighWaterMarks,
   remaining: readonly DeadLetter[],
 ): Promise<void> => {
   const schema = liveSchema(name);
   if (log.mayRepeatLedger && sequences?.[place.topic]) {
-    // The rows have the sequences of what is applied now.
+    // The rows have the sequences of the applied events.
     await deleteHighWaterMarks(tx, schema, place, [...raised.keys()]);
     await writeHighWaterMarks(tx, schema, [{ ...place, marks: highestOf(remaining) }]);
   } else {
@@ -84,9 +84,8 @@ const saveMarks = async (
 };
 
 /**
- * Tries the dead letters of a live projection again: those of a subject in order, up to the first
- * that fails, which is written back with all behind it. The projector may run meanwhile. The signal ends it
- * between two transactions.
+ * Retries the dead letters of a live projection: those of a subject in order, up to the first failure, which is written
+ * back with all after it. The projector may run meanwhile. The signal takes effect between two transactions.
  *
  * @throws the signal's reason
  */
@@ -99,32 +98,34 @@ export const redrive = async (options: {
   const { pool, log, projection, signal } = options;
   const schema = liveSchema(projection.name);
   const total = { applied: 0, repeats: 0, remaining: 0 };
-  let last: Letter | undefined;
+  let last: StoredDeadLetter | undefined;
   do {
     signal?.throwIfAborted();
-    const from: Letter | undefined = last;
+    const from: StoredDeadLetter | undefined = last;
     last = await transaction(pool, async (tx) => {
       await tx.query(ownSchema(projection.name));
-      const letters = await takeLetters(tx, schema, from);
-      const [place] = letters;
+      const deadLetters = await takeDeadLetters(tx, schema, from);
+      const [place] = deadLetters;
       if (!place) return undefined;
-      const incoming = letters
-        .map((letter) => readRecord(place.topic, letter))
+      const incoming = deadLetters
+        .map((deadLetter) => readRecord(place.topic, deadLetter))
         .sort((a, b) => a.record.offset - b.record.offset);
-      // The table's high-water marks are past these events, so only repeats among the letters can be
-      // found. There are some if the record was broken before, and so had no sequence.
+      // The stored high-water marks are past these events, so only repeats among the dead letters are detected. They exist
+      // if a record was unreadable before and thus had no sequence.
       const { fresh, raised } = dropRepeats(incoming, new Map(), log);
       const { partition } = place;
       const remaining = await applyOrSetAside(tx, projection, schema, partition, fresh, new Set());
-      const failed = new Set(remaining.map((letter) => letter.incoming));
-      const applied = fresh.flatMap((one) => ('event' in one && !failed.has(one) ? [one] : []));
-      await projection.redriven?.(tx, schema, factsOf(projection, applied), partition);
+      const failed = new Set(remaining.map((deadLetter) => deadLetter.incoming));
+      const applied = fresh.flatMap((record) =>
+        'event' in record && !failed.has(record) ? [record] : [],
+      );
+      await projection.redriven?.(tx, schema, changesOf(projection, applied), partition);
       await insertDeadLetters(tx, schema, place, remaining);
       await saveMarks(tx, projection, place, log, raised, remaining);
       total.applied += applied.length;
       total.repeats += incoming.length - fresh.length;
       total.remaining += remaining.length;
-      return letters.at(-1);
+      return deadLetters.at(-1);
     });
   } while (last);
   return total;

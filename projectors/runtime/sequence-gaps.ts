@@ -2,14 +2,14 @@ import { valuesByField, type Client } from '../../ops/platform/postgres/pool.js'
 import type { TopicName } from '../../schemas/events/topics.js';
 import type { ProjectionSchema } from './projection.js';
 
-/** Consecutive events of a subject that were not there when a later one came. */
+/** Consecutive events of a subject that were missing when a later one was read. */
 export interface SequenceGap {
   readonly topic: TopicName;
   readonly partition: number;
   readonly subject: string;
-  /** The lowest sequence that is missing. */
+  /** The lowest missing sequence. */
   readonly first: number;
-  /** The highest sequence that is missing. */
+  /** The highest missing sequence. */
   readonly last: number;
 }
 
@@ -27,7 +27,6 @@ export const insertGaps = async (
   );
 };
 
-/** The gaps of subjects in a partition. */
 export const readGaps = async (
   tx: Client,
   schema: ProjectionSchema,

@@ -2,15 +2,14 @@ import { unnest, valuesByField, type Client } from '../../ops/platform/postgres/
 import type { ProjectionSchema } from './projection.js';
 
 /**
- * Sequences of a block. More than a portion of a shipper, so that a spool has at most two blocks in flight; few enough
- * that a busy spool closes one in seconds.
+ * Sequences of a block: more than a shipper's portion, so that a spool has two blocks in flight at most, and few enough that
+ * a busy spool completes one within seconds.
  */
 export const blockSize = 4_096;
 
-/** The number of the block that holds a sequence. */
 export const blockOf = (sequence: number): number => Math.floor((sequence - 1) / blockSize);
 
-/** What a partition has of the visits of a block of a spool's sequences. */
+/** The visits of a spool's block in a partition. */
 export interface SpoolBlock {
   readonly source: string;
   readonly block: number;
@@ -21,10 +20,10 @@ export interface SpoolBlock {
 
 type Mutable<Type> = { -readonly [Key in keyof Type]: Type[Key] };
 
-/** Counts visits of a partition, without repeats, by the blocks of their spools. */
+/** Counts the visits of a partition, without repeats, by the blocks of their spools. */
 export class SpoolBlocks {
   readonly #blocks = new Map<string, Mutable<SpoolBlock>>();
-  /** That of the visit before: visits of one spool follow one another. */
+  /** The block of the previous visit, because adjacent visits are mostly of the same spool. */
   #current: Mutable<SpoolBlock> | undefined;
   #end = 0;
 
@@ -63,7 +62,7 @@ export const addToBlocks = async (
 ): Promise<void> => {
   const rows = counted
     .flatMap(({ partition, blocks }) => blocks.map((block) => ({ ...block, partition })))
-    // The order in which complete blocks are locked.
+    // The lock order, which is the same for the deletion of complete blocks.
     .sort((a, b) => inOrder(a, b) || a.partition - b.partition);
   if (rows.length === 0) return;
   await tx.query({

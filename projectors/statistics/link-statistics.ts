@@ -6,30 +6,30 @@ import { valuesIn, type ClickValues } from '../../schemas/statistics/document.js
 import { Statistics, type Totals } from './statistics.js';
 import { Visitors } from './visitors.js';
 
-/** A visit as statistics see it. */
+/** The part of a visit that statistics use. */
 export interface Visit extends Quarter {
   readonly code: string;
   readonly account: string;
   /** Milliseconds since 1970. */
   readonly at: number;
-  /** Of a bot there is none. */
+  /** `null` for a bot. */
   readonly visitor: string | null;
   readonly bot: boolean;
   readonly values: ClickValues;
-  /** Whether it is the first one of its visitor on its day, once it is counted for its link. */
+  /** Whether it is the first visit of its visitor on its day; set when it is counted for its link. */
   isFirst: boolean;
 }
 
 /**
- * Accounts and values of clicks that came lately: thousands of visits have them in common. They are copies: a substring
- * keeps its whole text in memory, here a row of the log with hundreds of records.
+ * Recent accounts and click values, which thousands of visits share. They are copies, because a substring keeps its whole
+ * source text in memory: a row of the log with hundreds of records.
  */
 const knownAccounts = new BoundedMap<string, string>(1_000);
 const knownValues = new BoundedMap<string, ClickValues>(5_000);
 
 const copyOf = <Value>(value: Value): Value => JSON.parse(JSON.stringify(value)) as Value;
 
-const remembered = <Value>(known: Map<string, Value>, key: string, value: Value): Value => {
+const intern = <Value>(known: Map<string, Value>, key: string, value: Value): Value => {
   const added = copyOf(value);
   known.set(copyOf(key), added);
   return added;
@@ -40,7 +40,7 @@ type Visited = EventNamed<'LinkVisited'>['data'];
 const valuesOf = (visited: Visited): ClickValues => {
   const { referrer, country, browser, os, device, language, trigger } = visited;
   const key = `${country} ${browser} ${os} ${device} ${language} ${trigger} ${referrer}`;
-  return knownValues.get(key) ?? remembered(knownValues, key, valuesIn(visited));
+  return knownValues.get(key) ?? intern(knownValues, key, valuesIn(visited));
 };
 
 export const visitOf = ({
@@ -56,7 +56,7 @@ export const visitOf = ({
     quarter,
     at,
     code: subject,
-    account: knownAccounts.get(account) ?? remembered(knownAccounts, account, account),
+    account: knownAccounts.get(account) ?? intern(knownAccounts, account, account),
     visitor: data.bot ? null : data.visitor,
     bot: data.bot,
     values: valuesOf(data),
@@ -69,16 +69,16 @@ interface VisitorOfDay {
   readonly visitor: string;
 }
 
-/** The statistics of a link, as far as a batch touches them. */
+/** The statistics of a link that a batch affects. */
 export class LinkStatistics extends Statistics {
-  /** As the tables have it. */
+  /** The stored values. */
   readonly before: { readonly account: string; readonly clicks: number };
   account = '';
-  /** Of the latest click of this batch, in milliseconds since 1970. */
+  /** The time of the latest click of this batch, in milliseconds since 1970. */
   lastAccessed: number | null = null;
-  /** Of the newest quarter's day, and of the day before it. */
+  /** Of the newest day and the day before it. */
   #visitors: readonly [Visitors, Visitors];
-  #left = false;
+  #hasExpiredRows = false;
 
   constructor(
     code: string,
@@ -91,7 +91,7 @@ export class LinkStatistics extends Statistics {
     this.#visitors = [new Visitors(visitors[0]), new Visitors(visitors[1])];
   }
 
-  /** Adds the visit, and says in it whether it is the first one of its visitor on its day. */
+  /** Adds the visit and sets its `isFirst`. */
   count(visit: Visit): void {
     const before = this.newest?.day;
     this.advance(visit);
@@ -103,7 +103,7 @@ export class LinkStatistics extends Statistics {
     if (!visit.bot && at > (this.lastAccessed ?? -Infinity)) this.lastAccessed = at;
   }
 
-  /** The visitors of a day; none of a day that is too old for its visitors to be told apart. */
+  /** Returns the visitors of a day; `undefined` for older days, whose visitors are not distinguished. */
   visitorsOf(day: number): Visitors | undefined {
     return this.newest ? this.#visitors[this.newest.day - day] : undefined;
   }
@@ -113,7 +113,7 @@ export class LinkStatistics extends Statistics {
     return [newest.column(), before.column()];
   }
 
-  /** Visitors that are to be rows from now on. */
+  /** Returns the visitors that move from the column to rows. */
   newVisitorRows(): readonly VisitorOfDay[] {
     const rows: VisitorOfDay[] = [];
     let day = this.newest?.day ?? 0;
@@ -124,16 +124,16 @@ export class LinkStatistics extends Statistics {
     return rows;
   }
 
-  /** Whether rows of older days are to be deleted. */
-  get hasLeftRows(): boolean {
-    return this.#left;
+  /** Whether rows of older days must be deleted. */
+  get hasExpiredRows(): boolean {
+    return this.#hasExpiredRows;
   }
 
   #leaveDays(days: number): void {
     if (days === 0) return;
     const [newest, before] = this.#visitors;
-    const left = days === 1 ? [before] : [newest, before];
-    this.#left ||= left.some(({ isInRows }) => isInRows);
+    const expired = days === 1 ? [before] : [newest, before];
+    this.#hasExpiredRows ||= expired.some(({ isInRows }) => isInRows);
     this.#visitors = [new Visitors(), days === 1 ? newest : new Visitors()];
   }
 }

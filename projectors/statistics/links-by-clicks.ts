@@ -4,7 +4,7 @@ import { textArray } from '../../ops/platform/postgres/text-array.js';
 import type { ProjectionSchema } from '../runtime/projection.js';
 import type { LinkStatistics } from './link-statistics.js';
 
-/** Moves links to where they stand now among the links of their accounts. Those without a click are not among them. */
+/** Updates the index of links by account and clicks, which omits links without clicks. */
 export const writeLinksByClicks = async (
   tx: Client,
   schema: ProjectionSchema,
@@ -31,7 +31,7 @@ const insert = async (
     name: `stats-by-clicks-${schema}`,
     text: `INSERT INTO ${schema}.links_by_clicks (account, clicks, code)
            SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[])`,
-    values: placesOf(links),
+    values: keysOf(links),
   });
 };
 
@@ -48,7 +48,7 @@ const update = async (
              AS m (account, clicks, code, account_before, clicks_before)
            WHERE t.account = m.account_before AND t.clicks = m.clicks_before AND t.code = m.code`,
     values: [
-      ...placesOf(links),
+      ...keysOf(links),
       textArray(links.map(({ before }) => before.account)),
       binaryArray(
         'bigint',
@@ -57,10 +57,12 @@ const update = async (
     ],
   });
   if (rowCount !== links.length)
-    throw new Error(`${schema}.links_by_clicks is not what ${schema}.codes says: rebuild it`);
+    throw new Error(
+      `${schema}.links_by_clicks has ${rowCount} of ${links.length} rows of ${schema}.codes: rebuild it`,
+    );
 };
 
-const placesOf = (links: readonly LinkStatistics[]): Buffer[] => [
+const keysOf = (links: readonly LinkStatistics[]): Buffer[] => [
   textArray(links.map(({ account }) => account)),
   binaryArray(
     'bigint',

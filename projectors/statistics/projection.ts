@@ -11,22 +11,22 @@ import { accountsIn, links, readStatistics, writeStatistics } from './tables.js'
 type Links = ReadonlyMap<string, LinkStatistics>;
 type VisitsOfLink = readonly [code: string, visits: readonly Visit[]];
 
-/** Finds out which visitors are new where the visitors of a link's day are in rows of their own. */
-const expectVisitors = async (
+/** Determines the new visitors of days whose visitors are stored in rows. */
+const readNewVisitors = async (
   tx: Client,
   schema: ProjectionSchema,
   statistics: Links,
   visitsOf: readonly VisitsOfLink[],
 ): Promise<void> => {
-  const asked: Visit[] = [];
+  const candidates: Visit[] = [];
   for (const [code, visits] of visitsOf) {
     const link = statistics.get(code);
     for (const visit of visits) {
       const { day, visitor } = visit;
-      if (visitor !== null && link?.visitorsOf(day)?.isInRows === true) asked.push(visit);
+      if (visitor !== null && link?.visitorsOf(day)?.isInRows === true) candidates.push(visit);
     }
   }
-  const rows = await insertVisitors(tx, schema, asked);
+  const rows = await insertVisitors(tx, schema, candidates);
   for (const { code, day, visitor } of rows) {
     statistics.get(code)?.visitorsOf(day)?.expect(visitor);
   }
@@ -38,7 +38,7 @@ interface VisitorRow {
   readonly visitor: string;
 }
 
-/** Returns those that had no row. */
+/** Returns the visitors that had no row. */
 const insertVisitors = async (
   tx: Client,
   schema: ProjectionSchema,
@@ -61,24 +61,24 @@ const writeVisitors = async (
   statistics: Links,
 ): Promise<void> => {
   const added: VisitorRow[] = [];
-  const left: { readonly code: string; readonly day: number }[] = [];
+  const expired: { readonly code: string; readonly day: number }[] = [];
   for (const [code, link] of statistics) {
     for (const row of link.newVisitorRows()) added.push({ code, ...row });
-    if (link.hasLeftRows && link.newest) left.push({ code, day: link.newest.day - 1 });
+    if (link.hasExpiredRows && link.newest) expired.push({ code, day: link.newest.day - 1 });
   }
   await insertVisitors(tx, schema, added);
-  if (left.length === 0) return;
+  if (expired.length === 0) return;
   await tx.query(
     `DELETE FROM ${schema}.visitors v USING unnest($1::text[], $2::integer[]) AS kept (code, day)
      WHERE v.code = kept.code AND v.day < kept.day`,
-    valuesByField(left, 'code', 'day'),
+    valuesByField(expired, 'code', 'day'),
   );
 };
 
-/** Links whose statistics are in memory together. More of them outlive the collector's young generation. */
-const linksAtOnce = 1_000;
+/** Links whose statistics are in memory together; more would outlive V8's young generation. */
+const linksPerPortion = 1_000;
 
-/** Counts visits for their links, and finds out which are the first ones of their visitors. */
+/** Counts visits for their links and sets their `isFirst`. */
 const addToLinks = async (
   tx: Client,
   schema: ProjectionSchema,
@@ -93,7 +93,7 @@ const addToLinks = async (
       new LinkStatistics(code, totals, account, [visitors, visitors_before]),
     ['account', 'visitors', 'visitors_before'],
   );
-  await expectVisitors(tx, schema, statistics, visitsOf);
+  await readNewVisitors(tx, schema, statistics, visitsOf);
   for (const [code, visits] of visitsOf) {
     const link = statistics.get(code);
     for (const visit of visits) link?.count(visit);
@@ -110,14 +110,14 @@ const addToLinks = async (
         visitors: ({ visitors: [newest] }) => newest,
         visitors_before: ({ visitors: [, before] }) => before,
       },
-      { account: ({ of }) => of.account },
+      { account: ({ owner }) => owner.account },
     ),
     writeVisitors(tx, schema, statistics),
     writeLinksByClicks(tx, schema, statistics.values()),
   ]);
 };
 
-/** Counts visits for their accounts, in the log's order: an account keeps the first values of a day. */
+/** Counts visits for their accounts in the order of the log, because an account keeps the first values of a day. */
 const addToAccounts = async (
   tx: Client,
   schema: ProjectionSchema,
@@ -142,10 +142,10 @@ const addVisits = async (
   visits: readonly Visit[],
   partition: number,
 ): Promise<void> => {
-  // In the order of the indexes: the next link's place in them is mostly near the one before.
+  // In the order of the indexes, for locality.
   const visitsOf = [...groupBy(visits, ({ code }) => code)].sort(([a], [b]) => (a < b ? -1 : 1));
-  for (let from = 0; from < visitsOf.length; from += linksAtOnce) {
-    await addToLinks(tx, schema, visitsOf.slice(from, from + linksAtOnce));
+  for (let from = 0; from < visitsOf.length; from += linksPerPortion) {
+    await addToLinks(tx, schema, visitsOf.slice(from, from + linksPerPortion));
   }
   await addToAccounts(tx, schema, partition, visits);
 };
@@ -153,15 +153,15 @@ const addVisits = async (
 const isVisit = (event: LinklogEvent): event is EventNamed<'LinkVisited'> =>
   event.type === 'linklog.LinkVisited.v2';
 
-/** When each link, and each account's links, were visited, from where and through what. */
+/** Visits of links and accounts by time, origin and client. */
 export const stats: Projection<Visit> = {
   name: 'stats',
   topics: [topics.visits.name],
   checksSequencesOf: [topics.visits.name],
   isPartitioned: true,
-  factOf: (event) => (isVisit(event) ? visitOf(event) : null),
+  toChange: (event) => (isVisit(event) ? visitOf(event) : null),
   apply: addVisits,
-  /** An account keeps the first values of a day: of these days, a rebuild may keep others. */
+  /** An account keeps the first values of a day, so a rebuild may keep other values of these days. */
   async redriven(tx, schema, visits, partition) {
     await tx.query(
       `INSERT INTO ${schema}.redriven_days (account, partition, day)

@@ -11,7 +11,7 @@ import {
 } from '../../schemas/statistics/document.js';
 import { addToSeries, mergeSeries, type Series } from '../../schemas/statistics/series.js';
 
-/** A document that is not read before somebody needs it: many are written as they were found. */
+/** A document that is parsed lazily, because many are written unchanged. */
 export class StoredDocument {
   #document: Document | undefined;
 
@@ -28,21 +28,20 @@ export class StoredDocument {
   }
 }
 
-/** What is known of a period, and whether it is to be written. */
-interface Known<Content> {
+interface Cached<Content> {
   readonly content: Content;
   readonly changed: boolean;
 }
 
-/** Visits of one UTC day, or of a part of it. */
+/** Visits of one UTC day or a part of it. */
 export interface Portion {
-  /** Visitors who were new on that day. */
+  /** New visitors of that day. */
   uniques: number;
   readonly series: Series;
   readonly document: StoredDocument;
 }
 
-/** Visits of the newest quarter of an hour: its series has that quarter alone. */
+/** Visits of the newest quarter hour, which is the only one in its series. */
 export interface NewestQuarter extends Portion {
   readonly day: number;
 }
@@ -60,13 +59,15 @@ const oneBot = { clicks: 0, bots: 1 };
 const indexOf = ({ day, quarter }: Quarter): number => day * quartersOfDay + quarter;
 
 const changedOf = <Content>(
-  all: ReadonlyMap<number, Known<Content>> | undefined,
+  periods: ReadonlyMap<number, Cached<Content>> | undefined,
 ): readonly (readonly [number, Content])[] =>
-  all ? [...all].flatMap(([key, { content, changed }]) => (changed ? [[key, content]] : [])) : [];
+  periods
+    ? [...periods].flatMap(([key, { content, changed }]) => (changed ? [[key, content]] : []))
+    : [];
 
-/** What the tables have of an owner of visits: a link, or an account in one partition. */
+/** The stored row of an owner of visits: a link, or an account in one partition. */
 export interface Totals {
-  /** Where the row of these is, as PostgreSQL names it; `null`: there is none yet. */
+  /** The row's physical location; `null` if there is no row yet. */
   readonly ctid: string | null;
   readonly clicks: number;
   readonly bots: number;
@@ -76,9 +77,9 @@ export interface Totals {
 const noTotals: Totals = { ctid: null, clicks: 0, bots: 0, newest: null };
 
 /**
- * The statistics of one owner, as far as a batch touches them. Visits come in the log's order.
+ * The statistics of one owner that a batch affects. Visits are added in the order of the log.
  *
- * Every quarter but the newest one is in its day. A quarter has a document of its own once its day has
+ * All quarter hours but the newest one are merged into their day. A quarter hour has its own document if its day has
  * several of them.
  */
 export class Statistics implements Totals {
@@ -86,9 +87,9 @@ export class Statistics implements Totals {
   clicks: number;
   bots: number;
   newest: NewestQuarter | null;
-  /** Days that were read, or are new: without the newest quarter. Most batches touch none. */
-  #days: Map<number, Known<Portion>> | undefined;
-  #quarters: Map<number, Known<StoredDocument>> | undefined;
+  /** Days that were read or are new, without the newest quarter hour. Most batches affect none. */
+  #days: Map<number, Cached<Portion>> | undefined;
+  #quarters: Map<number, Cached<StoredDocument>> | undefined;
 
   constructor(
     readonly owner: string,
@@ -100,22 +101,22 @@ export class Statistics implements Totals {
     this.newest = newest;
   }
 
-  /** Takes what the tables have of a day. */
+  /** Sets the stored content of a day. */
   knowDay(day: number, content: Portion): void {
     this.#setDay(day, { content, changed: false });
   }
 
-  /** Takes what the tables have of a quarter that is not the newest one. */
+  /** Sets the stored content of a quarter hour other than the newest one. */
   knowQuarter(quarter: Quarter, content: StoredDocument): void {
     this.#setQuarter(quarter, { content, changed: false });
   }
 
-  /** Whether the quarter is older than the newest one: then what there is of it must be read before `add`. */
+  /** Whether the quarter hour is older than the newest one, so that its stored content must be read before `add`. */
   isLate(quarter: Quarter): boolean {
     return this.newest !== null && indexOf(quarter) < this.#indexOfNewest(this.newest);
   }
 
-  /** Adds the newest quarter to its day where a visit of a later one comes, which is the newest one then. */
+  /** If the quarter hour is later than the newest one, merges that into its day and replaces it. */
   advance({ day, quarter }: Quarter): void {
     const { newest } = this;
     if (newest && indexOf({ day, quarter }) <= this.#indexOfNewest(newest)) return;
@@ -123,7 +124,7 @@ export class Statistics implements Totals {
     this.newest = { ...emptyPortion(), day, series: [quarter, 0, 0] };
   }
 
-  /** `unique`: whether the visit is the first one of its visitor on its day. */
+  /** @param unique whether the visit is the first one of its visitor on its day */
   add(visit: CountedVisit, unique: boolean): void {
     const { day, quarter, bot, values } = visit;
     this.advance(visit);
@@ -134,14 +135,14 @@ export class Statistics implements Totals {
     if (bot) this.bots += 1;
     else {
       this.clicks += 1;
-      // No day has more values than the owner has clicks.
+      // A day has no more values than the owner has clicks.
       const mayBeFull = this.clicks > keptValues;
       addClick(portion.document.document, values, mayBeFull ? () => this.#documentsOf(day) : null);
     }
     if (late) this.#addToDay(day, portion);
   }
 
-  /** Whether visits may have changed more than the newest quarter. */
+  /** Whether visits may have changed more than the newest quarter hour. */
   get touchesDays(): boolean {
     return this.#days !== undefined;
   }
@@ -157,7 +158,7 @@ export class Statistics implements Totals {
     });
   }
 
-  /** The months before the newest one that have changed. */
+  /** The changed months before the newest one. */
   changedMonths(): ReadonlySet<number> {
     const months = this.changedDays().map(([day]) => monthOf(day));
     const current = months.length === 0 ? 0 : monthOf(this.newest?.day ?? 0);
@@ -168,14 +169,14 @@ export class Statistics implements Totals {
     return indexOf({ day, quarter: series[0] ?? 0 });
   }
 
-  /** The documents that together have the clicks of a day. */
+  /** Returns the documents with the clicks of a day. */
   #documentsOf(day: number): readonly Document[] {
     const closed = this.#days?.get(day)?.content;
     const newest = this.newest?.day === day ? this.newest : undefined;
     return [newest, closed].flatMap((portion) => (portion ? [portion.document.document] : []));
   }
 
-  /** Adds visits of one quarter to their day. */
+  /** Adds visits of one quarter hour to their day. */
   #addToDay(day: number, portion: Portion): void {
     const known = this.#days?.get(day)?.content;
     this.#setDay(day, { content: known ?? portion, changed: true });
@@ -197,12 +198,12 @@ export class Statistics implements Totals {
     mergeDocument(known.document.document, portion.document.document);
   }
 
-  #setDay(day: number, known: Known<Portion>): void {
+  #setDay(day: number, known: Cached<Portion>): void {
     this.#days ??= new Map();
     this.#days.set(day, known);
   }
 
-  #setQuarter(quarter: Quarter, known: Known<StoredDocument>): void {
+  #setQuarter(quarter: Quarter, known: Cached<StoredDocument>): void {
     this.#quarters ??= new Map();
     this.#quarters.set(indexOf(quarter), known);
   }

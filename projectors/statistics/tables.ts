@@ -46,7 +46,7 @@ const types = {
 
 type Column = keyof typeof types;
 
-/** The tables of links, or those of accounts in one partition. */
+/** The tables of links, or of accounts in one partition. */
 export interface Owners {
   readonly newest: string;
   readonly days: string;
@@ -74,7 +74,6 @@ export const accountsIn = (partition: number): Owners => ({
   partition,
 });
 
-/** The condition that a table's rows are of these owners' partition. */
 const inPartition = ({ partition }: Owners, table: string): string =>
   partition === null ? '' : `AND ${table}.partition = ${partition}`;
 
@@ -91,18 +90,17 @@ const portionOf = ({ uniques, series, document }: Omit<PortionRow, 'day'>): Port
   document: new StoredDocument(document),
 });
 
-/** What the tables have of an owner, with the day of its newest quarter as far as it was read. */
+/** The stored row of an owner, with the day of its newest quarter hour. */
 export interface OwnerRow extends PortionRow {
   readonly owner: string;
-  /** Where the row is, as PostgreSQL names it. */
   readonly ctid: string;
   readonly clicks: number;
   readonly bots: number;
-  /** `null` where the newest quarter is the first one of its day, or nothing of the others can matter. */
+  /** `null` if the newest quarter hour is the first one of its day, or the others cannot matter. */
   readonly day_series: string | null;
   readonly day_uniques: number;
   readonly day_document: string;
-  /** Of links. */
+  /** Of links only. */
   readonly account?: string;
   readonly visitors?: string | null;
   readonly visitors_before?: string | null;
@@ -110,35 +108,32 @@ export interface OwnerRow extends PortionRow {
 
 const totalsOf = ({ ctid, clicks, bots, day, ...row }: OwnerRow): Totals => {
   const portion = portionOf(row);
-  // A row of before there were documents has none.
+  // A row that was written before documents were introduced has none.
   return { ctid, clicks, bots, newest: portion.series.length === 0 ? null : { day, ...portion } };
 };
 
 const laterOf = (a: Quarter, b: Quarter): Quarter =>
   a.day > b.day || (a.day === b.day && a.quarter > b.quarter) ? a : b;
 
-/**
- * Reads the statistics of owners as far as visits of these quarters change them. `make` gives them of what
- * their row has; `extra` are further columns of it.
- */
+/** Reads the statistics that these visits affect. `create` receives the row, with its `extra` columns. */
 export const readStatistics = async <Owner extends Statistics>(
   tx: Client,
   schema: ProjectionSchema,
   owners: Owners,
   visits: ReadonlyMap<string, readonly Quarter[]>,
-  make: (owner: string, totals?: Totals, row?: Partial<OwnerRow>) => Owner,
+  create: (owner: string, totals?: Totals, row?: Partial<OwnerRow>) => Owner,
   extra: readonly Column[] = [],
 ): Promise<ReadonlyMap<string, Owner>> => {
   const { name } = owners;
   const columns = ['ctid', 'clicks', 'bots', 'day', 'uniques', 'series', 'document', ...extra];
   let latest: Quarter = { day: 0, quarter: 0 };
   let most = 0;
-  for (const some of visits.values()) {
-    latest = some.reduce(laterOf, latest);
-    most = Math.max(most, some.length);
+  for (const quarters of visits.values()) {
+    latest = quarters.reduce(laterOf, latest);
+    most = Math.max(most, quarters.length);
   }
-  // Planned anew each time, like all reads here: a plan from when the tables were small would read all of them. The
-  // rest of the newest quarter's day matters where that quarter may end, and where the day may be full of values.
+  // Not a prepared statement, like all reads here, because a plan for small tables would scan them. The rest of the newest
+  // day is read only if its newest quarter hour may end, or if the day may reach its limit of values.
   const { rows } = await tx.query<OwnerRow>(
     `SELECT t.${name} AS owner, ${columns.map((column) => `t.${column}`).join()},
        d.uniques AS day_uniques, d.series AS day_series, d.document AS day_document
@@ -152,7 +147,7 @@ export const readStatistics = async <Owner extends Statistics>(
   const statisticsOf = new Map<string, Owner>();
   for (const owner of visits.keys()) {
     const row = known.get(owner);
-    const statistics = make(owner, row && totalsOf(row), row);
+    const statistics = create(owner, row && totalsOf(row), row);
     if (row && row.day_series !== null) {
       const { day_series: series, day_uniques: uniques, day_document: document } = row;
       statistics.knowDay(row.day, portionOf({ uniques, series, document }));
@@ -163,16 +158,16 @@ export const readStatistics = async <Owner extends Statistics>(
   return statisticsOf;
 };
 
-/** Reads the days and quarters that late visits change. */
+/** Reads the days and quarter hours of late visits. */
 const readLate = async (
   tx: Client,
   schema: ProjectionSchema,
   owners: Owners,
-  all: ReadonlyMap<string, Statistics>,
+  statisticsOf: ReadonlyMap<string, Statistics>,
   visits: ReadonlyMap<string, readonly Quarter[]>,
 ): Promise<void> => {
   const late: (Quarter & { readonly owner: string })[] = [];
-  for (const [owner, statistics] of all) {
+  for (const [owner, statistics] of statisticsOf) {
     for (const visit of visits.get(owner) ?? []) {
       if (statistics.isLate(visit)) late.push({ owner, day: visit.day, quarter: visit.quarter });
     }
@@ -196,16 +191,16 @@ const readLate = async (
       valuesByField(late, 'owner', 'day', 'quarter'),
     ),
   ]);
-  for (const { owner, day, ...row } of days) all.get(owner)?.knowDay(day, portionOf(row));
+  for (const { owner, day, ...row } of days) statisticsOf.get(owner)?.knowDay(day, portionOf(row));
   for (const { owner, document, ...quarter } of quarters) {
-    all.get(owner)?.knowQuarter(quarter, new StoredDocument(document));
+    statisticsOf.get(owner)?.knowQuarter(quarter, new StoredDocument(document));
   }
 };
 
-/** Columns of a table, and what finds their values in an item of each row. */
+/** Getters of the column values of an item's row. */
 export type Cells<Item> = Readonly<Partial<Record<Column, (item: Item) => unknown>>>;
 
-/** Those of an owner's key; rows of links have no partition. */
+/** The key columns; rows of links have no partition. */
 const keyCells = <Item>(
   { name, partition }: Owners,
   ownerOf: (item: Item) => string,
@@ -235,13 +230,12 @@ const parametersOf = <Item>(cells: Cells<Item>, items: readonly Item[]): Buffer[
     return type === 'text' ? textArray(values) : binaryArray(type, values);
   });
 
-/** What a column becomes. Visits come in any order: the last click is the latest one. */
+/** Visits are not ordered by time, so the latest click must be kept. */
 const newValue = (column: Column): string =>
   column === 'last_accessed'
     ? `${column} = greatest(t.${column}, excluded.${column})`
     : `${column} = excluded.${column}`;
 
-/** Inserts a row for each item, or replaces the one that exists. */
 const upsert = async <Item>(
   tx: Client,
   schema: ProjectionSchema,
@@ -261,39 +255,38 @@ const upsert = async <Item>(
   });
 };
 
-/**
- * Updates rows that this transaction has read, where they are: without a look into an index, and without the lock
- * that an upsert takes of each row before it is written.
- */
+/** Updates rows that this transaction has read by their ctid, which saves the index scan and the row lock of an upsert. */
 const update = async <Item>(
   tx: Client,
   schema: ProjectionSchema,
   table: string,
-  place: { readonly ctid: (item: Item) => unknown },
+  key: { readonly ctid: (item: Item) => unknown },
   others: Cells<Item>,
   items: readonly Item[],
 ): Promise<void> => {
   if (items.length === 0) return;
-  const columns = columnsOf({ ...place, ...others });
+  const columns = columnsOf({ ...key, ...others });
   const { rowCount } = await tx.query({
     name: `stats-${table}-update-${schema}`,
     text: `UPDATE ${schema}.${table} AS t SET ${columnsOf(others).map(newValue).join()}
            FROM ${unnestOf(columns)} AS excluded (${columns.join()}) WHERE t.ctid = excluded.ctid`,
-    values: parametersOf({ ...place, ...others }, items),
+    values: parametersOf({ ...key, ...others }, items),
   });
-  if (rowCount !== items.length) throw new Error(`Rows of ${table} are not where they were read`);
+  if (rowCount !== items.length) {
+    throw new Error(`UPDATE of ${table} by ctid changed ${rowCount} of ${items.length} rows`);
+  }
 };
 
-/** Adds up the days of past months that have changed, where there are several. */
+/** Sums up the days of changed past months that have several days. */
 const writeMonths = async (
   tx: Client,
   schema: ProjectionSchema,
   owners: Owners,
   statistics: readonly Statistics[],
 ): Promise<void> => {
-  const changed = statistics.flatMap((one) =>
-    [...one.changedMonths()].map((month) => ({
-      owner: one.owner,
+  const changed = statistics.flatMap((item) =>
+    [...item.changedMonths()].map((month) => ({
+      owner: item.owner,
       from: firstDayOf(month),
       to: firstDayOf(month + 1),
     })),
@@ -339,68 +332,59 @@ const writeMonths = async (
   );
 };
 
-/** A day that is to be written. */
 export interface ChangedDay<Owner> {
-  readonly of: Owner;
+  readonly owner: Owner;
   readonly day: number;
   readonly portion: Portion;
   readonly counts: VisitCounts;
 }
 
-/** Of an owner that has visits, as all have that are written. */
 const newestOf = ({ owner, newest }: Statistics): NewestQuarter => {
-  if (!newest) throw new Error(`${owner} has no visits to write`);
+  if (!newest) throw new Error(`the statistics of ${owner} are written without visits`);
   return newest;
 };
 
-/** Writes what visits have changed. `ofOwner` and `ofDay`: further columns of an owner's rows. */
+/** Writes changed statistics. `ownerCells` and `dayCells` are additional columns of links. */
 export const writeStatistics = async <Owner extends Statistics>(
   tx: Client,
   schema: ProjectionSchema,
   owners: Owners,
   statistics: Iterable<Owner>,
-  ofOwner: Cells<Owner> = {},
-  ofDay: Cells<ChangedDay<Owner>> = {},
+  ownerCells: Cells<Owner> = {},
+  dayCells: Cells<ChangedDay<Owner>> = {},
 ): Promise<void> => {
-  const all = [...statistics];
-  const withDays = all.filter(({ touchesDays }) => touchesDays);
-  const days = withDays.flatMap((of) =>
-    of.changedDays().map(([day, portion]): ChangedDay<Owner> => {
-      const counts = sumOfSeries(portion.series);
-      return { of, day, portion, counts };
+  const items = [...statistics];
+  const withDays = items.filter(({ touchesDays }) => touchesDays);
+  const days = withDays.flatMap((owner) =>
+    owner.changedDays().map(([day, portion]): ChangedDay<Owner> => {
+      return { owner, day, portion, counts: sumOfSeries(portion.series) };
     }),
   );
-  const quarters = withDays.flatMap((of) =>
-    of.changedQuarters().map((changed) => ({ owner: of.owner, ...changed })),
+  const quarters = withDays.flatMap((item) =>
+    item.changedQuarters().map((changed) => ({ owner: item.owner, ...changed })),
   );
   const newest: Cells<Owner> = {
     clicks: ({ clicks }) => clicks,
     bots: ({ bots }) => bots,
-    day: (one) => newestOf(one).day,
+    day: (item) => newestOf(item).day,
     ...portionCells(newestOf),
-    ...ofOwner,
+    ...ownerCells,
   };
-  const byRow = groupBy(all, ({ ctid }) => (ctid === null ? 'added' : 'known'));
+  const added = items.filter(({ ctid }) => ctid === null);
+  const known = items.filter(({ ctid }) => ctid !== null);
   await Promise.all([
-    update(
-      tx,
-      schema,
-      owners.newest,
-      { ctid: (one) => one.ctid },
-      newest,
-      byRow.get('known') ?? [],
-    ),
-    upsert(tx, schema, owners.newest, keyCells(owners, ownerOf), newest, byRow.get('added') ?? []),
+    update(tx, schema, owners.newest, { ctid: ({ ctid }) => ctid }, newest, known),
+    upsert(tx, schema, owners.newest, keyCells(owners, ownerOf), newest, added),
     upsert(
       tx,
       schema,
       owners.days,
-      { ...keyCells(owners, ({ of }: ChangedDay<Owner>) => of.owner), day: ({ day }) => day },
+      { ...keyCells(owners, (item: ChangedDay<Owner>) => item.owner.owner), day: ({ day }) => day },
       {
         clicks: ({ counts }) => counts.clicks,
         bots: ({ counts }) => counts.bots,
         ...portionCells(({ portion }: ChangedDay<Owner>) => portion),
-        ...ofDay,
+        ...dayCells,
       },
       days,
     ),
@@ -408,11 +392,7 @@ export const writeStatistics = async <Owner extends Statistics>(
       tx,
       schema,
       owners.quarters,
-      {
-        ...keyCells(owners, ownerOf),
-        day: ({ day }) => day,
-        quarter: ({ quarter }) => quarter,
-      },
+      { ...keyCells(owners, ownerOf), day: ({ day }) => day, quarter: ({ quarter }) => quarter },
       { document: ({ document }) => document.text },
       quarters,
     ),

@@ -16,7 +16,6 @@ import {
   idOf,
   noon,
   unblocked,
-  visited,
 } from '../../../schemas/testing/events.js';
 import {
   answerOf,
@@ -110,7 +109,7 @@ describe('command API: creating a link', () => {
 });
 
 const expireAt = (now: Date, id: string): ExpireLink => ({
-  ...{ type: 'ExpireLink', subject: 'spring', data: {} },
+  ...{ type: 'ExpireLink', subject: 'spring', data: null },
   metadata: { now, id, actor: 'system', requestId: null },
 });
 

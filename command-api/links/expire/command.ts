@@ -14,7 +14,7 @@ import {
 } from '../../../schemas/folds/ledger-link.js';
 
 /** Expires a link whose time is over. */
-export type ExpireLink = Command<'ExpireLink', Readonly<Record<never, never>>>;
+export type ExpireLink = Command<'ExpireLink', null>;
 
 /** A link that is not deleted expires once, blocked and disabled ones too. */
 export const expireLinkDecider: Decider<ExpireLink, LedgerLinkEvent, LedgerLinkState> = {

@@ -8,7 +8,7 @@ describe('command API: expiring a link', () => {
     decide: (now: Date, link) =>
       expireLinkDecider.decide(
         {
-          ...{ type: 'ExpireLink', subject: 'spring', data: {} },
+          ...{ type: 'ExpireLink', subject: 'spring', data: null },
           metadata: { now, id: idOf(1), actor: 'system', requestId: null },
         },
         link,

@@ -25,7 +25,7 @@ export const expireDueLinks = (pool: Pool, outbox: Outbox, clock: LedgerClock): 
       [...due.keys()].map((subject) => ({
         type: 'ExpireLink' as const,
         subject,
-        data: {},
+        data: null,
         metadata: { actor: ownActors.system, requestId: null },
       })),
     );

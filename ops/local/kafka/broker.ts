@@ -12,26 +12,26 @@ const fixed = {
   'inter.broker.listener.name': 'INTERNAL',
   'listener.security.protocol.map': 'PLAINTEXT:PLAINTEXT,INTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT',
 
-  // 50 by default, to be spread over brokers: here, files to be made, and to be recovered after a kill.
+  // The default of 50 would only add files to create, and to recover after a kill.
   'offsets.topic.num.partitions': '1',
 
-  // A topic is made with its partitions or not at all; a typing error is no topic.
+  // Topics are created explicitly, with their partitions; a mistyped name must not create one.
   'auto.create.topics.enable': 'false',
-  // A replica that is not in sync lacks acknowledged records.
+  // An out-of-sync replica lacks acknowledged records.
   'unclean.leader.election.enable': 'false',
 
-  // Nobody else is about to join: a group of one need not wait 3 s.
+  // Consumer groups have one member, which need not wait 3 s for others.
   'group.initial.rebalance.delay.ms': '0',
-  // A broker that was killed is let in again when its old registration has run out: 9 s by default.
+  // A killed broker can register again only after its session has timed out (9 s by default).
   'broker.session.timeout.ms': '2000',
   'broker.heartbeat.interval.ms': '300',
 } as const;
 
-/** What a test adds to a broker: listeners with authentication or TLS, and their properties. */
+/** For tests: additional listeners with authentication or TLS. */
 export interface BrokerExtras {
-  /** The ports of additional listeners on 127.0.0.1, by the listener's name. */
+  /** Ports on 127.0.0.1 by listener name. */
   readonly extraListeners?: Readonly<Record<string, number>>;
-  /** Lines of `server.properties`; they override ours. */
+  /** Overrides of `server.properties`. */
   readonly extraProperties?: Readonly<Record<string, string>>;
   /** SCRAM credentials of a new cluster, such as `SCRAM-SHA-256=[name=alice,password=secret]`. */
   readonly scramUsers?: readonly string[];
@@ -42,21 +42,19 @@ const listenersAt = (ports: Readonly<Record<string, number>>): string =>
     .map(([name, port]) => `${name}://127.0.0.1:${port}`)
     .join(',');
 
-const replicasAtMost = 3;
+const maxReplicas = 3;
 
-/** The ports of a broker on 127.0.0.1. */
+/** Ports of the listeners of a broker on 127.0.0.1. */
 export interface BrokerPorts {
-  /** For clients. */
   readonly client: number;
-  /** Where clients are sent: to `client`, or to a proxy before it. */
+  /** The same as `client`, or the port of a proxy. */
   readonly advertised: number;
-  /** For the other brokers. */
+  /** For replication. */
   readonly internal: number;
-  /** For the controllers of the cluster. */
   readonly controller: number;
 }
 
-/** The content of a `server.properties`. A broker is also a controller; its id is its index from 1. */
+/** Returns the content of a `server.properties`. A broker is also a controller; its id is its index + 1. */
 export const serverProperties = (
   logDir: string,
   index: number,
@@ -64,9 +62,9 @@ export const serverProperties = (
   { extraListeners = {}, extraProperties = {} }: BrokerExtras = {},
 ): string => {
   const own = cluster[index];
-  if (own === undefined) throw new Error(`the cluster has ${cluster.length} brokers, not ${index}`);
+  if (!own) throw new Error(`broker ${index} was requested of ${cluster.length} brokers`);
   const { client, advertised, internal, controller } = own;
-  const replicas = Math.min(cluster.length, replicasAtMost);
+  const replicas = Math.min(cluster.length, maxReplicas);
   const minInSync = String(Math.max(1, replicas - 1));
   return Object.entries({
     ...fixed,
@@ -75,7 +73,7 @@ export const serverProperties = (
     'transaction.state.log.replication.factor': String(replicas),
     'transaction.state.log.min.isr': minInSync,
     'min.insync.replicas': minInSync,
-    // In this format a backslash would escape what follows.
+    // A backslash is the escape character of this format.
     'log.dirs': logDir.replaceAll('\\', '\\\\'),
     listeners: listenersAt({
       PLAINTEXT: client,
@@ -97,50 +95,48 @@ export const serverProperties = (
     .join('');
 };
 
-/** Java's compiler for short runs and its collector for small heaps: ready half a second sooner. */
-const quick = ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC'];
+/** The C1 compiler and the serial collector: the process is ready 0.5 s sooner. */
+const fastStartOptions = ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC'];
 
 const logging = '-Dorg.slf4j.simpleLogger.defaultLogLevel=warn';
 
-/** A broker of a test lives for a minute: what it compiles well, it would not run often. */
+/** @param brief whether the broker lives for a minute only, as in a test: C2 would not pay off */
 export const brokerArguments = (jars: string, properties: string, brief: boolean): string[] => [
   '-Xms256m',
   '-Xmx512m',
-  ...(brief ? quick : []),
+  ...(brief ? fastStartOptions : []),
   logging,
   '-Dorg.slf4j.simpleLogger.showDateTime=true',
-  ...['-cp', `${jars}/*`],
-  'kafka.Kafka',
-  properties,
+  ...['-cp', `${jars}/*`, 'kafka.Kafka', properties],
 ];
 
-const javaWanted = (why: string, cause: unknown): ServerUnavailable =>
+const javaRequired = (why: string, cause: unknown): ServerUnavailable =>
   new ServerUnavailable(
     `Kafka needs Java 17 or newer, and java is ${why}; install one (apt-get install default-jre-headless), or set KAFKA_BROKERS to a Kafka of your own`,
     { cause },
   );
 
-/** What a failure of `java` means for the person who started us, where that is known. */
+/** Replaces known failures of `java` by an error that tells the operator what to do. */
 export const explainJava = (error: unknown): unknown => {
-  if (hasCode(error, 'ENOENT')) return javaWanted('not in PATH', error);
+  if (hasCode(error, 'ENOENT')) return javaRequired('not in PATH', error);
   if (error instanceof Error && error.message.includes('UnsupportedClassVersionError'))
-    return javaWanted('an older one', error);
+    return javaRequired('an older one', error);
   return error;
 };
 
-/** The id of the cluster whose data this folder has; null where there are none yet. */
+/** Returns the cluster id of the data in this directory; null if there is none yet. */
 export const clusterIdOf = async (logDir: string): Promise<string | null> => {
   const meta = await nullOn(readFile(join(logDir, 'meta.properties'), 'utf8'), 'ENOENT');
   return /^cluster\.id=(.+)$/m.exec(meta ?? '')?.[1] ?? null;
 };
 
-/** As Kafka makes them itself: 16 bytes; a leading hyphen would look like an option. */
+/** Kafka's own format: 16 bytes in base64url. A leading hyphen would be parsed as an option. */
 export const newClusterId = (): string => {
   const id = randomBytes(16).toString('base64url');
   return id.startsWith('-') ? newClusterId() : id;
 };
 
-/** Makes the data of a broker of this cluster. `meta.properties` comes last, so a kill leaves no half-made one. */
+/** Formats a broker's data directory. `meta.properties` is written last, so a kill leaves no partial format. */
 export const formatStorage = async (
   clusterId: string,
   dir: string,
@@ -148,13 +144,20 @@ export const formatStorage = async (
   properties: string,
   scramUsers: readonly string[] = [],
 ): Promise<void> => {
-  const java = [...quick, logging, '-cp', `${jars}/*`, 'kafka.tools.StorageTool', 'format'];
+  const java = [
+    ...fastStartOptions,
+    logging,
+    '-cp',
+    `${jars}/*`,
+    'kafka.tools.StorageTool',
+    'format',
+  ];
   const args = [...java, '--cluster-id', clusterId, '--config', properties];
   for (const user of scramUsers) args.push('--add-scram', user);
   await runToSuccess(null, 'java', args, {
     dir,
     env: inheritedEnvironment(),
-    failure: 'Kafka could not make its data directory',
+    failure: 'Kafka could not format its data directory',
     explain: explainJava,
   });
 };

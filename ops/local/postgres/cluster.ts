@@ -8,14 +8,14 @@ import { explainFailure, type Binaries } from './binaries.js';
 import { superuser, type ClusterLayout } from './layout.js';
 
 const writeSecret = async (path: string, content: string): Promise<void> => {
-  // Removed first: the mode below holds for a new file only.
+  // Removed first, because the mode applies to a new file only.
   await rm(path, { force: true });
   await writeFile(path, content, { flag: 'wx', mode: 0o600, flush: true });
 };
 
 /**
- * Makes the cluster beside its place and moves it there when it is complete and on disk; a kill at any
- * moment leaves no half-made one.
+ * Creates the cluster in a temporary directory and renames it when it is complete and on disk, so that a kill leaves no
+ * partial cluster.
  */
 export const createCluster = async (
   layout: ClusterLayout,
@@ -23,9 +23,9 @@ export const createCluster = async (
   { initdb }: Binaries,
   logger: Logger,
 ): Promise<void> => {
-  const begin = performance.now();
+  const startedAt = performance.now();
   const password = randomBytes(24).toString('base64url');
-  // PostgreSQL's account must read it once; the one that is kept is ours.
+  // initdb reads a copy as PostgreSQL's account, which must not read the original.
   const passwordForInitdb = join(layout.home, 'password.initdb');
   await writeSecret(layout.password, password);
   await writeSecret(passwordForInitdb, password);
@@ -45,9 +45,9 @@ export const createCluster = async (
       '--no-instructions',
     ];
     await runToSuccess(account, initdb, args, {
-      // By its current directory a next start finds an initdb that outlived us.
+      // The next start finds an orphaned initdb by its working directory.
       dir: layout.unfinished,
-      failure: 'PostgreSQL could not make its data directory',
+      failure: 'PostgreSQL could not create its data directory',
       explain: (error) => explainFailure(initdb, error),
     });
   } finally {
@@ -55,6 +55,6 @@ export const createCluster = async (
   }
   await rename(layout.unfinished, layout.cluster);
   await syncPath(layout.home);
-  const ms = Math.round(performance.now() - begin);
-  logger.info({ cluster: layout.cluster, ms }, 'new PostgreSQL cluster made');
+  const ms = Math.round(performance.now() - startedAt);
+  logger.info({ cluster: layout.cluster, ms }, 'new PostgreSQL cluster created');
 };

@@ -24,21 +24,21 @@ import {
 import { endOrphanPostgres, postgresPids, removeUnfinished } from './orphans.js';
 import { postgresArguments } from './settings.js';
 
-/** Recovery after a crash replays at most 1 GB of log (max_wal_size), seconds on any disk. */
-const readyWithinMs = 180_000;
+/** Crash recovery replays 1 GB of WAL at most (max_wal_size), which takes seconds. */
+const readyTimeoutMs = 180_000;
 
-/** How long processes of a PostgreSQL whose postmaster has ended need to notice that (ms). */
-const lastProcessEndsMs = 5_000;
+/** Time within which the child processes of a dead postmaster exit (ms). */
+const exitTimeoutMs = 5_000;
 
-/** "Fast" shutdown, then "immediate", which costs a recovery at the next start. */
+/** "Fast" shutdown, then "immediate", after which the next start runs a recovery. */
 const stopSteps = [
   { signal: 'SIGINT', waitMs: 5_000 },
   { signal: 'SIGQUIT', waitMs: 3_000 },
 ] as const;
 
 /**
- * Whether this very PostgreSQL answers. The password is offered only when PostgreSQL itself says that
- * the port is its own: another process may have taken it meanwhile.
+ * Whether the PostgreSQL with this pid answers. Another process may have taken the port, so the password is sent only
+ * after PostgreSQL has recorded that it is ready.
  */
 const postgresAnswers = async (
   layout: ClusterLayout,
@@ -48,31 +48,28 @@ const postgresAnswers = async (
   const recorded = await readPostmasterPid(layout);
   if (recorded?.pid !== pid || !recorded.isReady) return false;
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2_000 });
-  // An error that arrives after a failed connect must find a listener, or it would end the process.
+  // Without a listener, an error after a failed connect would end the process.
   client.on('error', () => undefined);
   try {
     await client.connect();
     await client.query('SELECT 1');
     return true;
   } catch {
-    // Tried again until the deadline; an end of the server is seen as such.
+    // `untilReady` retries until its deadline and detects an exit of the server.
     return false;
   } finally {
     await client.end();
   }
 };
 
-/**
- * A batch takes megabytes for a moment. glibc would give them back to the system after each, and get them again, zeroed
- * page by page, for the next.
- */
+/** A batch allocates megabytes. By default, glibc would return them to the kernel after each batch. */
 const serverEnv = {
   ...minimalEnv,
   MALLOC_MMAP_THRESHOLD_: String(32 * 1_024 ** 2),
   MALLOC_TRIM_THRESHOLD_: String(32 * 1_024 ** 2),
 };
 
-/** @throws ServerUnavailable when the cluster was made by another major version: it cannot be opened */
+/** @throws ServerUnavailable if another major version created the cluster */
 const requireSameMajor = async ({ cluster }: ClusterLayout, version: string): Promise<void> => {
   const found = (await nullOn(readFile(join(cluster, 'PG_VERSION'), 'utf8'), 'ENOENT'))?.trim();
   const [major] = version.split('.');
@@ -83,11 +80,11 @@ const requireSameMajor = async ({ cluster }: ClusterLayout, version: string): Pr
   );
 };
 
-/** @throws ServerFailed where a PostgreSQL of this cluster still runs: only the processes of this container were ended */
+/** @throws ServerFailed if a PostgreSQL of this cluster still runs in another container, whose processes we cannot end */
 const requireEnded = async (layout: ClusterLayout): Promise<void> => {
   if (!(await pathExists(layout.home))) return;
   try {
-    (await acquireLock(layout.home, { waitMs: lastProcessEndsMs })).release();
+    (await acquireLock(layout.home, { waitMs: exitTimeoutMs })).release();
   } catch (error) {
     if (!(error instanceof LockHeld)) throw error;
     throw new ServerFailed(
@@ -97,21 +94,21 @@ const requireEnded = async (layout: ClusterLayout): Promise<void> => {
 };
 
 /**
- * Starts the PostgreSQL that lives in `<dataDir>/postgres`, made at the first start, after ending what
- * a killed process left running there. The caller has the lock on `dataDir`, which must exist.
+ * Starts the PostgreSQL in `<dataDir>/postgres`, which the first start creates, after terminating the processes that a
+ * killed supervisor left running there. The caller holds the lock on `dataDir`, which must exist.
  *
- * @throws ServerUnavailable when it cannot run on this system or in this place
- * @throws ServerFailed when it should and does not
+ * @throws ServerUnavailable if it cannot run on this system or in this directory
+ * @throws ServerFailed if it fails to start
  */
 export const startEmbeddedPostgres = async (options: {
   readonly dataDir: string;
   readonly logger: Logger;
   readonly findPort?: () => Promise<number>;
-  /** All that the server gets of an environment. */
+  /** The server's complete environment. */
   readonly env?: Readonly<Record<string, string>>;
 }) => {
   const { logger, findPort = freePort, env = serverEnv } = options;
-  const begun = performance.now();
+  const startedAt = performance.now();
   const installed = await installedPackage();
   const layout = layoutOf(await realpath(options.dataDir));
   const owner = await postgresAccount(layout);
@@ -126,7 +123,7 @@ export const startEmbeddedPostgres = async (options: {
   const password = await readPassword(layout);
   if (password === null) {
     throw new ServerFailed(
-      `${layout.password} is missing, and without it nobody can open ${layout.cluster}; put it back from a backup`,
+      `${layout.password} is missing, which has the password of ${layout.cluster}; restore it from a backup`,
     );
   }
   await removeSockets(layout);
@@ -134,8 +131,8 @@ export const startEmbeddedPostgres = async (options: {
   const server = await startServer({
     port: findPort,
     begin: async (port) => {
-      // PostgreSQL's processes have the lock: it lasts until the last of them has ended, wherever that is.
-      const lock = await acquireLock(layout.home, { waitMs: lastProcessEndsMs });
+      // PostgreSQL's processes inherit the lock, so it is held until the last of them exits, in any container.
+      const lock = await acquireLock(layout.home, { waitMs: exitTimeoutMs });
       try {
         const child = await launch({
           name: 'PostgreSQL',
@@ -159,18 +156,18 @@ export const startEmbeddedPostgres = async (options: {
     },
     ready: (child, port) => {
       const url = connectionUrl(port, password);
-      return untilReady(child, () => postgresAnswers(layout, child.pid, url), readyWithinMs);
+      return untilReady(child, () => postgresAnswers(layout, child.pid, url), readyTimeoutMs);
     },
-    // When it died by itself, its children may not have noticed yet.
+    // The children of a postmaster that crashed may still run.
     sweep: () => endOrphanPostgres(layout, account, logger),
   });
   const { pid, port } = server;
-  const ms = Math.round(performance.now() - begun);
+  const ms = Math.round(performance.now() - startedAt);
   logger.info({ postgresPid: pid, port, ms }, 'PostgreSQL is ready');
-  // The URLs have the superuser's password: they are secrets.
+  // The URLs contain the superuser's password.
   return Object.assign(server, {
     url: connectionUrl(port, password),
-    /** For processes on this machine that may enter the cluster. */
+    /** Uses the Unix socket if possible; only the cluster's account and root can enter its directory. */
     nearestUrl: nearestUrl(layout, port, password),
   });
 };
@@ -178,10 +175,10 @@ export const startEmbeddedPostgres = async (options: {
 export type EmbeddedPostgres = Awaited<ReturnType<typeof startEmbeddedPostgres>>;
 
 /**
- * Where the PostgreSQL of this data directory answers now, for command-line tools of the same user.
+ * Returns the URL of the running PostgreSQL of this data directory, with the superuser's password.
  *
- * @returns a URL with the superuser's password, or null when it is not running (or not ready yet)
- * @throws ServerUnavailable, or the system's EACCES, when the directory is another user's
+ * @returns null if it is not running or not ready yet
+ * @throws ServerUnavailable or EACCES if the directory belongs to another user
  */
 export const runningPostgresUrl = async (dataDir: string): Promise<string | null> => {
   const dir = await nullOn(realpath(dataDir), 'ENOENT');
@@ -190,7 +187,7 @@ export const runningPostgresUrl = async (dataDir: string): Promise<string | null
   const account = await postgresAccount(layout);
   const recorded = await readPostmasterPid(layout);
   if (!recorded?.isReady) return null;
-  // The file outlives a kill, and its pid may be another process's by now.
+  // A killed PostgreSQL leaves the file, and another process may have its pid.
   if (!(await postgresPids(layout, account)).includes(recorded.pid)) return null;
   const password = await readPassword(layout);
   return password === null ? null : connectionUrl(recorded.port, password);

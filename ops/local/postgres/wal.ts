@@ -1,18 +1,18 @@
 import type { Pool } from '../../platform/postgres/pool.js';
 
-/** Ends the WAL segment in use. PostgreSQL fills the rest of it with zeros. */
+/** Ends the current WAL segment, whose remainder PostgreSQL fills with zeros. */
 const switchSegment = async (pool: Pool): Promise<void> => {
-  // A segment without a record is not switched.
+  // PostgreSQL does not switch a segment without a record.
   await pool.query("SELECT pg_switch_wal() FROM pg_logical_emit_message(false, 'linklog', '')");
 };
 
 /**
- * Overwrites what the WAL has of the past: nothing that was written before is in a file of `pg_wal` afterwards.
+ * Overwrites old WAL: afterwards, no file of `pg_wal` contains data that was written before the call.
  *
- * A checkpoint recycles old segments: it renames them for later use, with their content. So after a first checkpoint,
- * all segments that wait for use are used. Each costs a write of 16 MB; an idle database has about five.
+ * A checkpoint recycles old segments: it renames them for later use and keeps their content. Therefore all recycled
+ * segments are written after a first checkpoint. Each one takes a write of 16 MB; an idle database has about five.
  *
- * The pool's user must be a superuser. Its statements must have no deadline shorter than a checkpoint.
+ * The pool's user must be a superuser, and its statement timeout must be longer than a checkpoint.
  */
 export const overwriteWal = async (pool: Pool): Promise<void> => {
   await switchSegment(pool);

@@ -9,13 +9,12 @@ import type { Logger } from '../../platform/logging.js';
 import { ServerFailed } from './errors.js';
 import { boundLogFile, lastLines, openLogFile, tailOf } from './log-file.js';
 
-/** The user that a program runs as. */
 export interface Account {
   readonly uid: number;
   readonly gid: number;
 }
 
-/** All that a program of PostgreSQL gets of an environment. We read its messages: in English. */
+/** The environment of PostgreSQL's programs. We parse their messages, so the locale is fixed. */
 export const minimalEnv = { LC_ALL: 'C', TZ: 'UTC', PATH: '/usr/local/bin:/usr/bin:/bin' };
 
 interface RunOptions {
@@ -23,13 +22,13 @@ interface RunOptions {
   readonly env?: NodeJS.ProcessEnv;
 }
 
-/** Turns a failure to start, or an early end, into an error for a person, where the cause is known. */
+/** Replaces a known failure to start or an early exit by an error that tells the operator what to do. */
 type Explain = (error: unknown) => unknown;
 
 /**
- * Runs a program to its end as `account` (null: as ourselves).
+ * Runs a program to its end as `account` (null: this process's user).
  *
- * @throws the system's error when it cannot be started, for example EPERM where we may not become `account`
+ * @throws the system's error if it cannot be started, for example EPERM if we may not switch to `account`
  */
 export const runProgram = async (
   account: Account | null,
@@ -52,16 +51,16 @@ export const runProgram = async (
 };
 
 /**
- * Runs a program to its end, for what it leaves behind.
+ * Runs a program to its end.
  *
- * @throws ServerFailed or the system's error, explained, when it fails or cannot be started
+ * @throws ServerFailed or the system's error, explained, if it fails or cannot be started
  */
 export const runToSuccess = async (
   account: Account | null,
   program: string,
   args: readonly string[],
   options: RunOptions & {
-    /** The error's message; the program's last lines follow it. */
+    /** The error's message; the program's last lines are appended. */
     readonly failure: string;
     readonly retryable?: boolean;
     readonly explain: Explain;
@@ -79,28 +78,27 @@ export const runToSuccess = async (
 };
 
 export interface ChildOptions {
-  /** As in a sentence: `Kafka`. */
+  /** For messages, such as `Kafka`. */
   readonly name: string;
-  /** A path, or a name found in PATH. */
   readonly program: string;
   readonly args: readonly string[];
-  /** A folder of its own: by it, a later start finds what a killed process left running. */
+  /** The working directory. It is the child's own, because a later start finds orphans by it. */
   readonly dir: string;
   readonly account?: Account | null;
   readonly env?: NodeJS.ProcessEnv;
-  /** The descriptor that it gets besides stdin, stdout and stderr. */
+  /** A descriptor that the child inherits besides stdin, stdout and stderr. */
   readonly inherits?: number;
-  /** Gets stdout and stderr; bounded. `null`: its stdout is piped to us, and its stderr is ours. */
+  /** A bounded file for stdout and stderr. `null`: stdout is piped to us, and stderr is inherited. */
   readonly logFile: string | null;
   readonly logger: Logger;
-  /** Whether it ends with this process, however that ends; otherwise only `stopChild` ends it. */
+  /** Whether the child is killed when this process exits for any reason. */
   readonly tied?: boolean;
-  /** How it ends; SIGKILL comes last. By default SIGTERM, and 6 s for that. */
+  /** Signals before SIGKILL; by default SIGTERM, with a wait of 6 s. */
   readonly stopSteps?: readonly { readonly signal: NodeJS.Signals; readonly waitMs: number }[];
   readonly explain?: Explain;
   /**
-   * Whether it is a Node program, `args` its file and arguments, that listens where others of us do: connections
-   * go to them in turn. It is in our process group, so Ctrl-C reaches it too, and it ends with us.
+   * Whether the child is a Node program (`args` are its file and arguments) that shares ports with others: connections
+   * are distributed round-robin. It is in our process group, so that Ctrl-C reaches it, and exits with us.
    */
   readonly sharesPorts?: boolean;
 }
@@ -115,19 +113,16 @@ export interface Exit {
 export const describeExit = ({ exitCode, signal }: Exit): string =>
   signal === null ? `exit code ${exitCode ?? '?'}` : `signal ${signal}`;
 
-/**
- * Kills a process when this one has ended, even by SIGKILL: a shell waits for the end of a pipe that
- * nobody but us holds.
- */
+/** Kills a process when this one exits, even by SIGKILL: a shell waits for the end of a pipe from this process. */
 const tie = (pid: number, exited: Promise<Exit>): void => {
   const watch = spawn('/bin/sh', ['-c', 'read -r _; kill -9 "$1"', 'sh', String(pid)], {
     cwd: '/',
-    // Not in our group, which may be killed as a whole.
+    // Not in our process group, which may be killed as a whole.
     detached: true,
     stdio: ['pipe', 'ignore', 'ignore'],
   });
   watch.unref();
-  // The pid may be another process's later.
+  // Another process may get the pid later.
   void exited.then(() => watch.kill('SIGKILL'));
 };
 
@@ -141,7 +136,7 @@ const fork = (
   return cluster.fork(env).process;
 };
 
-/** @throws the system's error, explained, when it cannot be started: ENOENT where it is not in PATH */
+/** @throws the system's error, explained, if it cannot be started, such as ENOENT if it is not in PATH */
 export const launch = async (options: ChildOptions) => {
   const { name, program, args, dir, account, env, logFile, logger } = options;
   const { tied = false, sharesPorts = false, inherits } = options;
@@ -154,7 +149,7 @@ export const launch = async (options: ChildOptions) => {
         ...account,
         cwd: dir,
         ...(env && { env }),
-        // Its own session, so that Ctrl-C reaches us alone and we stop it after its clients.
+        // In its own session, Ctrl-C does not reach it, and we stop it after its clients.
         detached: true,
         stdio: [...stdio, ...(inherits === undefined ? [] : [inherits])],
       });
@@ -170,10 +165,10 @@ export const launch = async (options: ChildOptions) => {
     if (log !== null) closeSync(log);
   }
   child.on('error', (error) => {
-    // Only a signal that may not be sent comes here now; the waits in stopChild show that it failed.
+    // After the spawn, the only error is a signal that may not be sent. stopChild detects it by its timeouts.
     logger.warn({ err: error }, `cannot signal ${name}`);
   });
-  if (child.pid === undefined) throw new Error('a spawned process has a pid');
+  if (child.pid === undefined) throw new Error(`${name} was spawned without a pid`);
   if (tied) tie(child.pid, exited);
   if (logFile !== null) void exited.then(boundLogFile(logFile, logger));
   return { ...options, pid: child.pid, process: child, exited };
@@ -181,11 +176,11 @@ export const launch = async (options: ChildOptions) => {
 
 export type Child = Awaited<ReturnType<typeof launch>>;
 
-/** The last lines in its log file; empty where it has none. */
+/** Returns the last lines of the child's log file; an empty string if it has none. */
 export const lastOutput = async ({ logFile }: Child): Promise<string> =>
   logFile === null ? '' : tailOf(logFile);
 
-/** Sends its signals one after the other, and SIGKILL at last; resolves when it is gone. */
+/** Sends `stopSteps`, then SIGKILL; resolves when the child has exited. */
 export const stopChild = async ({
   process: child,
   exited,
@@ -193,7 +188,7 @@ export const stopChild = async ({
 }: Child): Promise<void> => {
   for (const { signal, waitMs } of stopSteps) {
     child.kill(signal);
-    // A paused process (Ctrl-Z, a test) would not hear the signal.
+    // A stopped process (Ctrl-Z, a test) would not receive the signal.
     child.kill('SIGCONT');
     if (await settledWithin(exited, waitMs)) return;
   }
@@ -203,40 +198,39 @@ export const stopChild = async ({
 
 const pollMs = 25;
 const slowMs = 5_000;
-/** The port was taken; or children of a killed postmaster live on, and are about to notice it. */
-const passingCause = /address already in use|pre-existing shared memory block/i;
+/** The port is in use, or children of a killed postmaster have not exited yet. */
+const transientCause = /address already in use|pre-existing shared memory block/i;
 
 /**
- * Resolves when `answers` is true.
+ * Resolves when `answers` returns true.
  *
- * @throws ServerFailed, explained, with its last lines when it ends instead, or does not answer in time;
- * retryable when its port was taken
+ * @throws ServerFailed, explained, if the child exits or does not answer in time; retryable if its port is in use
  */
 export const untilReady = async (
   child: Child,
   answers: () => Promise<boolean>,
-  withinMs = 120_000,
+  timeoutMs = 120_000,
 ): Promise<void> => {
   const { name, logger, logFile } = child;
-  const ended: Exit[] = [];
-  void child.exited.then((exit) => ended.push(exit));
-  const begin = performance.now();
+  const exits: Exit[] = [];
+  void child.exited.then((exit) => exits.push(exit));
+  const startedAt = performance.now();
   let isSlow = false;
   while (!(await answers())) {
-    const [exit] = ended;
+    const [exit] = exits;
     if (exit !== undefined) {
       const output = await lastOutput(child);
       const failure = new ServerFailed(`${name} ended at its start (${describeExit(exit)})`, {
         output,
         exitCode: exit.exitCode,
-        retryable: passingCause.test(output),
+        retryable: transientCause.test(output),
       });
       throw await explained(child, failure);
     }
-    const ms = performance.now() - begin;
-    if (ms > withinMs) {
+    const ms = performance.now() - startedAt;
+    if (ms > timeoutMs) {
       await stopChild(child);
-      const message = `${name} was not ready after ${withinMs / 1_000} seconds`;
+      const message = `${name} was not ready after ${timeoutMs / 1_000} seconds`;
       throw new ServerFailed(message, { output: await lastOutput(child) });
     }
     if (ms > slowMs && !isSlow) {

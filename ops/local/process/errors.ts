@@ -1,21 +1,21 @@
 import { ConfigError } from '../../platform/process/config-error.js';
 
 /**
- * A server that we start, such as the embedded PostgreSQL, cannot run here, and a retry does not help.
- * The message is one line for the person who started us; it says what to do instead.
+ * A server that we start, such as the embedded PostgreSQL, cannot run on this system, and a retry does not help. The
+ * message is one line that tells the operator what to do instead.
  */
 export class ServerUnavailable extends ConfigError {
   override readonly name = 'ServerUnavailable';
   override readonly code = 'SERVER_UNAVAILABLE';
 }
 
-/** A server should run here and does not; the message ends with the last lines of its own output. */
+/** A server failed to start or died. The message ends with the last lines of its output. */
 export class ServerFailed extends Error {
   override readonly name = 'ServerFailed';
   readonly code = 'SERVER_FAILED';
   readonly output: string;
   readonly retryable: boolean;
-  /** `null` where the server has not ended, or was ended by a signal. */
+  /** `null` if the server has not exited, or was killed by a signal. */
   readonly exitCode: number | null;
 
   constructor(

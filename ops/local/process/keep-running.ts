@@ -3,21 +3,25 @@ import type { Logger } from '../../platform/logging.js';
 import { ServerFailed } from './errors.js';
 import type { Server } from './server.js';
 
-/** Between restarts of a server that dies soon again; one that lived for 10 s is in no crash loop. */
+/** The back-off between restarts; a server that lived for 10 s is not in a crash loop. */
 const restarts = { pauses: { firstMs: 100, longestMs: 5_000 }, steadyMs: 10_000 };
 
-/** Starts a server again whenever it dies, until the signal comes or it is stopped. */
+/** Restarts a server whenever it dies, until the signal is aborted or the server is stopped. */
 export const keepRunning = (
   server: Server,
-  options: {
-    /** For the log: `api 0`. */
+  {
+    name,
+    signal,
+    onRestarted,
+    logger,
+  }: {
+    /** For the log, such as `api 0`. */
     readonly name: string;
     readonly signal: AbortSignal;
     readonly onRestarted?: () => void;
     readonly logger: Logger;
   },
 ): void => {
-  const { name, signal, onRestarted, logger } = options;
   let isDead = false;
   const runOnce = async (): Promise<void> => {
     if (isDead) {
@@ -34,6 +38,6 @@ export const keepRunning = (
   const onFailure = (err: unknown): void => {
     logger.warn({ err, part: name }, 'a part is down: restarting');
   };
-  // Each failure is logged above and tried again; only the signal ends the tries, by its abort.
+  // Failures are logged above and retried; `retry` rejects only if the signal is aborted.
   retry(runOnce, { ...restarts, signal, onFailure }).catch(() => undefined);
 };

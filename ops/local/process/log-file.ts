@@ -9,30 +9,29 @@ const checkMs = 30_000;
 const tailBytes = 16 * 1024;
 
 /**
- * Sets the last run's log aside as `<path>.1` and begins a new one. The server writes to it itself, so
- * nothing is lost when we are killed.
+ * Renames the log of the last run to `<path>.1` and opens a new one. The server writes to the file directly, so no
+ * output is lost when we are killed.
  *
  * @returns a file descriptor for the server's stdout and stderr
  */
 export const openLogFile = async (path: string): Promise<number> => {
   await nullOn(rename(path, `${path}.1`), 'ENOENT');
-  // 'ax': appending, so that cutting the file leaves no hole; and never through a link laid there.
+  // 'ax': in append mode, truncation leaves no hole; and an exclusive open follows no symbolic link.
   return openSync(path, 'ax', 0o600);
 };
 
-/** Moves what a log holds to `<path>.1` when it is longer than `limit` bytes. */
+/** Moves the content of a log to `<path>.1` if it is longer than `limit` bytes. */
 export const cutLogFile = async (path: string, limit = maxBytes): Promise<void> => {
   if ((await stat(path)).size <= limit) return;
-  // Copied, not renamed: the server would go on writing to the file under its new name.
+  // Copied, because the server would continue to write to a renamed file.
   await copyFile(path, `${path}.1`);
   await truncate(path);
 };
 
-/** Keeps the log within about 16 MiB, the part set aside included. @returns how to end that */
+/** Bounds the log to about 16 MiB, `<path>.1` included. @returns a function that stops this */
 export const boundLogFile = (path: string, logger: Logger): (() => void) => {
   const timer = setInterval(() => {
     cutLogFile(path).catch((error: unknown) => {
-      // The server goes on all the same, and so do we.
       logger.warn({ err: error, path }, 'cannot bound the log of a server');
     });
   }, checkMs).unref();
@@ -44,7 +43,6 @@ export const boundLogFile = (path: string, logger: Logger): (() => void) => {
 export const lastLines = (output: string): string =>
   output.trimEnd().split('\n').slice(-15).join('\n');
 
-/** The last lines of a log. */
 export const tailOf = async (path: string): Promise<string> => {
   const { size } = await stat(path);
   return lastLines(await text(createReadStream(path, { start: Math.max(0, size - tailBytes) })));

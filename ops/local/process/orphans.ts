@@ -7,10 +7,10 @@ import { procStat } from '../../platform/process/proc.js';
 import { runProgram, type Account } from './child.js';
 import { ServerFailed } from './errors.js';
 
-/** The process ended while we looked. */
+/** The process has exited meanwhile. */
 const goneCodes = ['ENOENT', 'ESRCH'] as const;
 
-/** The pids whose current directory is `dir`, compared by inode, so that no link or mount deceives. */
+/** Returns the pids whose working directory is `dir`. It is compared by inode, so that links and mounts do not matter. */
 const pidsIn = async (dir: string, account: Account | null): Promise<number[]> => {
   const wanted = statSync(dir, { bigint: true, throwIfNoEntry: false });
   if (wanted === undefined) return [];
@@ -27,15 +27,15 @@ const pidsIn = async (dir: string, account: Account | null): Promise<number[]> =
     }
   });
   if (hidden.length === 0 || account === null) return found;
-  // Root in a container without CAP_SYS_PTRACE may not see those of `account`: that account looks.
-  const look = 'for p in /proc/[0-9]*; do [ "$p/cwd" -ef "$1" ] && echo "${p#/proc/}"; done';
-  const { stdout } = await runProgram(account, '/bin/sh', ['-c', look, 'sh', dir]);
+  // Root in a container without CAP_SYS_PTRACE may not read the `cwd` of other accounts, so a shell of `account` does.
+  const script = 'for p in /proc/[0-9]*; do [ "$p/cwd" -ef "$1" ] && echo "${p#/proc/}"; done';
+  const { stdout } = await runProgram(account, '/bin/sh', ['-c', script, 'sh', dir]);
   return [...new Set([...found, ...stdout.split('\n').map(Number)])].filter((pid) => pid > 0);
 };
 
 /**
- * The processes of these programs that run in this folder, those of `account` too. Elsewhere than on
- * Linux none is found.
+ * Returns the processes of these programs whose working directory is `dir`, also those of `account`. Works on Linux only;
+ * elsewhere, the result is empty.
  */
 export const processesIn = async (
   dir: string,
@@ -53,24 +53,24 @@ export interface EndStep {
   readonly waitMs: number;
 }
 
-const all: EndStep['to'] = (pids) => pids;
+const toAll: EndStep['to'] = (pids) => pids;
 
-export const killAll: EndStep = { signal: 'SIGKILL', to: all, waitMs: 2_000 };
+export const killAll: EndStep = { signal: 'SIGKILL', to: toAll, waitMs: 2_000 };
 
-const terminate: readonly EndStep[] = [{ signal: 'SIGTERM', to: all, waitMs: 6_000 }, killAll];
+const terminate: readonly EndStep[] = [{ signal: 'SIGTERM', to: toAll, waitMs: 6_000 }, killAll];
 
 const send = (pid: number, signal: NodeJS.Signals): void => {
   nullOnThrow(() => process.kill(pid, signal), ...goneCodes);
 };
 
 /**
- * Ends the processes that `find` finds in a folder, step by step. The caller has the folder's lock, so
- * whatever runs there was left by a process of ours that was killed.
+ * Ends the processes that `find` returns. The caller holds the lock of the directory, so they are orphans of a killed
+ * supervisor.
  *
- * @throws ServerFailed when one does not even end by SIGKILL
+ * @throws ServerFailed if a process survives SIGKILL
  */
 export const endOrphans = async (options: {
-  /** As in a sentence: `Kafka`. */
+  /** For messages, such as `Kafka`. */
   readonly name: string;
   readonly dir: string;
   readonly find: () => Promise<number[]>;
@@ -84,11 +84,11 @@ export const endOrphans = async (options: {
   for (const { signal, to, waitMs } of steps) {
     const targets = to(pids);
     for (const pid of targets) send(pid, signal);
-    // A paused process (Ctrl-Z, a paused container) would not hear anything but SIGKILL.
+    // A stopped process (Ctrl-Z, a paused container) would receive no signal but SIGKILL.
     for (const pid of pids) send(pid, 'SIGCONT');
-    const end = performance.now() + (targets.length === 0 ? 0 : waitMs);
-    // Looked for anew each time: a pid once found may by now be another's.
-    while ((pids = await find()).length > 0 && performance.now() < end) await sleep(10);
+    const deadline = performance.now() + (targets.length === 0 ? 0 : waitMs);
+    // Queried again each time, because pids are reused.
+    while ((pids = await find()).length > 0 && performance.now() < deadline) await sleep(10);
     if (pids.length === 0) return;
   }
   const message = `${name} of ${dir} does not end (process ${pids.join(', ')})`;

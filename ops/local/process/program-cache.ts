@@ -8,76 +8,76 @@ import { pathExists, syncPath } from '../../platform/files/new-file.js';
 const partialPrefix = '.partial-';
 const abandonedMs = 3_600_000;
 
-/** Where programs are kept that every start can use: the system's cache for root, or the user's. */
-export const cachePlace = (): string | null => {
+/** The directory of cached programs: the system's cache for root, otherwise the user's; null if the user has none. */
+export const cacheDir = (): string | null => {
   if (process.getuid?.() === 0) return '/var/cache/linklog';
   try {
     return join(userInfo().homedir, '.cache', 'linklog');
   } catch (error) {
-    // A container may run as a uid that has no entry in /etc/passwd, and so no home.
+    // The uid of a container may have no entry in /etc/passwd.
     if (hasCode(error, 'ERR_SYSTEM_ERROR', 'ENOENT')) return null;
     throw error;
   }
 };
 
-/** We run the programs in it, so nobody else may have put them there. */
+/** We run programs of the directory, so only this user may be able to write to it. */
 const isTrusted = async (dir: string): Promise<boolean> => {
   const found = await lstat(dir);
   return found.isDirectory() && found.uid === process.getuid?.() && (found.mode & 0o022) === 0;
 };
 
-const removeAbandoned = async (place: string): Promise<void> => {
-  for (const name of await readdir(place)) {
+const removeAbandoned = async (cache: string): Promise<void> => {
+  for (const name of await readdir(cache)) {
     if (!name.startsWith(partialPrefix)) continue;
-    const path = join(place, name);
+    const path = join(cache, name);
     const age = Date.now() - (await stat(path)).mtimeMs;
     if (age > abandonedMs) await rm(path, { recursive: true, force: true });
   }
 };
 
-const makeEntry = async (
-  place: string,
+const createEntry = async (
+  cache: string,
   target: string,
   fill: (dir: string) => Promise<void>,
 ): Promise<void> => {
-  await removeAbandoned(place);
-  const partial = await mkdtemp(join(place, partialPrefix));
+  await removeAbandoned(cache);
+  const partial = await mkdtemp(join(cache, partialPrefix));
   try {
     await fill(partial);
     await chmod(partial, 0o755);
     await rename(partial, target);
-    // An entry is not checked again once it has its name: a power loss must not take its content.
-    await syncPath(place);
+    // The name of an entry implies its complete content, also after a power loss.
+    await syncPath(cache);
   } catch (error) {
     await rm(partial, { recursive: true, force: true });
-    // Another process was faster; what they made is equal.
+    // Another process has created the same entry.
     if (!hasCode(error, 'ENOTEMPTY', 'EEXIST')) throw error;
   }
 };
 
 /**
- * A folder of programs in `place`, filled now or before; it appears complete or not at all.
+ * Returns a directory of programs in `cache`, which `fill` fills if it is missing. It is created atomically.
  *
- * @returns null where `place` may not be written or cannot be trusted
+ * @returns null if `cache` is not writable or cannot be trusted
  */
 export const provideInCache = async (
-  place: string,
+  cache: string,
   name: string,
   fill: (dir: string) => Promise<void>,
   logger: Logger,
 ): Promise<string | null> => {
-  const target = join(place, name);
+  const target = join(cache, name);
   try {
-    const isNew = (await mkdir(place, { recursive: true, mode: 0o755 })) !== undefined;
-    if (isNew) await chmod(place, 0o755);
-    if (!(await isTrusted(place))) {
-      logger.warn({ place }, 'others can write here: not used for programs');
+    const isNew = (await mkdir(cache, { recursive: true, mode: 0o755 })) !== undefined;
+    if (isNew) await chmod(cache, 0o755);
+    if (!(await isTrusted(cache))) {
+      logger.warn({ cache }, 'others can write here: not used for programs');
       return null;
     }
-    if (!(await pathExists(target))) await makeEntry(place, target, fill);
+    if (!(await pathExists(target))) await createEntry(cache, target, fill);
   } catch (error) {
     if (!hasCode(error, 'EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EEXIST')) throw error;
-    logger.debug({ place, err: error }, 'programs cannot be kept here');
+    logger.debug({ cache, err: error }, 'programs cannot be kept here');
     return null;
   }
   if (await isTrusted(target)) return target;

@@ -1,26 +1,21 @@
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdir, realpath } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { createServer, type AddressInfo } from 'node:net';
 import { retry } from '../../platform/concurrency/retry.js';
 import { hasCode } from '../../platform/errors.js';
 import { describeExit, lastOutput, stopChild, type Child, type ChildOptions } from './child.js';
 import { ServerFailed } from './errors.js';
 import { endOrphans, processesIn } from './orphans.js';
 
-/** What a server is started with that keeps everything in a folder of its own. */
 export interface ServerOptions extends Pick<ChildOptions, 'logger' | 'tied'> {
-  /** Its own; made where it is missing. The caller sees to it that nobody else uses it. */
+  /** Created if missing. The caller ensures that no other process uses it. */
   readonly dataDir: string;
-  /** By default any free one. */
+  /** By default any free port. */
   readonly port?: number;
 }
 
-/**
- * Makes a server's folder, and ends what a killed process left running there.
- *
- * @returns the folder's real path
- */
+/** Creates a server's data directory and ends the orphans in it. @returns its real path */
 export const openServerDir = async (
   { dataDir, logger }: ServerOptions,
   { name, program }: Pick<ChildOptions, 'name' | 'program'>,
@@ -31,41 +26,29 @@ export const openServerDir = async (
   return dir;
 };
 
-/** A TCP port of 127.0.0.1 that nobody listens on now. */
-export const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1');
+/** Returns a free TCP port of 127.0.0.1. @throws EADDRINUSE if `wanted` is in use */
+export const freePort = async (wanted = 0): Promise<number> => {
+  const server = createServer().listen(wanted, '127.0.0.1');
   await once(server, 'listening');
-  const address = server.address();
+  const { port } = server.address() as AddressInfo;
   server.close();
   await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('a TCP server has a port');
-  return address.port;
+  return port;
 };
 
 /**
- * A TCP port of 127.0.0.1 that is free now, and that stays free while its server restarts: Linux gives
- * connections ports from 32768 on, so any process could get one of those meanwhile.
+ * Returns a free TCP port of 127.0.0.1 below 32768, where Linux's ephemeral ports begin: no outgoing connection takes it
+ * while its server restarts.
  */
-export const stablePort = async (): Promise<number> => {
-  for (;;) {
-    const port = randomInt(20_000, 32_768);
-    const server = createServer().listen(port, '127.0.0.1');
-    try {
-      await once(server, 'listening');
-    } catch (error) {
-      if (hasCode(error, 'EADDRINUSE')) continue;
-      throw error;
-    }
-    server.close();
-    await once(server, 'close');
-    return port;
-  }
-};
+export const stablePort = (): Promise<number> =>
+  retry(() => freePort(randomInt(20_000, 32_768)), {
+    isRetryable: (error) => hasCode(error, 'EADDRINUSE'),
+  });
 
-/** `died` is everything but `stop` and `restart`, a signal by `kill` included. */
+/** A server that neither `stop` nor `restart` has ended `died`, also by a signal of `kill`. */
 type ServerExit =
   | { readonly status: 'stopped' }
-  /** `reason` is one line (`signal SIGKILL`), `output` the last lines of the server's log. */
+  /** `reason` is one line, such as `signal SIGKILL`; `output` is the end of the server's log. */
   | { readonly status: 'died'; readonly reason: string; readonly output: string };
 
 const exitOf = async (child: Child, isExpected: () => boolean): Promise<ServerExit> => {
@@ -75,39 +58,35 @@ const exitOf = async (child: Child, isExpected: () => boolean): Promise<ServerEx
   return { status: 'died', reason: describeExit(exit), output };
 };
 
-/** Up to 5 s in all. */
+/** About 6 s. */
 const retries = { attempts: 25, pauses: { firstMs: 250, longestMs: 250 } };
 
 /**
- * Starts a server as our child, and again on another port where another process was faster. After a
- * `restart` it is another process with the same data and address.
+ * Starts a server as a child process, and retries on another port if another process has taken its port. `restart`
+ * starts another process with the same data and port.
  */
 export const startServer = async (options: {
-  /**
-   * What finds a port for its first start, or the very port: then it is an error if another process
-   * has it. 0 where it chooses for itself.
-   */
+  /** A fixed port, whose use by another process is an error; 0 if the server chooses; or a function that finds one. */
   readonly port: number | (() => Promise<number>);
-  /** Launches a process of it. */
   readonly begin: (port: number) => Promise<Child>;
-  /** Waits until that process answers. */
+  /** Resolves when the child answers. */
   readonly ready: (child: Child, port: number) => Promise<void>;
-  /** Ends what its process left behind. */
+  /** Ends the orphans of a child that has exited. */
   readonly sweep?: () => Promise<void>;
 }) => {
-  const { port: place, begin, ready, sweep } = options;
+  const { port: portOption, begin, ready, sweep } = options;
   let run: { readonly child: Child; readonly exited: Promise<ServerExit> } | null = null;
-  /** Children whose end is no accident. */
+  /** Children that `stop` or `restart` has ended. */
   const ended = new WeakSet<Child>();
-  let port = typeof place === 'number' ? place : 0;
+  let port = typeof portOption === 'number' ? portOption : 0;
   let wasReady = false;
   let stopping: Promise<void> | null = null;
 
   const current = () => {
-    if (run === null) throw new Error('a server that was started has a process');
+    if (run === null) throw new Error('the server has no process before its start');
     return run;
   };
-  // Read by a call: it may change while something is awaited.
+  // A function, because the value changes during an await.
   const isStopping = (): boolean => stopping !== null;
   const end = async (): Promise<void> => {
     if (run === null) return;
@@ -117,7 +96,7 @@ export const startServer = async (options: {
   };
   const attempt = async (): Promise<void> => {
     if (isStopping()) throw new ServerFailed('the server was stopped at its start');
-    if (typeof place !== 'number' && !wasReady) port = await place();
+    if (typeof portOption !== 'number' && !wasReady) port = await portOption();
     const child = await begin(port);
     run = { child, exited: exitOf(child, () => ended.has(child)) };
     if (isStopping()) await end();
@@ -127,11 +106,11 @@ export const startServer = async (options: {
   const start = (): Promise<void> =>
     retry(attempt, {
       ...retries,
-      // A port that the caller chose and another has is an error; our own of before comes free again.
+      // A conflict on a fixed port is an error at the first start. At a restart, the port becomes free again.
       isRetryable: (error) =>
         error instanceof ServerFailed &&
         error.retryable &&
-        (typeof place !== 'number' || wasReady) &&
+        (typeof portOption !== 'number' || wasReady) &&
         !isStopping(),
     });
   let starting = start();
@@ -141,31 +120,31 @@ export const startServer = async (options: {
     get pid() {
       return current().child.pid;
     },
-    /** A restart keeps it. */
+    /** A restart does not change it. */
     get port() {
       return port;
     },
     get process() {
       return current().child.process;
     },
-    /** Resolves once the present process has ended; never rejects. */
+    /** Resolves when the current process has exited. Never rejects. */
     get exited() {
       return current().exited;
     },
-    /** Resolves when it is gone; for good, save for `restart`. Idempotent. */
+    /** Resolves when the process has exited. Idempotent. */
     stop(): Promise<void> {
-      // A restart may have made a new process by now; the caller of `restart` hears how that went.
+      // A concurrent restart may have started a new process; its failure is reported to its caller.
       const stop = async (): Promise<void> => {
         await end();
         await Promise.allSettled([starting]);
       };
       return (stopping ??= stop());
     },
-    /** Sends a signal, and no more: SIGSTOP pauses it. */
+    /** Sends a signal without further handling. */
     kill(signal: NodeJS.Signals): void {
       current().child.process.kill(signal);
     },
-    /** Ends what still runs, and resolves when it answers again. @throws ServerFailed */
+    /** Resolves when the new process answers. @throws ServerFailed */
     async restart(): Promise<void> {
       stopping = null;
       starting = end().then(start);

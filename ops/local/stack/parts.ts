@@ -14,22 +14,22 @@ export type Pids = Readonly<Record<PartKind, readonly number[]>>;
 const byKind = <Value>(make: (kind: PartKind) => Value): Record<PartKind, Value> =>
   Object.fromEntries(partKinds.map((kind) => [kind, make(kind)])) as Record<PartKind, Value>;
 
-/** What is left of the 10 s when the services, which have 6, are gone. */
-const serversEndWithinMs = 3_000;
+/** The rest of the 10 s of a stop after the services, which take 6 s at most. */
+const serverStopTimeoutMs = 3_000;
 
-/** A part is ready again, as another process. */
+/** A part is ready again as another process. */
 export interface Restarted {
   readonly service: PartKind;
   readonly index: number;
   readonly pid: number;
 }
 
-/** The processes that a stack has started, of each kind in its order. */
+/** The processes of a stack by kind and index. */
 export class Parts {
   readonly #parts = byKind((): Server[] => []);
   readonly #stopping = new AbortController();
 
-  /** Adds a part once it has started; one that fails to start has ended. */
+  /** Adds a part when it has started. A part that fails to start has no process. */
   async add<Part extends Server>(
     kind: PartKind,
     index: number,
@@ -40,20 +40,20 @@ export class Parts {
     return part;
   }
 
-  #of(kind: PartKind): readonly Server[] {
-    // Without the holes of those that did not start.
+  #partsOf(kind: PartKind): readonly Server[] {
+    // `flat` removes the holes of parts that have not started.
     return this.#parts[kind].flat();
   }
 
   pids(): Pids {
-    return byKind((kind) => this.#of(kind).map(({ pid }) => pid));
+    return byKind((kind) => this.#partsOf(kind).map(({ pid }) => pid));
   }
 
-  /** Starts each part again whenever it dies, until `stop`. */
+  /** Restarts each part whenever it dies, until `stop`. */
   keepRunning(logger: Logger, onRestarted: (restarted: Restarted) => void): void {
     const { signal } = this.#stopping;
     for (const kind of partKinds) {
-      for (const [index, part] of this.#of(kind).entries()) {
+      for (const [index, part] of this.#partsOf(kind).entries()) {
         keepRunning(part, {
           name: `${kind} ${index}`,
           signal,
@@ -66,17 +66,17 @@ export class Parts {
     }
   }
 
-  /** Ends the services first, all at once: what they still have they ship to the servers. */
+  /** Stops the services first, in parallel, because they ship their spools to the servers. */
   async stop(): Promise<void> {
     this.#stopping.abort();
-    const services = serviceKinds.flatMap((kind) => this.#of(kind));
+    const services = serviceKinds.flatMap((kind) => this.#partsOf(kind));
     await Promise.all(services.map((part) => part.stop()));
-    const servers = serverKinds.flatMap((kind) => this.#of(kind));
-    const hurry = setTimeout(() => {
-      // What was acknowledged outlives it: the next start recovers it.
+    const servers = serverKinds.flatMap((kind) => this.#partsOf(kind));
+    const killTimer = setTimeout(() => {
+      // The next start recovers all acknowledged data.
       for (const server of servers) server.kill('SIGKILL');
-    }, serversEndWithinMs);
+    }, serverStopTimeoutMs);
     await Promise.all(servers.map((server) => server.stop()));
-    clearTimeout(hurry);
+    clearTimeout(killTimer);
   }
 }

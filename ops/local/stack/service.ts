@@ -22,11 +22,10 @@ const readyLine = z.object({
   console: z.string().optional(),
 });
 
-/** The ready line of a service. */
 export type Ready = z.infer<typeof readyLine>;
 
-/** The ready line of a process that is starting. Its text for a person is dropped: the stack prints one. */
-const readyOf = (child: Child): Promise<Ready> => {
+/** Returns the ready line of a starting process. Its text for humans is dropped, because the stack prints its own. */
+const readReadyLine = (child: Child): Promise<Ready> => {
   const { promise, resolve, reject } = deferred<Ready>();
   const { stdout } = child.process;
   if (stdout === null) throw new Error('the stdout of a service is piped');
@@ -35,7 +34,7 @@ const readyOf = (child: Child): Promise<Ready> => {
   });
   void child.exited.then((exit) => {
     const message = `${child.name} ended at its start (${describeExit(exit)})`;
-    // The line that says why is on stderr already.
+    // The process has printed the reason on stderr.
     const isMisconfigured = exit.exitCode === configExitCode;
     reject(isMisconfigured ? new ConfigError(message) : new ServerFailed(message));
   });
@@ -44,7 +43,7 @@ const readyOf = (child: Child): Promise<Ready> => {
 
 const portOf = (address: string | undefined): string => new URL(address ?? '').port;
 
-/** The ports that the service listens on, for its next start. */
+/** The ports that the service listens on, for its restarts. */
 const portsOf = (kind: ServiceKind, { api, edge, admin }: Ready): Record<string, string> => {
   const addresses: Record<string, string | undefined> = {
     API_PORT: api,
@@ -54,10 +53,10 @@ const portsOf = (kind: ServiceKind, { api, edge, admin }: Ready): Record<string,
   return Object.fromEntries(topology[kind].ports.map((name) => [name, portOf(addresses[name])]));
 };
 
-/** Node's name in the list of processes, before version 24 and since. */
+/** Node's process name before version 24 and since. */
 const nodePrograms = ['node', 'MainThread'];
 
-/** Ends the services that a killed supervisor has left; servers are found by the starts of servers. */
+/** Ends the services that a killed supervisor has left. Each server ends its own orphans when it starts. */
 export const endOrphanServices = async (dataDir: string, logger: Logger): Promise<void> => {
   const end = (dir: string): Promise<void> =>
     endOrphans({ name: 'service', dir, find: () => processesIn(dir, nodePrograms), logger });
@@ -65,18 +64,17 @@ export const endOrphanServices = async (dataDir: string, logger: Logger): Promis
 };
 
 /**
- * Starts a service as a process in its own folder, and waits until it is ready. After a restart it listens
- * where it did before.
+ * Starts a service as a process in its own directory and waits until it is ready. A restart does not change its ports.
  *
- * @throws ServerFailed when it ends instead; ConfigError when that is the environment's fault
+ * @throws ServerFailed if it exits; ConfigError if the environment is the cause
  */
 export const startService = async (options: {
   readonly kind: ServiceKind;
   readonly index: number;
-  /** Its DATA_DIR, and its working directory. */
+  /** DATA_DIR and the working directory. */
   readonly dir: string;
   readonly env: NodeJS.ProcessEnv;
-  /** Whether others listen on its EDGE_PORT, too. */
+  /** Whether it shares its EDGE_PORT with other processes. */
   readonly sharesPorts?: boolean;
   /** The ports of its first start. */
   readonly ports: Readonly<Record<string, string>>;
@@ -85,7 +83,7 @@ export const startService = async (options: {
   const { kind, index, dir, env, sharesPorts = false, logger } = options;
   await mkdir(dir, { recursive: true, mode: 0o700 });
   let { ports } = options;
-  const said: Ready[] = [];
+  const readyLines: Ready[] = [];
   const server = await startServer({
     port: 0,
     begin: () =>
@@ -100,13 +98,13 @@ export const startService = async (options: {
         logger,
       }),
     ready: async (child) => {
-      const ready = await readyOf(child);
-      said.push(ready);
+      const ready = await readReadyLine(child);
+      readyLines.push(ready);
       ports = portsOf(kind, ready);
     },
   });
-  const [ready] = said;
-  if (ready === undefined) throw new Error('a service that was started has said that it is ready');
+  const [ready] = readyLines;
+  if (ready === undefined) throw new Error(`${kind} ${index} started without a ready line`);
   return Object.assign(server, { ready });
 };
 

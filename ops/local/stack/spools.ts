@@ -5,8 +5,8 @@ import type { Logger } from '../../platform/logging.js';
 import { serviceDirs } from './topology.js';
 
 /**
- * Moves the spools that an earlier version kept in the folders of their edges to where every edge looks
- * for spools that it can adopt, an edge that is not started any more included. No edge may run.
+ * Moves the spools that an earlier version kept in the directories of its edges to `root`, where any edge adopts them,
+ * also those of an edge that is no longer started. No edge may run.
  */
 export const gatherSpools = async (
   dataDir: string,

@@ -12,7 +12,7 @@ import { endOrphanServices, startService, type ServiceProcess } from './service.
 import { gatherSpools } from './spools.js';
 import {
   brokerDirs,
-  brokersAtMost,
+  maxBrokers,
   serviceDir,
   topology,
   type Servers,
@@ -22,20 +22,20 @@ import {
 
 interface StackOptions {
   readonly counts: Readonly<Record<ServiceKind, number>>;
-  /** How many Kafka brokers, where the stack starts its own. */
+  /** The number of Kafka brokers if the stack starts its own. */
   readonly brokers: number;
-  /** The operators' token, of all APIs. */
+  /** Shared by all APIs. */
   readonly adminToken: string;
-  /** The key of all projectors. */
+  /** Shared by all projectors. */
   readonly sealKeyFile: string;
-  /** Whether what dies is started again. */
+  /** Whether processes that die are restarted. */
   readonly restart: boolean;
   readonly onRestarted: (restarted: Restarted) => void;
   readonly logger: Logger;
 }
 
-/** Waits for all even where one fails: only what has started can be stopped. */
-const allOf = async <const Values extends readonly unknown[]>(
+/** Waits for all promises even if one rejects: only a process that has started can be stopped. */
+const settleAll = async <const Values extends readonly unknown[]>(
   starting: Values,
 ): Promise<{ -readonly [Index in keyof Values]: Awaited<Values[Index]> }> => {
   await Promise.allSettled(starting);
@@ -43,15 +43,15 @@ const allOf = async <const Values extends readonly unknown[]>(
 };
 
 /**
- * Checks that the data is of as many brokers. Each is a voter of the controller quorum, which has a fixed size.
+ * Checks that the data directory has data of `wanted` brokers: the size of the controller quorum is fixed.
  *
  * @throws ConfigError
  */
 const checkBrokers = async (dataDir: string, wanted: number): Promise<void> => {
-  const dirs = brokerDirs(dataDir, brokersAtMost);
+  const dirs = brokerDirs(dataDir, maxBrokers);
   const [first, ...others] = await Promise.all(dirs.map(hasBroker));
   const found = others.lastIndexOf(true) + 2;
-  // The first one gets its data last: without it, the first start was killed, and none has ever run.
+  // The first broker is formatted last. If it has no data, the first start was killed before any broker ran.
   if (found > wanted || (first === true && found < wanted)) {
     throw new ConfigError(
       `DATA_DIR ${dataDir} has the data of ${found} Kafka brokers, and --brokers is ${wanted}; ` +
@@ -60,7 +60,7 @@ const checkBrokers = async (dataDir: string, wanted: number): Promise<void> => {
   }
 };
 
-/** Starts the servers that the environment does not name; the addresses of all. */
+/** Starts the servers that the environment does not name; returns the addresses of all servers. */
 const startServers = async (
   { dataDir, kafka, databaseUrl, redisUrl, eventStoreUrl }: Config,
   { brokers: brokerCount, logger }: StackOptions,
@@ -83,7 +83,7 @@ const startServers = async (
     const starting = startRedis({ dataDir: join(dataDir, 'redis'), logger });
     return (await parts.add('redis', 0, starting)).url;
   };
-  const [brokers, postgres, redis] = await allOf([
+  const [brokers, postgres, redis] = await settleAll([
     kafka?.brokers.join(',') ?? ownKafka(),
     databaseUrl ?? ownPostgres(),
     redisUrl ?? ownRedis(),
@@ -96,14 +96,14 @@ const startServers = async (
   };
 };
 
-/** Passwords of the environment do not belong in the ready line. */
+/** The ready line must not contain passwords of the environment. */
 const withoutPassword = (address: string): string => {
   const url = new URL(address);
   url.password = '';
   return url.href;
 };
 
-/** Chosen before any API listens: each is told of all in OWN_HOSTS. */
+/** Chosen before any API starts, because each API gets the addresses of all APIs in OWN_HOSTS. */
 const apiPortsOf = (
   { api, admin }: Config,
   count: number,
@@ -126,14 +126,14 @@ const startServices = async (
 ): Promise<{ apis: ServiceProcess[]; edges: ServiceProcess[] }> => {
   const startAll = <Kind extends ServiceKind>(
     kind: Kind,
-    /** The ports of the first ones; the others get any free port. */
-    known: readonly Readonly<Record<string, number>>[],
+    /** The ports of the first services; the others use any free port. */
+    fixedPorts: readonly Readonly<Record<string, number>>[],
     variables: Variables<Kind>,
   ): Promise<ServiceProcess[]> =>
-    allOf(
+    settleAll(
       Array.from({ length: counts[kind] }, (_, index) => {
         const ports = topology[kind].ports.map(
-          (name) => [name, String(known[index]?.[name] ?? 0)] as const,
+          (name) => [name, String(fixedPorts[index]?.[name] ?? 0)] as const,
         );
         const service = startService({
           kind,
@@ -147,11 +147,11 @@ const startServices = async (
       }),
     );
 
-  const [edges, projectors] = await allOf([
+  const [edges, projectors] = await settleAll([
     startAll('edge', [{ EDGE_PORT: config.edge.port }], { SPOOL_DIR: config.spool.root }),
     startAll('projector', [], { SEAL_KEY_FILE: sealKeyFile }),
   ]);
-  // Short links lead to the first edge, which listens by now.
+  // Short links point to the first edge.
   const edgePort = new URL(edges[0]?.ready.edge ?? '').port;
   const apiPorts = await apiPortsOf(config, counts.api);
   const listeners = [
@@ -165,16 +165,15 @@ const startServices = async (
   const apis = await startAll('api', apiPorts, {
     ADMIN_TOKEN: adminToken,
     SHORT_URL_HOST: config.shortUrlHost ?? `http://localhost:${edgePort}`,
-    // No destination may lead to a listener of ours.
+    // A destination must not point to one of our own listeners.
     OWN_HOSTS: listeners.map((url) => new URL(url).host).join(','),
   });
   return { apis, edges };
 };
 
 /**
- * Starts the distributed topology as processes of this machine: the servers whose address is not
- * configured, then the services; after ending what a killed supervisor has left running. The caller
- * has the lock on the data directory.
+ * Starts the distributed topology as processes of this machine, after ending the orphans of a killed supervisor: first
+ * the servers whose address is not configured, then the services. The caller holds the lock on the data directory.
  */
 export const startStack = async (config: Config, options: StackOptions) => {
   const { logger, restart, onRestarted } = options;
@@ -195,15 +194,14 @@ export const startStack = async (config: Config, options: StackOptions) => {
       redis: config.redisUrl === null ? redis : withoutPassword(redis),
     };
     return {
-      /** What the ready line tells. */
       addresses,
       pids: parts.pids(),
-      /** Of a new installation, shown this once; `null` where no key was made. */
+      /** Only a new installation creates it; the key is shown this once. */
       firstKey:
         apis.flatMap(({ ready: { firstKey, console } }) =>
           firstKey === undefined ? [] : [{ firstKey, ...(console !== undefined && { console }) }],
         )[0] ?? null,
-      /** Drains the services, then ends the servers; within 10 s. */
+      /** Drains the services, then stops the servers, within 10 s. */
       stop: () => parts.stop(),
     };
   } catch (error) {

@@ -1,14 +1,14 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** The kinds of service, as the ready line names them; each is a process of its own. */
+/** The kinds of service, as the ready line names them. */
 export const serviceKinds = ['api', 'edge', 'projector'] as const;
 
 export type ServiceKind = (typeof serviceKinds)[number];
 
 /**
- * What the stack and docker-compose.yml start: the argument of `node dist/ops/main.js`, how many unless
- * told, the ports of the listeners (`ADMIN_PORT` has health and metrics), and the variables besides.
+ * The processes of the stack and docker-compose.yml: the argument of `node dist/ops/main.js`, the default count, the
+ * ports of the listeners (`ADMIN_PORT` serves health and metrics), and additional variables.
  */
 export const topology = {
   api: {
@@ -31,12 +31,12 @@ export const topology = {
   },
 } as const satisfies Record<ServiceKind, unknown>;
 
-/** The variables of one kind besides those of the servers. */
+/** The variables of one kind of service besides those of the servers. */
 export type Variables<Kind extends ServiceKind> = Readonly<
   Record<(typeof topology)[Kind]['variables'][number], string>
 >;
 
-/** The variables that name the servers, to all services; EVENTSTORE_URL is empty where there is none. */
+/** The variables of all services that name the servers; EVENTSTORE_URL is empty without an archive. */
 export const serverVariables = [
   'KAFKA_BROKERS',
   'DATABASE_URL',
@@ -48,20 +48,20 @@ export type Servers = Readonly<Record<(typeof serverVariables)[number], string>>
 
 const folder = new RegExp(`^(${serviceKinds.join('|')})-\\d+$`);
 
-/** The DATA_DIR of a service, within the stack's. */
+/** The DATA_DIR of a service within that of the stack. */
 export const serviceDir = (dataDir: string, kind: ServiceKind, index: number): string =>
   join(dataDir, `${kind}-${index}`);
 
-/** Those of all services that ever ran in this data directory; none where it is not a stack's. */
+/** The directories of all services that ever ran in this data directory; empty if it is not a stack's. */
 export const serviceDirs = (dataDir: string): readonly string[] => {
   const names = existsSync(dataDir) ? readdirSync(dataDir) : [];
   return names.filter((name) => folder.test(name)).map((name) => join(dataDir, name));
 };
 
-/** More than that would be of no use on one machine: a partition has three replicas at most. */
-export const brokersAtMost = 5;
+/** A partition has three replicas at most, so more brokers are of no use on one machine. */
+export const maxBrokers = 5;
 
-/** The folders of the first Kafka brokers, within the stack's. */
+/** The data directories of the first `count` Kafka brokers. */
 export const brokerDirs = (dataDir: string, count: number): readonly string[] =>
   Array.from({ length: count }, (_, index) =>
     join(dataDir, index === 0 ? 'kafka' : `kafka-${index + 1}`),

@@ -81,7 +81,7 @@ const bytesAt = async (rate: number, visits: number, compacted: boolean): Promis
   const empty = await sizes(database);
   const deps = { pool, log, signer, logger };
   const sealing = await startSealing({ ...deps, pace: { records: 1_000, ms: 20 } });
-  const pace = { everyMs: 20, recordsAtLeast: 50, soughtMs: 0 };
+  const pace = { everyMs: 20, minRecords: 50, keepMs: 0 };
   const compactor = compacted ? startCompactor({ ...deps, pace }) : null;
   const shipment = Math.max(1, Math.round(rate / 10));
   const pause = Math.max(1_000, rate * 60);
@@ -91,7 +91,7 @@ const bytesAt = async (rate: number, visits: number, compacted: boolean): Promis
     sent += shipment;
     if (sent % pause < shipment || sent >= visits) {
       await allSealed(pool, log);
-      const mostWaiting = topics.visits.partitions * pace.recordsAtLeast;
+      const mostWaiting = topics.visits.partitions * pace.minRecords;
       const isCompact = (): boolean => (compactor?.progress()?.waiting ?? 0) < mostWaiting;
       if (compactor) await eventually('it is compacted', isCompact, 600_000);
       await vacuum(database);

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { Command, InvalidArgumentError } from 'commander';
 import { partKinds } from '../../local/stack/parts.js';
-import { brokersAtMost } from '../../local/stack/topology.js';
+import { maxBrokers } from '../../local/stack/topology.js';
 import { faultTypes } from './faults.js';
 import { wholeNumber, wholeNumberOrNone } from './options.js';
 import { reportOf } from './report.js';
@@ -9,8 +9,7 @@ import { stackRounds } from './stack-rounds.js';
 
 const brokerCount = (text: string): number => {
   const value = wholeNumber(text);
-  if (value > brokersAtMost)
-    throw new InvalidArgumentError(`at most ${brokersAtMost} are possible`);
+  if (value > maxBrokers) throw new InvalidArgumentError(`at most ${maxBrokers} are possible`);
   return value;
 };
 

@@ -6,7 +6,7 @@ import { addVerifyCommand } from './verify/command.js';
 import type { Command, CommandContext } from '../cli/command.js';
 import { addRebuildCommand } from '../cli/projections.js';
 
-/** Adds `linklog audit …`. These commands read the database and the log, past the service. */
+/** These commands read the database and the log directly, without the service. */
 export const addAuditCommands = (program: Command, context: CommandContext): void => {
   const audit = program
     .command('audit')

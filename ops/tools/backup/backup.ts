@@ -22,19 +22,18 @@ import type { CommandDatabase } from '../cli/database.js';
 import type { Watch } from '../cli/long-work.js';
 
 interface BackupOptions extends Omit<CommandDatabase, 'logger'>, Watch {
-  /** Where the edges' spools are. */
+  /** The directory of the edges' spools. */
   readonly spoolRoot: string;
   readonly file: string;
-  /** Whether a file that is there already may be replaced. */
+  /** Whether an existing file may be replaced. */
   readonly replace: boolean;
-  /** How long visits that wait in a spool may take to get into the log; 10 s unless told. */
+  /** How long to wait for spooled visits to be shipped; 10 s by default. */
   readonly spoolWithinMs?: number;
 }
 
 /**
- * The ranges of all topics, in the order of the file. Topics that refer to others are asked first.
- * So the backup holds whatever a record in it refers to, and an event that comes meanwhile is missing
- * together with its consequences.
+ * Returns the ranges of all topics, in the order of the file. Topics that refer to others are read first, so that the
+ * backup has all records that its records refer to.
  */
 const rangesOf = async (log: EventLog) => {
   const ends = [];
@@ -52,28 +51,30 @@ const requireWholeLog = async ({ findFaults }: BackupOptions): Promise<void> => 
 };
 
 /**
- * Everything that was acknowledged before this is in the log or the outbox when it resolves: visits that stand
- * in a spool, and calls of minutes that are still open. So these two are the whole backup. Of a PostgreSQL that is
- * older than the log (`isOutdated`), nothing is in it.
+ * Flushes spooled visits and the calls of open minutes. When it resolves, all acknowledged changes are in the log or the
+ * outbox. The outbox of a PostgreSQL that is older than the log (`isOutdated`) is ignored.
  */
-const gather = async (
-  options: BackupOptions,
-): Promise<{ readonly unshippedBytes: number; readonly isOutdated: boolean }> => {
-  const { pool, outbox, findUnknownEvent, spoolRoot, spoolWithinMs = 10_000 } = options;
+const flush = async ({
+  pool,
+  outbox,
+  findUnknownEvent,
+  spoolRoot,
+  spoolWithinMs = 10_000,
+}: BackupOptions) => {
   if (await findUnknownEvent()) return { unshippedBytes: 0, isOutdated: true };
   const unshippedBytes = await shippedSoFar(spoolRoot, spoolWithinMs);
   await closeAllMinutes(pool, outbox);
   return { unshippedBytes, isOutdated: false };
 };
 
-/** A partition of the log, and the events of it that wait in the outbox. */
+/** A partition of the log, with its events in the outbox that are not relayed yet. */
 interface BackupPart {
   readonly topic: TopicName;
   readonly range: PartitionRange;
   readonly unsent: UnsentEvents | null;
 }
 
-/** What is backed up, in the order of the file. @throws LogIncomplete */
+/** Returns the parts in the order of the file. @throws LogIncomplete */
 const partsOf = async (
   { pool, log }: BackupOptions,
   isOutdated: boolean,
@@ -107,10 +108,10 @@ async function* readPart(
   if (unsent) yield* readUnsent(pool, unsent);
 }
 
-/** A fifth of the time of zlib's own choice, for files that are a quarter larger. */
+/** Takes a fifth of the time of the default level, for files that are a quarter larger. */
 const gzipLevel = 1;
 
-/** Writes a backup piece by piece; returns how many records and bytes it has. */
+/** Streams a backup to `append`. Returns the number of records and bytes. */
 export const writeBackup = async (
   head: BackupHead,
   batches: AsyncIterable<BackupBatch>,
@@ -150,19 +151,19 @@ export const writeBackup = async (
   return { records, bytes };
 };
 
-/** Writes the whole log to a file, while the service is live. */
+/** Writes the whole log to a file. The service may run meanwhile. */
 export const takeBackup = async (options: BackupOptions) => {
   const { file, replace, progress, signal } = options;
   let written: Awaited<ReturnType<typeof writeBackup>> | undefined;
-  /** Of visits that were still in a spool: they are not in the backup. */
+  /** Of spooled visits, which are not in the backup. */
   let unshippedBytes = 0;
 
   const write = async (append: (chunk: Buffer) => Promise<void>): Promise<void> => {
     await requireWholeLog(options);
-    const gathered = await gather(options);
-    ({ unshippedBytes } = gathered);
+    const flushed = await flush(options);
+    ({ unshippedBytes } = flushed);
     signal?.throwIfAborted();
-    const parts = await partsOf(options, gathered.isOutdated);
+    const parts = await partsOf(options, flushed.isOutdated);
     const head: BackupHead = {
       linklogBackup: backupFormat,
       linklog: linklogVersion(),
@@ -187,10 +188,10 @@ export const takeBackup = async (options: BackupOptions) => {
   try {
     await writeNewFile(file, { replace }, write);
   } catch (error) {
-    // A pipeline rejects with an error of its own; who ended it said why.
+    // An aborted pipeline rejects with another error than the signal's reason.
     signal?.throwIfAborted();
     throw error;
   }
-  if (!written) throw new Error('A backup that was written has an outcome');
+  if (!written) throw new Error(`writeNewFile() resolved before ${file} was written`);
   return { ...written, unshippedBytes };
 };

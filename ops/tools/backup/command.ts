@@ -43,7 +43,7 @@ const titles: Record<RestorePhase, string> = {
   projections: 'fold the projections',
 };
 
-/** One bar after the other. */
+/** Shows one progress bar for each phase. */
 const showPhases = () => {
   let current: { readonly phase: RestorePhase; readonly progress: Progress } | undefined;
   return {
@@ -60,7 +60,7 @@ const showPhases = () => {
   };
 };
 
-/** Said before the file is read, which may take a while. */
+/** Checked before the file is read, which may take long. */
 const requireStopped = async (dataDir: string): Promise<void> => {
   const service = await publishedAddresses(dataDir);
   if (!service) return;
@@ -97,7 +97,6 @@ const restore = async (config: Config, file: string): Promise<Answer> => {
   };
 };
 
-/** Adds `linklog backup` and `linklog restore`. */
 export const addBackupCommands = (
   program: Command,
   { readConfig, print }: CommandContext,

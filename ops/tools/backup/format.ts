@@ -12,18 +12,18 @@ import { jsonText } from '../../platform/json.js';
  *     body      gzip of lines of JSON: batches of records, then the end, see `bodyLine`
  *     digest    SHA-256 of every byte before it, 32 bytes
  *
- * Records stand in the order of their partition, with the exact text that the log has. Topics come
- * in an order in which nothing comes before what it refers to: keys, then links, then visits. The
- * digest finds what was cut short or altered, in head and body; it is no proof against a forger.
+ * Records are in the order of their partition, with the exact text of the log. Topics are ordered so that records refer
+ * only to records before them: keys, then links, then visits. The digest detects truncation and accidental changes, but
+ * not forgery.
  *
- * A change that older versions cannot read raises `backupFormat`. The first field of the head is
- * the format in every version of it.
+ * A change that older versions cannot read increments `backupFormat`. The first field of the head is the format in all
+ * versions.
  */
 export const backupFormat = 1;
 
 const digestBytes = 32;
 
-/** All that a reader of any version can count on. */
+/** The part of the head that all versions have. */
 const anyBackupHead = jsonText.pipe(z.looseObject({ linklogBackup: z.int().min(1) }));
 
 const backupHead = jsonText.pipe(
@@ -35,7 +35,7 @@ const backupHead = jsonText.pipe(
     topics: z.array(
       z.object({
         topic: z.string(),
-        /** The offsets of each partition: from `first` up to, not including, `next`. */
+        /** The offsets of each partition; `next` is exclusive. */
         partitions: z.array(z.object({ partition: z.int(), first: z.int(), next: z.int() })),
       }),
     ),
@@ -43,7 +43,6 @@ const backupHead = jsonText.pipe(
 );
 export type BackupHead = z.output<typeof backupHead>;
 
-/** How many records a backup has, by its head. */
 export const recordsIn = ({ topics }: BackupHead): number =>
   topics
     .flatMap(({ partitions }) => partitions)
@@ -60,16 +59,16 @@ const end = z.object({ records: z.int() });
 
 const bodyLine = jsonText.pipe(z.union([batch, z.object({ end })]));
 
-/** A file that cannot be restored by this version, and why, in one line. */
+/** A file that this version cannot restore; the message is one line. */
 export class BadBackup extends Error {
   readonly code = 'BAD_BACKUP';
 }
 
 const newline = 0x0a;
-/** A head names five topics and their partitions. */
-const headBytes = 65_536;
-/** A line is a batch, of a thousand records as a rule; more than this is none of ours. */
-const lineBytes = 256 * 1_024 * 1_024;
+/** More than enough for five topics with their partitions. */
+const maxHeadBytes = 65_536;
+/** More than enough for a batch, which has about a thousand records. */
+const maxLineBytes = 256 * 1_024 * 1_024;
 
 const damaged = (file: string, cause?: unknown): BadBackup =>
   new BadBackup(`${file} is damaged: it was cut short or altered since it was written`, { cause });
@@ -77,21 +76,21 @@ const damaged = (file: string, cause?: unknown): BadBackup =>
 const unreadable = (file: string, cause: unknown): BadBackup =>
   new BadBackup(`${file} cannot be read: ${(cause as Error).message}`, { cause });
 
-/** Whether the system failed to read: the disk is at fault, not what is on it. */
-const isOfSystem = (error: unknown): boolean =>
+/** Whether the error is an I/O error rather than invalid content. */
+const isSystemError = (error: unknown): boolean =>
   error instanceof Error && 'syscall' in error && typeof error.syscall === 'string';
 
 const readHead = async (
   file: string,
   handle: FileHandle,
 ): Promise<{ readonly head: BackupHead; readonly bytes: Buffer }> => {
-  const { buffer, bytesRead } = await handle.read(Buffer.alloc(headBytes), 0, headBytes, 0);
+  const { buffer, bytesRead } = await handle.read(Buffer.alloc(maxHeadBytes), 0, maxHeadBytes, 0);
   if (bytesRead === 0) throw new BadBackup(`${file} is empty`);
   const end = buffer.subarray(0, bytesRead).indexOf(newline);
   const line = end < 0 ? undefined : buffer.toString('utf8', 0, end);
-  const any = anyBackupHead.safeParse(line);
-  if (!any.success) throw new BadBackup(`${file} is no backup of Linklog`);
-  const format = any.data.linklogBackup;
+  const anyHead = anyBackupHead.safeParse(line);
+  if (!anyHead.success) throw new BadBackup(`${file} is no backup of Linklog`);
+  const format = anyHead.data.linklogBackup;
   if (format > backupFormat) {
     throw new BadBackup(
       `${file} was written by a later version of Linklog (format ${format}, this version reads ` +
@@ -103,24 +102,23 @@ const readHead = async (
   return { head: head.data, bytes: buffer.subarray(0, end + 1) };
 };
 
-/** The lines of a stream of bytes. */
 async function* linesOf(chunks: AsyncIterable<Buffer>): AsyncGenerator<string> {
-  let pieces: Buffer[] = [];
+  let parts: Buffer[] = [];
   let length = 0;
   for await (const chunk of chunks) {
     let from = 0;
-    for (let at = chunk.indexOf(newline); at >= 0; at = chunk.indexOf(newline, from)) {
-      pieces.push(chunk.subarray(from, at));
-      yield Buffer.concat(pieces).toString('utf8');
-      pieces = [];
+    for (let end = chunk.indexOf(newline); end >= 0; end = chunk.indexOf(newline, from)) {
+      parts.push(chunk.subarray(from, end));
+      yield Buffer.concat(parts).toString('utf8');
+      parts = [];
       length = 0;
-      from = at + 1;
+      from = end + 1;
     }
-    if (from < chunk.length) pieces.push(chunk.subarray(from));
+    if (from < chunk.length) parts.push(chunk.subarray(from));
     length += chunk.length - from;
-    if (length > lineBytes) throw new Error('The line does not end');
+    if (length > maxLineBytes) throw new Error(`a line has more than ${maxLineBytes} bytes`);
   }
-  if (pieces.length > 0) throw new Error('The last line does not end');
+  if (parts.length > 0) throw new Error('the last line has no line end');
 }
 
 /** Opens a backup and reads its head. @throws BadBackup */
@@ -135,7 +133,7 @@ export const openBackup = async (file: string): Promise<BackupFile> => {
     return await readFrom(file, handle);
   } catch (error) {
     await handle.close();
-    throw isOfSystem(error) ? unreadable(file, error) : error;
+    throw isSystemError(error) ? unreadable(file, error) : error;
   }
 };
 
@@ -148,10 +146,9 @@ const readFrom = async (file: string, handle: FileHandle) => {
   const total = recordsIn(head);
 
   /**
-   * Hands out every batch, in order, each when the one before was taken; then sees that the file is
-   * whole and as it was written.
+   * Passes all batches to `take`, one after the other, then checks that the file is complete and unaltered.
    *
-   * @throws BadBackup, at the end at the latest; what `take` threw
+   * @throws BadBackup, at the end at the latest; the error of `take`
    */
   const read = async (
     take: (batch: BackupBatch) => Promise<void>,
@@ -159,8 +156,8 @@ const readFrom = async (file: string, handle: FileHandle) => {
   ): Promise<void> => {
     const hash = createHash('sha256').update(headLine);
     const seen = { records: 0, ended: false };
-    /** What the taker threw, if anything, and thus no fault of the file. */
-    const taking: { error?: unknown } = {};
+    /** Has the error that `take` threw, which does not mean that the file is damaged. */
+    const failedTake: { error?: unknown } = {};
     async function* hashed(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
       for await (const chunk of chunks) {
         hash.update(chunk);
@@ -170,7 +167,7 @@ const readFrom = async (file: string, handle: FileHandle) => {
     const consume = async (chunks: AsyncIterable<Buffer>): Promise<void> => {
       for await (const text of linesOf(chunks)) {
         const line = bodyLine.parse(text);
-        if (seen.ended) throw new Error('Something comes after the end');
+        if (seen.ended) throw new Error('a line follows the end');
         if ('end' in line) {
           seen.ended = line.end.records === seen.records && seen.records === total;
           if (!seen.ended) throw new Error(`${seen.records} of ${total} records`);
@@ -180,7 +177,7 @@ const readFrom = async (file: string, handle: FileHandle) => {
         try {
           await take(line);
         } catch (error) {
-          taking.error = error;
+          failedTake.error = error;
           throw error;
         }
       }
@@ -195,8 +192,8 @@ const readFrom = async (file: string, handle: FileHandle) => {
       );
     } catch (error) {
       signal?.throwIfAborted();
-      if ('error' in taking) throw taking.error;
-      throw isOfSystem(error) ? unreadable(file, error) : damaged(file, error);
+      if ('error' in failedTake) throw failedTake.error;
+      throw isSystemError(error) ? unreadable(file, error) : damaged(file, error);
     }
     const { buffer } = await handle.read(Buffer.alloc(digestBytes), 0, digestBytes, bodyEnd);
     if (!seen.ended || !hash.digest().equals(buffer)) throw damaged(file);

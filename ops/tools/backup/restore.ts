@@ -10,7 +10,7 @@ import type { Logger } from '../../platform/logging.js';
 import { transaction, type Pool } from '../../platform/postgres/pool.js';
 import { BadBackup, type BackupBatch, type BackupFile, type BackupHead } from './format.js';
 
-/** What a restore does, one after the other. */
+/** In the order of a restore. */
 export type RestorePhase = 'check' | 'log' | 'ledger' | 'projections';
 
 export interface RestoreProgress {
@@ -21,11 +21,7 @@ export interface RestoreProgress {
 const isKnownTopic = (topic: string): topic is TopicName =>
   (topicNames as readonly string[]).includes(topic);
 
-/**
- * An event, or `null` for a record that holds none: projections have set it aside before, and will.
- *
- * @throws UnknownEventType
- */
+/** Returns `null` for a record without a readable event, which projections store as a dead letter. @throws UnknownEventType */
 const eventOf = (value: string): LinklogEvent | null => {
   try {
     return readEvent(value);
@@ -35,7 +31,7 @@ const eventOf = (value: string): LinklogEvent | null => {
   }
 };
 
-/** Hands out every batch, and says how far it is. */
+/** Passes all batches to `take` and reports progress. */
 const readAll = async (
   backup: BackupFile,
   phase: RestorePhase,
@@ -51,12 +47,7 @@ const readAll = async (
   }, signal);
 };
 
-/**
- * Reads all of a backup and changes nothing: that it is whole, and that this version knows all that
- * is in it.
- *
- * @throws BadBackup
- */
+/** Checks that a backup is complete and that this version knows all of its topics and events. @throws BadBackup */
 export const checkBackup = async (
   backup: BackupFile,
   { file, ...options }: RestoreProgress & { readonly file: string },
@@ -79,37 +70,32 @@ export const checkBackup = async (
   });
 };
 
-/** What a spool numbered; everything else is numbered by its subject, or not at all. */
+/** Whether a spool has numbered the event. */
 const isSpooled = (event: LinklogEvent | null): event is EventNamed<'LinkVisited'> =>
   event?.type === 'linklog.LinkVisited.v2' && event.source !== ledgerSource;
 
-/** A visit that a spool numbered, and its text. */
+/** A visit that a spool has numbered, with the text of its record. */
 interface SpooledVisit {
   readonly event: EventNamed<'LinkVisited'>;
   readonly value: string;
 }
 
-/**
- * Whether some partition of the log gets records of several partitions of the backup. It does not in a
- * log with as many partitions, or a multiple of them.
- */
+/** Whether a partition of the log gets records of several partitions of the backup. */
 const mergesPartitions = async (
   log: EventLog,
   { topics }: BackupHead,
   topic: TopicName,
 ): Promise<boolean> => {
-  const there = topics.find((known) => known.topic === topic)?.partitions.length ?? 1;
-  const here = (await log.ranges(topic)).length;
-  return here % there !== 0;
+  const backedUp = topics.find((known) => known.topic === topic)?.partitions.length ?? 1;
+  return (await log.ranges(topic)).length % backedUp !== 0;
 };
 
 const table = 'public.unfinished_restore_visits';
 const pageSize = 1_000;
 
 /**
- * Keeps the visits for partitions that merge in PostgreSQL until all of them are there. In a partition
- * the visits of one spool must ascend by their sequence: readers drop the others as repeats. Appended
- * partition by partition of the backup, they would not ascend.
+ * Sorts visits in PostgreSQL if partitions are merged. The visits of a spool must ascend by sequence in each partition,
+ * because readers drop others as repeats. In the order of the backup, they would not ascend.
  */
 const mergeVisits = async (pool: Pool) => {
   await pool.query(`CREATE UNLOGGED TABLE ${table} (
@@ -129,10 +115,10 @@ const mergeVisits = async (pool: Pool) => {
         ],
       );
     },
-    /** Appends all of them: those of a spool by their sequence, and otherwise by their time. */
+    /** Appends all visits: those of a spool by sequence, otherwise by time. */
     append: (log: EventLog, topic: TopicName): Promise<void> =>
       transaction(pool, async (tx) => {
-        // Sorting may take a while, and so may a log that is slow to append.
+        // The sort and the appends may take longer than these timeouts.
         await tx.query(`SET LOCAL statement_timeout = 0;
           SET LOCAL idle_in_transaction_session_timeout = 0`);
         await tx.query(`DECLARE merged NO SCROLL CURSOR FOR
@@ -151,7 +137,7 @@ const mergeVisits = async (pool: Pool) => {
   };
 };
 
-/** Fills the log with the backup's records, through its port: it may have other partitions. */
+/** Appends the records through the port, because the log may have other partitions than the backup. */
 const fillLog = async (
   { pool, log }: { readonly pool: Pool; readonly log: EventLog },
   backup: BackupFile,
@@ -163,7 +149,7 @@ const fillLog = async (
     : null;
   let appended = Promise.resolve();
   await readAll(backup, 'log', options, async ({ topic, records }) => {
-    if (!isKnownTopic(topic)) throw new Error(`The topic ${topic} was not checked`);
+    if (!isKnownTopic(topic)) throw new Error(`checkBackup() has accepted the topic ${topic}`);
     const spooled: SpooledVisit[] = [];
     const next: RestoredRecord[] = [];
     for (const { key, value } of records) {
@@ -174,11 +160,11 @@ const fillLog = async (
         next.push({ key, value, ledgerSequence });
       }
     }
-    // One after the other: a key's records are in one partition of the backup, and keep their order.
+    // In sequence, so that the records of a key keep their order.
     await appended;
     await merged?.add(spooled);
     appended = log.append(topic, next);
-    // Its failure is told at the next batch, or at the end; until then nobody waits for it.
+    // The failure is thrown by the next `await appended`.
     appended.catch(() => undefined);
   });
   await appended;
@@ -186,9 +172,8 @@ const fillLog = async (
 };
 
 /**
- * Fills an empty installation that nobody uses with a backup that was checked: the log through its
- * port, then ledger and projections as folds of it. Until all is there the database is marked, and
- * no service starts on it.
+ * Restores a checked backup into an empty installation that is not in use: the log, then ledger and projections as folds
+ * of it. Until it is complete, the database is marked, and no service starts on it.
  */
 export const restoreInto = async (
   { pool, log, logger }: { readonly pool: Pool; readonly log: EventLog; readonly logger: Logger },
@@ -196,12 +181,12 @@ export const restoreInto = async (
   options: RestoreProgress,
 ): Promise<void> => {
   const { progress, signal } = options;
-  const tell = (phase: RestorePhase) => (done: number, total: number) => {
+  const report = (phase: RestorePhase) => (done: number, total: number) => {
     progress?.(phase, done, total);
   };
   await markUnfinished(pool);
   await fillLog({ pool, log }, backup, options);
-  await rebuildLedger({ pool, log, progress: tell('ledger'), signal });
-  await catchUpProjections({ pool, log, logger, progress: tell('projections'), signal });
+  await rebuildLedger({ pool, log, progress: report('ledger'), signal });
+  await catchUpProjections({ pool, log, logger, progress: report('projections'), signal });
   await markFinished(pool);
 };

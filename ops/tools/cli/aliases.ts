@@ -2,7 +2,6 @@ import { notEmpty, required } from './arguments.js';
 import type { Command, CommandContext } from './command.js';
 import { changed } from './output.js';
 
-/** Adds `linklog aliases …`. */
 export const addAliasCommands = (program: Command, { connect, print }: CommandContext): void => {
   const aliases = program
     .command('aliases')

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { pastedCode } from '../../../schemas/pasted-code.js';
 import { CliError } from './errors.js';
 
-/** Damerau-Levenshtein: insertions, deletions, replacements and swaps of neighbours. */
+/** The Damerau-Levenshtein distance. */
 const distance = (a: string, b: string): number => {
   const rows: number[][] = [Array.from({ length: b.length + 1 }, (_, index) => index)];
   const cell = (row: number, column: number): number => rows[row]?.[column] ?? Infinity;
@@ -19,7 +19,7 @@ const distance = (a: string, b: string): number => {
   return cell(a.length, b.length);
 };
 
-/** The choice that was probably meant; `null` if none is near. */
+/** Returns the most similar choice; `null` if none is similar. */
 export const nearest = (word: string, choices: readonly string[]): string | null => {
   const lower = word.toLowerCase();
   const near = choices
@@ -29,45 +29,37 @@ export const nearest = (word: string, choices: readonly string[]): string | null
   return near[0]?.choice ?? null;
 };
 
-/** ` (did you mean …?)`, or nothing. */
+/** Returns ` (did you mean …?)`, or an empty string. */
 export const didYouMean = (word: string, choices: readonly string[]): string => {
-  const meant = nearest(word, choices);
-  return meant === null ? '' : ` (did you mean ${meant}?)`;
+  const suggestion = nearest(word, choices);
+  return suggestion === null ? '' : ` (did you mean ${suggestion}?)`;
 };
 
-/**
- * A parser of one of a few words, in upper or lower case.
- *
- * @throws CliError that lists the words
- */
+/** A case-insensitive parser of an enumeration. @throws CliError that lists the choices */
 export const oneOf =
-  <Choice extends string>(what: string, choices: readonly Choice[]) =>
+  <Choice extends string>(name: string, choices: readonly Choice[]) =>
   (word: string): Choice => {
     const found = choices.find((choice) => choice.toLowerCase() === word.toLowerCase());
     if (found !== undefined) return found;
     throw new CliError(
       'USAGE',
-      `there is no ${what} ${JSON.stringify(word)}: it is one of ${choices.join(', ')}` +
+      `there is no ${name} ${JSON.stringify(word)}: it is one of ${choices.join(', ')}` +
         didYouMean(word, choices),
     );
   };
 
 /** A parser of an argument that must not be empty. */
 export const notEmpty =
-  (what: string, hint = '') =>
+  (name: string) =>
   (word: string): string => {
-    if (word === '') throw new CliError('USAGE', `the ${what} is empty${hint}`);
+    if (word === '') throw new CliError('USAGE', `the ${name} is empty`);
     return word;
   };
 
 /** A parser of a short code, or of a whole short URL. */
 export const shortCodeArgument = (word: string): string => notEmpty('short code')(pastedCode(word));
 
-/**
- * A parser of a whole number of these units.
- *
- * @throws CliError
- */
+/** A parser of a whole number. @throws CliError */
 export const wholeNumber =
   (units: string) =>
   (word: string): number => {
@@ -81,8 +73,7 @@ export const several =
   (word: string, before: readonly Value[] = []): readonly Value[] => [...before, parse(word)];
 
 /**
- * The value of an option that `command` needs. Not commander's own check, which comes before the one
- * that finds a misspelt option.
+ * Returns the value of a required option. Commander's own check would run before it reports misspelt options.
  *
  * @throws CliError
  */
@@ -98,8 +89,8 @@ export const required = <Value>(
 const isoTime = z.union([z.iso.date(), z.iso.datetime({ offset: true })]);
 
 /**
- * A time in ISO 8601, as `toISOString` writes it. The zone is required: an audit must not depend on
- * the local time of the analyst's machine.
+ * Parses an ISO 8601 time into the format of `toISOString`. The zone is required, so that an audit does not depend on the
+ * time zone of the machine.
  *
  * @throws CliError
  */

@@ -27,10 +27,9 @@ import { jsonText } from '../../platform/json.js';
 import { CliError, messageOf } from './errors.js';
 import type { Service } from './service.js';
 
-/** Which links somebody asks for: the parameters of GET /admin/links. */
-export interface ListedLinks {
+/** The parameters of GET /admin/links. */
+export interface ListLinksQuery {
   readonly filter: Readonly<Record<string, string | readonly string[] | undefined>>;
-  /** So many at most, from behind this place on. */
   readonly limit: number;
   readonly after: string | null;
 }
@@ -38,7 +37,7 @@ export interface ListedLinks {
 /** A change that took effect. */
 export interface Changed<Value> {
   readonly value: Value;
-  /** Whether the log has its event yet: else it follows as soon as the log is back. */
+  /** Whether the log has its event; otherwise it is relayed when the log is available again. */
   readonly inLog: boolean;
 }
 
@@ -54,7 +53,7 @@ const timeoutMs = 10_000;
 const pageSize = 1_000;
 const linksPerPage = 100;
 
-/** Codes of failures to connect. */
+/** Error codes of failed connections. */
 const unreachable = [
   'ECONNREFUSED',
   'ENOTFOUND',
@@ -64,7 +63,7 @@ const unreachable = [
   'EADDRNOTAVAIL',
 ];
 
-/** The command that shows whether a change took effect, by the beginning of the change's path. */
+/** The command that shows whether a change took effect, by the prefix of its path. */
 const lookUps = [
   ['/admin/platform', 'platform show'],
   ['/admin/links/', 'links history'],
@@ -73,7 +72,7 @@ const lookUps = [
 
 const errorMessage = jsonText.pipe(z.object({ message: z.string() }));
 
-/** The running service as operators see it. Every method throws CliError. */
+/** A client of the admin API. Every method throws CliError. */
 export const createAdminClient = ({ url, token }: Service, actor: string) => {
   const explain = (cause: unknown, method: Method, path: string): CliError => {
     const first: unknown = cause instanceof AggregateError ? cause.errors[0] : cause;
@@ -81,16 +80,16 @@ export const createAdminClient = ({ url, token }: Service, actor: string) => {
       const message = `no service answers at ${url}; start it with "npm start"`;
       return new CliError('NO_SERVICE', message, { cause });
     }
-    const what = hasCode(first, 'ABORT_ERR')
+    const failure = hasCode(first, 'ABORT_ERR')
       ? `the service at ${url} did not answer within ${timeoutMs / 1_000} s`
       : `the service at ${url} broke off: ${messageOf(cause)}`;
-    const lookUp = lookUps.find(([start]) => path.startsWith(start))?.[1] ?? 'keys list';
+    const lookUp = lookUps.find(([prefix]) => path.startsWith(prefix))?.[1] ?? 'keys list';
     const consequence =
       method === 'GET' ? '' : `; the change may have taken effect: see "linklog ${lookUp}"`;
-    return new CliError('BAD_ANSWER', what + consequence, { cause });
+    return new CliError('BAD_ANSWER', failure + consequence, { cause });
   };
 
-  // Not fetch: it refuses some ports (6000, 6667 …) that an administrator may choose.
+  // `fetch` would refuse some ports (6000, 6667 …).
   const send = async (
     method: Method,
     path: string,
@@ -140,12 +139,12 @@ export const createAdminClient = ({ url, token }: Service, actor: string) => {
           'or DATA_DIR to its directory',
       );
     }
-    const said = errorMessage.safeParse(body);
-    if (!said.success) {
+    const parsed = errorMessage.safeParse(body);
+    if (!parsed.success) {
       return new CliError('BAD_ANSWER', `what answers at ${url} is not Linklog (HTTP ${status})`);
     }
     const where = status >= 500 ? ` (its log tells more of request ${requestId})` : '';
-    return new CliError('REFUSED', said.data.message + where);
+    return new CliError('REFUSED', parsed.data.message + where);
   };
 
   const read = <Schema extends z.ZodType>(schema: Schema, answer: HttpAnswer): z.output<Schema> => {
@@ -173,25 +172,29 @@ export const createAdminClient = ({ url, token }: Service, actor: string) => {
     path: string,
     schema: z.ZodType<Page>,
   ): Promise<readonly Page[]> => {
-    const all: Page[] = [];
+    const results: Page[] = [];
     let after = '';
     for (;;) {
       const page = await get(`${path}?limit=${pageSize}${after}`, schema);
-      all.push(page);
-      if (page.next === null) return all;
+      results.push(page);
+      if (page.next === null) return results;
       after = `&after=${encodeURIComponent(page.next)}`;
     }
   };
 
-  /** Pages may be short, or empty, before the last one. */
-  const listLinks = async ({ filter, limit, after }: ListedLinks): Promise<OperatorsLinkPage> => {
+  /** Pages before the last one may be short or empty. */
+  const listLinks = async ({
+    filter,
+    limit,
+    after,
+  }: ListLinksQuery): Promise<OperatorsLinkPage> => {
     const links: OperatorsLink[] = [];
     for (let next = after; ;) {
       const count = String(Math.min(linksPerPage, limit - links.length));
-      const asked = Object.entries({ ...filter, limit: count, after: next ?? undefined });
+      const parameters = Object.entries({ ...filter, limit: count, after: next ?? undefined });
       const query = new URLSearchParams();
-      for (const [name, value = []] of asked) {
-        for (const one of [value].flat()) query.append(name, one);
+      for (const [name, values = []] of parameters) {
+        for (const value of [values].flat()) query.append(name, value);
       }
       const page = await get(`/admin/links?${query.toString()}`, operatorsLinkPage);
       links.push(...page.links);
@@ -222,28 +225,28 @@ export const createAdminClient = ({ url, token }: Service, actor: string) => {
 
   return {
     createKey: (key: CreateKeyRequest) => change('POST', '/admin/keys', createdKeyResponse, key),
-    /** All keys, oldest first. */
+    /** Oldest first. */
     listKeys: async () => (await pages('/admin/keys', keyPageResponse)).flatMap(({ keys }) => keys),
     findKey: (id: string) => get(keyPath(id), keyWithUsageResponse),
-    changeKey: (id: string, wanted: ChangeKeyRequest) =>
-      change('PATCH', keyPath(id), keyResponse, wanted),
+    changeKey: (id: string, request: ChangeKeyRequest) =>
+      change('PATCH', keyPath(id), keyResponse, request),
     revokeKey: (id: string) => change('DELETE', keyPath(id), keyResponse),
-    /** A one-time address of the console; `null`: for the oldest active key. */
-    makeConsoleAddress: async (key: string | null) =>
+    /** @param key by its id; `null` for the oldest active key */
+    createConsoleAddress: async (key: string | null) =>
       (await change('POST', '/admin/console', consoleAddressResponse, { key })).value,
     readPlatform: () => get('/admin/platform', platformResponse),
     switchPlatform: (switches: SwitchPlatformRequest) =>
       change('PATCH', '/admin/platform', platformResponse, switches),
     listLinks,
     findLink: (code: string) => get(linkPath(code), operatorsLink),
-    /** @param version that the link must still have */
-    changeLink: (code: string, wanted: object, version?: number) =>
-      change('PATCH', linkPath(code), operatorsLink, wanted, ifVersion(version)),
+    /** @param version the expected version */
+    changeLink: (code: string, request: object, version?: number) =>
+      change('PATCH', linkPath(code), operatorsLink, request, ifVersion(version)),
     deleteLink: (code: string, version?: number) =>
       change('DELETE', linkPath(code), operatorsLink, undefined, ifVersion(version)),
     setBlocked: (code: string, call: 'block' | 'unblock', reason: string) =>
       change('POST', linkPath(code, call), blockResponse, { reason }),
-    /** All that was done to a link, oldest first. */
+    /** Oldest first. */
     linkHistory: async (code: string) =>
       (await pages(linkPath(code, 'history'), historyResponse)).flatMap(({ events }) => events),
     allowAlias: (alias: string, account: string) =>
@@ -251,7 +254,7 @@ export const createAdminClient = ({ url, token }: Service, actor: string) => {
     disallowAlias: (alias: string) => change('DELETE', overridePath(alias), aliasOverrideResponse),
     async health() {
       const answer = await send('GET', '/health/ready');
-      // 503 is an answer too: the report tells what is down.
+      // A 503 has a report, too.
       if (answer.status !== 200 && answer.status !== 503) throw refusal(answer);
       return read(healthResponse, answer);
     },

@@ -3,19 +3,17 @@ import type { Config } from '../../config/config.js';
 import type { AdminClient } from './client.js';
 import type { Answer } from './output.js';
 
-/** What a command needs of the command line. */
 export interface CommandContext {
   readonly readConfig: () => Config;
-  /** A client of the running service. */
   readonly connect: () => Promise<AdminClient>;
-  /** Prints the answer as `--json` asks, and sets the exit code. */
+  /** Prints the answer as text or JSON, and sets the exit code. */
   readonly print: (answer: Answer) => void;
 }
 
 /** A command of `linklog`, or a group of them. */
 export class Command extends CommanderCommand {
   override createCommand(name?: string): Command {
-    // `linklog help` knows all commands: a group needs no `help` of its own.
+    // `linklog help` covers all commands, so groups have no `help` command.
     return new Command(name).helpCommand(false);
   }
 
@@ -24,7 +22,7 @@ export class Command extends CommanderCommand {
     return this.addHelpText('after', text);
   }
 
-  /** Adds examples to the end of the help, each without its `linklog`. */
+  /** Adds examples, without the word `linklog`, to the end of the help. */
   examples(...lines: readonly string[]): this {
     const title = lines.length === 1 ? 'Example' : 'Examples';
     return this.notes([`\n${title}:`, ...lines.map((line) => `  $ linklog ${line}`)].join('\n'));

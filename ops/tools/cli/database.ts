@@ -18,7 +18,7 @@ export interface CommandDatabase extends Pick<
   'log' | 'outbox' | 'findUnknownEvent' | 'findFaults'
 > {
   readonly pool: Pool;
-  /** Silent: the command tells on the terminal what a person has to know. */
+  /** Silent, because the command reports on the terminal. */
   readonly logger: Logger;
 }
 
@@ -34,7 +34,7 @@ const embeddedUrl = async (dataDir: string): Promise<string> => {
   );
 };
 
-/** KAFKA_BROKERS, or the Kafka of the stack that runs in this data directory. */
+/** Returns KAFKA_BROKERS, or the Kafka of the stack that runs in this data directory. */
 const kafkaOf = async ({ kafka, dataDir }: Config): Promise<Config['kafka']> => {
   if (kafka !== null) return kafka;
   const brokers = (await publishedAddresses(dataDir))?.kafka;
@@ -42,9 +42,9 @@ const kafkaOf = async ({ kafka, dataDir }: Config): Promise<Config['kafka']> => 
 };
 
 /**
- * Connects to PostgreSQL, runs `prepare` there, opens the log, and runs `work`.
+ * Connects to PostgreSQL, runs `prepare` on it, opens the log and runs `work`.
  *
- * @throws CliError when PostgreSQL cannot be used
+ * @throws CliError if PostgreSQL is unavailable
  */
 const withLog = async <Result>(
   connections: Omit<Parameters<typeof createPool>[0], 'logger'>,
@@ -76,7 +76,7 @@ const withLog = async <Result>(
   } catch (cause) {
     const first: unknown = cause instanceof AggregateError ? cause.errors[0] : cause;
     if (!isUnavailable(first)) throw cause;
-    // The host only: the rest of the URL is secret.
+    // The host only, because the URL contains a password.
     const message = `PostgreSQL at ${new URL(url).host} cannot be used: ${messageOf(cause)}`;
     throw new CliError('NO_DATABASE', message, { cause });
   } finally {
@@ -85,7 +85,7 @@ const withLog = async <Result>(
 };
 
 /**
- * Runs `work` on the service's database, past the service itself.
+ * Runs `work` on the service's database directly, without the service.
  *
  * @throws CliError; DatabaseTooOld and DatabaseTooNew
  */
@@ -100,17 +100,16 @@ export const withDatabase = async <Result>(
   return withLog({ url, name: 'cli', max: 10, deadlines }, options, work);
 };
 
-/** What work that takes long has besides the database. */
 export interface LongWork extends CommandDatabase {
   readonly progress: (done: number, total: number) => void;
   readonly signal: AbortSignal;
 }
 
-/** Runs long work on the service's database: with a progress bar, until Ctrl-C. */
+/** Runs long work on the service's database with a progress bar, until Ctrl-C. */
 export const runOnDatabase = <Result>(
   config: Config,
   options: Interruption & {
-    /** The progress bar's; `null` for none. */
+    /** Of the progress bar; `null` for none. */
     readonly title: string | null;
     readonly deadlines?: DeadlineName;
   },
@@ -165,9 +164,8 @@ const requireEmptyLog = async (log: EventLog, where: string): Promise<void> => {
 };
 
 /**
- * Runs `work` on the database and the log of a new installation, while no service runs on it: on the
- * embedded PostgreSQL, which is started for this, or on DATABASE_URL; on the embedded log, or on
- * KAFKA_BROKERS.
+ * Runs `work` on the database and the log of a new installation without a running service. The embedded PostgreSQL is
+ * started for it unless DATABASE_URL is set.
  *
  * @throws LockHeld, CliError, RestoreUnfinished, DatabaseTooNew, ConfigError
  */
@@ -175,7 +173,7 @@ export const withNewInstallation = async <Result>(
   { dataDir, databaseUrl, kafka }: Config,
   work: (database: CommandDatabase) => Promise<Result>,
 ): Promise<Result> => {
-  const held = await openDataDir(dataDir);
+  const lockedDir = await openDataDir(dataDir);
   try {
     const logger = createLogger('silent');
     const postgres = databaseUrl === null ? await startEmbeddedPostgres({ dataDir, logger }) : null;
@@ -195,6 +193,6 @@ export const withNewInstallation = async <Result>(
       await postgres?.stop();
     }
   } finally {
-    held.release();
+    lockedDir.release();
   }
 };

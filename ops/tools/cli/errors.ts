@@ -20,7 +20,7 @@ const exitCodes = {
   INTERRUPTED: 130,
 } as const satisfies Partial<Record<OwnCode, number>>;
 
-/** Why a command failed, in one line for the person who typed it. */
+/** An expected failure of a command; the message is one line for the user. */
 export class CliError extends Error {
   override readonly name = 'CliError';
   readonly exitCode: number;
@@ -35,21 +35,21 @@ export class CliError extends Error {
   }
 }
 
-/** Commander's words in our form: one line, and where to read on if it has no better idea. */
+/** Formats commander's message as one line, with a hint at the help if it has no suggestion. */
 const usageLine = (message: string): string => {
-  const [first = '', guess] = message.replace(/^error: /, '').split('\n');
-  if (guess !== undefined) return `${first} ${guess.replace('(Did', '(did')}`;
+  const [first = '', suggestion] = message.replace(/^error: /, '').split('\n');
+  if (suggestion !== undefined) return `${first} ${suggestion.replace('(Did', '(did')}`;
   return first.startsWith('unknown') ? `${first}; see "linklog --help"` : first;
 };
 
-/** The innermost message: a refused connection to both of localhost's addresses has none itself. */
+/** Returns the message of an error. The AggregateError of a refused connection to `localhost` has none itself. */
 export const messageOf = (error: unknown): string => {
   if (error instanceof AggregateError) return messageOf(error.errors[0]);
   const text = error instanceof Error ? error.message : String(error);
   return text.replaceAll(/\s*\n\s*/g, ' ').trim();
 };
 
-/** What a person can do about a data directory that cannot be read; other errors as they are. */
+/** Replaces an error about an unreadable data directory by one that tells the user what to do. */
 export const explainDataDir = (cause: unknown, dataDir: string, variable: string): unknown => {
   if (hasCode(cause, 'EACCES', 'EPERM')) {
     const message =
@@ -63,7 +63,7 @@ export const explainDataDir = (cause: unknown, dataDir: string, variable: string
   return cause;
 };
 
-/** The line for a person, `null` when all was said already (as after `--help`), and the exit code. */
+/** Returns the exit code and the line to print; `null` if commander has printed all (as after `--help`). */
 export const failureOf = (
   error: unknown,
 ): { readonly line: string | null; readonly exitCode: number } => {

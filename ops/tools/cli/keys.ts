@@ -12,7 +12,7 @@ import type { Command, CommandContext } from './command.js';
 import { CliError } from './errors.js';
 import { changed, count, counted, facts, table } from './output.js';
 
-/** A key's id goes into addresses and logs; the key itself must not. */
+/** Rejects a key in place of its id, because the argument is written to URLs and logs. */
 export const keyId = (id: string): string => {
   if (id.startsWith('ll_')) {
     throw new CliError(
@@ -25,10 +25,7 @@ export const keyId = (id: string): string => {
 };
 
 const plan = oneOf('plan', planNames);
-
 const scope = oneOf('scope', scopeNames);
-
-/** @throws CliError */
 const scopeList = (list: string): Scope[] => (list === '' ? [] : list.split(',').map(scope));
 
 const seconds = wholeNumber('seconds');
@@ -102,7 +99,6 @@ const requestOf = ({ active, inactive, expiresIn, ...values }: ChangeOptions): C
   return request;
 };
 
-/** Adds `linklog keys …`. */
 export const addKeyCommands = (program: Command, { connect, print }: CommandContext): void => {
   const keys = program.command('keys').description('API keys: make, look up, change, revoke');
 
@@ -137,9 +133,9 @@ export const addKeyCommands = (program: Command, { connect, print }: CommandCont
     .description('all keys, with what they have used this month')
     .examples('keys list', "keys list --json | jq -r '.keys[] | select(.active) | .name'")
     .action(async () => {
-      const all = await (await connect()).listKeys();
-      const text = all.length === 0 ? 'There are no keys yet.' : table(head, all.map(rowOf));
-      print({ json: { keys: all }, text });
+      const known = await (await connect()).listKeys();
+      const text = known.length === 0 ? 'There are no keys yet.' : table(head, known.map(rowOf));
+      print({ json: { keys: known }, text });
     });
 
   keys
@@ -179,8 +175,7 @@ export const addKeyCommands = (program: Command, { connect, print }: CommandCont
     .argument('<id>', 'its id, see "linklog keys list"', keyId)
     .examples('keys revoke 01990000-0000-7000-8000-000000000000')
     .action(async (id: string) => {
-      const textOf = ({ name, id: of }: KeyResponse): string =>
-        `Revoked, for good: ${name} (${of})`;
-      print(changed(await (await connect()).revokeKey(id), textOf));
+      const change = await (await connect()).revokeKey(id);
+      print(changed(change, (key) => `Revoked, for good: ${key.name} (${key.id})`));
     });
 };

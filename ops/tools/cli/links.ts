@@ -11,7 +11,6 @@ const rowOf = ({ time, type, actor, data }: HistoryResponse['events'][number]): 
   return [time, what, actor ?? '', typeof why === 'string' ? why : ''];
 };
 
-/** Adds `linklog links …`. */
 export const addLinkCommands = (program: Command, { connect, print }: CommandContext): void => {
   const links = program
     .command('links')
@@ -22,16 +21,16 @@ export const addLinkCommands = (program: Command, { connect, print }: CommandCon
     ['block', 'answer 410 instead of redirecting, on every node within a second', 'phishing'],
     ['unblock', 'redirect again, unless it expired meanwhile', 'reported by mistake'],
   ] as const;
-  for (const [what, description, reason] of changes) {
+  for (const [call, description, reason] of changes) {
     links
-      .command(what)
+      .command(call)
       .description(description)
       .argument('<code>', 'its short code', shortCodeArgument)
       .option('--reason <reason>', 'why, for its history; 1 to 500 characters')
-      .examples(`links ${what} spring-sale --reason "${reason}"`)
+      .examples(`links ${call} spring-sale --reason "${reason}"`)
       .action(async (code: string, options: { readonly reason?: string }) => {
-        const given = required(options.reason, '--reason', `links ${what}`);
-        const change = await (await connect()).setBlocked(code, what, given);
+        const given = required(options.reason, '--reason', `links ${call}`);
+        const change = await (await connect()).setBlocked(code, call, given);
         print(
           changed(change, (link) => `${link.blocked ? 'Blocked' : 'Unblocked'}: ${link.shortCode}`),
         );

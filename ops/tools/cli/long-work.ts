@@ -3,22 +3,21 @@ import { onEndSignals } from '../../platform/process/run-to-end.js';
 import { CliError } from './errors.js';
 import { count } from './output.js';
 
-/** What a person is told who ends the work. */
+/** Messages for the user who interrupts the work. */
 export interface Interruption {
-  /** The work stopped, and cleaned up after itself. */
+  /** After the first signal, when the work has cleaned up. */
   readonly stopped: string;
-  /** Asked a second time, the process ended at once. */
+  /** After the second signal, which ends the process immediately. */
   readonly ended: string;
 }
 
-/** What long work takes beside its subject. */
 export interface Watch {
   readonly progress?: ((done: number, total: number) => void) | undefined;
-  /** Ends the work, which then cleans up after itself. */
+  /** Aborts the work, which then cleans up. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Runs `work` with a signal that SIGINT or SIGTERM aborts. A second one ends the process at once. */
+/** Runs `work` with a signal that SIGINT or SIGTERM aborts. A second one ends the process immediately. */
 export const interruptible = async <Result>(
   { stopped, ended }: Interruption,
   work: (signal: AbortSignal) => Promise<Result>,
@@ -41,7 +40,7 @@ export const interruptible = async <Result>(
   }
 };
 
-/** Seconds since a `performance.now()`, to the hundredth. */
+/** Seconds since a `performance.now()`, with two decimals. */
 export const secondsSince = (started: number): number =>
   Math.round((performance.now() - started) / 10) / 100;
 
@@ -50,41 +49,41 @@ export interface Progress {
   stop(): void;
 }
 
-const lineEveryMs = 3_000;
+const lineIntervalMs = 3_000;
 
 const percent = (done: number, total: number): string =>
   `${total === 0 ? 100 : Math.floor((done / total) * 100)} %`;
 
-/** Where there is no terminal: a line at the start, then at most one every three seconds. */
+/** Without a terminal: a line at the start, then at most one every three seconds. */
 export const progressLines = (
-  what: string,
+  title: string,
   write: (line: string) => void,
   now: () => number = () => performance.now(),
 ): Progress => {
   let last = -Infinity;
   return {
     update(done, total) {
-      if (now() - last < lineEveryMs) return;
+      if (now() - last < lineIntervalMs) return;
       last = now();
-      write(`${what}: ${count(done)} of ${count(total)} events (${percent(done, total)})\n`);
+      write(`${title}: ${count(done)} of ${count(total)} events (${percent(done, total)})\n`);
     },
     stop: () => undefined,
   };
 };
 
-const progressBar = (what: string): Progress => {
+const progressBar = (title: string): Progress => {
   const bar = new SingleBar({
     stream: process.stderr,
-    format: `${what} {bar} {percentage} % | {value} of {total} events | {eta_formatted} left`,
+    format: `${title} {bar} {percentage} % | {value} of {total} events | {eta_formatted} left`,
     barCompleteChar: '█',
     barIncompleteChar: '░',
     formatValue: (value, _options, type) =>
       type === 'value' || type === 'total' ? count(value) : String(value),
-    // Text (`NULL`, `INF`) until there is an estimate.
+    // A string (`NULL`, `INF`) until there is an estimate.
     formatTime: (seconds: unknown) => (typeof seconds === 'number' ? `${count(seconds)} s` : '?'),
     // `interruptible` handles the signals.
     gracefulExit: false,
-    // A process that ends at once could not show the cursor again.
+    // A killed process could not show the cursor again.
     hideCursor: false,
     linewrap: true,
   });
@@ -102,8 +101,8 @@ const progressBar = (what: string): Progress => {
   };
 };
 
-/** On stderr: a bar on a terminal, else lines. */
-export const showProgress = (what: string): Progress =>
+/** Writes to stderr: a bar on a terminal, otherwise lines. */
+export const showProgress = (title: string): Progress =>
   process.stderr.isTTY
-    ? progressBar(what)
-    : progressLines(what, (line) => process.stderr.write(line));
+    ? progressBar(title)
+    : progressLines(title, (line) => process.stderr.write(line));

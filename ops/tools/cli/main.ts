@@ -3,11 +3,11 @@ import { setFlagsFromString } from 'node:v8';
 import { readConfig } from '../../config/config.js';
 import { runCommandLine } from './program.js';
 
-// Commands run beside the service, some of them over a log of any length. A heap that grows by half at
-// most before it is cleaned takes half of the memory (175 MB for a replay, not 310), a quarter more time.
+// Collect garbage when the heap has grown by half: a command runs beside the service, and a replay takes 175 MB instead of
+// 310, and a quarter more time.
 setFlagsFromString('--heap-growing-percent=50');
 
-// Whoever reads the output may stop early, as `head` does.
+// The reader of the output may exit early, as `head` does.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') process.stderr.write(`linklog: stdout: ${error.message}\n`);
   process.exit(1);

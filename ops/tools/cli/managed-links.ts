@@ -76,7 +76,7 @@ interface EditOptions {
   readonly ifVersion?: number;
 }
 
-/** `null` takes away. @throws CliError */
+/** A field with `null` is removed. @throws CliError */
 const changeOf = async (options: EditOptions): Promise<object> => {
   const { url, expiresIn, expiresAt, startsAt, maxClicks } = options;
   const { password, title, note, tag, tags } = options;
@@ -102,10 +102,8 @@ const changeOf = async (options: EditOptions): Promise<object> => {
   );
 };
 
-const shortCode = shortCodeArgument;
 const version = wholeNumber('a version');
 
-/** Adds what changes links to `linklog links`. */
 export const addManagingCommands = (
   links: Command,
   { connect, print }: Pick<CommandContext, 'connect' | 'print'>,
@@ -145,8 +143,8 @@ export const addManagingCommands = (
       "links list --search spring --json | jq -r '.links[].shortCode'",
     )
     .action(async ({ limit, after, ...filter }: ListOptions) => {
-      const asked = { filter, limit, after: after ?? null };
-      const { links: found, next } = await (await connect()).listLinks(asked);
+      const query = { filter, limit, after: after ?? null };
+      const { links: found, next } = await (await connect()).listLinks(query);
       const text = found.length === 0 ? 'There are no such links.' : table(head, found.map(rowOf));
       const notice = next === null ? undefined : `there may be more: --after ${next}`;
       print({ json: { links: found, next }, text, notice });
@@ -155,7 +153,7 @@ export const addManagingCommands = (
   links
     .command('show')
     .description('a link as its owner sees it, with its account')
-    .argument('<code>', 'its short code', shortCode)
+    .argument('<code>', 'its short code', shortCodeArgument)
     .examples('links show spring-sale', 'links show spring-sale --json | jq -r .url')
     .action(async (code: string) => {
       const link = await (await connect()).findLink(code);
@@ -167,7 +165,7 @@ export const addManagingCommands = (
   links
     .command('edit')
     .description('change a link; every edge follows within a second')
-    .argument('<code>', 'its short code', shortCode)
+    .argument('<code>', 'its short code', shortCodeArgument)
     .option('--url <url>', 'another destination')
     .option('--expires-in <seconds>', 'another end, from now, or "never"', (word) =>
       word === 'never' ? word : wholeNumber('seconds')(word),
@@ -193,20 +191,20 @@ export const addManagingCommands = (
       'links edit spring-sale --no-password --if-version 3',
     )
     .action(async (code: string, options: EditOptions) => {
-      const wanted = await changeOf(options);
-      print(changed(await (await connect()).changeLink(code, wanted, options.ifVersion), textOf));
+      const request = await changeOf(options);
+      print(changed(await (await connect()).changeLink(code, request, options.ifVersion), textOf));
     });
 
-  for (const [what, disabled, description] of [
+  for (const [name, disabled, description] of [
     ['disable', true, 'answer 410 until it is enabled'],
     ['enable', false, 'redirect again, unless something else is in the way'],
   ] as const) {
     links
-      .command(what)
+      .command(name)
       .description(description)
-      .argument('<code>', 'its short code', shortCode)
+      .argument('<code>', 'its short code', shortCodeArgument)
       .option(...ifVersion)
-      .examples(`links ${what} spring-sale`)
+      .examples(`links ${name} spring-sale`)
       .action(async (code: string, options: Pick<EditOptions, 'ifVersion'>) => {
         const change = await (await connect()).changeLink(code, { disabled }, options.ifVersion);
         print(changed(change, (link) => `${link.shortCode} is ${link.status} now`));
@@ -216,7 +214,7 @@ export const addManagingCommands = (
   links
     .command('delete')
     .description('delete a link for good; its code is never given out again')
-    .argument('<code>', 'its short code', shortCode)
+    .argument('<code>', 'its short code', shortCodeArgument)
     .option(...ifVersion)
     .examples('links delete spring-sale')
     .action(async (code: string, options: Pick<EditOptions, 'ifVersion'>) => {

@@ -1,15 +1,15 @@
 import { once } from 'node:events';
 import type { Changed } from './client.js';
 
-/** What a command answers; without `json` and `text` where it has written to stdout itself. */
+/** The output of a command; without `json` and `text` if the command has written to stdout itself. */
 export interface Answer {
-  /** For a program: what `--json` prints. */
+  /** Printed with `--json`. */
   readonly json?: object;
-  /** For a person; lines without the last line's end. */
+  /** Without the final line end. */
   readonly text?: string;
-  /** For a person, on stderr, also with `--json`. */
+  /** Printed on stderr, also with `--json`. */
   readonly notice?: string | undefined;
-  /** 0 unless told. */
+  /** 0 by default. */
   readonly exitCode?: number;
 }
 
@@ -29,7 +29,7 @@ export const count = (value: number): string => value.toLocaleString('en-US');
 export const counted = (value: number, noun: string): string =>
   `${count(value)} ${noun}${value === 1 ? '' : 's'}`;
 
-/** Escapes control characters: text that a client chose must not control the terminal. */
+/** Escapes control characters, because a client has chosen the text. */
 export const plain = (text: string): string =>
   text.replaceAll(/\p{Cc}/gu, (character) => {
     return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
@@ -37,7 +37,7 @@ export const plain = (text: string): string =>
 
 const isNumeric = (cell: string): boolean => /^(\d[\d,]*|-)$/.test(cell);
 
-/** Columns as wide as their widest cell, two spaces between them; those of numbers to the right. */
+/** Formats a table. Columns of numbers are right-aligned. */
 export const table = (head: readonly string[], rows: readonly (readonly string[])[]): string => {
   const columns = head.map((title, index) => {
     const cells = rows.map((row) => row[index] ?? '');
@@ -53,14 +53,14 @@ export const table = (head: readonly string[], rows: readonly (readonly string[]
   return [head, ...rows].map(line).join('\n');
 };
 
-/** One fact a line: its name, and its value; none for a value that is `null`. */
+/** Formats one line for each entry whose value is not `null`. */
 export const facts = (entries: readonly (readonly [string, string | null])[]): string => {
   const known = entries.filter(([, value]) => value !== null);
   const width = Math.max(...known.map(([name]) => name.length));
   return known.map(([name, value]) => `${name.padEnd(width)}  ${value}`).join('\n');
 };
 
-/** Writes to stdout no faster than its reader reads; the signal ends the wait for a slow one. */
+/** Writes to stdout with back-pressure; the signal aborts the wait for a slow reader. */
 export const appendToStdout =
   (signal: AbortSignal) =>
   async (chunk: Buffer | string): Promise<void> => {

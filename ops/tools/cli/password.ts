@@ -3,10 +3,10 @@ import { Writable } from 'node:stream';
 import { CliError } from './errors.js';
 
 /**
- * The first line of stdin; asked for, and not shown, where that is a terminal. Never an argument: every user of
- * the machine can read those.
+ * Reads the first line of stdin, with a prompt and without echo on a terminal. It is not an argument, because every user
+ * of the machine can read command lines.
  *
- * @throws CliError where there is none
+ * @throws CliError if it is empty
  */
 export const readPassword = async (): Promise<string> => {
   const { stdin, stderr } = process;

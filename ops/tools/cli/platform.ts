@@ -5,7 +5,7 @@ import type { Command, CommandContext } from './command.js';
 import { CliError } from './errors.js';
 import { changed, facts } from './output.js';
 
-/** Each has an option of its own, and this in its help. */
+/** The options and their help. */
 const switches = {
   maintenance: 'answer 503 to everybody but operators',
   shortening: 'new links',
@@ -25,18 +25,17 @@ const textOf = ({ maintenance, features }: PlatformResponse): string => {
   return facts(names.map((name) => [name, state[name] ? 'on' : 'off']));
 };
 
-const requestOf = (wanted: Switches): SwitchPlatformRequest => {
-  const named = names.filter((name) => wanted[name] !== undefined);
+const requestOf = (options: Switches): SwitchPlatformRequest => {
+  const named = names.filter((name) => options[name] !== undefined);
   if (named.length === 0) {
-    const options = names.map((name) => `--${name}`).join(', ');
-    throw new CliError('USAGE', `nothing to switch: give one of ${options}`);
+    const flags = names.map((name) => `--${name}`).join(', ');
+    throw new CliError('USAGE', `nothing to switch: give one of ${flags}`);
   }
-  const positions = named.map((name) => [name, wanted[name] === 'on'] as const);
+  const positions = named.map((name) => [name, options[name] === 'on'] as const);
   const { maintenance, ...features } = Object.fromEntries(positions);
   return { maintenance, features };
 };
 
-/** Adds `linklog platform …`. */
 export const addPlatformCommands = (program: Command, { connect, print }: CommandContext): void => {
   const platform = program
     .command('platform')
@@ -58,8 +57,8 @@ export const addPlatformCommands = (program: Command, { connect, print }: Comman
   for (const name of names) {
     setCommand.addOption(new Option(`--${name} <on|off>`, switches[name]).argParser(onOrOff));
   }
-  setCommand.action(async (wanted: Switches) => {
-    const request = requestOf(wanted);
+  setCommand.action(async (options: Switches) => {
+    const request = requestOf(options);
     print(changed(await (await connect()).switchPlatform(request), textOf));
   });
 };

@@ -7,11 +7,10 @@ import { Command, type CommandContext } from './command.js';
 import { CliError, failureOf } from './errors.js';
 import { actorName, findService } from './service.js';
 
-/** What the command line needs of the process. */
 export interface CliContext {
   readonly out: (text: string) => void;
   readonly err: (text: string) => void;
-  /** Read when a command needs it, so that `--help` works whatever the environment. */
+  /** Called by commands only, so that `--help` works with an invalid environment. */
   readonly readConfig: () => Config;
 }
 
@@ -36,7 +35,7 @@ type AddCommands = (program: Command, context: CommandContext) => void;
 const backups = async (): Promise<AddCommands> =>
   (await import('../backup/command.js')).addBackupCommands;
 
-/** The commands by their first word. */
+/** By first word. */
 const commands = new Map<string, () => Promise<AddCommands>>([
   ['keys', async () => (await import('./keys.js')).addKeyCommands],
   ['console', async () => (await import('./console.js')).addConsoleCommand],
@@ -52,12 +51,14 @@ const commands = new Map<string, () => Promise<AddCommands>>([
 ]);
 
 /**
- * Loads what the command line needs: a call of the service starts in half the time when the audit's code
- * is not loaded too. Help and an unknown word need all commands.
+ * Imports only the modules of the command, which halves the start time of a call of the service. Help and an unknown word
+ * need all commands.
  */
 const commandsFor = (firstWord = ''): Promise<AddCommands[]> => {
   const load = commands.get(firstWord);
-  return Promise.all((load ? [load] : [...new Set(commands.values())]).map((one) => one()));
+  return Promise.all(
+    (load ? [load] : [...new Set(commands.values())]).map((importer) => importer()),
+  );
 };
 
 const unknownCommand = (name: string, parent: CommanderCommand): CliError => {
@@ -66,7 +67,7 @@ const unknownCommand = (name: string, parent: CommanderCommand): CliError => {
   return new CliError('USAGE', `unknown command '${name}'${hint}`);
 };
 
-/** `linklog help keys create`: commander's own goes one level deep and takes any word. */
+/** Adds `linklog help keys create`, because commander's own `help` is limited to one level and accepts any word. */
 const addHelpCommand = (program: Command): void => {
   program.helpCommand(false);
   program
@@ -84,7 +85,7 @@ const addHelpCommand = (program: Command): void => {
     });
 };
 
-/** Every command has `--json`; its place among the other words does not matter. */
+/** Added to every command, so that its position does not matter. */
 const addJsonOption = (command: CommanderCommand): void => {
   command.option('--json', 'print JSON on stdout, and nothing else there');
   for (const child of command.commands) addJsonOption(child);
@@ -105,8 +106,8 @@ export const runCommandLine = async (
     readConfig,
     connect: async () => createAdminClient(await findService(readConfig()), actorName()),
     print(answer) {
-      const said = json ? answer.json && JSON.stringify(answer.json) : answer.text;
-      if (said !== undefined) out(`${said}\n`);
+      const output = json ? answer.json && JSON.stringify(answer.json) : answer.text;
+      if (output !== undefined) out(`${output}\n`);
       if (answer.notice !== undefined) err(`linklog: ${answer.notice}\n`);
       exitCode = answer.exitCode ?? 0;
     },
@@ -118,7 +119,7 @@ export const runCommandLine = async (
     .notes(examples)
     .enablePositionalOptions()
     .exitOverride()
-    // Errors are printed in our own form, below.
+    // Errors are formatted and printed below.
     .configureOutput({ writeOut: out, writeErr: err, outputError: () => undefined })
     .hook('preAction', (_program, command) => {
       json = command.optsWithGlobals<{ json?: true }>().json === true;

@@ -21,7 +21,7 @@ const projectionName = oneOf('projection', projectionNames);
 
 const projectionOf = (name: ProjectionName): Projection => {
   const found = projections.find((projection) => projection.name === name);
-  if (!found) throw new Error(`The projection ${name} is not among those that run`);
+  if (!found) throw new Error(`projections.ts has no projection ${name}`);
   return found;
 };
 
@@ -45,13 +45,12 @@ const statusOf = (health: HealthResponse): Answer => {
   };
 };
 
-/** ` (1 dead letter, 2 parked)`, or nothing when all is well. */
 const setAside = (deadLetters: number, parked: number): string =>
   deadLetters + parked === 0
     ? ''
     : `; set aside: ${counted(deadLetters, 'dead letter')}, ${count(parked)} parked`;
 
-/** Who did it is in the log. The event waits in the outbox while that is away. */
+/** Records the work and its actor as an event. */
 const record = (
   ledger: CommandDatabase,
   projection: ProjectionName,
@@ -106,7 +105,7 @@ const redrive = async (config: Config, name: ProjectionName): Promise<Answer> =>
 
 const names = `one of ${projectionNames.join(', ')}`;
 
-/** Adds `… rebuild` to a group: operators have it, and analysts. */
+/** Adds `rebuild` to the groups of operators and analysts. */
 export const addRebuildCommand = (group: Command, { readConfig, print }: CommandContext): void => {
   group
     .command('rebuild')
@@ -128,7 +127,6 @@ Examples:
     });
 };
 
-/** Adds `linklog projections …`. */
 export const addProjectionCommands = (program: Command, context: CommandContext): void => {
   const { readConfig, connect, print } = context;
   const group = program

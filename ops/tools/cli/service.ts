@@ -6,22 +6,22 @@ import { urlOf } from '../../http/server.js';
 import { operatorName } from '../../../schemas/http/operators.js';
 import { CliError, explainDataDir } from './errors.js';
 
-/** The operators' listener of the running service, and its admin token. */
+/** The admin listener of the running service. */
 export interface Service {
   /** `http://host:port` */
   readonly url: string;
-  /** `null`: unknown here. */
+  /** The admin token; `null` if it is unknown. */
   readonly token: string | null;
 }
 
 /**
- * Finds the service by its data directory, or else where the configuration would start it.
+ * Finds the service by its data directory, otherwise by the configured address.
  *
  * @throws CliError, ConfigError
  */
 export const findService = async ({ dataDir, admin, adminToken }: Config): Promise<Service> => {
   try {
-    // Without access to the addresses, the configuration alone tells where the service is.
+    // Without access to the data directory, the configured address is used.
     const published = await nullOn(publishedAddresses(dataDir), 'EACCES', 'EPERM');
     const token = adminToken ?? knownAdminToken(dataDir);
     if (published) return { url: published.admin, token };
@@ -36,19 +36,19 @@ const userName = (): string => {
   try {
     return userInfo().username;
   } catch {
-    // A user id without an entry in the system's list, as containers have it.
+    // The uid of a container may have no entry in /etc/passwd.
     return `uid-${process.getuid?.() ?? 'unknown'}`;
   }
 };
 
 /**
- * A name as the admin API takes it: 1 to 64 visible characters. Windows' user `SYSTEM`, for one, has a
- * name that is Linklog's own, and becomes `user-SYSTEM`.
+ * Returns a valid name for the admin API: 1 to 64 visible characters. A reserved name gets a prefix, for example
+ * `user-SYSTEM`.
  */
 export const operatorNameOf = (user: string): string => {
   const visible = user.replaceAll(/[^\x21-\x7e]/g, '').slice(0, 64) || 'unknown';
   return operatorName.safeParse(visible).success ? visible : `user-${visible}`;
 };
 
-/** Who is at the keyboard, for the events' `actor`. */
+/** The actor of the user's changes. */
 export const actorName = (): string => operatorNameOf(userName());

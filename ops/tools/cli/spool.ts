@@ -20,22 +20,21 @@ import { runOnDatabase, type LongWork } from './database.js';
 import { CliError, messageOf } from './errors.js';
 import { counted, type Answer } from './output.js';
 
-/** Tries of a batch that the log does not take: some seconds. */
+/** Attempts to append a batch, which take some seconds. */
 const attempts = 6;
 
-/** What became of one spool. */
 interface Outcome {
   readonly spool: string;
   readonly status: 'shipped' | 'in use' | 'failed';
-  /** Visits handed to the log, which drops those that it has already. */
+  /** Visits appended to the log; readers drop repeats. */
   readonly visits: number;
-  /** Files with visits that could not be read, set aside beside the spool. */
+  /** Unreadable files, which were moved beside the spool. */
   readonly damaged: number;
-  /** Why it is not shipped; `null` where it is. */
+  /** `null` if the spool was shipped. */
   readonly reason: string | null;
 }
 
-/** The spools of a folder: a root with a folder for each, or the folder of one. @throws CliError */
+/** Finds spools in a root directory, or in the directory of one spool. @throws CliError */
 const spoolsIn = async (dir: string): Promise<{ root: string; ids: readonly string[] }> => {
   try {
     if ((await listSegments(dir)).length > 0) {
@@ -53,7 +52,7 @@ const spoolsIn = async (dir: string): Promise<{ root: string; ids: readonly stri
   }
 };
 
-/** Ships one spool and deletes its folder. @throws what the log or the signal ends it with */
+/** Ships one spool and deletes its directory. @throws the log's error or the signal's reason */
 const shipOne = async (
   root: string,
   spool: string,
@@ -82,7 +81,7 @@ const shipOne = async (
   } catch (error) {
     if (orphan) await leaveOrphan(orphan, logger);
     if (error instanceof LockHeld) return outcome('in use', error);
-    // The log would not take the other spools either.
+    // The log would not accept the other spools either.
     if (signal.aborted || counters.shipFailures > 0) throw error;
     return outcome('failed', error);
   }
@@ -114,7 +113,6 @@ const ship = async (config: Config, folder: string): Promise<Answer> => {
   };
 };
 
-/** Adds `linklog spool …`. */
 export const addSpoolCommands = (program: Command, { readConfig, print }: CommandContext): void => {
   const group = program.command('spool').description('visits that edges have not shipped');
   group

@@ -31,19 +31,19 @@ interface StatsOptions {
   readonly limit?: string;
 }
 
-/** Columns of the terminal: those of the clicks' numbers come in addition. */
+/** In terminal columns, without those of the axis. */
 const plotWidth = 72;
 const plotHeight = 10;
 
 const plotOf = (timeseries: Stats['timeseries'] = []): string => {
-  const most = Math.max(1, ...timeseries.map(({ clicks }) => clicks));
+  const max = Math.max(1, ...timeseries.map(({ clicks }) => clicks));
   return plot(
     timeseries.map(({ clicks }, index) => [index, clicks]),
     {
       width: plotWidth,
       height: plotHeight,
-      yRange: [0, most],
-      customYAxisTicks: [0, Math.ceil(most / 2), most],
+      yRange: [0, max],
+      customYAxisTicks: [0, Math.ceil(max / 2), max],
       hideXAxisTicks: true,
       formatter: count,
     },
@@ -119,7 +119,7 @@ const textOf = (stats: Stats): string => {
   return [factsOf(stats), ...(series ?? []), ...lists].join('\n\n');
 };
 
-/** A row for each number of clicks: RFC 4180, but for its line ends; a value that was not recorded is empty. */
+/** RFC 4180 with LF line ends; a value that was not recorded is empty. */
 const csvOf = (stats: Stats): string =>
   stringify(
     [
@@ -130,11 +130,10 @@ const csvOf = (stats: Stats): string =>
       ]),
       ...listsOf(stats).flatMap(({ name, rows }) => rows.map((row) => [name, ...row, null, null])),
     ],
-    // Strangers choose some values, such as referrers.
+    // Clients choose some values, such as referrers.
     { escape_formulas: true },
   ).trimEnd();
 
-/** Adds `linklog stats`. */
 export const addStatsCommand = (program: Command, { readConfig, print }: CommandContext): void => {
   program
     .command('stats')
@@ -154,16 +153,16 @@ export const addStatsCommand = (program: Command, { readConfig, print }: Command
       'stats --account shop --interval month --from 2026-01-01 --include timeseries,links --csv',
     )
     .action(async (code: string | undefined, { account, csv, ...query }: StatsOptions) => {
-      const asked = readStatsQuery(
+      const request = readStatsQuery(
         code === undefined ? accountStatsQuery : statsQuery,
         query,
         new Date(),
       );
-      if ('refused' in asked) throw new CliError('USAGE', asked.refused);
+      if ('refused' in request) throw new CliError('USAGE', request.refused);
       const found = await withDatabase(readConfig(), async ({ pool, outbox }) =>
         code === undefined
-          ? findAccountStats(pool, outbox, account, asked)
-          : await findLinkStats(pool, outbox, code, asked),
+          ? findAccountStats(pool, outbox, account, request)
+          : await findLinkStats(pool, outbox, code, request),
       );
       if (found === null) throw new CliError('REFUSED', messages.codeNotFound);
       if (found === 'incomplete') throw new CliError('REFUSED', messages.statsIncomplete);

@@ -17,40 +17,38 @@ interface ArchiveDeps {
   readonly logger: Logger;
 }
 
-/** Copies every event of the log into EventStoreDB, until it is stopped. */
+/** Copies all events of the log to EventStoreDB until it is stopped. */
 export const startArchive = (deps: ArchiveDeps & { readonly store: ArchiveStore }) => {
   const { pool, log, store } = deps;
   const stopping = new AbortController();
   const archive = createArchiver({ ...deps, stopped: stopping.signal });
-  /** The partitions whose next batch EventStoreDB cannot take, because it has lost events. */
+  /** By partition: EventStoreDB has lost events, so the next batch cannot be appended. */
   const cuts = new Map<string, ArchiveCut>();
   const subscription = log.subscribe({
     group: 'archive',
     topics: topicNames,
     position: (topic, partition) => readCheckpoint(pool, archiveSchema, topic, partition),
     async handle(batch) {
-      const place = `${batch.topic}/${batch.partition}`;
+      const partition = `${batch.topic}/${batch.partition}`;
       try {
         await archive({ ...batch, records: batch.records.slice() });
-        cuts.delete(place);
+        cuts.delete(partition);
       } catch (error) {
-        if (error instanceof ArchiveCut) cuts.set(place, error);
+        if (error instanceof ArchiveCut) cuts.set(partition, error);
         throw error;
       }
     },
   });
   return {
-    /** Never resolves; rejects with what no retry can mend: a checkpoint of another log. */
+    /** Never resolves. Rejects with an error that a retry cannot fix: a checkpoint of another log. */
     failed: firstFailure([subscription.done]),
-    /** How far the archive is behind the log, and its dead letters. */
     status: () => readerLag(pool, log, archiveSchema, topicNames),
-    /** Rejects while EventStoreDB cannot be used, or has lost events that it had. */
+    /** Rejects while EventStoreDB is unavailable or has lost events. */
     async check(): Promise<void> {
       const [cut] = cuts.values();
       if (cut) throw cut;
       await store.ping();
     },
-    /** Resolves when no batch is being archived and none will be. */
     async stop(): Promise<void> {
       stopping.abort(new Error('the archive is being stopped'));
       await subscription.stop();
@@ -61,7 +59,7 @@ export const startArchive = (deps: ArchiveDeps & { readonly store: ArchiveStore 
 
 export type Archive = ReturnType<typeof startArchive>;
 
-const gauges: readonly (readonly [name: string, help: string, of: keyof ReaderLag])[] = [
+const gauges: readonly (readonly [name: string, help: string, field: keyof ReaderLag])[] = [
   ['linklog_archive_lag_events', 'Events of the log that are not in the archive yet', 'lag'],
   ['linklog_archive_dead_letters', 'Events that the archive has no place for', 'deadLetters'],
   [
@@ -72,7 +70,7 @@ const gauges: readonly (readonly [name: string, help: string, of: keyof ReaderLa
 ];
 
 /**
- * Starts the archive in the EventStoreDB of a connection string, and exposes its metrics.
+ * Starts the archive and exposes its metrics.
  *
  * @throws ConfigError
  */
@@ -83,15 +81,15 @@ export const openArchive = (
   try {
     store = openArchiveStore(deps.url);
   } catch (cause) {
-    // Such as a certificate file that is missing. It quotes at most one character of the string.
+    // For example a missing certificate file. The message quotes at most one character of the connection string.
     throw new ConfigError(`EVENTSTORE_URL: ${(cause as Error).message}`, { cause });
   }
   const archive = startArchive({ ...deps, store });
-  for (const [name, help, of] of gauges) {
+  for (const [name, help, field] of gauges) {
     const read = (): Promise<readonly Sample[]> =>
       archive.status().then(
-        (lag) => [[{}, lag[of]]],
-        // No sample while PostgreSQL or the log is away: `linklog_dependency_up` shows which of them.
+        (lag) => [[{}, lag[field]]],
+        // No sample while PostgreSQL or the log is unavailable; `linklog_dependency_up` has the cause.
         () => [],
       );
     deps.metrics.gauge({ name, help, read });

@@ -16,7 +16,7 @@ import {
 import { withoutSecrets } from '../../../schemas/events/redact.js';
 import { saveProgress, type ReadLog } from '../../runtime/batch.js';
 import { requireAtCheckpoint } from '../../runtime/checkpoints.js';
-import { FreshRecords } from '../../runtime/fresh-records.js';
+import { Deduplicator } from '../../runtime/deduplicator.js';
 import type { HighWaterMarks } from '../../runtime/high-water-marks.js';
 import { insertDeadLetters, offsetsOf, type DeadLetter } from '../../runtime/dead-letters.js';
 import { archiveSchema } from '../../runtime/projection.js';
@@ -30,13 +30,13 @@ import {
   type ArchiveStore,
 } from './store.js';
 
-/** Appends at once: the server, and HTTP/2 to it, can take about a hundred. */
-const appendsAtOnce = 32;
+/** The server and its HTTP/2 connection accept about a hundred. */
+const concurrentAppends = 32;
 
-/** Most bytes in one append: by default the server takes 1 MiB. */
+/** The server's default limit is 1 MiB. */
 const maxAppendBytes = 1_000_000;
 
-/** The name of an event's stream. `$by_category` sorts streams by the part before the subject. */
+/** Returns the stream of an event. `$by_category` groups streams by the part before the first hyphen. */
 export const streamOf = (event: LinklogEvent): string => {
   const { subject } = event;
   if (isLinkEvent(event)) return `link-${subject}`;
@@ -49,17 +49,17 @@ export const streamOf = (event: LinklogEvent): string => {
   return unknown;
 };
 
-/** An event's id in the archive, which takes UUIDs alone: a visit that a spool numbered gets a UUIDv5. */
+/** Returns an event's id in the archive, which accepts only UUIDs: a spooled visit gets a UUIDv5. */
 export const archiveIdOf = ({ id, source }: Pick<LinklogEvent, 'id' | 'source'>): string =>
   isUuid(id) ? id : uuidv5(`${source}#${id}`, uuidv5.URL);
 
-/** The event less its secrets, as EventStoreDB stores it: what is not its id, type or data is metadata. */
+/** Removes secrets; attributes besides id, type and data become metadata. */
 const archivedEvent = (event: LinklogEvent): ArchivedEvent => {
-  const told = { ...(withoutSecrets(event) as LinklogEvent), id: archiveIdOf(event) };
-  const { id, type, data, ...attributes } = told;
+  const id = archiveIdOf(event);
+  const { type, data, ...attributes } = { ...(withoutSecrets(event) as LinklogEvent), id };
   const metadata = {
     ...attributes,
-    // The names by which EventStoreDB's own projections and UI follow causes.
+    // The names that EventStoreDB's own projections and UI use.
     ...(event.correlationid !== undefined && { $correlationId: event.correlationid }),
     ...(event.causationid !== undefined && { $causationId: event.causationid }),
   };
@@ -70,8 +70,8 @@ const archivedEvent = (event: LinklogEvent): ArchivedEvent => {
 type Appendable = Pick<ArchiveStore, 'append' | 'ids'>;
 
 /**
- * Reads a batch without its repeats, the subjects with dead letters, and by stream the revision of its
- * next event: all of one moment, or its events would get other places.
+ * Reads a batch without repeats, the subjects with dead letters, and the next revision of each stream in one snapshot,
+ * because events would get wrong revisions otherwise.
  *
  * @throws BatchNotAtCheckpoint, UnknownEventType
  */
@@ -80,28 +80,20 @@ const readDue = (pool: Pool, batch: Batch, log: ReadLog) =>
     await tx.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
     const { topic, partition } = batch;
     await requireAtCheckpoint(tx, archiveSchema, batch, log.logId(topic));
-    const [read] = await new FreshRecords(tx, archiveSchema, log).read([batch]);
-    if (!read) throw new Error('A batch was not read');
+    const [read] = await new Deduplicator(tx, archiveSchema, log).read([batch]);
+    if (!read) throw new Error('Deduplicator.read() returned 0 results for 1 batch');
     const { fresh, raised: marks, blocked } = read;
-    const streams = fresh.flatMap((one) => ('event' in one ? [streamOf(one.event)] : []));
+    const streams = fresh.flatMap((record) => ('event' in record ? [streamOf(record.event)] : []));
     const { rows } = await tx.query<{ stream: string; next: number }>(
       `SELECT stream, next_revision AS next FROM ${archiveSchema}.streams
        WHERE topic = $1 AND partition = $2 AND stream = ANY ($3::text[])`,
       [topic, partition, [...new Set(streams)]],
     );
-    return {
-      fresh,
-      marks,
-      blocked,
-      revisions: new Map(rows.map(({ stream, next }) => [stream, next])),
-    };
+    const revisions = new Map(rows.map(({ stream, next }) => [stream, next]));
+    return { fresh, marks, blocked, revisions };
   });
 
-/**
- * Saves that a batch is archived.
- *
- * @throws BatchNotAtCheckpoint when another archiver has saved the same meanwhile
- */
+/** Saves that a batch is archived. @throws BatchNotAtCheckpoint if another archiver has saved it meanwhile */
 const saveArchived = (
   pool: Pool,
   batch: Batch,
@@ -109,11 +101,11 @@ const saveArchived = (
   done: {
     readonly marks: HighWaterMarks;
     readonly revisions: ReadonlyMap<string, number>;
-    readonly letters: readonly DeadLetter[];
+    readonly deadLetters: readonly DeadLetter[];
   },
 ): Promise<void> =>
   transaction(pool, async (tx) => {
-    // A crash of PostgreSQL may undo the last batches, each as a whole: they are archived again.
+    // A crash of PostgreSQL may undo the last transactions; their batches are archived again.
     await tx.query('SET LOCAL synchronous_commit = off');
     await requireAtCheckpoint(tx, archiveSchema, batch, log.logId(batch.topic), 'FOR UPDATE');
     await tx.query(
@@ -123,12 +115,12 @@ const saveArchived = (
       [batch.topic, batch.partition, [...done.revisions.keys()], [...done.revisions.values()]],
     );
     await Promise.all([
-      insertDeadLetters(tx, archiveSchema, batch, done.letters),
+      insertDeadLetters(tx, archiveSchema, batch, done.deadLetters),
       saveProgress(tx, archiveSchema, [{ batch, marks: done.marks }], log),
     ]);
   });
 
-/** The first events that fit into one append: at least one. */
+/** Returns the first events that fit into one append, at least one. */
 const portionOf = (events: readonly ArchivedEvent[], bytes: number): readonly ArchivedEvent[] => {
   let total = 0;
   const end = events.findIndex(({ size }, index) => (total += size) > bytes && index > 0);
@@ -136,11 +128,10 @@ const portionOf = (events: readonly ArchivedEvent[], bytes: number): readonly Ar
 };
 
 /**
- * Archives events of one stream. The first has revision `first`; events that an earlier try, or
- * another archiver, has appended are left as they are. An event's place follows from the log alone,
- * so it can be neither doubled nor out of order.
+ * Archives events of one stream from revision `first` on; events that are already there are skipped. The revision of an
+ * event depends on the log alone, so events are neither duplicated nor reordered.
  *
- * @returns how many of the events the stream has, and why it refuses the next one, if it does
+ * @returns how many of the events the stream has, and the refusal of the next one
  * @throws ArchiveUnavailable, ArchiveCut
  */
 const archiveStream = async (
@@ -160,7 +151,7 @@ const archiveStream = async (
         archived += portion.length;
       } catch (error) {
         if (error instanceof AppendTooLarge && portion.length > 1) {
-          // The server takes less: try half as much.
+          // The server's limit is lower.
           bytes = portion.reduce((sum, { size }) => sum + size, 0) / 2;
           continue;
         }
@@ -183,17 +174,16 @@ const archiveStream = async (
 };
 
 /**
- * Returns a handler that copies batches to the archive: every event once, in order. The place of an
- * event follows from the log alone, so a batch may be handled again after a crash, and by two
- * archivers at once. An event that no archive takes becomes a dead letter, and later events of its
- * subject are parked behind it.
+ * Returns a handler that copies batches to the archive, each event once and in order, also if a batch is handled again
+ * after a crash or by two archivers concurrently. A refused event becomes a dead letter, and later events of its subject
+ * are parked.
  */
 export const createArchiver = (options: {
   readonly pool: Pool;
   readonly log: ReadLog;
   readonly store: Appendable;
   readonly logger: Logger;
-  /** Ends a batch at once; the next archiver handles it again. */
+  /** Aborts the current batch, which the next archiver handles again. */
   readonly stopped: AbortSignal;
 }): ((batch: Batch) => Promise<void>) => {
   const { pool, log, store, logger, stopped } = options;
@@ -201,38 +191,37 @@ export const createArchiver = (options: {
     const { topic, partition } = batch;
     const { fresh, marks, blocked, revisions: next } = await readDue(pool, batch, log);
 
-    const letters: DeadLetter[] = [];
+    const deadLetters: DeadLetter[] = [];
     const due: ReadableRecord[] = [];
-    for (const one of fresh) {
-      if ('error' in one) {
-        letters.push({ incoming: one, error: one.error.message });
-        blocked.add(one.subject);
-      } else if (blocked.has(one.subject)) {
-        letters.push({ incoming: one, error: null });
-      } else {
-        due.push(one);
-      }
+    for (const incoming of fresh) {
+      const { subject } = incoming;
+      if ('error' in incoming) {
+        deadLetters.push({ incoming, error: incoming.error.message });
+        blocked.add(subject);
+      } else if (blocked.has(subject)) deadLetters.push({ incoming, error: null });
+      else due.push(incoming);
     }
 
     const revisions = new Map<string, number>();
     const archiving = concurrently(
       groupBy(due, ({ event }) => streamOf(event)),
-      { atOnce: appendsAtOnce, signal: stopped },
+      { atOnce: concurrentAppends, signal: stopped },
       async ([stream, records]) => {
         const first = next.get(stream) ?? 0;
         const events = records.map(({ event }) => archivedEvent(event));
         const { archived, refused } = await archiveStream(store, stream, first, events);
         revisions.set(stream, first + archived);
-        records.slice(archived).forEach((one, index) => {
-          letters.push({ incoming: one, error: index === 0 ? (refused?.message ?? null) : null });
+        records.slice(archived).forEach((incoming, index) => {
+          const error = index === 0 ? (refused?.message ?? null) : null;
+          deadLetters.push({ incoming, error });
         });
       },
     );
     await untilAborted(archiving, stopped);
-    await saveArchived(pool, batch, log, { marks, revisions, letters });
-    if (letters.length === 0) return;
+    await saveArchived(pool, batch, log, { marks, revisions, deadLetters });
+    if (deadLetters.length === 0) return;
     logger.error(
-      { topic, partition, letters: letters.length, offsets: offsetsOf(letters) },
+      { topic, partition, letters: deadLetters.length, offsets: offsetsOf(deadLetters) },
       'records were set aside as dead letters of the archive',
     );
   };

@@ -13,14 +13,13 @@ export interface ArchivedEvent {
   readonly type: string;
   readonly data: object;
   readonly metadata: object;
-  /** Bytes towards the server's limit of an append. */
+  /** Bytes that count toward the server's limit of an append. */
   readonly size: number;
 }
 
-/** The archive does not answer, or not now: a retry may succeed. */
 export class ArchiveUnavailable extends Error {
   constructor(
-    /** Such as `UNAVAILABLE`, `DEADLINE_EXCEEDED`, `ACCESS_DENIED`. */
+    /** For example `UNAVAILABLE`, `DEADLINE_EXCEEDED`, `ACCESS_DENIED`. */
     readonly code: string,
     cause: unknown,
   ) {
@@ -28,7 +27,7 @@ export class ArchiveUnavailable extends Error {
   }
 }
 
-/** A stream ends before an event that it had: EventStoreDB has lost events. */
+/** A stream ends before an archived event: EventStoreDB has lost events. */
 export class ArchiveCut extends Error {
   readonly code = 'ARCHIVE_CUT';
 
@@ -40,26 +39,26 @@ export class ArchiveCut extends Error {
   }
 }
 
-/** A stream does not take these events, however often they are sent. */
+/** A stream rejects these events permanently. */
 export class StreamRefused extends Error {
   readonly code = 'STREAM_REFUSED';
 }
 
-/** The append has more bytes than the server takes. */
+/** The append exceeds the server's limit. */
 export class AppendTooLarge extends StreamRefused {}
 
-/** The stream does not end where the append begins. */
+/** The stream does not end at the expected revision. */
 export class WrongRevision extends Error {
   readonly code = 'WRONG_REVISION';
 }
 
-/** Deadline of a call, in milliseconds. A call without an answer by then has an unknown outcome. */
-const answerMs = 4_000;
+/** Deadline of a call (ms), after which its outcome is unknown. */
+const deadlineMs = 4_000;
 
-/** gRPC's status of an invalid request. */
+/** The gRPC status INVALID_ARGUMENT. */
 const invalidArgument = 3;
 
-/** Translates an error of the client into one of ours. */
+/** Maps an error of the client to one of ours. */
 const translated = (error: unknown): Error => {
   if (error instanceof StreamRefused) return error;
   if (error instanceof WrongExpectedVersionError) return new WrongRevision(error.message);
@@ -78,25 +77,24 @@ interface Internals {
 }
 
 /**
- * The calls to EventStoreDB that the archive needs. The client of the connection string connects at
- * its first call.
+ * Opens the EventStoreDB of a connection string. The client connects at its first call.
  *
- * @throws the client's error about a connection string that it cannot use
+ * @throws the client's error about an invalid connection string
  */
 export const openArchiveStore = (url: string) => {
   const client = EventStoreDBClient.connectionString(url);
   const internals = client as unknown as Internals;
-  // This makes each append a call with a deadline. The client's default is one stream of batches,
-  // without a deadline: an append whose answer is lost never settles, and the loss of one connection
-  // rejects all other appends, whose answers then end the process.
+  // This makes each append a call with a deadline. The client's default is one stream of batches without a deadline: an
+  // append whose response is lost never resolves, and the loss of one connection rejects all other appends, whose
+  // responses then end the process.
   internals.supports = () => Promise.resolve(false);
-  // After a failed call the client looks for another node, and nobody awaits that. If there is none,
-  // the next call fails; the unawaited failure must not end the process.
+  // After a failed call, the client discovers another node in the background. Its rejection must not end the process; the
+  // next call fails instead.
   const { handleError } = internals;
   internals.handleError = (...args) => handleError(...args).catch(() => undefined);
 
   /**
-   * The ids that a stream has from the revision `first` on, `count` at most.
+   * Returns up to `count` ids of a stream from revision `first` on.
    *
    * @throws StreamRefused, ArchiveUnavailable
    */
@@ -106,12 +104,12 @@ export const openArchiveStore = (url: string) => {
       maxCount: count,
       requiresLeader: true,
     });
-    // Reads have no deadline of their own.
+    // The client has no deadline for reads.
     const late = setTimeout(() => {
       reading.destroy(new ArchiveUnavailable('DEADLINE_EXCEEDED', null));
-      // A call that cannot be cancelled has failed already.
+      // Only a call that has already failed cannot be cancelled.
       reading.cancel().catch(() => undefined);
-    }, answerMs);
+    }, deadlineMs);
     // A late error event without a listener would end the process.
     reading.on('error', () => undefined);
     try {
@@ -134,8 +132,7 @@ export const openArchiveStore = (url: string) => {
 
   return {
     /**
-     * Appends events to a stream; the first gets the revision `first`. The same events at the same
-     * revisions count as appended.
+     * Appends events to a stream from revision `first` on. It is idempotent.
      *
      * @throws WrongRevision, AppendTooLarge, StreamRefused, ArchiveUnavailable
      */
@@ -149,13 +146,13 @@ export const openArchiveStore = (url: string) => {
           expectedRevision: first === 0 ? 'no_stream' : BigInt(first - 1),
           // Only the leader knows the end of a stream.
           requiresLeader: true,
-          deadline: answerMs,
+          deadline: deadlineMs,
         });
         end = result.nextExpectedRevision;
       } catch (error) {
         throw translated(error);
       }
-      // A stream that was soft-deleted goes on at the revision where it ended.
+      // A soft-deleted stream continues at the revision where it ended.
       if (end !== BigInt(first + events.length - 1)) {
         throw new StreamRefused('The stream was deleted, and begins anew at another revision');
       }
@@ -165,7 +162,6 @@ export const openArchiveStore = (url: string) => {
     async ping(): Promise<void> {
       await ids('platform', 0, 1);
     },
-    // An idle connection keeps no process alive.
     close: () => client.dispose(),
   };
 };

@@ -58,7 +58,7 @@ describe('compaction of the embedded log', () => {
   const start = (): Compactor => {
     const { pool } = database;
     const logger = pino({ level: 'warn' }, { write: (line) => lines.push(line) });
-    const pace = { everyMs: 10, recordsAtLeast: 100, soughtMs: 0 };
+    const pace = { everyMs: 10, minRecords: 100, keepMs: 0 };
     const compactor = startCompactor({ pool, log, signer, logger, pace });
     running.push(compactor);
     return compactor;

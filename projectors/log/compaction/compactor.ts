@@ -22,55 +22,54 @@ import { ChainBroken } from '../seals/recomputed-chain.js';
 import { sealStore } from '../seals/seal-store.js';
 import type { SignedCheckpoint, Signer } from '../seals/signed-checkpoint.js';
 
-/** The others have few events. */
+/** Other topics have few events. */
 const compacted: readonly TopicName[] = [topics.visits.name, topics.links.name];
 
 const usualPace = {
-  /** Milliseconds between two looks for records to compact. */
+  /** Interval between runs (ms). */
   everyMs: 60_000,
-  /** Of a partition, fewer new records than this wait: the last segment is written again with them. */
-  recordsAtLeast: 50,
-  /** Milliseconds that the row of a link's event stays for reads that began before it was projected. */
-  soughtMs: 60_000,
+  /** The minimum number of new records of a partition, because the last segment is rewritten with them. */
+  minRecords: 50,
+  /** How long to keep the row of a projected event of a link, for readers that started before (ms). */
+  keepMs: 60_000,
 };
 
-/** Of a partition, in one go: the others are to have their turns. */
-const recordsAtMost = 20_000;
-/** In one go where the next checkpoint is further away than that; bounds what is in memory. */
-const rowsAtMost = 200_000;
+/** Records of a partition in one run, so that other partitions are not delayed. */
+const maxRecords = 20_000;
+/** Rows in memory, if the next checkpoint is further away than `maxRecords`. */
+const maxRows = 200_000;
 const pageSize = 1_000;
 /**
- * A row of so many records stays as it is: of 1,000, a visit would take 78 bytes instead of 88, and to read it,
- * compute the chain and compress it again costs as much as half a redirect.
+ * A row of this many records is not repacked: rows of 1,000 would save 10 of 88 bytes for each visit, and take as much CPU
+ * time as half a redirect.
  */
 const largeRow = 100;
-/** Of such rows, in one transaction: some megabytes. */
-const movedAtOnce = 50;
+/** Large rows that are moved in one transaction, which are some megabytes. */
+const rowsPerMove = 50;
 
 interface NewSegment {
   readonly first: number;
   next: number;
   rows: number;
   bytes: number;
-  /** Whether another row may be put into it. */
+  /** Whether another row may be added. */
   readonly isBatch: boolean;
 }
 
-/** Neighbouring rows that are all moved as they are, or put together. */
-interface Stretch {
+/** A range of adjacent rows that are either all moved unchanged or all repacked. */
+interface OffsetRange {
   readonly first: number;
   readonly next: number;
   readonly isMoved: boolean;
 }
 
-/** `movedFrom`: records of a row that is moved. @throws ChainBroken where a row is missing */
-const stretchesOf = (
-  place: CompactedPartition,
+/** @param minMoved the minimum number of records of a row that is moved. @throws ChainBroken if a row is missing */
+const splitRows = (
+  { topic, partition, lastSegment, compactedTo }: CompactedPartition,
   rows: readonly RowSize[],
-  movedFrom: number,
-): readonly Stretch[] => {
-  const { topic, partition, lastSegment, compactedTo } = place;
-  const stretches: { first: number; next: number; rows: number; isMoved: boolean }[] = [];
+  minMoved: number,
+): readonly OffsetRange[] => {
+  const ranges: { first: number; next: number; rows: number; isMoved: boolean }[] = [];
   let next = lastSegment;
   for (const { firstOffset, records, isBatch } of rows) {
     if (firstOffset !== next) {
@@ -78,23 +77,26 @@ const stretchesOf = (
     }
     next += records;
     const mayGrow = firstOffset === lastSegment && compactedTo > 0 && records < lineLimits.records;
-    const isMoved = isBatch && records >= movedFrom && !mayGrow;
-    const last = stretches.at(-1);
-    const isFull = last?.isMoved === true && last.rows === movedAtOnce;
+    const isMoved = isBatch && records >= minMoved && !mayGrow;
+    const last = ranges.at(-1);
+    const isFull = last?.isMoved === true && last.rows === rowsPerMove;
     if (last?.isMoved === isMoved && !isFull) {
       last.next = next;
       last.rows += 1;
-    } else stretches.push({ first: firstOffset, next, rows: 1, isMoved });
+    } else ranges.push({ first: firstOffset, next, rows: 1, isMoved });
   }
-  // A small one between large ones has nothing to be put together with.
-  return stretches.map(({ first, next: end, rows: count, isMoved }) => ({
-    ...{ first, next: end },
-    isMoved: isMoved || (count === 1 && movedFrom < Infinity),
+  // A single small row between large rows has no row to be packed with.
+  return ranges.map(({ rows: count, isMoved, ...range }) => ({
+    ...range,
+    isMoved: isMoved || (count === 1 && minMoved < Infinity),
   }));
 };
 
-/** Adds a row to the last segment, or begins one where there is no room for it. */
-const plan = (segments: NewSegment[], { firstOffset, records, key, value }: LogRow): void => {
+/** Adds a row to the last segment, or to a new one if the last is full. */
+const addToSegments = (
+  segments: NewSegment[],
+  { firstOffset, records, key, value }: LogRow,
+): void => {
   const next = firstOffset + records;
   const bytes = Buffer.byteLength(value);
   const isBatch = key === null || isLine({ key, value });
@@ -111,12 +113,11 @@ const plan = (segments: NewSegment[], { firstOffset, records, key, value }: LogR
 };
 
 /**
- * Puts old events of the embedded log together, up to 1,000 a row: an event in a row of its own takes
- * seven times as much. Only what a signed checkpoint covers is touched. Rows that are large already are moved as they
- * are; others only after the chain of their hashes was computed once more, between the checkpoints around them: what
- * somebody has altered stays as it is, and an alarm is given.
+ * Packs old events of the embedded log, up to 1,000 in a row, because an event in its own row takes seven times the space.
+ * Only records that a signed checkpoint covers are compacted. Large rows are moved unchanged. Others are repacked after
+ * their hash chain was verified between the surrounding checkpoints; altered records are left unchanged and reported.
  *
- * Any number of processes may run it; one at a time works.
+ * Several processes may run it; a lock makes one at a time work.
  */
 export const startCompactor = (deps: {
   readonly pool: Pool;
@@ -129,29 +130,29 @@ export const startCompactor = (deps: {
   const store = sealStore(pool, log);
   const keys = new Map([[signer.keyId, signer.publicKey]]);
   const stopping = new AbortController();
-  /** By topic and partition; they are left alone until the next start. */
+  /** By partition, which is not compacted until the next start. */
   const broken = new Map<string, ChainBroken>();
   let waiting: number | null = null;
-  /** By partition of links: how far the projections were at some moment, and at the one before. */
+  /** By partition id: the offsets that all projections had applied at the last two checks. */
   const applied = new Map<number, { at: number; offset: number; before: number }>();
 
-  /** Up to which signed checkpoint to go; `null`: there is too little to do. */
+  /** Returns the signed checkpoint to compact to; `null` if there are too few records. */
   const targetOf = async (place: CompactedPartition): Promise<SignedCheckpoint | null> => {
     const { topic, partition, compactedTo } = place;
-    const isFar = (seal: SignedCheckpoint | null): seal is SignedCheckpoint =>
-      seal !== null && seal.nextOffset >= compactedTo + pace.recordsAtLeast;
-    const near = await store.newest({ topic, partition }, keys, compactedTo + recordsAtMost);
-    if (isFar(near)) return near;
-    // A new key has signed nothing yet of what is old.
+    const hasEnough = (seal: SignedCheckpoint | null): seal is SignedCheckpoint =>
+      seal !== null && seal.nextOffset >= compactedTo + pace.minRecords;
+    const near = await store.newest({ topic, partition }, keys, compactedTo + maxRecords);
+    if (hasEnough(near)) return near;
+    // A new key has signed no old records yet, so its first checkpoint may be far away.
     const newest = await store.newest({ topic, partition }, keys);
-    return isFar(newest) ? newest : null;
+    return hasEnough(newest) ? newest : null;
   };
 
   /**
-   * The offset below which nobody looks for events by their subject. Of visits nobody ever does. Of links
-   * whoever reads a projection does, for those that it has not applied, and may have begun a while ago.
+   * Returns the offset below which no event is read by its subject. Visits are never read so. Events of links are, by
+   * readers of a projection, for those that it had not applied when the reader started.
    */
-  const unsoughtBelow = async ({
+  const compactableBelow = async ({
     id,
     topic,
     partition,
@@ -160,7 +161,7 @@ export const startCompactor = (deps: {
     if (topic !== topics.links.name) return next;
     let known = applied.get(id);
     const at = performance.now();
-    if (!known || at - known.at >= pace.soughtMs) {
+    if (!known || at - known.at >= pace.keepMs) {
       const offset = await appliedThrough(pool, topic, partition);
       known = { at, offset, before: known?.offset ?? 0 };
       applied.set(id, known);
@@ -169,15 +170,15 @@ export const startCompactor = (deps: {
   };
 
   /**
-   * Reads the rows of a stretch, with those around it up to the next checkpoints, and says how to put them
-   * together; `null` when it is to stop, or the checkpoint behind it is being replaced.
+   * Verifies the rows of a range up to the surrounding checkpoints, and returns the segments to create. Returns `null` if
+   * it is stopped, or if the checkpoint after the range is being replaced.
    *
-   * @throws ChainBroken where the log is not what was sealed
+   * @throws ChainBroken if the log differs from its seals
    */
-  const planOf = async (
+  const verifyAndPack = async (
     client: Queryable,
     place: CompactedPartition,
-    { first, next }: Stretch,
+    { first, next }: OffsetRange,
     rests: Rests,
   ): Promise<readonly NewSegment[] | null> => {
     const { id: partitionId, topic, partition, compactedTo } = place;
@@ -199,8 +200,8 @@ export const startCompactor = (deps: {
       hash = extendChain(place, hash, records).hash;
       from += records.length;
       for (const row of rows) {
-        const isDue = row.firstOffset >= first && row.firstOffset + row.records <= next;
-        if (isDue) plan(segments, row);
+        const isInRange = row.firstOffset >= first && row.firstOffset + row.records <= next;
+        if (isInRange) addToSegments(segments, row);
       }
       await rests.take();
     }
@@ -212,7 +213,7 @@ export const startCompactor = (deps: {
     return segments.filter((segment) => segment.rows > 1 || segment.first >= compactedTo);
   };
 
-  /** Returns how many records were put into segments. */
+  /** Returns the number of compacted records. */
   const compact = async (
     client: Queryable,
     place: CompactedPartition,
@@ -220,22 +221,21 @@ export const startCompactor = (deps: {
   ): Promise<number> => {
     const { id, topic, partition, lastSegment, compactedTo } = place;
     const name = `${topic}/${partition}`;
-    const end = await unsoughtBelow(place);
-    if (broken.has(name) || end - compactedTo < pace.recordsAtLeast) return 0;
+    const end = await compactableBelow(place);
+    if (broken.has(name) || end - compactedTo < pace.minRecords) return 0;
     const target = await targetOf(place);
     if (target === null) return 0;
     const to = Math.min(target.nextOffset, end);
-    const rows = await rowSizes(client, id, { from: lastSegment, to, atMost: rowsAtMost });
-    // Where the last checkpoint is far away, as after a new key, its chain is to be computed once, not for each
-    // stretch.
+    const rows = await rowSizes(client, id, { from: lastSegment, to, atMost: maxRows });
+    // If the last checkpoint is far away, as after a change of the key, the chain is computed once for all rows.
     const base = await store.newest({ topic, partition }, keys, lastSegment);
-    const isNear = lastSegment - (base?.nextOffset ?? 0) <= recordsAtMost;
+    const isNear = lastSegment - (base?.nextOffset ?? 0) <= maxRecords;
     let done = 0;
     try {
-      for (const stretch of stretchesOf(place, rows, isNear ? largeRow : Infinity)) {
-        if (stretch.isMoved) await moveRows(client, id, stretch);
+      for (const range of splitRows(place, rows, isNear ? largeRow : Infinity)) {
+        if (range.isMoved) await moveRows(client, id, range);
         else {
-          const segments = await planOf(client, place, stretch, rests);
+          const segments = await verifyAndPack(client, place, range, rests);
           if (!segments) break;
           for (const segment of segments) {
             if (stopping.signal.aborted) return done;
@@ -244,7 +244,7 @@ export const startCompactor = (deps: {
             await rests.take();
           }
         }
-        done = stretch.next - compactedTo;
+        done = range.next - compactedTo;
         if (stopping.signal.aborted) break;
         await rests.take();
       }
@@ -281,11 +281,10 @@ export const startCompactor = (deps: {
   });
 
   return {
-    /** Visits and events of links that are not in segments yet; `null` until the first look. */
+    /** The number of records that are not compacted yet; `null` before the first run. */
     progress: () => (waiting === null ? null : { waiting }),
-    /** By topic and partition: those that are left alone, as far as this process has seen it. */
+    /** By partition, as far as this process has detected them. */
     brokenChains: (): ReadonlyMap<string, ChainBroken> => broken,
-    /** Resolves when nothing is being compacted and nothing will be. */
     async stop(): Promise<void> {
       stopping.abort();
       await task.stop();

@@ -1,7 +1,7 @@
 import { hash as digest } from 'node:crypto';
 import type { LogRecord } from '../../../ops/event-log/port.js';
 
-/** A partition, which has a chain of its own. */
+/** Each partition has its own chain. */
 export interface ChainPlace {
   readonly topic: string;
   readonly partition: number;
@@ -9,10 +9,7 @@ export interface ChainPlace {
 
 const hashBytes = 32;
 
-/**
- * Bytes that are kept of the chain's hash after each record: to find another record with the same
- * fingerprint takes 2^64 tries.
- */
+/** The stored prefix of the chain's hash after each record. Another record with the same fingerprint takes 2^64 attempts. */
 export const fingerprintBytes = 8;
 
 const uint32 = (value: number): Buffer => {
@@ -21,13 +18,13 @@ const uint32 = (value: number): Buffer => {
   return bytes;
 };
 
-/** A text with its length before it: two texts side by side cannot be read as two others. */
+/** Prefixes a text with its length, so that concatenated texts are unambiguous. */
 const prefixed = (text: string): Buffer => {
   const bytes = Buffer.from(text);
   return Buffer.concat([uint32(bytes.length), bytes]);
 };
 
-/** The hash that a chain begins with. It names the log, topic and partition of the chain. */
+/** The initial hash of a chain covers its log, topic and partition. */
 export const genesisOf = (logId: string, { topic, partition }: ChainPlace): Buffer =>
   digest(
     'sha256',
@@ -41,10 +38,9 @@ export const genesisOf = (logId: string, { topic, partition }: ChainPlace): Buff
   );
 
 /**
- * Returns a function that adds a record to the partition's chain: from the hash before the record to
- * the hash after it, each as 32 characters of Latin-1, one for each byte: strings are much cheaper to make
- * than buffers. That is SHA-256 over the hash before, topic, partition, offset, key and value, each of fixed
- * length or with its length before it. The function reuses its buffer.
+ * Returns a function that computes the hash after a record from the hash before it: SHA-256 of that hash, topic,
+ * partition, offset, key and value, each of fixed length or prefixed with its length. Hashes are Latin-1 strings of 32
+ * characters, because strings are much cheaper to allocate than buffers. The function reuses its buffer.
  */
 const linkOf = ({
   topic,
@@ -65,10 +61,10 @@ const linkOf = ({
   };
 
   return (hash, { offset, key, value }) => {
-    // UTF-8 has at most three bytes for a unit of a JavaScript string.
+    // UTF-8 takes at most three bytes for a UTF-16 code unit.
     reserve(headBytes + 16 + 3 * (key.length + value.length));
     memory.write(hash, 'latin1');
-    // 64 bits, without a `bigint` for each record.
+    // 64 bits without the allocation of a `bigint`.
     const afterHigh = memory.writeUInt32BE(Math.floor(offset / 2 ** 32), headBytes);
     const afterOffset = memory.writeUInt32BE(offset % 2 ** 32, afterHigh);
     const end = write(value, write(key, afterOffset));
@@ -76,13 +72,13 @@ const linkOf = ({
   };
 };
 
-/** Returns `linkOf`'s function for hashes that are buffers. */
+/** The same for hashes in buffers. */
 export const chainOf = (place: ChainPlace): ((hash: Buffer, record: LogRecord) => Buffer) => {
   const link = linkOf(place);
   return (hash, record) => Buffer.from(link(hash.toString('latin1'), record), 'latin1');
 };
 
-/** The chain's hash after the records, and the fingerprints after each of them. */
+/** Returns the hash after the records, and the fingerprint after each of them. */
 export const extendChain = (
   place: ChainPlace,
   hash: Buffer,

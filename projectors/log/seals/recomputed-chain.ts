@@ -3,10 +3,7 @@ import type { TopicName } from '../../../schemas/events/topics.js';
 import { extendChain, fingerprintBytes, genesisOf } from './chain.js';
 import type { SignedCheckpoint } from './signed-checkpoint.js';
 
-/**
- * What the database or the log says does not continue what the key has signed. Nothing is signed on top
- * of it.
- */
+/** The database or the log does not continue the chain that the key has signed, so it is not signed any more. */
 export class ChainBroken extends Error {
   readonly code = 'CHAIN_BROKEN';
 }
@@ -16,22 +13,22 @@ interface Place {
   readonly partition: number;
 }
 
-/** A chain as this process has computed it from the log, on top of what the key has signed. */
+/** A chain that this process has computed from the log, starting at a checkpoint that the key has signed. */
 export interface RecomputedChain {
   /** The offset of the next record. */
   readonly offset: number;
   readonly hash: Buffer;
   /** Of the records that no checkpoint covers yet. */
   readonly fingerprints: Buffer;
-  /** What the key signed last. A chain that ends before it has yet to come by. */
+  /** The last checkpoint that the key has signed; the chain may not have reached it yet. */
   readonly last: SignedCheckpoint | null;
 }
 
-/** Whether the chain has come to where the key has signed last. */
+/** Whether the chain has reached the last checkpoint. */
 export const isPastLast = ({ last, offset }: RecomputedChain): boolean =>
   last === null || last.nextOffset <= offset;
 
-/** @throws ChainBroken where the chain comes by the last checkpoint with another hash */
+/** @throws ChainBroken if the chain's hash differs from the last checkpoint */
 export const extendRecomputed = (
   place: Place,
   chain: RecomputedChain,
@@ -58,9 +55,8 @@ export const extendRecomputed = (
 };
 
 /**
- * Computes a chain from the log, up to `to`, with the fingerprints from `from` on. It begins at the last
- * checkpoint, not past `from`, that the key has signed: the one that it remembers, or one in the database;
- * without any at the first record.
+ * Computes a chain from the log up to `to`, with the fingerprints from `from` on. It starts at the last checkpoint up to
+ * `from` that the key has signed, in its state file or in the database; without one, at the first record.
  *
  * @throws ChainBroken
  */
@@ -93,7 +89,8 @@ export const recompute = async (
     fingerprints: Buffer.alloc(0),
     last,
   };
-  const broken = (what: string): ChainBroken => new ChainBroken(`${topic}/${partition} ${what}`);
+  const broken = (reason: string): ChainBroken =>
+    new ChainBroken(`${topic}/${partition} ${reason}`);
   for await (const { records } of log.read(topic, partition, chain.offset, to)) {
     signal.throwIfAborted();
     if (records[0]?.offset !== chain.offset) throw broken(`holds no record at ${chain.offset}`);

@@ -8,18 +8,18 @@ import type { Queryable } from '../../../ops/platform/postgres/pool.js';
 import { SealMemory } from './seal-memory.js';
 import { isEd25519, signerOf, type Signer } from './signed-checkpoint.js';
 
-/** The key that signs checkpoints, and what it has signed last. */
+/** The key that signs checkpoints, and its last checkpoints. */
 export type SealKey = Signer & { readonly memory: SealMemory };
 
-const wrong = (file: string, what: string, cause?: unknown): ConfigError =>
-  new ConfigError(`SEAL_KEY_FILE ${file} ${what}`, { cause });
+const keyFileError = (file: string, reason: string, cause?: unknown): ConfigError =>
+  new ConfigError(`SEAL_KEY_FILE ${file} ${reason}`, { cause });
 
 const readText = async (file: string): Promise<string | null> => {
   try {
     return await readFile(file, 'utf8');
   } catch (error) {
     if (hasCode(error, 'ENOENT')) return null;
-    throw wrong(file, `cannot be read: ${(error as Error).message}`, error);
+    throw keyFileError(file, `cannot be read: ${(error as Error).message}`, error);
   }
 };
 
@@ -28,26 +28,26 @@ const parse = (file: string, pem: string): KeyObject => {
     const key = createPrivateKey(pem);
     if (isEd25519(key)) return key;
   } catch (error) {
-    throw wrong(file, 'holds no private key in PEM', error);
+    throw keyFileError(file, 'holds no private key in PEM', error);
   }
-  throw wrong(file, 'holds a key of another kind than Ed25519');
+  throw keyFileError(file, 'holds a key of another kind than Ed25519');
 };
 
-/** Makes the file. When several processes make it at once, one wins and all of them read its key. */
-const make = async (file: string): Promise<string> => {
+/** Creates the file. If several processes do so concurrently, all of them use the key of the first. */
+const createKeyFile = async (file: string): Promise<string> => {
   const { privateKey } = generateKeyPairSync('ed25519');
   const pem = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
   try {
     await writeNewFile(file, { replace: false }, (append) => append(Buffer.from(pem)));
     return pem;
   } catch (error) {
-    const made = error instanceof FileExists ? await readText(file) : null;
-    if (made !== null) return made;
+    const existing = error instanceof FileExists ? await readText(file) : null;
+    if (existing !== null) return existing;
     throw new ConfigError(`SEAL_KEY_FILE: ${(error as Error).message}`, { cause: error });
   }
 };
 
-/** The id of the key that signs now; `null` while none does. */
+/** Returns the id of the current key; `null` if there is none. */
 const activeKey = async (client: Queryable): Promise<string | null> => {
   const { rows } = await client.query<{ id: string }>(
     'SELECT id FROM seals.keys WHERE retired_at IS NULL',
@@ -63,20 +63,20 @@ const byAnother = (active: string): string =>
   '"linklog audit seal retire-key"';
 
 /**
- * The key that signs checkpoints. It is made where the file is missing and the log was never sealed.
- * The first key stays the log's only one until it is retired.
+ * Opens the key that signs checkpoints. It is created if the file is missing and the log was never sealed. The log has
+ * one key until that is retired.
  *
  * @throws ConfigError
  */
 export const openSealKey = async (file: string, client: Queryable): Promise<SealKey> => {
-  // Asked before the file is read: a process writes its new file before it registers the key.
+  // Queried before the file is read, because a process writes its new file before it registers the key.
   const known = await activeKey(client);
   let pem = await readText(file);
   if (pem === null) {
     if (known !== null) {
       throw new SealedByAnother(`SEAL_KEY_FILE ${file} is not there, and ${byAnother(known)}`);
     }
-    pem = await make(file);
+    pem = await createKeyFile(file);
   }
   const signer = signerOf(parse(file, pem));
   await client.query(
@@ -84,7 +84,7 @@ export const openSealKey = async (file: string, client: Queryable): Promise<Seal
     [signer.keyId, signer.publicKey.export({ type: 'spki', format: 'pem' })],
   );
   const active = await activeKey(client);
-  if (active === null) throw wrong(file, 'holds a key that was retired: name another file');
+  if (active === null) throw keyFileError(file, 'holds a key that was retired: name another file');
   if (active !== signer.keyId) {
     throw new SealedByAnother(`SEAL_KEY_FILE ${file} does not fit: ${byAnother(active)}`);
   }
@@ -92,11 +92,10 @@ export const openSealKey = async (file: string, client: Queryable): Promise<Seal
 };
 
 /**
- * The signer of this process, or `null` where it does not seal; the log says why. Without a key of its
- * own (`named`), an installation keeps one in the file `own`. Processes that run apart share no file
- * (`own` is `null`), so they need a named one. A second installation on the same database is refused.
+ * Returns the signer of this process; `null` if it does not seal, for a reason that it logs. `named` is SEAL_KEY_FILE,
+ * `own` the default file of an installation in one process. A second installation on the same database does not seal.
  *
- * @throws ConfigError where the named key cannot be used
+ * @throws ConfigError if the named key cannot be used
  */
 export const signerOfProcess = async (
   files: { readonly named: string | null; readonly own: string | null },

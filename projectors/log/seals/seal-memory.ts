@@ -13,13 +13,12 @@ import {
   type Signer,
 } from './signed-checkpoint.js';
 
-/** The folder beside a key that has what the key signed last. */
+/** The directory beside a key file with the last checkpoints that the key has signed. */
 export const sealMemoryOf = (keyFile: string): string => `${keyFile}.signed`;
 
 /**
- * The checkpoint that a key has signed last, of each partition: a file each, in a folder that whoever can
- * write to PostgreSQL cannot write to. Projectors may share the folder: the lock on the chain's row orders
- * their writes.
+ * The last checkpoint of each partition that a key has signed, as files outside of PostgreSQL, so that a writer of the
+ * database cannot change them. Projectors may share the directory: the lock on the chain's row orders their writes.
  */
 export class SealMemory {
   private constructor(
@@ -27,7 +26,7 @@ export class SealMemory {
     private readonly signer: Pick<Signer, 'keyId' | 'publicKey'>,
   ) {}
 
-  /** @throws ConfigError when the folder cannot be made */
+  /** @throws ConfigError if the directory cannot be created */
   static async open(keyFile: string, signer: SealMemory['signer']): Promise<SealMemory> {
     const folder = sealMemoryOf(keyFile);
     try {
@@ -40,9 +39,9 @@ export class SealMemory {
   }
 
   /**
-   * The last checkpoint of a partition of this log; `null` where the key has signed none.
+   * Returns the last checkpoint of a partition; `null` if the key has signed none.
    *
-   * @throws ChainBroken where the file is of another log, or not as it was written
+   * @throws ChainBroken if the file is of another log or was altered
    */
   async last(logId: string, place: ChainPlace): Promise<SignedCheckpoint | null> {
     const { keyId, publicKey } = this.signer;
@@ -50,7 +49,7 @@ export class SealMemory {
     const text = await nullOn(readFile(file, 'utf8'), 'ENOENT');
     if (text === null) return null;
     const last = checkpointFile.safeParse(text).data?.checkpoints[0];
-    // Of the key that was in the key's file before.
+    // The checkpoint is of a previous key in the same key file.
     if (last && last.keyId !== keyId) return null;
     if (last?.logId !== logId || !isSigned(last, new Map([[keyId, publicKey]]))) {
       throw new ChainBroken(
@@ -60,7 +59,7 @@ export class SealMemory {
     return last;
   }
 
-  /** Resolves when it is on the disk. @throws CannotWrite */
+  /** Resolves when the checkpoint is on disk. @throws CannotWrite */
   remember(checkpoint: SignedCheckpoint): Promise<void> {
     return writeNewFile(this.#fileOf(checkpoint), { replace: true }, (append) =>
       append(Buffer.from(checkpointText([checkpoint]))),
@@ -73,8 +72,8 @@ export class SealMemory {
 }
 
 /**
- * All that is remembered in a folder; empty where there is no such folder, or where it is another user's.
- * Whether it is genuine is the caller's to see. @throws ZodError where a file is not as it was written
+ * Returns all checkpoints of a directory, whose signatures the caller must verify. Empty if the directory does not exist
+ * or belongs to another user. @throws ZodError if a file was altered
  */
 export const rememberedIn = async (folder: string): Promise<readonly SignedCheckpoint[]> => {
   const names = (await nullOn(readdir(folder), 'ENOENT', 'EACCES')) ?? [];

@@ -11,28 +11,28 @@ import {
   type TrustedKeys,
 } from './signed-checkpoint.js';
 
-/** A checkpoint as the database has it. Whoever can write there can write anything into it. */
+/** A checkpoint in the database, whose content is not trusted. */
 export interface StoredSeal extends SignedCheckpoint {
   /** The offset of the first record that it covers. */
   readonly from: number;
-  /** Of each record from there on. */
+  /** Of all records that it covers. */
   readonly storedFingerprints: Buffer;
 }
 
 type Place = ChainPlace & { readonly topic: TopicName };
 
-/** Bounds memory: a seal has some 8 KB, and up to 80 KB where it covers a backlog. */
+/** Bounds memory: a seal has about 8 KB, and up to 80 KB if it covers a backlog. */
 const pageSize = 20;
 
 const select = `SELECT ${sealColumns} FROM seals.checkpoints
   WHERE chain_id = (SELECT id FROM seals.chains WHERE topic = $1 AND partition = $2)`;
 
-/** Reads the checkpoints of one log, which they all must name. */
+/** Reads the checkpoints of a log. */
 export const sealStore = (pool: Pool, log: Pick<EventLog, 'logId'>) => {
   const checkpointOf = (place: Place, row: SealRow): SignedCheckpoint =>
     checkpointOfRow({ logId: log.logId(place.topic), ...place }, row);
 
-  /** The nearest one to an offset that a trusted key has signed; `null` where there is none. */
+  /** Returns the nearest checkpoint to an offset that a trusted key has signed; `null` if there is none. */
   const nearest = async (
     place: Place,
     keys: TrustedKeys,
@@ -54,15 +54,15 @@ export const sealStore = (pool: Pool, log: Pick<EventLog, 'logId'>) => {
   };
 
   return {
-    /** The newest one, at `to` at the latest, that a trusted key has signed; `null` where there is none. */
+    /** Returns the newest trusted checkpoint up to `to`. */
     newest: (place: Place, keys: TrustedKeys, to = Number.MAX_SAFE_INTEGER) =>
       nearest(place, keys, to, ['<=', 'DESC']),
 
-    /** The oldest one, at `from` at the earliest. */
+    /** Returns the oldest trusted checkpoint from `from` on. */
     oldest: (place: Place, keys: TrustedKeys, from: number) =>
       nearest(place, keys, from, ['>=', 'ASC']),
 
-    /** The newest one of every partition that has one. */
+    /** Returns the newest trusted checkpoint of each partition. */
     async lastOfAll(keys: TrustedKeys): Promise<readonly SignedCheckpoint[]> {
       const { rows: places } = await pool.query<Place>(
         'SELECT topic, partition FROM seals.chains ORDER BY topic, partition',
@@ -75,7 +75,7 @@ export const sealStore = (pool: Pool, log: Pick<EventLog, 'logId'>) => {
       return found;
     },
 
-    /** In their order, those that cover records before `to`. A newer one may have taken over the last. */
+    /** Reads the checkpoints that cover records before `to`, in order. A newer one may have replaced the last. */
     async *upTo(place: Place, to: number): AsyncGenerator<StoredSeal> {
       for (let after = 0; ;) {
         const { rows } = await pool.query<SealRow>(
@@ -98,7 +98,7 @@ export const sealStore = (pool: Pool, log: Pick<EventLog, 'logId'>) => {
 
 export type SealStore = ReturnType<typeof sealStore>;
 
-/** The key that signs now first, then those that were retired, newest first. */
+/** Returns the current key, then the retired keys, newest first. */
 export const publishedKeys = async (pool: Pool) => {
   const { rows } = await pool.query<{
     id: string;
@@ -112,7 +112,7 @@ export const publishedKeys = async (pool: Pool) => {
   return rows;
 };
 
-/** Lets the next projector that starts sign with another key. Returns the id of the retired key. */
+/** Retires the current key, so that the next projector may sign with another one. Returns its id. */
 export const retireKey = async (pool: Pool): Promise<string | null> => {
   const { rows } = await pool.query<{ id: string }>(
     'UPDATE seals.keys SET retired_at = clock_timestamp() WHERE retired_at IS NULL RETURNING id',

@@ -34,9 +34,9 @@ import {
   type Signer,
 } from './signed-checkpoint.js';
 
-/** A checkpoint is signed after this many records, or this long after the first unsigned one. */
+/** A checkpoint is signed after `records` records, or `ms` milliseconds after the first unsigned record. */
 export interface SealingPace {
-  /** Also the most records of a checkpoint that takes over smaller ones. */
+  /** Also the maximum size of merged checkpoints. */
   readonly records: number;
   readonly ms: number;
 }
@@ -44,12 +44,12 @@ export interface SealingPace {
 const usualPace: SealingPace = { records: 1_000, ms: 5_000 };
 
 /**
- * Records of a batch where a partition has a backlog. Each batch costs a dozen statements, a check of the last signature
- * and a file on the disk: for 1,000 records, that is as much as their hashes cost.
+ * Records of a batch of a backlog. A batch takes a dozen statements, a check of the last signature and a file write; for
+ * 1,000 records, that is as expensive as their hashes.
  */
 const maxBatch = 10_000;
 
-/** Milliseconds that records may wait for a larger batch: nobody reads what is not signed yet. */
+/** How long records may wait for a larger batch (ms). */
 const mayWaitMs = 1_000;
 
 interface SealingContext {
@@ -58,13 +58,12 @@ interface SealingContext {
   readonly signer: SealKey;
   readonly pace: SealingPace;
   readonly logger: Logger;
-  /** Ends what takes long. */
   readonly signal: AbortSignal;
 }
 
 type Place = Pick<Batch, 'topic' | 'partition'>;
 
-/** The chain of a partition, as the table `seals.chains` has it. */
+/** A row of `seals.chains`. */
 interface Chain {
   readonly id: number;
   readonly topic: TopicName;
@@ -75,9 +74,9 @@ interface Chain {
   readonly hash: Buffer;
   /** The fingerprints of the records that no checkpoint covers yet. */
   readonly tail: Buffer;
-  /** The age of the tail in milliseconds, also by a clock that went back; `null` when it is empty. */
+  /** The absolute age of the tail (ms), because the clock may go back; `null` if the tail is empty. */
   readonly tailMs: number | null;
-  /** PostgreSQL's time. */
+  /** PostgreSQL's clock. */
   readonly now: Date;
 }
 
@@ -112,16 +111,15 @@ const saveChain = async (
 };
 
 /**
- * Deletes the checkpoints right before a locked chain's tail that are small. Returns their fingerprints
- * with the tail's: the next checkpoint covers their records too, and a record costs its fingerprint, not
- * a share of a signature.
+ * Deletes the small checkpoints before a locked chain's tail, and returns their fingerprints with those of the tail. The
+ * next checkpoint covers their records too, which saves their signatures.
  *
- * A checkpoint is taken over by one that covers at least as many records. So their sizes double, and a
- * fingerprint is written again ten times at most, not with each checkpoint up to 1,000 records.
+ * A checkpoint is merged into one that covers at least as many records. Sizes double, so a fingerprint is rewritten ten
+ * times at most.
  *
- * One that was altered in the database stays: a signature would make its fingerprints true.
+ * A checkpoint that was altered in the database stays, because a new signature would confirm its fingerprints.
  */
-const takeOverSmaller = async (
+const mergeSmaller = async (
   tx: Client,
   chain: Chain,
   { signer, pace }: SealingContext,
@@ -146,10 +144,7 @@ const takeOverSmaller = async (
   }
 };
 
-/**
- * Signs a checkpoint at the end of a locked chain that was computed from the log. It covers the tail, which
- * is empty after that, and the small checkpoints before it.
- */
+/** Signs a checkpoint at the end of a locked chain. It covers the tail and the small checkpoints before it. */
 const signCheckpoint = async (
   tx: Client,
   chain: Chain,
@@ -157,14 +152,14 @@ const signCheckpoint = async (
 ): Promise<SignedCheckpoint> => {
   const { id, topic, partition, logId, offset, hash, now } = chain;
   const { signer } = context;
-  const covered = await takeOverSmaller(tx, chain, context);
+  const covered = await mergeSmaller(tx, chain, context);
   const seal = signer.sign({
     ...{ logId, topic, partition, nextOffset: offset },
     hash: hash.toString('hex'),
     fingerprints: fingerprintsDigest(covered),
     time: now.toISOString(),
   });
-  // Before PostgreSQL has the signature: it may keep that, and say that the transaction failed.
+  // Stored first, because PostgreSQL may commit the signature although the transaction fails here.
   await signer.memory.remember(seal);
   await tx.query(
     `INSERT INTO seals.checkpoints
@@ -177,20 +172,20 @@ const signCheckpoint = async (
 };
 
 /**
- * Makes the chains that are missing, and checks that each is a chain of this log and within the log.
+ * Creates missing chains, and checks that each chain belongs to this log and ends within it.
  *
  * @throws ForeignPosition
  */
 const ensureChains = async (pool: Pool, log: EventLog): Promise<void> => {
   for (const { name: topic, partitions } of Object.values(topics)) {
     const logId = log.logId(topic);
-    const all = Array.from({ length: partitions }, (_, partition) => partition);
+    const numbers = Array.from({ length: partitions }, (_, partition) => partition);
     await pool.query(
       `INSERT INTO seals.chains (topic, partition, log_id, hash)
        SELECT $1, partition, $2, hash FROM unnest($3::smallint[], $4::bytea[]) AS c (partition, hash)
        WHERE partition NOT IN (SELECT partition FROM seals.chains WHERE topic = $1)
        ON CONFLICT DO NOTHING`,
-      [topic, logId, all, all.map((partition) => genesisOf(logId, { topic, partition }))],
+      [topic, logId, numbers, numbers.map((partition) => genesisOf(logId, { topic, partition }))],
     );
     const { rows: chains } = await pool.query<Chain>(`${selectChains} WHERE topic = $1`, [topic]);
     for (const range of await log.ranges(topic)) {
@@ -200,7 +195,7 @@ const ensureChains = async (pool: Pool, log: EventLog): Promise<void> => {
   }
 };
 
-/** Another projector has added to the chain or signed it, or PostgreSQL has lost the newest of it. */
+/** Another projector has extended or signed the chain, or PostgreSQL has lost its end. */
 class ChainMoved extends PositionMoved {
   override readonly code = 'CHAIN_MOVED';
 }
@@ -208,11 +203,10 @@ class ChainMoved extends PositionMoved {
 const isDue = ({ tail, tailMs }: Chain, pace: SealingPace): boolean =>
   tail.length >= pace.records * fingerprintBytes || (tailMs ?? 0) >= pace.ms;
 
-/** Whether the database has the chain that was computed from the log. */
 const isAsComputed = (chain: Chain, { offset, hash, fingerprints }: RecomputedChain): boolean =>
   chain.offset === offset && chain.hash.equals(hash) && chain.tail.equals(fingerprints);
 
-/** The checkpoint that ends at an offset, if the key of this process has signed it. */
+/** Returns the checkpoint that ends at an offset, if this process's key has signed it. */
 const ownCheckpointAt = async (
   client: Queryable,
   chain: Chain,
@@ -233,17 +227,16 @@ interface Step<Result> {
 }
 
 /**
- * Seals one partition. Nothing that the database says of the chain is signed: this process computes it
- * from the log, on top of what the key has signed before. A chain that does not continue that is left alone
- * until the next start.
+ * Seals one partition. The database's chain is not trusted: this process computes the chain from the log, starting at a
+ * checkpoint that the key has signed. A broken chain is not signed until the next start.
  */
 class PartitionSealing {
-  /** As of the last transaction; `null`: to be computed from the log. */
+  /** As of the last transaction; `null` if it must be computed from the log. */
   #computed: RecomputedChain | null = null;
   #broken: ChainBroken | null = null;
-  #isForgottenTold = false;
-  /** New records and the timer take turns. */
-  readonly #turn = pLimit(1);
+  #hasLoggedMissingMemory = false;
+  /** For the subscription and the timer. */
+  readonly #mutex = pLimit(1);
 
   constructor(
     private readonly place: Place,
@@ -255,8 +248,8 @@ class PartitionSealing {
   }
 
   /**
-   * Adds a batch, and signs a checkpoint if one is due. Returns whether some records are still unsigned.
-   * A chain depends on its records alone, so a retry, or another projector, gives the same chain.
+   * Adds a batch and signs a checkpoint if one is due. Returns whether unsigned records remain. A chain depends on its
+   * records alone, so retries and other projectors compute the same chain.
    *
    * @throws ChainMoved
    */
@@ -265,7 +258,7 @@ class PartitionSealing {
     const isUnsigned = await this.#step(async (tx, chain, computed) => {
       if (records[0]?.offset !== chain.offset)
         throw new ChainMoved('The batch is not at the chain');
-      // As in applyBatch: a crash of PostgreSQL may undo the last batches, which are then added again.
+      // A crash of PostgreSQL may undo the last batches, which are then added again.
       await tx.query('SET LOCAL synchronous_commit = off');
       const grown = extendRecomputed(this.place, computed, records);
       const { offset, hash, fingerprints: tail } = grown;
@@ -280,7 +273,7 @@ class PartitionSealing {
   }
 
   /**
-   * Signs the tail if it is due. Returns the milliseconds until it is; `null`: there is nothing to sign.
+   * Signs the tail if it is due. Returns the milliseconds until it is due; `null` if the tail is empty.
    *
    * @throws ChainMoved
    */
@@ -291,17 +284,17 @@ class PartitionSealing {
       if (isDue(chain, pace) && isPastLast(computed)) {
         return { chain: await this.#sign(tx, chain, computed), result: null };
       }
-      // Past due, it waits for the records before the last checkpoint, which a crash has taken off the chain.
+      // A due tail waits until the chain reaches the last checkpoint again after a crash.
       return { chain: computed, result: isDue(chain, pace) ? pace.ms : pace.ms - chain.tailMs };
     });
   }
 
-  /** Runs `work` on the locked chain, which is as it was computed. `null`: the chain is broken. */
+  /** Runs `work` on the locked chain if it equals the computed one. Returns `null` if the chain is broken. */
   #step<Result>(
     work: (tx: Client, chain: Chain, computed: RecomputedChain) => Promise<Step<Result>>,
   ): Promise<Result | null> {
     const { pool, logger } = this.context;
-    return this.#turn(async () => {
+    return this.#mutex(async () => {
       if (this.#broken) return null;
       const known = this.#computed;
       this.#computed = null;
@@ -337,8 +330,8 @@ class PartitionSealing {
     const to = chain.offset;
     const from = to - Math.ceil(chain.tail.length / fingerprintBytes);
     const stored = await ownCheckpointAt(pool, chain, from, signer);
-    if (last === null && stored !== null && !this.#isForgottenTold) {
-      this.#isForgottenTold = true;
+    if (last === null && stored !== null && !this.#hasLoggedMissingMemory) {
+      this.#hasLoggedMissingMemory = true;
       logger.warn(place, 'no memory of what was sealed last: the last seal in the database counts');
     }
     const computed = await recompute(place, log, { last, stored }, { from, to, signal });
@@ -356,10 +349,10 @@ class PartitionSealing {
 }
 
 /**
- * Keeps a chain of hashes over each partition of the log, and signs checkpoints of it. Any number of
- * processes may do so at once.
+ * Maintains a hash chain over each partition of the log and signs checkpoints of it. Several processes may do so
+ * concurrently.
  *
- * @throws ForeignPosition when the chains are of another log, or the log was cut
+ * @throws ForeignPosition if the chains are of another log, or the log was truncated
  */
 export const startSealing = async (deps: {
   readonly pool: Pool;
@@ -383,16 +376,15 @@ export const startSealing = async (deps: {
   }
   const sealingOf = (place: Place): PartitionSealing => {
     const sealing = partitions.get(nameOf(place));
-    if (!sealing) throw new RangeError(`There is no ${nameOf(place)}`);
+    if (!sealing) throw new RangeError(`the log has no partition ${nameOf(place)}`);
     return sealing;
   };
 
-  /** Those that may have a tail, as far as this process is to sign it. */
+  /** Partitions that may have an unsigned tail. */
   const unsigned = new Set<PartitionSealing>();
   let timer: NodeJS.Timeout | undefined;
   let signing: Promise<void> = Promise.resolve();
 
-  /** No timer runs while everything is signed. */
   const signLater = (ms: number): void => {
     if (stopping.signal.aborted || timer !== undefined) return;
     timer = setTimeout(() => {
@@ -429,7 +421,7 @@ export const startSealing = async (deps: {
     position: async (topic, partition) => {
       const place = { topic, partition };
       const chain = await readChain(pool, place);
-      // A projector that is gone may have left a tail unsigned.
+      // A killed projector may have left an unsigned tail.
       if (chain !== null && chain.tailMs !== null) signSoon(sealingOf(place));
       return chain;
     },
@@ -440,14 +432,13 @@ export const startSealing = async (deps: {
   });
 
   return {
-    /** By topic and partition: those that are not signed any more, as far as this process has seen it. */
+    /** By partition, as far as this process has detected them. */
     brokenChains: (): ReadonlyMap<string, ChainBroken> =>
       new Map(
         [...partitions].flatMap(([name, { broken }]) => (broken ? [[name, broken] as const] : [])),
       ),
-    /** Never resolves; rejects with what no retry can mend, such as `ForeignPosition`. */
+    /** Never resolves. Rejects with an error that a retry cannot fix, such as `ForeignPosition`. */
     failed: firstFailure([subscription.done]),
-    /** Resolves when nothing is being sealed and nothing will be. */
     async stop(): Promise<void> {
       stopping.abort(new ChainMoved('The sealing was stopped'));
       clearTimeout(timer);

@@ -3,19 +3,19 @@ import { z } from 'zod';
 import { jsonText } from '../../../ops/platform/json.js';
 
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
-/** The signed statement has one line a fact, so no name may hold a line break. */
+/** The signed text has one line for each field, so names must not contain line breaks. */
 const oneLine = z.string().regex(/^[^\r\n]+$/);
 
-/** States which hash the chain of a partition had after which records. */
+/** States the hash of a partition's chain at an offset. */
 const statement = z.strictObject({
   logId: oneLine,
   topic: oneLine,
   partition: z.int().min(0),
-  /** The offset after the last record that it covers. */
+  /** The offset after the last covered record. */
   nextOffset: z.int().min(1),
   /** The chain's hash at that offset. */
   hash: sha256,
-  /** SHA-256 of the fingerprints of the records that it covers, the last of which ends at the offset. */
+  /** SHA-256 of the fingerprints of the covered records. */
   fingerprints: sha256,
   time: z.iso.datetime(),
   keyId: z.string().regex(/^[0-9a-f]{32}$/),
@@ -25,10 +25,10 @@ export type SealStatement = z.infer<typeof statement>;
 
 const checkpoint = statement.extend({ signature: z.base64() });
 
-/** A statement with its Ed25519 signature, in base64. */
+/** A statement with its Ed25519 signature in base64. */
 export type SignedCheckpoint = z.infer<typeof checkpoint>;
 
-/** The file that a verifier keeps out of reach of everybody who can write the log. */
+/** The file that a verifier stores where no writer of the log can change it. */
 export const checkpointFile = jsonText.pipe(
   z.strictObject({ linklogSeals: z.literal(1), checkpoints: z.array(checkpoint).min(1) }),
 );
@@ -36,24 +36,23 @@ export const checkpointFile = jsonText.pipe(
 export const checkpointText = (checkpoints: readonly SignedCheckpoint[]): string =>
   `${JSON.stringify({ linklogSeals: 1, checkpoints }, null, 2)}\n`;
 
-/** The bytes that are signed: one line for each fact. */
-const statementOf = (said: SealStatement): Buffer =>
+/** The signed bytes. */
+const statementOf = (seal: SealStatement): Buffer =>
   Buffer.from(
     [
       'linklog seal v1',
-      `log ${said.logId}`,
-      `topic ${said.topic}`,
-      `partition ${said.partition}`,
-      `next ${said.nextOffset}`,
-      `chain ${said.hash}`,
-      `fingerprints ${said.fingerprints}`,
-      `time ${said.time}`,
-      `key ${said.keyId}`,
+      `log ${seal.logId}`,
+      `topic ${seal.topic}`,
+      `partition ${seal.partition}`,
+      `next ${seal.nextOffset}`,
+      `chain ${seal.hash}`,
+      `fingerprints ${seal.fingerprints}`,
+      `time ${seal.time}`,
+      `key ${seal.keyId}`,
       '',
     ].join('\n'),
   );
 
-/** SHA-256 of fingerprints, as a checkpoint states it. */
 export const fingerprintsDigest = (fingerprints: Buffer): string =>
   digest('sha256', fingerprints, 'hex');
 
@@ -63,15 +62,14 @@ export const keyIdOf = (publicKey: KeyObject): string =>
 
 export const isEd25519 = (key: KeyObject): boolean => key.asymmetricKeyType === 'ed25519';
 
-/** Signs checkpoints with a private key. */
 export const signerOf = (privateKey: KeyObject) => {
   const publicKey = createPublicKey(privateKey);
   const keyId = keyIdOf(publicKey);
   return {
     keyId,
     publicKey,
-    sign(said: Omit<SealStatement, 'keyId'>): SignedCheckpoint {
-      const signed = { ...said, keyId };
+    sign(seal: Omit<SealStatement, 'keyId'>): SignedCheckpoint {
+      const signed = { ...seal, keyId };
       const signature = sign(null, statementOf(signed), privateKey).toString('base64');
       return { ...signed, signature };
     },
@@ -80,7 +78,7 @@ export const signerOf = (privateKey: KeyObject) => {
 
 export type Signer = ReturnType<typeof signerOf>;
 
-/** The columns of `seals.checkpoints` that a `SealRow` has. */
+/** The columns of a `SealRow`. */
 export const sealColumns = `next_offset AS "nextOffset", hash, fingerprints AS "storedFingerprints",
   sealed_at AS time, key_id AS "keyId", signature`;
 
@@ -93,7 +91,7 @@ export interface SealRow {
   readonly signature: Buffer;
 }
 
-/** The checkpoint that a row holds. Whoever can write the table can write anything into it. */
+/** Converts a row, whose content is not trusted. */
 export const checkpointOfRow = (
   { logId, topic, partition }: Pick<SealStatement, 'logId' | 'topic' | 'partition'>,
   row: SealRow,
@@ -107,7 +105,7 @@ export const checkpointOfRow = (
   signature: row.signature.toString('base64'),
 });
 
-/** Keys that a verifier trusts, by their ids. */
+/** The keys that a verifier trusts, by id. */
 export type TrustedKeys = ReadonlyMap<string, KeyObject>;
 
 export const isSigned = (seal: SignedCheckpoint, keys: TrustedKeys): boolean => {

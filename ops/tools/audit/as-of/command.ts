@@ -36,28 +36,27 @@ const answerOf = (then: Grounds, lines: string): Answer => ({
   }),
 });
 
-/** Values of each list that people are told; --json has all. */
-const valuesTold = 5;
+/** Values of each list in the text output; --json has all values. */
+const shownValues = 5;
 
 const valuesText = (
   list: readonly { readonly value: string | null; readonly clicks: number }[],
 ): string => {
   const words = list
-    .slice(0, valuesTold)
+    .slice(0, shownValues)
     .map(
       ({ value, clicks }) => `${value === null ? '(not recorded)' : plain(value)} ${count(clicks)}`,
     );
-  const left = list.length - words.length;
-  return (
-    [...words, ...(left > 0 ? [`and ${counted(left, 'more value')}`] : [])].join(', ') || 'none'
-  );
+  const omitted = list.length - words.length;
+  if (omitted > 0) words.push(`and ${counted(omitted, 'more value')}`);
+  return words.join(', ') || 'none';
 };
 
 const linkText = (then: LinkThen): string => {
   const { asOf, shortCode } = then;
   if (then.state === 'none') {
-    const made = then.madeLater === null ? '' : `; it was made at ${then.madeLater}`;
-    return `At ${asOf} there was no link ${shortCode}${made}`;
+    const later = then.madeLater === null ? '' : `; it was made at ${then.madeLater}`;
+    return `At ${asOf} there was no link ${shortCode}${later}`;
   }
   const { blocked, expired, expiresAt, maxClicks, clickCount } = then;
   const limit = maxClicks === null ? '' : ` of ${count(maxClicks)}`;
@@ -122,7 +121,7 @@ const platformText = (then: PlatformThen): string => {
   ].join('\n');
 };
 
-/** @throws CliError when the log begins after the time */
+/** @throws CliError if the log begins after the time */
 const requireBegun = async ({ log, moment }: LookBack): Promise<void> => {
   const beginning = await beginningOf(log);
   if (beginning !== null && beginning <= moment.toISOString()) return;
@@ -160,7 +159,6 @@ const asOf = (
   });
 };
 
-/** Adds `linklog audit as-of`. */
 export const addAsOfCommand = (audit: Command, { readConfig, print }: CommandContext): void => {
   audit
     .command('as-of')

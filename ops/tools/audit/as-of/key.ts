@@ -14,7 +14,7 @@ import { foldKeys, foldMeters, foldOverrides } from '../../../ledger/rebuild/fol
 import { CliError } from '../../cli/errors.js';
 import { happenedBy, partsOf, readParts, type LookBack } from './read.js';
 
-/** The keys and overrides of all accounts. They are few. */
+/** The keys and overrides of all accounts, which fit into memory. */
 export class Accounts {
   readonly keys = new Map<string, KnownKey>();
   readonly overrides = new Map<string, AliasOverride>();
@@ -33,43 +33,42 @@ export class Accounts {
   }
 }
 
-/** A month's quota, and what was spent of it. */
+/** The usage of a monthly quota. */
 export interface Spent {
   readonly used: number;
-  /** More than `used` where the log says of some only the minute that the moment is in. */
+  /** More than `used` if calls were metered in the minute of the moment, of which the log has no seconds. */
   readonly usedAtMost: number;
-  /** Of the plan of then, as it is configured now; `null`: none. */
+  /** The current limit of the plan of that moment; `null` for none. */
   readonly limit: number | null;
-  /** Whether one more was refused for it; `null` where it depends on the seconds in that minute. */
+  /** Whether the next request was refused; `null` if that depends on the seconds of that minute. */
   readonly exhausted: boolean | null;
 }
 
 const minuteMs = 60_000;
 
-/** @throws CliError when zero or several keys match the id or name */
+/** @throws CliError if zero or several keys match the id or name */
 const findKey = ({ keys }: Accounts, wanted: string, moment: Date): KnownKey => {
   const byId = keys.get(wanted);
   if (byId) return byId;
   const named = [...keys.values()].filter(({ key }) => key.name === wanted);
   const [first] = named;
   if (first && named.length === 1) return first;
-  const what = `had the id or the name ${JSON.stringify(wanted)} at ${moment.toISOString()}`;
+  const match = `had the id or the name ${JSON.stringify(wanted)} at ${moment.toISOString()}`;
   throw new CliError(
     'REFUSED',
     first
-      ? `${named.length} keys ${what}; say which: ${named.map(({ key }) => key.id).join(', ')}`
-      : `no key ${what}`,
+      ? `${named.length} keys ${match}; say which: ${named.map(({ key }) => key.id).join(', ')}`
+      : `no key ${match}`,
   );
 };
 
-/** The plan of a key: its root's. */
+/** A key has the plan of its root. */
 const planOf = ({ keys }: Accounts, { key }: KnownKey): PlanName => {
   const plan = key.plan ?? keys.get(rootIdOf(key))?.key.plan;
-  if (!plan) throw new Error(`The root of the key ${key.id} has no plan`);
+  if (!plan) throw new Error(`the root ${rootIdOf(key)} of the key ${key.id} has no plan`);
   return plan;
 };
 
-/** A key as every answer shows it. */
 export const shownKey = (accounts: Accounts, known: KnownKey) => {
   const { key, status } = known;
   return {
@@ -90,9 +89,9 @@ type SpendingEvent = Parameters<typeof foldMeters>[1][number];
 const isSpending = (event: LinklogEvent): event is SpendingEvent => spendingOf(event) !== null;
 
 /**
- * What a key was at a moment, and what its root had spent in that month. A minute's calls become an event
- * when the minute is past, so they count by their minute: for certain if it was over, perhaps if the
- * moment is in it. Links are remembered by their codes while this runs, those of the key and month.
+ * Returns the state of a key at a moment, and the usage of its root in that month. The calls of a minute become an event
+ * when the minute is over. If the moment is in the minute, its calls count in `usedAtMost` only. The codes of the links
+ * that the root created in the month are kept in memory.
  *
  * @throws CliError
  */
@@ -100,7 +99,8 @@ export const keyAsOf = async (look: LookBack, wanted: string, { plans }: PlanTab
   const { log, moment } = look;
   const happened = happenedBy(moment);
   const accounts = new Accounts();
-  const ofAccounts = await readParts(look, await partsOf(log, topics.accounts.name), (readings) => {
+  const accountParts = await partsOf(log, topics.accounts.name);
+  const accountGrounds = await readParts(look, accountParts, (readings) => {
     accounts.add(readings.map(({ event }) => event).filter(happened));
   });
   const known = findKey(accounts, wanted, moment);
@@ -115,20 +115,20 @@ export const keyAsOf = async (look: LookBack, wanted: string, { plans }: PlanTab
     const before = codes.size;
     return codes.add(subject).size > before;
   };
-  /** What a meter that takes minutes up to one has of the key; `over`: whether it has ended. */
-  const counts = (event: SpendingEvent, over: boolean): boolean => {
+  /** Whether the minute of the event had begun, or had ended if `isOver`. */
+  const counts = (event: SpendingEvent, isOver: boolean): boolean => {
     if (event.type !== 'linklog.CallsMetered.v1') return true;
     const from = Date.parse(event.data.minute);
-    return (over ? from + minuteMs : from) <= moment.getTime();
+    return (isOver ? from + minuteMs : from) <= moment.getTime();
   };
-  let least: KeyMeter = unusedMeter;
-  let most: KeyMeter = unusedMeter;
-  const add = (meter: KeyMeter, events: readonly SpendingEvent[], over: boolean): KeyMeter => {
-    const counted = events.filter((event) => counts(event, over));
+  let lowerBound: KeyMeter = unusedMeter;
+  let upperBound: KeyMeter = unusedMeter;
+  const add = (meter: KeyMeter, events: readonly SpendingEvent[], isOver: boolean): KeyMeter => {
+    const counted = events.filter((event) => counts(event, isOver));
     return foldMeters(new Map([[spender, meter]]), counted).get(spender) ?? meter;
   };
 
-  const ofSpending = await readParts(
+  const usageGrounds = await readParts(
     look,
     [
       ...(await partsOf(log, topics.usage.name, spender)),
@@ -143,15 +143,15 @@ export const keyAsOf = async (look: LookBack, wanted: string, { plans }: PlanTab
             ? event.data.keyId === spender && event.time >= month && happened(event) && isNew(event)
             : event.type === 'linklog.CallsMetered.v1' || happened(event),
         );
-      least = add(least, events, true);
-      most = add(most, events, false);
+      lowerBound = add(lowerBound, events, true);
+      upperBound = add(upperBound, events, false);
     },
   );
 
   const plan = plans[shown.plan];
-  const spent = (what: 'calls' | 'links' | 'qrCodes', limit: number | null): Spent => {
-    const used = least.month === month ? least[what] : 0;
-    const usedAtMost = most.month === month ? most[what] : 0;
+  const spent = (quota: 'calls' | 'links' | 'qrCodes', limit: number | null): Spent => {
+    const used = lowerBound.month === month ? lowerBound[quota] : 0;
+    const usedAtMost = upperBound.month === month ? upperBound[quota] : 0;
     const exhausted = limit === null || usedAtMost < limit ? false : used >= limit ? true : null;
     return { used, usedAtMost, limit, exhausted };
   };
@@ -166,8 +166,8 @@ export const keyAsOf = async (look: LookBack, wanted: string, { plans }: PlanTab
     calls: spent('calls', plan.monthlyCalls),
     links: spent('links', plan.monthlyLinks),
     qrCodes: spent('qrCodes', plan.monthlyQrCodes),
-    readUpTo: { ...ofAccounts.readUpTo, ...ofSpending.readUpTo },
-    unreadable: ofAccounts.unreadable + ofSpending.unreadable,
+    readUpTo: { ...accountGrounds.readUpTo, ...usageGrounds.readUpTo },
+    unreadable: accountGrounds.unreadable + usageGrounds.unreadable,
   };
 };
 

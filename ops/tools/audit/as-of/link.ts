@@ -10,14 +10,13 @@ import { repeatsOfPartition } from '../replay/repeats.js';
 import { happenedBy, partsOf, readParts, type LookBack } from './read.js';
 import { VisitsThen } from './visits.js';
 
-/** The link as its own events tell it. */
-class Story {
+/** The fold of a link's events, with the data that `LinkState` lacks. */
+class LinkFold {
   state: LinkState = noLink;
   keyId = '';
-  /** Who blocked it, and why; `null` while it is not blocked. */
   blocked: { readonly at: string; readonly by: string | null; readonly reason: string } | null =
     null;
-  /** When the link was made, if that was after the moment. */
+  /** When the link was created, if that was after the moment. */
   madeLater: string | null = null;
 
   add(event: LinkEvent): void {
@@ -30,14 +29,14 @@ class Story {
   }
 }
 
-/** What a link was at a moment, by the log alone. */
+/** Returns the state of a link at a moment. */
 export const linkAsOf = async (look: LookBack, code: string) => {
   const { log, moment } = look;
   const happened = happenedBy(moment);
-  // The ends of visits first: then every link event that a visit refers to is read, too.
+  // The ends of visits are read first, so that every link event that a visit refers to is read too.
   const visitParts = await partsOf(log, topics.visits.name, code);
   const linkParts = await partsOf(log, topics.links.name, code);
-  const story = new Story();
+  const fold = new LinkFold();
   const visits = new VisitsThen();
   const repeats: Record<string, ReturnType<typeof repeatsOfPartition>> = {};
   const grounds = await readParts(look, [...linkParts, ...visitParts], (readings, { topic }) => {
@@ -45,24 +44,23 @@ export const linkAsOf = async (look: LookBack, code: string) => {
     for (const { event } of readings) {
       if (isRepeat(event)) continue;
       if (!happened(event)) {
-        if (event.type === 'linklog.LinkCreated.v3') story.madeLater = event.time;
+        if (event.type === 'linklog.LinkCreated.v3') fold.madeLater = event.time;
       } else if (event.type === 'linklog.LinkVisited.v2') visits.add(event);
-      else if (isLinkEvent(event)) story.add(event);
+      else if (isLinkEvent(event)) fold.add(event);
     }
   });
 
-  const { state, keyId, blocked, madeLater } = story;
+  const { state, keyId, blocked, madeLater } = fold;
   const { clickCount, botCount, uniques, lastAccessed } = visits;
   const common = { ...grounds, asOf: moment.toISOString(), shortCode: code };
   if (state.status === 'none') return { ...common, state: 'none' as const, madeLater };
   const { url, account, createdAt, startsAt, expiresAt, maxClicks, passwordHash } = state.link;
   const { title, note, tags } = state.link;
-  // As the edge does, which compares the time itself: the sweeper writes LinkExpired some time later.
+  // Edges compare the time themselves, because LinkExpired is written some time later.
   const isOver = expiresAt !== null && moment.getTime() >= Date.parse(expiresAt);
   const expired = state.restraints.expired ?? (isOver ? 'time' : null);
   return {
     ...common,
-    // As a visitor is told.
     state: linkStatusAt(state, moment),
     expired,
     blocked,

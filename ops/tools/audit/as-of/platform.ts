@@ -11,16 +11,16 @@ import { murmur2 } from '../../../event-log/partition.js';
 import { Accounts, shownKey } from './key.js';
 import { happenedBy, partsOf, readParts, type LookBack, type LogPart } from './read.js';
 
-/** A partition with more records is read several times, each time for a part of its links. */
-const recordsAtOnce = 1_000_000;
+/** A partition with more records is read several times, each time for a subset of its links, to bound memory. */
+const maxSliceRecords = 1_000_000;
 
-/** A part as often as it must be read so that its links fit into memory, each time with other links. */
-const slicesOf = (part: LogPart, atOnce: number): readonly LogPart[] => {
-  const slices = Math.max(1, Math.ceil((part.next - part.first) / atOnce));
+/** Splits the keys of a part into slices of about `sliceRecords` records. */
+const slicesOf = (part: LogPart, sliceRecords: number): readonly LogPart[] => {
+  const slices = Math.max(1, Math.ceil((part.next - part.first) / sliceRecords));
   if (slices === 1) return [part];
   return Array.from({ length: slices }, (_, slice) => ({
     ...part,
-    // The choice of the partition has used the lowest bits of the hash.
+    // The lowest bits of the hash are the same for all keys of a partition.
     only: (key) => (murmur2(Buffer.from(key)) >>> 8) % slices === slice,
   }));
 };
@@ -30,10 +30,7 @@ const isExpired = 2;
 const isOver = 4;
 const sequenceUnit = 8;
 
-/**
- * How many links there were in which state. A link is one small number here, its sequence and what
- * is true of it; the whole link, as the ledger's fold knows it, is there for a batch only.
- */
+/** Counts links by state. To save memory, each link is packed into one number; it is unpacked for its batch only. */
 class LinkCounts {
   readonly counts = { active: 0, expired: 0, blocked: 0 };
   readonly #links = new Map<string, number>();
@@ -51,8 +48,8 @@ class LinkCounts {
     }
   }
 
-  /** Counts the links that it knows, and forgets them. */
-  settle(): void {
+  /** Adds the links of the current slice to the counts and discards them. */
+  endSlice(): void {
     for (const bits of this.#links.values()) {
       if (bits & isBlocked) this.counts.blocked += 1;
       else if (bits & (isExpired | isOver)) this.counts.expired += 1;
@@ -91,13 +88,13 @@ class LinkCounts {
 }
 
 /**
- * The switches, overrides, keys and numbers of links at a moment, by the log alone. `atOnce`: records
- * of links whose links are held in memory together.
+ * Returns the switches, overrides, keys and numbers of links at a moment. Links of `sliceRecords` records are in memory
+ * together.
  */
-export const platformAsOf = async (look: LookBack, atOnce = recordsAtOnce) => {
+export const platformAsOf = async (look: LookBack, sliceRecords = maxSliceRecords) => {
   const { log, moment } = look;
   const happened = happenedBy(moment);
-  // Links first: the keys that made them are in the log before them.
+  // The ends of links are read first, so that the keys that created them are read too.
   const linkParts = await partsOf(log, topics.links.name);
   const accountParts = await partsOf(log, topics.accounts.name);
   const platformParts = await partsOf(log, topics.platform.name);
@@ -106,17 +103,17 @@ export const platformAsOf = async (look: LookBack, atOnce = recordsAtOnce) => {
   const links = new LinkCounts(moment);
   let platform = initialPlatform;
   let current: LogPart | undefined;
-  const slices = linkParts.flatMap((part) => slicesOf(part, atOnce));
+  const slices = linkParts.flatMap((part) => slicesOf(part, sliceRecords));
   const parts = [...accountParts, ...platformParts, ...slices];
   const grounds = await readParts(look, parts, (readings, part) => {
-    if (part !== current) links.settle();
+    if (part !== current) links.endSlice();
     current = part;
     const events = readings.map(({ event }) => event).filter(happened);
     accounts.add(events);
     platform = foldPlatform(platform, events.filter(isPlatformEvent));
     links.add(events.filter(isLinkEvent));
   });
-  links.settle();
+  links.endSlice();
 
   const { maintenance, features } = platform;
   return {

@@ -10,28 +10,28 @@ import {
   type PartitionRange,
 } from '../../../event-log/port.js';
 
-/** A piece of the log that is to be read: a partition up to where it ended when this was asked. */
+/** A partition of the log with the range to read. */
 export interface LogPart extends PartitionRange {
   readonly topic: TopicName;
-  /** Which records' keys matter; all unless told. The others are not even parsed. */
+  /** Filters records by key before they are parsed; by default all are read. */
   readonly only?: (key: string) => boolean;
 }
 
 export interface LookBack extends Watch {
   readonly log: EventLog;
-  /** The events of this millisecond are in it. */
+  /** Inclusive. */
   readonly moment: Date;
 }
 
-/** What an answer rests on. More may come to the log later that happened before the moment. */
+/** The offsets that an answer is based on. Late visits with an earlier time may still be appended. */
 export interface Grounds {
-  /** By topic and partition: the first offset that was not read. */
+  /** The first offset that was not read, by topic and partition. */
   readonly readUpTo: Readonly<Record<string, Readonly<Record<string, number>>>>;
-  /** Records among them that hold no event that this version can read. */
+  /** The number of records without a readable event. */
   readonly unreadable: number;
 }
 
-/** The partitions of a topic, or the one that has all records of a key. @throws LogIncomplete */
+/** Returns the partitions of a topic, or the partition of a key. @throws LogIncomplete */
 export const partsOf = async (
   log: EventLog,
   topic: TopicName,
@@ -47,13 +47,13 @@ export const partsOf = async (
   return own.map((range) => ({ topic, ...range, only: (other) => other === key }));
 };
 
-/** Whether something had happened by a moment. Timestamps have one fixed form, so text compares. */
+/** Timestamps have a fixed format, so they compare as text. */
 export const happenedBy = (moment: Date): ((event: { readonly time: string }) => boolean) => {
-  const last = moment.toISOString();
-  return ({ time }) => time <= last;
+  const limit = moment.toISOString();
+  return ({ time }) => time <= limit;
 };
 
-/** The records of a partition in a range. @throws Error when the log ends before it */
+/** Reads a range of a partition. @throws Error if the log ends before the range */
 export async function* readRange(
   log: EventLog,
   topic: TopicName,
@@ -69,7 +69,7 @@ export async function* readRange(
   }
 }
 
-/** Gives what can be read of the parts, one after the other, batch by batch. Repeats are included. */
+/** Passes the readable records of the parts to `take`, in order and batch by batch, with repeats. */
 export const readParts = async (
   { log, progress, signal }: LookBack,
   parts: readonly LogPart[],
@@ -84,8 +84,8 @@ export const readParts = async (
     const { topic, partition, next, only } = part;
     for await (const { records } of readRange(log, topic, part)) {
       signal?.throwIfAborted();
-      const wanted = only ? records.filter(({ key }) => only(key)) : records;
-      const readings = wanted.map((record) => readRecord(topic, record));
+      const selected = only ? records.filter(({ key }) => only(key)) : records;
+      const readings = selected.map((record) => readRecord(topic, record));
       const readable = readings.filter((reading) => 'event' in reading);
       unreadable += readings.length - readable.length;
       if (readable.length > 0) take(readable, part);
@@ -97,9 +97,7 @@ export const readParts = async (
   return { readUpTo, unreadable };
 };
 
-/**
- * When the log begins: nothing was made or visited before there was a key. `null` while it is empty.
- */
+/** Returns the time of the first event; `null` if the log is empty. No link or visit precedes the first key. */
 export const beginningOf = async (log: EventLog): Promise<string | null> => {
   const times: string[] = [];
   const parts = [

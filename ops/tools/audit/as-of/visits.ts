@@ -13,16 +13,16 @@ import {
 } from '../../../../schemas/statistics/document.js';
 import { listOf } from '../../../../command-api/statistics/breakdowns.js';
 
-/** The visits of a link that were redirected, as its statistics count them. They come in the log's order. */
+/** Folds the redirected visits of a link in the order of the log, as its statistics do. */
 export class VisitsThen {
   clickCount = 0;
   botCount = 0;
   uniques = 0;
   lastAccessed: string | null = null;
   #newestDay = -Infinity;
-  /** Each UTC day keeps its first 100 values. */
+  /** By UTC day; each document keeps the first 100 values. */
   readonly #days = new Map<number, Document>();
-  /** Of the newest day and the one before: visitors of older days are not told apart. */
+  /** Of the two newest days: visitors of older days are not distinguished. */
   readonly #visitors = new Map<number, Set<string>>();
 
   add({ time, data }: EventNamed<'LinkVisited'>): void {
@@ -33,7 +33,7 @@ export class VisitsThen {
       return;
     }
     this.clickCount += 1;
-    // Spools ship when they can, so visits are not in the order of their times.
+    // A spool may ship late, so visits are not ordered by time.
     if (this.lastAccessed === null || time > this.lastAccessed) this.lastAccessed = time;
     const document = this.#days.get(day) ?? emptyDocument();
     this.#days.set(day, document);
@@ -45,7 +45,7 @@ export class VisitsThen {
     visitors.add(data.visitor);
   }
 
-  /** The clicks of each value, most first. */
+  /** The clicks of each value, in descending order. */
   lists(): Readonly<Record<Dimension, ReturnType<typeof listOf>>> {
     const sum = emptySum();
     for (const document of this.#days.values()) addToSum(sum, document);

@@ -8,7 +8,7 @@ import { appendToStdout, count, facts, table, type Answer } from '../../cli/outp
 import { reportUnreadable } from '../replay/unreadable.js';
 import { lifeOf, tallyVisits, type LifeEvent, type VisitSummary } from './history.js';
 
-/** How a link's life is written: what comes first, a line for each event, and its visits at the end. */
+/** An output format of the history. */
 interface Timeline {
   readonly head: string;
   readonly event: (event: LifeEvent) => string;
@@ -28,7 +28,6 @@ const created = ({ data, account }: LifeEvent & { type: 'linklog.LinkCreated.v3'
   return `${url} (${limits.join(', ')})`;
 };
 
-/** What there is to say of an event besides its name. */
 const detailsOf = (event: LifeEvent): string => {
   if (event.type === 'linklog.LinkCreated.v3') return created(event);
   if (event.type === 'linklog.LinkExpired.v1') {
@@ -44,11 +43,10 @@ const detailsOf = (event: LifeEvent): string => {
       .map(([name, value]) => `${name}: ${String(value ?? 'none')}`)
       .join(', ');
   }
-  // What the data of others say needs no other words.
   return Object.values(publicDataOf(event)).join(', ');
 };
 
-// Lines go out as they come, so columns cannot be measured: times, words and ids have these widths.
+// Fixed widths of times, words and ids, because lines are written before all rows are isFound.
 const widths = [24, 9, 36, 36];
 
 const lineOf = (cells: readonly string[]): string =>
@@ -69,7 +67,6 @@ const visitsInWords = ({ clicks, bots, first, last, days }: VisitSummary): strin
   return `\n${totals}\n\n${table(['DAY (UTC)', 'CLICKS', 'OF BOTS'], rows)}\n`;
 };
 
-/** For a person. */
 const inWords: Timeline = {
   head: lineOf(['TIME', 'WHAT', 'WHO', 'REQUEST', 'DETAILS']),
   event(event) {
@@ -81,7 +78,7 @@ const inWords: Timeline = {
   end: visitsInWords,
 };
 
-/** For a program: one JSON object, of CloudEvents without secrets, written as they come. */
+/** One JSON object with CloudEvents without secrets, written incrementally. */
 const inJson = (code: string): Timeline => {
   let separator = '';
   return {
@@ -111,12 +108,12 @@ const history = async (config: Config, code: string, options: Options): Promise<
   await runOnDatabase(config, words, async ({ log, signal }) => {
     const append = appendToStdout(signal);
     const visits = tallyVisits();
-    let known = false;
+    let isFound = false;
     try {
       const life = lifeOf(code, { log, onUnreadable: unreadable.take, signal });
       for await (const events of life) {
-        if (!known) await append(timeline.head);
-        known = true;
+        if (!isFound) await append(timeline.head);
+        isFound = true;
         let text = '';
         for (const event of events) {
           const isVisit = event.type === 'linklog.LinkVisited.v2';
@@ -125,20 +122,19 @@ const history = async (config: Config, code: string, options: Options): Promise<
         }
         await append(text);
       }
-      if (known) await append(timeline.end(visits.summary()));
+      if (isFound) await append(timeline.end(visits.summary()));
     } catch (error) {
-      // A wait that the signal ended rejects with an error of its own.
+      // An aborted wait rejects with another error than the signal's reason.
       signal.throwIfAborted();
       throw error;
     }
-    if (!known && unreadable.count() === 0) {
+    if (!isFound && unreadable.count() === 0) {
       throw new CliError('REFUSED', `the log has no link ${JSON.stringify(code)}`);
     }
   });
   return unreadable.outcome();
 };
 
-/** Adds `linklog audit history`. */
 export const addHistoryCommand = (group: Command, { readConfig, print }: CommandContext): void => {
   group
     .command('history')

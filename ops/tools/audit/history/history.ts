@@ -1,12 +1,10 @@
 import type { EventNamed, LinkEvent } from '../../../../schemas/events/catalogue.js';
 import { replay, type ReplayOptions } from '../replay/replay.js';
 
-/** What a link's life is made of. */
 export type LifeEvent = LinkEvent | EventNamed<'LinkVisited'>;
 
 /**
- * Counts visits as a link's statistics do, those of bots apart, and by their day in UTC. Memory holds
- * two numbers for each day.
+ * Counts visits by UTC day, with bots apart, as a link's statistics do. Memory grows by two numbers a day.
  */
 export const tallyVisits = () => {
   const days = new Map<string, { clicks: number; bots: number }>();
@@ -14,7 +12,7 @@ export const tallyVisits = () => {
   let last: string | null = null;
   return {
     add({ time, data }: EventNamed<'LinkVisited'>): void {
-      // A spool that was cut off ships late: what comes last need not be the last.
+      // A spool may ship late, so visits are not ordered by time.
       if (first === null || time < first) first = time;
       if (last === null || time > last) last = time;
       const day = time.slice(0, 'yyyy-mm-dd'.length);
@@ -40,13 +38,13 @@ export const tallyVisits = () => {
 
 export type VisitSummary = ReturnType<ReturnType<typeof tallyVisits>['summary']>;
 
-/** All that the log has of a link, from one partition of links and one of visits, by time. */
+/** Reads the events of a link by time, from one partition of links and one of visits. */
 export async function* lifeOf(
   code: string,
   options: Pick<ReplayOptions, 'log' | 'onUnreadable' | 'progress' | 'signal'>,
 ): AsyncGenerator<readonly LifeEvent[]> {
   for await (const piece of replay({ ...options, filter: { code } })) {
-    // A filter by code lets nothing else pass: in these two topics nothing else stands.
+    // A filter by code reads the topics of links and visits only.
     yield piece.map(({ event }) => event as LifeEvent);
   }
 }

@@ -30,17 +30,17 @@ interface Options extends Omit<EventFilter, 'types' | 'topics'> {
 const eventNames = Object.keys(catalogue) as EventName[];
 const namesByType = new Map(eventNames.map((name) => [catalogue[name].type, name]));
 
-/** `LinkCreated`, or all of `linklog.LinkCreated.v3`. */
+/** Accepts `LinkCreated` and `linklog.LinkCreated.v3`. */
 const eventName = (word: string): EventName => {
   if (!word.toLowerCase().startsWith('linklog.')) return oneOf('event type', eventNames)(word);
   const name = namesByType.get(oneOf('event type', [...namesByType.keys()])(word));
-  if (name === undefined) throw new Error('Every type has a name');
+  if (name === undefined) throw new Error(`the catalogue has no event of the type ${word}`);
   return name;
 };
 
 const topicWords = Object.keys(topics) as (keyof typeof topics)[];
 
-/** `visits`, or all of `linklog.visits.v1`. */
+/** Accepts `visits` and `linklog.visits.v1`. */
 const topicName = (word: string): TopicName => {
   const [, short = word] = /^linklog\.(\w+)\.v1$/i.exec(word) ?? [];
   return topics[oneOf('topic', topicWords)(short)].name;
@@ -58,7 +58,7 @@ const filterOf = (options: Options): EventFilter => {
   return filter;
 };
 
-/** What is wrong with the options for the output, if anything is. */
+/** Returns an error message for contradictory output options; `null` if they are valid. */
 const mistakeIn = ({ format, out, force, follow, until, json }: Options): string | null => {
   if (out === undefined) {
     if (format === 'parquet') return '--format parquet needs a file: give --out';
@@ -68,7 +68,7 @@ const mistakeIn = ({ format, out, force, follow, until, json }: Options): string
   return follow && until !== undefined ? '--follow has no end: leave out --until' : null;
 };
 
-/** Events on a terminal, or in a pipe that may lead to one, would mix with a progress bar. */
+/** On a terminal, or a pipe to one, events and a progress bar would be mixed. */
 const showsProgress = ({ out, follow }: Options): boolean =>
   out !== undefined || (!follow && fstatSync(process.stdout.fd).isFile());
 
@@ -104,9 +104,8 @@ const run = async (config: Config, options: Options): Promise<Answer> => {
       if (file === undefined) await write(appendToStdout(signal));
       else await writeNewFile(file, { replace: options.force === true }, write);
     } catch (error) {
-      // A stream that the signal ended rejects with an error of its own.
+      // An aborted stream rejects with another error than the signal's reason. With --follow, an abort is the normal end.
       if (!signal.aborted) throw error;
-      // The signal is how a follower ends.
       if (!follow) throw signal.reason;
     }
   });
@@ -120,7 +119,6 @@ const run = async (config: Config, options: Options): Promise<Answer> => {
   };
 };
 
-/** Adds `linklog audit replay`. */
 export const addReplayCommand = (group: Command, { readConfig, print }: CommandContext): void => {
   group
     .command('replay')

@@ -5,25 +5,25 @@ import {
 } from '../../../../schemas/events/catalogue.js';
 import { topicNames, topics, type TopicName } from '../../../../schemas/events/topics.js';
 
-/** Which events are asked for: those that meet all of it. */
+/** Selects the events that match all fields. */
 export interface EventFilter {
-  /** As `toISOString` writes it; an event of that moment is in. */
+  /** In the format of `toISOString`; inclusive. */
   readonly since?: string | undefined;
-  /** As `toISOString` writes it; an event of that moment is not in. */
+  /** In the format of `toISOString`; exclusive. */
   readonly until?: string | undefined;
   readonly types?: readonly EventName[] | undefined;
   readonly topics?: readonly TopicName[] | undefined;
-  /** A short code: what was done to the link, and its visits. */
+  /** A short code: the link's events and visits. */
   readonly code?: string | undefined;
   readonly account?: string | undefined;
   readonly actor?: string | undefined;
   readonly request?: string | undefined;
 }
 
-/** Where a short code is the subject, and so the key: elsewhere subjects are keys and aliases. */
+/** The topics whose subject, and thus record key, is a short code. */
 const topicsOfCodes: readonly TopicName[] = [topics.links.name, topics.visits.name];
 
-/** The topics that may hold what is asked for; none when no event can meet all of the filter. */
+/** Returns the topics that may have matching events; empty if no event can match. */
 export const topicsOf = ({ types, topics: named, code }: EventFilter): readonly TopicName[] => {
   const ofTypes = types?.map((name): TopicName => topics[catalogue[name].topic].name);
   return topicNames.filter(
@@ -34,11 +34,11 @@ export const topicsOf = ({ types, topics: named, code }: EventFilter): readonly 
   );
 };
 
-/** Whether an event of such a topic is asked for. */
+/** Returns a predicate for events of `topicsOf(filter)`. */
 export const matcherOf = (filter: EventFilter): ((event: LinklogEvent) => boolean) => {
   const { since, until, code, account, actor, request } = filter;
   const types = filter.types && new Set<string>(filter.types.map((name) => catalogue[name].type));
-  // Times have one spelling, of one width: so their texts sort as they do.
+  // Timestamps have a fixed format, so they compare as text.
   return (event) =>
     (since === undefined || event.time >= since) &&
     (until === undefined || event.time < until) &&

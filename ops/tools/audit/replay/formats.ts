@@ -6,13 +6,13 @@ import type { PlacedEvent } from './order.js';
 export const formatNames = ['jsonl', 'csv', 'parquet'] as const;
 export type FormatName = (typeof formatNames)[number];
 
-/** Takes bytes; resolves when it can take more. */
+/** Resolves when the destination accepts more data. */
 export type Append = (chunk: Buffer) => Promise<void>;
 
-/** Writes events as they come; memory holds a bounded number of them. */
+/** Writes a stream of events with bounded memory. */
 type Format = (events: AsyncIterable<readonly PlacedEvent[]>, append: Append) => Promise<void>;
 
-/** An event as a row of a table, without secrets; `data` is JSON. */
+/** Converts an event to a table row without secrets; `data` is JSON. */
 const rowOf = ({ topic, partition, offset, event }: PlacedEvent) => ({
   topic,
   partition,
@@ -35,7 +35,7 @@ type ParquetColumn = Omit<ColumnSource, 'data' | 'name'>;
 const text: ParquetColumn = { type: 'STRING', nullable: false };
 const optionalText: ParquetColumn = { type: 'STRING' };
 
-/** In the order in which CSV and Parquet have them. */
+/** In the order of CSV and Parquet. */
 const columns: Readonly<Record<keyof Row, ParquetColumn>> = {
   topic: text,
   partition: { type: 'INT32', nullable: false },
@@ -53,20 +53,20 @@ const columns: Readonly<Record<keyof Row, ParquetColumn>> = {
   data: text,
 };
 
-/** A CloudEvent a line; with positions, its place in the log beside its attributes. */
+/** One CloudEvent a line; with positions, topic, partition and offset are additional attributes. */
 const jsonLines =
   (withPositions: boolean): Format =>
   async (events, append) => {
     const line = ({ event, topic, partition, offset }: PlacedEvent): string => {
-      const place = withPositions ? { topic, partition, offset } : {};
-      return `${JSON.stringify({ ...withoutSecrets(event), ...place })}\n`;
+      const position = withPositions ? { topic, partition, offset } : {};
+      return `${JSON.stringify({ ...withoutSecrets(event), ...position })}\n`;
     };
     for await (const piece of events) await append(Buffer.from(piece.map(line).join('')));
   };
 
 /**
- * RFC 4180, but for its line ends: a first line of names; an absent attribute is empty. Strangers choose
- * some values: one that a spreadsheet would take for a formula begins with an apostrophe.
+ * RFC 4180 with LF line ends and a header; an absent attribute is empty. Clients choose some values, so a value that a
+ * spreadsheet would parse as a formula is prefixed by an apostrophe.
  */
 const csv: Format = async (events, append) => {
   const names = Object.keys(columns);
@@ -78,10 +78,9 @@ const csv: Format = async (events, append) => {
   }
 };
 
-/** Rows in memory, as rows and as columns, until they are written. */
+/** Rows of a row group, which are in memory twice: as rows and as columns. */
 const rowsInGroup = 10_000;
 
-/** A Parquet file, one group of rows after the other. */
 const parquet: Format = async (events, append) => {
   async function* rows(): AsyncGenerator<Record<keyof Row, unknown>> {
     for await (const piece of events) {
@@ -97,7 +96,7 @@ const parquet: Format = async (events, append) => {
   await parquetWriteRows({
     writer: Object.assign(writer, { flush, finish: flush }),
     rows: rows(),
-    // An offset index, for readers that skip pages, would stay in memory until the end.
+    // An offset index would be kept in memory until the end of the file.
     columns: Object.entries(columns).map(([name, kind]) => ({ name, offsetIndex: false, ...kind })),
     rowGroupSize: rowsInGroup,
     createdBy: 'linklog',

@@ -1,7 +1,7 @@
 import type { LinklogEvent } from '../../../../schemas/events/catalogue.js';
 import type { TopicName } from '../../../../schemas/events/topics.js';
 
-/** An event, and where the log has it. */
+/** An event with its position in the log. */
 export interface PlacedEvent {
   readonly topic: TopicName;
   readonly partition: number;
@@ -10,13 +10,13 @@ export interface PlacedEvent {
 }
 
 /**
- * One partition's events in the order of their offsets, a batch at a time; a batch may be empty. The
- * iterator of a batch parses each event only when the merge asks for it.
+ * Batches of a partition's events in the order of their offsets; a batch may be empty. The iterator of a batch parses an
+ * event only when the merge reads it.
  */
 export type PartitionEvents = AsyncIterable<Iterable<PlacedEvent>>;
 
-/** Events in a piece of the merged stream: so few that their text is collected as young garbage. */
-const pieceSize = 200;
+/** Events of a chunk of the merged stream; few enough that the young-generation collector frees their text. */
+const chunkSize = 200;
 
 interface Cursor {
   readonly batches: AsyncIterator<Iterable<PlacedEvent>>;
@@ -31,7 +31,7 @@ const isBefore = (a: PlacedEvent, b: PlacedEvent): boolean => {
   return a.partition < b.partition;
 };
 
-/** The first event of the next batch that has one. */
+/** Returns the first event of the next non-empty batch. */
 const refill = async (cursor: Omit<Cursor, 'head'>): Promise<PlacedEvent | null> => {
   for (;;) {
     const batch = await cursor.batches.next();
@@ -42,7 +42,7 @@ const refill = async (cursor: Omit<Cursor, 'head'>): Promise<PlacedEvent | null>
   }
 };
 
-/** Inserts a cursor by its head into cursors that are sorted by theirs. */
+/** Inserts a cursor into cursors that are sorted by their heads. */
 const insert = (cursors: Cursor[], cursor: Cursor): void => {
   let [low, high] = [0, cursors.length];
   while (low < high) {
@@ -55,12 +55,10 @@ const insert = (cursors: Cursor[], cursor: Cursor): void => {
 };
 
 /**
- * Merges partitions into one stream. Of the partitions' next events, the one with the earliest time
- * comes first. Equal times are ordered by the name of the topic, then by the partition.
+ * Merges partitions into one stream by the time of their next events, then by topic name and partition.
  *
- * So each partition keeps its order, and the stream's times ascend where those of its partitions do. An
- * event may reach the log after later ones of its partition: its spool was cut off, or a clock was
- * wrong. It comes right after these, as if it had the latest time before it in its partition.
+ * Each partition keeps its order, and the times of the stream ascend where those of its partitions do. An event that was
+ * appended late (a spool was cut off, or a clock was wrong) follows the event before it in its partition.
  */
 export async function* mergeInOrder(
   partitions: readonly PartitionEvents[],
@@ -76,15 +74,15 @@ export async function* mergeInOrder(
       const head = heads[index];
       if (head) insert(cursors, Object.assign(start, { head }));
     }
-    let piece: PlacedEvent[] = [];
+    let chunk: PlacedEvent[] = [];
     for (let cursor = cursors.shift(); cursor; cursor = cursors.shift()) {
       const [second] = cursors;
       let head: PlacedEvent | null = cursor.head;
       do {
-        piece.push(head);
-        if (piece.length === pieceSize) {
-          yield piece;
-          piece = [];
+        chunk.push(head);
+        if (chunk.length === chunkSize) {
+          yield chunk;
+          chunk = [];
         }
         const next = cursor.events.next();
         head = next.done ? await refill(cursor) : next.value;
@@ -94,7 +92,7 @@ export async function* mergeInOrder(
         insert(cursors, cursor);
       }
     }
-    if (piece.length > 0) yield piece;
+    if (chunk.length > 0) yield chunk;
   } finally {
     for (const { batches } of starts) await batches.return?.();
   }

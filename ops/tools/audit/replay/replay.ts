@@ -11,11 +11,11 @@ import { matcherOf, topicsOf, type EventFilter } from './filter.js';
 import { mergeInOrder, type PartitionEvents, type PlacedEvent } from './order.js';
 import { repeatsOfPartition } from './repeats.js';
 
-const followEveryMs = 250;
-/** Fewer than a pool has connections: a query that waits for a connection fails after a while. */
-const readingsAtOnce = 4;
+const followIntervalMs = 250;
+/** Less than the connections of the pool, because a query that waits for a connection times out. */
+const maxConcurrentReads = 4;
 
-/** A record that projections set aside, too: what stands there is no event that can be told. */
+/** A record without a readable event, which projections store as a dead letter. */
 export interface UnreadableRecord {
   readonly topic: TopicName;
   readonly partition: number;
@@ -26,32 +26,32 @@ export interface UnreadableRecord {
 export interface ReplayOptions extends Watch {
   readonly log: EventLog;
   readonly filter: EventFilter;
-  /** Whether an event that the log has twice is told twice. */
+  /** Whether repeats are included. */
   readonly keepRepeats?: boolean;
-  /** Goes on with what comes, until the signal. */
+  /** Whether to continue with new events until the signal is aborted. */
   readonly follow?: boolean;
-  /** Hears of each record that was left out since it holds no event. */
+  /** Receives each record that was omitted. */
   readonly onUnreadable: (record: UnreadableRecord) => void;
 }
 
-/** Asks for the next value while the caller works on the last one: one more is in memory. */
-async function* ahead<Value>(
+/** Reads the next value while the caller processes the current one. */
+async function* prefetch<Value>(
   values: AsyncIterable<Value>,
   limited: LimitFunction,
 ): AsyncGenerator<Value> {
   const iterator = values[Symbol.asyncIterator]();
-  const ask = (): Promise<IteratorResult<Value>> => {
-    const asked = limited(() => iterator.next());
-    // The caller that awaits it gets the failure; nobody may await it any more.
-    asked.catch(() => undefined);
-    return asked;
+  const request = (): Promise<IteratorResult<Value>> => {
+    const requested = limited(() => iterator.next());
+    // The failure is thrown by the `await` below, unless the caller has ended the iteration.
+    requested.catch(() => undefined);
+    return requested;
   };
-  let next = ask();
+  let next = request();
   try {
     for (;;) {
       const result = await next;
       if (result.done) return;
-      next = ask();
+      next = request();
       yield result.value;
     }
   } finally {
@@ -60,19 +60,19 @@ async function* ahead<Value>(
 }
 
 /**
- * The events that a filter asks for, in the order of `mergeInOrder`: all that the log holds at the
- * start. A follower goes on in rounds, each of them in that order, as events come.
+ * Reads the matching events of the log up to its end at the start, in the order of `mergeInOrder`. With `follow`, new
+ * events are read in rounds, each of them in that order.
  *
- * Every record is read by its schema, though not every caller needs that: it costs half of what a
- * replay spends on an event, and nothing is told of which it is not known what in it is secret.
+ * Every record is parsed by its schema, which takes half of the CPU time of a replay: only the schema tells which fields
+ * are secrets.
  */
 export async function* replay(options: ReplayOptions): AsyncGenerator<readonly PlacedEvent[]> {
   const { log, filter, keepRepeats = false, follow = false, signal } = options;
-  const wanted = topicsOf(filter);
+  const selected = topicsOf(filter);
   const matches = matcherOf(filter);
   const repeats = new Map<string, (event: LinklogEvent) => boolean>();
   const readUpTo = new Map<string, number>();
-  const limited = pLimit(readingsAtOnce);
+  const limited = pLimit(maxConcurrentReads);
   let [done, total] = [0, 0];
 
   const eventsIn = function* (batch: Batch, isRepeat: (event: LinklogEvent) => boolean) {
@@ -93,9 +93,8 @@ export async function* replay(options: ReplayOptions): AsyncGenerator<readonly P
     const name = `${part.topic}/${part.partition}`;
     const isRepeat = repeats.get(name) ?? repeatsOfPartition();
     repeats.set(name, isRepeat);
-    for await (const batch of ahead(readRange(log, part.topic, part), limited)) {
-      // Batches that are there already would be worked on without a pause, while connections and
-      // signals wait.
+    for await (const batch of prefetch(readRange(log, part.topic, part), limited)) {
+      // Without this, buffered batches would block the event loop for I/O and signals.
       await yieldToEventLoop();
       signal?.throwIfAborted();
       yield eventsIn(batch, isRepeat);
@@ -107,17 +106,17 @@ export async function* replay(options: ReplayOptions): AsyncGenerator<readonly P
 
   for (;;) {
     const parts: LogPart[] = [];
-    // In an order in which nothing is missing that an event refers to.
-    for (const topic of [...ledgerTopics].reverse().filter((name) => wanted.includes(name))) {
+    // In reverse, so that the events that an event refers to are read too.
+    for (const topic of [...ledgerTopics].reverse().filter((name) => selected.includes(name))) {
       for (const part of await partsOf(log, topic, filter.code)) {
         parts.push({ ...part, first: readUpTo.get(`${topic}/${part.partition}`) ?? part.first });
       }
     }
-    const news = parts.filter(({ first, next }) => first < next);
-    total += news.reduce((sum, { first, next }) => sum + next - first, 0);
+    const unread = parts.filter(({ first, next }) => first < next);
+    total += unread.reduce((sum, { first, next }) => sum + next - first, 0);
     options.progress?.(done, total);
-    yield* mergeInOrder(news.map(eventsOf));
+    yield* mergeInOrder(unread.map(eventsOf));
     if (!follow) return;
-    if (news.length === 0) await sleep(followEveryMs, undefined, { signal });
+    if (unread.length === 0) await sleep(followIntervalMs, undefined, { signal });
   }
 }

@@ -37,7 +37,7 @@ const readKey = async (file: string): Promise<KeyObject> => {
     const key = createPublicKey(pem);
     if (isEd25519(key)) return key;
   } catch {
-    // Reported like a key of another kind.
+    // Reported below, like a key of another type.
   }
   throw new CliError('USAGE', `${file} holds no Ed25519 key in PEM`);
 };
@@ -49,7 +49,7 @@ const readCheckpoints = async (file: string): Promise<readonly SignedCheckpoint[
   throw new CliError('USAGE', message, { cause: error });
 };
 
-const told = {
+const descriptions = {
   differs:
     'the record there is not the one that was sealed: changed, put in, moved, or one is gone',
   missing: 'the record there is gone',
@@ -66,7 +66,7 @@ const linesOf = (verdict: PartitionVerdict): readonly string[] => {
   const { first, last, what } = broken;
   const where =
     first === last ? `first bad offset ${first}` : `first bad offset from ${first} to ${last}`;
-  return [`${place}: ${where}: ${told[what]}`, ...lines];
+  return [`${place}: ${where}: ${descriptions[what]}`, ...lines];
 };
 
 const withoutCheckpoint =
@@ -77,7 +77,7 @@ const withRemembered = (folder: string): string =>
   `without --checkpoint, ${folder} tells what was sealed last: nobody sees whether all was sealed anew by ` +
   'who can write there and has the key';
 
-/** What the installation's key has signed last, where this machine has that. */
+/** Reads the last checkpoints of the installation's key, if they are on this machine. */
 const readRemembered = async (folder: string): Promise<readonly SignedCheckpoint[]> => {
   try {
     return await rememberedIn(folder);
@@ -87,9 +87,8 @@ const readRemembered = async (folder: string): Promise<readonly SignedCheckpoint
 };
 
 /**
- * `linklog audit verify --seals`, with files: one public key, or more after the key was changed, and
- * a checkpoint. Without a checkpoint, away from the installation's key, a log that was cut at its end looks
- * whole.
+ * `linklog audit verify --seals`, with one public key or more after a change of the key, and a checkpoint. Without the
+ * checkpoint and the installation's key, a log that was truncated at its end passes.
  */
 export const verifySealsOf = async (
   config: Config,
@@ -146,7 +145,6 @@ const shownSeals = async ({ pool, log }: CommandDatabase) => {
   return { key: newest, checkpoints: await sealStore(pool, log).lastOfAll(trusted) };
 };
 
-/** `linklog audit seal`. */
 const seal = async (config: Config, options: SealOptions): Promise<Answer> => {
   const { key, checkpoints } = await withDatabase(config, shownSeals);
   const write = (file: string, text: string): Promise<void> =>
@@ -186,7 +184,6 @@ const retire = async (config: Config): Promise<Answer> => {
   };
 };
 
-/** Adds `linklog audit seal`. */
 export const addSealCommands = (audit: Command, { readConfig, print }: CommandContext): void => {
   const group = audit
     .command('seal')

@@ -13,16 +13,15 @@ import {
 } from '../../../../projectors/log/seals/signed-checkpoint.js';
 import type { SealStore, StoredSeal } from '../../../../projectors/log/seals/seal-store.js';
 
-/** Where the log is not what was sealed. */
+/** The first bad offset. */
 interface Break {
-  /** The first bad offset; of several that it may be, the lowest. */
+  /** The lower bound of the first bad offset. */
   readonly first: number;
-  /** The same, unless the seals that would tell it exactly are gone or forged. */
+  /** The upper bound, which is the same unless seals between them are missing or forged. */
   readonly last: number;
   /**
-   * `differs`: another record is there, one that was changed, put in or moved. `missing`: there is none.
-   * `sealed anew`: log and seals fit each other, but not the verifier's checkpoint. Whoever did that
-   * has the key.
+   * `differs`: the record was changed, inserted or moved. `missing`: there is no record. `sealed anew`: log and seals are
+   * consistent, but do not match the verifier's checkpoint, so the forger has the key.
    */
   readonly what: 'differs' | 'missing' | 'sealed anew';
 }
@@ -30,23 +29,23 @@ interface Break {
 export interface PartitionVerdict {
   readonly topic: TopicName;
   readonly partition: number;
-  /** Below it, every record is what it was when it was sealed. */
+  /** Every record below this offset is unchanged since it was sealed. */
   readonly provenTo: number;
-  /** When that was sealed; `null` where nothing is proven by a seal. */
+  /** The time of that seal; `null` without a seal. */
   readonly sealedAt: string | null;
-  /** The log's end. */
+  /** The end of the log. */
   readonly end: number;
   readonly broken: Break | null;
-  /** Where each stored seal ends that is gone, or that no trusted key has signed. */
+  /** The end offsets of stored seals that are missing, or that no trusted key has signed. */
   readonly damagedSeals: readonly number[];
 }
 
-/** Compares the chain with the fingerprints of the stored seals, one seal after the other. */
+/** Compares the chain with the fingerprints of the stored seals in order. */
 class SealTrail {
   readonly damaged: number[] = [];
   readonly #seals: AsyncIterator<StoredSeal>;
   #current: StoredSeal | null = null;
-  /** The first record that is compared with the current seal. */
+  /** The first offset that is compared with the current seal. */
   #since = 0;
   /** `false` once the current seal has turned out to be forged. */
   #isUsable = false;
@@ -58,26 +57,26 @@ class SealTrail {
     this.#seals = seals[Symbol.asyncIterator]();
   }
 
-  /** The end of the current seal: `advance` is due there. */
+  /** The end of the current seal, at which `advance` must be called. */
   get end(): number {
     return this.#current?.nextOffset ?? Infinity;
   }
 
-  /** Goes on to the seal that covers the record at `offset`, or to the next one after it. */
+  /** Reads the seal that covers the record at `offset`, or the next one after it. */
   async advance(offset: number): Promise<void> {
     do {
       const next = await this.#seals.next();
       this.#current = next.done === true ? null : next.value;
       if (this.#current === null) return;
       const { from } = this.#current;
-      // The seal before this one is gone.
+      // The seal before this one is missing.
       if (from > offset) this.damaged.push(from);
       this.#since = Math.max(from, offset);
       this.#isUsable = true;
     } while (this.#current.nextOffset <= offset);
   }
 
-  /** Whether `hash`, the chain's after the record at `offset`, is the one that was sealed. */
+  /** Whether `hash`, the chain's hash after the record at `offset`, matches the seal. */
   fits(offset: number, hash: Buffer): boolean {
     const seal = this.#current;
     if (seal === null || !this.#isUsable || offset < this.#since) return true;
@@ -109,15 +108,15 @@ export interface PartitionInput {
   readonly keys: TrustedKeys;
   readonly topic: TopicName;
   readonly range: PartitionRange;
-  /** The newest seal that is signed, in the database or beside the key; `null` where there is none. */
+  /** The newest signed seal in the database or beside the key; `null` without one. */
   readonly newest: SignedCheckpoint | null;
-  /** The checkpoint that the verifier brought; `null` where it brought none. */
+  /** The verifier's checkpoint; `null` without one. */
   readonly known: SignedCheckpoint | null;
   readonly onRecords: (count: number) => void;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Reads a partition from its start, and checks that it is what was sealed. */
+/** Reads a partition from its start and compares it with its seals. */
 export const verifyPartition = async (input: PartitionInput): Promise<PartitionVerdict> => {
   const { log, store, keys, topic, range, newest, known, onRecords, signal } = input;
   const { partition, first: begin, next: end } = range;
@@ -129,7 +128,7 @@ export const verifyPartition = async (input: PartitionInput): Promise<PartitionV
   let hash = genesisOf(log.logId(topic), place);
   let offset = 0;
 
-  /** A break that shows at `offset`. Where seals are forged, it may have begun before. */
+  /** Returns the break that is detected at `offset`. With forged seals, it may begin before. */
   const breakAt = async (what: Break['what']): Promise<Break> => {
     const last = offset;
     if (what === 'sealed anew') return { first: 0, last, what };
@@ -137,17 +136,17 @@ export const verifyPartition = async (input: PartitionInput): Promise<PartitionV
     return { first: proven ?? 0, last, what };
   };
 
-  /** Whether the chain fits a checkpoint. One that does not end at `next` always fits. */
-  const isAsIn = (seal: SignedCheckpoint | null, next: number): boolean =>
+  /** Whether the chain matches a checkpoint; true if the checkpoint does not end at `next`. */
+  const matches = (seal: SignedCheckpoint | null, next: number): boolean =>
     seal?.nextOffset !== next || seal.hash === hash.toString('hex');
 
-  /** Adds a record to the chain. Returns what is wrong with the record, if anything is. */
+  /** Adds a record to the chain. Returns the kind of break; `null` if the record is as it was sealed. */
   const add = (record: LogRecord): Break['what'] | null => {
     if (record.offset !== offset) return 'missing';
     hash = link(hash, record);
-    if (!trail.fits(offset, hash) || !isAsIn(newest, offset + 1)) return 'differs';
-    // Stored seals that fit the log but not the verifier's checkpoint prove nothing.
-    if (!isAsIn(known, offset + 1)) return trail.reaches(offset + 1) ? 'sealed anew' : 'differs';
+    if (!trail.fits(offset, hash) || !matches(newest, offset + 1)) return 'differs';
+    // Stored seals that contradict the verifier's checkpoint prove nothing.
+    if (!matches(known, offset + 1)) return trail.reaches(offset + 1) ? 'sealed anew' : 'differs';
     offset += 1;
     return null;
   };
@@ -165,7 +164,7 @@ export const verifyPartition = async (input: PartitionInput): Promise<PartitionV
 
   const read = async (): Promise<Break | null> => {
     if (to === 0) return null;
-    // Retention, or somebody, has cut off the beginning.
+    // The beginning was deleted, for example by retention.
     if (begin > 0) return { first: 0, last: 0, what: 'missing' };
     try {
       for await (const { records } of log.read(topic, partition, 0, Math.min(to, end))) {
@@ -181,7 +180,7 @@ export const verifyPartition = async (input: PartitionInput): Promise<PartitionV
 
   const broken = await read();
   const damagedSeals = [...trail.damaged];
-  // The verifier's checkpoint was once the newest seal here: so a later one than any stored is gone.
+  // The verifier's checkpoint was once stored here, so a newer stored seal is missing.
   if (known !== null && known.nextOffset > (newest?.nextOffset ?? 0)) {
     damagedSeals.push(known.nextOffset);
   }

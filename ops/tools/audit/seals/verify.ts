@@ -12,16 +12,15 @@ import type { Watch } from '../../cli/long-work.js';
 import { verifyPartition, type PartitionInput, type PartitionVerdict } from './partition.js';
 import { publishedKeys, sealStore } from '../../../../projectors/log/seals/seal-store.js';
 
-/** The log cannot be compared with what the verifier brought, and why. */
 const cannotVerify = (why: string): CliError => new CliError('REFUSED', why);
 
 export interface VerifySealsOptions extends Watch {
   readonly pool: Pool;
   readonly log: EventLog;
   readonly keys: TrustedKeys;
-  /** The last checkpoints that the verifier knows, kept where nobody else could write. */
+  /** The verifier's last checkpoints. */
   readonly known: readonly SignedCheckpoint[];
-  /** What the key has signed last, as it is remembered beside the key; empty where that is not at hand. */
+  /** The last checkpoints that are stored beside the key; empty if the key is on another machine. */
   readonly remembered?: readonly SignedCheckpoint[];
 }
 
@@ -50,7 +49,7 @@ const requireFitting = (seal: SignedCheckpoint, log: EventLog, keys: TrustedKeys
   }
 };
 
-/** @throws CliError when the log is sealed, and with none of the keys */
+/** @throws CliError if the log is sealed with none of the keys */
 const requireItsKey = async (pool: Pool, keys: TrustedKeys): Promise<void> => {
   const published = await publishedKeys(pool);
   if (published.length === 0 || published.some(({ id }) => keys.has(id))) return;
@@ -60,7 +59,7 @@ const requireItsKey = async (pool: Pool, keys: TrustedKeys): Promise<void> => {
 };
 
 /**
- * Reads the log up to its last seals, and checks that every record is what it was when it was sealed.
+ * Reads the log up to its last seals and checks that every record is unchanged since it was sealed.
  *
  * @throws CliError
  */
@@ -73,7 +72,7 @@ export const verifySeals = async (options: VerifySealsOptions) => {
 
   const places: Place[] = [];
   for (const topic of topicNames) {
-    // The seals before the log's ends: then the log has every record that they cover, or has lost it.
+    // Seals are read before the ends of the log, so the log must have every record that they cover.
     const newest = new Map<number, SignedCheckpoint | null>();
     for (const { partition } of await log.ranges(topic)) {
       const place = { topic, partition };
@@ -83,8 +82,8 @@ export const verifySeals = async (options: VerifySealsOptions) => {
     }
     for (const range of await log.ranges(topic)) {
       const place = { topic, partition: range.partition };
-      const brought = known.find((seal) => isAt(seal, place)) ?? null;
-      places.push({ topic, range, newest: newest.get(range.partition) ?? null, known: brought });
+      const checkpoint = known.find((seal) => isAt(seal, place)) ?? null;
+      places.push({ topic, range, newest: newest.get(range.partition) ?? null, known: checkpoint });
     }
   }
   const lost = known.find(
@@ -92,10 +91,11 @@ export const verifySeals = async (options: VerifySealsOptions) => {
   );
   if (lost) throw cannotVerify(`the log has no partition ${lost.topic}/${lost.partition}`);
 
-  const sealed = places.map(({ newest, known: brought }) =>
-    Math.max(newest?.nextOffset ?? 0, brought?.nextOffset ?? 0),
+  const total = places.reduce(
+    (sum, { newest, known: checkpoint }) =>
+      sum + Math.max(newest?.nextOffset ?? 0, checkpoint?.nextOffset ?? 0),
+    0,
   );
-  const total = sealed.reduce((sum, records) => sum + records, 0);
   if (total === 0 && places.some(({ range }) => range.next > 0)) {
     throw cannotVerify('there is no seal of this log that a given key has signed');
   }
@@ -110,14 +110,14 @@ export const verifySeals = async (options: VerifySealsOptions) => {
   for (const place of places) {
     partitions.push(await verifyPartition({ ...place, log, store, keys, onRecords, signal }));
   }
-  const sum = (of: (verdict: PartitionVerdict) => number): number =>
-    partitions.reduce((all, verdict) => all + of(verdict), 0);
+  const sumOf = (records: (verdict: PartitionVerdict) => number): number =>
+    partitions.reduce((sum, verdict) => sum + records(verdict), 0);
   return {
     partitions,
-    /** Records that are as they were sealed. */
-    proven: sum(({ provenTo }) => provenTo),
+    /** Records that are unchanged since they were sealed. */
+    proven: sumOf(({ provenTo }) => provenTo),
     /** Records after the last seal of their partition. */
-    unproven: sum(({ provenTo, end, broken }) =>
+    unproven: sumOf(({ provenTo, end, broken }) =>
       broken === null ? Math.max(0, end - provenTo) : 0,
     ),
     isIntact: partitions.every(

@@ -34,7 +34,7 @@ const columnLine = ({ name, found, expected }: DifferentColumn): string =>
 const differenceText = (difference: ExplainedDifference): string => {
   const { model, table: name, key, kind, columns, events, eventCount } = difference;
   const keys = Object.entries(key).map(([column, value]) => `${column}=${String(value)}`);
-  const left = eventCount - events.length;
+  const omitted = eventCount - events.length;
   return [
     `${model}.${name} ${keys.join(' ')} ${headlines[kind]}`,
     ...columns.map(columnLine),
@@ -42,7 +42,7 @@ const differenceText = (difference: ExplainedDifference): string => {
       const what = event.type === null ? 'cannot be read' : `${event.type} ${event.time ?? ''}`;
       return `  ${placeOf(event)}: ${what}${event.data === null ? '' : ` ${valueOf(event.data)}`}`;
     }),
-    ...(left > 0 ? [`  … and ${counted(left, 'event')} between these`] : []),
+    ...(omitted > 0 ? [`  … and ${counted(omitted, 'event')} between these`] : []),
   ].join('\n');
 };
 
@@ -57,8 +57,9 @@ const missingText = ({ topic, origin, first, count: events }: MissingEvents): st
 const answerOf = (found: Verification, seconds: number): Answer => {
   const { events, tables, differences, gaps, missing, setAside } = found;
   const clean = isClean(found);
-  const rows = tables.reduce((sum, each) => sum + each.rows, 0);
-  const wrong = tables.reduce((sum, each) => sum + each.differences, 0);
+  const rows = tables.reduce((sum, compared) => sum + compared.rows, 0);
+  const wrong = tables.reduce((sum, compared) => sum + compared.differences, 0);
+  const moreOrigins = missing.origins - missing.reported.length;
   const notes = setAside.map(
     ({ model, deadLetters, parked }) =>
       `${model} has set aside ${counted(deadLetters, 'dead letter')}, ${count(parked)} parked`,
@@ -71,10 +72,10 @@ const answerOf = (found: Verification, seconds: number): Answer => {
         ...(gaps.length > 0 ? [`${counted(gaps.length, 'gap')} in the log`] : []),
         ...(missing.events > 0 ? [`${counted(missing.events, 'event')} missing from the log`] : []),
       ].join(', ');
-  const cells = tables.map((each) => [
-    `${each.model}.${each.table}`,
-    count(each.rows),
-    count(each.differences),
+  const cells = tables.map((compared) => [
+    `${compared.model}.${compared.table}`,
+    count(compared.rows),
+    count(compared.differences),
   ]);
   return {
     json: { clean, seconds, ...found },
@@ -83,11 +84,7 @@ const answerOf = (found: Verification, seconds: number): Answer => {
       table(['TABLE', 'ROWS', 'DIFFERENCES'], cells),
       ...gaps.map(gapText),
       ...missing.reported.map(missingText),
-      ...(missing.origins > missing.reported.length
-        ? [
-            `… and ${counted(missing.origins - missing.reported.length, 'origin')} more; see --limit`,
-          ]
-        : []),
+      ...(moreOrigins > 0 ? [`… and ${counted(moreOrigins, 'origin')} more; see --limit`] : []),
       ...differences.map(differenceText),
       ...(wrong > differences.length
         ? [`… and ${counted(wrong - differences.length, 'row')} more; see --limit`]
@@ -125,7 +122,6 @@ interface Options {
   readonly checkpoint?: string;
 }
 
-/** Adds `linklog audit verify`. */
 export const addVerifyCommand = (audit: Command, { readConfig, print }: CommandContext): void => {
   audit
     .command('verify')

@@ -1,10 +1,7 @@
 import type { Fold } from './folds.js';
 import type { Difference, VerifiedTable } from './report.js';
 
-/**
- * The names of a table's compared columns: those of its primary key, and the others. Generated columns are none:
- * what they follow from is compared.
- */
+/** The compared columns of a table, without generated columns, whose sources are compared. */
 interface Columns {
   readonly keys: readonly string[];
   readonly others: readonly string[];
@@ -12,17 +9,17 @@ interface Columns {
 
 type Row = Readonly<Record<string, unknown>>;
 
-/** A row of the live table and of the fold; `null` where there is none. */
+/** A row of the live table and of the fold; `null` if there is none. */
 type RowPair = Readonly<Record<'found' | 'expected', Row | null>>;
 
-/** Columns that a report must not show: hashes, and records as the log has them. */
+/** Columns whose values a report must not contain: hashes, and records of the log. */
 const secretColumns: ReadonlySet<string> = new Set([
   'links.password_hash',
   'key_secrets.hash',
   'dead_letters.value',
 ]);
 
-export type ComparedTable = VerifiedTable & { readonly told: readonly Difference[] };
+export type ComparedTable = VerifiedTable & { readonly reported: readonly Difference[] };
 
 const tablesOf = async ({ client, live, ignored }: Fold): Promise<readonly string[]> => {
   const { rows } = await client.query<{ name: string }>(
@@ -71,7 +68,7 @@ const differenceOf = (
   };
 };
 
-/** Compares a live table with the fold's, row by row. Reports at most `limit` of the differences. */
+/** Compares a live table with the fold's by row. Reports `limit` differences at most. */
 const compareTable = async (fold: Fold, table: string, limit: number): Promise<ComparedTable> => {
   const { client, live, model } = fold;
   const columns = await columnsOf(fold, table);
@@ -90,7 +87,7 @@ const compareTable = async (fold: Fold, table: string, limit: number): Promise<C
     `SELECT count(l.${key}) AS rows, count(*) FILTER (WHERE ${differs}) AS differences FROM ${both}`,
   );
   const { rows = 0, differences = 0 } = counts[0] ?? {};
-  if (differences === 0) return { model, table, rows, differences, told: [] };
+  if (differences === 0) return { model, table, rows, differences, reported: [] };
   const { rows: pairs } = await client.query<RowPair>(
     `SELECT CASE WHEN l.${key} IS NOT NULL THEN to_jsonb(l) END AS found,
             CASE WHEN f.${key} IS NOT NULL THEN to_jsonb(f) END AS expected
@@ -98,11 +95,11 @@ const compareTable = async (fold: Fold, table: string, limit: number): Promise<C
      ORDER BY ${keys.map((name) => `coalesce(l.${name}, f.${name})`).join(', ')} LIMIT $1`,
     [limit],
   );
-  const told = pairs.map((pair) => differenceOf(fold, table, columns, pair));
-  return { model, table, rows, differences, told };
+  const reported = pairs.map((pair) => differenceOf(fold, table, columns, pair));
+  return { model, table, rows, differences, reported };
 };
 
-/** Compares all tables of a fold with the live ones, in the transaction that is open. */
+/** Compares all tables of a fold with the live ones in the open transaction. */
 export const compareTables = async (
   fold: Fold,
   limit: number,
@@ -114,7 +111,7 @@ export const compareTables = async (
   return compared;
 };
 
-/** The identity of the live tables: a rebuild that takes their place changes it. */
+/** Returns the oid of the live schema, which a rebuild replaces. */
 export const identityOf = async ({ client, live }: Fold): Promise<string> => {
   const { rows } = await client.query<{ id: string }>(`SELECT $1::regnamespace::oid::text AS id`, [
     live,

@@ -9,7 +9,7 @@ import { isLimitedVisit } from '../../../ledger/rebuild/folds.js';
 import { partitionOf } from '../../../event-log/partition.js';
 import type { EventLog, LogRecord } from '../../../event-log/port.js';
 import type { Pool } from '../../../platform/postgres/pool.js';
-import { offsetIn, readTable, type FoldPositions, type Stretch } from './reading.js';
+import { offsetIn, readTable, type FoldPositions, type OffsetRange } from './reading.js';
 import type {
   Difference,
   ExplainedDifference,
@@ -18,11 +18,11 @@ import type {
   RowPlace,
 } from './report.js';
 
-/** Which events a row is a fold of. */
+/** Selects the events that a row is a fold of. */
 interface Pattern {
   readonly topics: readonly TopicName[];
   readonly partition?: number;
-  /** The key of their records, where they have one in common. Records with another key are not read. */
+  /** The common key of their records, if any. Records with another key are not parsed. */
   readonly key?: string;
   readonly matches: (event: LinklogEvent | null, record: LogRecord) => boolean;
 }
@@ -43,10 +43,10 @@ const bySpending = (keyId: unknown, month?: unknown): Pattern => ({
   },
 });
 
-/** For a table without a pattern: its differences are reported without events. */
+/** Differences of a table without a pattern are reported without events. */
 const nothing: Pattern = { topics: [], matches: () => false };
 
-/** By the link, or the account in one partition, and the period of a row of statistics. */
+/** The visits of a row of statistics: of a link, or of an account in one partition, in a period. */
 const byPeriod = (key: Difference['key']): Pattern => ({
   topics: [visits.name],
   ...(key['partition'] !== undefined && { partition: Number(key['partition']) }),
@@ -54,15 +54,15 @@ const byPeriod = (key: Difference['key']): Pattern => ({
   matches(event) {
     if (event === null) return false;
     const { day, quarter } = quarterAt(Date.parse(event.time));
-    const is = { account: event.account ?? '', day, quarter, month: monthOf(day) };
-    return Object.entries(is).every(
+    const values = { account: event.account ?? '', day, quarter, month: monthOf(day) };
+    return Object.entries(values).every(
       ([column, value]) => key[column] === undefined || key[column] === value,
     );
   },
 });
 
-/** The tables that every projection has, and those with a row for each link. */
-const ofProjection = (model: Model, table: string, key: Difference['key']): Pattern => {
+/** For the tables of the runtime, and tables with a row for each link. */
+const projectionPattern = (model: Model, table: string, key: Difference['key']): Pattern => {
   const inPartition = {
     topics: [key['topic'] as TopicName],
     partition: Number(key['partition']),
@@ -107,7 +107,7 @@ const patternOf = ({ model, table, key }: Difference): Pattern => {
     case 'ledger.platform':
       return { topics: [platform.name], matches: (event) => event !== null };
     default:
-      return model === 'ledger' ? nothing : ofProjection(model, table, key);
+      return model === 'ledger' ? nothing : projectionPattern(model, table, key);
   }
 };
 
@@ -115,8 +115,8 @@ const partitionCounts = new Map<TopicName, number>(
   Object.values(topics).map(({ name, partitions }) => [name, partitions]),
 );
 
-/** The first events of a difference are reported, and as many of its last ones. */
-const toldOfEachEnd = 5;
+/** The number of first and of last events of a difference that are reported. */
+const reportedAtEachEnd = 5;
 
 const eventIn = ({ value }: LogRecord): LinklogEvent | null => {
   try {
@@ -127,7 +127,7 @@ const eventIn = ({ value }: LogRecord): LinklogEvent | null => {
   }
 };
 
-const told = (place: RowPlace, event: LinklogEvent | null): ExplainingEvent => ({
+const toReport = (place: RowPlace, event: LinklogEvent | null): ExplainingEvent => ({
   ...place,
   id: event?.id ?? null,
   type: event?.type ?? null,
@@ -148,45 +148,48 @@ class Explanation {
     this.#pattern = patternOf(difference);
   }
 
-  /** Whether a partition may hold events of the pattern. */
-  cares(topic: TopicName, partition: number): boolean {
-    const { topics: wanted, key, partition: only } = this.#pattern;
-    if (!wanted.includes(topic)) return false;
+  /** Whether a partition may have events of the pattern. */
+  mayMatch(topic: TopicName, partition: number): boolean {
+    const { topics: selected, key, partition: only } = this.#pattern;
+    if (!selected.includes(topic)) return false;
     if (key === undefined) return (only ?? partition) === partition;
     return partitionOf(key, partitionCounts.get(topic) ?? 1) === partition;
   }
 
-  /** Takes a record of a partition that it cares for. */
-  look(place: RowPlace, record: LogRecord, readOnce: () => LinklogEvent | null): void {
+  /** Adds the event of a record if it matches. */
+  add(place: RowPlace, record: LogRecord, readOnce: () => LinklogEvent | null): void {
     const { key, matches } = this.#pattern;
     if ((key ?? record.key) !== record.key) return;
     const event = readOnce();
     if (!matches(event, record)) return;
-    const found = told(place, event);
-    // An event that the outbox marks as sent a moment later is seen twice.
-    if (place.in === 'outbox' && this.#told().some(({ id }) => id !== null && id === found.id)) {
+    const found = toReport(place, event);
+    // An event that is relayed meanwhile is in both the log and the outbox.
+    if (
+      place.in === 'outbox' &&
+      this.#reported().some(({ id }) => id !== null && id === found.id)
+    ) {
       return;
     }
     this.#count += 1;
-    if (this.#first.length < toldOfEachEnd) this.#first.push(found);
+    if (this.#first.length < reportedAtEachEnd) this.#first.push(found);
     else {
       this.#last.push(found);
-      if (this.#last.length > toldOfEachEnd) this.#last.shift();
+      if (this.#last.length > reportedAtEachEnd) this.#last.shift();
     }
   }
 
   result(): ExplainedDifference {
-    return { ...this.difference, events: this.#told(), eventCount: this.#count };
+    return { ...this.difference, events: this.#reported(), eventCount: this.#count };
   }
 
-  #told(): readonly ExplainingEvent[] {
+  #reported(): readonly ExplainingEvent[] {
     return [...this.#first, ...this.#last];
   }
 }
 
-/** Gives records to explanations, up to an offset each. Reads each record once at most. */
-const show = (
-  shown: readonly { readonly explanation: Explanation; readonly to: number }[],
+/** Adds records to explanations, each up to its offset `to`. Parses each record once at most. */
+const addRecords = (
+  readers: readonly { readonly explanation: Explanation; readonly to: number }[],
   place: Omit<RowPlace, 'offset'>,
   records: readonly LogRecord[],
 ): void => {
@@ -197,52 +200,52 @@ const show = (
       if (event === undefined) event = eventIn(record);
       return event;
     };
-    for (const { explanation, to } of shown) {
-      if (offset < to) explanation.look({ ...place, offset }, record, readOnce);
+    for (const { explanation, to } of readers) {
+      if (offset < to) explanation.add({ ...place, offset }, record, readOnce);
     }
   }
 };
 
-/** What was compared: the log, and from which offset on the ledger was folded from the table. */
+/** The compared log, and the offsets from which the ledger was folded from the table. */
 interface Compared {
   readonly pool: Pool;
   readonly log: EventLog;
-  readonly partitions: readonly Stretch[];
+  readonly partitions: readonly OffsetRange[];
   readonly logged: ReadonlyMap<number, number>;
   readonly positions: FoldPositions;
   readonly signal: AbortSignal | undefined;
 }
 
-/** Finds the events that the rows are folds of: reads the partitions that may hold them once more. */
+/** Finds the events of the differences: reads the partitions that may have them once more. */
 export const explain = async (
   { pool, log, partitions, logged, positions, signal }: Compared,
   differences: readonly Difference[],
 ): Promise<readonly ExplainedDifference[]> => {
   const explanations = differences.map((difference) => new Explanation(difference));
-  const caring = (topic: TopicName, partition: number): readonly Explanation[] =>
-    explanations.filter((explanation) => explanation.cares(topic, partition));
+  const explanationsOf = (topic: TopicName, partition: number): readonly Explanation[] =>
+    explanations.filter((explanation) => explanation.mayMatch(topic, partition));
 
   for (const { topic, partition, to: end } of partitions) {
-    const shown = caring(topic, partition).map((explanation) => {
+    const readers = explanationsOf(topic, partition).map((explanation) => {
       const checkpoints = positions.checkpoints.get(explanation.difference.model);
       return { explanation, to: checkpoints ? offsetIn(checkpoints, topic, partition) : end };
     });
-    const to = Math.max(0, ...shown.map((each) => each.to));
+    const to = Math.max(0, ...readers.map((reader) => reader.to));
     for await (const { records } of log.read(topic, partition, 0, to)) {
       signal?.throwIfAborted();
-      show(shown, { in: 'log', topic, partition }, records);
+      addRecords(readers, { in: 'log', topic, partition }, records);
     }
   }
   for (const end of positions.table) {
     const { topic, partition, next } = end;
-    const shown = caring(topic, partition)
+    const readers = explanationsOf(topic, partition)
       .filter(({ difference }) => difference.model === 'ledger')
       .map((explanation) => ({ explanation, to: next }));
-    if (shown.length === 0) continue;
-    const stretch = { ...end, from: logged.get(end.partitionId) ?? 0, to: next };
-    for await (const { records } of readTable(pool, stretch)) {
+    if (readers.length === 0) continue;
+    const range = { ...end, from: logged.get(end.partitionId) ?? 0, to: next };
+    for await (const { records } of readTable(pool, range)) {
       signal?.throwIfAborted();
-      show(shown, { in: end.in, topic, partition }, records);
+      addRecords(readers, { in: end.in, topic, partition }, records);
     }
   }
   return explanations.map((explanation) => explanation.result());

@@ -16,47 +16,47 @@ import type { Pool } from '../../../platform/postgres/pool.js';
 import { LogSequences } from './log-sequences.js';
 import {
   batchSize,
-  noticing,
+  detectGaps,
   offsetIn,
   readTable,
-  type Stretch,
-  type TableStretch,
+  type OffsetRange,
+  type TableRange,
 } from './reading.js';
 import { comparedStatistics } from './redriven-days.js';
 import type { Gap, Model } from './report.js';
 
-/** A second fold of the log, in temporary tables of a session of its own. */
+/** A second fold of the log, in temporary tables of its own session. */
 export interface Fold {
   readonly model: Model;
   readonly client: PoolClient;
-  /** Where the live tables are. */
+  /** The schema of the live tables. */
   readonly live: ProjectionSchema | 'ledger';
-  /** Tables of that schema, and columns by table, that are not compared. */
+  /** Tables, and columns by table, that are not compared. */
   readonly ignored: {
     readonly isTable: (name: string) => boolean;
     readonly columns: Readonly<Record<string, readonly string[]>>;
   };
-  /** SQL for a FROM clause: what is compared of these columns of a table, of which `rows` is the name. */
+  /** Returns a FROM item with the compared columns of a table, whose qualified name is `rows`. */
   readonly compared: (table: string, rows: string, columns: readonly string[]) => string;
 }
 
 const wholeRows: Fold['compared'] = (_table, rows) => rows;
 
 export interface FoldOptions {
-  /** Runs the work on one batch: in a transaction of its own, or in the one that is open. */
+  /** Runs the work on one batch, in a new transaction or in the open one. */
   readonly step: <Result>(client: PoolClient, work: () => Promise<Result>) => Promise<Result>;
   readonly onRecords: (count: number) => void;
   readonly onGap: (gap: Gap) => void;
   readonly signal: AbortSignal;
 }
 
-/** Folds by the projector's own code, checkpoints and dead letters included. */
+/** Folds with the projector's own code, including checkpoints and dead letters. */
 export const foldProjection = async (client: PoolClient, projection: Projection, log: EventLog) => {
   const live = liveSchema(projection.name);
   const schema = 'pg_temp';
   await cloneTables(client, live, schema);
   const ownCheckpoints = () => readCheckpoints(client, schema);
-  const skipTo = async ({ topic, partition, to }: Omit<Stretch, 'from'>): Promise<void> => {
+  const skipTo = async ({ topic, partition, to }: Omit<OffsetRange, 'from'>): Promise<void> => {
     await client.query(
       `INSERT INTO ${schema}.checkpoints (topic, partition, log_id, next_offset)
        VALUES ($1, $2, $3, $4)
@@ -69,23 +69,22 @@ export const foldProjection = async (client: PoolClient, projection: Projection,
     client,
     live,
     ignored: {
-      // Checkpoints say how far a fold has come, and nothing is redriven in one. Missing events are found otherwise.
+      // The fold has its own checkpoints and redrives nothing. Missing events are found by `LogSequences`.
       isTable: (name: string) =>
         ['checkpoints', 'redriven_days', 'missing_events', 'spools', 'spool_blocks'].includes(name),
-      // The words of an error may change from version to version, and a migration gave marks a day.
+      // Error messages differ between versions, and a migration has set `raised_on` of old marks.
       columns: { dead_letters: ['error'], high_water_marks: ['raised_on'] },
     },
     compared: projection.name === 'stats' ? comparedStatistics : wholeRows,
-    /** How far the live tables are, as the session sees them. */
+    /** As the session's snapshot sees them. */
     liveCheckpoints: () => readCheckpoints(client, live),
-    /** How far the fold is. */
     ownCheckpoints,
-    /** Brings the fold to where the live tables are. */
+    /** Folds up to the checkpoints of the live tables. */
     async foldTo(
       checkpoints: readonly Checkpoint[],
       { step, onRecords, onGap, signal }: FoldOptions,
     ): Promise<void> {
-      // A session has one transaction at a time.
+      // The session runs one transaction at a time.
       const oneAtATime = pLimit(1);
       const apply = async (batch: Batch) => {
         const { topic, partition, records } = batch;
@@ -103,7 +102,7 @@ export const foldProjection = async (client: PoolClient, projection: Projection,
             mayRepeatLedger: log.mayRepeatLedger,
             ranges: (topic) => log.ranges(topic),
             read: (topic, partition, from, to) =>
-              noticing(
+              detectGaps(
                 { topic, partition, from, to, in: 'log' },
                 log.read(topic, partition, from, to),
                 onGap,
@@ -125,7 +124,7 @@ export const foldProjection = async (client: PoolClient, projection: Projection,
 
 export type ProjectionFold = Awaited<ReturnType<typeof foldProjection>>;
 
-/** Folds by the code of a restore. */
+/** Folds with the code of a restore. */
 export const foldLedger = async (client: PoolClient, log: EventLog) => {
   await cloneTables(client, 'ledger', 'pg_temp', foldedTables);
   await client.query('INSERT INTO pg_temp.platform DEFAULT VALUES');
@@ -136,18 +135,17 @@ export const foldLedger = async (client: PoolClient, log: EventLog) => {
     live: 'ledger' as const,
     ignored: {
       isTable: (name: string) => !(foldedTables as readonly string[]).includes(name),
-      // Which months stand beside the current one depends on when each became current.
+      // `other_months` depends on when each month became the current one.
       columns: {
         ...workingState.columns,
         key_meters: [...workingState.columns.key_meters, 'other_months'],
       },
     },
     compared: wholeRows,
-    /** Of all records that were folded. */
     sequences,
-    /** Folds stretches of the log, then of the table, topic by topic: each refers to those before it. */
+    /** Folds ranges of the log, then of the table, by topic, because each topic refers to the topics before it. */
     async foldAll(
-      stretches: { readonly log: readonly Stretch[]; readonly table: readonly TableStretch[] },
+      ranges: { readonly log: readonly OffsetRange[]; readonly table: readonly TableRange[] },
       { step, onRecords, onGap, signal }: FoldOptions,
     ): Promise<void> {
       const fold = async (batches: AsyncIterable<Batch>): Promise<void> => {
@@ -162,23 +160,22 @@ export const foldLedger = async (client: PoolClient, log: EventLog) => {
         }
       };
       for (const topic of ledgerTopics) {
-        const ofTopic = (stretch: Stretch): boolean => stretch.topic === topic;
-        for (const each of stretches.log.filter(ofTopic)) {
-          const batches = joined(log.read(topic, each.partition, each.from, each.to), batchSize);
-          await fold(noticing({ ...each, in: 'log' }, batches, onGap));
+        for (const range of ranges.log.filter((known) => known.topic === topic)) {
+          const batches = joined(log.read(topic, range.partition, range.from, range.to), batchSize);
+          await fold(detectGaps({ ...range, in: 'log' }, batches, onGap));
         }
-        for (const each of stretches.table.filter(ofTopic)) {
-          await fold(noticing(each, readTable(client, each), onGap));
+        for (const range of ranges.table.filter((known) => known.topic === topic)) {
+          await fold(detectGaps(range, readTable(client, range), onGap));
         }
       }
     },
     /**
-     * Adds what is not in an event yet: the calls of open minutes, and that a key's month has begun.
-     * Runs in the transaction that sees the live tables.
+     * Adds the usage that has no event yet: the calls of open minutes, and the beginning of a key's month. Runs in the
+     * transaction that compares the live tables.
      */
     async addOpenMinutes(): Promise<void> {
-      // A call that is not metered begins a month too, but leaves no event. No month may be later than
-      // the current one, except where events are: of a clock that was ahead. When it is back, so is the month.
+      // An unmetered call begins a month without an event. A month after the current one is valid only if events have
+      // it, because a clock was ahead.
       await client.query(`
         UPDATE pg_temp.key_meters m
         SET month = e.month,
@@ -208,8 +205,8 @@ export const foldLedger = async (client: PoolClient, log: EventLog) => {
 };
 
 /**
- * Comparing large tables takes longer than a service's statements may, and a session waits for others.
- * Prepared statements are planned anew, for the tables grow from nothing under them.
+ * Comparisons of large tables take longer than the services' timeouts, and sessions wait for each other. Cached plans
+ * would be made for the empty tables.
  */
 const settings = `
   SET statement_timeout = 0;
@@ -218,10 +215,7 @@ const settings = `
   SET plan_cache_mode = force_custom_plan;
   SET timezone = 'UTC'`;
 
-/**
- * Runs `work`, which opens connections of its own. They are closed after it: their temporary tables,
- * and what they do in a transaction, go with them, however it ends.
- */
+/** Runs `work` with connections that are closed afterwards, which drops their temporary tables and open transactions. */
 export const withSessions = async <Result>(
   pool: Pool,
   work: (open: () => Promise<PoolClient>) => Promise<Result>,
@@ -240,7 +234,7 @@ export const withSessions = async <Result>(
   }
 };
 
-/** Begins a transaction in each of the sessions, all of which see the database at one moment. */
+/** Begins a transaction with the same snapshot in each session. */
 export const beginTogether = async (clients: readonly PoolClient[]): Promise<void> => {
   let snapshot: string | undefined;
   for (const client of clients) {

@@ -9,10 +9,10 @@ import type { MissingEvents, Verification } from './report.js';
 import { SpoolSequences } from './spool-sequences.js';
 
 /**
- * A spool ships its visits in portions, and a portion reaches the partitions one by one: the last one may be incomplete
- * at the ends that were read. What is still missing after so many further looks is reported.
+ * A spool ships its visits in portions, and a portion is appended to the partitions in sequence, so the last portion may
+ * be incomplete in the read ranges. Visits that are still missing after these retries are reported.
  */
-const furtherLooks = 5;
+const retries = 5;
 const pauseMs = 1_000;
 
 const anyEvent = jsonText.pipe(envelope);
@@ -26,22 +26,22 @@ interface Sequence {
 }
 
 /**
- * The place of a record in the order of its origin. An event that cannot be read, or that a later version wrote, is not
- * missing either as long as its envelope is whole. `null` of a record that is no event of ours.
+ * Returns the sequence of a record. An unreadable event, or one of a later version, is not missing if its envelope is
+ * valid. `null` for a record that is not an event of Linklog.
  */
 const sequenceOf = (topic: TopicName, record: Batch['records'][number]): Sequence | null => {
-  const incoming = readRecord(topic, record);
-  if ('event' in incoming) return incoming.event;
+  const reading = readRecord(topic, record);
+  if ('event' in reading) return reading.event;
   const parsed = anyEvent.safeParse(record.value);
   if (!parsed.success || parsed.data.subject !== record.key) return null;
   const { source, sequence } = parsed.data;
   if (topic !== topics.visits.name && source !== ledgerSource) return null;
-  return { source: storable(source), subject: incoming.subject, sequence };
+  return { source: storable(source), subject: reading.subject, sequence };
 };
 
 /**
- * Finds events that the log lacks. The sequences of subjects are kept as ranges in a temporary table of the client,
- * one row a subject; of spools, only numbers are kept.
+ * Finds events that the log lacks. A temporary table has the sequences of each subject as ranges; spools are counted in
+ * memory.
  */
 export class LogSequences {
   readonly #spools = new SpoolSequences();
@@ -60,21 +60,21 @@ export class LogSequences {
     return new LogSequences(client);
   }
 
-  /** Adds records in the order of their partition; each may come again. */
+  /** Adds records in the order of their partition, with repeats. */
   async add(batch: Batch): Promise<void> {
-    const ofSubjects = this.#addVisits(batch);
-    if (ofSubjects.length === 0) return;
+    const subjectSequences = this.#addVisits(batch);
+    if (subjectSequences.length === 0) return;
     await this.client.query({
       name: 'log-sequences-add',
       text: `INSERT INTO pg_temp.log_sequences AS s (topic, subject, seen)
              SELECT $1, subject, range_agg(int8range(sequence, sequence, '[]'))
              FROM unnest($2::text[], $3::bigint[]) AS i (subject, sequence) GROUP BY subject
              ON CONFLICT (topic, subject) DO UPDATE SET seen = s.seen + excluded.seen`,
-      values: [batch.topic, ...valuesByField(ofSubjects, 'subject', 'sequence')],
+      values: [batch.topic, ...valuesByField(subjectSequences, 'subject', 'sequence')],
     });
   }
 
-  /** The events of subjects that are missing so far, of each topic at most `limit` origins. */
+  /** Returns the missing events of subjects, with `limit` origins at most for each topic. */
   async missingOfSubjects(limit: number): Promise<Missing> {
     const lacking = `
       SELECT topic, subject AS origin, lower(lacks) AS first,
@@ -96,7 +96,7 @@ export class LogSequences {
     return { ...(totals[0] ?? { events: 0, origins: 0 }), reported: rows };
   }
 
-  /** The visits of spools that are missing so far, of at most `limit` spools. */
+  /** Returns the missing visits of spools, with `limit` spools at most. */
   missingOfSpools(limit: number): Missing {
     const spools = [...this.#spools.missing()].sort((a, b) => b.count - a.count);
     return {
@@ -106,7 +106,7 @@ export class LogSequences {
     };
   }
 
-  /** Reads on in the visits, from where `nextOffset` says, while a spool lacks some. */
+  /** Reads new visits from `nextOffset` on, while a spool lacks some. */
   async awaitPortions(
     log: Pick<EventLog, 'read' | 'ranges'>,
     nextOffset: (partition: number) => number,
@@ -115,7 +115,7 @@ export class LogSequences {
     this.#spools.close();
     const topic = topics.visits.name;
     const next = new Map<number, number>();
-    for (let look = 0; look < furtherLooks && this.#spools.missing().length > 0; look += 1) {
+    for (let retry = 0; retry < retries && this.#spools.missing().length > 0; retry += 1) {
       await sleep(pauseMs, undefined, { signal });
       for (const { partition, next: end } of await log.ranges(topic)) {
         const from = next.get(partition) ?? nextOffset(partition);
@@ -129,15 +129,15 @@ export class LogSequences {
     }
   }
 
-  /** Adds the visits that spools have numbered, and returns the other sequences. */
+  /** Adds the visits of spools, and returns the sequences of subjects. */
   #addVisits({ topic, partition, records }: Batch): readonly Sequence[] {
-    const ofSubjects: Sequence[] = [];
+    const subjectSequences: Sequence[] = [];
     for (const record of records) {
       const found = sequenceOf(topic, record);
       if (found === null) continue;
-      if (found.source === ledgerSource) ofSubjects.push(found);
+      if (found.source === ledgerSource) subjectSequences.push(found);
       else this.#spools.add(partition, found.source, found.sequence);
     }
-    return ofSubjects;
+    return subjectSequences;
   }
 }

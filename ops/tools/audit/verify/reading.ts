@@ -9,24 +9,23 @@ import type { Gap, Model, RowPlace } from './report.js';
 /** Records in a batch of the ledger's fold. */
 export const batchSize = 2_000;
 
-/** A stretch of a partition. */
-export interface Stretch {
+export interface OffsetRange {
   readonly topic: TopicName;
   readonly partition: number;
   readonly from: number;
-  /** Not included. */
+  /** Exclusive. */
   readonly to: number;
 }
 
-/** A part of the table. */
-export interface TableStretch extends Stretch {
+/** A range of the table `log.rows`. */
+export interface TableRange extends OffsetRange {
   readonly partitionId: number;
   readonly in: RowPlace['in'];
 }
 
-/** Passes the batches of a stretch on, and reports offsets without a record. */
-export async function* noticing(
-  { topic, partition, from, to, in: where }: Stretch & Pick<RowPlace, 'in'>,
+/** Passes the batches of a range on, and reports offsets without a record. */
+export async function* detectGaps(
+  { topic, partition, from, to, in: where }: OffsetRange & Pick<RowPlace, 'in'>,
   batches: AsyncIterable<Batch>,
   onGap: (gap: Gap) => void,
 ): AsyncGenerator<Batch> {
@@ -44,10 +43,9 @@ export async function* noticing(
   expect(to);
 }
 
-/** Reads the table as the client's transaction sees it. */
 export async function* readTable(
   client: Queryable,
-  { topic, partition, partitionId, from, to }: TableStretch,
+  { topic, partition, partitionId, from, to }: TableRange,
 ): AsyncGenerator<Batch> {
   for await (const records of readStretch(client, { partitionId, from, to })) {
     yield { topic, partition, records };
@@ -61,11 +59,11 @@ export interface TableEnd {
   readonly partition: number;
   readonly in: RowPlace['in'];
   readonly next: number;
-  /** Up to where the log proper has what is in it; on Kafka, what the relay has marked as sent. */
+  /** The end of the records that are in the log: on Kafka, those that the relay has marked as sent. */
   readonly logged: number;
 }
 
-/** Where each partition of the table ends, at one moment. */
+/** Reads the ends of all partitions of the table in one snapshot. */
 export const tableEnds = async (client: Queryable): Promise<readonly TableEnd[]> => {
   const { rows } = await client.query<TableEnd>(
     `SELECT p.id AS "partitionId", p.topic, p.partition, p.next_offset AS next,
@@ -78,12 +76,12 @@ export const tableEnds = async (client: Queryable): Promise<readonly TableEnd[]>
 };
 
 /**
- * The whole log, up to where each partition ends now, in the order in which the ledger is folded.
+ * Returns the ranges of the whole log, in the order in which the ledger is folded.
  *
  * @throws LogIncomplete
  */
-export const wholeLog = async (log: EventLog): Promise<readonly Stretch[]> => {
-  const partitions: Stretch[] = [];
+export const wholeLog = async (log: EventLog): Promise<readonly OffsetRange[]> => {
+  const partitions: OffsetRange[] = [];
   for (const topic of ledgerTopics) {
     for (const { partition, next } of await wholeRanges(log, topic)) {
       partitions.push({ topic, partition, from: 0, to: next });
@@ -92,13 +90,13 @@ export const wholeLog = async (log: EventLog): Promise<readonly Stretch[]> => {
   return partitions;
 };
 
-/** How far the folds have come. */
+/** The offsets up to which the folds are complete. */
 export interface FoldPositions {
-  /** Of the ledger: how far it has each partition of the table. */
+  /** Of the ledger. */
   readonly table: readonly TableEnd[];
-  /** Of the live read models, and of their folds. */
+  /** Of the read models. */
   readonly checkpoints: ReadonlyMap<Model, readonly Checkpoint[]>;
 }
 
-export const offsetIn = (...where: Parameters<typeof checkpointOf>): number =>
-  checkpointOf(...where)?.offset ?? 0;
+export const offsetIn = (...args: Parameters<typeof checkpointOf>): number =>
+  checkpointOf(...args)?.offset ?? 0;

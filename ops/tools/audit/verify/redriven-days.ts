@@ -1,13 +1,13 @@
 /**
- * An account keeps the first 100 values of a day, in the log's order. Visits that were redriven came after others
- * that the log has behind them, so their days may keep other values than a fold: until a rebuild, only the clicks
- * of each dimension tell whether a document of such a day is right.
+ * An account keeps the first 100 values of a day in the order of the log. Redriven visits are applied out of order, so
+ * their days may keep other values than a fold. Until a rebuild, only the clicks of each dimension of such a day are
+ * compared.
  */
 
 const monthOfDay = `(extract(year FROM date '1970-01-01' + r.day) - 1970) * 12
   + extract(month FROM date '1970-01-01' + r.day) - 1`;
 
-/** The tables with documents of accounts: the column of their period, and what it is of a redriven day. */
+/** The tables with documents of accounts: the column of the period, and its value for a redriven day. */
 const periods: Readonly<Record<string, readonly [column: string, ofDay: string]>> = {
   accounts: ['day', 'r.day'],
   account_days: ['day', 'r.day'],
@@ -15,14 +15,14 @@ const periods: Readonly<Record<string, readonly [column: string, ofDay: string]>
   account_months: ['month', monthOfDay],
 };
 
-/** Of a document, the sum of the numbers outside its quoted values, list by list. */
+/** For each list of a document, the sum of the numbers outside its quoted values. */
 const clicksOfLists = `(
   SELECT string_agg((SELECT sum(number[1]::numeric) FROM regexp_matches(list, '-?\\d+', 'g') number)::text,
     ',' ORDER BY place)
   FROM regexp_split_to_table(regexp_replace(document, '"(?:[^"\\\\]|\\\\.)*"', '', 'g'), '\\],\\[')
     WITH ORDINALITY AS lists (list, place))`;
 
-/** What is compared of the rows of a table of `projection_stats`, which `rows` names: SQL for a FROM clause. */
+/** See `Fold.compared`, for tables of `projection_stats`. */
 export const comparedStatistics = (
   table: string,
   rows: string,

@@ -1,10 +1,10 @@
 import type { ProjectionName } from '../../../../projectors/runtime/projection.js';
 import type { TopicName } from '../../../../schemas/events/topics.js';
 
-/** What is verified: a read model, or the ledger. */
+/** A read model, or the ledger. */
 export type Model = ProjectionName | 'ledger';
 
-/** A place in the log, or, on Kafka, among the events that the outbox has not sent yet. */
+/** A position in the log, or in the part of the outbox that is not relayed to Kafka yet. */
 export interface RowPlace {
   readonly in: 'log' | 'outbox';
   readonly topic: TopicName;
@@ -12,20 +12,20 @@ export interface RowPlace {
   readonly offset: number;
 }
 
-/** An event that a row is a fold of; one that cannot be read is named by its place alone. */
+/** An event that a row is a fold of; an unreadable event has a position only. */
 export interface ExplainingEvent extends RowPlace {
   readonly id: string | null;
   readonly type: string | null;
   readonly time: string | null;
-  /** What it says, less its secrets. */
+  /** Without secrets. */
   readonly data: unknown;
 }
 
 export interface DifferentColumn {
   readonly name: string;
-  /** In the live table; `undefined` where the row is not there. */
+  /** The value in the live table; `undefined` if the row is missing. */
   readonly found: unknown;
-  /** By the log; `undefined` where the log gives no such row. */
+  /** The value of the fold; `undefined` if the fold has no such row. */
   readonly expected: unknown;
 }
 
@@ -33,44 +33,43 @@ export interface Difference {
   readonly model: Model;
   readonly table: string;
   readonly key: Readonly<Record<string, unknown>>;
-  /** `missing` in the live table, `extra` there, or both have it and its columns differ. */
+  /** The row is `missing` or `extra` in the live table, or its columns differ. */
   readonly kind: 'differs' | 'missing' | 'extra';
   readonly columns: readonly DifferentColumn[];
 }
 
 export interface ExplainedDifference extends Difference {
-  /** The first and the last ones of those that the row is a fold of. */
+  /** The first and the last events that the row is a fold of. */
   readonly events: readonly ExplainingEvent[];
-  /** How many there are. */
   readonly eventCount: number;
 }
 
 export interface VerifiedTable {
   readonly model: Model;
   readonly table: string;
-  /** In the live table. */
+  /** Rows of the live table. */
   readonly rows: number;
-  /** Rows that are not what the log gives. */
+  /** Rows that differ from the fold. */
   readonly differences: number;
 }
 
-/** Offsets from `from` up to, not including, `to`, at which the log has nothing. */
+/** A range of offsets without records; `to` is exclusive. */
 export interface Gap extends Omit<RowPlace, 'offset'> {
   readonly from: number;
   readonly to: number;
 }
 
-/** Events of one origin that the log lacks: a sequence ascends by 1 with each event of its origin. */
+/** Missing events of one origin, whose sequence ascends by 1. */
 export interface MissingEvents {
   readonly topic: TopicName;
-  /** A subject whose events the ledger numbers in this topic, or the source of a spool. */
+  /** A subject of this topic, or the source of a spool. */
   readonly origin: string;
-  /** The lowest sequence that is missing; `null` of a spool, of which only the number is known. */
+  /** The lowest missing sequence; `null` for a spool, of which only the count is known. */
   readonly first: number | null;
   readonly count: number;
 }
 
-/** Records that a read model has set aside: equal to the fold, and yet not applied. */
+/** The dead letters of a read model: the fold has them too, but they are not applied. */
 export interface SetAside {
   readonly model: Model;
   readonly deadLetters: number;
@@ -78,23 +77,23 @@ export interface SetAside {
 }
 
 export interface Verification {
-  /** Records of the log, and of the outbox before it. */
+  /** Records of the log and the outbox. */
   readonly events: number;
   readonly tables: readonly VerifiedTable[];
-  /** Of each table, as many as were asked for. */
+  /** Bounded for each table. */
   readonly differences: readonly ExplainedDifference[];
   readonly gaps: readonly Gap[];
   readonly missing: {
     readonly events: number;
     /** Subjects and spools that lack events. */
     readonly origins: number;
-    /** Of each topic, as many origins as were asked for, those that lack the most events first. */
+    /** Bounded for each topic, with the origins that lack the most events first. */
     readonly reported: readonly MissingEvents[];
   };
   readonly setAside: readonly SetAside[];
 }
 
-/** Whether everything is what the log gives, and the log lacks nothing. */
+/** Whether all rows match the log and the log is complete. */
 export const isClean = ({
   tables,
   gaps,

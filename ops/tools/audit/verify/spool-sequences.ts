@@ -1,21 +1,19 @@
 import type { MissingEvents } from './report.js';
 import { topics } from '../../../../schemas/events/topics.js';
 
-/** The visits of one spool, so far. */
 interface Spool {
-  /** Its highest sequence, in any partition. */
+  /** The highest sequence of all partitions. */
   highest: number;
-  /** Visits without repeats. */
+  /** The number of visits without repeats. */
   visits: number;
-  /** The highest sequence of each partition. */
+  /** The highest sequence by partition. */
   readonly marks: Map<number, number>;
 }
 
 /**
- * Counts the visits of each spool, so that memory depends on the number of spools, not of visits. A spool numbers its
- * visits from 1 over all partitions, and ships them in order: in each partition, first occurrences ascend. Therefore a
- * visit that is not above the highest one of its partition is a repeat, and a spool has as many visits as its highest
- * sequence unless some are missing.
+ * Counts the visits of each spool, so that memory depends on the number of spools. A spool numbers its visits from 1 over
+ * all partitions and ships them in order, so first occurrences ascend in each partition. Therefore a visit at or below the
+ * highest sequence of its partition is a repeat, and a complete spool has as many visits as its highest sequence.
  */
 export class SpoolSequences {
   readonly #spools = new Map<string, Spool>();
@@ -34,7 +32,7 @@ export class SpoolSequences {
     spool.highest = Math.max(spool.highest, sequence);
   }
 
-  /** From now on, only visits below the highest sequence of their spool count. */
+  /** From now on, only visits up to the highest sequence of their spool count. */
   close(): void {
     this.#isClosed = true;
   }

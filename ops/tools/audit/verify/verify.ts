@@ -25,32 +25,32 @@ import {
   tableEnds,
   wholeLog,
   type FoldPositions,
-  type Stretch,
-  type TableStretch,
+  type OffsetRange,
+  type TableRange,
 } from './reading.js';
 import type { Gap, Model, SetAside, Verification } from './report.js';
 
 export interface VerifyOptions extends Watch {
-  /** Patient; one of its connections is used for each model, and one more. */
+  /** With patient deadlines; one connection for each model is used, and one more. */
   readonly pool: Pool;
   readonly log: EventLog;
-  /** Differences that are told of each table at most; 10 unless told. */
+  /** The maximum number of reported differences for each table; 10 by default. */
   readonly limit?: number;
 }
 
-/** Where events come as fast as they are folded, the rest is left to the transaction that compares. */
-const roundsAtMost = 10;
-/** A rebuild may take the place of live tables in the middle of a comparison: then another one is due. */
-const comparisonsAtMost = 5;
+/** If events arrive as fast as they are folded, the comparing transaction folds the rest. */
+const maxRounds = 10;
+/** A rebuild that replaces the live tables during a comparison makes another one necessary. */
+const maxComparisons = 5;
 
-/** Read at once. Each fold reads two partitions: with the sessions that makes nine connections. */
-const foldsAtOnce = 2;
+/** Each fold reads two partitions; with the sessions, that takes nine connections. */
+const concurrentFolds = 2;
 
 const recordsBelow = (checkpoints: readonly Checkpoint[]): number =>
   checkpoints.reduce((sum, { offset }) => sum + offset, 0);
 
-/** Leaves out gaps that are a part of another one: of a fold whose round ended in the middle of it. */
-const withoutParts = (gaps: readonly Gap[]): readonly Gap[] =>
+/** Removes gaps that are part of another gap, because the round of a fold ended within it. */
+const withoutSubgaps = (gaps: readonly Gap[]): readonly Gap[] =>
   gaps.filter(
     (gap) =>
       !gaps.some(
@@ -72,21 +72,20 @@ const setAsideBy = async ({ client, live, model }: Fold): Promise<SetAside> => {
 };
 
 /**
- * Folds the whole log from its first record, each read model up to its checkpoint and the ledger with
- * the outbox, and compares every row with the live tables as they were at one moment. The service may
- * run meanwhile: nothing of it is written or waited for. It takes room in PostgreSQL for temporary
- * tables as large as the live ones, and little memory here.
+ * Folds the whole log from its first record, each read model up to its checkpoint and the ledger with the outbox, and
+ * compares every row with one snapshot of the live tables. The service may run meanwhile. PostgreSQL needs space for
+ * temporary tables as large as the live ones.
  *
- * Most of it is folded in short transactions, for a long one would keep PostgreSQL from cleaning up
- * behind the service. What came in the meantime is folded in the transaction that compares.
+ * Most events are folded in short transactions, because a long transaction would block VACUUM. The comparing transaction
+ * folds the events that arrived meanwhile.
  *
- * @throws ForeignPosition when a projection was made from another log, or the log is cut
+ * @throws ForeignPosition if a projection is of another log, or the log is truncated
  * @throws the signal's reason
  */
 export const verify = async (options: VerifyOptions): Promise<Verification> => {
   const { pool, log, limit = 10, progress, signal } = options;
   const gaps = new Map<string, Gap>();
-  /** Every fold reads a gap up to where its own live tables are: the longest one is told. */
+  /** Each fold reads a gap up to its own checkpoint, so the longest one is reported. */
   const onGap = (gap: Gap): void => {
     const start = `${gap.in} ${gap.topic}/${gap.partition} ${gap.from}`;
     if ((gaps.get(start)?.to ?? 0) < gap.to) gaps.set(start, gap);
@@ -106,22 +105,22 @@ export const verify = async (options: VerifyOptions): Promise<Verification> => {
     const ledger = await foldLedger(await open(), log);
     const folds: readonly Fold[] = [...readModels, ledger];
 
-    // In this order: what the table has logged by now is below the log's ends.
+    // Read before the ends of the log, so that all records up to `logged` are in the log.
     const logged = new Map(
       (await tableEnds(pool)).map(({ partitionId, logged: end }) => [partitionId, end] as const),
     );
     const partitions = await wholeLog(log);
 
     /**
-     * Brings the folds to where the live tables are, as their sessions see them. The ledger needs of
-     * the log what was logged in the beginning; the rest it takes from the table, which alone tells
-     * what was there at a moment. `null` when a fold is past its live tables: these were replaced.
+     * Folds up to the live tables, as their sessions see them. The ledger folds the log up to the initial ends and the
+     * table from there on, because only the table has a snapshot. Returns `null` if a fold is ahead of its live tables,
+     * which were replaced.
      */
     const catchUp = async (
       step: FoldOptions['step'],
       before: FoldPositions | null,
     ): Promise<FoldPositions | null> => {
-      // After the log's ends: whatever an event below those refers to stands in the table.
+      // Read after the ends of the log, so that the table has all events that those in the log refer to.
       const table = await tableEnds(ledger.client);
       const checkpoints = new Map<Model, readonly Checkpoint[]>();
       for (const fold of readModels) {
@@ -133,14 +132,14 @@ export const verify = async (options: VerifyOptions): Promise<Verification> => {
         checkpoints.set(fold.model, live);
         total += recordsBelow(live) - recordsBelow(own);
       }
-      const stretches = {
+      const ranges = {
         log: before ? [] : partitions,
-        table: table.map((end): TableStretch => {
+        table: table.map((end): TableRange => {
           const known = before?.table.find(({ partitionId }) => partitionId === end.partitionId);
           return { ...end, from: known?.next ?? logged.get(end.partitionId) ?? 0, to: end.next };
         }),
       };
-      for (const { from, to } of [...stretches.log, ...stretches.table]) total += to - from;
+      for (const { from, to } of [...ranges.log, ...ranges.table]) total += to - from;
       advance(0);
 
       const onLedgerRecords = (records: number): void => {
@@ -149,24 +148,24 @@ export const verify = async (options: VerifyOptions): Promise<Verification> => {
       };
       const work = [
         (ending: AbortSignal) =>
-          ledger.foldAll(stretches, { step, onGap, onRecords: onLedgerRecords, signal: ending }),
+          ledger.foldAll(ranges, { step, onGap, onRecords: onLedgerRecords, signal: ending }),
         ...readModels.map((fold) => (ending: AbortSignal) => {
           const live = checkpoints.get(fold.model) ?? [];
           return fold.foldTo(live, { step, onGap, onRecords: advance, signal: ending });
         }),
       ];
-      await concurrently(work, { atOnce: foldsAtOnce, signal }, (fold, ending) => fold(ending));
+      await concurrently(work, { atOnce: concurrentFolds, signal }, (fold, ending) => fold(ending));
       return { table, checkpoints };
     };
 
     let positions: FoldPositions | null = null;
-    for (let round = 0; round < roundsAtMost; round += 1) {
+    for (let round = 0; round < maxRounds; round += 1) {
       const before = done;
       positions = (await catchUp(transactionOn, positions)) ?? positions;
       if (done - before <= batchSize) break;
     }
 
-    /** `null` when live tables were replaced in the middle of it. */
+    /** Returns `null` if live tables were replaced meanwhile. */
     const compare = async () => {
       await beginTogether(folds.map(({ client }) => client));
       const identities = await Promise.all(folds.map(identityOf));
@@ -178,37 +177,37 @@ export const verify = async (options: VerifyOptions): Promise<Verification> => {
       const isSame = (await Promise.all(folds.map(identityOf))).every(
         (identity, index) => identity === identities[index],
       );
-      const ofSubjects = await ledger.sequences.missingOfSubjects(limit);
-      return isSame ? { tables: tables.flat(), setAside, ofSubjects, end } : null;
+      const missingOfSubjects = await ledger.sequences.missingOfSubjects(limit);
+      return isSame ? { tables: tables.flat(), setAside, missingOfSubjects, end } : null;
     };
 
     let compared = null;
-    for (let attempt = 0; attempt < comparisonsAtMost && compared === null; attempt += 1) {
+    for (let attempt = 0; attempt < maxComparisons && compared === null; attempt += 1) {
       compared = await compare();
       signal?.throwIfAborted();
       await Promise.all(folds.map(({ client }) => client.query('ROLLBACK')));
     }
     if (compared === null) {
       throw new Error(
-        'The live tables were replaced again and again meanwhile: verify when no rebuild runs',
+        `rebuilds replaced the live tables in ${maxComparisons} comparisons; verify when no rebuild runs`,
       );
     }
-    const { tables, setAside, ofSubjects, end } = compared;
+    const { tables, setAside, missingOfSubjects, end } = compared;
     await ledger.sequences.awaitPortions(
       log,
       (partition) => {
-        const isThere = (place: Pick<Stretch, 'topic' | 'partition'>): boolean =>
+        const isThere = (place: Pick<OffsetRange, 'topic' | 'partition'>): boolean =>
           place.topic === topics.visits.name && place.partition === partition;
-        // The table ends beyond the log where it is the log; before Kafka, its offsets are others.
+        // The embedded log is the table, whose end is newer. The outbox of Kafka has other offsets.
         const inTable = end.table.find((known) => known.in === 'log' && isThere(known))?.next;
         return inTable ?? partitions.find(isThere)?.to ?? 0;
       },
       signal,
     );
-    const ofSpools = ledger.sequences.missingOfSpools(limit);
+    const missingOfSpools = ledger.sequences.missingOfSpools(limit);
     const differences = await explain(
       { pool, log, partitions, logged, positions: end, signal },
-      tables.flatMap(({ told }) => told),
+      tables.flatMap(({ reported }) => reported),
     );
     return {
       events,
@@ -216,11 +215,11 @@ export const verify = async (options: VerifyOptions): Promise<Verification> => {
         return { model, table, rows, differences: count };
       }),
       differences,
-      gaps: withoutParts([...gaps.values()]),
+      gaps: withoutSubgaps([...gaps.values()]),
       missing: {
-        events: ofSubjects.events + ofSpools.events,
-        origins: ofSubjects.origins + ofSpools.origins,
-        reported: [...ofSubjects.reported, ...ofSpools.reported],
+        events: missingOfSubjects.events + missingOfSpools.events,
+        origins: missingOfSubjects.origins + missingOfSpools.origins,
+        reported: [...missingOfSubjects.reported, ...missingOfSpools.reported],
       },
       setAside: setAside.filter(({ deadLetters, parked }) => deadLetters + parked > 0),
     };

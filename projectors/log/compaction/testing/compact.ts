@@ -15,5 +15,5 @@ startCompactor({
   log,
   signer,
   logger,
-  pace: { everyMs: 10, recordsAtLeast: 100, soughtMs: 0 },
+  pace: { everyMs: 10, minRecords: 100, keepMs: 0 },
 });
