@@ -19,7 +19,6 @@ const kinds = {
   INTERRUPTED: { exitCode: 130, retryable: true },
 } as const;
 
-/** An expected failure of a command; the message is one line for the user. */
 export class CliError extends Error {
   override readonly name = 'CliError';
   readonly exitCode: number;
