@@ -271,7 +271,7 @@ const update = async <Item>(
     values: parametersOf({ ...key, ...others }, items),
   });
   if (rowCount !== items.length) {
-    throw new Error(`UPDATE of ${table} by ctid changed ${rowCount} of ${items.length} rows`);
+    throw new Error(`UPDATE of ${table} by ctid changed ${rowCount ?? 0} of ${items.length} rows`);
   }
 };
 
