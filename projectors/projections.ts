@@ -7,5 +7,4 @@ import { stats } from './statistics/projection.js';
 /** See "Add a projection" in CONTRIBUTING.md. */
 const byName: Readonly<Record<ProjectionName, Projection>> = { redirects, quotas, stats, history };
 
-/** Every projection, in the order of `projectionNames`. */
 export const projections: readonly Projection[] = projectionNames.map((name) => byName[name]);

@@ -33,7 +33,6 @@ export const connectDatabase = ({
   return {
     url,
     listener,
-    /** Opens a pool that `stop` closes. `name` is its label in the metrics. */
     pool(name: string, max: number, deadlines: DeadlineName, plansByKey = false): Pool {
       const pool = createPool({ url, name, max, deadlines, plansByKey, silence, logger });
       pools.push(pool);

@@ -19,7 +19,6 @@ const addressesFile = (dataDir: string): string => path.join(dataDir, 'service.j
 const readText = (file: string): string | null =>
   nullOnThrow(() => readFileSync(file, 'utf8'), 'ENOENT');
 
-/** Writes a file atomically. */
 const writeAtomically = (file: string, text: string, mode?: number): void => {
   writeFileSync(`${file}.new`, `${text}\n`, { mode });
   renameSync(`${file}.new`, file);

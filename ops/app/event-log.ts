@@ -72,7 +72,6 @@ interface Options {
   readonly requestPool?: Pool;
   /** The database of the pool. */
   readonly url: string;
-  /** Listens to the `logChannels`. */
   readonly listener: NotificationListener;
   readonly logger: Logger;
   readonly onRecorded?: OnRecorded;

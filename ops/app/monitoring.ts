@@ -11,7 +11,6 @@ import type { Metrics } from '../platform/metrics/metrics.js';
 
 const json = 'application/json; charset=utf-8';
 
-/** Serves health and metrics on ADMIN_PORT in a process without the admin API. */
 export const startMonitoring = ({
   config: { admin, trustedProxies },
   health,

@@ -18,7 +18,6 @@ import type { Pool } from '../platform/postgres/pool.js';
 
 type Outcome = NonNullable<ProjectionWorkResponse['outcome']>;
 
-/** The last work that this process started on a projection, with its progress. */
 interface StartedWork {
   response: ProjectionWorkResponse;
   done: number | null;

@@ -14,9 +14,7 @@ export interface ProjectorSettings {
   readonly logLevel: string;
 }
 
-/** The calls that the thread answers. */
 export interface ProjectorThread {
-  /** Returns the figures that it measures, and which of the checks exist. */
   start(settings: ProjectorSettings): Promise<{
     readonly figures: readonly Omit<Figure, 'read'>[];
     readonly seals: boolean;
@@ -68,7 +66,6 @@ export const openProjectorThread = (logger: Logger) => {
   };
 
   return {
-    /** Runs `startProjectorService` in the thread. */
     async start(settings: ProjectorSettings, metrics: Gauges): Promise<ProjectorService> {
       const { figures, seals, archive } = await thread.call('start', settings);
       const byName = new Map(figures.map((figure) => [figure.name, figure]));

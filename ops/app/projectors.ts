@@ -14,7 +14,6 @@ import { startInOrder, type Stoppable } from '../platform/process/start-in-order
 /** Imported only if configured, because the client of EventStoreDB takes 0.5 s to load. */
 const archiveModule = () => import('../../projectors/log/archive/archive.js');
 
-/** The running projectors, with their health checks and metrics. */
 export interface ProjectorService extends Stoppable {
   /** By projection. Never rejects. */
   secondsBehind(): Promise<ReadonlyMap<string, number>>;

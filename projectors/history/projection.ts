@@ -23,7 +23,6 @@ const types = {
 const columns = Object.keys(types) as (keyof HistoryRow)[];
 const columnsButData = columns.filter((column) => column !== 'data');
 
-/** The changes of each link, without visits, for operators. */
 export const history: Projection<HistoryRow> = {
   name: 'history',
   // Accounts and switches are read only to check their sequences: no other projection reads these topics.

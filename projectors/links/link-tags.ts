@@ -14,7 +14,6 @@ const input = `SELECT * FROM ${unnest(Object.values(types))} AS i (${columns.joi
 const foldedTags = (link: TaggedLink | undefined): ReadonlySet<string> =>
   new Set(link?.tags?.map(foldText));
 
-/** Returns the folded tags of `link` that `other` lacks. */
 const tagsMissingIn = (link: TaggedLink, other: TaggedLink | undefined): readonly TagRow[] => {
   const { account, created_at, code } = link;
   const otherTags = foldedTags(other);
@@ -23,7 +22,6 @@ const tagsMissingIn = (link: TaggedLink, other: TaggedLink | undefined): readonl
     .map((tag) => ({ account, created_at, code, tag }));
 };
 
-/** Deletes removed tags and inserts added tags. */
 export const writeTags = async (
   tx: Client,
   schema: ProjectionSchema,

@@ -98,7 +98,6 @@ const readSequences: ReadSequences = async (tx, schema, codes) => {
   return new Map(rows.map(({ code, sequence }) => [code, sequence]));
 };
 
-/** The destination of each short code, or the reason why it has none. */
 export const redirects: Projection<LinkEvent> = {
   name: 'redirects',
   topics: [topics.links.name],

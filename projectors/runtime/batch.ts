@@ -29,7 +29,6 @@ import { addToBlocks, type SpoolBlock } from './spool-blocks.js';
 import { UnknownEventType } from '../../schemas/events/codec.js';
 import { isUnknown, readRecord } from './read-record.js';
 
-/** The numbers of a batch's records by outcome. */
 export interface BatchOutcome {
   readonly applied: number;
   readonly repeats: number;
@@ -53,7 +52,6 @@ interface BatchTarget {
 /** Records of a partition that are in memory as parsed events at the same time. */
 const chunkSize = 1_000;
 
-/** A parsed batch without repeats. */
 interface PreparedBatch {
   readonly batch: Delivery;
   readonly changes: unknown[];
@@ -115,7 +113,6 @@ const readChanges = async (
   return prepared;
 };
 
-/** Saves the raised high-water marks and moves the checkpoints. */
 export const saveProgress = async (
   tx: Client,
   schema: ProjectionSchema,

@@ -17,16 +17,13 @@ import { readRecords, type IncomingRecord } from './read-record.js';
 import type { SequenceGap } from './sequence-gaps.js';
 import { SpoolBlocks } from './spool-blocks.js';
 
-/** Adds names to a set, and returns those that it lacked. */
 const addNew = (known: Set<string>, names: readonly string[]): readonly string[] =>
   names.filter((name) => {
     const before = known.size;
     return known.add(name).size > before;
   });
 
-/** The state of a partition that is being read. */
 class PartitionState {
-  /** The marks that its records have raised so far. */
   readonly raised: HighWaterMarks = new Map();
   /** Subjects with dead letters, whose later events are parked. */
   readonly blocked = new Set<string>();
@@ -52,7 +49,6 @@ export interface FreshBatch extends Pick<PartitionState, 'raised' | 'blocked' | 
   readonly gaps: readonly SequenceGap[];
 }
 
-/** Origins or subjects of a partition to query. */
 interface Lookup {
   readonly state: PartitionState;
   readonly names: readonly string[];
@@ -61,7 +57,6 @@ interface Lookup {
 /** Reads batches of several partitions and drops repeats. Each query covers all partitions. */
 export class Deduplicator {
   readonly #partitions = new Map<string, PartitionState>();
-  /** By topic. */
   readonly #hasDeadLetters = new Map<TopicName, boolean>();
 
   constructor(

@@ -13,7 +13,6 @@ import { readRecord } from './read-record.js';
 /** A large batch of a backlog folds more visits of the same link with the same number of statements. */
 const maxBatch = 100_000;
 
-/** Keeps a live projection up to date with the log until it is stopped. */
 export const startProjection = (options: {
   readonly pool: Pool;
   readonly log: EventLog;
@@ -45,7 +44,6 @@ export const startProjection = (options: {
   return {
     done: subscription.done,
     stop: () => subscription.stop(),
-    /** The age of the oldest event that this process has received and not applied yet. */
     secondsBehind: () => lag.secondsBehind(Date.now()),
   };
 };
@@ -105,7 +103,6 @@ export interface ReaderLag {
   readonly parked: number;
 }
 
-/** Returns the lag of the reader whose checkpoints are in `schema`. */
 export const readerLag = async (
   pool: Pool,
   log: EventLog,

@@ -10,7 +10,6 @@ import { liveSchema } from './projection.js';
 import { blockOf, blockSize, type SpoolBlock } from './spool-blocks.js';
 
 const topic = topics.visits.name;
-/** The projection that counts the visits of spools. */
 const name = 'stats';
 const schema = liveSchema(name);
 
@@ -24,7 +23,6 @@ export interface SpoolCount {
   /** Visits up to this sequence are either applied or counted in `missingBefore`. */
   readonly accountedThrough: number;
   readonly missingBefore: number;
-  /** Missing visits after it. */
   readonly missingAfter: number;
 }
 

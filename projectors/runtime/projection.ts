@@ -7,7 +7,6 @@ export const projectionNames = ['redirects', 'quotas', 'stats', 'history'] as co
 
 export type ProjectionName = (typeof projectionNames)[number];
 
-/** Reads the highest sequence of each subject from a projection's rows. */
 export type ReadSequences = (
   tx: Client,
   schema: ProjectionSchema,
@@ -81,11 +80,9 @@ export const archiveSchema = 'archive';
 export const liveSchema = <Name extends ProjectionName>(name: Name) =>
   `projection_${name}` as const;
 
-/** The schema that a rebuild fills. */
 export const nextSchema = <Name extends ProjectionName>(name: Name) =>
   `projection_${name}_next` as const;
 
-/** The schema that was live before the last rebuild. */
 export const previousSchema = <Name extends ProjectionName>(name: Name) =>
   `projection_${name}_previous` as const;
 

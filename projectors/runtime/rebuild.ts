@@ -143,7 +143,6 @@ export const withRebuildLock = async <Result>(
   return done.result;
 };
 
-/** Returns the projections that any process rebuilds or rolls back now. */
 export const projectionsBeingRebuilt = async (pool: Pool): Promise<ReadonlySet<string>> => {
   const { rows } = await pool.query<{ number: number }>(
     `SELECT objid::bigint AS number FROM pg_locks
@@ -155,7 +154,6 @@ export const projectionsBeingRebuilt = async (pool: Pool): Promise<ReadonlySet<s
   return new Set(projectionNames.filter((name) => numbers.has(lockNumber(name))));
 };
 
-/** Applies the log and then the live checkpoints to `schema`, and swaps it in. */
 const catchUpAndSwap = async (
   client: PoolClient,
   schema: ProjectionSchema,

@@ -19,11 +19,11 @@ import { liveSchema, type Projection, type ProjectionSchema } from './projection
 import { readRecord } from './read-record.js';
 
 export interface RedriveResult {
-  /** Dead deadLetters and parked events that were applied. */
+  /** Dead letters and parked events that were applied. */
   readonly applied: number;
-  /** Dead deadLetters that repeat another one. */
+  /** Dead letters that repeat another one. */
   readonly repeats: number;
-  /** Dead deadLetters that failed again, and events parked after them. */
+  /** Dead letters that failed again, and events parked after them. */
   readonly remaining: number;
 }
 
@@ -64,7 +64,6 @@ const takeDeadLetters = async (
   return rows;
 };
 
-/** Saves the high-water marks of retried dead letters. */
 const saveMarks = async (
   tx: Client,
   { name, sequences }: Projection,

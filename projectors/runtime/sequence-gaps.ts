@@ -7,9 +7,7 @@ export interface SequenceGap {
   readonly topic: TopicName;
   readonly partition: number;
   readonly subject: string;
-  /** The lowest missing sequence. */
   readonly first: number;
-  /** The highest missing sequence. */
   readonly last: number;
 }
 

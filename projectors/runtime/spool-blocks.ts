@@ -9,7 +9,6 @@ export const blockSize = 4_096;
 
 export const blockOf = (sequence: number): number => Math.floor((sequence - 1) / blockSize);
 
-/** The visits of a spool's block in a partition. */
 export interface SpoolBlock {
   readonly source: string;
   readonly block: number;

@@ -71,7 +71,6 @@ interface VisitorOfDay {
 
 /** The statistics of a link that a batch affects. */
 export class LinkStatistics extends Statistics {
-  /** The stored values. */
   readonly before: { readonly account: string; readonly clicks: number };
   account = '';
   /** The time of the latest click of this batch, in milliseconds since 1970. */
@@ -113,7 +112,6 @@ export class LinkStatistics extends Statistics {
     return [newest.column(), before.column()];
   }
 
-  /** Returns the visitors that move from the column to rows. */
   newVisitorRows(): readonly VisitorOfDay[] {
     const rows: VisitorOfDay[] = [];
     let day = this.newest?.day ?? 0;

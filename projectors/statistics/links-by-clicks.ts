@@ -58,7 +58,7 @@ const update = async (
   });
   if (rowCount !== links.length)
     throw new Error(
-      `${schema}.links_by_clicks has ${rowCount} of ${links.length} rows of ${schema}.codes: rebuild it`,
+      `${schema}.links_by_clicks has ${rowCount ?? 0} of ${links.length} rows of ${schema}.codes: rebuild it`,
     );
 };
 

@@ -101,7 +101,6 @@ export class Statistics implements Totals {
     this.newest = newest;
   }
 
-  /** Sets the stored content of a day. */
   knowDay(day: number, content: Portion): void {
     this.#setDay(day, { content, changed: false });
   }
@@ -158,7 +157,6 @@ export class Statistics implements Totals {
     });
   }
 
-  /** The changed months before the newest one. */
   changedMonths(): ReadonlySet<number> {
     const months = this.changedDays().map(([day]) => monthOf(day));
     const current = months.length === 0 ? 0 : monthOf(this.newest?.day ?? 0);
@@ -176,7 +174,6 @@ export class Statistics implements Totals {
     return [newest, closed].flatMap((portion) => (portion ? [portion.document.document] : []));
   }
 
-  /** Adds visits of one quarter hour to their day. */
   #addToDay(day: number, portion: Portion): void {
     const known = this.#days?.get(day)?.content;
     this.#setDay(day, { content: known ?? portion, changed: true });

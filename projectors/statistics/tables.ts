@@ -158,7 +158,6 @@ export const readStatistics = async <Owner extends Statistics>(
   return statisticsOf;
 };
 
-/** Reads the days and quarter hours of late visits. */
 const readLate = async (
   tx: Client,
   schema: ProjectionSchema,
@@ -222,7 +221,6 @@ const columnsOf = (cells: object): readonly Column[] => Object.keys(cells) as Co
 const unnestOf = (columns: readonly Column[]): string =>
   unnest(columns.map((column) => types[column]));
 
-/** The parameters of `unnestOf`. */
 const parametersOf = <Item>(cells: Cells<Item>, items: readonly Item[]): Buffer[] =>
   Object.entries(cells).map(([column, valueOf]) => {
     const type = types[column as Column];
@@ -273,7 +271,7 @@ const update = async <Item>(
     values: parametersOf({ ...key, ...others }, items),
   });
   if (rowCount !== items.length) {
-    throw new Error(`UPDATE of ${table} by ctid changed ${rowCount} of ${items.length} rows`);
+    throw new Error(`UPDATE of ${table} by ctid changed ${rowCount ?? 0} of ${items.length} rows`);
   }
 };
 
@@ -344,7 +342,6 @@ const newestOf = ({ owner, newest }: Statistics): NewestQuarter => {
   return newest;
 };
 
-/** Writes changed statistics. `ownerCells` and `dayCells` are additional columns of links. */
 export const writeStatistics = async <Owner extends Statistics>(
   tx: Client,
   schema: ProjectionSchema,

@@ -25,7 +25,6 @@ export class Visitors {
     this.#unseen?.add(visitor);
   }
 
-  /** Returns whether the visitor is new. */
   add(visitor: string): boolean {
     if (this.#unseen) return this.#unseen.delete(visitor);
     let at = this.#inline.indexOf(visitor);
@@ -40,7 +39,6 @@ export class Visitors {
     return this.isInRows || this.#inline.length > maxInline * length ? null : this.#inline;
   }
 
-  /** Returns the visitors that move from the column to rows. */
   newRows(): readonly string[] {
     return !this.isInRows && this.column() === null ? (this.#inline.match(/.{16}/g) ?? []) : [];
   }

@@ -29,9 +29,7 @@ const fixed = {
 
 /** For tests: additional listeners with authentication or TLS. */
 export interface BrokerExtras {
-  /** Ports on 127.0.0.1 by listener name. */
   readonly extraListeners?: Readonly<Record<string, number>>;
-  /** Overrides of `server.properties`. */
   readonly extraProperties?: Readonly<Record<string, string>>;
   /** SCRAM credentials of a new cluster, such as `SCRAM-SHA-256=[name=alice,password=secret]`. */
   readonly scramUsers?: readonly string[];
@@ -44,12 +42,10 @@ const listenersAt = (ports: Readonly<Record<string, number>>): string =>
 
 const maxReplicas = 3;
 
-/** Ports of the listeners of a broker on 127.0.0.1. */
 export interface BrokerPorts {
   readonly client: number;
   /** The same as `client`, or the port of a proxy. */
   readonly advertised: number;
-  /** For replication. */
   readonly internal: number;
   readonly controller: number;
 }

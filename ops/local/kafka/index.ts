@@ -46,7 +46,6 @@ const dataIn = (dir: string): string => join(dir, 'data');
 export const hasBroker = async (dataDir: string): Promise<boolean> =>
   (await clusterIdOf(dataIn(dataDir))) !== null;
 
-/** Whether a broker of this cluster answers and lists these brokers. */
 const brokerAnswers = async (
   brokers: string,
   clusterId: string,
@@ -73,7 +72,6 @@ const brokerAnswers = async (
   }
 };
 
-/** A cluster with formatted data directories and written configuration files. */
 interface PreparedCluster {
   readonly dirs: readonly string[];
   readonly ports: readonly BrokerPorts[];
@@ -112,7 +110,6 @@ const prepare = async (
   return { dirs, ports, jars, clusterId };
 };
 
-/** Starts all brokers of a cluster. If one fails to start, stops the others. */
 const startBrokers = async (
   { logger, tied = false, brief = false }: KafkaClusterOptions,
   { dirs, ports, jars, clusterId }: PreparedCluster,
@@ -200,7 +197,6 @@ export const startKafkaCluster = async (
   });
 };
 
-/** Starts a cluster of one broker. */
 export const startKafka = async (options: KafkaOptions): Promise<KafkaServer> => {
   const [server] = await startKafkaCluster({ ...options, brokers: [options] });
   if (server === undefined) throw new Error('startKafkaCluster() returned 0 servers for 1 broker');

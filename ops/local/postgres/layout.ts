@@ -16,7 +16,6 @@ export const layoutOf = (dataDir: string) => {
     password: join(home, 'password'),
     /** PostgreSQL's output since its last start; the previous file is named `postgres.log.1`. */
     log: join(home, 'postgres.log'),
-    /** PostgreSQL's pid, port and state. */
     postmasterPid: join(cluster, 'postmaster.pid'),
   } as const;
 };
@@ -45,7 +44,6 @@ export const nearestUrl = (layout: ClusterLayout, port: number, password: string
   return socketDir === null ? url : `${url}&host=${encodeURIComponent(socketDir)}`;
 };
 
-/** Removes the sockets that killed servers left. */
 export const removeSockets = async ({ cluster }: ClusterLayout): Promise<void> => {
   const left = (await readdir(cluster)).filter((name) => name.startsWith(socketPrefix));
   await Promise.all(left.map((name) => rm(join(cluster, name), { force: true })));

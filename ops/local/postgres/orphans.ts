@@ -67,7 +67,6 @@ export const endOrphanPostgres = async (
   await removeStalePidFile(layout);
 };
 
-/** Ends an orphaned initdb and removes its partial cluster. */
 export const removeUnfinished = async (
   layout: ClusterLayout,
   account: Account | null,

@@ -71,7 +71,6 @@ export const startServer = async (options: {
   readonly begin: (port: number) => Promise<Child>;
   /** Resolves when the child answers. */
   readonly ready: (child: Child, port: number) => Promise<void>;
-  /** Ends the orphans of a child that has exited. */
   readonly sweep?: () => Promise<void>;
 }) => {
   const { port: portOption, begin, ready, sweep } = options;

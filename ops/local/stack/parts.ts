@@ -17,14 +17,12 @@ const byKind = <Value>(make: (kind: PartKind) => Value): Record<PartKind, Value>
 /** The rest of the 10 s of a stop after the services, which take 6 s at most. */
 const serverStopTimeoutMs = 3_000;
 
-/** A part is ready again as another process. */
 export interface Restarted {
   readonly service: PartKind;
   readonly index: number;
   readonly pid: number;
 }
 
-/** The processes of a stack by kind and index. */
 export class Parts {
   readonly #parts = byKind((): Server[] => []);
   readonly #stopping = new AbortController();
@@ -49,7 +47,6 @@ export class Parts {
     return byKind((kind) => this.#partsOf(kind).map(({ pid }) => pid));
   }
 
-  /** Restarts each part whenever it dies, until `stop`. */
   keepRunning(logger: Logger, onRestarted: (restarted: Restarted) => void): void {
     const { signal } = this.#stopping;
     for (const kind of partKinds) {

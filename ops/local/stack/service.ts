@@ -43,7 +43,6 @@ const readReadyLine = (child: Child): Promise<Ready> => {
 
 const portOf = (address: string | undefined): string => new URL(address ?? '').port;
 
-/** The ports that the service listens on, for its restarts. */
 const portsOf = (kind: ServiceKind, { api, edge, admin }: Ready): Record<string, string> => {
   const addresses: Record<string, string | undefined> = {
     API_PORT: api,
@@ -74,7 +73,6 @@ export const startService = async (options: {
   /** DATA_DIR and the working directory. */
   readonly dir: string;
   readonly env: NodeJS.ProcessEnv;
-  /** Whether it shares its EDGE_PORT with other processes. */
   readonly sharesPorts?: boolean;
   /** The ports of its first start. */
   readonly ports: Readonly<Record<string, string>>;

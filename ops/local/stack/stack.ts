@@ -24,11 +24,8 @@ interface StackOptions {
   readonly counts: Readonly<Record<ServiceKind, number>>;
   /** The number of Kafka brokers if the stack starts its own. */
   readonly brokers: number;
-  /** Shared by all APIs. */
   readonly adminToken: string;
-  /** Shared by all projectors. */
   readonly sealKeyFile: string;
-  /** Whether processes that die are restarted. */
   readonly restart: boolean;
   readonly onRestarted: (restarted: Restarted) => void;
   readonly logger: Logger;

@@ -1,7 +1,6 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** The kinds of service, as the ready line names them. */
 export const serviceKinds = ['api', 'edge', 'projector'] as const;
 
 export type ServiceKind = (typeof serviceKinds)[number];
@@ -31,7 +30,6 @@ export const topology = {
   },
 } as const satisfies Record<ServiceKind, unknown>;
 
-/** The variables of one kind of service besides those of the servers. */
 export type Variables<Kind extends ServiceKind> = Readonly<
   Record<(typeof topology)[Kind]['variables'][number], string>
 >;
@@ -48,7 +46,6 @@ export type Servers = Readonly<Record<(typeof serverVariables)[number], string>>
 
 const folder = new RegExp(`^(${serviceKinds.join('|')})-\\d+$`);
 
-/** The DATA_DIR of a service within that of the stack. */
 export const serviceDir = (dataDir: string, kind: ServiceKind, index: number): string =>
   join(dataDir, `${kind}-${index}`);
 
@@ -61,7 +58,6 @@ export const serviceDirs = (dataDir: string): readonly string[] => {
 /** A partition has three replicas at most, so more brokers are of no use on one machine. */
 export const maxBrokers = 5;
 
-/** The data directories of the first `count` Kafka brokers. */
 export const brokerDirs = (dataDir: string, count: number): readonly string[] =>
   Array.from({ length: count }, (_, index) =>
     join(dataDir, index === 0 ? 'kafka' : `kafka-${index + 1}`),

@@ -22,10 +22,8 @@ import type { CommandDatabase } from '../cli/database.js';
 import type { Watch } from '../cli/long-work.js';
 
 interface BackupOptions extends Omit<CommandDatabase, 'logger'>, Watch {
-  /** The directory of the edges' spools. */
   readonly spoolRoot: string;
   readonly file: string;
-  /** Whether an existing file may be replaced. */
   readonly replace: boolean;
   /** How long to wait for spooled visits to be shipped; 10 s by default. */
   readonly spoolWithinMs?: number;
@@ -111,7 +109,6 @@ async function* readPart(
 /** Takes a fifth of the time of the default level, for files that are a quarter larger. */
 const gzipLevel = 1;
 
-/** Streams a backup to `append`. Returns the number of records and bytes. */
 export const writeBackup = async (
   head: BackupHead,
   batches: AsyncIterable<BackupBatch>,
@@ -151,7 +148,6 @@ export const writeBackup = async (
   return { records, bytes };
 };
 
-/** Writes the whole log to a file. The service may run meanwhile. */
 export const takeBackup = async (options: BackupOptions) => {
   const { file, replace, progress, signal } = options;
   let written: Awaited<ReturnType<typeof writeBackup>> | undefined;

@@ -43,7 +43,6 @@ const titles: Record<RestorePhase, string> = {
   projections: 'fold the projections',
 };
 
-/** Shows one progress bar for each phase. */
 const showPhases = () => {
   let current: { readonly phase: RestorePhase; readonly progress: Progress } | undefined;
   return {

@@ -31,7 +31,6 @@ const eventOf = (value: string): LinklogEvent | null => {
   }
 };
 
-/** Passes all batches to `take` and reports progress. */
 const readAll = async (
   backup: BackupFile,
   phase: RestorePhase,
@@ -70,7 +69,6 @@ export const checkBackup = async (
   });
 };
 
-/** Whether a spool has numbered the event. */
 const isSpooled = (event: LinklogEvent | null): event is EventNamed<'LinkVisited'> =>
   event?.type === 'linklog.LinkVisited.v2' && event.source !== ledgerSource;
 
@@ -80,7 +78,6 @@ interface SpooledVisit {
   readonly value: string;
 }
 
-/** Whether a partition of the log gets records of several partitions of the backup. */
 const mergesPartitions = async (
   log: EventLog,
   { topics }: BackupHead,

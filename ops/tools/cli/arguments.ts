@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { pastedCode } from '../../../schemas/pasted-code.js';
 import { CliError } from './errors.js';
 
-/** The Damerau-Levenshtein distance. */
 const distance = (a: string, b: string): number => {
   const rows: number[][] = [Array.from({ length: b.length + 1 }, (_, index) => index)];
   const cell = (row: number, column: number): number => rows[row]?.[column] ?? Infinity;
@@ -29,7 +28,6 @@ export const nearest = (word: string, choices: readonly string[]): string | null
   return near[0]?.choice ?? null;
 };
 
-/** Returns ` (did you mean …?)`, or an empty string. */
 export const didYouMean = (word: string, choices: readonly string[]): string => {
   const suggestion = nearest(word, choices);
   return suggestion === null ? '' : ` (did you mean ${suggestion}?)`;
@@ -48,7 +46,6 @@ export const oneOf =
     );
   };
 
-/** A parser of an argument that must not be empty. */
 export const notEmpty =
   (name: string) =>
   (word: string): string => {

@@ -27,14 +27,12 @@ import { jsonText } from '../../platform/json.js';
 import { CliError, messageOf } from './errors.js';
 import type { Service } from './service.js';
 
-/** The parameters of GET /admin/links. */
 export interface ListLinksQuery {
   readonly filter: Readonly<Record<string, string | readonly string[] | undefined>>;
   readonly limit: number;
   readonly after: string | null;
 }
 
-/** A change that took effect. */
 export interface Changed<Value> {
   readonly value: Value;
   /** Whether the log has its event; otherwise it is relayed when the log is available again. */
@@ -53,7 +51,6 @@ const timeoutMs = 10_000;
 const pageSize = 1_000;
 const linksPerPage = 100;
 
-/** Error codes of failed connections. */
 const unreachable = [
   'ECONNREFUSED',
   'ENOTFOUND',

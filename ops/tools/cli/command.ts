@@ -6,7 +6,6 @@ import type { Answer } from './output.js';
 export interface CommandContext {
   readonly readConfig: () => Config;
   readonly connect: () => Promise<AdminClient>;
-  /** Prints the answer as text or JSON, and sets the exit code. */
   readonly print: (answer: Answer) => void;
 }
 
@@ -17,7 +16,6 @@ export class Command extends CommanderCommand {
     return new Command(name).helpCommand(false);
   }
 
-  /** Adds text to the end of the help. */
   notes(text: string): this {
     return this.addHelpText('after', text);
   }

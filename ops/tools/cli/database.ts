@@ -105,7 +105,6 @@ export interface LongWork extends CommandDatabase {
   readonly signal: AbortSignal;
 }
 
-/** Runs long work on the service's database with a progress bar, until Ctrl-C. */
 export const runOnDatabase = <Result>(
   config: Config,
   options: Interruption & {

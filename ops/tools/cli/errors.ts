@@ -20,7 +20,6 @@ const exitCodes = {
   INTERRUPTED: 130,
 } as const satisfies Partial<Record<OwnCode, number>>;
 
-/** An expected failure of a command; the message is one line for the user. */
 export class CliError extends Error {
   override readonly name = 'CliError';
   readonly exitCode: number;

@@ -1,10 +1,111 @@
+import { linkStatuses, type LinkStatus } from '../../../schemas/folds/link-status.js';
+import { linkSorts, type LinkSort } from '../../../schemas/http/list-links.js';
 import type { HistoryResponse } from '../../../schemas/http/history.js';
-import { required, shortCodeArgument } from './arguments.js';
+import type { OperatorsLink } from '../../../schemas/http/operators.js';
+import { oneOf, required, several, shortCodeArgument, wholeNumber } from './arguments.js';
 import type { Command, CommandContext } from './command.js';
-import { addManagingCommands } from './managed-links.js';
-import { changed, table } from './output.js';
+import { CliError } from './errors.js';
+import { changed, count, facts, plain, table } from './output.js';
+import { readPassword } from './password.js';
 
-const rowOf = ({ time, type, actor, data }: HistoryResponse['events'][number]): string[] => {
+const plainOrNone = (text: string | null): string | null => text && plain(text);
+
+const textOf = (link: OperatorsLink): string =>
+  facts([
+    ['short code', link.shortCode],
+    ['short url', link.shortUrl],
+    ['url', plain(link.url)],
+    ['account', link.account],
+    ['status', link.status],
+    ['title', plainOrNone(link.title)],
+    ['note', plainOrNone(link.note)],
+    ['tags', plainOrNone(link.tags.join(', ') || null)],
+    ['password', link.hasPassword ? 'yes' : null],
+    ['click limit', link.maxClicks === null ? null : count(link.maxClicks)],
+    ['clicks left', link.clicksLeft === null ? null : count(link.clicksLeft)],
+    ['clicks', count(link.clickCount)],
+    ['last click', link.lastAccessed],
+    ['starts', link.startsAt],
+    ['expires', link.expiresAt],
+    ['created', link.createdAt],
+    ['changed', link.updatedAt],
+    ['version', String(link.version)],
+  ]);
+
+const head = ['SHORT CODE', 'ACCOUNT', 'STATUS', 'CLICKS', 'CREATED', 'URL'];
+
+const rowOf = (link: OperatorsLink): readonly string[] => [
+  ...[link.shortCode, link.account, link.status, count(link.clickCount)],
+  ...[link.createdAt.slice(0, 10), plain(link.url)],
+];
+
+interface ListOptions {
+  readonly account?: string;
+  readonly status?: LinkStatus;
+  readonly search?: string;
+  readonly tag?: readonly string[];
+  readonly domain?: string;
+  readonly createdAfter?: string;
+  readonly createdBefore?: string;
+  readonly tz?: string;
+  readonly sort?: LinkSort;
+  readonly limit: number;
+  readonly after?: string;
+}
+
+const mostListed = 10_000;
+
+/** @throws CliError */
+const listLimit = (word: string): number => {
+  const limit = wholeNumber('links')(word);
+  if (limit >= 1 && limit <= mostListed) return limit;
+  throw new CliError('USAGE', `--limit must be between 1 and ${mostListed}`);
+};
+
+interface EditOptions {
+  readonly url?: string;
+  readonly expiresIn?: number | 'never';
+  readonly expiresAt?: string;
+  readonly startsAt?: string;
+  readonly maxClicks?: number | 'none';
+  /** `false` for `--no-…`, here and below. */
+  readonly password?: boolean;
+  readonly title?: string | false;
+  readonly note?: string | false;
+  readonly tag?: readonly string[];
+  readonly tags: boolean;
+  readonly ifVersion?: number;
+}
+
+/** A field with `null` is removed. @throws CliError */
+const changeOf = async (options: EditOptions): Promise<object> => {
+  const { url, expiresIn, expiresAt, startsAt, maxClicks } = options;
+  const { password, title, note, tag, tags } = options;
+  if (tag && !tags) throw new CliError('USAGE', 'give --tag or --no-tags, not both');
+  const change = {
+    ...(url !== undefined && { url }),
+    ...(expiresIn !== undefined && { expiresIn: expiresIn === 'never' ? null : expiresIn }),
+    ...(expiresAt !== undefined && { expiresAt }),
+    ...(startsAt !== undefined && { startsAt: startsAt === 'now' ? null : startsAt }),
+    ...(maxClicks !== undefined && { maxClicks: maxClicks === 'none' ? null : maxClicks }),
+    ...(title !== undefined && { title: title === false ? null : title }),
+    ...(note !== undefined && { note: note === false ? null : note }),
+    ...(tag && { tags: tag }),
+    ...(!tags && { tags: null }),
+    ...(password === false && { password: null }),
+  };
+  if (password === true) return { ...change, password: await readPassword() };
+  if (Object.keys(change).length > 0) return change;
+  throw new CliError(
+    'USAGE',
+    'nothing to change: give --url, --expires-in, --expires-at, --starts-at, --max-clicks, --password, --title, ' +
+      '--note or --tag',
+  );
+};
+
+const version = wholeNumber('a version');
+
+const historyRowOf = ({ time, type, actor, data }: HistoryResponse['events'][number]): string[] => {
   const what = /^linklog\.(.+)\.v\d+$/.exec(type)?.[1] ?? type;
   const { reason, url, ...rest } = data;
   const why = reason ?? url ?? Object.values(rest).join(', ');
@@ -15,7 +116,120 @@ export const addLinkCommands = (program: Command, { connect, print }: CommandCon
   const links = program
     .command('links')
     .description('links of all accounts: look at one, change, delete, block it');
-  addManagingCommands(links, { connect, print });
+
+  links
+    .command('list')
+    .description('links of an account, the newest first; or of all accounts, one after the other')
+    .option('--account <account>', 'of this account alone')
+    .option('--status <status>', linkStatuses.join(', '), oneOf('status', linkStatuses))
+    .option(
+      '--search <terms>',
+      'with each of these terms in its short code, destination, title, note or tags, in any case',
+    )
+    .option(
+      '--tag <tag>',
+      'with this tag; may be repeated, for links with all of them',
+      several(String),
+    )
+    .option('--domain <host>', 'with this host in the destination')
+    .option(
+      '--created-after <time>',
+      'created at this time or later: ISO 8601 with an offset, or a date',
+    )
+    .option('--created-before <time>', 'created before this time')
+    .option('--tz <zone>', 'the time zone of these dates; by default UTC')
+    .option(
+      '--sort <order>',
+      `${linkSorts.join(' or ')}; by clicks: with --account`,
+      oneOf('order', linkSorts),
+    )
+    .option('--limit <n>', `so many at most, up to ${mostListed}`, listLimit, 100)
+    .option('--after <next>', 'those behind the "next" of such a list')
+    .notes('\nDeleted links are listed with --status deleted alone.')
+    .examples(
+      'links list --account shop --sort clicks --limit 20',
+      'links list --domain shop.example --status active',
+      "links list --search spring --json | jq -r '.links[].shortCode'",
+    )
+    .action(async ({ limit, after, ...filter }: ListOptions) => {
+      const query = { filter, limit, after: after ?? null };
+      const { links: found, next } = await (await connect()).listLinks(query);
+      const text = found.length === 0 ? 'There are no such links.' : table(head, found.map(rowOf));
+      const notice = next === null ? undefined : `there may be more: --after ${next}`;
+      print({ json: { links: found, next }, text, notice });
+    });
+
+  links
+    .command('show')
+    .description('a link as its owner sees it, with its account')
+    .argument('<code>', 'its short code', shortCodeArgument)
+    .examples('links show spring-sale', 'links show spring-sale --json | jq -r .url')
+    .action(async (code: string) => {
+      const link = await (await connect()).findLink(code);
+      print({ json: link, text: textOf(link) });
+    });
+
+  const ifVersion = ['--if-version <n>', 'only while the link has this version', version] as const;
+
+  links
+    .command('edit')
+    .description('change a link; every edge follows within a second')
+    .argument('<code>', 'its short code', shortCodeArgument)
+    .option('--url <url>', 'another destination')
+    .option('--expires-in <seconds>', 'another end, from now, or "never"', (word) =>
+      word === 'never' ? word : wholeNumber('seconds')(word),
+    )
+    .option('--expires-at <time>', 'another end: ISO 8601 with an offset')
+    .option('--starts-at <time>', 'another start: ISO 8601 with an offset, or "now"')
+    .option('--max-clicks <n>', 'another limit, or "none"', (word) =>
+      word === 'none' ? word : wholeNumber('clicks')(word),
+    )
+    .option('--password', 'another password: asked for, or the first line of stdin')
+    .option('--no-password', 'none')
+    .option('--title <title>', 'another title')
+    .option('--no-title', 'none')
+    .option('--note <note>', 'another note')
+    .option('--no-note', 'none')
+    .option('--tag <tag>', 'a tag in place of all it has; may be repeated', several(String))
+    .option('--no-tags', 'none')
+    .option(...ifVersion)
+    .examples(
+      'links edit spring-sale --url https://example.com/summer --title "Summer sale"',
+      'links edit spring-sale --tag sale --tag summer --expires-in never',
+      'links edit spring-sale --password < password-file',
+      'links edit spring-sale --no-password --if-version 3',
+    )
+    .action(async (code: string, options: EditOptions) => {
+      const request = await changeOf(options);
+      print(changed(await (await connect()).changeLink(code, request, options.ifVersion), textOf));
+    });
+
+  for (const [name, disabled, description] of [
+    ['disable', true, 'answer 410 until it is enabled'],
+    ['enable', false, 'redirect again, unless something else is in the way'],
+  ] as const) {
+    links
+      .command(name)
+      .description(description)
+      .argument('<code>', 'its short code', shortCodeArgument)
+      .option(...ifVersion)
+      .examples(`links ${name} spring-sale`)
+      .action(async (code: string, options: Pick<EditOptions, 'ifVersion'>) => {
+        const change = await (await connect()).changeLink(code, { disabled }, options.ifVersion);
+        print(changed(change, (link) => `${link.shortCode} is ${link.status} now`));
+      });
+  }
+
+  links
+    .command('delete')
+    .description('delete a link for good; its code is never given out again')
+    .argument('<code>', 'its short code', shortCodeArgument)
+    .option(...ifVersion)
+    .examples('links delete spring-sale')
+    .action(async (code: string, options: Pick<EditOptions, 'ifVersion'>) => {
+      const deletion = await (await connect()).deleteLink(code, options.ifVersion);
+      print(changed(deletion, (link) => `Deleted, for good: ${link.shortCode}`));
+    });
 
   const changes = [
     ['block', 'answer 410 instead of redirecting, on every node within a second', 'phishing'],
@@ -47,7 +261,7 @@ export const addLinkCommands = (program: Command, { connect, print }: CommandCon
     )
     .action(async (code: string) => {
       const events = await (await connect()).linkHistory(code);
-      const head = ['TIME', 'WHAT', 'WHO', 'WHY'];
-      print({ json: { events }, text: table(head, events.map(rowOf)) });
+      const columns = ['TIME', 'WHAT', 'WHO', 'WHY'];
+      print({ json: { events }, text: table(columns, events.map(historyRowOf)) });
     });
 };

@@ -13,7 +13,6 @@ export interface Interruption {
 
 export interface Watch {
   readonly progress?: ((done: number, total: number) => void) | undefined;
-  /** Aborts the work, which then cleans up. */
   readonly signal?: AbortSignal | undefined;
 }
 

@@ -60,7 +60,6 @@ export const facts = (entries: readonly (readonly [string, string | null])[]): s
   return known.map(([name, value]) => `${name.padEnd(width)}  ${value}`).join('\n');
 };
 
-/** Writes to stdout with back-pressure; the signal aborts the wait for a slow reader. */
 export const appendToStdout =
   (signal: AbortSignal) =>
   async (chunk: Buffer | string): Promise<void> => {

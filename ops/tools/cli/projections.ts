@@ -50,7 +50,6 @@ const setAside = (deadLetters: number, parked: number): string =>
     ? ''
     : `; set aside: ${counted(deadLetters, 'dead letter')}, ${count(parked)} parked`;
 
-/** Records the work and its actor as an event. */
 const record = (
   ledger: CommandDatabase,
   projection: ProjectionName,

@@ -6,7 +6,6 @@ import { urlOf } from '../../http/server.js';
 import { operatorName } from '../../../schemas/http/operators.js';
 import { CliError, explainDataDir } from './errors.js';
 
-/** The admin listener of the running service. */
 export interface Service {
   /** `http://host:port` */
   readonly url: string;
@@ -50,5 +49,4 @@ export const operatorNameOf = (user: string): string => {
   return operatorName.safeParse(visible).success ? visible : `user-${visible}`;
 };
 
-/** The actor of the user's changes. */
 export const actorName = (): string => operatorNameOf(userName());

@@ -17,7 +17,6 @@ interface ArchiveDeps {
   readonly logger: Logger;
 }
 
-/** Copies all events of the log to EventStoreDB until it is stopped. */
 export const startArchive = (deps: ArchiveDeps & { readonly store: ArchiveStore }) => {
   const { pool, log, store } = deps;
   const stopping = new AbortController();

@@ -120,7 +120,6 @@ const saveArchived = (
     ]);
   });
 
-/** Returns the first events that fit into one append, at least one. */
 const portionOf = (events: readonly ArchivedEvent[], bytes: number): readonly ArchivedEvent[] => {
   let total = 0;
   const end = events.findIndex(({ size }, index) => (total += size) > bytes && index > 0);

@@ -44,10 +44,8 @@ export class StreamRefused extends Error {
   readonly code = 'STREAM_REFUSED';
 }
 
-/** The append exceeds the server's limit. */
 export class AppendTooLarge extends StreamRefused {}
 
-/** The stream does not end at the expected revision. */
 export class WrongRevision extends Error {
   readonly code = 'WRONG_REVISION';
 }
@@ -58,7 +56,6 @@ const deadlineMs = 4_000;
 /** The gRPC status INVALID_ARGUMENT. */
 const invalidArgument = 3;
 
-/** Maps an error of the client to one of ours. */
 const translated = (error: unknown): Error => {
   if (error instanceof StreamRefused) return error;
   if (error instanceof WrongExpectedVersionError) return new WrongRevision(error.message);

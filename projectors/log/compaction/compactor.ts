@@ -52,7 +52,6 @@ interface NewSegment {
   next: number;
   rows: number;
   bytes: number;
-  /** Whether another row may be added. */
   readonly isBatch: boolean;
 }
 
@@ -213,7 +212,6 @@ export const startCompactor = (deps: {
     return segments.filter((segment) => segment.rows > 1 || segment.first >= compactedTo);
   };
 
-  /** Returns the number of compacted records. */
   const compact = async (
     client: Queryable,
     place: CompactedPartition,

@@ -15,7 +15,6 @@ interface Place {
 
 /** A chain that this process has computed from the log, starting at a checkpoint that the key has signed. */
 export interface RecomputedChain {
-  /** The offset of the next record. */
   readonly offset: number;
   readonly hash: Buffer;
   /** Of the records that no checkpoint covers yet. */
@@ -24,7 +23,6 @@ export interface RecomputedChain {
   readonly last: SignedCheckpoint | null;
 }
 
-/** Whether the chain has reached the last checkpoint. */
 export const isPastLast = ({ last, offset }: RecomputedChain): boolean =>
   last === null || last.nextOffset <= offset;
 

@@ -13,7 +13,6 @@ import {
 
 /** A checkpoint in the database, whose content is not trusted. */
 export interface StoredSeal extends SignedCheckpoint {
-  /** The offset of the first record that it covers. */
   readonly from: number;
   /** Of all records that it covers. */
   readonly storedFingerprints: Buffer;
@@ -27,7 +26,6 @@ const pageSize = 20;
 const select = `SELECT ${sealColumns} FROM seals.checkpoints
   WHERE chain_id = (SELECT id FROM seals.chains WHERE topic = $1 AND partition = $2)`;
 
-/** Reads the checkpoints of a log. */
 export const sealStore = (pool: Pool, log: Pick<EventLog, 'logId'>) => {
   const checkpointOf = (place: Place, row: SealRow): SignedCheckpoint =>
     checkpointOfRow({ logId: log.logId(place.topic), ...place }, row);
@@ -62,7 +60,6 @@ export const sealStore = (pool: Pool, log: Pick<EventLog, 'logId'>) => {
     oldest: (place: Place, keys: TrustedKeys, from: number) =>
       nearest(place, keys, from, ['>=', 'ASC']),
 
-    /** Returns the newest trusted checkpoint of each partition. */
     async lastOfAll(keys: TrustedKeys): Promise<readonly SignedCheckpoint[]> {
       const { rows: places } = await pool.query<Place>(
         'SELECT topic, partition FROM seals.chains ORDER BY topic, partition',

@@ -96,7 +96,6 @@ const readChain = async (
   return rows[0] ?? null;
 };
 
-/** Saves a chain that this transaction has locked. */
 const saveChain = async (
   tx: Client,
   { id, offset, hash, tail }: Pick<Chain, 'id' | 'offset' | 'hash' | 'tail'>,

@@ -13,7 +13,6 @@ const statement = z.strictObject({
   partition: z.int().min(0),
   /** The offset after the last covered record. */
   nextOffset: z.int().min(1),
-  /** The chain's hash at that offset. */
   hash: sha256,
   /** SHA-256 of the fingerprints of the covered records. */
   fingerprints: sha256,
@@ -25,7 +24,6 @@ export type SealStatement = z.infer<typeof statement>;
 
 const checkpoint = statement.extend({ signature: z.base64() });
 
-/** A statement with its Ed25519 signature in base64. */
 export type SignedCheckpoint = z.infer<typeof checkpoint>;
 
 /** The file that a verifier stores where no writer of the log can change it. */
@@ -78,7 +76,6 @@ export const signerOf = (privateKey: KeyObject) => {
 
 export type Signer = ReturnType<typeof signerOf>;
 
-/** The columns of a `SealRow`. */
 export const sealColumns = `next_offset AS "nextOffset", hash, fingerprints AS "storedFingerprints",
   sealed_at AS time, key_id AS "keyId", signature`;
 
@@ -105,7 +102,6 @@ export const checkpointOfRow = (
   signature: row.signature.toString('base64'),
 });
 
-/** The keys that a verifier trusts, by id. */
 export type TrustedKeys = ReadonlyMap<string, KeyObject>;
 
 export const isSigned = (seal: SignedCheckpoint, keys: TrustedKeys): boolean => {

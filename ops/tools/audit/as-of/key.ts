@@ -18,7 +18,6 @@ import { happenedBy, partsOf, readParts, type LookBack } from './read.js';
 export class Accounts {
   readonly keys = new Map<string, KnownKey>();
   readonly overrides = new Map<string, AliasOverride>();
-  /** The actor of each key's last event. */
   readonly lastActors = new Map<string, string>();
 
   add(events: readonly LinklogEvent[]): void {
@@ -33,7 +32,6 @@ export class Accounts {
   }
 }
 
-/** The usage of a monthly quota. */
 export interface Spent {
   readonly used: number;
   /** More than `used` if calls were metered in the minute of the moment, of which the log has no seconds. */

@@ -10,7 +10,6 @@ import { repeatsOfPartition } from '../replay/repeats.js';
 import { happenedBy, partsOf, readParts, type LookBack } from './read.js';
 import { VisitsThen } from './visits.js';
 
-/** The fold of a link's events, with the data that `LinkState` lacks. */
 class LinkFold {
   state: LinkState = noLink;
   keyId = '';
@@ -29,7 +28,6 @@ class LinkFold {
   }
 }
 
-/** Returns the state of a link at a moment. */
 export const linkAsOf = async (look: LookBack, code: string) => {
   const { log, moment } = look;
   const happened = happenedBy(moment);

@@ -14,7 +14,6 @@ import { happenedBy, partsOf, readParts, type LookBack, type LogPart } from './r
 /** A partition with more records is read several times, each time for a subset of its links, to bound memory. */
 const maxSliceRecords = 1_000_000;
 
-/** Splits the keys of a part into slices of about `sliceRecords` records. */
 const slicesOf = (part: LogPart, sliceRecords: number): readonly LogPart[] => {
   const slices = Math.max(1, Math.ceil((part.next - part.first) / sliceRecords));
   if (slices === 1) return [part];
@@ -120,7 +119,6 @@ export const platformAsOf = async (look: LookBack, sliceRecords = maxSliceRecord
     asOf: moment.toISOString(),
     maintenance,
     features,
-    /** Reserved aliases that one account may use. */
     overrides: [...accounts.overrides].flatMap(([alias, { account }]) =>
       account === null ? [] : [{ alias, account }],
     ),

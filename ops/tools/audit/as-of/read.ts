@@ -10,7 +10,6 @@ import {
   type PartitionRange,
 } from '../../../event-log/port.js';
 
-/** A partition of the log with the range to read. */
 export interface LogPart extends PartitionRange {
   readonly topic: TopicName;
   /** Filters records by key before they are parsed; by default all are read. */

@@ -45,7 +45,6 @@ export class VisitsThen {
     visitors.add(data.visitor);
   }
 
-  /** The clicks of each value, in descending order. */
   lists(): Readonly<Record<Dimension, ReturnType<typeof listOf>>> {
     const sum = emptySum();
     for (const document of this.#days.values()) addToSum(sum, document);

@@ -8,7 +8,6 @@ import { appendToStdout, count, facts, table, type Answer } from '../../cli/outp
 import { reportUnreadable } from '../replay/unreadable.js';
 import { lifeOf, tallyVisits, type LifeEvent, type VisitSummary } from './history.js';
 
-/** An output format of the history. */
 interface Timeline {
   readonly head: string;
   readonly event: (event: LifeEvent) => string;

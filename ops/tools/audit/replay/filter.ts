@@ -5,7 +5,6 @@ import {
 } from '../../../../schemas/events/catalogue.js';
 import { topicNames, topics, type TopicName } from '../../../../schemas/events/topics.js';
 
-/** Selects the events that match all fields. */
 export interface EventFilter {
   /** In the format of `toISOString`; inclusive. */
   readonly since?: string | undefined;
@@ -13,7 +12,6 @@ export interface EventFilter {
   readonly until?: string | undefined;
   readonly types?: readonly EventName[] | undefined;
   readonly topics?: readonly TopicName[] | undefined;
-  /** A short code: the link's events and visits. */
   readonly code?: string | undefined;
   readonly account?: string | undefined;
   readonly actor?: string | undefined;
@@ -34,7 +32,6 @@ export const topicsOf = ({ types, topics: named, code }: EventFilter): readonly 
   );
 };
 
-/** Returns a predicate for events of `topicsOf(filter)`. */
 export const matcherOf = (filter: EventFilter): ((event: LinklogEvent) => boolean) => {
   const { since, until, code, account, actor, request } = filter;
   const types = filter.types && new Set<string>(filter.types.map((name) => catalogue[name].type));

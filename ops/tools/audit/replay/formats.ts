@@ -9,10 +9,8 @@ export type FormatName = (typeof formatNames)[number];
 /** Resolves when the destination accepts more data. */
 export type Append = (chunk: Buffer) => Promise<void>;
 
-/** Writes a stream of events with bounded memory. */
 type Format = (events: AsyncIterable<readonly PlacedEvent[]>, append: Append) => Promise<void>;
 
-/** Converts an event to a table row without secrets; `data` is JSON. */
 const rowOf = ({ topic, partition, offset, event }: PlacedEvent) => ({
   topic,
   partition,

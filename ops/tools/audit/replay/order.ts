@@ -1,7 +1,6 @@
 import type { LinklogEvent } from '../../../../schemas/events/catalogue.js';
 import type { TopicName } from '../../../../schemas/events/topics.js';
 
-/** An event with its position in the log. */
 export interface PlacedEvent {
   readonly topic: TopicName;
   readonly partition: number;
@@ -21,7 +20,6 @@ const chunkSize = 200;
 interface Cursor {
   readonly batches: AsyncIterator<Iterable<PlacedEvent>>;
   events: Iterator<PlacedEvent, unknown>;
-  /** The next event of the partition. */
   head: PlacedEvent;
 }
 
@@ -31,7 +29,6 @@ const isBefore = (a: PlacedEvent, b: PlacedEvent): boolean => {
   return a.partition < b.partition;
 };
 
-/** Returns the first event of the next non-empty batch. */
 const refill = async (cursor: Omit<Cursor, 'head'>): Promise<PlacedEvent | null> => {
   for (;;) {
     const batch = await cursor.batches.next();
@@ -42,7 +39,6 @@ const refill = async (cursor: Omit<Cursor, 'head'>): Promise<PlacedEvent | null>
   }
 };
 
-/** Inserts a cursor into cursors that are sorted by their heads. */
 const insert = (cursors: Cursor[], cursor: Cursor): void => {
   let [low, high] = [0, cursors.length];
   while (low < high) {

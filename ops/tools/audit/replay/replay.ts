@@ -26,15 +26,12 @@ export interface UnreadableRecord {
 export interface ReplayOptions extends Watch {
   readonly log: EventLog;
   readonly filter: EventFilter;
-  /** Whether repeats are included. */
   readonly keepRepeats?: boolean;
-  /** Whether to continue with new events until the signal is aborted. */
   readonly follow?: boolean;
   /** Receives each record that was omitted. */
   readonly onUnreadable: (record: UnreadableRecord) => void;
 }
 
-/** Reads the next value while the caller processes the current one. */
 async function* prefetch<Value>(
   values: AsyncIterable<Value>,
   limited: LimitFunction,

@@ -4,7 +4,6 @@ import { count, type Answer } from '../../cli/output.js';
 /** Only the first records are reported one by one. */
 const namedAtMost = 20;
 
-/** Reports the records that the output lacks on stderr, and counts them. */
 export const reportUnreadable = () => {
   let records = 0;
   return {

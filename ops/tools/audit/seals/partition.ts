@@ -13,7 +13,6 @@ import {
 } from '../../../../projectors/log/seals/signed-checkpoint.js';
 import type { SealStore, StoredSeal } from '../../../../projectors/log/seals/seal-store.js';
 
-/** The first bad offset. */
 interface Break {
   /** The lower bound of the first bad offset. */
   readonly first: number;
@@ -33,7 +32,6 @@ export interface PartitionVerdict {
   readonly provenTo: number;
   /** The time of that seal; `null` without a seal. */
   readonly sealedAt: string | null;
-  /** The end of the log. */
   readonly end: number;
   readonly broken: Break | null;
   /** The end offsets of stored seals that are missing, or that no trusted key has signed. */
@@ -89,7 +87,6 @@ class SealTrail {
     return true;
   }
 
-  /** Whether the current seal proves all records before `offset`. */
   proves(offset: number): boolean {
     const seal = this.#current;
     if (seal === null || !this.#isUsable || offset <= this.#since) return false;
@@ -116,7 +113,6 @@ export interface PartitionInput {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Reads a partition from its start and compares it with its seals. */
 export const verifyPartition = async (input: PartitionInput): Promise<PartitionVerdict> => {
   const { log, store, keys, topic, range, newest, known, onRecords, signal } = input;
   const { partition, first: begin, next: end } = range;

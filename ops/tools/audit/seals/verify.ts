@@ -18,7 +18,6 @@ export interface VerifySealsOptions extends Watch {
   readonly pool: Pool;
   readonly log: EventLog;
   readonly keys: TrustedKeys;
-  /** The verifier's last checkpoints. */
   readonly known: readonly SignedCheckpoint[];
   /** The last checkpoints that are stored beside the key; empty if the key is on another machine. */
   readonly remembered?: readonly SignedCheckpoint[];
@@ -114,7 +113,6 @@ export const verifySeals = async (options: VerifySealsOptions) => {
     partitions.reduce((sum, verdict) => sum + records(verdict), 0);
   return {
     partitions,
-    /** Records that are unchanged since they were sealed. */
     proven: sumOf(({ provenTo }) => provenTo),
     /** Records after the last seal of their partition. */
     unproven: sumOf(({ provenTo, end, broken }) =>

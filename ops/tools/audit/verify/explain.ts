@@ -18,7 +18,6 @@ import type {
   RowPlace,
 } from './report.js';
 
-/** Selects the events that a row is a fold of. */
 interface Pattern {
   readonly topics: readonly TopicName[];
   readonly partition?: number;
@@ -135,7 +134,6 @@ const toReport = (place: RowPlace, event: LinklogEvent | null): ExplainingEvent 
   data: event === null ? null : (withoutSecrets(event) as { readonly data: unknown }).data,
 });
 
-/** Collects the events of one difference, in the log's order. */
 class Explanation {
   readonly difference: Difference;
   readonly #pattern: Pattern;
@@ -148,7 +146,6 @@ class Explanation {
     this.#pattern = patternOf(difference);
   }
 
-  /** Whether a partition may have events of the pattern. */
   mayMatch(topic: TopicName, partition: number): boolean {
     const { topics: selected, key, partition: only } = this.#pattern;
     if (!selected.includes(topic)) return false;
@@ -206,7 +203,6 @@ const addRecords = (
   }
 };
 
-/** The compared log, and the offsets from which the ledger was folded from the table. */
 interface Compared {
   readonly pool: Pool;
   readonly log: EventLog;
@@ -216,7 +212,6 @@ interface Compared {
   readonly signal: AbortSignal | undefined;
 }
 
-/** Finds the events of the differences: reads the partitions that may have them once more. */
 export const explain = async (
   { pool, log, partitions, logged, positions, signal }: Compared,
   differences: readonly Difference[],

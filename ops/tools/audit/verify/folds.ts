@@ -79,7 +79,6 @@ export const foldProjection = async (client: PoolClient, projection: Projection,
     /** As the session's snapshot sees them. */
     liveCheckpoints: () => readCheckpoints(client, live),
     ownCheckpoints,
-    /** Folds up to the checkpoints of the live tables. */
     async foldTo(
       checkpoints: readonly Checkpoint[],
       { step, onRecords, onGap, signal }: FoldOptions,
@@ -124,7 +123,6 @@ export const foldProjection = async (client: PoolClient, projection: Projection,
 
 export type ProjectionFold = Awaited<ReturnType<typeof foldProjection>>;
 
-/** Folds with the code of a restore. */
 export const foldLedger = async (client: PoolClient, log: EventLog) => {
   await cloneTables(client, 'ledger', 'pg_temp', foldedTables);
   await client.query('INSERT INTO pg_temp.platform DEFAULT VALUES');

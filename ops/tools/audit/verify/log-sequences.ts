@@ -129,7 +129,6 @@ export class LogSequences {
     }
   }
 
-  /** Adds the visits of spools, and returns the sequences of subjects. */
   #addVisits({ topic, partition, records }: Batch): readonly Sequence[] {
     const subjectSequences: Sequence[] = [];
     for (const record of records) {

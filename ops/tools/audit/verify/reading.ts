@@ -63,7 +63,6 @@ export interface TableEnd {
   readonly logged: number;
 }
 
-/** Reads the ends of all partitions of the table in one snapshot. */
 export const tableEnds = async (client: Queryable): Promise<readonly TableEnd[]> => {
   const { rows } = await client.query<TableEnd>(
     `SELECT p.id AS "partitionId", p.topic, p.partition, p.next_offset AS next,

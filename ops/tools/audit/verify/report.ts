@@ -47,9 +47,7 @@ export interface ExplainedDifference extends Difference {
 export interface VerifiedTable {
   readonly model: Model;
   readonly table: string;
-  /** Rows of the live table. */
   readonly rows: number;
-  /** Rows that differ from the fold. */
   readonly differences: number;
 }
 
@@ -85,7 +83,6 @@ export interface Verification {
   readonly gaps: readonly Gap[];
   readonly missing: {
     readonly events: number;
-    /** Subjects and spools that lack events. */
     readonly origins: number;
     /** Bounded for each topic, with the origins that lack the most events first. */
     readonly reported: readonly MissingEvents[];
@@ -93,7 +90,6 @@ export interface Verification {
   readonly setAside: readonly SetAside[];
 }
 
-/** Whether all rows match the log and the log is complete. */
 export const isClean = ({
   tables,
   gaps,
