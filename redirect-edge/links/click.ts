@@ -20,7 +20,7 @@ export const decideClick = (
   link: LedgerLinkState,
   context: DecisionContext,
 ): Decision<EventNamed<'LinkVisited' | 'LinkExpired'>, ClickRefusal> => {
-  if (link.status === 'free') return refused('notFound');
+  if (link.status === 'none') return refused('notFound');
   const { code: subject, maxClicks, clicks, account } = link;
   const startsAt = link.startsAt?.getTime() ?? null;
   const expiresAt = link.expiresAt?.getTime() ?? null;

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import {
   evolveLedgerLink,
-  freeCode,
+  initialState,
   type LedgerLinkEvent,
 } from '../../schemas/folds/ledger-link.js';
 import { deciderSpecification } from '../../schemas/testing/decider-specification.js';
@@ -30,7 +30,7 @@ const context = (now: Date, newId: () => string) => ({
 });
 
 const given = deciderSpecification({
-  initialState: freeCode,
+  initialState,
   evolve: evolveLedgerLink,
   decide: (now: Date, link) => decideClick(unknownVisitor, link, context(now, countedIds())),
 });
@@ -87,7 +87,7 @@ describe('redirect edge: taking a click', () => {
       trigger: 'qr',
       visitor: 'q83vASNFZ4mrze8B',
     };
-    const state = evolveLedgerLink(freeCode, made(3));
+    const state = evolveLedgerLink(initialState, made(3));
     const decision = decideClick(known, state, context(at(1), countedIds()));
     if (decision.type !== 'accepted') throw new Error('A click is left');
     expect(decision.events.map(({ data }) => data)).to.deep.equal([{ click: 1, ...known }]);
@@ -159,7 +159,7 @@ describe('redirect edge: clicks of a link', () => {
   const run = (maxClicks: number, steps: readonly Step[]) => {
     const newId = countedIds();
     const events: LedgerLinkEvent[] = [made(maxClicks)];
-    let link = events.reduce(evolveLedgerLink, freeCode);
+    let link = events.reduce(evolveLedgerLink, initialState);
     let now = noon;
     const happen = (event: LedgerLinkEvent): void => {
       link = evolveLedgerLink(link, event);
@@ -167,7 +167,7 @@ describe('redirect edge: clicks of a link', () => {
     };
     for (const { type, seconds } of steps) {
       now = new Date(now.getTime() + seconds * 1_000);
-      if (link.status === 'free') throw new Error('It was taken');
+      if (link.status === 'none') throw new Error('It was taken');
       const metadata = { time: now < link.lastEventAt ? link.lastEventAt : now };
       const next = link.sequence + 1;
       if (type === 'block') happen(blocked('spring', next, metadata));

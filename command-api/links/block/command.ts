@@ -27,7 +27,7 @@ export const decideLinkBlock = (
   link: LedgerLinkState,
   context: DecisionContext,
 ): Decision<EventNamed<'LinkBlocked' | 'LinkUnblocked'>, 'notFound'> => {
-  if (link.status === 'free') return refused('notFound');
+  if (link.status === 'none') return refused('notFound');
   if (link.blocked === (type !== 'UnblockLink')) return unchanged;
   if (type === 'BlockUnsafeLink' && (link.cleared || statusOf(link) !== 'active')) return unchanged;
   const metadata = { ...nextEvent(link, context), subject: link.code, account: link.account };

@@ -1,4 +1,4 @@
-import { evolveLedgerLink, freeCode } from '../../../schemas/folds/ledger-link.js';
+import { evolveLedgerLink, initialState } from '../../../schemas/folds/ledger-link.js';
 import { deciderSpecification } from '../../../schemas/testing/decider-specification.js';
 import {
   at,
@@ -13,7 +13,7 @@ import {
 import { decideLinkBlock, type LinkBlockCommand } from './command.js';
 
 const given = deciderSpecification({
-  initialState: freeCode,
+  initialState,
   evolve: evolveLedgerLink,
   decide: (command: LinkBlockCommand, link) =>
     decideLinkBlock(command, link, {

@@ -10,7 +10,6 @@ import type { EventNamed, LinkEvent } from '../../../schemas/events/catalogue.js
 import { newEvent } from '../../../schemas/events/codec.js';
 import {
   evolveLedgerLink,
-  freeCode,
   type LedgerLink,
   type LedgerLinkState,
 } from '../../../schemas/folds/ledger-link.js';
@@ -18,10 +17,9 @@ import {
   evolveLink,
   liftsExpiry,
   linkStatusAt,
-  noLink,
   type Link,
   type LinkState,
-  type MadeLink,
+  type ExistingLink,
 } from '../../../schemas/folds/link.js';
 import { willRedirect, type ExpiryReason } from '../../../schemas/folds/link-status.js';
 import { canonicalText, maxTags } from '../../../schemas/http/link-fields.js';
@@ -33,7 +31,10 @@ export interface ManagedLink {
   readonly current: LinkState;
 }
 
-export const unmanaged: ManagedLink = { ledger: freeCode, current: noLink };
+export const initialState: ManagedLink = {
+  ledger: { status: 'none' },
+  current: { status: 'none' },
+};
 
 export const evolveManagedLink = (state: ManagedLink, event: LinkEvent): ManagedLink => ({
   ledger: evolveLedgerLink(state.ledger, event),
@@ -145,13 +146,13 @@ const isEmpty = (data: object): boolean => Object.keys(data).length === 0;
 
 /** By what a link is over, when it has not expired for it yet. */
 const overBy = (link: LedgerLinkState, now: Date): ExpiryReason | null => {
-  if (link.status === 'free') return null;
+  if (link.status === 'none') return null;
   if (link.maxClicks !== null && link.clicks >= link.maxClicks) return 'clicks';
   return link.expiresAt !== null && link.expiresAt <= now ? 'time' : null;
 };
 
 /** Whether a destination may be led to only after a check: a new one, or one that is led to again. */
-const needsCheck = (before: MadeLink, after: LinkState, now: Date): boolean => {
+const needsCheck = (before: ExistingLink, after: LinkState, now: Date): boolean => {
   if (after.status === 'none') return false;
   if (after.link.url !== before.link.url) return true;
   return willRedirect(linkStatusAt(after, now)) && !willRedirect(linkStatusAt(before, now));
@@ -164,11 +165,11 @@ export const decideLinkChange = (
   context: DecisionContext,
 ): Decision<LinkEvent, LinkRefusal> => {
   const { ledger, current } = state;
-  if (ledger.status === 'free' || current.status === 'none') return refused('notFound');
+  if (ledger.status === 'none' || current.status === 'none') return refused('notFound');
   const { code: subject, account } = ledger;
   if (command.account !== null && command.account !== account) return refused('notFound');
   const metadata = (of: ManagedLink) => ({
-    ...nextEvent(of.ledger.status === 'free' ? ledger : of.ledger, context),
+    ...nextEvent(of.ledger.status === 'none' ? ledger : of.ledger, context),
     subject,
     account,
   });

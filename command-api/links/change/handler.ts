@@ -5,18 +5,16 @@ import type { Outbox } from '../../../ops/event-log/outbox/port.js';
 import type { Pool } from '../../../ops/platform/postgres/pool.js';
 import type { Actor } from '../../../schemas/decision.js';
 import type { LinkEvent } from '../../../schemas/events/catalogue.js';
-import { freeCode } from '../../../schemas/folds/ledger-link.js';
-import { noLink } from '../../../schemas/folds/link.js';
 import {
   decideLinkChange,
   evolveManagedLink,
-  unmanaged,
+  initialState,
   type LinkCommand,
   type ManagedLink,
 } from './command.js';
 
 const managedLinks = (outbox: Outbox): LedgerState<ManagedLink, LinkEvent> => ({
-  initial: unmanaged,
+  initial: initialState,
   async lock(tx, codes) {
     const ledger = await ledgerLinks.lock(tx, codes);
     // With the rows locked, no later event is on its way.
@@ -24,7 +22,10 @@ const managedLinks = (outbox: Outbox): LedgerState<ManagedLink, LinkEvent> => ({
     return new Map(
       codes.map((code) => [
         code,
-        { ledger: ledger.get(code) ?? freeCode, current: states.get(code)?.state ?? noLink },
+        {
+          ledger: ledger.get(code) ?? initialState.ledger,
+          current: states.get(code)?.state ?? initialState.current,
+        },
       ]),
     );
   },

@@ -4,7 +4,7 @@ import type { PasswordHasher } from '../../../ops/platform/passwords/password-ha
 import type { Outbox, OutboxDelivery } from '../../../ops/event-log/outbox/port.js';
 import type { Pool } from '../../../ops/platform/postgres/pool.js';
 import type { Actor } from '../../../schemas/decision.js';
-import { linkStatusAt, type MadeLink } from '../../../schemas/folds/link.js';
+import { linkStatusAt, type ExistingLink } from '../../../schemas/folds/link.js';
 import { messages } from '../../../schemas/http/errors.js';
 import { startsAfterEnd } from '../../../schemas/http/fields.js';
 import { tagsMessage } from '../../../schemas/http/link-fields.js';
@@ -49,7 +49,7 @@ export interface WantedChange {
 }
 
 export interface VersionedLink {
-  readonly link: MadeLink;
+  readonly link: ExistingLink;
   readonly version: number;
 }
 
@@ -149,7 +149,7 @@ export const createManagedLinks = (deps: ManagedLinksDeps) => {
         const asked = change === 'delete' ? undefined : change.url;
         unchecked.set(attempt, asked ?? (current.status === 'none' ? '' : current.link.url));
       } else {
-        const taken = ledger.status === 'free' ? 0 : clicksTaken(ledger, attempt);
+        const taken = ledger.status === 'none' ? 0 : clicksTaken(ledger, attempt);
         attempt.outcome = refusal(refusalReply(decision.reason, taken, caller));
       }
     }

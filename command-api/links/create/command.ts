@@ -13,7 +13,7 @@ import {
   linkStatusAt,
   type Link,
   type LinkState,
-  type MadeLink,
+  type ExistingLink,
 } from '../../../schemas/folds/link.js';
 import type { BatchResponse, BatchResult } from '../../../schemas/http/batch.js';
 import type { LinkResponse } from '../../../schemas/http/shorten.js';
@@ -151,7 +151,7 @@ export const isReusable = (
   state: LinkState,
   { account, url }: Pick<Link, 'account' | 'url'>,
   now: Date,
-): state is MadeLink => {
+): state is ExistingLink => {
   if (state.status === 'none' || linkStatusAt(state, now) !== 'active') return false;
   const { link } = state;
   const { custom, startsAt, expiresAt, maxClicks, passwordHash, title, note, tags } = link;

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import {
   evolveLedgerLink,
-  freeCode,
+  initialState,
   type LedgerLinkState,
   type LedgerLinkEvent,
 } from '../../../schemas/folds/ledger-link.js';
@@ -62,7 +62,7 @@ const createLink: CreateLink = {
 
 describe('command API: creating a link', () => {
   const given = deciderSpecification({
-    initialState: freeCode,
+    initialState,
     evolve: evolveLedgerLink,
     decide: (command: CreateLink, link) =>
       decideCreateLink(command, link, context(noon, 'key-1', 'request-1')),
@@ -113,7 +113,7 @@ describe('command API: creating a link', () => {
 
 describe('command API: expiring a link', () => {
   const given = deciderSpecification({
-    initialState: freeCode,
+    initialState,
     evolve: evolveLedgerLink,
     decide: (now: Date, link) => decideExpireLink(link, context(now, 'system')),
   });
@@ -175,7 +175,7 @@ describe('command API: events of a link', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 30 }), (steps) => {
         const newId = countedIds();
-        let link: LedgerLinkState = freeCode;
+        let link: LedgerLinkState = initialState;
         let now = noon;
         const events: LedgerLinkEvent[] = [];
         const happen = (event: LedgerLinkEvent): void => {

@@ -12,7 +12,11 @@ import {
 } from '../../../ops/platform/postgres/pool.js';
 import { mapResult, writeAfter, type Write } from '../../../ops/platform/postgres/statement.js';
 import type { EventNamed } from '../../../schemas/events/catalogue.js';
-import { evolveLedgerLink, freeCode, type LedgerLink } from '../../../schemas/folds/ledger-link.js';
+import {
+  evolveLedgerLink,
+  initialState,
+  type LedgerLink,
+} from '../../../schemas/folds/ledger-link.js';
 import {
   decideCreateLink,
   type CreateLink,
@@ -118,11 +122,11 @@ const plan = (
     }
     const { actor, requestId } = create;
     const context = { now, newId, actor, requestId };
-    const decision = decideCreateLink(create, freeCode, context);
+    const decision = decideCreateLink(create, initialState, context);
     const event = decision.type === 'accepted' ? decision.events[0] : undefined;
     if (!event) throw new Error('A free code was refused');
-    const ledgerLink = evolveLedgerLink(freeCode, event);
-    if (ledgerLink.status === 'free') throw new Error('LinkCreated takes its code');
+    const ledgerLink = evolveLedgerLink(initialState, event);
+    if (ledgerLink.status === 'none') throw new Error('LinkCreated takes its code');
     ledgerLinks.set(create.code, ledgerLink);
     meter.links += 1;
     meter.allLinks += 1;

@@ -6,7 +6,7 @@ import {
   readCopyKey,
   SharedCache,
 } from '../../../redirect-edge/links/shared-cache.js';
-import { evolveLink, noLink } from '../../../schemas/folds/link.js';
+import { evolveLink, initialState } from '../../../schemas/folds/link.js';
 import { rowOfState } from '../../../schemas/read-models/redirects.js';
 import { created } from '../../../schemas/testing/events.js';
 import { createLogger } from '../../platform/logging.js';
@@ -38,7 +38,7 @@ const run = async (): Promise<void> => {
   await clock.ask();
   const key = await readCopyKey(node.pool);
 
-  const row = rowOfState(evolveLink(noLink, created('x')), 1);
+  const row = rowOfState(evolveLink(initialState, created('x')), 1);
   await node.pool.query(
     `INSERT INTO projection_redirects.links
      SELECT (jsonb_populate_record(NULL::projection_redirects.links,

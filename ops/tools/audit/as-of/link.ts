@@ -3,7 +3,7 @@ import { topics } from '../../../../schemas/events/topics.js';
 import {
   evolveLink,
   linkStatusAt,
-  noLink,
+  initialState,
   type LinkState,
 } from '../../../../schemas/folds/link.js';
 import { repeatsOfPartition } from '../replay/repeats.js';
@@ -12,7 +12,7 @@ import { VisitsThen } from './visits.js';
 
 /** The link as its own events tell it. */
 class Story {
-  state: LinkState = noLink;
+  state: LinkState = initialState;
   keyId = '';
   /** Who blocked it, and why; `null` while it is not blocked. */
   blocked: { readonly at: string; readonly by: string | null; readonly reason: string } | null =
