@@ -19,7 +19,7 @@ export interface TakeClick {
 
 export type ClickOutcome = 'taken' | ClickRefusal;
 
-/** Takes clicks of limited links: budget and event in one transaction, in groups. */
+/** Takes clicks of limited links, in groups. The count and the event are written in one transaction. */
 export class ClickBudget {
   readonly #batcher: Batcher<TakeClick, ClickOutcome>;
 
@@ -42,7 +42,7 @@ export class ClickBudget {
     this.#batcher = createBatcher({ maxBatch: maxGroup, maxWaiting, run, mayBlameOne });
   }
 
-  /** @throws Overloaded; OutcomeUnknown: the click may be spent, so the visitor gets no redirect. */
+  /** @throws Overloaded, or OutcomeUnknown: the click may be taken, and the visitor gets no redirect */
   take(command: TakeClick): Promise<ClickOutcome> {
     return this.#batcher.submit(command);
   }

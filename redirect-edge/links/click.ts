@@ -9,12 +9,12 @@ import type { EventNamed } from '../../schemas/events/catalogue.js';
 import { newEvent } from '../../schemas/events/codec.js';
 import type { LedgerLinkState } from '../../schemas/folds/ledger-link.js';
 import { statusAt, statusOf } from '../../schemas/folds/link-status.js';
-import type { Dead } from '../redirect/decision.js';
+import type { NoRedirect } from '../redirect/decision.js';
 import type { VisitFacts } from '../visitors/visit-facts.js';
 
-export type ClickRefusal = Dead['type'];
+export type ClickRefusal = NoRedirect['type'];
 
-/** Gives a visitor one of a limited link's clicks; the last click expires the link. */
+/** Takes one click of a limited link. The last click expires the link. */
 export const decideClick = (
   facts: VisitFacts,
   link: LedgerLinkState,

@@ -241,16 +241,16 @@ describe('redirect edge: link reader', () => {
   });
 
   it('reads links in doubt again: once, or always while changes are not heard of', async () => {
-    await recordHistory(node, created('doubted'));
-    const inMemory = (): boolean => reader.cached('doubted') !== undefined;
-    await reader.read('doubted');
+    await recordHistory(node, created('stale'));
+    const inMemory = (): boolean => reader.cached('stale') !== undefined;
+    await reader.read('stale');
     expect(inMemory()).to.be.true;
-    reader.doubtAll(true);
+    reader.markAllStale(true);
     expect(inMemory()).to.be.false;
-    await reader.read('doubted');
+    await reader.read('stale');
     expect(inMemory()).to.be.true;
-    reader.doubtAll(false);
-    await reader.read('doubted');
+    reader.markAllStale(false);
+    await reader.read('stale');
     expect(inMemory()).to.be.false;
   });
 
@@ -259,7 +259,7 @@ describe('redirect edge: link reader', () => {
     const { slow, looked, release } = slowReader();
     const reading = slow.read('overtaken');
     await looked;
-    slow.doubtAll(true);
+    slow.markAllStale(true);
     release();
     expect((await reading)?.code).to.equal('overtaken');
     expect(slow.cached('overtaken')).to.equal(undefined);

@@ -35,7 +35,7 @@ const run = async (): Promise<void> => {
   const redis = await openRedis((await testRedis()).url, logger);
   await eventually('Redis is connected', () => redis.status === 'ready');
   const clock = new DatabaseClock(node.pool);
-  await clock.ask();
+  await clock.sync();
   const key = await readCopyKey(node.pool);
 
   const row = rowOfState(evolveLink(initialState, created('x')), 1);
@@ -66,7 +66,7 @@ const run = async (): Promise<void> => {
       freshness,
       withRedis ? shared : null,
     );
-    reader.doubtAll(true);
+    reader.markAllStale(true);
     late = copyLifeMs;
     return { reader, activity: shared };
   };
