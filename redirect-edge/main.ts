@@ -17,8 +17,8 @@ import { watchChanges } from './links/changes.js';
 import { ClickBudget } from './links/click-budget.js';
 import { locationOf } from './redirect/decision.js';
 import { createEdgeHandler } from './redirect/handler.js';
-import { createEdgeLane } from './redirect/fast-path.js';
-import { createWarmVisits } from './redirect/cached-visits.js';
+import { createEdgeFastPath } from './redirect/fast-path.js';
+import { createCachedVisits } from './redirect/cached-visits.js';
 import { Freshness } from './links/freshness.js';
 import { LinkCache, LinkReader } from './links/link-reader.js';
 import { warmUp } from './links/warm-up.js';
@@ -30,7 +30,7 @@ import { shipFromWorker } from './shipping/shipping.js';
 import { openSpool } from './spool/spool.js';
 import type { Countries } from './visitors/countries.js';
 import { createJudge } from './visitors/judge.js';
-import { lookMs, VisitorKeys } from './visitors/visitor-keys.js';
+import { refreshMs, VisitorKeys } from './visitors/visitor-keys.js';
 
 /** Room for about 100,000 links of usual length. */
 const cacheBytes = 48 * 1_024 * 1_024;
@@ -70,11 +70,11 @@ const startParts = async (deps: RedirectEdgeDeps, onFailure: Register) => {
   const { config, databaseUrl, pool, log, outbox, listener, countries } = deps;
   const { health, metrics, logger } = deps;
   const keys = new VisitorKeys(pool);
-  await keys.look();
+  await keys.refresh();
   const shipping = shipFromWorker({
     address: { kafka: config.kafka, databaseUrl },
     // A log that answers `ranges` is up, its topics are right, and it belongs to this database.
-    untilAnswering: () => log.ranges(topics.visits.name),
+    untilAvailable: () => log.ranges(topics.visits.name),
     logger,
   });
   onFailure(() => shipping.stop());
@@ -116,15 +116,25 @@ const startParts = async (deps: RedirectEdgeDeps, onFailure: Register) => {
       [own, config.api, config.admin],
     );
     const judge = createJudge({ countries, keys, isOwnHost, trustedProxies });
-    const warmVisits = createWarmVisits({ links, platform, spool, judge });
+    const cachedVisits = createCachedVisits({ links, platform, spool, judge });
     const http = createEdgeHandler({
-      ...{ links, platform, spool, judge, warmVisits, passwords, trustedProxies, health, requests },
+      ...{
+        links,
+        platform,
+        spool,
+        judge,
+        cachedVisits,
+        passwords,
+        trustedProxies,
+        health,
+        requests,
+      },
       clicks: new ClickBudget(pool, outbox),
       rootRedirect: config.rootRedirect && locationOf(config.rootRedirect),
       logger,
     });
-    const lane = createEdgeLane({ links, platform, requests, judge, spool, warmVisits });
-    return { http, lane: config.edgeLane ? lane : null };
+    const fastPath = createEdgeFastPath({ links, platform, requests, judge, spool, cachedVisits });
+    return { http, lane: config.edgeLane ? fastPath : null };
   });
   const stopping = new AbortController();
   const warmingUp = warmUp({ postgres: pool, links, cache, signal: stopping.signal }).catch(
@@ -138,22 +148,22 @@ const startParts = async (deps: RedirectEdgeDeps, onFailure: Register) => {
     task: () => deleteOldAttempts(pool),
     logger,
   });
-  const lookingAfterKeys = periodically({
-    name: "look after the keys of visitors' hashes",
-    everyMs: lookMs,
+  const refreshingKeys = periodically({
+    name: "refresh the keys of visitors' hashes",
+    everyMs: refreshMs,
     task: async () => {
-      await keys.look();
+      await keys.refresh();
       return 0;
     },
     logger,
   });
-  const askingForTime =
+  const syncingClock =
     shared &&
     periodically({
-      name: 'ask PostgreSQL for the time',
+      name: "sync PostgreSQL's clock",
       everyMs: 10_000,
       task: async () => {
-        await clock.ask();
+        await clock.sync();
         return 0;
       },
       logger,
@@ -168,7 +178,7 @@ const startParts = async (deps: RedirectEdgeDeps, onFailure: Register) => {
       await Promise.all([
         edge.stop(graceMs),
         warmingUp,
-        ...[deletingAttempts, lookingAfterKeys, askingForTime].map((task) => task?.stop()),
+        ...[deletingAttempts, refreshingKeys, syncingClock].map((task) => task?.stop()),
       ]);
       platform.stop();
       await spool.stop({ shipWithinMs: graceMs });

@@ -1,10 +1,10 @@
-import { linkStatusAt, type MadeLink } from '../../schemas/folds/link.js';
+import { linkStatusAt, type ExistingLink } from '../../schemas/folds/link.js';
 import type { LinkDetails } from '../../schemas/http/links.js';
 import type { OperatorsLink } from '../../schemas/http/operators.js';
 
 /** What its owner gets to know of a link. */
 export const linkDetailsOf = (
-  state: MadeLink,
+  state: ExistingLink,
   known: {
     readonly version: number;
     readonly clicks: { readonly clicks: number; readonly lastAccessed: Date | null };
@@ -40,5 +40,5 @@ export const linkDetailsOf = (
 /** What an operator gets. */
 export const withAccount = (
   details: LinkDetails,
-  { link }: { readonly link: MadeLink },
+  { link }: { readonly link: ExistingLink },
 ): OperatorsLink => ({ ...details, account: link.link.account });

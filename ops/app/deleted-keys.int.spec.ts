@@ -56,14 +56,14 @@ describe('deleted keys of the visitors’ hashes', () => {
       // The first call remembers which keys there are.
       await eraseDeletedKeys(pool);
       const live = new VisitorKeys(pool);
-      await live.look();
+      await live.refresh();
       const today = live.of(Date.now());
       await eraseDeletedKeys(pool);
       for (const key of keys) expect(await filesWith(dataDir, key)).to.deep.equal([]);
       const erasedAt = await position();
       await eraseDeletedKeys(pool);
       expect((await position()) - erasedAt).to.be.below(2 ** 20);
-      await live.look();
+      await live.refresh();
       expect(live.of(Date.now())).to.equal(today);
     } finally {
       await pool.end();

@@ -1,6 +1,6 @@
 import { isLinkEvent } from '../../schemas/events/catalogue.js';
 import { topics } from '../../schemas/events/topics.js';
-import { evolveLink, noLink, type LinkState } from '../../schemas/folds/link.js';
+import { evolveLink, initialState, type LinkState } from '../../schemas/folds/link.js';
 import {
   linkOfRow,
   redirectColumns,
@@ -58,7 +58,7 @@ export const readLinkStates = async (
   for (const event of await outbox.after(postgres, topics.links.name, known)) {
     if (!isLinkEvent(event)) continue;
     const { subject, sequence } = event;
-    const state = evolveLink(links.get(subject)?.state ?? noLink, event);
+    const state = evolveLink(links.get(subject)?.state ?? initialState, event);
     links.set(subject, { state, sequence });
   }
   return links;

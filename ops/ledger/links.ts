@@ -1,6 +1,6 @@
 import pg from 'pg';
 import {
-  untouched,
+  initialFields,
   type LedgerLink,
   type LedgerLinkEvent,
   type LedgerLinkState,
@@ -36,7 +36,7 @@ type Field = keyof typeof types;
 
 const fields = Object.keys(types) as readonly Field[];
 /** What a link begins with is the columns' default: a link that is made does not send it. */
-const madeWith = fields.filter((field) => !(field in untouched));
+const madeWith = fields.filter((field) => !(field in initialFields));
 const columnOf = (field: string): string => field.replace(/[A-Z]/g, '_$&').toLowerCase();
 const columnsOf = (some: readonly Field[]): readonly string[] => some.map(columnOf);
 const input = (some: readonly Field[]): string =>
@@ -71,7 +71,9 @@ export const insertLinks = (
 
 /** Whether a link is as `insertLinks` inserts it. */
 export const isAsMade = (link: LedgerLink): boolean =>
-  Object.entries(untouched).every(([field, value]) => link[field as keyof LedgerLink] === value);
+  Object.entries(initialFields).every(
+    ([field, value]) => link[field as keyof LedgerLink] === value,
+  );
 
 /** Whether `insertLinks` found a code taken. */
 export const isCodeTaken = (error: unknown): boolean =>
@@ -141,7 +143,7 @@ export const saveLinks = (
 
 /** @throws where a decider accepted events of a code without a link: the fold ignores them */
 const requireTaken = (link: LedgerLinkState): LedgerLink => {
-  if (link.status === 'free') throw new Error('events were decided for a code without a link');
+  if (link.status === 'none') throw new Error('events were decided for a code without a link');
   return link;
 };
 

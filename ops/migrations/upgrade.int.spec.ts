@@ -4,11 +4,11 @@ import { emptyDatabase, type TestDatabase } from '../test/support/database.js';
 import { isLinkEvent } from '../../schemas/events/catalogue.js';
 import {
   evolveLedgerLink,
-  freeCode,
+  initialState,
   type LedgerLinkEvent,
   type LedgerLinkState,
 } from '../../schemas/folds/ledger-link.js';
-import { evolveLink, noLink, type LinkState } from '../../schemas/folds/link.js';
+import { evolveLink, type LinkState } from '../../schemas/folds/link.js';
 import { rowOfState } from '../../schemas/read-models/redirects.js';
 import {
   at,
@@ -357,10 +357,10 @@ describe('migrations of tables with rows', () => {
       [moved, edit],
     ];
     const folded = histories.map((history) =>
-      history.reduce<LedgerLinkState>(evolveLedgerLink, freeCode),
+      history.reduce<LedgerLinkState>(evolveLedgerLink, initialState),
     );
     for (const [index, ledger] of folded.entries()) {
-      if (ledger.status === 'free') throw new Error('LinkCreated takes its code');
+      if (ledger.status === 'none') throw new Error('LinkCreated takes its code');
       const { code, keyId, account, clicks, edited: edits, sequence, lastEventAt } = ledger;
       await pool.query(
         `INSERT INTO ledger.links (code, key_id, account, clicks, edited, sequence, last_event_at)
@@ -368,7 +368,7 @@ describe('migrations of tables with rows', () => {
         [code, keyId, account, clicks, edits, sequence, lastEventAt],
       );
       const events = (histories[index] ?? []).filter(isLinkEvent);
-      const row = rowOfState(events.reduce<LinkState>(evolveLink, noLink), sequence);
+      const row = rowOfState(events.reduce<LinkState>(evolveLink, { status: 'none' }), sequence);
       await pool.query(
         `INSERT INTO projection_redirects.links
            (code, status, url, account, created_at, sequence, custom, original, updated_at)

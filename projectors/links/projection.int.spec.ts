@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
-import { evolveLink, noLink } from '../../schemas/folds/link.js';
+import { evolveLink, initialState } from '../../schemas/folds/link.js';
 import type { LinkEvent } from '../../schemas/events/catalogue.js';
 import {
   redirectColumns,
@@ -197,6 +197,8 @@ describe('projectors: projection redirects', () => {
       deleted('abc', 10, { time: at(10) }),
     ];
     for (const event of history) await given.events(event);
-    expect((await rows())[0]).to.deep.equal(rowOfState(history.reduce(evolveLink, noLink), 10));
+    expect((await rows())[0]).to.deep.equal(
+      rowOfState(history.reduce(evolveLink, initialState), 10),
+    );
   });
 });

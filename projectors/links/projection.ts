@@ -3,7 +3,7 @@ import { unnest, valuesByField, type Client } from '../../ops/platform/postgres/
 import { isLinkEvent, type LinkEvent } from '../../schemas/events/catalogue.js';
 import { topics } from '../../schemas/events/topics.js';
 import { foldedTextOf } from '../../schemas/folded-text.js';
-import { evolveLink, noLink, type LinkState } from '../../schemas/folds/link.js';
+import { evolveLink, initialState, type LinkState } from '../../schemas/folds/link.js';
 import {
   linkOfRow,
   redirectColumns,
@@ -111,7 +111,7 @@ export const redirects: Projection<LinkEvent> = {
     for (const event of events) {
       const { subject, sequence } = event;
       const row = known.get(subject);
-      const before = folded.get(subject)?.state ?? (row ? linkOfRow(row) : noLink);
+      const before = folded.get(subject)?.state ?? (row ? linkOfRow(row) : initialState);
       folded.set(subject, { state: evolveLink(before, event), sequence });
     }
     const rows = [...folded.values()]

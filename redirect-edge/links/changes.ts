@@ -7,19 +7,19 @@ import type { NotificationListener } from '../../ops/platform/postgres/listener.
 import type { Queryable } from '../../ops/platform/postgres/pool.js';
 import type { LinkReader } from './link-reader.js';
 
-/** Between tries to read the switches, in milliseconds. */
+/** Between attempts to read the switches. */
 const pauses = { firstMs: 500, longestMs: 500 };
 
 export type ChangeWatch = Awaited<ReturnType<typeof watchChanges>>;
 
 /**
- * Listens for changes to what this edge has in memory: links that were blocked or unblocked, and the
- * platform's switches. After a lost connection both are read again.
+ * Listens for notifications of changed links and platform switches. After a lost connection, all links in memory are
+ * marked as stale, and the switches are read again.
  */
 export const watchChanges = async (deps: {
   readonly listener: NotificationListener;
   readonly pool: Queryable;
-  readonly links: Pick<LinkReader, 'changed' | 'doubtAll'>;
+  readonly links: Pick<LinkReader, 'changed' | 'markAllStale'>;
   readonly logger: Logger;
 }) => {
   const { listener, pool, links, logger } = deps;
@@ -33,7 +33,7 @@ export const watchChanges = async (deps: {
     logger.warn({ err }, 'the platform switches cannot be read; trying again');
   };
   const readUntilKnown = coalesce(() =>
-    // It rejects at the stop only.
+    // It rejects only when the edge stops.
     retry(readSwitches, { pauses, signal: stopping.signal, onFailure: warn }).catch(
       () => undefined,
     ),
@@ -46,27 +46,27 @@ export const watchChanges = async (deps: {
         links.changed(change.code, change.sequence);
         return;
       }
-      // A change that only a later version knows, or a forged one: read everything again.
+      // A notification of a later version, or a forged one: read everything again.
       if (change === null) {
         logger.debug('a notification of a change cannot be parsed; links are read again');
-        links.doubtAll(true);
+        links.markAllStale(true);
       }
       void readUntilKnown();
     }),
     listener.onGap((state) => {
-      links.doubtAll(state === 'back');
+      links.markAllStale(state === 'back');
       if (state === 'back') void readUntilKnown();
     }),
   ];
   // The listener may not be connected yet.
-  links.doubtAll(listener.listening);
+  links.markAllStale(listener.listening);
   await readSwitches().catch((error: unknown) => {
     warn(error);
     void readUntilKnown();
   });
 
   return {
-    /** Whether the platform is in maintenance, by the last switches that were read. */
+    /** Whether the platform is in maintenance, as of the last read. */
     get maintenance() {
       return maintenance;
     },

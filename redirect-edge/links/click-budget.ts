@@ -20,7 +20,7 @@ export interface LimitedVisit {
 
 export type ClickOutcome = 'taken' | ClickRefusal['type'];
 
-/** Takes clicks of limited links: budget and event in one transaction, in groups. */
+/** Takes clicks of limited links, in groups. The count and the event are written in one transaction. */
 export class ClickBudget {
   readonly #batcher: Batcher<LimitedVisit, ClickOutcome>;
 

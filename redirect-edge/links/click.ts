@@ -8,27 +8,27 @@ import {
 import { newEvent } from '../../schemas/events/codec.js';
 import {
   evolveLedgerLink,
-  freeCode,
+  initialState,
   type LedgerLinkEvent,
   type LedgerLinkState,
 } from '../../schemas/folds/ledger-link.js';
 import { statusAt, statusOf } from '../../schemas/folds/link-status.js';
-import type { Dead } from '../redirect/decision.js';
+import type { NoRedirect } from '../redirect/decision.js';
 import type { VisitFacts } from '../visitors/visit-facts.js';
 
 /** Takes one click of a link with a limit. */
 export type TakeClick = Command<'TakeClick', VisitFacts>;
 
 export interface ClickRefusal {
-  readonly type: Dead['type'];
+  readonly type: NoRedirect['type'];
 }
 
 /** The last click expires the link. */
 export const clickDecider: Decider<TakeClick, LedgerLinkEvent, LedgerLinkState, ClickRefusal> = {
-  initialState: freeCode,
+  initialState,
   evolve: evolveLedgerLink,
   decide({ data, metadata: command }, link) {
-    if (link.status === 'free') return refused({ type: 'notFound' });
+    if (link.status === 'none') return refused({ type: 'notFound' });
     const { code: subject, maxClicks, clicks, account } = link;
     const startsAt = link.startsAt?.getTime() ?? null;
     const expiresAt = link.expiresAt?.getTime() ?? null;

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import {
   evolveLedgerLink,
-  freeCode,
+  initialState,
   type LedgerLinkEvent,
 } from '../../schemas/folds/ledger-link.js';
 import { deciderSpecification } from '../../schemas/testing/decider-specification.js';
@@ -84,7 +84,7 @@ describe('redirect edge: taking a click', () => {
       trigger: 'qr',
       visitor: 'q83vASNFZ4mrze8B',
     };
-    const state = evolveLedgerLink(freeCode, made(3));
+    const state = evolveLedgerLink(initialState, made(3));
     const decision = clickDecider.decide(clickAt(at(1), known), state);
     if (decision.type !== 'accepted') throw new Error('A click is left');
     expect(decision.events.map(({ data }) => data)).to.deep.equal([{ click: 1, ...known }]);
@@ -155,7 +155,7 @@ describe('redirect edge: clicks of a link', () => {
   /** What happens to a link when all that is asked for, by a clock that is set back now and then. */
   const run = (maxClicks: number, steps: readonly Step[]) => {
     const events: LedgerLinkEvent[] = [made(maxClicks)];
-    let link = events.reduce(evolveLedgerLink, freeCode);
+    let link = events.reduce(evolveLedgerLink, initialState);
     let now = noon;
     const happen = (event: LedgerLinkEvent): void => {
       link = evolveLedgerLink(link, event);
@@ -163,7 +163,7 @@ describe('redirect edge: clicks of a link', () => {
     };
     for (const { type, seconds } of steps) {
       now = new Date(now.getTime() + seconds * 1_000);
-      if (link.status === 'free') throw new Error('It was taken');
+      if (link.status === 'none') throw new Error('It was taken');
       const metadata = { time: now < link.lastEventAt ? link.lastEventAt : now };
       const next = link.sequence + 1;
       if (type === 'block') happen(blocked('spring', next, metadata));

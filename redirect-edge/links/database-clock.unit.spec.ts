@@ -14,7 +14,7 @@ describe('redirect edge: PostgreSQL’s clock', () => {
     } as unknown as Queryable;
     const clock = new DatabaseClock(slow, () => now);
     expect(clock.now()).to.equal(null);
-    await clock.ask();
+    await clock.sync();
     expect(clock.now()).to.deep.equal({ earliest: 1_000_000, latest: 1_000_031 });
     now += 1_000;
     expect(clock.now()).to.deep.equal({ earliest: 1_001_000, latest: 1_001_031 });

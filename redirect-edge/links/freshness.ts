@@ -1,43 +1,46 @@
-/** How long after its link was read a copy may be served, in milliseconds. */
+/** How long a copy may be served after its link was read (ms). */
 export const copyLifeMs = 60_000;
 
-/** Longer than any copy lives: a served copy is younger than every change that was dropped here. */
-const rememberMs = 2 * copyLifeMs;
+/**
+ * How long changes are kept (ms). Longer than any copy lives, so a served copy is younger than every dropped change.
+ */
+const changeLifeMs = 2 * copyLifeMs;
 
-/** Changes that are remembered at most: some 20 MB. */
+/** The greatest number of changes that are kept: about 20 MB. */
 export const maxChanges = 100_000;
 
-/** A link as it was read from PostgreSQL, by whichever edge. */
+/** A link as any edge read it from PostgreSQL. */
 export interface Copy {
   readonly code: string;
-  /** Of the last event that is in it. */
+  /** The sequence of the last event in it. */
   readonly sequence: number;
   /** PostgreSQL's time before the reading, in milliseconds. */
   readonly readAt: number;
 }
 
 /**
- * The changes that an edge has heard of, and what follows for copies of links. A copy that lacks a
- * change was read before it; so an edge that has heard of every change since the copy was read knows
- * of the one that it lacks. Neither writers nor the store of copies need agree on a time. Listening
- * begins with the first gap.
+ * Decides which copies of links are current, by the notifications of changes that this edge received. A copy that lacks
+ * a change was read before that change. So an edge that received every notification since the copy was read has
+ * received that of the missing change. Writers and the store need no common clock. Listening begins with the first
+ * `gap`.
  */
 export class Freshness {
-  /** In the order in which they were heard of. */
+  /** In the order of their notifications. */
   readonly #changes = new Map<string, { readonly sequence: number; readonly at: number }>();
   #listeningSince: number | null = null;
-  /** When changes were dropped, because there were too many. */
+  /** When all changes were dropped because there were too many. */
   #droppedAt = -Infinity;
 
-  /** @param now milliseconds of a clock that never goes back */
+  /** @param now a monotonic clock, in milliseconds */
   constructor(private readonly now: () => number = () => performance.now()) {}
 
-  heard(code: string, sequence: number): void {
+  /** Records the notification of a change. */
+  changed(code: string, sequence: number): void {
     const newest = Math.max(sequence, this.#changes.get(code)?.sequence ?? 0);
     this.#changes.delete(code);
     this.#changes.set(code, { sequence: newest, at: this.now() });
     for (const [oldest, { at }] of this.#changes) {
-      if (this.now() - at <= rememberMs) break;
+      if (this.now() - at <= changeLifeMs) break;
       this.#changes.delete(oldest);
     }
     if (this.#changes.size > maxChanges) this.#drop();
@@ -49,40 +52,40 @@ export class Freshness {
     if (this.#listeningSince !== null) this.gap(true);
   }
 
-  /** Until now, changes may have been missed; `listening`: from now on none is. */
+  /** Notifications may have been lost until now. `listening`: from now on, none are. */
   gap(listening: boolean): void {
     this.#listeningSince = listening ? this.now() : null;
   }
 
-  /** Whether the link has its last change that was heard of. */
+  /** Whether the link has the last change that was notified. */
   isCurrent({ code, sequence }: Pick<Copy, 'code' | 'sequence'>): boolean {
     return sequence >= (this.#changes.get(code)?.sequence ?? 0);
   }
 
   /**
-   * To be called before links are read: the function that it returns tells whether one of them has
-   * its last change. After a slower reading than changes are remembered, none is known to have it. A reading
-   * that began after the notification has the change, whatever sequence the notification names.
+   * Call it before links are read. The returned function says whether a link has its last change. If reading takes
+   * longer than changes are kept, no link is known to have it. A read that began after the notification has the
+   * change, whatever its sequence.
    */
   reading(): (link: Pick<Copy, 'code' | 'sequence'>) => boolean {
     const begunAt = this.now();
     return (link) => {
-      if (this.now() - begunAt > rememberMs || begunAt <= this.#droppedAt) return false;
+      if (this.now() - begunAt > changeLifeMs || begunAt <= this.#droppedAt) return false;
       const change = this.#changes.get(link.code);
       return !change || change.at < begunAt || link.sequence >= change.sequence;
     };
   }
 
-  /** Whether every change was heard of for as long as copies live. */
-  get settled(): boolean {
+  /** Whether every notification was received for as long as copies live. */
+  get isComplete(): boolean {
     return this.#listeningSince !== null && this.now() - this.#listeningSince >= copyLifeMs;
   }
 
-  /** Whether a copy may be served, `at` being PostgreSQL's time at the latest. */
-  accepts(copy: Copy, at: number): boolean {
-    const isYoung = copy.readAt <= at && at - copy.readAt <= copyLifeMs;
-    // Whether there is a change that was not heard of yet, PostgreSQL knows, and no copy does.
+  /** Whether a copy may be served. `latest` is the upper bound of PostgreSQL's time. */
+  accepts(copy: Copy, latest: number): boolean {
+    const isYoung = copy.readAt <= latest && latest - copy.readAt <= copyLifeMs;
+    // If the notification is still on its way, only PostgreSQL has the change.
     const sequence = this.#changes.get(copy.code)?.sequence ?? copy.sequence;
-    return isYoung && this.settled && copy.sequence === sequence;
+    return isYoung && this.isComplete && copy.sequence === sequence;
   }
 }

@@ -38,8 +38,8 @@ describe('redirect edge: freshness of a copy', () => {
   });
 
   it('has the last change that was heard of: one that is ahead is left to PostgreSQL', () => {
-    freshness.heard('spring', 3);
-    freshness.heard('other', 9);
+    freshness.changed('spring', 3);
+    freshness.changed('other', 9);
     expect(accepts()).to.be.false;
     expect(accepts({ sequence: 3 })).to.be.true;
     expect(accepts({ sequence: 4 })).to.be.false;
@@ -47,8 +47,8 @@ describe('redirect edge: freshness of a copy', () => {
   });
 
   it('needs the last change, in whatever order changes are heard of', () => {
-    freshness.heard('spring', 4);
-    freshness.heard('spring', 3);
+    freshness.changed('spring', 4);
+    freshness.changed('spring', 3);
     expect(accepts({ sequence: 3 })).to.be.false;
     expect(accepts({ sequence: 4 })).to.be.true;
   });
@@ -56,7 +56,7 @@ describe('redirect edge: freshness of a copy', () => {
   it('refuses all copies for a minute after more changes than it remembers', () => {
     const isCurrent = freshness.reading();
     now += 1;
-    for (let number = 0; number <= maxChanges; number += 1) freshness.heard(`code-${number}`, 1);
+    for (let number = 0; number <= maxChanges; number += 1) freshness.changed(`code-${number}`, 1);
     expect(accepts()).to.be.false;
     expect(isCurrent(copy({ sequence: 9 })), 'a link that was read before').to.be.false;
     now += 60 * second;
@@ -64,44 +64,44 @@ describe('redirect edge: freshness of a copy', () => {
   });
 
   it('remembers changes for just longer than a copy may be old', () => {
-    freshness.heard('spring', 3);
+    freshness.changed('spring', 3);
     now += 120 * second;
-    freshness.heard('other', 2);
+    freshness.changed('other', 2);
     expect(accepts()).to.be.false;
     now += 1;
-    freshness.heard('third', 2);
+    freshness.changed('third', 2);
     expect(accepts()).to.be.true;
     expect(freshness.isCurrent({ code: 'other', sequence: 1 })).to.be.false;
   });
 
   it('remembers a change from the last time that it was heard of', () => {
-    freshness.heard('spring', 3);
+    freshness.changed('spring', 3);
     now += 100 * second;
-    freshness.heard('spring', 4);
+    freshness.changed('spring', 4);
     now += 100 * second;
-    freshness.heard('other', 2);
+    freshness.changed('other', 2);
     expect(accepts({ sequence: 3 })).to.be.false;
   });
 
   it('needs a minute of listening, after a start and after a gap', () => {
     const begun = new Freshness(() => now);
-    expect(begun.settled).to.be.false;
+    expect(begun.isComplete).to.be.false;
     now += 600 * second;
-    expect(begun.settled).to.be.false;
+    expect(begun.isComplete).to.be.false;
 
     freshness.gap(false);
     now += 600 * second;
     expect(accepts()).to.be.false;
     freshness.gap(true);
     now += 60 * second - 1;
-    expect([freshness.settled, accepts()]).to.deep.equal([false, false]);
+    expect([freshness.isComplete, accepts()]).to.deep.equal([false, false]);
     now += 1;
-    expect([freshness.settled, accepts()]).to.deep.equal([true, true]);
+    expect([freshness.isComplete, accepts()]).to.deep.equal([true, true]);
   });
 
   it('does not concern links in memory, which have their own doubt after a gap', () => {
     freshness.gap(false);
-    freshness.heard('spring', 3);
+    freshness.changed('spring', 3);
     expect(freshness.isCurrent(copy())).to.be.false;
     expect(freshness.isCurrent(copy({ sequence: 3 }))).to.be.true;
   });

@@ -8,7 +8,7 @@ import { testDatabase, type TestDatabase } from '../../ops/test/support/database
 import { openTestLog, testNode, type TestNode } from '../../ops/test/support/node.js';
 import { within } from '../../ops/test/support/waiting.js';
 import type { LinkEvent } from '../../schemas/events/catalogue.js';
-import { evolveLink, noLink } from '../../schemas/folds/link.js';
+import { evolveLink, initialState } from '../../schemas/folds/link.js';
 import { rowOfState } from '../../schemas/read-models/redirects.js';
 import {
   at,
@@ -41,7 +41,7 @@ describe('redirect edge: link reader', () => {
 
   /** The projector's row after these events, however many more the log has. */
   const project = async (...events: readonly LinkEvent[]): Promise<void> => {
-    const row = rowOfState(events.reduce(evolveLink, noLink), events.length);
+    const row = rowOfState(events.reduce(evolveLink, initialState), events.length);
     if (!row) throw new Error('A link that was made has a row');
     await node.pool.query(
       'INSERT INTO projection_redirects.links SELECT * FROM jsonb_populate_record(NULL::projection_redirects.links, $1)',
@@ -241,16 +241,16 @@ describe('redirect edge: link reader', () => {
   });
 
   it('reads links in doubt again: once, or always while changes are not heard of', async () => {
-    await recordHistory(node, created('doubted'));
-    const inMemory = (): boolean => reader.cached('doubted') !== undefined;
-    await reader.read('doubted');
+    await recordHistory(node, created('stale'));
+    const inMemory = (): boolean => reader.cached('stale') !== undefined;
+    await reader.read('stale');
     expect(inMemory()).to.be.true;
-    reader.doubtAll(true);
+    reader.markAllStale(true);
     expect(inMemory()).to.be.false;
-    await reader.read('doubted');
+    await reader.read('stale');
     expect(inMemory()).to.be.true;
-    reader.doubtAll(false);
-    await reader.read('doubted');
+    reader.markAllStale(false);
+    await reader.read('stale');
     expect(inMemory()).to.be.false;
   });
 
@@ -259,7 +259,7 @@ describe('redirect edge: link reader', () => {
     const { slow, looked, release } = slowReader();
     const reading = slow.read('overtaken');
     await looked;
-    slow.doubtAll(true);
+    slow.markAllStale(true);
     release();
     expect((await reading)?.code).to.equal('overtaken');
     expect(slow.cached('overtaken')).to.equal(undefined);

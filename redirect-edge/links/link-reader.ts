@@ -10,26 +10,26 @@ import { servedLink, type ServedLink } from '../redirect/decision.js';
 import { Freshness } from './freshness.js';
 import type { SharedCache } from './shared-cache.js';
 
-/** What an entry costs besides its strings: objects, map slot, and what V8 adds (measured: ~300). */
+/** Bytes of an entry besides its strings: objects, slot of the map, overhead of V8 (measured: about 300). */
 const entryOverhead = 360;
 
-/** A link, and what the cache knows of it: one object, since each more is a miss of the processor's caches. */
+/** A link and its cache metadata, in one object: each further object is another CPU cache miss. */
 interface Entry extends ServedLink {
   readonly generation: number;
-  /** In whole seconds: a number with a fraction would be an object of its own. */
+  /** In whole seconds: V8 allocates a separate object for a number with a fraction. */
   readonly readAt: number;
-  /** Since it was looked at last to make room. */
+  /** Whether the entry was used since the CLOCK hand passed it. */
   wasUsed: boolean;
 }
 
-/** Entries in use that are spared for one new entry, before it takes the place of one in use. */
-const maxSpared = 100;
+/** Used entries that the hand skips for one new entry, before it evicts a used one. */
+const maxSkipped = 100;
 
 /**
- * An older entry is in doubt. Whatever a notification was lost by, a change is live after this long; after twice that
- * at most, where the clock goes back meanwhile. At 100,000 links in use it costs 170 rows a second.
+ * An older entry is stale. If a notification is lost, a change is live after this time, or after twice this time if the
+ * clock goes back. With 100,000 links in use, it costs 170 rows a second.
  */
-const greatestAgeSeconds = 600;
+const maxAgeSeconds = 600;
 
 const costOf = (link: ServedLink): number =>
   entryOverhead +
@@ -41,9 +41,8 @@ const costOf = (link: ServedLink): number =>
 const secondsOf = (ms: number): number => Math.floor(ms / 1_000);
 
 /**
- * The links that were asked for last, within `maxBytes`. CLOCK: a hand goes around, and what it finds makes room if
- * it was not used since it was found before. To keep links in the order of their use would cost more than to find
- * them. Times are milliseconds since the epoch.
+ * Recently used links, at most `maxBytes`. Eviction is CLOCK, an approximation of LRU: an exact order of use would cost
+ * more than the look-up. Times are milliseconds since the epoch.
  */
 export class LinkCache {
   readonly #entries = new TextMap<Entry>(({ code }) => code);
@@ -53,12 +52,12 @@ export class LinkCache {
 
   constructor(private readonly maxBytes: number) {}
 
-  /** Bytes, as estimated. */
+  /** Estimated bytes. */
   get size(): number {
     return this.#size;
   }
 
-  /** Bytes that are left, as estimated. */
+  /** Estimated free bytes. */
   get room(): number {
     return this.maxBytes - this.#size;
   }
@@ -67,12 +66,12 @@ export class LinkCache {
     return this.#entries.size;
   }
 
-  /** The link, if its entry is of this generation and not too old; `null` takes any. */
+  /** The link, if its entry is of this generation and not too old. A generation of `null` accepts any entry. */
   get(code: string, generation: number | null, now = Date.now()): ServedLink | undefined {
     return this.#current(this.#entries.get(code), generation, now);
   }
 
-  /** The same of many at once, which is faster: see `TextMap`. */
+  /** `get` of many codes, which is faster than one call for each: see `TextMap`. */
   getAll(
     codes: readonly string[],
     generation: number | null,
@@ -90,14 +89,14 @@ export class LinkCache {
     if (generation !== null) {
       if (entry.generation !== generation) return undefined;
       // The clock may go back.
-      if (Math.abs(secondsOf(now) - entry.readAt) > greatestAgeSeconds) return undefined;
+      if (Math.abs(secondsOf(now) - entry.readAt) > maxAgeSeconds) return undefined;
     }
-    // A write for nothing costs as much as another miss of the processor's caches.
+    // A redundant write costs as much as another CPU cache miss.
     if (!entry.wasUsed) entry.wasUsed = true;
     return entry;
   }
 
-  /** Keeps the link, in the place of others where there is no room. */
+  /** Adds the link, and evicts others if there is no room. */
   set(link: ServedLink, generation: number, now = Date.now()): void {
     this.delete(link.code);
     const cost = costOf(link);
@@ -129,18 +128,18 @@ export class LinkCache {
   }
 
   #makeRoom(bytes: number): void {
-    let spared = 0;
+    let skipped = 0;
     while (this.room < bytes) {
       const found = this.#entries.at(this.#hand);
       this.#hand = (this.#hand + 1) % this.#entries.places;
-      if (found?.wasUsed && spared < maxSpared) {
+      if (found?.wasUsed && skipped < maxSkipped) {
         found.wasUsed = false;
-        spared += 1;
+        skipped += 1;
       } else if (found) this.delete(found.code);
     }
   }
 
-  /** The links of an account share its name. */
+  /** One string for all links of an account. */
   #sameText(account: string): string {
     const known = this.#accounts.get(account);
     if (known === undefined) this.#accounts.set(account, account);
@@ -148,31 +147,31 @@ export class LinkCache {
   }
 }
 
-/** A link in doubt is served unread when the reading takes longer. */
-const doubtMs = 300;
+/** A stale link is served if reading it takes longer. */
+const staleAfterMs = 300;
 
 const maxGroup = 1_000;
-/** Look-ups that may wait: beyond, visitors get 503 instead of a queue without end. */
+/** Look-ups in the queue. Beyond this, visitors get 503. */
 const maxWaiting = 5_000;
 
 /**
- * Memory does not see a limit used up. For a link that also has a password, visitors would fill in the
+ * The cache does not notice when a limit is used up. For a link that also has a password, visitors would fill in the
  * form in vain.
  */
 const cacheable = (link: ServedLink): boolean => !link.limited || link.passwordHash === null;
 
 /**
- * Reads links, those of one event-loop tick with one query.
+ * Reads links. Those of one event-loop tick are read with one query.
  *
- * A "not found" is not remembered, and a query's "not found" answers only the visitors who were
- * waiting when it was sent: a link made a moment later is found.
+ * "Not found" is not cached, and applies only to visitors who were waiting when the query was sent: a link that is
+ * created a moment later is found.
  */
 export class LinkReader {
-  /** How often `cached` had a link, and how often not; only ever rise. */
+  /** Counters of `cached`. */
   readonly lookups = { hits: 0, misses: 0 };
-  /** Links in memory of an older generation are in doubt. */
+  /** Cached links of an older generation are stale. */
   #generation = 0;
-  #changesAreHeard = true;
+  #isListening = true;
   readonly #batcher: Batcher<string, ServedLink | null>;
 
   constructor(
@@ -186,19 +185,19 @@ export class LinkReader {
     this.#batcher = createBatcher({ maxBatch: maxGroup, maxWaiting, run, mayBeCausedByOneCommand });
   }
 
-  /** Like `cached`, and not counted: whoever answers from it counts a hit, and else asks `cached`. */
+  /** Like `cached`, but not counted: the caller counts a hit, or calls `cached`. */
   peek(code: string, now?: number): ServedLink | undefined {
-    return this.#changesAreHeard ? this.cache.get(code, this.#generation, now) : undefined;
+    return this.#isListening ? this.cache.get(code, this.#generation, now) : undefined;
   }
 
-  /** The same of many at once. */
+  /** `peek` of many codes. */
   peekAll(codes: readonly string[], now?: number): (ServedLink | undefined)[] {
-    return this.#changesAreHeard
+    return this.#isListening
       ? this.cache.getAll(codes, this.#generation, now)
       : codes.map(() => undefined);
   }
 
-  /** From memory, without waiting. */
+  /** The link in memory, synchronously. */
   cached(code: string): ServedLink | undefined {
     const link = this.peek(code);
     if (link) this.lookups.hits += 1;
@@ -207,49 +206,52 @@ export class LinkReader {
   }
 
   /**
-   * From the shared cache, else from the read model and the outbox; `null` where there is no such
-   * link. @throws Overloaded
+   * Reads the link from the shared cache, else from the read model and the outbox; `null` if it does not exist.
+   *
+   * @throws Overloaded
    */
   async read(code: string): Promise<ServedLink | null> {
     const read = this.#batcher.submit(code);
-    const inDoubt = this.cache.get(code, null) !== undefined;
-    if (inDoubt && !(await settledWithin(read, doubtMs))) return this.cache.get(code, null) ?? read;
+    const isStale = this.cache.get(code, null) !== undefined;
+    if (isStale && !(await settledWithin(read, staleAfterMs)))
+      return this.cache.get(code, null) ?? read;
     try {
       return await read;
     } catch (error) {
-      // Cut off from PostgreSQL, an edge serves what it has.
-      const doubted =
+      // Without PostgreSQL, an edge serves stale links.
+      const stale =
         isUnavailable(error) || error instanceof Overloaded
           ? this.cache.get(code, null)
           : undefined;
-      if (!doubted) throw error;
-      return doubted;
+      if (!stale) throw error;
+      return stale;
     }
   }
 
-  /** Reads links into memory that nobody waits for. */
+  /** Reads links into memory in the background. */
   async readAhead(codes: readonly string[]): Promise<void> {
     await this.#readAll(codes, null);
   }
 
-  /** The link in memory is out of date. */
+  /** Drops the link from memory. */
   forget(code: string): void {
     this.cache.delete(code);
   }
 
-  /** The link in memory is out of date, and copies are without the change of this sequence. */
+  /** Drops the link from memory, and refuses copies that lack the change of this sequence. */
   changed(code: string, sequence: number): void {
-    this.freshness.heard(code, sequence);
+    this.freshness.changed(code, sequence);
     this.forget(code);
   }
 
   /**
-   * Changes may have been missed: each link in memory is read again before it is served. While the
-   * edge cannot hear of changes, links are read for every visit.
+   * Marks every link in memory as stale, because notifications of changes may have been lost. Until it is read again, a
+   * stale link is served only if reading it fails or is slow. While the edge receives no notifications, links are
+   * read for every visit.
    */
-  doubtAll(changesAreHeard: boolean): void {
-    this.freshness.gap(changesAreHeard);
-    this.#changesAreHeard = changesAreHeard;
+  markAllStale(isListening: boolean): void {
+    this.freshness.gap(isListening);
+    this.#isListening = isListening;
     this.#generation += 1;
   }
 
@@ -259,14 +261,14 @@ export class LinkReader {
   ): Promise<readonly (ServedLink | null)[]> {
     const generation = this.#generation;
     const isCurrent = this.freshness.reading();
-    const asked = [...new Set(codes)];
-    const found = new Map(await shared?.get(asked));
-    const missing = asked.filter((code) => !found.has(code));
+    const unique = [...new Set(codes)];
+    const found = new Map(await shared?.get(unique));
+    const missing = unique.filter((code) => !found.has(code));
     for (const link of await this.#readPostgres(missing, shared)) {
       found.set(link.code, link);
     }
     for (const link of found.values()) {
-      // A link that changed meanwhile goes to the waiting visitors, and is not kept.
+      // A link that has changed meanwhile is served to the waiting visitors, but not cached.
       if (cacheable(link) && isCurrent(link)) this.cache.set(link, generation);
     }
     return codes.map((code) => found.get(code) ?? null);

@@ -61,7 +61,7 @@ describe('redirect edge: shared cache in Redis', () => {
     const redis = await openRedis(url, logger);
     const freshness = new Freshness(now);
     const clock = new DatabaseClock(node.pool);
-    await clock.ask();
+    await clock.sync();
     const shared = new SharedCache({
       key: await readCopyKey(node.pool),
       store: new CopyStore(redis, installation),
@@ -70,7 +70,7 @@ describe('redirect edge: shared cache in Redis', () => {
     });
     const cache = new LinkCache(1e6);
     const links = new LinkReader(node.pool, node.outbox, cache, freshness, shared);
-    links.doubtAll(true);
+    links.markAllStale(true);
     late = copyLifeMs;
     const { lookups, writes } = shared;
     return {
@@ -164,7 +164,7 @@ describe('redirect edge: shared cache in Redis', () => {
 
   it('is not used by an edge that has not listened for a minute', async () => {
     const code = await sharedLink();
-    two.links.doubtAll(true);
+    two.links.markAllStale(true);
     await transaction(node.pool, (tx) => execute(tx, node.outbox.record([blocked(code, 2)])));
     expect(await two.status(code)).to.equal('blocked');
     expect(two.lookups).to.include({ hit: 0, unasked: 1 });

@@ -16,18 +16,18 @@ import { accountName } from '../../schemas/http/keys.js';
 import type { ServedLink } from '../redirect/decision.js';
 import { copyLifeMs, type Freshness } from './freshness.js';
 
-/** Of the texts in Redis. A text of another version is not found, rather than misread. */
+/** The format of the texts in Redis. It is part of the key, so a text of another format is a miss. */
 const version = 4;
 
-/** Texts in Redis by short code, those of a batch with one write to the socket. */
+/** Texts in Redis by short code. A batch is one write to the socket. */
 export class CopyStore {
-  /** @param installation keeps installations apart that share a Redis */
+  /** @param installation part of each key: several installations may share a Redis */
   constructor(
     private readonly redis: Redis,
     private readonly installation: string,
   ) {}
 
-  /** `null` where there is none, or something that is no text. */
+  /** `null` if there is no value, or one that is not a string. */
   read(codes: readonly string[]): Promise<readonly (string | null)[]> {
     return this.redis.mget(codes.map((code) => this.#keyOf(code)));
   }
@@ -43,7 +43,7 @@ export class CopyStore {
   }
 }
 
-/** The key that signs this installation's copies. It is where no Redis is: in PostgreSQL. */
+/** The key that signs this installation's copies. It is in PostgreSQL, so access to Redis does not reveal it. */
 export const readCopyKey = async (postgres: Queryable): Promise<Buffer> => {
   const { rows } = await postgres.query<{ key: Buffer }>('SELECT key FROM ledger.copy_key');
   const key = rows[0]?.key;
@@ -51,50 +51,51 @@ export const readCopyKey = async (postgres: Queryable): Promise<Buffer> => {
   return key;
 };
 
-/** PostgreSQL's time without a query: the edges' own clocks may differ by any amount. */
+/** Estimates PostgreSQL's clock without a query, because the clocks of edges may differ by any amount. */
 export class DatabaseClock {
-  #ahead: { readonly least: number; readonly most: number } | null = null;
+  /** Bounds of PostgreSQL's time minus the local time, in milliseconds. */
+  #offset: { readonly min: number; readonly max: number } | null = null;
 
-  /** @param clock milliseconds of a clock that never goes back */
+  /** @param clock a monotonic clock, in milliseconds */
   constructor(
     private readonly pool: Queryable,
     private readonly clock: () => number = () => performance.now(),
   ) {}
 
-  /** The bounds between which it is now, in milliseconds; `null` before the first `ask`. */
+  /** The bounds of PostgreSQL's current time, in milliseconds; `null` before the first `sync`. */
   now(): { readonly earliest: number; readonly latest: number } | null {
-    if (this.#ahead === null) return null;
-    const { least, most } = this.#ahead;
-    return { earliest: this.clock() + least, latest: this.clock() + most };
+    if (this.#offset === null) return null;
+    const { min, max } = this.#offset;
+    return { earliest: this.clock() + min, latest: this.clock() + max };
   }
 
-  async ask(): Promise<void> {
-    const askedAt = this.clock();
-    const told = (await ledgerNow(this.pool)).getTime();
-    // It was told at some time since it was asked for, cut to the millisecond.
-    this.#ahead = { least: told - this.clock(), most: told + 1 - askedAt };
+  async sync(): Promise<void> {
+    const sentAt = this.clock();
+    const databaseTime = (await ledgerNow(this.pool)).getTime();
+    // PostgreSQL read its clock between the request and the response, and truncated it to the millisecond.
+    this.#offset = { min: databaseTime - this.clock(), max: databaseTime + 1 - sentAt };
   }
 }
 
-/** Failures in a row after which it is left alone, and for how long. */
+/** Consecutive failures that open the circuit breaker, and how long it stays open. */
 const failures = 3;
 const pauseMs = 1_000;
 const defaultTimeoutMs = 20;
 
-/** One log line for the forged copies of so long. */
+/** At most one log line about forged copies in this time. */
 const warnEveryMs = 60_000;
 
-/** A limit is the ledger's to know, and a password's hash belongs in no cache of others. */
+/** Clicks of a limit are counted in the ledger alone, and password hashes are not stored in Redis. */
 const isShared = (link: ServedLink): boolean => !link.limited && link.passwordHash === null;
 
-/** What `Date` can hold. */
+/** Milliseconds since 1970, in the range of `Date`. */
 const time = z.int().min(0).max(8.64e15);
 
 const copyText = jsonText.pipe(
   z.object({
     account: accountName,
     status: z.enum(recordedStatuses),
-    // What can stand in a header.
+    // Only characters that a header may contain.
     location: z.string().regex(/^https?:\/\/[\x21-\x7e]+$/i),
     createdAt: time,
     startsAt: time.nullable(),
@@ -104,10 +105,10 @@ const copyText = jsonText.pipe(
   }),
 );
 
-/** Base64url characters of an HMAC, which a text begins with; the copy follows. */
+/** The length of a base64url HMAC-SHA-256. A text is the HMAC, then the copy as JSON. */
 const macLength = 43;
 
-/** A code has no space in it, so no two pairs of code and copy are the same bytes. */
+/** A code contains no space, so the signed bytes are unambiguous. */
 const macOf = (key: Buffer, code: string, copy: string): Buffer =>
   createHmac('sha256', key).update(`${code} ${copy}`).digest();
 
@@ -121,12 +122,12 @@ const textOf = (key: Buffer, link: ServedLink, readAt: number): string => {
   return macOf(key, code, json).toString('base64url') + json;
 };
 
-/** The copy in a text; `null` unless an edge of this installation made it, for this code. */
+/** The copy in a text; `null` unless an edge of this installation signed it for this code. */
 const copyOf = (key: Buffer, code: string, text: string): z.output<typeof copyText> | null => {
   const mac = Buffer.from(text.slice(0, macLength), 'base64url');
   const json = text.slice(macLength);
-  const due = macOf(key, code, json);
-  if (mac.length !== due.length || !timingSafeEqual(mac, due)) return null;
+  const expected = macOf(key, code, json);
+  if (mac.length !== expected.length || !timingSafeEqual(mac, expected)) return null;
   return copyText.safeParse(json).data ?? null;
 };
 
@@ -134,8 +135,8 @@ class TookTooLong extends Error {
   readonly code = 'TIMEOUT';
 }
 
-/** An answer that lies in the socket at the deadline counts: then we were busy, not the server. */
-const inTime = async <Value>(answer: Promise<Value>, ms: number): Promise<Value> => {
+/** A reply that is in the socket at the deadline counts: then this process was busy, not the server. */
+const withTimeout = async <Value>(reply: Promise<Value>, ms: number): Promise<Value> => {
   const late = deferred<never>();
   const timer = setTimeout(() => {
     setImmediate(() => {
@@ -143,24 +144,24 @@ const inTime = async <Value>(answer: Promise<Value>, ms: number): Promise<Value>
     });
   }, ms);
   try {
-    return await Promise.race([answer, late.promise]);
+    return await Promise.race([reply, late.promise]);
   } finally {
     clearTimeout(timer);
   }
 };
 
 /**
- * Copies of links that the edges keep for each other, in a store that may be slow, emptied, filled with
- * anything, or gone. A copy is served only if an edge has signed it, and `freshness` knows that it lacks no
- * change. Never fails: the reader takes the missing links from PostgreSQL.
+ * Copies of links that edges share through a store. The store may be slow, emptied, manipulated or unreachable. A copy
+ * is served only if an edge signed it and `freshness` accepts it. Methods never reject: the caller reads the missing
+ * links from PostgreSQL.
  */
 export class SharedCache {
-  /** Outcomes of look-ups and writes, by copies; they only ever rise. */
+  /** Counters of looked-up and written copies, by outcome. */
   readonly lookups = { hit: 0, miss: 0, refused: 0, forged: 0, failed: 0, unasked: 0 };
   readonly writes = { done: 0, failed: 0, skipped: 0 };
   #circuit: BreakerState = 'closed';
   readonly #breaker: CircuitBreaker;
-  #isAway = false;
+  #isUnavailable = false;
   #isWriting = false;
   readonly #forgeries = createFloodLog(warnEveryMs, 1);
   readonly #now: () => number;
@@ -174,7 +175,7 @@ export class SharedCache {
       readonly clock: Pick<DatabaseClock, 'now'>;
       readonly logger: Logger;
       readonly timeoutMs?: number;
-      /** Milliseconds of a clock that never goes back. */
+      /** A monotonic clock, in milliseconds. */
       readonly now?: () => number;
     },
   ) {
@@ -197,7 +198,7 @@ export class SharedCache {
   async get(codes: readonly string[]): Promise<ReadonlyMap<string, ServedLink>> {
     const { freshness, store } = this.options;
     const found = new Map<string, ServedLink>();
-    const texts = freshness.settled ? await this.#attempt(() => store.read(codes)) : null;
+    const texts = freshness.isComplete ? await this.#attempt(() => store.read(codes)) : null;
     if (texts === null) this.lookups.unasked += codes.length;
     else if (texts instanceof Error) this.lookups.failed += codes.length;
     else {
@@ -206,7 +207,7 @@ export class SharedCache {
         const link = text === null ? 'miss' : this.#linkOf(code, text);
         if (typeof link === 'string') {
           this.lookups[link] += 1;
-          if (link === 'forged') this.#warnOfForged();
+          if (link === 'forged') this.#warnAboutForgeries();
         } else {
           this.lookups.hit += 1;
           found.set(code, link);
@@ -216,41 +217,41 @@ export class SharedCache {
     return found;
   }
 
-  /** To be called before links are read: the function that it returns stores copies of them. */
+  /** Call it before links are read. The returned function stores copies of them. */
   reading(): (links: readonly ServedLink[]) => void {
     const readAt = this.options.clock.now()?.earliest;
     return (links) => {
       const { freshness } = this.options;
       const shared = links.filter((link) => isShared(link) && freshness.isCurrent(link));
       if (shared.length === 0) return;
-      // Writes that wait for a slow store would be a queue without end.
+      // Writes that wait for a slow store would be an unbounded queue.
       if (readAt === undefined || this.#isWriting) this.writes.skipped += shared.length;
       else void this.#write(shared, readAt);
     };
   }
 
-  /** `null` where the store is left alone. */
-  async #attempt<Value>(ask: () => Promise<Value>): Promise<{ value: Value } | Error | null> {
+  /** `null` while the circuit breaker is open. */
+  async #attempt<Value>(call: () => Promise<Value>): Promise<{ value: Value } | Error | null> {
     const { logger, timeoutMs = defaultTimeoutMs } = this.options;
     if (!this.#breaker.permits()) return null;
     try {
-      const value = await inTime(ask(), timeoutMs);
+      const value = await withTimeout(call(), timeoutMs);
       this.#breaker.succeeded();
-      if (this.#isAway) logger.info('the shared cache is used again');
-      this.#isAway = false;
+      if (this.#isUnavailable) logger.info('the shared cache is used again');
+      this.#isUnavailable = false;
       return { value };
     } catch (err) {
       this.#breaker.failed();
-      // One line when the store goes, not one for each try.
-      if (this.#circuit === 'open' && !this.#isAway) {
-        this.#isAway = true;
+      // One line for each outage, not one for each attempt.
+      if (this.#circuit === 'open' && !this.#isUnavailable) {
+        this.#isUnavailable = true;
         logger.warn({ err }, 'the shared cache is not used: it does not answer in time');
       }
       return err as Error;
     }
   }
 
-  /** The link in a text, if it may be served now. */
+  /** The link in a text, or why it must not be served. */
   #linkOf(code: string, text: string): ServedLink | 'forged' | 'refused' {
     const { clock, freshness, key } = this.options;
     const found = copyOf(key, code, text);
@@ -261,7 +262,7 @@ export class SharedCache {
     return { ...link, limited: false, passwordHash: null };
   }
 
-  #warnOfForged(): void {
+  #warnAboutForgeries(): void {
     if (this.#forgeries(this.#now()) === null) return;
     const { forged } = this.lookups;
     this.options.logger.warn({ forged }, 'Redis holds copies of links that no edge has made');

@@ -145,9 +145,9 @@ class World {
 
   async start(): Promise<void> {
     for (const edge of this.edges) {
-      await edge.databaseClock.ask();
+      await edge.databaseClock.sync();
       edge.listening = true;
-      edge.links.doubtAll(true);
+      edge.links.markAllStale(true);
     }
     this.now += 60_000;
   }
@@ -225,13 +225,13 @@ class World {
         if (!edge?.listening) break;
         edge.listening = false;
         edge.unheard.splice(0);
-        edge.links.doubtAll(false);
+        edge.links.markAllStale(false);
         break;
       case 'regain':
         if (!edge || edge.listening) break;
         edge.listening = true;
         edge.since = this.log.length;
-        edge.links.doubtAll(true);
+        edge.links.markAllStale(true);
         break;
       case 'flush':
         this.store.clear();

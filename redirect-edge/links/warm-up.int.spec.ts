@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import { recordHistory } from '../../ops/test/support/ledger-links.js';
 import { testNode, type TestNode } from '../../ops/test/support/node.js';
-import { evolveLink, noLink } from '../../schemas/folds/link.js';
+import { evolveLink, initialState } from '../../schemas/folds/link.js';
 import { rowOfState } from '../../schemas/read-models/redirects.js';
 import { created } from '../../schemas/testing/events.js';
 import { LinkCache, LinkReader } from './link-reader.js';
@@ -24,7 +24,7 @@ describe('redirect edge: warm-up', () => {
       `INSERT INTO projection_redirects.links
        SELECT r.* FROM unnest($1::jsonb[]) WITH ORDINALITY AS e (row, number),
          jsonb_populate_record(NULL::projection_redirects.links, e.row) AS r ORDER BY number`,
-      [events.map((event) => JSON.stringify(rowOfState(evolveLink(noLink, event), 1)))],
+      [events.map((event) => JSON.stringify(rowOfState(evolveLink(initialState, event), 1)))],
     );
   });
 

@@ -2,17 +2,17 @@ import { Rests } from '../../ops/platform/concurrency/rests.js';
 import type { Queryable } from '../../ops/platform/postgres/pool.js';
 import type { LinkCache, LinkReader } from './link-reader.js';
 
-/** Pages of the table at once: some 250 links. */
+/** Pages of the table in one query: about 250 links. */
 const pagesAtOnce = 8;
-/** Bytes that these links may take in memory. */
+/** Memory that these links may take (bytes). */
 const roomOfPages = 1_024 * 1_024;
 
 /**
- * Reads links into memory until it is full, those first that were made or changed last: else an edge that was just
- * started would read each at its first visit, which costs three times what the visit does. Visitors come first: it
- * rests between its queries.
+ * Fills the cache after a start, the most recently created or changed links first. Otherwise each link would be read at
+ * its first visit, which costs three times as much as the visit. It pauses between queries, because requests have
+ * priority.
  *
- * Rows are found by their place in the table, whose end has the newest ones. That takes no index.
+ * Rows are selected by `ctid`: the newest are at the end of the table, and no index is needed.
  */
 export const warmUp = async (options: {
   readonly postgres: Queryable;

@@ -4,7 +4,7 @@ import type { Done } from '../spool/appender.js';
 import type { Spool } from '../spool/spool.js';
 import type { Judge, Visitor } from '../visitors/judge.js';
 
-export interface WarmVisitDeps {
+export interface CachedVisitDeps {
   readonly links: Pick<LinkReader, 'peek' | 'peekAll'>;
   readonly spool: Pick<Spool, 'append'>;
   readonly judge: Pick<Judge, 'factsOf'>;
@@ -12,31 +12,31 @@ export interface WarmVisitDeps {
 }
 
 /**
- * What nearly all requests of an edge are: GET of a link that is in memory and that everybody may follow.
- * It costs one record of the spool; no promise, no event, no text is made. Times are milliseconds since the
- * epoch.
+ * The most frequent request: GET of a cached link without a password or limit. It costs one record of the spool, and
+ * allocates no promise, event or string. Times are milliseconds since the epoch.
  */
-export const createWarmVisits = (deps: WarmVisitDeps) => {
+export const createCachedVisits = (deps: CachedVisitDeps) => {
   const { links, spool, judge, platform } = deps;
 
-  // Bots are redirected too. The callers leave Microsoft Office to the slower path.
-  const isWarm = (link: ServedLink, now: number): boolean =>
+  // Bots are redirected, too. Callers exclude requests of Microsoft Office.
+  const isRedirected = (link: ServedLink, now: number): boolean =>
     answerVisit(link, { head: false, bot: false, office: false, now }).type === 'redirect';
-  const warm = (link: ServedLink | undefined, now: number): ServedLink | undefined =>
-    link && !platform.maintenance && isWarm(link, now) ? link : undefined;
+  const ifRedirected = (link: ServedLink | undefined, now: number): ServedLink | undefined =>
+    link && !platform.maintenance && isRedirected(link, now) ? link : undefined;
 
   return {
-    /** The link, unless more has to be done for an answer than to write the visit down. */
-    linkOf: (code: string, now: number): ServedLink | undefined => warm(links.peek(code, now), now),
+    /** The link, if the response is a redirect that only has to be recorded. */
+    linkOf: (code: string, now: number): ServedLink | undefined =>
+      ifRedirected(links.peek(code, now), now),
 
-    /** The same of many at once, which is faster. */
+    /** `linkOf` of many codes, which is faster than one call for each. */
     linksOf: (codes: readonly string[], now: number): (ServedLink | undefined)[] =>
-      links.peekAll(codes, now).map((link) => warm(link, now)),
+      links.peekAll(codes, now).map((link) => ifRedirected(link, now)),
 
     /**
-     * Calls `done` once the visit is written down: at the spool's `flush`, or after all others of this event-loop
-     * tick have come, so that the answers of a tick are sent together. With a failure, maybe at once, where it is not kept: it
-     * must not be redirected then.
+     * Calls `done` once the visit is written: at the spool's `flush`, or at the end of this event-loop tick, so that
+     * the responses of a tick are sent together. With a failure, possibly before `record` returns, the visit was not
+     * written and must not be redirected.
      */
     record(visitor: Visitor, link: ServedLink, query: string, now: number, done: Done): void {
       const { code, account } = link;
@@ -46,4 +46,4 @@ export const createWarmVisits = (deps: WarmVisitDeps) => {
   };
 };
 
-export type WarmVisits = ReturnType<typeof createWarmVisits>;
+export type CachedVisits = ReturnType<typeof createCachedVisits>;

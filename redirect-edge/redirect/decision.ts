@@ -6,8 +6,8 @@ const authority = /^(https?:\/\/)([^/\\?#]*)/i;
 const notForHeaders = /[^\x21-\x7e]+/g;
 
 /**
- * A destination as a `Location` header: exactly as it was stored, save for what cannot stand in a
- * header. That is percent-encoded as UTF-8; a host that is not ASCII becomes punycode.
+ * A destination as the value of a `Location` header: exactly as it was stored, except that characters that a header
+ * cannot contain are percent-encoded as UTF-8, and a host that is not ASCII becomes punycode.
  */
 export const locationOf = (destination: string): string => {
   const asciiHost = destination.replace(authority, (whole, scheme: string, host: string) => {
@@ -17,7 +17,7 @@ export const locationOf = (destination: string): string => {
   return asciiHost.replace(notForHeaders, (text) => encodeURIComponent(text));
 };
 
-/** A link as the edge keeps it in memory: what is needed to answer, worked out once. */
+/** A link as the edge caches it: what responses need, computed once. */
 export interface ServedLink {
   readonly code: string;
   readonly account: string;
@@ -29,15 +29,15 @@ export interface ServedLink {
   readonly startsAt: number | null;
   /** Milliseconds since the epoch; `null` for a link without an end. */
   readonly expiresAt: number | null;
-  /** Whether its clicks are counted against a limit, one by one, by the ledger. */
+  /** Whether it has a limit of clicks, which the ledger counts exactly. */
   readonly limited: boolean;
-  /** argon2id; `null` for a link that is open to everybody. */
+  /** argon2id; `null` for a link without a password. */
   readonly passwordHash: string | null;
-  /** Of the last event that is in it. */
+  /** The sequence of the last event in it. */
   readonly sequence: number;
 }
 
-/** The link that a state stands for, or `null` where there never was one. */
+/** The link of a state; `null` if it never existed. */
 export const servedLink = (state: LinkState, sequence: number): ServedLink | null => {
   if (state.status === 'none') return null;
   const { link, status } = state;
@@ -56,29 +56,29 @@ export const servedLink = (state: LinkState, sequence: number): ServedLink | nul
 };
 
 export interface VisitRequest {
-  /** A HEAD request: never counted. */
+  /** A HEAD request, which is never counted. */
   readonly head: boolean;
   readonly bot: boolean;
-  /** A request of Microsoft Office before it opens the browser. */
+  /** A request that Microsoft Office sends before it opens the browser. */
   readonly office: boolean;
   /** Milliseconds since the epoch. */
   readonly now: number;
 }
 
-/** Why a link leads nowhere. Before its start, a link is not found. */
-export interface Dead {
+/** Why a link does not redirect. Before its start, a link is not found. */
+export interface NoRedirect {
   readonly type: 'notFound' | Exclude<RecordedStatus, 'active'>;
 }
 
 export type VisitAnswer =
-  | Dead
-  /** Redirect, after the visit was written down if `counted`. */
+  | NoRedirect
+  /** Redirect, after the visit is recorded if `counted`. */
   | { readonly type: 'redirect'; readonly counted: boolean }
-  /** Redirect if the ledger has a click left. */
+  /** Redirect if the link has a click left in the ledger. */
   | { readonly type: 'takeClick' }
   /** The form for the password. */
   | { readonly type: 'askPassword' }
-  /** A form without fields. Crawlers submit no forms, so it keeps them from the link's clicks. */
+  /** A form without fields. Crawlers do not submit it, so they take no clicks. */
   | { readonly type: 'askToContinue' }
   /** A page that refreshes to the short URL. */
   | { readonly type: 'refresh' };
@@ -87,52 +87,52 @@ export type VisitAnswer =
 export const hasForm = ({ limited, passwordHash }: ServedLink): boolean =>
   limited || passwordHash !== null;
 
-const deadOf = (link: ServedLink, now: number): Dead | null => {
+const noRedirectFor = (link: ServedLink, now: number): NoRedirect | null => {
   const type = statusAt(link.status, link.startsAt, link.expiresAt, now);
   if (type === 'scheduled') return { type: 'notFound' };
   return type === 'active' ? null : { type };
 };
 
-/** What a visitor gets. */
+/** The answer to a GET or HEAD request. */
 export const answerVisit = (link: ServedLink | null, visit: VisitRequest): VisitAnswer => {
   if (!link) return { type: 'notFound' };
-  const dead = deadOf(link, visit.now);
-  if (dead) return dead;
+  const noRedirect = noRedirectFor(link, visit.now);
+  if (noRedirect) return noRedirect;
   if (visit.office) return { type: 'refresh' };
   if (link.passwordHash !== null) return { type: 'askPassword' };
   if (!link.limited) return { type: 'redirect', counted: !visit.head };
   return visit.head || visit.bot ? { type: 'askToContinue' } : { type: 'takeClick' };
 };
 
-/** A form of a link that is submitted, with a password if the link has one. */
+/** A submitted form, with a password if the link has one. */
 export interface FormEntry {
   /** Milliseconds since the epoch. */
   readonly now: number;
-  /** Whether the password was checked and is right. */
+  /** Whether the password was checked and is correct. */
   readonly accepted: boolean;
 }
 
 export type EntryAnswer =
-  | Extract<VisitAnswer, Dead | { readonly type: 'redirect' | 'takeClick' }>
-  /** The link has neither a password nor a limit, so it has no such method. */
+  | Extract<VisitAnswer, NoRedirect | { readonly type: 'redirect' | 'takeClick' }>
+  /** The link has neither a password nor a limit, so it does not accept POST. */
   | { readonly type: 'noForm' }
   | { readonly type: 'checkPassword'; readonly passwordHash: string };
 
-/** What a visitor who submits a form gets. Called before the password is checked, and again after. */
+/** The answer to a submitted form. Called before the password check, and again after it. */
 export const answerEntry = (link: ServedLink | null, entry: FormEntry): EntryAnswer => {
   if (!link || !hasForm(link)) return { type: 'noForm' };
-  const dead = deadOf(link, entry.now);
-  if (dead) return dead;
+  const noRedirect = noRedirectFor(link, entry.now);
+  if (noRedirect) return noRedirect;
   const { passwordHash } = link;
   if (passwordHash !== null && !entry.accepted) return { type: 'checkPassword', passwordHash };
   return link.limited ? { type: 'takeClick' } : { type: 'redirect', counted: true };
 };
 
 export type PreviewAnswer =
-  | Dead
+  | NoRedirect
   | {
       readonly type: 'preview';
-      /** `null` where only counted visitors may know it. */
+      /** `null` if only counted visitors may see it. */
       readonly location: string | null;
       /** Milliseconds since the epoch. */
       readonly createdAt: number;
@@ -140,11 +140,11 @@ export type PreviewAnswer =
       readonly expiresAt: number | null;
     };
 
-/** What the preview page tells of a link; bots and `HEAD` may see it. */
+/** The content of the preview page, also for bots and HEAD. */
 export const answerPreview = (link: ServedLink | null, now: number): PreviewAnswer => {
   if (!link) return { type: 'notFound' };
-  const dead = deadOf(link, now);
-  if (dead) return dead;
+  const noRedirect = noRedirectFor(link, now);
+  if (noRedirect) return noRedirect;
   const { createdAt, expiresAt } = link;
   const location = hasForm(link) ? null : link.location;
   return { type: 'preview', location, createdAt, expiresAt };

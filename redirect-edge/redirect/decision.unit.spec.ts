@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { evolveLink, noLink } from '../../schemas/folds/link.js';
+import { evolveLink, initialState } from '../../schemas/folds/link.js';
 import type { LinkEvent } from '../../schemas/events/catalogue.js';
 import { answerSpecification } from '../../schemas/testing/decider-specification.js';
 import { at, blocked, created, expired, noon, unblocked } from '../../schemas/testing/events.js';
@@ -17,7 +17,7 @@ import {
 } from './decision.js';
 
 const given = answerSpecification<LinkState, LinkEvent, VisitRequest, VisitAnswer>({
-  initialState: noLink,
+  initialState,
   evolve: evolveLink,
   answer: (visit, state) => answerVisit(servedLink(state, 1), visit),
 });
@@ -75,12 +75,12 @@ describe('redirect edge: what a visitor gets', () => {
     for (const options of [{}, { maxClicks: 3 }, { passwordHash }]) {
       const scheduled = created('spring', { ...options, startsAt });
       for (const kind of [...kinds, ...officeKinds]) given(scheduled).when(kind).then(before);
-      const served = servedLink(evolveLink(noLink, scheduled), 1);
+      const served = servedLink(evolveLink(initialState, scheduled), 1);
       expect(answerPreview(served, noon.getTime())).to.deep.equal(before);
       expect(answerPreview(served, at(60).getTime())).to.include({ type: 'preview' });
     }
     const scheduled = servedLink(
-      evolveLink(noLink, created('spring', { passwordHash, startsAt })),
+      evolveLink(initialState, created('spring', { passwordHash, startsAt })),
       1,
     );
     expect(answerEntry(scheduled, { now: noon.getTime(), accepted: true })).to.deep.equal(before);
@@ -134,7 +134,7 @@ describe('redirect edge: what a visitor gets', () => {
 
 describe('redirect edge: what a visitor who submits a form gets', () => {
   const given = answerSpecification<LinkState, LinkEvent, FormEntry, EntryAnswer>({
-    initialState: noLink,
+    initialState,
     evolve: evolveLink,
     answer: (entry, state) => answerEntry(servedLink(state, 1), entry),
   });
@@ -181,7 +181,7 @@ describe('redirect edge: what a visitor who submits a form gets', () => {
 
 describe('redirect edge: preview of a link', () => {
   const given = answerSpecification<LinkState, LinkEvent, Date, PreviewAnswer>({
-    initialState: noLink,
+    initialState,
     evolve: evolveLink,
     answer: (now, state) => answerPreview(servedLink(state, 1), now.getTime()),
   });
@@ -218,7 +218,7 @@ describe('redirect edge: preview of a link', () => {
 describe('redirect edge: link as the edge keeps it', () => {
   it('is computed once', () => {
     const data = { url: 'https://exämple.com/ä', maxClicks: 3, expiresAt: at(60).toISOString() };
-    const state = evolveLink(noLink, created('spring', data, { account: 'acme' }));
+    const state = evolveLink(initialState, created('spring', data, { account: 'acme' }));
     expect(servedLink(state, 1)).to.deep.equal({
       code: 'spring',
       account: 'acme',
@@ -234,7 +234,7 @@ describe('redirect edge: link as the edge keeps it', () => {
   });
 
   it('has no end and no limit where none was asked for', () => {
-    expect(servedLink(evolveLink(noLink, unlimited), 1)).to.include({
+    expect(servedLink(evolveLink(initialState, unlimited), 1)).to.include({
       passwordHash: null,
       expiresAt: null,
       limited: false,

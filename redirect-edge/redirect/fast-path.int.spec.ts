@@ -16,8 +16,8 @@ import type { NewVisit } from '../spool/record.js';
 import { SpoolUnavailable } from '../spool/appender.js';
 import { createJudge } from '../visitors/judge.js';
 import { createEdgeHandler } from './handler.js';
-import { createEdgeLane } from './fast-path.js';
-import { createWarmVisits } from './cached-visits.js';
+import { createEdgeFastPath } from './fast-path.js';
+import { createCachedVisits } from './cached-visits.js';
 
 const link = (code: string, fields: Partial<ServedLink> = {}): ServedLink => ({
   ...{ code, account: 'default', status: 'active', createdAt: 0 },
@@ -109,8 +109,8 @@ const startEdge = async (withLane: boolean) => {
     logger: createLogger('silent'),
   };
   for (const one of warm) cache.set(one, 0);
-  const warmVisits = createWarmVisits(deps);
-  const edgeLane = createEdgeLane({ ...deps, warmVisits });
+  const cachedVisits = createCachedVisits(deps);
+  const edgeLane = createEdgeFastPath({ ...deps, cachedVisits });
   const lane: OpenLane = (socket, answer) => {
     const handler = edgeLane(socket, (head) => {
       inLane[head === null ? 'left' : 'taken'] += 1;
@@ -123,7 +123,7 @@ const startEdge = async (withLane: boolean) => {
     };
   };
   const listener = await listen('EDGE', anyPort, deps.trustedProxies, () => ({
-    http: createEdgeHandler({ ...deps, warmVisits }),
+    http: createEdgeHandler({ ...deps, cachedVisits }),
     lane: withLane ? lane : null,
   }));
   /** At the other end; `null` where there is none (any more). */

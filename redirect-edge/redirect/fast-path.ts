@@ -10,62 +10,62 @@ import type { Spool } from '../spool/spool.js';
 import type { ClientParts, Judge, Visitor } from '../visitors/judge.js';
 import { redirectHead } from './response.js';
 import { isCode } from './paths.js';
-import type { WarmVisits } from './cached-visits.js';
+import type { CachedVisits } from './cached-visits.js';
 
-/** After it, node:http reads the link again, with a deadline of its own. */
+/** Then node:http reads the link again, with its own deadline (ms). */
 const readWithinMs = 100;
 
-/** A connection, which has one request at a time. */
+/** A connection. It has one request at a time. */
 interface Connection {
-  /** Of its request. */
+  /** The short code of the current request. */
   code: string;
   client: ClientParts;
-  /** What its requests record while they have the same headers; `null`: to be judged. */
+  /** The visitor, while requests have the same headers; `null`: not determined yet. */
   visitor: Visitor | null;
-  /** Answers its request. */
+  /** Answers the current request. */
   follow(link: ServedLink | undefined, now: number): void;
-  /** Leaves its request to node:http. */
+  /** Leaves the current request to node:http. */
   leave(): void;
 }
 
 /**
- * Redirects that need no more than the link. One that is not in memory is read first, or a proxy's connection
- * would leave the lane soon. Everything else, and what fails, is for node:http.
+ * The fast path: redirects that need only the link. An uncached link is read first; otherwise connections of proxies
+ * would soon leave the fast path. Other requests, and failures, are left to node:http.
  */
-export const createEdgeLane = (deps: {
+export const createEdgeFastPath = (deps: {
   readonly links: Pick<LinkReader, 'peek' | 'read' | 'lookups'>;
   readonly platform: { readonly maintenance: boolean };
   readonly requests: RequestRecorder;
   readonly judge: Pick<Judge, 'visitorsOf'>;
   readonly spool: Pick<Spool, 'flush'>;
-  readonly warmVisits: WarmVisits;
+  readonly cachedVisits: CachedVisits;
 }): OpenLane => {
-  const { links, platform, requests, judge, spool, warmVisits } = deps;
+  const { links, platform, requests, judge, spool, cachedVisits } = deps;
   const durations = requests.of('/:shortCode', 'GET', 302);
 
-  const judgeAll = (strangers: readonly Connection[], now: number): void => {
-    const clients = strangers.map(({ client }) => client);
+  const determineVisitors = (connections: readonly Connection[], now: number): void => {
+    const clients = connections.map(({ client }) => client);
     judge.visitorsOf(clients, now).forEach((visitor, index) => {
-      const stranger = strangers[index];
-      if (stranger) stranger.visitor = visitor;
+      const connection = connections[index];
+      if (connection) connection.visitor = visitor;
     });
   };
 
-  /** Those that have asked in this event-loop tick: to find the links of many at once is faster. */
-  let asking: Connection[] = [];
+  /** Connections with a request in this event-loop tick. Looking up their links together is faster. */
+  let waiting: Connection[] = [];
   const followAll = (): void => {
-    const connections = asking;
-    asking = [];
+    const connections = waiting;
+    waiting = [];
     const now = Date.now();
     const codes = connections.map(({ code }) => code);
-    const found = warmVisits.linksOf(codes, now);
+    const found = cachedVisits.linksOf(codes, now);
     try {
-      judgeAll(
+      determineVisitors(
         connections.filter(({ visitor }) => visitor === null),
         now,
       );
     } catch {
-      // Whoever is not judged is left to node:http, whose handler meets the same error and reports it.
+      // Requests without a visitor are left to node:http, whose handler meets the same error and reports it.
     }
     connections.forEach((connection, index) => {
       try {
@@ -81,9 +81,9 @@ export const createEdgeLane = (deps: {
   return (socket, answer) => {
     let query = '';
     let startedAt = 0;
-    let isAhead = false;
+    let isSpeculative = false;
     let location = '';
-    const kept: Done = (failure) => {
+    const done: Done = (failure) => {
       answer(failure ? null : redirectHead(location));
       if (!failure) durations.observeSince(startedAt);
     };
@@ -91,20 +91,20 @@ export const createEdgeLane = (deps: {
       answer(null);
     };
 
-    /** Whether the link is one that needs no more. */
+    /** Records the visit and redirects. Returns `false` if the request needs more than that. */
     const redirect = (link: ServedLink | undefined, now: number): boolean => {
       const { visitor } = connection;
-      // The page for Microsoft Office, and its marked request, are for node:http.
+      // Requests of Microsoft Office are left to node:http.
       if (!link || !visitor || visitor.isOffice) return false;
       location = link.location;
-      warmVisits.record(visitor, link, query, now, kept);
+      cachedVisits.record(visitor, link, query, now, done);
       return true;
     };
-    const followCold = async (): Promise<void> => {
+    const redirectUncached = async (): Promise<void> => {
       const { code } = connection;
       await settledWithin(links.read(code), readWithinMs);
       const now = Date.now();
-      if (redirect(warmVisits.linkOf(code, now), now)) links.lookups.misses += 1;
+      if (redirect(cachedVisits.linkOf(code, now), now)) links.lookups.misses += 1;
       else leave();
     };
     const connection: Connection = {
@@ -118,9 +118,9 @@ export const createEdgeLane = (deps: {
           links.lookups.hits += 1;
           return;
         }
-        const isCold = isCode(code) && links.peek(code) === undefined;
-        if (platform.maintenance || !isCold) leave();
-        else followCold().catch(leave);
+        const isUncached = isCode(code) && links.peek(code) === undefined;
+        if (platform.maintenance || !isUncached) leave();
+        else redirectUncached().catch(leave);
       },
     };
 
@@ -130,12 +130,12 @@ export const createEdgeLane = (deps: {
       if (connection.client.headers !== headers) {
         connection.client = { ...connection.client, headers };
         connection.visitor = null;
-        isAhead = isPrefetch(headers);
+        isSpeculative = isPrefetch(headers);
       }
-      if (isAhead) return false;
+      if (isSpeculative) return false;
       connection.code = request.name;
       query = request.query;
-      if (asking.push(connection) === 1) setImmediate(followAll);
+      if (waiting.push(connection) === 1) setImmediate(followAll);
       return true;
     };
   };

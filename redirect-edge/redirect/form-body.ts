@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 const contentType = /^application\/x-www-form-urlencoded\s*(?:;|$)/i;
 const otherCharset = /;\s*charset\s*=(?!\s*"?utf-?8"?\s*(?:;|$))/i;
 
-/** Whether the bytes of a form are UTF-8, percent-encoded or not. `form` has a character a byte. */
+/** Whether the bytes of a form are UTF-8, percent-encoded or not. `form` is Latin-1, one character for each byte. */
 const isUtf8Form = (form: string): boolean => {
   const decoded = form.replace(/%([\da-f]{2})/gi, (_, hex: string) =>
     String.fromCharCode(Number.parseInt(hex, 16)),
@@ -14,7 +14,7 @@ const isUtf8Form = (form: string): boolean => {
 
 const percentEncode = (byte: string): string => `%${byte.charCodeAt(0).toString(16)}`;
 
-/** Reads a form of at most `maxBytes`; the rest stays unread. @throws when the client breaks off. */
+/** Reads a form of at most `maxBytes`; the rest stays unread. @throws if the client aborts the request */
 export const readForm = async (
   request: IncomingMessage,
   maxBytes: number,
@@ -24,7 +24,7 @@ export const readForm = async (
   if (Number(request.headers['content-length'] ?? 0) > maxBytes) return 'tooLarge';
   const chunks: Buffer[] = [];
   let bytes = 0;
-  // A destroyed request could not be answered any more.
+  // No response could be sent on a destroyed request.
   for await (const chunk of request.iterator({ destroyOnReturn: false })) {
     chunks.push(chunk as Buffer);
     bytes += (chunk as Buffer).byteLength;

@@ -21,10 +21,10 @@ import {
 } from './response.js';
 import { fixedPaths, linkNameIn, routeOf } from './paths.js';
 import { createVisits, type VisitDeps } from './visits.js';
-import type { WarmVisits } from './cached-visits.js';
+import type { CachedVisits } from './cached-visits.js';
 
 export interface EdgeDeps extends VisitDeps {
-  readonly warmVisits: WarmVisits;
+  readonly cachedVisits: CachedVisits;
   readonly platform: { readonly maintenance: boolean };
   readonly health: HealthCheck;
   readonly rootRedirect: string | null;
@@ -36,13 +36,13 @@ const robots = 'User-agent: *\nAllow: /\n';
 
 const overloadReportMs = 10_000;
 
-/** Everything that the edge answers, on plain `node:http`. */
+/** Handles all requests to the edge, on plain `node:http`. */
 export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
-  const { requests, logger, warmVisits } = deps;
+  const { requests, logger, cachedVisits } = deps;
   const overloads = createFloodLog(overloadReportMs, 1);
   const visits = createVisits(deps);
 
-  /** All methods but GET and HEAD: only links with a form have another one. */
+  /** Methods other than GET and HEAD: only links with a form accept POST. */
   const respondToOther = async (response: ServerResponse, path: string): Promise<void> => {
     const name = fixedPaths.has(path) ? null : linkNameIn(path);
     if (deps.platform.maintenance) sendFailure(response, 'maintenance');
@@ -112,34 +112,34 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
       else sendError(response, { statusCode: 500, message: messages.internal });
       record();
     };
-    /** Whether it is one of the visits that need no more than a link in memory. */
-    const followWarm = (): boolean => {
+    /** Redirects if a cached link is all that the request needs; otherwise returns `false`. */
+    const redirectFromCache = (): boolean => {
       if (request.method !== 'GET' || isPrefetch(request.headers)) return false;
       const now = Date.now();
-      const link = warmVisits.linkOf(path.slice(1), now);
+      const link = cachedVisits.linkOf(path.slice(1), now);
       if (!link) return false;
       const visitor = deps.judge.visitorOf(partsOf(request), now);
       const query = queryOf(request);
       if (visitor.isOffice && !isMarked(query)) return false;
-      warmVisits.record(visitor, link, query, now, (failure) => {
+      cachedVisits.record(visitor, link, query, now, (failure) => {
         if (failure) {
           fail(failure);
           return;
         }
-        // Unless the listener has refused what came behind the request meanwhile.
+        // The listener may have rejected pipelined data meanwhile.
         if (!response.headersSent) sendRedirect(response, link.location);
         record();
       });
       return true;
     };
-    let isWarm = false;
+    let isRedirected = false;
     try {
-      isWarm = followWarm();
+      isRedirected = redirectFromCache();
     } catch (error) {
       fail(error);
       return;
     }
-    if (isWarm) deps.links.lookups.hits += 1;
+    if (isRedirected) deps.links.lookups.hits += 1;
     else (read ? respond : respondToOther)(response, path).then(record, fail);
   };
 };

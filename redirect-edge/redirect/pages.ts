@@ -36,18 +36,18 @@ dd + dt { margin-top: 1rem; }
 
 const styleHash = createHash('sha256').update(style).digest('base64');
 
-/** A page, with the policy that belongs to it. */
+/** A page and its Content-Security-Policy. */
 export interface Page {
   readonly html: Buffer;
   readonly securityPolicy: string;
 }
 
-/** Chromium applies `form-action` to the redirect after the form too: `'self'` alone would end there. */
+/** Chromium applies `form-action` also to the redirect after the form, so `'self'` alone would block it. */
 const policyOf = (form: boolean): string =>
   `default-src 'none'; style-src 'sha256-${styleHash}'; base-uri 'none'; ` +
   `form-action ${form ? "'self' http: https:" : "'none'"}; frame-ancestors 'none'`;
 
-/** Characters that mean something in HTML, in text and in quoted attributes. */
+/** Characters that are special in HTML text and in quoted attributes. */
 const special: Readonly<Record<string, string>> = {
   '&': '&amp;',
   '<': '&lt;',
@@ -60,16 +60,16 @@ const escapeHtml = (text: string): string =>
   text.replace(/[&<>"']/g, (character) => special[character] ?? '');
 
 /**
- * A whole page. Nothing may be loaded or framed, nothing runs, and only the page's own style applies;
- * nothing may be submitted either, save from a page with a form. `title` and `body` are HTML.
+ * A complete page. It loads nothing, runs no script, cannot be framed, and has only its own style. Only a page with a
+ * form can submit one. `title` and `body` are HTML.
  */
 const makePage = (parts: {
   readonly title: string;
-  /** The title where it differs. */
+  /** The heading, if it differs from the title. */
   readonly heading?: string;
   readonly body: string;
   readonly form?: boolean;
-  /** Where the browser goes at once. */
+  /** The address that the browser opens immediately. */
   readonly refreshTo?: string;
 }): Page => {
   const { title, heading = title, body, form = false, refreshTo } = parts;
@@ -98,12 +98,12 @@ ${body}
 const notice = (title: string, text: string): Page => makePage({ title, body: `<p>${text}</p>` });
 
 /**
- * Posts to its own address, so nothing in it comes from the link. A password has at most 100
- * characters; `maxlength` counts UTF-16 units, of which a character may take two.
+ * Posts to its own address, so it contains no data of the link. A password has at most 100 characters, and `maxlength`
+ * counts UTF-16 code units, of which a character may have two.
  */
 const passwordForm = (wrong: boolean): Page =>
   makePage({
-    // Read out first by a screen reader.
+    // Screen readers read the title first.
     title: wrong ? 'Error: password required' : 'Password required',
     heading: 'Password required',
     form: true,
@@ -118,7 +118,7 @@ ${wrong ? '<p class="error" id="error" role="alert">That password is wrong. Plea
 </form>`,
   });
 
-/** The pages that are made once: nothing in them comes from a request. */
+/** Static pages: they contain no data of a request. */
 export const pages = {
   notFound: notice(
     'Short URL not found',
@@ -157,7 +157,7 @@ export const pages = {
 
 export type PageName = keyof typeof pages;
 
-/** Its heading is the message that other clients get. */
+/** The heading is the `message` of the JSON error. */
 export const tooManyAttemptsPage = (retryAfterSeconds: number): Page =>
   makePage({
     title: messages.tooManyAttempts,
@@ -167,7 +167,7 @@ export const tooManyAttemptsPage = (retryAfterSeconds: number): Page =>
 <p><a href="">Back to the password</a></p>`,
   });
 
-/** Leads from a request of Microsoft Office to the browser's: see `domain/office.ts`. */
+/** Makes Microsoft Office open the short URL in the browser: see `visitors/office.ts`. */
 export const refreshPage = (path: string): Page => {
   const address = escapeHtml(path);
   return makePage({
@@ -190,7 +190,7 @@ const moment = (ms: number): string => {
   return `<time datetime="${date.toISOString()}">${words.format(date)} UTC</time>`;
 };
 
-/** The host by itself too: whom to trust is hard to see in a long address. */
+/** Shows the host separately, because it is hard to see in a long address. */
 const destination = (location: string | null): string => {
   if (location === null)
     return `<dt>Destination</dt>
@@ -202,7 +202,7 @@ const destination = (location: string | null): string => {
 <dd><a href="${text}" rel="noopener noreferrer nofollow">${text}</a></dd>`;
 };
 
-/** What a link is, without following it. */
+/** Describes a link without a redirect. */
 export const previewPage = ({ location, createdAt, expiresAt }: Preview): Page =>
   makePage({
     title: 'Link preview',

@@ -1,7 +1,7 @@
 import { shortCodePattern } from '../../schemas/http/shorten.js';
 import { invisible } from '../../schemas/trim-invisible.js';
 
-/** Never codes. */
+/** Paths that are never short codes. */
 export const fixedPaths: ReadonlySet<string> = new Set([
   '/',
   '/robots.txt',
@@ -10,30 +10,30 @@ export const fixedPaths: ReadonlySet<string> = new Set([
   '/health/ready',
 ]);
 
-/** Whether a text can be the code of a link. */
+/** Whether a text can be a short code. */
 export const isCode = (text: string): boolean =>
   shortCodePattern.test(text) && !fixedPaths.has(`/${text}`);
 
-/** What a path names: a link, or its preview. */
+/** A path of a link or of its preview. */
 export interface LinkName {
-  /** The code as requested, as far as it can be one, then the code without what was pasted behind it. */
+  /** Candidates: the requested code, then the code without the characters that were pasted after it. */
   readonly codes: readonly [string, ...string[]];
   readonly previewed: boolean;
 }
 
-/** What follows a short URL where it is copied: punctuation, markup, white space, invisible characters. */
+/** Characters that are copied together with a short URL: punctuation, markup, white space, invisible characters. */
 const punctuation = new RegExp(`[/.,;:!?)\\]}>'"”’»*~]|${invisible.source}`);
-/** The same with the one that codes may have at their end. */
+/** The same, and `_`, which codes may end with. */
 const trailing = new RegExp(`${punctuation.source}|_`);
 
-/** A pattern that is anchored at the end would take quadratic time. */
+/** Not by a pattern that is anchored at the end, which would take quadratic time. */
 const withoutTrailing = (text: string, character: RegExp): string => {
   let end = text.length;
   while (end > 0 && character.test(text.charAt(end - 1))) end -= 1;
   return text.slice(0, end);
 };
 
-/** The text behind a path's slash; `null` if it is not percent-encoded UTF-8. */
+/** The text after the slash; `null` if it is not percent-encoded UTF-8. */
 const nameIn = (path: string): string | null => {
   try {
     return decodeURIComponent(path.slice(1));
@@ -43,10 +43,10 @@ const nameIn = (path: string): string | null => {
   }
 };
 
-/** The link that a path names, with or without the `+` of its preview; `null` if it names none. */
+/** The link of a path, with or without the `+` of its preview; `null` if there is none. */
 export const linkNameIn = (path: string): LinkName | null => {
   const plain = path.slice(1);
-  // Nearly all paths.
+  // The usual case.
   if (shortCodePattern.test(plain) && !plain.endsWith('_'))
     return { codes: [plain], previewed: false };
   const name = nameIn(path);
@@ -59,7 +59,7 @@ export const linkNameIn = (path: string): LinkName | null => {
   return code === undefined ? null : { codes: [code, ...others], previewed };
 };
 
-/** The pattern that a path falls under, for the metrics. */
+/** The route of a path, for metrics. */
 export const routeOf = (path: string): string => {
   if (fixedPaths.has(path)) return path;
   const name = linkNameIn(path);

@@ -4,7 +4,7 @@ import { messages, type GeneralError } from '../../schemas/http/errors.js';
 import { retryAfterSeconds } from '../passwords/retry-after.js';
 import { pages, tooManyAttemptsPage, type Page, type PageName } from './pages.js';
 
-/** What is an error's own of the general envelope. */
+/** The fields of the general error envelope that depend on the error. */
 type ErrorFields = Pick<GeneralError, 'statusCode' | 'message' | 'errorType' | 'retryAfter'>;
 
 const failures = {
@@ -24,23 +24,23 @@ const retryAfterOf: Partial<Record<keyof typeof failures, string>> = {
   maintenance: '60',
 };
 
-/** Given to `writeHead` all at once: `setHeader` before it would make each of them slower. */
+/** All headers are passed to `writeHead`: calls of `setHeader` before it are slower. */
 type Headers = Readonly<Record<string, string>>;
 
 export const commonHeaders = { 'Cache-Control': 'no-store', ...noSniff };
 
-const qOfNothing = /^q=0(\.0*)?$/i;
+const zeroQuality = /^q=0(\.0*)?$/i;
 
 /**
- * Whether an `Accept` header names `text/html`, and not only to refuse it (`q=0`). Wildcards do not
- * count: a client that accepts everything is no browser.
+ * Whether an `Accept` header accepts `text/html` by name (not with `q=0`). Wildcards do not count: a client that
+ * accepts everything is not a browser.
  */
 export const namesHtml = (accept: string | undefined): boolean =>
   accept?.split(',').some((range) => {
     const [type = '', ...parameters] = range.split(';').map((part) => part.trim());
     return (
       type.toLowerCase() === 'text/html' &&
-      !parameters.some((parameter) => qOfNothing.test(parameter))
+      !parameters.some((parameter) => zeroQuality.test(parameter))
     );
   }) ?? false;
 
@@ -106,7 +106,7 @@ export const sendError = (
   sendJson(response, statusCode, body, headers);
 };
 
-/** A page for clients that ask for HTML, the general envelope for all others. */
+/** Sends a page to clients that accept HTML, and the general error envelope to others. */
 const sendPageOrError = (
   response: ServerResponse,
   error: ErrorFields,
@@ -122,7 +122,7 @@ export const sendFailure = (response: ServerResponse, name: keyof typeof failure
   sendPageOrError(response, failures[name], pages[name], retryAfterOf[name]);
 };
 
-/** Besides `Location`: names and values in turn, since node:http is the fastest with these. */
+/** The headers besides `Location`. The flat array of names and values is the fastest form for node:http. */
 const redirectHeaders = [
   ...['Cache-Control', 'private, no-store'],
   ...['Referrer-Policy', 'no-referrer-when-downgrade'],
@@ -130,7 +130,7 @@ const redirectHeaders = [
   ...['Content-Length', '0'],
 ];
 
-/** 302; 303 after a POST, so that the destination is asked for with a GET. */
+/** 302; 303 after a POST, so that the browser requests the destination with GET. */
 export const sendRedirect = (response: ServerResponse, location: string): void => {
   const status = response.req.method === 'POST' ? 303 : 302;
   response.writeHead(status, ['Location', location, ...redirectHeaders]);
@@ -146,7 +146,7 @@ const redirectLines = redirectHeaders.reduce(
 export const redirectHead = (location: string): string =>
   `HTTP/1.1 302 Found\r\nLocation: ${location}${redirectLines}`;
 
-/** A body that nobody reads would hold the connection: it is closed. */
+/** Closes the connection, because the body is not read. */
 export const refuseBody = (
   response: ServerResponse,
   error: ErrorFields,
@@ -161,7 +161,7 @@ export const refuseMethod = (response: ServerResponse, allow: string): void => {
   refuseBody(response, error, { Allow: allow });
 };
 
-/** 429, with the wait. */
+/** 429 with `Retry-After`. */
 export const sendTooManyAttempts = (response: ServerResponse, waitMs: number): void => {
   const retryAfter = retryAfterSeconds(waitMs);
   const error = { statusCode: 429, message: messages.tooManyAttempts, retryAfter };

@@ -46,7 +46,7 @@ const formRefusals = {
 export interface VisitDeps {
   readonly links: Pick<LinkReader, 'cached' | 'forget' | 'lookups' | 'read'>;
   readonly clicks: Pick<ClickBudget, 'take'>;
-  /** Writes down the visits of links without a limit. */
+  /** Records the visits of links without a limit. */
   readonly spool: Pick<Spool, 'append'>;
   readonly passwords: Pick<PasswordCheck, 'check'>;
   readonly judge: Judge;
@@ -57,7 +57,7 @@ type LinkHandler = (response: ServerResponse, codes: LinkName['codes']) => Promi
 
 const readMethods = 'GET, HEAD';
 
-/** Milliseconds until 503, less than the 2 s that a visitor may wait for it. */
+/** Time until 503 (ms). A visitor may wait 2 s. */
 const answerWithinMs = 1_800;
 
 /**
@@ -67,7 +67,7 @@ const answerWithinMs = 1_800;
 export const createVisits = (deps: VisitDeps) => {
   const { links, clicks, spool, passwords, judge, trustedProxies } = deps;
 
-  /** The first of the codes' links, from memory if that is enough. */
+  /** The first link that exists. It is read from memory if `isEnough` accepts the cached link. */
   const find = async (
     codes: readonly string[],
     isEnough: (cached: ServedLink) => boolean = () => true,
@@ -83,14 +83,14 @@ export const createVisits = (deps: VisitDeps) => {
   const factsOf = (request: IncomingMessage, link: ServedLink, now: number): VisitFacts =>
     judge.factsOf(judge.visitorOf(partsOf(request), now), link, queryOf(request), now);
 
-  /** Those of a person, whatever the user agent: crawlers submit no forms, and take no clicks. */
+  /** Never of a bot, whatever the user agent: crawlers submit no forms, and take no clicks. */
   const factsOfPerson = (...args: Parameters<typeof factsOf>): VisitFacts => ({
     ...factsOf(...args),
     bot: false,
   });
 
-  /** Counts the visit where it has to be counted, and then answers it. */
-  const act = async (
+  /** Records the visit if it counts, and then sends the response. */
+  const respond = async (
     response: ServerResponse,
     link: ServedLink,
     answer: VisitAnswer | Exclude<EntryAnswer, { readonly type: 'checkPassword' }>,
@@ -103,12 +103,12 @@ export const createVisits = (deps: VisitDeps) => {
           const requestId = namedRequestId(response.req.headers['x-request-id']);
           const isForm = response.req.method === 'POST';
           const facts = (isForm ? factsOfPerson : factsOf)(response.req, link, now);
-          const kept = deferred();
+          const written = deferred();
           spool.append({ code, account, facts, at: now, requestId }, (failure) => {
-            if (failure) kept.reject(failure);
-            else kept.resolve();
+            if (failure) written.reject(failure);
+            else written.resolve();
           });
-          await kept.promise;
+          await written.promise;
         }
         sendRedirect(response, location);
         return;
@@ -118,7 +118,7 @@ export const createVisits = (deps: VisitDeps) => {
         const outcome = await clicks.take({ code, requestId, facts });
         if (outcome === 'taken') sendRedirect(response, location);
         else {
-          // The link in memory is older than this refusal.
+          // The cached link is older than this refusal.
           links.forget(code);
           sendFailure(response, outcome);
         }
@@ -150,7 +150,10 @@ export const createVisits = (deps: VisitDeps) => {
     }
   };
 
-  const answerFollow = async (response: ServerResponse, link: ServedLink | null): Promise<void> => {
+  const respondToVisit = async (
+    response: ServerResponse,
+    link: ServedLink | null,
+  ): Promise<void> => {
     if (!link) {
       sendFailure(response, 'notFound');
       return;
@@ -163,16 +166,16 @@ export const createVisits = (deps: VisitDeps) => {
       office: isOffice && !marked,
       now: Date.now(),
     };
-    await act(response, link, answerVisit(link, visit), visit.now);
+    await respond(response, link, answerVisit(link, visit), visit.now);
   };
 
   /** GET and HEAD /:shortCode */
   const follow: LinkHandler = (response, [code, ...others]) => {
     const cached = links.cached(code);
-    // Nothing of it waits for PostgreSQL.
-    if (cached && !cached.limited) return answerFollow(response, cached);
+    // It needs no query, so it needs no deadline.
+    if (cached && !cached.limited) return respondToVisit(response, cached);
     return withinDeadline(answerWithinMs, async () => {
-      await answerFollow(response, cached ?? (await links.read(code)) ?? (await find(others)));
+      await respondToVisit(response, cached ?? (await links.read(code)) ?? (await find(others)));
     });
   };
 
@@ -192,7 +195,7 @@ export const createVisits = (deps: VisitDeps) => {
     if (before.type !== 'checkPassword') {
       // The body stays unread.
       response.setHeader('Connection', 'close');
-      await act(response, link, before, arrival);
+      await respond(response, link, before, arrival);
       return;
     }
     const form = await uncounted(readForm(response.req, maxBodyBytes));
@@ -214,22 +217,22 @@ export const createVisits = (deps: VisitDeps) => {
         sendPage(response, 401, pages.wrongPassword);
         return;
       case 'right': {
-        // The check took time: a change of the link meanwhile applies.
+        // The link may have changed during the check.
         const current = (await find([code])) ?? link;
         const now = Date.now();
         if (current.passwordHash === null) {
           const visit = { head: false, bot: false, office: false, now };
-          await act(response, current, answerVisit(current, visit), now);
+          await respond(response, current, answerVisit(current, visit), now);
           return;
         }
-        // The password that was right is that of another version.
+        // The password was changed during the check.
         if (current.passwordHash !== passwordHash) {
           sendPage(response, 401, pages.wrongPassword);
           return;
         }
         const after = answerEntry(current, { now, accepted: true });
         if (after.type === 'checkPassword') throw new Error('A right password is checked once');
-        await act(response, current, after, now);
+        await respond(response, current, after, now);
         return;
       }
       default: {
@@ -241,28 +244,28 @@ export const createVisits = (deps: VisitDeps) => {
 
   /** GET and HEAD /:shortCode+ */
   const preview: LinkHandler = async (response, codes) => {
-    // Memory does not see a limit used up, and a preview takes no click from the ledger.
+    // The cache does not notice when a limit is used up, and a preview takes no click.
     const link = await find(codes, ({ limited }) => !limited);
     const answer = answerPreview(link, Date.now());
     if (answer.type === 'preview') sendPage(response, 200, previewPage(answer));
     else sendFailure(response, answer.type);
   };
 
-  /** Every other method. */
+  /** All other methods. */
   const refuseOther: LinkHandler = async (response, codes) => {
     const link = await find(codes);
     refuseMethod(response, link && hasForm(link) ? `${readMethods}, POST` : readMethods);
   };
 
-  const inTime =
+  const withDeadline =
     (handler: (...args: [...Parameters<LinkHandler>, Uncounted]) => Promise<void>): LinkHandler =>
     (response, codes) =>
       withinDeadline(answerWithinMs, (uncounted) => handler(response, codes, uncounted));
 
   return {
     follow,
-    submitForm: inTime(submitForm),
-    preview: inTime(preview),
-    refuseOther: inTime(refuseOther),
+    submitForm: withDeadline(submitForm),
+    preview: withDeadline(preview),
+    refuseOther: withDeadline(refuseOther),
   };
 };

@@ -7,23 +7,23 @@ const { partitions } = topics.visits;
 const initialBytes = 16 * 1_024;
 const lineFeed = 0x0a;
 
-/** Lines of a partition that are being made. */
+/** The current lines of a partition. */
 export interface OpenLines {
   bytes: Buffer;
   start: number;
-  /** Where the next byte goes. */
+  /** The offset of the next byte. */
   end: number;
   records: number;
 }
 
-/** Writes records of visits as lines, each partition's into bytes that are used again for the next shipment. */
+/** Writes records of visits as lines. Each partition has a buffer that is reused for the next shipment. */
 export class LineWriter {
   readonly #open = Array.from({ length: partitions }, (): OpenLines => {
     return { bytes: Buffer.allocUnsafeSlow(initialBytes), start: 0, end: 0, records: 0 };
   });
   #written: (NewRecord | NewLines)[] = [];
 
-  /** Begins a line; the caller writes `maxBytes` at most, and moves `end`. */
+  /** Begins a line. The caller writes at most `maxBytes`, and advances `end`. */
   begin(partition: number, maxBytes: number): OpenLines {
     const lines = this.#linesOf(partition);
     if (
@@ -58,7 +58,7 @@ export class LineWriter {
     }
   }
 
-  /** All that was written; its bytes are valid until something is written again. */
+  /** All written records. Their bytes are valid until the next write. */
   take(): readonly (NewRecord | NewLines)[] {
     for (let partition = 0; partition < partitions; partition += 1) {
       this.#finish(partition);

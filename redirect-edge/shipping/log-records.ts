@@ -6,7 +6,7 @@ import type { Shipped } from '../spool/shipper.js';
 import type { LineWriter } from './line-writer.js';
 import { PlainEvents } from './plain-events.js';
 
-/** The LinkVisited event of a visit as it will stand in the log. Its id is its sequence, unique in its source. */
+/** The LinkVisited event of a visit, as JSON. Its id is its sequence, which is unique in its source. */
 const eventOf = (visit: NewVisit, source: string, sequence: number): string => {
   const { code: subject, account, at, requestId: correlationId, facts } = visit;
   const id = String(sequence);
@@ -15,8 +15,8 @@ const eventOf = (visit: NewVisit, source: string, sequence: number): string => {
 };
 
 /**
- * The log's records of a chunk of a spool's file, `max` at most, and what of the chunk they are. Their bytes are the
- * writer's.
+ * Converts at most `max` records of a chunk of a spool's file to records of the log. Their bytes belong to the writer.
+ * `shipped` is the part of the chunk that was converted.
  *
  * @throws UnknownRecordFormat
  */
@@ -31,20 +31,20 @@ export const logRecordsIn = (
   let records = 0;
   let bytes = 0;
   let through = 0;
-  for (const place of recordsIn(chunk)) {
+  for (const range of recordsIn(chunk)) {
     if (records === max) break;
-    if (isPlainVisit(chunk, place)) plainEvents.add(place);
+    if (isPlainVisit(chunk, range)) plainEvents.add(range);
     else {
-      const record = readRecord(chunk, place);
+      const record = readRecord(chunk, range);
       if (record.type === 'event') writer.add(record);
       else {
         const { visit } = record;
-        writer.add({ key: visit.code, value: eventOf(visit, source, place.sequence) });
+        writer.add({ key: visit.code, value: eventOf(visit, source, range.sequence) });
       }
     }
     records += 1;
-    bytes = place.end;
-    through = place.sequence;
+    bytes = range.end;
+    through = range.sequence;
   }
   return { records: writer.take(), shipped: { records, bytes, through } };
 };

@@ -3,7 +3,7 @@ import { murmur2, partitionOfHash } from '../../ops/event-log/partition.js';
 import { catalogue } from '../../schemas/events/catalogue.js';
 import { sequenceDigits } from '../../schemas/events/envelope.js';
 import { topics } from '../../schemas/events/topics.js';
-import { maxTextBytes, numbersIn, TextCursor, texts, type RecordPlace } from '../spool/record.js';
+import { maxTextBytes, numbersIn, TextCursor, texts, type RecordRange } from '../spool/record.js';
 import type { LineWriter } from './line-writer.js';
 
 const ascii = (text: string): Buffer => Buffer.from(text, 'latin1');
@@ -26,11 +26,11 @@ const pieces = {
 const quote = 0x22;
 const zero = 0x30;
 
-/** What follows in both record and event, the same for many visits. */
+/** Consecutive fields of both record and event that are equal in many visits. */
 const commonFacts = ['country', 'referrer', 'browser', 'os', 'device', 'language'];
 const commonCount = commonFacts.length;
 
-/** The JSON of those, by what the record has of them. */
+/** The JSON of these fields, by their bytes in the record. */
 const commonPieces = new BoundedMap<string, Buffer>(2_000);
 
 const halfDigits = 8;
@@ -42,21 +42,21 @@ const digitsOf = (value: number): number => {
   return digits;
 };
 
-/** More than any event takes. */
+/** An upper bound of the size of an event. */
 const maxEventBytes = texts * maxTextBytes + 1_024;
 
 /**
- * The events of the visits of a chunk in whose texts JSON has nothing to escape, to the byte what the codec writes.
- * Made of the record's bytes: as a string, each would cost three times as much, and work for the collector.
+ * Writes the events of plain visits, byte for byte as the codec does. It copies the bytes of the record: strings would
+ * cost three times as much, and garbage collection.
  */
 export class PlainEvents {
   readonly #writer: LineWriter;
   readonly #chunk: Buffer;
   readonly #cursor: TextCursor;
-  /** Its bytes as a text: a slice of that costs less than a call of `toString`. */
+  /** The chunk as a string: a slice of it is cheaper than a call of `toString`. */
   readonly #latin1: string;
   readonly #source: Buffer;
-  /** Where the event is written, and how far it is. */
+  /** The buffer of the current event, and the offset of its next byte. */
   #bytes = pieces.null;
   #length = 0;
   #second = NaN;
@@ -72,10 +72,10 @@ export class PlainEvents {
   }
 
   /** Writes the visit's event as a line. */
-  add(place: RecordPlace): void {
+  add(range: RecordRange): void {
     const cursor = this.#cursor;
-    const { at, bot, version } = numbersIn(this.#chunk, place);
-    cursor.enter(place);
+    const { at, bot, version } = numbersIn(this.#chunk, range);
+    cursor.enter(range);
     cursor.next();
     const hash = murmur2(this.#chunk, cursor.start, cursor.end);
     const lines = this.#writer.begin(
@@ -85,13 +85,13 @@ export class PlainEvents {
     this.#bytes = lines.bytes;
     this.#length = lines.end;
     this.#put(pieces.id);
-    this.#writeNumber(place.sequence, digitsOf(place.sequence));
+    this.#writeNumber(range.sequence, digitsOf(range.sequence));
     this.#put(this.#source);
     this.#copy();
     this.#put(pieces.time);
     this.#writeTime(at);
     this.#put(pieces.sequence);
-    this.#writeNumber(place.sequence, sequenceDigits);
+    this.#writeNumber(range.sequence, sequenceDigits);
     this.#put(pieces.account);
     cursor.next();
     this.#copy();
@@ -117,11 +117,11 @@ export class PlainEvents {
     this.#length += piece.length;
   }
 
-  /** A whole number below 10^16, in so many digits. */
+  /** Writes an integer below 10^16 with leading zeros. */
   #writeNumber(value: number, digits: number): void {
     const bytes = this.#bytes;
     const end = this.#length + digits;
-    // In two halves, which are small enough for the arithmetic of integers.
+    // In two halves, which fit into 32-bit integers.
     let high = Math.floor(value / half) | 0;
     let low = (value - high * half) | 0;
     let at = end - 1;
@@ -136,7 +136,7 @@ export class PlainEvents {
     this.#length = end;
   }
 
-  /** The text where the cursor is. */
+  /** Copies the current text of the cursor. */
   #copy(): void {
     const bytes = this.#bytes;
     const chunk = this.#chunk;
@@ -160,7 +160,7 @@ export class PlainEvents {
     this.#length += 1;
   }
 
-  /** `toISOString` but for the `Z`; most times are in the same second as the one before. */
+  /** Writes `toISOString` without the `Z`. Most times are in the same second as the previous one. */
   #writeTime(at: number): void {
     const millisecond = at % 1_000;
     if (at - millisecond !== this.#second) {
@@ -185,7 +185,7 @@ export class PlainEvents {
       return `,${JSON.stringify(name)}:${JSON.stringify(value)}`;
     });
     const piece = ascii(json.join(''));
-    // A slice would hold the whole chunk.
+    // A slice as the key would retain the whole chunk.
     commonPieces.set(this.#chunk.toString('latin1', start, end), piece);
     return piece;
   }

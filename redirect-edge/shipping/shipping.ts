@@ -7,11 +7,11 @@ import type { Shipped, Shipping } from '../spool/shipper.js';
 import { LineWriter } from './line-writer.js';
 import { logRecordsIn } from './log-records.js';
 
-/** See `Shipping.paceMs`: a visit is to show in the statistics within a second. */
+/** See `Shipping.paceMs`: statistics have a visit within a second. */
 const paceMs = {
-  /** Readers of the embedded log let records wait themselves, for 400 ms. */
+  /** Readers of the embedded log wait up to 400 ms for more records. */
   embedded: 250,
-  /** Readers do not wait, and the larger a batch, the more of it is like what came before. */
+  /** Readers of Kafka do not wait, and larger batches compress better. */
   kafka: 500,
 };
 
@@ -33,19 +33,19 @@ export const shipHere = (
   };
 };
 
-/** Where a worker finds the log. */
+/** How a worker connects to the log. */
 export interface LogAddress {
   /** `null`: the log is in PostgreSQL. */
   readonly kafka: KafkaSettings | null;
   readonly databaseUrl: string;
 }
 
-/** What the worker is started with. */
+/** The `workerData` of the worker. */
 export interface WorkerSettings extends LogAddress {
   readonly logLevel: string;
 }
 
-/** What the worker does. */
+/** The calls of the worker. */
 export interface ShippingThread {
   /** `chunk` is shared memory. */
   ship(chunk: Uint8Array, spoolId: string): Promise<Shipped>;
@@ -54,17 +54,16 @@ export interface ShippingThread {
 const program = new URL('worker.js', import.meta.url);
 
 /**
- * Ships in a worker thread, so that the event loop is left to redirects: a chunk costs it one message
- * there and one back. The worker has no state that matters: the chunks that it had when it died are
- * rejected, so the spool offers them again, and that starts another worker.
+ * Ships in a worker thread, so that the event loop is free for redirects: a chunk costs it two messages. The worker is
+ * stateless. If it dies, its chunks are rejected, and the spool ships them again, which starts another worker.
  */
 export const shipFromWorker = (options: {
   readonly address: LogAddress;
-  /** Resolves when the log may be written. */
-  readonly untilAnswering: () => Promise<unknown>;
+  /** Resolves when the log is available. */
+  readonly untilAvailable: () => Promise<unknown>;
   readonly logger: Logger;
 }): Shipping => {
-  const { address, untilAnswering, logger } = options;
+  const { address, untilAvailable, logger } = options;
   let isConnected = false;
   let isStopped = false;
 
@@ -77,14 +76,14 @@ export const shipFromWorker = (options: {
     });
     return started;
   };
-  // At once: to load its code takes longer than the first visit may wait, on a busy machine.
+  // Started immediately: on a busy machine, loading its code takes longer than the first visit may wait.
   let worker: Thread<ShippingThread> | undefined = start();
 
   return {
     paceMs: address.kafka ? paceMs.kafka : paceMs.embedded,
     async ship(chunk, spoolId) {
       if (!isConnected) {
-        await untilAnswering();
+        await untilAvailable();
         isConnected = true;
       }
       if (isStopped) throw new Error('The edge does not ship visits any more');

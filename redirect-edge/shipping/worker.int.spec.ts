@@ -84,7 +84,7 @@ for (const [name, openTarget] of Object.entries(targets))
     const remember = (worker: Worker): void => {
       workers.push(worker);
     };
-    const untilAnswering = () => log.ranges(topics.visits.name);
+    const untilAvailable = () => log.ranges(topics.visits.name);
 
     before(async function () {
       this.timeout(kafkaStartMs);
@@ -96,7 +96,7 @@ for (const [name, openTarget] of Object.entries(targets))
     beforeEach(async () => {
       dataDir = await mkdtemp(path.join(tmpdir(), 'linklog-shipping-'));
       process.on('worker', remember);
-      shipping = shipFromWorker({ address: target.address, untilAnswering, logger });
+      shipping = shipFromWorker({ address: target.address, untilAvailable, logger });
     });
     afterEach(async () => {
       process.off('worker', remember);
@@ -254,7 +254,7 @@ for (const [name, openTarget] of Object.entries(targets))
       let reach = (): void => undefined;
       const late = shipFromWorker({
         address: target.address,
-        untilAnswering: () =>
+        untilAvailable: () =>
           new Promise<void>((resolve) => {
             reach = resolve;
           }),

@@ -1,4 +1,4 @@
-/** The thread that makes events of visits, and appends them to the log; see `shipping.ts`. */
+/** The thread that converts visits to events and appends them to the log; see `shipping.ts`. */
 import { workerData } from 'node:worker_threads';
 import { hurried, stepBack } from '../../ops/platform/concurrency/step-back.js';
 import { answerCalls } from '../../ops/platform/concurrency/thread.js';
@@ -11,8 +11,8 @@ import { shipHere, type ShippingThread, type WorkerSettings } from './shipping.j
 type Append = EventLog['append'];
 
 /**
- * A third of the weight of the event loop, which visitors wait for: where both share a core, a batch would hold it
- * up for milliseconds. Enough that the spool never grows for long.
+ * A third of the scheduling weight of the event loop. If both share a core, a batch would otherwise delay redirects for
+ * milliseconds. The rest is enough to keep the spool short.
  */
 const niceness = 5;
 
@@ -21,7 +21,7 @@ stepBack(niceness);
 const { kafka, databaseUrl, logLevel } = workerData as WorkerSettings;
 const logger = createLogger(logLevel);
 
-// The code of one log or the other is loaded, not both.
+// Only the code of the configured log is loaded.
 const openKafka = async (settings: KafkaSettings): Promise<Append> => {
   const { createKafkaClient } = await import('../../ops/event-log/kafka/client.js');
   const { createRecordProducer } = await import('../../ops/event-log/kafka/producer.js');
@@ -29,7 +29,7 @@ const openKafka = async (settings: KafkaSettings): Promise<Append> => {
   return (topic, records) => producer.send(topic, records);
 };
 
-/** Connections: chunks of its own spool, and of one that was adopted. */
+/** Connections: one for chunks of the own spool, one for those of an adopted spool. */
 const max = 2;
 
 const openPostgres = async (url: string): Promise<Append> => {
@@ -48,7 +48,7 @@ const open = (): Promise<Append> => {
   });
   return opening;
 };
-// Before there is a visit. What fails here is tried again for that visit, and told then.
+// Connects before the first visit. After a failure, the first visit connects again, and reports the error.
 open().catch(() => undefined);
 
 const shipping = shipHere(async (records) => {

@@ -3,39 +3,38 @@ import { join } from 'node:path';
 import { validate as isUuid } from 'uuid';
 import { periodically, type Periodic } from '../../ops/platform/concurrency/periodic.js';
 import { hasCode, nullOn } from '../../ops/platform/errors.js';
-import { isNewborn, type SpoolContext } from './folder.js';
-import { adoptOrphan, leaveOrphan, shipOrphan, type Orphan } from './orphan.js';
+import { isNew, type SpoolContext } from './folder.js';
+import { adoptOrphan, releaseOrphan, shipOrphan, type Orphan } from './orphan.js';
 import { listSegments } from './segment.js';
 import { setAsideIn } from './set-aside.js';
 import type { Shipper } from './shipper.js';
 
-/** What ended processes have left in the root, as of the last scan. */
+/** The spools of ended processes in the root, as of the last scan. */
 export interface LeftOver {
-  /** Spools that nobody but this process has: adopted ones, and those that cannot be adopted. */
+  /** Spools that this process has adopted, and those that cannot be adopted. */
   readonly spools: number;
-  /** Bytes of them that are not known to be in the log. */
+  /** Bytes of these spools that are not known to be in the log. */
   readonly bytes: number;
 }
 
-/** The ids of the spools in a root, the oldest first: they are UUIDv7s. */
+/** The ids of the spools in a root. They are UUIDv7, so the oldest is first. */
 export const spoolIdsIn = async (root: string): Promise<readonly string[]> =>
   (await readdir(root)).filter((name) => isUuid(name)).sort();
 
 /**
- * Takes over the spools whose owners have ended and ships them, one after the other, under the source
- * and the sequences that they have.
+ * Adopts the spools of ended processes and ships them, one after another, with their source and sequences.
  */
 export class Adoption {
-  /** Adopted and not wholly shipped yet; the first one is being shipped. */
+  /** Adopted spools that are not completely shipped. The first one is being shipped. */
   readonly #orphans: Orphan[] = [];
-  /** The bytes of those that could not be adopted or read at the last try, by their ids. */
+  /** The sizes of spools that could not be adopted or read at the last attempt, by id. */
   readonly #stuck = new Map<string, number>();
   #setAside = { files: 0, bytes: 0 };
   readonly #scanning: Periodic;
   #isFinishing = false;
   #shipping: Promise<void> | undefined;
 
-  /** Scans now and every `scanEveryMs`. */
+  /** Scans immediately, and then every `scanEveryMs`. */
   constructor(
     private readonly options: SpoolContext & {
       /** See `SpoolOptions`. */
@@ -44,7 +43,7 @@ export class Adoption {
       readonly ownId: string;
       readonly shipper: Shipper;
       readonly scanEveryMs: number;
-      /** Ends shipping at once. */
+      /** Aborts shipping. */
       readonly signal: AbortSignal;
     },
   ) {
@@ -59,7 +58,7 @@ export class Adoption {
     });
   }
 
-  /** What is left to ship of the spools adopted so far. */
+  /** The visits of adopted spools that are not shipped yet. */
   depth(): { bytes: number; events: number } {
     const sum = { bytes: 0, events: 0 };
     for (const { backlog, last } of this.#orphans) {
@@ -82,14 +81,14 @@ export class Adoption {
   }
 
   /**
-   * Adopts no more, and resolves when what was adopted is shipped or the signal has come. What is
-   * not shipped then is unlocked for others.
+   * Stops adopting, and resolves when adopted spools are shipped or the signal is aborted. Then it unlocks the spools
+   * that are not shipped.
    */
   async finish(): Promise<void> {
     this.#isFinishing = true;
     await this.#scanning.stop();
     await this.#shipping;
-    for (const orphan of this.#orphans.splice(0)) await leaveOrphan(orphan, this.options.logger);
+    for (const orphan of this.#orphans.splice(0)) await releaseOrphan(orphan, this.options.logger);
   }
 
   async #scan(): Promise<void> {
@@ -104,7 +103,7 @@ export class Adoption {
         await this.#adopt(id);
         this.#stuck.delete(id);
       } catch (error) {
-        // Another edge was quicker, and is through with it already.
+        // Another edge has adopted, shipped and deleted it meanwhile.
         if (hasCode(error, 'ENOENT')) continue;
         logger.error({ err: error, spool: id }, 'a spool cannot be adopted; tried again later');
         await this.#noteStuck(id);
@@ -116,7 +115,7 @@ export class Adoption {
   async #adopt(id: string): Promise<void> {
     const { root, counters, logger } = this.options;
     const path = join(root, id);
-    if ((await listSegments(path)).length === 0 && (await isNewborn(path))) return;
+    if ((await listSegments(path)).length === 0 && (await isNew(path))) return;
     const orphan = await nullOn(adoptOrphan(root, id, this.options), 'LOCK_HELD');
     if (!orphan) return;
     counters.adopted += 1;
@@ -128,7 +127,7 @@ export class Adoption {
 
   async #noteStuck(id: string): Promise<void> {
     const path = join(this.options.root, id);
-    // A folder that cannot be listed counts too, without its bytes.
+    // A folder that cannot be listed counts as a spool with 0 bytes.
     const segments = await listSegments(path).catch(() => []);
     this.#stuck.set(
       id,
@@ -144,15 +143,15 @@ export class Adoption {
         await shipOrphan(orphan, shipper, logger);
         logger.info({ spool }, 'an adopted spool is shipped');
       } catch (error) {
-        // `finish` unlocks this one and the others behind it.
+        // `finish` unlocks this spool and the following ones.
         if (signal.aborted) return;
         logger.error({ err: error, spool }, 'an adopted spool cannot be read; tried again later');
-        await leaveOrphan(orphan, logger);
+        await releaseOrphan(orphan, logger);
         await this.#noteStuck(spool);
       }
       this.#orphans.shift();
     }
-    // In the same tick as the last look at the list, so that what is adopted next begins anew.
+    // In the same tick as the last check of the list, so that the next adoption starts shipping again.
     this.#shipping = undefined;
   }
 }

@@ -2,12 +2,12 @@ import type { SpoolContext } from './folder.js';
 import { RecordBuffer, type NewVisit } from './record.js';
 import type { SegmentWriter } from './segment.js';
 
-/** The visit is not kept, so it must not be redirected. A retry, maybe at another edge, can succeed. */
+/** The visit is not written, so it must not be redirected. A retry, possibly at another edge, can succeed. */
 export class SpoolUnavailable extends Error {
   /**
-   * @param code `SPOOL_FULL`: the spool of this edge has reached its cap, so the log has been away for
-   *   long. `SPOOL_WRITE_FAILED`: the file system refused (no space, I/O error); see
-   *   `cause`. `SPOOL_STOPPED`: this edge is shutting down.
+   * @param code `SPOOL_FULL`: the spool of this edge has reached its size limit, because the log has been unreachable
+   *   for long. `SPOOL_WRITE_FAILED`: the file system failed (no space, I/O error), with its error as `cause`.
+   *   `SPOOL_STOPPED`: this edge is shutting down.
    */
   constructor(
     readonly code: 'SPOOL_FULL' | 'SPOOL_WRITE_FAILED' | 'SPOOL_STOPPED',
@@ -18,35 +18,35 @@ export class SpoolUnavailable extends Error {
   }
 }
 
-/** What is to happen when a visit is kept (`null`), or is not. */
+/** Called with `null` when a visit is durable, or with the failure. */
 export type Done = (failure: SpoolUnavailable | null) => void;
 
-/** Numbers visits and writes those of one event-loop tick at once. */
+/** Numbers visits, and writes those of one event-loop tick together. */
 export class Appender {
   readonly #buffer = new RecordBuffer();
   #next = 1;
   #written = 0;
-  /** Of the visits of this event-loop tick, which are kept or refused together. */
+  /** Callbacks of the visits of this event-loop tick, which are written or refused together. */
   #waiting: Done[] = [];
   #first = 0;
   #flushing: NodeJS.Immediate | undefined;
   #stopped = false;
-  /** The trouble that was logged last, so that a flood of refusals is one line. */
-  #trouble: 'full' | 'failing' | undefined;
+  /** The last logged problem, so that many refusals are one log line. */
+  #problem: 'full' | 'failing' | undefined;
 
   constructor(
     private readonly options: SpoolContext & {
       readonly writer: SegmentWriter;
-      /** What this spool takes on the disk. */
+      /** The size of this spool on disk. */
       readonly diskBytes: () => number;
-      /** No append may take `diskBytes` above it. */
+      /** The upper bound of `diskBytes`. */
       readonly maxBytes: number;
-      /** Called after each successful write, and at the stop. */
+      /** Called after each successful write, and by `stop`. */
       readonly onChange: () => void;
     },
   ) {}
 
-  /** The highest sequence that is in a file, 0 for none. */
+  /** The highest written sequence; 0 for none. */
   get written(): number {
     return this.#written;
   }
@@ -65,9 +65,9 @@ export class Appender {
     const sequence = this.#next;
     const size = this.#buffer.add(sequence, visit);
     if (diskBytes() + this.#buffer.length > maxBytes) {
-      this.#buffer.takeBack(size);
-      if (this.#trouble !== 'full') {
-        this.#trouble = 'full';
+      this.#buffer.removeLast(size);
+      if (this.#problem !== 'full') {
+        this.#problem = 'full';
         logger.error({ maxBytes }, 'the spool is full: visits are refused');
       }
       this.#refuse(done, 'SPOOL_FULL', `The spool holds its ${maxBytes} bytes`);
@@ -76,13 +76,13 @@ export class Appender {
     this.#next = sequence + 1;
     if (this.#waiting.push(done) > 1) return;
     this.#first = sequence;
-    // After the poll phase: by then every request that has arrived has been handled.
+    // After the poll phase, when every request that has arrived is handled.
     this.#flushing = setImmediate(() => {
       this.flush();
     });
   }
 
-  /** Writes what is waiting now; later appends are refused. */
+  /** Writes the waiting visits, and refuses later appends. */
   stop(): void {
     this.#stopped = true;
     this.flush();
@@ -90,7 +90,7 @@ export class Appender {
     this.options.onChange();
   }
 
-  /** Writes what is waiting now. */
+  /** Writes the waiting visits. */
   flush(): void {
     const waiting = this.#waiting;
     if (waiting.length === 0) return;
@@ -100,7 +100,7 @@ export class Appender {
     for (const done of waiting) this.#call(done, failure);
   }
 
-  /** A callback that throws must not keep the others of its tick from their responses, nor end the process. */
+  /** A callback that throws must not prevent the other responses of its tick, nor end the process. */
   #call(done: Done, failure: SpoolUnavailable | null): void {
     try {
       done(failure);
@@ -116,11 +116,11 @@ export class Appender {
       writer.write(this.#buffer.bytes(), this.#first);
     } catch (cause) {
       counters.refused += visits;
-      // The numbers are used again, so that a number that the log lacks is a lost visit. The next record takes the place
-      // of what the failed write has left in the file: nothing is written before the file is cut there.
+      // The sequences are reused, so that a gap in the log means a lost visit. The file is truncated before the next
+      // write, so no two records have the same sequence.
       this.#next = this.#first;
-      if (this.#trouble !== 'failing') {
-        this.#trouble = 'failing';
+      if (this.#problem !== 'failing') {
+        this.#problem = 'failing';
         logger.error({ err: cause }, 'the spool cannot be written: visits are refused');
       }
       const message = 'The visit could not be written to the spool';
@@ -128,8 +128,8 @@ export class Appender {
     } finally {
       this.#buffer.clear();
     }
-    if (this.#trouble) {
-      this.#trouble = undefined;
+    if (this.#problem) {
+      this.#problem = undefined;
       logger.info('the spool takes visits again');
     }
     counters.appended += visits;

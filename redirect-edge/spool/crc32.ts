@@ -1,8 +1,7 @@
 const polynomial = 0xedb88320;
 
 /**
- * 256 numbers for each of the four bytes that are taken at a time ("slicing by four"), those of the last byte
- * first.
+ * The tables of the algorithm "slicing by four": 256 numbers for each of four bytes, starting with the last byte.
  */
 const table = new Int32Array(4 * 256);
 for (let byte = 0; byte < 256; byte += 1) {
@@ -17,8 +16,8 @@ for (let index = 256; index < table.length; index += 1) {
 }
 
 /**
- * The CRC-32 of `bytes` from `start` up to, not including, `end`, as zlib's: of a hundred bytes, a call of that
- * costs twice as much.
+ * The CRC-32 of `bytes` from `start` to `end` (exclusive), equal to zlib's. For a hundred bytes, a call of zlib takes
+ * twice as long.
  */
 export const crc32Of = (bytes: Uint8Array, start: number, end: number): number => {
   const at = (index: number): number => bytes[index] ?? 0;

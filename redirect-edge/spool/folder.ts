@@ -6,40 +6,40 @@ import { hasCode } from '../../ops/platform/errors.js';
 import { acquireLock, type ProcessLock } from '../../ops/platform/process/process-lock.js';
 import { syncFolder } from './segment.js';
 
-/** What has happened since the process started; only ever rises. For metrics. */
+/** Counters since the start of the process, for metrics. */
 export const newCounters = () => ({
   /** Visits made durable. */
   appended: 0,
   /** Visits refused with `SpoolUnavailable`. */
   refused: 0,
-  /** Records handed to the log, adopted ones included. */
+  /** Records appended to the log, including those of adopted spools. */
   shipped: 0,
-  /** Failed tries to hand over a batch. */
+  /** Failed attempts to append a batch. */
   shipFailures: 0,
-  /** Folders of ended processes, taken over. */
+  /** Adopted folders of ended processes. */
   adopted: 0,
-  /** Segments with an unreadable rest, which was put aside. */
+  /** Segments with damaged bytes, which were set aside. */
   damaged: 0,
 });
 
 export type SpoolCounters = ReturnType<typeof newCounters>;
 
-/** What the parts of an edge's spool share. */
+/** Dependencies of all parts of an edge's spool. */
 export interface SpoolContext {
   readonly counters: SpoolCounters;
   readonly logger: Logger;
 }
 
-/** One spool's folder, locked by this process. */
+/** The folder of one spool, locked by this process. */
 export interface SpoolFolder {
   readonly id: string;
   readonly path: string;
   readonly lock: ProcessLock;
 }
 
-const tries = 5;
+const maxAttempts = 5;
 
-/** Makes a new spool folder, locked. */
+/** Creates and locks a new spool folder. */
 export const createSpoolFolder = async (root: string, fsync: boolean): Promise<SpoolFolder> => {
   await mkdir(root, { recursive: true, mode: 0o700 });
   for (let attempt = 1; ; attempt += 1) {
@@ -51,34 +51,33 @@ export const createSpoolFolder = async (root: string, fsync: boolean): Promise<S
       if (fsync) [root, dirname(root)].forEach(syncFolder);
       return { id, path, lock };
     } catch (error) {
-      // Another edge may take an empty folder for that of an ended process, and delete it.
-      if (!hasCode(error, 'LOCK_HELD', 'ENOENT') || attempt === tries) throw error;
+      // Another edge may have deleted the empty folder as that of an ended process.
+      if (!hasCode(error, 'LOCK_HELD', 'ENOENT') || attempt === maxAttempts) throw error;
     }
   }
 };
 
-const newbornMs = 60_000;
+const newFolderMs = 60_000;
 
-/** Whether a folder was made so lately that its owner may not have locked it yet. */
-export const isNewborn = async (path: string): Promise<boolean> => {
+/** Whether a folder is so new that its owner may not have locked it yet. */
+export const isNew = async (path: string): Promise<boolean> => {
   const { mtimeMs } = await stat(path);
-  return Math.abs(Date.now() - mtimeMs) < newbornMs;
+  return Math.abs(Date.now() - mtimeMs) < newFolderMs;
 };
 
-/** Unlocks a folder that others are to ship. */
-export const leaveFolder = (folder: SpoolFolder, logger: Logger): void => {
+/** Unlocks a folder, so that another process can ship it. */
+export const releaseFolder = (folder: SpoolFolder, logger: Logger): void => {
   try {
     folder.lock.release();
   } catch (error) {
-    // The lock ends with this process at the latest.
+    // The lock ends with this process.
     logger.warn({ err: error, folder: folder.path }, 'a spool folder cannot be unlocked');
   }
 };
 
 /**
- * Unlocks a folder whose records are all shipped, and deletes it. In this order, because the lock
- * is a file in it. An edge that locks it in between finds nothing to ship and does the same; then
- * the lock of one may go with the other's deletion, and the later one deletes the folder.
+ * Unlocks and deletes a folder whose records are all shipped. The lock is a file in the folder, so it is released
+ * first. An edge that locks the folder in between finds nothing to ship and deletes it, too.
  */
 export const discardFolder = async (folder: SpoolFolder, logger: Logger): Promise<void> => {
   try {
@@ -89,7 +88,7 @@ export const discardFolder = async (folder: SpoolFolder, logger: Logger): Promis
   try {
     await rm(folder.path, { recursive: true, force: true, maxRetries: 3, retryDelay: 20 });
   } catch (error) {
-    // It holds nothing that is not in the log; the next scan of some edge tries again.
+    // All its records are in the log. The next scan of an edge tries again.
     logger.warn({ err: error, folder: folder.path }, 'an empty spool folder cannot be deleted');
   }
 };

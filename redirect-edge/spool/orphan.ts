@@ -2,7 +2,7 @@ import { open, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { acquireLock } from '../../ops/platform/process/process-lock.js';
-import { discardFolder, leaveFolder, type SpoolContext, type SpoolFolder } from './folder.js';
+import { discardFolder, releaseFolder, type SpoolContext, type SpoolFolder } from './folder.js';
 import { maxRecordBytes, recordAt, recordsIn } from './record.js';
 import {
   listSegments,
@@ -15,7 +15,7 @@ import { Backlog, type Shipper } from './shipper.js';
 
 const chunkBytes = 8 * maxRecordBytes;
 
-/** The end of the good records from `offset` on, and the last sequence before it. */
+/** The end of the complete records from `offset` on, and their last sequence. */
 const findEnd = async (
   handle: FileHandle,
   offset: number,
@@ -35,10 +35,10 @@ const findEnd = async (
   }
 };
 
-/** Whether a good record begins anywhere from `offset` on. */
+/** Whether a complete record starts anywhere from `offset` on. */
 const holdsRecord = async (handle: FileHandle, offset: number): Promise<boolean> => {
   const chunk = Buffer.allocUnsafe(chunkBytes);
-  // The chunks overlap, so that each record is whole in one of them.
+  // The chunks overlap, so that each record is complete in one of them.
   for (let position = offset; ; position += chunk.length - maxRecordBytes) {
     const { bytesRead } = await handle.read(chunk, 0, chunk.length, position);
     const bytes = chunk.subarray(0, bytesRead);
@@ -48,13 +48,12 @@ const holdsRecord = async (handle: FileHandle, offset: number): Promise<boolean>
 };
 
 /**
- * Cuts what a dying process may have left half written: only the last segment can have such an end,
- * and no visitor was redirected for what stands there. Bytes before a good record are no such end but
- * damage, which the shipper sets aside.
+ * Drops an incomplete write of a process that died. Only the last segment can end with one, and its visits were not
+ * redirected. Bytes before a complete record are damage instead, which the shipper sets aside.
  *
  * @returns the spool's highest sequence
  */
-const cutTornTail = async (
+const dropTornTail = async (
   segments: readonly Segment[],
   from: ShippedPosition | undefined,
   logger: Logger,
@@ -82,18 +81,18 @@ const cutTornTail = async (
 export interface Orphan {
   readonly folder: SpoolFolder;
   readonly backlog: Backlog;
-  /** Its highest sequence. */
+  /** The highest sequence. */
   readonly last: number;
 }
 
-/** Reads a folder that this process has just locked; `null` where nothing is in it. */
+/** Reads a folder that this process has locked; `null` if it is empty. */
 const openOrphan = async (folder: SpoolFolder, context: SpoolContext): Promise<Orphan | null> => {
   const segments = await listSegments(folder.path);
   if (segments.length === 0) return null;
   const positionFile = await openPosition(folder.path);
   try {
     const from = await readPosition(folder.path);
-    const last = await cutTornTail(segments, from, context.logger);
+    const last = await dropTornTail(segments, from, context.logger);
     return { folder, backlog: new Backlog(folder.id, positionFile, context, segments, from), last };
   } catch (error) {
     await positionFile.close();
@@ -102,9 +101,9 @@ const openOrphan = async (folder: SpoolFolder, context: SpoolContext): Promise<O
 };
 
 /**
- * Takes over a spool whose owner has ended; `null` where nothing was in it, and its folder is deleted.
+ * Adopts the spool of an ended process. If it is empty, deletes its folder and returns `null`.
  *
- * @throws LockHeld while a live process has it; else what the file system threw
+ * @throws LockHeld while a live process has locked it, or the error of the file system
  */
 export const adoptOrphan = async (
   root: string,
@@ -114,7 +113,7 @@ export const adoptOrphan = async (
   const path = join(root, id);
   const folder: SpoolFolder = { id, path, lock: await acquireLock(path) };
   const orphan = await openOrphan(folder, context).catch((error: unknown) => {
-    leaveFolder(folder, context.logger);
+    releaseFolder(folder, context.logger);
     throw error;
   });
   if (!orphan) await discardFolder(folder, context.logger);
@@ -122,9 +121,9 @@ export const adoptOrphan = async (
 };
 
 /**
- * Ships an adopted spool under the source and the sequences that it has, and deletes its folder.
+ * Ships an adopted spool with its source and sequences, and deletes its folder.
  *
- * @throws what `Shipper.shipNext` throws; the spool is still locked then
+ * @throws the errors of `Shipper.shipNext`; the spool stays locked
  */
 export const shipOrphan = async (
   { folder, backlog }: Orphan,
@@ -136,8 +135,8 @@ export const shipOrphan = async (
   await discardFolder(folder, logger);
 };
 
-/** Unlocks what is not shipped of it, for others. */
-export const leaveOrphan = async ({ folder, backlog }: Orphan, logger: Logger): Promise<void> => {
+/** Unlocks the spool, so that another process can ship the rest. */
+export const releaseOrphan = async ({ folder, backlog }: Orphan, logger: Logger): Promise<void> => {
   await backlog.close();
-  leaveFolder(folder, logger);
+  releaseFolder(folder, logger);
 };

@@ -3,35 +3,34 @@
  *
  *   u32  length of the body in bytes
  *   u32  CRC-32 of the body
- *   body, which begins with a byte for its format:
+ *   body, whose first byte is the format:
  *     1  a visit: u48 sequence, u48 time in ms since the epoch, u8 flags, u32 version of the link (0: null),
- *        then its texts, in the order of `add`: of each u8 length in bytes (255: null), UTF-8
- *     0  an event that the release before has made: u56 sequence, u16 length of the key, key, JSON
+ *        then its texts, in the order of `add`, each as u8 length in bytes (255: null) and UTF-8
+ *     0  an event of the previous release: u56 sequence, u16 length of the key, key, JSON
  *
- * The words of a visit stand there as texts, not as numbers of a list: another release may have another list.
+ * Enumerated values are stored as texts, not as indexes of a list, because releases may have different lists.
  */
 import type { VisitFacts } from '../visitors/visit-facts.js';
 import { crc32Of } from './crc32.js';
 
-/** A visit that is about to be redirected. The visitor's address never gets here. */
+/** A visit before its redirect. It never contains the visitor's address. */
 export interface NewVisit {
   readonly code: string;
-
-  /** The link's. */
+  /** The account of the link. */
   readonly account: string;
   /** Milliseconds since the epoch. */
   readonly at: number;
-  /** Where the visitor's request names one. */
+  /** The id in the visitor's request, if there is one. */
   readonly requestId: string | undefined;
   readonly facts: VisitFacts;
 }
 
-/** What the spool holds of one visit. */
+/** The content of a record. */
 export type SpoolRecord =
   | { readonly type: 'visit'; readonly visit: NewVisit }
   | { readonly type: 'event'; readonly key: string; readonly value: string };
 
-/** A later release wrote the spool; one of its edges, or of a release after it, can adopt it. */
+/** A later release wrote the spool. An edge of that release or a later one can adopt it. */
 export class UnknownRecordFormat extends Error {
   readonly code = 'UNKNOWN_RECORD_FORMAT';
 
@@ -48,23 +47,23 @@ const headerBytes = 8;
 const fixedVisitBytes = 18;
 export const maxTextBytes = 254;
 const nullText = 255;
-/** Of a visit. */
+/** The number of texts of a visit. */
 export const texts = 11;
 const maxVisitBytes = headerBytes + fixedVisitBytes + texts * (1 + maxTextBytes);
-/** The least that either format has: sequence and format, and the length of a key. */
+/** The shortest body of both formats: format, sequence, and the length of a key. */
 const minBodyBytes = 10;
 
-/** The longest record, header included; a greater length is damage, not a record. */
+/** The longest record, including its header. A greater length means damage. */
 export const maxRecordBytes = 64 * 1024;
 
-/** A run of records that are all to be written with one `write`. */
+/** Records that are written with one `write`. */
 export class RecordBuffer {
   #buffer: Buffer;
   #length = 0;
-  /** Of the record that is being added, the texts in which JSON has something to escape. */
+  /** The number of texts of the current record that contain characters that JSON escapes. */
   #unplain = 0;
 
-  /** @param initialBytes grows when it has to, and shrinks back to this. */
+  /** @param initialBytes the buffer grows on demand, and shrinks back to this size */
   constructor(private readonly initialBytes = 256 * 1024) {
     this.#buffer = Buffer.allocUnsafeSlow(initialBytes);
   }
@@ -74,15 +73,15 @@ export class RecordBuffer {
     return this.#length;
   }
 
-  /** The records so far; valid until the next call of any method. */
+  /** All records; valid until the next call of any method. */
   bytes(): Buffer {
     return this.#buffer.subarray(0, this.#length);
   }
 
   /**
-   * Adds a visit under its number in the spool, and returns the record's size in bytes.
+   * Adds a visit, and returns the size of the record in bytes.
    *
-   * @throws RangeError when one of its texts has more than 254 bytes; nothing is added then.
+   * @throws RangeError if one of its texts has more than 254 bytes; then nothing is added
    */
   add(sequence: number, { code, account, at: time, requestId, facts }: NewVisit): number {
     const start = this.#length;
@@ -113,20 +112,20 @@ export class RecordBuffer {
     return at - start;
   }
 
-  /** Takes back the last `bytes` bytes, a record that `add` has just added. */
-  takeBack(bytes: number): void {
+  /** Removes the last record. @param bytes the size that `add` returned */
+  removeLast(bytes: number): void {
     this.#length -= bytes;
   }
 
   clear(): void {
     this.#length = 0;
-    // One burst must not hold its memory for ever.
+    // A burst must not keep its memory.
     if (this.#buffer.length > 16 * this.initialBytes) {
       this.#buffer = Buffer.allocUnsafeSlow(this.initialBytes);
     }
   }
 
-  /** Returns where the text ends. */
+  /** Returns the end of the text. */
   #write(text: string | null, at: number): number {
     const buffer = this.#buffer;
     if (text === null) {
@@ -135,7 +134,7 @@ export class RecordBuffer {
     }
     const start = at + 1;
     const { length } = text;
-    // For texts this short, a loop is several times as fast as a call of `Buffer.write`.
+    // For texts this short, a loop is several times faster than `Buffer.write`.
     if (length <= maxTextBytes) {
       let index = 0;
       for (; index < length; index += 1) {
@@ -164,26 +163,25 @@ export class RecordBuffer {
   }
 }
 
-/** A whole record in the bytes that it was read from. */
-export interface RecordPlace {
-  /** The visit's number in its spool. */
+/** The offsets of a complete record in the bytes that it was read from. */
+export interface RecordRange {
+  /** The sequence of the visit in its spool. */
   readonly sequence: number;
   readonly body: number;
   readonly end: number;
 }
 
 /**
- * The record that begins at an offset, `undefined` where it is cut short or damaged.
+ * The record that starts at an offset; `undefined` if it is incomplete or damaged.
  *
  * @throws UnknownRecordFormat
  */
-export const recordAt = (bytes: Buffer, offset: number): RecordPlace | undefined => {
+export const recordAt = (bytes: Buffer, offset: number): RecordRange | undefined => {
   if (offset + headerBytes > bytes.length) return undefined;
   const length = bytes.readUInt32BE(offset);
   const body = offset + headerBytes;
   const end = body + length;
-  // The lower bound also turns down blocks of zeros, which a power loss leaves in a file: their
-  // length of 0 would go with their CRC of 0.
+  // The lower bound also rejects blocks of zeros, which a power loss leaves in a file: a length of 0 has the CRC 0.
   if (length < minBodyBytes || end - offset > maxRecordBytes || end > bytes.length)
     return undefined;
   if (crc32Of(bytes, body, end) !== bytes.readUInt32BE(offset + 4)) return undefined;
@@ -192,39 +190,39 @@ export const recordAt = (bytes: Buffer, offset: number): RecordPlace | undefined
     case formats.visit:
       return { sequence: bytes.readUIntBE(body + 1, 6), body, end };
     case formats.event:
-      // Of its seven bytes, the first is 0 up to 2^48 visits.
+      // The first of its seven bytes is 0 up to 2^48 visits.
       return { sequence: bytes.readUIntBE(body + 2, 6), body, end };
     default:
       throw new UnknownRecordFormat(format);
   }
 };
 
-/** The whole records at the beginning of some bytes, up to the first that is cut short or damaged. */
-export function* recordsIn(bytes: Buffer): Generator<RecordPlace, void> {
+/** The complete records at the start of some bytes, up to the first incomplete or damaged one. */
+export function* recordsIn(bytes: Buffer): Generator<RecordRange, void> {
   let offset = 0;
   for (;;) {
-    const place = recordAt(bytes, offset);
-    if (!place) return;
-    yield place;
-    offset = place.end;
+    const range = recordAt(bytes, offset);
+    if (!range) return;
+    yield range;
+    offset = range.end;
   }
 }
 
-/** Walks the texts of visits in the bytes that `recordsIn` has found them in. */
+/** Iterates over the texts of visits, in the bytes that were passed to `recordsIn`. */
 export class TextCursor {
-  /** Where the text begins. */
+  /** The start of the current text. */
   start = 0;
-  /** Where it ends, and the length of the next one stands. */
+  /** The end of the current text, which is the offset of the next text's length. */
   end = 0;
 
   constructor(private readonly bytes: Buffer) {}
 
-  /** Goes before the first text of a visit. */
-  enter({ body }: RecordPlace): void {
+  /** Moves before the first text of a visit. */
+  enter({ body }: RecordRange): void {
     this.end = body + fixedVisitBytes;
   }
 
-  /** Goes to the next text; whether there is one: `null` has none. */
+  /** Moves to the next text. Returns `false` if it is `null`. */
   next(): boolean {
     const length = this.bytes[this.end] ?? nullText;
     this.start = this.end + 1;
@@ -233,26 +231,26 @@ export class TextCursor {
   }
 }
 
-/** Whether it is a visit in whose texts JSON has nothing to escape: nearly every one. */
-export const isPlainVisit = (bytes: Buffer, { body }: RecordPlace): boolean =>
+/** Whether it is a visit without characters that JSON escapes, as nearly all are. */
+export const isPlainVisit = (bytes: Buffer, { body }: RecordRange): boolean =>
   bytes[body] === formats.visit && ((bytes[body + 13] ?? 0) & flags.plain) !== 0;
 
-/** What stands before the texts of a visit, besides its sequence. */
+/** The fields before the texts of a visit, except the sequence. */
 export const numbersIn = (
   bytes: Buffer,
-  { body }: RecordPlace,
+  { body }: RecordRange,
 ): Pick<NewVisit, 'at'> & Pick<VisitFacts, 'bot' | 'version'> => ({
   at: bytes.readUIntBE(body + 7, 6),
   bot: ((bytes[body + 13] ?? 0) & flags.bot) !== 0,
   version: bytes.readUInt32BE(body + 14) || null,
 });
 
-const readVisit = (bytes: Buffer, place: RecordPlace): NewVisit => {
+const readVisit = (bytes: Buffer, range: RecordRange): NewVisit => {
   const cursor = new TextCursor(bytes);
-  cursor.enter(place);
+  cursor.enter(range);
   const text = (): string | null =>
     cursor.next() ? bytes.toString('utf8', cursor.start, cursor.end) : null;
-  const { at, bot, version } = numbersIn(bytes, place);
+  const { at, bot, version } = numbersIn(bytes, range);
   return {
     code: text() ?? '',
     account: text() ?? '',
@@ -273,10 +271,10 @@ const readVisit = (bytes: Buffer, place: RecordPlace): NewVisit => {
   };
 };
 
-/** Reads what stands in a record that `recordsIn` has found in these bytes. */
-export const readRecord = (bytes: Buffer, place: RecordPlace): SpoolRecord => {
-  const { body, end } = place;
-  if (bytes[body] !== formats.event) return { type: 'visit', visit: readVisit(bytes, place) };
+/** Reads a record that `recordsIn` found in these bytes. */
+export const readRecord = (bytes: Buffer, range: RecordRange): SpoolRecord => {
+  const { body, end } = range;
+  if (bytes[body] !== formats.event) return { type: 'visit', visit: readVisit(bytes, range) };
   const keyStart = body + minBodyBytes;
   const keyEnd = keyStart + bytes.readUInt16BE(body + 8);
   const key = bytes.toString('utf8', keyStart, keyEnd);

@@ -99,7 +99,7 @@ describe('redirect edge: spool’s records', () => {
     for (const long of ['x'.repeat(255), 'ü'.repeat(128)]) {
       expect(() => buffer.add(2, { ...visit(2), code: long })).to.throw(RangeError);
     }
-    buffer.takeBack(buffer.add(3, visit(3)));
+    buffer.removeLast(buffer.add(3, visit(3)));
     const longest = { ...visit(4), code: 'ü'.repeat(127), account: 'x'.repeat(254) };
     buffer.add(4, longest);
     expect(decode(buffer.bytes())).to.deep.equal([

@@ -1,4 +1,4 @@
-/** The files of one spool: segments of records, and how far they are shipped. */
+/** The files of one spool: segments of records, and the position up to which they are shipped. */
 import {
   closeSync,
   constants,
@@ -14,14 +14,14 @@ import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import type { Logger } from 'pino';
 
-/** One file of a spool: records in ascending order of their sequence, and nothing else. */
+/** One file of a spool. It contains only records, in ascending order of their sequence. */
 export interface Segment {
-  /** The file's name as a number: no record in it has a lower sequence. */
+  /** The lower bound of its sequences, and the name of the file. */
   readonly first: number;
   readonly path: string;
-  /** Bytes from the start that hold good records. Bytes beyond them are left from a failed write. */
+  /** Bytes of complete records. Bytes beyond it are the rest of a failed write. */
   length: number;
-  /** Nothing will be written to it any more. */
+  /** A closed segment is never written again. */
   closed: boolean;
 }
 
@@ -43,11 +43,11 @@ export const listSegments = async (folder: string): Promise<Segment[]> => {
   );
 };
 
-/** The calls that a full or failing disk makes fail; a test puts its own in their place. */
+/** The calls that fail on a full or broken disk. Tests replace them. */
 export const nodeFiles = {
-  /** Makes a file that must not exist yet. */
+  /** Creates a file that must not exist. */
   create: (path: string): number => openSync(path, 'wx', 0o600),
-  /** May write less than asked; returns how much. */
+  /** Returns the bytes written, which may be fewer than `length`. */
   write: (fd: number, bytes: Buffer, offset: number, length: number, position: number): number =>
     writeSync(fd, bytes, offset, length, position),
   sync: fdatasyncSync,
@@ -56,7 +56,7 @@ export const nodeFiles = {
 
 export type SegmentFiles = typeof nodeFiles;
 
-/** Makes a new entry of a folder survive power loss. */
+/** Makes a new entry of a folder durable. */
 export const syncFolder = (folder: string): void => {
   const fd = openSync(folder, 'r');
   try {
@@ -67,42 +67,41 @@ export const syncFolder = (folder: string): void => {
 };
 
 /**
- * Writes the segments of one spool, synchronously: all visitors of the tick wait for the write, and
- * a hop to the thread pool costs more than the write.
+ * Writes the segments of one spool. It writes synchronously, because all visitors of the tick wait for the write, and
+ * the thread pool costs more than the write.
  */
 export class SegmentWriter {
   #fd = -1;
   #segment: Segment | undefined;
-  /** Part of a failed write may stand behind the good records. */
+  /** Whether the file may have a part of a failed write after the complete records. */
   #torn = false;
 
   constructor(
     private readonly options: {
       readonly folder: string;
-      /** A segment that has reached this size is closed. */
+      /** A segment of at least this size is closed. */
       readonly segmentBytes: number;
       readonly fsync: boolean;
       readonly files: SegmentFiles;
       readonly logger: Logger;
-      /** Called with each new segment before anything is in it. */
+      /** Called with each new segment, before the first write. */
       readonly onSegment: (segment: Segment) => void;
     },
   ) {}
 
   /**
-   * Writes records; when it returns they survive this process (with `fsync`, power loss too).
+   * Writes records. When it returns, they survive a crash of the process (with `fsync`, also power loss).
    *
    * @param first the lowest sequence among them
-   * @throws what the file system threw. None of the records is kept then: `length` still ends
-   *   before them, so the shipper never sees them, and the file is cut there. Where even the cut
-   *   fails, nothing more is written until it succeeds. If the process dies before that, the edge
-   *   that adopts the spool may count those visits, though they got no redirect. The opposite, a
-   *   visit redirected and not counted, cannot happen.
+   * @throws the error of the file system. Then no record is kept: `length` still ends before them, so the shipper
+   *   does not read them, and the file is truncated there. If truncation fails, nothing is written until it succeeds.
+   *   If the process dies before that, the edge that adopts the spool may count those visits, although they got no
+   *   redirect. A redirected visit is always counted.
    */
   write(bytes: Buffer, first: number): void {
     const { files, fsync, segmentBytes } = this.options;
     const segment = this.#segment ?? this.#open(first);
-    if (this.#torn) this.#cut(segment);
+    if (this.#torn) this.#truncate(segment);
     try {
       this.#torn = true;
       for (let done = 0; done < bytes.length;) {
@@ -114,26 +113,26 @@ export class SegmentWriter {
       if (fsync) files.sync(this.#fd);
       this.#torn = false;
     } catch (error) {
-      // Where the cut fails, the next write tries it again, and fails if that fails.
-      this.#tryToCut(segment);
+      // If truncation fails, the next write tries it again.
+      this.#tryToTruncate(segment);
       throw error;
     }
     segment.length += bytes.length;
     if (segment.length >= segmentBytes) this.close();
   }
 
-  /** Ends the segment; the next write begins another. */
+  /** Closes the segment. The next write opens another. */
   close(): void {
     if (!this.#segment) return;
-    // The last try; see `write` for what follows when it fails.
-    if (this.#torn) this.#tryToCut(this.#segment);
+    // The last attempt: see `write` for what happens if it fails.
+    if (this.#torn) this.#tryToTruncate(this.#segment);
     this.#segment.closed = true;
     this.#segment = undefined;
     this.#torn = false;
     try {
       closeSync(this.#fd);
     } catch (error) {
-      // The records were written, and are read through another descriptor.
+      // The records are written, and are read through another descriptor.
       this.options.logger.warn({ err: error }, 'a segment of the spool did not close cleanly');
     }
   }
@@ -146,7 +145,7 @@ export class SegmentWriter {
       if (fsync) syncFolder(folder);
     } catch (error) {
       closeSync(fd);
-      // The next segment has the same number, and so the same name.
+      // The next segment has the same name.
       rmSync(path, { force: true });
       throw error;
     }
@@ -156,27 +155,27 @@ export class SegmentWriter {
     return this.#segment;
   }
 
-  #tryToCut(segment: Segment): void {
+  #tryToTruncate(segment: Segment): void {
     try {
-      this.#cut(segment);
+      this.#truncate(segment);
     } catch (error) {
       this.options.logger.error({ err: error }, 'the spool cannot take back a failed write');
     }
   }
 
-  #cut(segment: Segment): void {
+  #truncate(segment: Segment): void {
     this.options.files.truncate(this.#fd, segment.length);
     this.#torn = false;
   }
 }
 
-/** How far a spool is in the log. */
+/** The position up to which a spool is in the log. */
 export interface ShippedPosition {
-  /** The segment's `first`. */
+  /** `first` of the segment. */
   readonly segment: number;
   /** Bytes of that segment that are in the log. */
   readonly offset: number;
-  /** The last sequence that is in the log, 0 for none. */
+  /** The last sequence in the log; 0 for none. */
   readonly through: number;
 }
 
@@ -184,7 +183,7 @@ const positionBytes = 28;
 
 const positionPath = (folder: string): string => join(folder, 'shipped');
 
-/** The position that was written last, `undefined` when none (whole) was. */
+/** The last written position; `undefined` if there is none, or an incomplete one. */
 export const readPosition = async (folder: string): Promise<ShippedPosition | undefined> => {
   const buffer = await readFile(positionPath(folder));
   if (buffer.length < positionBytes) return undefined;
@@ -196,13 +195,13 @@ export const readPosition = async (folder: string): Promise<ShippedPosition | un
   };
 };
 
-/** Opens the file of a spool's position, for `writePosition`. */
+/** Opens the position file of a spool, for `writePosition`. */
 export const openPosition = (folder: string): Promise<FileHandle> =>
   open(positionPath(folder), constants.O_WRONLY | constants.O_CREAT, 0o600);
 
 /**
- * Writes the position in place: that needs no space on a full disk. The position may lag behind or be
- * lost; then records are shipped again, and readers drop them by their sequence.
+ * Writes the position in place, which needs no space on a full disk. If the position lags or is lost, records are
+ * shipped again, and readers drop the duplicates by sequence.
  */
 export const writePosition = async (
   file: FileHandle,

@@ -1,4 +1,4 @@
-/** Damaged rests of segments: kept in the root of the spools, for a person, until there are too many. */
+/** Damaged parts of segments. They are kept in the root of the spools for analysis, within bounds. */
 import { createReadStream, createWriteStream } from 'node:fs';
 import { readdir, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
@@ -14,7 +14,7 @@ export interface SetAsideBounds {
   readonly bytes: number;
 }
 
-/** Of one root. Eight segments of the usual size. */
+/** For one root: eight segments of the default size. */
 const defaultBounds: SetAsideBounds = { files: 1_000, bytes: 64 * 1_024 * 1_024 };
 
 interface SetAsideFile {
@@ -28,14 +28,14 @@ const listSetAside = async (root: string): Promise<readonly SetAsideFile[]> => {
   for (const name of await readdir(root)) {
     if (!name.endsWith(suffix)) continue;
     const path = join(root, name);
-    // Another edge may just have deleted it.
+    // Another edge may have deleted it meanwhile.
     const found = await nullOn(stat(path), 'ENOENT');
     if (found) files.push({ path, bytes: found.size, madeAt: found.mtimeMs });
   }
   return files;
 };
 
-/** What is set aside in a root. */
+/** The number and size of the files that are set aside in a root. */
 export const setAsideIn = async (root: string): Promise<SetAsideBounds> => {
   const files = await listSetAside(root);
   return { files: files.length, bytes: files.reduce((sum, { bytes }) => sum + bytes, 0) };
@@ -61,10 +61,10 @@ export const boundSetAside = async (
 };
 
 /**
- * Keeps the bytes of a segment from `offset` up to `limit` beside the spool folders, and so beyond the
- * deletion of their own.
+ * Copies the bytes of a segment from `offset` up to `limit` to a file beside the spool folders, so that it survives the
+ * deletion of its spool.
  *
- * @returns the file that has them
+ * @returns the path of the file
  */
 export const setAside = async (
   segment: Segment,

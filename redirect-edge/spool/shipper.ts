@@ -9,57 +9,56 @@ import { maxRecordBytes } from './record.js';
 import { setAside } from './set-aside.js';
 import { writePosition, type Segment, type ShippedPosition } from './segment.js';
 
-/** What of a chunk the log has. */
+/** The part of a chunk that is in the log. */
 export interface Shipped {
-  /** How many records, from the chunk's beginning. */
+  /** The number of records from the start of the chunk. */
   readonly records: number;
-  /** Bytes that they take. */
+  /** The size of these records. */
   readonly bytes: number;
-  /** The last one's number in its spool; 0 for none. */
+  /** The sequence of the last record; 0 for none. */
   readonly through: number;
 }
 
-/** How visits get from the spool to the log. */
+/** Appends records of spools to the log. */
 export interface Shipping {
   /**
-   * The least time between the starts of two batches that are not full, in milliseconds. A visit that
-   * finds the shipper idle goes at once; under load, an append for every few visits, and the projectors'
-   * folding of each, would cost more than all the rest of a redirect.
+   * The least time between the starts of two batches that are not full (ms). A visit is shipped immediately if the
+   * shipper is idle. Under load, appending and projecting a batch for every few visits would cost more than the
+   * redirects.
    */
   readonly paceMs: number;
   /**
-   * Appends the records at the beginning of a chunk of a spool's file to the log's topic of visits:
-   * as many as it likes, none only where the first one is damaged. Resolves when the log has them
-   * for good. The chunk is shared memory, so that another thread may do it, and is not changed
-   * before that. After a rejection the same chunk is offered again: the log may see repeats, never a
-   * gap. The chunks of one spool come one after the other; those of two spools may overlap.
+   * Appends records from the start of a chunk of a spool's file to the topic of visits. It chooses how many; none
+   * means that the first record is damaged. Resolves when they are durable in the log. The chunk is shared memory, so
+   * that another thread can read it, and is not changed before that. After a rejection the same chunk is shipped
+   * again, so the log may have duplicates, but no gaps. The chunks of one spool are shipped sequentially, those of
+   * different spools concurrently.
    */
   ship(chunk: Buffer, spoolId: string): Promise<Shipped>;
-  /** Gives up what it is doing; the spool offers again what the log may not have. */
+  /** Aborts running calls. The spool ships their records again. */
   stop(): Promise<void>;
 }
 
-/** Bytes read at a time: the bound of a batch and of the memory that a backlog needs. */
+/** The size of a read: the bound of a batch and of the memory of a backlog. */
 const chunkBytes = 4 * maxRecordBytes;
 
 /**
- * What of one spool is not in the log yet: its segments, oldest first, and the position in the first
- * of them. Always read from the files, also what was written a moment ago: that costs about a
- * microsecond a record out of the page cache, and needs the same bounded memory however long the
- * log is away.
+ * The part of one spool that is not in the log yet: its segments, oldest first, and the position in the first one.
+ * Records are always read from the files, including recent ones. From the page cache, that costs about a microsecond a
+ * record, and memory is bounded however long the log is unreachable.
  */
 export class Backlog {
   readonly #segments: Segment[];
   #offset = 0;
   #through = 0;
-  /** Of segments that are shipped and could not be deleted: they go with their folder. */
+  /** The size of shipped segments that could not be deleted. They are deleted with their folder. */
   #undeletedBytes = 0;
   #handle: FileHandle | undefined;
   #chunk: Buffer | undefined;
-  /** Where the segment ended when the chunk was read. */
+  /** The end of the segment when the chunk was read. */
   #limit = 0;
 
-  /** @param from where to go on; at the start of the first segment unless given */
+  /** @param from the position to continue from; by default the start of the first segment */
   constructor(
     readonly spoolId: string,
     private readonly positionFile: FileHandle,
@@ -67,19 +66,19 @@ export class Backlog {
     segments: readonly Segment[] = [],
     from?: ShippedPosition,
   ) {
-    // Segments before the position are shipped; they are still there if a deletion failed.
+    // Segments before the position are shipped, but could not be deleted.
     this.#segments = segments.filter(({ first }) => !from || first >= from.segment);
     if (!from) return;
     this.#through = from.through;
     if (this.#segments[0]?.first === from.segment) this.#offset = from.offset;
   }
 
-  /** Takes a segment that has just been begun. */
+  /** Adds a new segment. */
   add(segment: Segment): void {
     this.#segments.push(segment);
   }
 
-  /** The last sequence that is in the log, 0 for none. */
+  /** The last sequence in the log; 0 for none. */
   get through(): number {
     return this.#through;
   }
@@ -89,7 +88,7 @@ export class Backlog {
     return this.#segmentBytes - this.#offset;
   }
 
-  /** Bytes that its files take on the disk, shipped or not. */
+  /** The size of its files on disk, shipped or not. */
   get diskBytes(): number {
     return this.#segmentBytes + this.#undeletedBytes;
   }
@@ -103,11 +102,10 @@ export class Backlog {
   }
 
   /**
-   * The next records as the file has them, the last one maybe cut short; `undefined` when there are
-   * none. From the same one on until it is confirmed. Valid until the next call, which must not come
-   * before this one has resolved.
+   * Reads the next records; the last one may be incomplete. `undefined` if there are none. Until `confirm`, it starts
+   * at the same record. The result is valid until the next call, which must follow after this one has resolved.
    *
-   * @throws what the file system threw; calling again is safe
+   * @throws the error of the file system; calling again is safe
    */
   async read(): Promise<Buffer | undefined> {
     await this.#dropShipped();
@@ -122,10 +120,10 @@ export class Backlog {
   }
 
   /**
-   * The log has the records at the beginning of the chunk that was read last.
+   * Confirms that the log has the records at the start of the last read chunk.
    *
-   * @returns whether the segment held more than them
-   * @throws what the file system threw; nothing is confirmed then
+   * @returns whether the segment has more records
+   * @throws the error of the file system; then nothing is confirmed
    */
   async confirm({ records, bytes, through }: Shipped): Promise<boolean> {
     const segment = this.#segments[0];
@@ -134,7 +132,7 @@ export class Backlog {
     const end = this.#offset + bytes;
     if (records > 0) await this.#advance(segment, end, through);
     else {
-      // A chunk holds any record whole, so this one is damaged, and what follows it out of reach.
+      // A chunk has room for any record, so this one is damaged, and the following ones cannot be found.
       await this.#setAside(segment, limit);
       await this.#advance(segment, limit, this.#through);
     }
@@ -142,7 +140,7 @@ export class Backlog {
     return end < limit;
   }
 
-  /** Closes its files and leaves them where they are. */
+  /** Closes its files without deleting them. */
   async close(): Promise<void> {
     await this.#closeSegment();
     await this.positionFile.close();
@@ -155,7 +153,7 @@ export class Backlog {
     try {
       await writePosition(this.positionFile, { segment: segment.first, offset, through });
     } catch (error) {
-      // Only costs repeats after a crash, which readers drop.
+      // After a crash, records are shipped again, and readers drop the duplicates.
       this.context.logger.warn({ err: error }, 'the position of a spool could not be written');
     }
   }
@@ -183,7 +181,7 @@ export class Backlog {
     await handle?.close();
   }
 
-  /** The bytes from the current position up to `limit`. */
+  /** Sets aside the bytes from the current position up to `limit`. */
   async #setAside(segment: Segment, limit: number): Promise<void> {
     const { counters, logger } = this.context;
     const offset = this.#offset;
@@ -198,25 +196,25 @@ export class Backlog {
 
 export interface ShipperOptions extends SpoolContext {
   readonly shipping: Shipping;
-  /** How long the log takes for a batch. */
+  /** Durations of appends of a batch. */
   readonly durations?: Pick<Durations, 'observeSince'> | undefined;
-  /** Tries of a batch; without end unless given. */
+  /** Attempts for a batch; unlimited by default. */
   readonly attempts?: number;
-  /** Ends all shipping at once, in the middle of a batch if need be. */
+  /** Aborts shipping, even during a batch. */
   readonly signal: AbortSignal;
 }
 
-/** Moves backlogs into the log, each in order, a batch at a time. */
+/** Ships backlogs to the log, each in order, one batch after another. */
 export class Shipper {
-  #logIsAway = false;
+  #logIsUnavailable = false;
 
   constructor(private readonly options: ShipperOptions) {}
 
   /**
-   * Hands the next batch to the log, however long the log is away unless `attempts` says. Resolves with whether more was
-   * there than fits in it; `undefined` when nothing was there.
+   * Ships the next batch, with retries while the log is unreachable. Resolves with whether the batch was full, or with
+   * `undefined` if the backlog is empty.
    *
-   * @throws the signal's reason, what the file system threw on reading, or the log at the last attempt
+   * @throws the signal's reason, the error of reading the files, or the log's error after the last attempt
    */
   async shipNext(backlog: Backlog): Promise<{ full: boolean } | undefined> {
     const { shipping, durations, counters, logger, attempts, signal } = this.options;
@@ -233,13 +231,13 @@ export class Shipper {
       signal,
       onFailure: (error) => {
         counters.shipFailures += 1;
-        if (this.#logIsAway) return;
-        this.#logIsAway = true;
+        if (this.#logIsUnavailable) return;
+        this.#logIsUnavailable = true;
         logger.warn({ err: error }, 'the log does not take visits; they are kept in the spool');
       },
     });
-    if (this.#logIsAway) {
-      this.#logIsAway = false;
+    if (this.#logIsUnavailable) {
+      this.#logIsUnavailable = false;
       logger.info('the log takes visits again');
     }
     counters.shipped += shipped.records;
@@ -247,10 +245,10 @@ export class Shipper {
   }
 
   /**
-   * Ships a backlog that still grows, until it has ended and all of it is shipped.
+   * Ships a backlog that grows, until `hasEnded` and all of it is shipped.
    *
    * @param changed woken after each write, and at the end
-   * @throws the signal's reason, when it comes before all is shipped
+   * @throws the signal's reason, if it is aborted before
    */
   async shipWhileWritten(
     backlog: Backlog,

@@ -5,7 +5,7 @@ import { Appender, type Done } from './appender.js';
 import {
   createSpoolFolder,
   discardFolder,
-  leaveFolder,
+  releaseFolder,
   newCounters,
   type SpoolContext,
 } from './folder.js';
@@ -14,24 +14,24 @@ import { nodeFiles, openPosition, SegmentWriter, type SegmentFiles } from './seg
 import { Backlog, Shipper, type ShipperOptions, type Shipping } from './shipper.js';
 
 export interface SpoolOptions {
-  /** The folder of all spools of this machine, which its edges share. */
+  /** The folder of the spools of all edges on this machine. */
   readonly root: string;
-  /** Cap of the files of this process's own spool; at least 64 KiB. */
+  /** The size limit of this process's own spool on disk; at least 64 KiB. */
   readonly maxBytes: number;
-  /** Whether a visit survives power loss too, not only the end of the process. */
+  /** Whether a visit also survives power loss, not only a crash of the process. */
   readonly fsync: boolean;
-  /** Is stopped with the spool. */
+  /** The spool stops it. */
   readonly shipping: Shipping;
   readonly shipDurations?: ShipperOptions['durations'];
   readonly logger: Logger;
-  /** When a segment is closed; 8 MiB, or an eighth of `maxBytes` if that is less. */
+  /** The size at which a segment is closed; by default 8 MiB, and at most an eighth of `maxBytes`. */
   readonly segmentBytes?: number;
-  /** How often spools whose owner has ended are looked for; 5,000 ms. */
+  /** How often to scan for spools of ended processes; by default 5,000 ms. */
   readonly scanEveryMs?: number;
   readonly files?: SegmentFiles;
 }
 
-/** What is not in the log yet. */
+/** The visits that are not in the log yet. */
 export interface SpoolDepth {
   readonly bytes: number;
   readonly events: number;
@@ -40,8 +40,8 @@ export interface SpoolDepth {
 const defaultSegmentBytes = 8 * 1024 * 1024;
 
 /**
- * Begins a new spool, which makes visits durable in local files before they are redirected, and the
- * shipping of it and of those whose owners have ended.
+ * Opens a new spool, which makes visits durable in local files before they are redirected. It starts to ship this
+ * spool and the spools of ended processes.
  */
 export const openSpool = async (options: SpoolOptions) => {
   const { root, maxBytes, fsync, shipping, shipDurations: durations, logger } = options;
@@ -66,7 +66,7 @@ export const openSpool = async (options: SpoolOptions) => {
   });
   const writer = new SegmentWriter({
     folder: folder.path,
-    // A shipped segment frees its space only once it is closed: the cap must have room for several.
+    // A shipped segment frees its space only after it is closed, so the limit must have room for several.
     segmentBytes: Math.min(options.segmentBytes ?? defaultSegmentBytes, maxBytes / 8),
     fsync,
     files: options.files ?? nodeFiles,
@@ -86,7 +86,7 @@ export const openSpool = async (options: SpoolOptions) => {
     },
   });
 
-  /** `true` when all of the own spool was shipped. */
+  /** Resolves with whether all of the own spool is shipped. */
   const live = shipper
     .shipWhileWritten(backlog, changed, () => appender.stopped)
     .then(
@@ -106,7 +106,7 @@ export const openSpool = async (options: SpoolOptions) => {
     clearTimeout(deadline);
     await backlog.close();
     if (allShipped) await discardFolder(folder, logger);
-    else leaveFolder(folder, logger);
+    else releaseFolder(folder, logger);
     await shipping.stop();
   };
   let stopped: Promise<void> | undefined;
@@ -115,17 +115,17 @@ export const openSpool = async (options: SpoolOptions) => {
     id: folder.id,
     counters: context.counters,
     /**
-     * Calls `done` with `null` when the visit survives `kill -9` (with `fsync`, power loss): after one
-     * `write` for all visits of an event-loop tick, for all of them in the same turn. With a failure,
-     * maybe at once, when the visit is not kept: no redirect then. If the process dies before `done` is
-     * called the visit may be counted, as may one whose failed write could not even be taken back.
+     * Calls `done` with `null` when the visit survives `kill -9` (with `fsync`, power loss). All visits of an
+     * event-loop tick are written together, and their callbacks are called in the same tick. With a failure, possibly
+     * before `append` returns, the visit must not be redirected. If the process dies before `done`, or if a failed
+     * write could not be truncated, the visit may still be counted.
      *
-     * @throws RangeError when a text of the visit has more than 254 bytes
+     * @throws RangeError if a text of the visit has more than 254 bytes
      */
     append(visit: NewVisit, done: Done): void {
       appender.append(visit, done);
     },
-    /** Writes what was appended now, not after what else comes in this event-loop tick. */
+    /** Writes the appended visits now, instead of at the end of this event-loop tick. */
     flush(): void {
       appender.flush();
     },
@@ -136,13 +136,13 @@ export const openSpool = async (options: SpoolOptions) => {
         events: adopted.events + (backlog.isEmpty ? 0 : appender.written - backlog.through),
       };
     },
-    /** What this process's own spool takes on the disk: what `maxBytes` is the cap of. */
+    /** The size of this process's own spool on disk, which `maxBytes` limits. */
     diskBytes: () => backlog.diskBytes,
     leftOver: () => adoption.leftOver(),
     setAside: () => adoption.setAside(),
     /**
-     * Refuses further visits, ships for at most `shipWithinMs`, and unlocks the spool; what is not
-     * shipped stays for the next start, or for another edge.
+     * Refuses further visits, ships for at most `shipWithinMs`, and unlocks the spool. The next start or another edge
+     * ships the rest.
      */
     stop: ({ shipWithinMs = 3000 }: { readonly shipWithinMs?: number } = {}) =>
       (stopped ??= stop(shipWithinMs)),

@@ -5,18 +5,18 @@ import { isOfficeAgent } from './office.js';
 import type { VisitFacts } from './visit-facts.js';
 import { remember } from './remember.js';
 
-/** What a user agent tells of a visitor. */
+/** The properties of a visitor that follow from the user agent. */
 export interface Agent extends Pick<VisitFacts, 'bot' | 'browser' | 'os' | 'device'> {
   readonly isOffice: boolean;
 }
 
 const unknownAgent: Agent = { bot: false, browser: null, os: null, device: null, isOffice: false };
 
-/** Televisions that bowser takes for tablets or desktops; Fire TV has models such as AFTMM. */
+/** Televisions that bowser classifies as tablets or desktops. Fire TV has models such as AFTMM. */
 const television =
   /\b(?:android ?tv|bravia|crkey|fire ?tv|google ?tv|hbbtv|smart-?tv|vidaa)|; aft[a-z][a-z\d]*(?: build|[;)])|safari\/[\d.]{1,20} tv\b/i;
 
-/** The app of Yahoo Japan: bowser takes every "yahoo" for a crawler. */
+/** The app of Yahoo Japan. Bowser classifies every "yahoo" as a crawler. */
 const yahooJapan = /\bjp\.co\.yahoo\./g;
 
 const oneOf = <Known extends string>(list: readonly Known[], name: string): Known | null =>
@@ -24,11 +24,11 @@ const oneOf = <Known extends string>(list: readonly Known[], name: string): Know
 
 const deviceOf = (text: string, os: Agent['os'], platform: string): Agent['device'] => {
   if (television.test(text)) return 'tv';
-  // Bowser names no device of Chrome OS.
+  // Bowser has no device type for Chrome OS.
   return os === 'Chrome OS' ? 'desktop' : (oneOf(deviceTypes, platform) ?? 'other');
 };
 
-const judge = (userAgent: string): Agent => {
+const parseAgent = (userAgent: string): Agent => {
   if (userAgent === '') return unknownAgent;
   const text = userAgent.slice(0, maxAgentLength);
   const parser = Bowser.getParser(text.replace(yahooJapan, ''), true);
@@ -42,5 +42,5 @@ const judge = (userAgent: string): Agent => {
   };
 };
 
-/** Judges a user agent; an empty one stands for none. */
-export const agentOf = remember(judge);
+/** Parses a user agent. An empty text means no user agent. */
+export const agentOf = remember(parseAgent);

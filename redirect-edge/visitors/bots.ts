@@ -1,11 +1,11 @@
 import { createIsbotFromList, list } from 'isbot';
 
-/** Characters of a user agent that are matched: they bound the time of the patterns. */
+/** Only this many characters of a user agent are matched, which bounds the time of the patterns. */
 export const maxAgentLength = 512;
 
 const anyOf = (patterns: readonly string[]): RegExp => new RegExp(patterns.join('|'), 'i');
 
-/** Browsers, their engines, and devices that people hold. Their user agents contain free text. */
+/** Browsers, engines and devices of people. Their user agents contain free text. */
 const browser = anyOf([
   '\\b(?:applewebkit|cfnetwork|chrom(?:e|ium)/|crios|dalvik|dolfin|fban/|firefox|fxios|gecko/|ice ?browser)',
   '\\b(?:konqueror|lynx|(?:ncsa_)?mosaic|msie|netfront|obigo|opera|opr/|presto|safari|trident|ucbrowser|ucweb|up\\.browser|wap\\b)',
@@ -13,7 +13,7 @@ const browser = anyOf([
   '\\b(?:alcatel|huawei|lg[-/]|mot-|nokia|samsung|sec-|sharp-|sie-|sonyericsson|zte)',
 ]);
 
-/** Models of devices, such as "Spider 8" and "Capture+": they say nothing of the program. */
+/** Device models, such as "Spider 8" and "Capture+". They say nothing about the program. */
 const model =
   /\bandroid[^;()]{0,20};(?: [a-z]{2}[-_][a-z]{2};)?[^;()]{0,80}|\bandroid \([^()]{0,200}|\bfbdv\/[^;\]]{0,80}/gi;
 
@@ -65,7 +65,7 @@ const crawlerLikeBrowser = anyOf([
   ...crawlersLikeBrowsers,
 ]);
 
-/** HTTP libraries, command-line programs and load tools: people and their programs, by the first word. */
+/** HTTP libraries, command-line programs and load tools, by the first word. They are not bots. */
 const program = anyOf([
   `^(?:${[
     ...['aiohttp', 'akka-http', 'apache-http(?:async)?client', 'apache-jmeter', 'apachebench'],

@@ -4,10 +4,10 @@ import { BoundedMap } from '../../ops/platform/bounded-map.js';
 import { ConfigError } from '../../ops/platform/process/config-error.js';
 import type { Logger } from '../../ops/platform/logging.js';
 
-/** The country of an address, ISO 3166-1 alpha-2; `null` where it is unknown. */
+/** Returns the country of an address, ISO 3166-1 alpha-2; `null` if it is unknown. */
 export type Countries = (address: string) => string | null;
 
-/** A network, in the layouts of GeoLite2 and DB-IP, of ip-location-db, and of IPinfo (both its products). */
+/** A record in the formats of GeoLite2, DB-IP, ip-location-db and IPinfo. */
 interface Network {
   readonly country?: string | { readonly iso_code?: string };
   readonly country_code?: string;
@@ -20,7 +20,7 @@ const codeIn = ({ country, country_code }: Network): string | null => {
   return alpha2.test(code) ? code : null;
 };
 
-/** Records that are kept decoded: decoding is half of a look-up, and there are some 250 countries. */
+/** Decoded records in the cache. Decoding is half of a look-up, and there are about 250 countries. */
 const maxDecoded = 1_000;
 
 /**
@@ -39,7 +39,7 @@ export const openCountries = async (file: string | null, logger: Logger): Promis
   }
   let damaged = false;
   return (address) => {
-    // In a tree of IPv4 alone, the bits of an IPv6 address would lead anywhere.
+    // A look-up of an IPv6 address in an IPv4-only tree gives a wrong result.
     if (address === '' || damaged || (reader.metadata.ipVersion === 4 && address.includes(':'))) {
       return null;
     }

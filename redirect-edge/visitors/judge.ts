@@ -17,10 +17,10 @@ import type { Countries } from './countries.js';
 import { remember, type Remembered } from './remember.js';
 import type { VisitorKeys } from './visitor-keys.js';
 
-/** What tells of the client of a request. */
+/** The parts of a request that describe its client. */
 export interface ClientParts {
   readonly headers: IncomingHttpHeaders;
-  /** The address at the other end of the connection; empty where it is gone. */
+  /** The remote address of the connection; empty if the connection is closed. */
   readonly peer: string;
 }
 
@@ -29,21 +29,21 @@ export const partsOf = ({ headers, socket }: IncomingMessage): ClientParts => ({
   peer: addressOf(socket),
 });
 
-/** A client as all of its visits record it while it sends the same headers. */
+/** The properties of a client that all its visits have while it sends the same headers. */
 export interface Visitor extends Agent, Pick<VisitFacts, 'country' | 'referrer' | 'language'> {
   readonly userAgent: string;
-  /** Empty where it is not known, or not to be told. */
+  /** Empty if it is unknown or the client opts out of tracking. */
   readonly network: string;
-  /** Where the requests name one. */
+  /** The id in the request, if there is one. */
   readonly requestId: string | undefined;
 }
 
-/** Judges who makes a visit, before anything is written. Does no I/O. Times are milliseconds since the epoch. */
+/** Determines the data of visits, without I/O. Times are milliseconds since the epoch. */
 export interface Judge {
   visitorOf(request: ClientParts, now: number): Visitor;
-  /** The same of many at once, which is faster. */
+  /** `visitorOf` of many requests, which is faster than one call for each. */
   visitorsOf(requests: readonly ClientParts[], now: number): Visitor[];
-  /** `query`: the request's, without the question mark. */
+  /** @param query of the request, without the question mark */
   factsOf(
     visitor: Visitor,
     link: Pick<ServedLink, 'code' | 'sequence'>,
@@ -52,29 +52,30 @@ export interface Judge {
   ): VisitFacts;
 }
 
-/** A query with the name `qr`: QR codes that are marked lead there. */
+/** A query with the parameter `qr`, which marked QR codes contain. */
 const qr = /(?:^|&)qr(?:[=&]|$)/;
 
-/** Addresses, and headers that tell them, in memory alone, for a minute: some 2 MB, or 7 of long headers. */
+/**
+ * Addresses and headers with addresses in the cache, which is dropped every minute: 2 MB, or 7 MB with long headers.
+ */
 const maxAddresses = 10_000;
-const forgetAddressesMs = 60_000;
+const addressesLifeMs = 60_000;
 
-/** Where a visitor comes from. */
+/** The country and network of a visitor. */
 type Place = Pick<Visitor, 'country' | 'network'>;
 
-const nowhere: Place = { country: null, network: '' };
+const unknownPlace: Place = { country: null, network: '' };
 
-/** Whether a client sends neither DNT nor Sec-GPC. */
-const tellsOfItself = (headers: IncomingHttpHeaders): boolean =>
+/** Whether a client sends neither DNT nor Sec-GPC, which opt out of tracking. */
+const permitsTracking = (headers: IncomingHttpHeaders): boolean =>
   headers['dnt'] !== '1' && headers['sec-gpc'] !== '1';
 
 /** 96 bits in base64url. */
 const visitorLength = 16;
 
 /**
- * What visits of one visitor have in common: of one link on one day, and of no other. A key before the
- * text is safe with SHA-256 where only a part of the hash is told; the key has a fixed length, and
- * neither network nor code has a space in it.
+ * The visitor hash: equal for the visits of one visitor to one link on one day. A key prefix is safe with SHA-256 if
+ * only a part of the hash is published. The key has a fixed length, and network and code contain no space.
  */
 const hashOf = (key: string, network: string, code: string, userAgent: string): string =>
   hash('sha256', `${key}${network} ${code} ${userAgent}`, 'base64url').slice(0, visitorLength);
@@ -86,38 +87,38 @@ export const createJudge = (deps: {
   readonly trustedProxies: ProxyTrust;
 }): Judge => {
   const { countries, keys, isOwnHost, trustedProxies } = deps;
-  /** `null` where the text is a header that tells none. */
+  /** `null` if the text is a header without an address. */
   const placeIn = (text: string): Place | null => {
     const address = text === '' ? '' : forwardedFor(text, trustedProxies);
     return address === null ? null : { country: countries(address), network: networkOf(address) };
   };
   const newPlaces = () => remember(placeIn, maxAddresses);
   let places = newPlaces();
-  let rememberedSince = 0;
+  let cachedSince = 0;
   const freshPlaces = (now: number): Remembered<Place | null> => {
     // The clock may go back.
-    if (Math.abs(now - rememberedSince) >= forgetAddressesMs) {
+    if (Math.abs(now - cachedSince) >= addressesLifeMs) {
       places = newPlaces();
-      rememberedSince = now;
+      cachedSince = now;
     }
     return places;
   };
-  /** What tells of a client's place: a header, or an address as it is; empty where nothing may. */
-  const placeTextOf = ({ headers, peer }: ClientParts): string =>
-    tellsOfItself(headers) ? (trustedHeader(headers, peer, trustedProxies) ?? peer) : '';
+  /** The header or address that determines a client's place; empty if the client opts out. */
+  const placeSourceOf = ({ headers, peer }: ClientParts): string =>
+    permitsTracking(headers) ? (trustedHeader(headers, peer, trustedProxies) ?? peer) : '';
   const referrerIn = remember((header) => referrerOf(header, isOwnHost));
 
-  const visitorAt = ({ headers, peer }: ClientParts, told: Place | null): Visitor => {
+  const visitorAt = ({ headers, peer }: ClientParts, place: Place | null): Visitor => {
     const userAgent = headers['user-agent'] ?? '';
     const { bot, browser, os, device, isOffice } = agentOf(userAgent);
-    // A proxy's header that tells no address tells nothing.
-    const { country, network } = told ?? places(peer) ?? nowhere;
+    // A header of a proxy without an address is ignored.
+    const { country, network } = place ?? places(peer) ?? unknownPlace;
     const { referer } = headers;
-    const isTold = tellsOfItself(headers);
-    const referrer = isTold && referer !== undefined ? referrerIn(referer) : null;
-    const language = isTold ? languageOf(headers['accept-language'] ?? '') : null;
+    const isPermitted = permitsTracking(headers);
+    const referrer = isPermitted && referer !== undefined ? referrerIn(referer) : null;
+    const language = isPermitted ? languageOf(headers['accept-language'] ?? '') : null;
     const requestId = namedRequestId(headers['x-request-id']);
-    // Field by field: spreading two objects costs as much as the rest of the request.
+    // Not by spreading two objects, which costs as much as the rest of the request.
     return {
       bot,
       browser,
@@ -135,10 +136,10 @@ export const createJudge = (deps: {
 
   return {
     visitorOf(request, now) {
-      return visitorAt(request, freshPlaces(now)(placeTextOf(request)));
+      return visitorAt(request, freshPlaces(now)(placeSourceOf(request)));
     },
     visitorsOf(requests, now) {
-      const found = freshPlaces(now).all(requests.map(placeTextOf));
+      const found = freshPlaces(now).all(requests.map(placeSourceOf));
       return requests.map((request, index) => visitorAt(request, found[index] ?? null));
     },
     factsOf(visitor, { code, sequence: version }, query, now) {

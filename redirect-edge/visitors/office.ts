@@ -1,9 +1,9 @@
 /**
- * Microsoft Office requests a link itself, and then opens the browser at the address to which it was redirected.
- * A page that refreshes keeps it from that: the browser opens the short URL, and only its visit counts.
+ * Microsoft Office requests a link itself, follows redirects, and then opens the browser at the final address. Instead
+ * of a redirect, it gets a page with a refresh. Then the browser opens the short URL, and only that visit counts.
  */
 
-/** The name in the query of the request to which that page leads. */
+/** The query parameter that marks the request of that refresh. */
 const mark = 'ms-office';
 const marked = /(?:^|&)ms-office(?:[=&]|$)/;
 const agent = /ms-?office/i;

@@ -1,13 +1,14 @@
-const ahead = /\b(?:prefetch|prerender|preview)\b/i;
+const speculative = /\b(?:prefetch|prerender|preview)\b/i;
 
 type Value = string | readonly string[] | undefined;
 
-const tells = (value: Value): boolean => value !== undefined && ahead.test(String(value));
+const isSpeculative = (value: Value): boolean =>
+  value !== undefined && speculative.test(String(value));
 
-/** Whether a browser asks before its user does: it drops a refusal, and asks again when the user goes. */
+/** Whether a browser prefetches: after an error, it requests the link again when the user follows it. */
 export const isPrefetch = (headers: Readonly<Record<string, Value>>): boolean =>
-  // One by one: a list of their names takes ten times as long.
-  tells(headers['sec-purpose']) ||
-  tells(headers['purpose']) ||
-  tells(headers['x-purpose']) ||
-  tells(headers['x-moz']);
+  // Not a loop over a list of names, which takes ten times as long.
+  isSpeculative(headers['sec-purpose']) ||
+  isSpeculative(headers['purpose']) ||
+  isSpeculative(headers['x-purpose']) ||
+  isSpeculative(headers['x-moz']);

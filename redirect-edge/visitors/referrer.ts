@@ -5,8 +5,8 @@ const hostName = /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/;
 const www = /^www\.(?=[^.]+\.)/;
 
 /**
- * The host of the page that a `Referer` header names: lower case, without `www.`, a trailing dot and a
- * port. `null` for our own hosts, for addresses, and for what is no page on the web.
+ * The host of a `Referer` header: lower case, without `www.`, trailing dot and port. `null` for own hosts, IP addresses
+ * and other schemes than http and https.
  */
 export const referrerOf = (header: string, isOwnHost: (url: URL) => boolean): string | null => {
   const url = parseUrl(header);

@@ -1,17 +1,17 @@
 import { TextMap } from '../../ops/platform/text-map.js';
 
-/** Characters of a text that is remembered. Longer ones are rare, and would make memory large. */
+/** The longest text in the cache (characters). Longer texts are rare, and would take much memory. */
 const maxLength = 512;
 
-/** What a pure function makes of texts; of the newest, where they are short, it is remembered. */
+/** A pure function of a text whose results for the newest short texts are cached. */
 export interface Remembered<Value> {
   (text: string): Value;
-  /** Of many at once, which is faster: see `TextMap`. */
+  /** The results of many texts, which is faster than one call for each: see `TextMap`. */
   all(texts: readonly string[]): readonly Value[];
 }
 
 export const remember = <Value>(
-  judge: (text: string) => Value,
+  compute: (text: string) => Value,
   maxTexts = 2_000,
 ): Remembered<Value> => {
   interface Known {
@@ -22,22 +22,21 @@ export const remember = <Value>(
   let oldest = 0;
 
   const add = (text: string): Value => {
-    const value = judge(text);
+    const value = compute(text);
     if (text.length > maxLength) return value;
     const old = known.size === maxTexts ? known.at(oldest) : undefined;
     if (old) {
-      // The new one takes its place.
       known.delete(old);
       oldest = (oldest + 1) % maxTexts;
     }
     known.add({ text, value });
     return value;
   };
-  const of = (text: string): Value => {
+  const get = (text: string): Value => {
     const found = known.get(text);
     return found ? found.value : add(text);
   };
   const all = (texts: readonly string[]): readonly Value[] =>
-    known.getAll(texts).map((found, index) => (found ? found.value : of(texts[index] ?? '')));
-  return Object.assign(of, { all });
+    known.getAll(texts).map((found, index) => (found ? found.value : get(texts[index] ?? '')));
+  return Object.assign(get, { all });
 };

@@ -22,7 +22,7 @@ describe('redirect edge: keys of the visitors’ hashes', () => {
 
   const look = async (now = () => Date.now()): Promise<VisitorKeys> => {
     const keys = new VisitorKeys(database.pool, now);
-    await keys.look();
+    await keys.refresh();
     return keys;
   };
 
@@ -52,7 +52,7 @@ describe('redirect edge: keys of the visitors’ hashes', () => {
   it('stay as they are when an edge looks again', async () => {
     const keys = await look();
     const before = [keys.of(today), keys.of(today + day)];
-    await keys.look();
+    await keys.refresh();
     expect([keys.of(today), keys.of(today + day)]).to.deep.equal(before);
   });
 
@@ -78,14 +78,14 @@ describe('redirect edge: keys of the visitors’ hashes', () => {
       const keys = await look(() => now);
       const known = keys.of(today + day);
       await database.pool.query('ALTER TABLE ledger.visitor_keys RENAME TO away');
-      await rejection(keys.look());
+      await rejection(keys.refresh());
       expect(keys.of(today + day)).to.equal(known);
       now = today + 2 * day;
-      await rejection(keys.look());
+      await rejection(keys.refresh());
       expect(keys.of(today)).to.be.null;
       expect(keys.of(today + day)).to.equal(known);
       now = today + 3 * day;
-      await rejection(keys.look());
+      await rejection(keys.refresh());
       expect(keys.of(today + day)).to.be.null;
     });
   });

@@ -2,11 +2,11 @@ import { transaction, valuesByField, type Pool } from '../../ops/platform/postgr
 
 const dayMs = 86_400_000;
 
-/** How often an edge looks after the keys. */
-export const lookMs = 60_000;
+/** How often an edge refreshes the keys (ms). */
+export const refreshMs = 60_000;
 
-/** A key is gone 48 hours after its day began: with a look before that, however it falls. */
-export const keptMs = 2 * dayMs - 2 * lookMs;
+/** How long a key is kept (ms). The margin of two refreshes guarantees that it is deleted within 48 hours. */
+export const keptMs = 2 * dayMs - 2 * refreshMs;
 
 const createSql = `
   INSERT INTO ledger.visitor_keys (day, key)
@@ -16,21 +16,21 @@ const createSql = `
   ON CONFLICT (day) DO NOTHING`;
 
 /** $1: `keptMs` */
-const isOver = `day + $1 * interval '1 ms' <= now() AT TIME ZONE 'UTC'`;
+const isExpired = `day + $1 * interval '1 ms' <= now() AT TIME ZONE 'UTC'`;
 
 /**
- * Deletes the keys that are over. PostgreSQL leaves the bytes of updated and deleted rows in the table's file, also
- * after VACUUM: so the table gets a new file with the other keys, and the old one is removed.
+ * Deletes expired keys. PostgreSQL leaves the bytes of deleted rows in the table's file, even after VACUUM. TRUNCATE
+ * gives the table a new file and removes the old one, and the other keys are inserted again.
  */
-const deleteOver = async (pool: Pool): Promise<void> => {
-  const over = `SELECT FROM ledger.visitor_keys WHERE ${isOver}`;
-  if ((await pool.query(over, [keptMs])).rows.length === 0) return;
+const deleteExpired = async (pool: Pool): Promise<void> => {
+  const expired = `SELECT FROM ledger.visitor_keys WHERE ${isExpired}`;
+  if ((await pool.query(expired, [keptMs])).rows.length === 0) return;
   await transaction(pool, async (tx) => {
     await tx.query('LOCK TABLE ledger.visitor_keys IN ACCESS EXCLUSIVE MODE');
-    // Another edge may have been first.
-    if ((await tx.query(over, [keptMs])).rows.length === 0) return;
+    // Another edge may have deleted them meanwhile.
+    if ((await tx.query(expired, [keptMs])).rows.length === 0) return;
     const { rows } = await tx.query<{ day: string; key: Buffer }>(
-      `SELECT day, key FROM ledger.visitor_keys WHERE NOT (${isOver})`,
+      `SELECT day, key FROM ledger.visitor_keys WHERE NOT (${isExpired})`,
       [keptMs],
     );
     await tx.query('TRUNCATE ledger.visitor_keys');
@@ -42,16 +42,16 @@ const deleteOver = async (pool: Pool): Promise<void> => {
 };
 
 interface DayKey {
-  /** The day's first moment, in milliseconds since the epoch. */
+  /** The start of the day, in milliseconds since the epoch. */
   readonly day: number;
   /** Hexadecimal. */
   readonly key: string;
 }
 
 /**
- * The keys of the visitors' hashes: one for each UTC day, the same on all edges. PostgreSQL makes
- * them a day ahead, by its clock; an edge takes the key of a visit's day by its own clock, which is the
- * clock of the visit's event. An edge that is cut off from PostgreSQL goes on with the keys that it has.
+ * The keys of visitor hashes: one for each UTC day, the same on all edges. They are created a day ahead, by
+ * PostgreSQL's clock. An edge selects the key by its own clock, which is also the clock of the visit's event. Without
+ * PostgreSQL, an edge continues with the keys that it has.
  */
 export class VisitorKeys {
   #keys: ReadonlyMap<number, string> = new Map();
@@ -62,16 +62,16 @@ export class VisitorKeys {
     private readonly now: () => number = Date.now,
   ) {}
 
-  /** The key of the day of a time, hexadecimal; `null` while there is none at hand. */
+  /** The key of a time's day, hexadecimal; `null` if this edge does not have it. */
   of(time: number): string | null {
     return this.#keys.get(time - (time % dayMs)) ?? null;
   }
 
-  /** Makes the keys that are due, deletes those that are over, and reads the others. */
-  async look(): Promise<void> {
-    // PostgreSQL may be away for longer than a key may be kept.
+  /** Deletes expired keys, creates missing ones, and reads them. */
+  async refresh(): Promise<void> {
+    // PostgreSQL may be unreachable for longer than a key may be kept.
     this.#keep([...this.#keys].map(([day, key]) => ({ day, key })));
-    await deleteOver(this.pool);
+    await deleteExpired(this.pool);
     await this.pool.query(createSql);
     const { rows } = await this.pool.query<DayKey>(
       `SELECT (extract(epoch FROM day) * 1000)::float8 AS day, encode(key, 'hex') AS key

@@ -3,10 +3,14 @@ import { notBefore } from '../decision.js';
 import type { EventNamed, LinkEvent } from '../events/catalogue.js';
 import { unknownEvent } from '../events/event-type.js';
 import { liftsExpiry, securedBy, type SecuredFields } from './link.js';
-import { unrestrained, type Restraints } from './link-status.js';
+import { noRestraints, type Restraints } from './link-status.js';
 
-/** What the ledger must know of a code to decide about it exactly. */
-export type LedgerLinkState = { readonly status: 'free' } | LedgerLink;
+/**
+ * The state of a link in the ledger: exactly the columns of its row, because decisions fold events onto the locked row.
+ * The row has no destination, password hash or texts, and the row of the projection (`link.ts`) has no key and no
+ * clicks, so neither state can be made from the other.
+ */
+export type LedgerLinkState = { readonly status: 'none' } | LedgerLink;
 
 export interface LedgerLink extends Restraints {
   readonly status: 'taken';
@@ -14,39 +18,39 @@ export interface LedgerLink extends Restraints {
   readonly keyId: string;
   readonly account: string;
   readonly createdAt: Date;
-  /** `reuseKeyOf` account and destination; `null` for an alias. */
+  /** `reuseKeyOf` of the account and the destination; `null` for an alias. */
   readonly reuseKey: number | null;
-  /** An operator has lifted a block: what the web-safety check finds later of this destination is his to judge. */
+  /** An operator has unblocked this destination, so the web-safety check no longer blocks it. */
   readonly cleared: boolean;
   readonly startsAt: Date | null;
   readonly expiresAt: Date | null;
   readonly maxClicks: number | null;
-  /** The number of the last click that was counted against a limit, or of the clicks before the limit was set. */
+  /** Clicks counted against the limit, including those from before the limit was set. */
   readonly clicks: number;
-  /** The sequence of the last visit that the ledger recorded: opening balances of clicks are not part of it. */
+  /** The sequence of the last visit that the ledger recorded. Opening balances of clicks do not change it. */
   readonly visitSequence: number;
-  /** Destination and password where they were edited; what is absent is as the link was made. */
+  /** Edited destination and password; an absent field still has the value of LinkCreated. */
   readonly edited: SecuredFields | null;
-  /** Of the link's last event in the topic of links. */
+  /** The sequence of the link's last event in the topic of links. */
   readonly sequence: number;
-  /** No later event of the link may have an earlier time. */
+  /** The time of the link's last event. Later events never have an earlier time. */
   readonly lastEventAt: Date;
 }
 
 export type LedgerLinkEvent = LinkEvent | EventNamed<'LinkVisited'>;
 
-/** By this number `reuse` finds the links of an account to a destination: 48 bits of a SHA-256. */
+/** The number that indexes links by account and destination, for `reuse`: 48 bits of a SHA-256. */
 export const reuseKeyOf = (account: string, url: string): number =>
   createHash('sha256').update(`${account}\n${url}`).digest().readUIntBE(0, 6);
 
 const dateOf = (time: string | null): Date | null => (time === null ? null : new Date(time));
 
-export const freeCode: LedgerLinkState = { status: 'free' };
+export const initialState: LedgerLinkState = { status: 'none' };
 
-/** What every link begins with. */
-export const untouched = {
+/** The fields that are equal in all new links; also the defaults of their columns. */
+export const initialFields = {
   status: 'taken',
-  ...unrestrained,
+  ...noRestraints,
   cleared: false,
   clicks: 0,
   visitSequence: 0,
@@ -54,11 +58,11 @@ export const untouched = {
 } as const;
 
 /**
- * What an event makes of a link. The ledger's rows are changed in no other way.
+ * Applies an event to a link. The ledger's rows are changed in no other way.
  *
- * This fold and `evolveLink` agree on histories that no decider makes, which a log with other writers may have.
- * They never rewrite history: a second LinkCreated changes nothing, and the first reason of an expiry stays. An
- * event before LinkCreated changes nothing either: an error would set aside the later events of the link.
+ * A log with other writers may have histories that no decider makes. For these, too, this fold and `evolveLink` agree:
+ * a second LinkCreated and all events before the first one change nothing, and the first reason of an expiry stays. An
+ * error would set aside the later events of the link.
  */
 export const evolveLedgerLink = (
   link: LedgerLinkState,
@@ -66,7 +70,7 @@ export const evolveLedgerLink = (
 ): LedgerLinkState => {
   const time = new Date(event.time);
   if (event.type === 'linklog.LinkCreated.v3') {
-    if (link.status !== 'free') return link;
+    if (link.status !== 'none') return link;
     const { keyId, url, custom, startsAt, expiresAt, maxClicks } = event.data;
     const { account = 'default' } = event;
     return {
@@ -81,10 +85,10 @@ export const evolveLedgerLink = (
       sequence: event.sequence,
       lastEventAt: time,
       // Last: in Node 20 each property after a spread costs a microsecond.
-      ...untouched,
+      ...initialFields,
     };
   }
-  if (link.status === 'free') return link;
+  if (link.status === 'none') return link;
   const { sequence } = event;
   // A log has no order between its topics: a rebuild folds all visits after the last link event.
   const lastEventAt = notBefore(time, link.lastEventAt);

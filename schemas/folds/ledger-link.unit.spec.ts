@@ -13,9 +13,9 @@ import {
   unblocked,
   visited,
 } from '../testing/events.js';
-import { evolveLedgerLink, freeCode, reuseKeyOf, type LedgerLink } from './ledger-link.js';
+import { evolveLedgerLink, initialState, reuseKeyOf, type LedgerLink } from './ledger-link.js';
 
-const given = foldSpecification({ initialState: freeCode, evolve: evolveLedgerLink });
+const given = foldSpecification({ initialState, evolve: evolveLedgerLink });
 
 const made = created(
   'spring',

@@ -1,36 +1,36 @@
 export type ExpiryReason = 'time' | 'clicks';
 
-/** What may keep a link from leading anywhere: any of them at once. */
+/** The reasons for which a link does not redirect. Several may hold at the same time. */
 export interface Restraints {
-  /** For good. */
+  /** Permanently. */
   readonly deleted: boolean;
   /** By an operator or by the web-safety check. */
   readonly blocked: boolean;
   /** By its owner. */
   readonly disabled: boolean;
-  /** As far as an event has said so: see `statusAt`. */
+  /** The reason of LinkExpired. A link whose end has passed may not have the event yet: see `statusAt`. */
   readonly expired: ExpiryReason | null;
 }
 
-export const unrestrained: Restraints = {
+export const noRestraints: Restraints = {
   deleted: false,
   blocked: false,
   disabled: false,
   expired: null,
 };
 
-/** What follows from events alone, without a clock. */
+/** The statuses that follow from events alone, without a clock. */
 export const recordedStatuses = ['deleted', 'blocked', 'disabled', 'expired', 'active'] as const;
 export type RecordedStatus = (typeof recordedStatuses)[number];
 
 export type LinkStatus = RecordedStatus | 'scheduled';
-/** In the order in which they apply. */
+/** In order of precedence. */
 export const linkStatuses = [
   ...(['deleted', 'blocked', 'disabled', 'expired'] as const),
   ...(['scheduled', 'active'] as const),
 ] satisfies readonly LinkStatus[];
 
-/** The status by the events of a link: the first restraint in the order of `linkStatuses` hides the others. */
+/** The status without a clock: the first restraint in the order of `linkStatuses` hides the others. */
 export const statusOf = ({ deleted, blocked, disabled, expired }: Restraints): RecordedStatus => {
   if (deleted) return 'deleted';
   if (blocked) return 'blocked';
@@ -39,7 +39,7 @@ export const statusOf = ({ deleted, blocked, disabled, expired }: Restraints): R
 };
 
 /**
- * The status at a moment. A link expires at its end, also before LinkExpired is written, and is scheduled before its
+ * The status at a time. A link expires at its end, even if LinkExpired is not written yet, and is scheduled before its
  * start. Times are milliseconds since the epoch; `null`: the link has no start or no end.
  */
 export const statusAt = (

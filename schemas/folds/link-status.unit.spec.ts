@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { statusAt, statusOf, unrestrained, type Restraints } from './link-status.js';
+import { statusAt, statusOf, noRestraints, type Restraints } from './link-status.js';
 
 describe('schemas: status of a link', () => {
   it('is the first restraint in the order deleted, blocked, disabled, expired', () => {
@@ -7,8 +7,8 @@ describe('schemas: status of a link', () => {
     expect(statusOf(all)).to.equal('deleted');
     expect(statusOf({ ...all, deleted: false })).to.equal('blocked');
     expect(statusOf({ ...all, deleted: false, blocked: false })).to.equal('disabled');
-    expect(statusOf({ ...unrestrained, expired: 'clicks' })).to.equal('expired');
-    expect(statusOf(unrestrained)).to.equal('active');
+    expect(statusOf({ ...noRestraints, expired: 'clicks' })).to.equal('expired');
+    expect(statusOf(noRestraints)).to.equal('active');
   });
 
   it('is expired from the millisecond of its end on, unless another one hides that', () => {

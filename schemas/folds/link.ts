@@ -3,21 +3,21 @@ import { unknownEvent } from '../events/event-type.js';
 import {
   statusAt,
   statusOf,
-  unrestrained,
+  noRestraints,
   type LinkStatus,
   type RecordedStatus,
   type Restraints,
 } from './link-status.js';
 
-/** What a link is, whatever keeps it from leading anywhere. */
+/** A link without its restraints. */
 export interface Link {
   readonly code: string;
   readonly url: string;
   readonly account: string;
-  /** Whether the code was asked for (an alias) or generated. */
+  /** Whether the code is an alias; otherwise it was generated. */
   readonly custom: boolean;
   readonly createdAt: string;
-  /** Before this time the link is scheduled; `null`: it redirects from its creation on. */
+  /** The link is scheduled before this time; `null`: it redirects from its creation on. */
   readonly startsAt: string | null;
   readonly expiresAt: string | null;
   readonly maxClicks: number | null;
@@ -25,45 +25,44 @@ export interface Link {
   readonly title: string | null;
   readonly note: string | null;
   readonly tags: readonly string[];
-  /** Of its last event in the topic of links. */
+  /** The time of its last event in the topic of links. */
   readonly updatedAt: string;
-  /** Since when it leads to this destination, its restraints apart: re-checks begin anew with it. */
+  /** When it began to redirect to this destination. Web-safety re-checks start again at this time. */
   readonly liveSince: string;
-  /** Destination and password as they were made, where they were edited since. */
+  /** The destination and password of LinkCreated, if they were edited since. */
   readonly original: SecuredFields | null;
 }
 
-/** What an edit may change, and no projection is trusted with: see `readLinkStates`. */
+/** The fields that are read from the ledger once they were edited: see `readLinkStates`. */
 export interface SecuredFields {
   readonly url?: string;
   readonly passwordHash?: string | null;
 }
 
-/** A link that was made, and what keeps it from leading anywhere. */
-export interface MadeLink {
-  /** `statusOf` its restraints. */
+export interface ExistingLink {
+  /** `statusOf` of its restraints. */
   readonly status: RecordedStatus;
   readonly link: Link;
   readonly restraints: Restraints;
 }
 
-export type LinkState = { readonly status: 'none' } | MadeLink;
+export type LinkState = { readonly status: 'none' } | ExistingLink;
 
-export const noLink: LinkState = { status: 'none' };
+export const initialState: LinkState = { status: 'none' };
 
 const timeOf = (time: string | null): number | null => (time === null ? null : Date.parse(time));
 
 /** See `statusAt`. */
-export const linkStatusAt = ({ status, link }: MadeLink, now: Date): LinkStatus =>
+export const linkStatusAt = ({ status, link }: ExistingLink, now: Date): LinkStatus =>
   statusAt(status, timeOf(link.startsAt), timeOf(link.expiresAt), now.getTime());
 
-export const linkState = (link: Link, restraints: Restraints): MadeLink => ({
+export const linkState = (link: Link, restraints: Restraints): ExistingLink => ({
   status: statusOf(restraints),
   link,
   restraints,
 });
 
-/** What LinkEdited says of the fields that no projection is trusted with; `null`: nothing. */
+/** The secured fields that LinkEdited changes; `null`: none. */
 export const securedBy = (data: EventNamed<'LinkEdited'>['data']): SecuredFields | null => {
   const { url, password, passwordHash } = data;
   if (url === undefined && password === undefined) return null;
@@ -73,12 +72,12 @@ export const securedBy = (data: EventNamed<'LinkEdited'>['data']): SecuredFields
   };
 };
 
-/** Whether LinkEdited changed what a link expires by: then it has expired only if LinkExpired follows. */
+/** Whether LinkEdited changed the end or the limit. That ends an expiry, unless another LinkExpired follows. */
 export const liftsExpiry = ({ expiresAt, maxClicks }: EventNamed<'LinkEdited'>['data']): boolean =>
   expiresAt !== undefined || maxClicks !== undefined;
 
 const edit = (
-  { link, restraints }: MadeLink,
+  { link, restraints }: ExistingLink,
   { data, time }: EventNamed<'LinkEdited'>,
 ): LinkState => {
   const { startsAt = link.startsAt, expiresAt = link.expiresAt, maxClicks = link.maxClicks } = data;
@@ -98,7 +97,7 @@ const edit = (
   );
 };
 
-/** What a link event makes of a link's state; see `evolveLedgerLink` for histories that no decider makes. */
+/** Applies an event to a link; see `evolveLedgerLink` for histories that no decider makes. */
 export const evolveLink = (state: LinkState, event: LinkEvent): LinkState => {
   const { time } = event;
   if (event.type === 'linklog.LinkCreated.v3') {
@@ -123,7 +122,7 @@ export const evolveLink = (state: LinkState, event: LinkEvent): LinkState => {
       liveSince: time,
       original: null,
     };
-    return linkState(link, unrestrained);
+    return linkState(link, noRestraints);
   }
   if (state.status === 'none') return state;
   const link = { ...state.link, updatedAt: time };

@@ -12,10 +12,10 @@ import {
   noon,
   unblocked,
 } from '../testing/events.js';
-import { unrestrained, type Restraints } from './link-status.js';
-import { evolveLink, linkState, noLink, type Link } from './link.js';
+import { noRestraints, type Restraints } from './link-status.js';
+import { evolveLink, linkState, initialState, type Link } from './link.js';
 
-const given = foldSpecification({ initialState: noLink, evolve: evolveLink });
+const given = foldSpecification({ initialState, evolve: evolveLink });
 
 const made = created(
   'spring',
@@ -45,7 +45,7 @@ const link: Link = {
 const minute = { time: at(60) };
 const later = at(60).toISOString();
 const state = (change: Partial<Link> = {}, restraints: Partial<Restraints> = {}) =>
-  linkState({ ...link, ...change }, { ...unrestrained, ...restraints });
+  linkState({ ...link, ...change }, { ...noRestraints, ...restraints });
 
 describe('schemas: link’s state', () => {
   it('is what LinkCreated said', () => {
@@ -74,7 +74,7 @@ describe('schemas: link’s state', () => {
       ...[edited('spring', 1, { maxClicks: 1 }), described('spring', 1, { title: 'x' })],
       ...[disabled('spring', 1), enabled('spring', 1), deleted('spring', 1)],
     ];
-    for (const event of events) given().when(event).then(noLink);
+    for (const event of events) given().when(event).then(initialState);
   });
 
   it('is expired for the first reason that it expired for', () => {

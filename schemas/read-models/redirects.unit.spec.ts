@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { linkState, noLink, type Link, type LinkState } from '../folds/link.js';
+import { linkState, initialState, type Link, type LinkState } from '../folds/link.js';
 import { someTime } from '../testing/events.js';
 import { rowOfState, linkOfRow } from './redirects.js';
 
@@ -45,6 +45,6 @@ describe('schemas: read model of redirects', () => {
   });
 
   it('has no row for a link that was never made', () => {
-    expect(rowOfState(noLink, 1)).to.equal(null);
+    expect(rowOfState(initialState, 1)).to.equal(null);
   });
 });

@@ -10,7 +10,7 @@ import { newEvent } from '../../../schemas/events/codec.js';
 import { statusOf } from '../../../schemas/folds/link-status.js';
 import {
   evolveLedgerLink,
-  freeCode,
+  initialState,
   type LedgerLinkEvent,
   type LedgerLinkState,
 } from '../../../schemas/folds/ledger-link.js';
@@ -32,10 +32,10 @@ export const linkBlockDecider: Decider<
   LedgerLinkState,
   { readonly type: 'notFound' }
 > = {
-  initialState: freeCode,
+  initialState,
   evolve: evolveLedgerLink,
   decide({ type, data: { reason }, metadata: command }, link) {
-    if (link.status === 'free') return refused({ type: 'notFound' });
+    if (link.status === 'none') return refused({ type: 'notFound' });
     if (link.blocked === (type !== 'UnblockLink')) return unchanged;
     if (type === 'BlockUnsafeLink' && (link.cleared || statusOf(link) !== 'active')) {
       return unchanged;

@@ -11,7 +11,6 @@ import type { EventNamed, LinkEvent } from '../../../schemas/events/catalogue.js
 import { newEvent } from '../../../schemas/events/codec.js';
 import {
   evolveLedgerLink,
-  freeCode,
   type LedgerLink,
   type LedgerLinkState,
 } from '../../../schemas/folds/ledger-link.js';
@@ -19,10 +18,9 @@ import {
   evolveLink,
   liftsExpiry,
   linkStatusAt,
-  noLink,
   type Link,
   type LinkState,
-  type MadeLink,
+  type ExistingLink,
 } from '../../../schemas/folds/link.js';
 import { willRedirect, type ExpiryReason } from '../../../schemas/folds/link-status.js';
 import { canonicalText, maxTags } from '../../../schemas/http/link-fields.js';
@@ -141,13 +139,13 @@ const isEmpty = (data: object): boolean => Object.keys(data).length === 0;
 
 /** By what a link is over, when it has not expired for it yet. */
 const overBy = (link: LedgerLinkState, now: Date): ExpiryReason | null => {
-  if (link.status === 'free') return null;
+  if (link.status === 'none') return null;
   if (link.maxClicks !== null && link.clicks >= link.maxClicks) return 'clicks';
   return link.expiresAt !== null && link.expiresAt <= now ? 'time' : null;
 };
 
 /** Whether a destination may be led to only after a check: a new one, or one that is led to again. */
-const needsCheck = (before: MadeLink, after: LinkState, now: Date): boolean => {
+const needsCheck = (before: ExistingLink, after: LinkState, now: Date): boolean => {
   if (after.status === 'none') return false;
   if (after.link.url !== before.link.url) return true;
   return willRedirect(linkStatusAt(after, now)) && !willRedirect(linkStatusAt(before, now));
@@ -155,12 +153,12 @@ const needsCheck = (before: MadeLink, after: LinkState, now: Date): boolean => {
 
 const decide = (command: LinkCommand, state: ManagedLink): Decision<LinkEvent, LinkRefusal> => {
   const { ledger, current } = state;
-  if (ledger.status === 'free' || current.status === 'none') return refused({ type: 'notFound' });
+  if (ledger.status === 'none' || current.status === 'none') return refused({ type: 'notFound' });
   const { code: subject, account } = ledger;
   const { data } = command;
   if (data.account !== null && data.account !== account) return refused({ type: 'notFound' });
   const metadata = (link: ManagedLink, index: number) => ({
-    ...nextEvent(link.ledger.status === 'free' ? ledger : link.ledger, command.metadata, index),
+    ...nextEvent(link.ledger.status === 'none' ? ledger : link.ledger, command.metadata, index),
     subject,
     account,
   });
@@ -217,7 +215,7 @@ const decide = (command: LinkCommand, state: ManagedLink): Decision<LinkEvent, L
 
 /** Changes of a link by its owner or an operator. Nothing changes a link that was deleted. */
 export const linkChangeDecider: Decider<LinkCommand, LinkEvent, ManagedLink, LinkRefusal> = {
-  initialState: { ledger: freeCode, current: noLink },
+  initialState: { ledger: { status: 'none' }, current: { status: 'none' } },
   evolve: evolveManagedLink,
   decide,
 };

@@ -5,8 +5,6 @@ import type { Outbox } from '../../../ops/event-log/outbox/port.js';
 import type { Pool } from '../../../ops/platform/postgres/pool.js';
 import type { CommandRequest } from '../../../schemas/decision.js';
 import type { LinkEvent } from '../../../schemas/events/catalogue.js';
-import { freeCode } from '../../../schemas/folds/ledger-link.js';
-import { noLink } from '../../../schemas/folds/link.js';
 import { linkChangeDecider, type LinkCommand, type ManagedLink } from './command.js';
 
 const managedLinks = (outbox: Outbox): LedgerRows<ManagedLink, LinkEvent> => ({
@@ -17,7 +15,10 @@ const managedLinks = (outbox: Outbox): LedgerRows<ManagedLink, LinkEvent> => ({
     return new Map(
       codes.map((code) => [
         code,
-        { ledger: ledger.get(code) ?? freeCode, current: states.get(code)?.state ?? noLink },
+        {
+          ledger: ledger.get(code) ?? linkChangeDecider.initialState.ledger,
+          current: states.get(code)?.state ?? linkChangeDecider.initialState.current,
+        },
       ]),
     );
   },

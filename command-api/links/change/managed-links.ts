@@ -4,7 +4,7 @@ import type { PasswordHasher } from '../../../ops/platform/passwords/password-ha
 import type { Outbox, OutboxDelivery } from '../../../ops/event-log/outbox/port.js';
 import type { Pool } from '../../../ops/platform/postgres/pool.js';
 import type { Actor, CommandRequest } from '../../../schemas/decision.js';
-import { linkStatusAt, type MadeLink } from '../../../schemas/folds/link.js';
+import { linkStatusAt, type ExistingLink } from '../../../schemas/folds/link.js';
 import { messages } from '../../../schemas/http/errors.js';
 import { startsAfterEnd } from '../../../schemas/http/fields.js';
 import { tagsMessage } from '../../../schemas/http/link-fields.js';
@@ -49,7 +49,7 @@ export interface WantedChange {
 }
 
 export interface VersionedLink {
-  readonly link: MadeLink;
+  readonly link: ExistingLink;
   readonly version: number;
 }
 

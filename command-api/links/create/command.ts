@@ -9,14 +9,14 @@ import type { EventNamed } from '../../../schemas/events/catalogue.js';
 import { newEvent } from '../../../schemas/events/codec.js';
 import {
   evolveLedgerLink,
-  freeCode,
+  initialState,
   type LedgerLinkState,
 } from '../../../schemas/folds/ledger-link.js';
 import {
   linkStatusAt,
   type Link,
   type LinkState,
-  type MadeLink,
+  type ExistingLink,
 } from '../../../schemas/folds/link.js';
 import type { BatchResponse, BatchResult } from '../../../schemas/http/batch.js';
 import type { LinkResponse } from '../../../schemas/http/shorten.js';
@@ -68,7 +68,7 @@ export const createLinkDecider: Decider<
   LedgerLinkState,
   { readonly type: 'codeTaken' }
 > = {
-  initialState: freeCode,
+  initialState,
   evolve: evolveLedgerLink,
   decide({ subject, data: create, metadata: command }, link) {
     if (link.status === 'taken') return refused({ type: 'codeTaken' });
@@ -141,7 +141,7 @@ export const isReusable = (
   state: LinkState,
   { account, url }: Pick<Link, 'account' | 'url'>,
   now: Date,
-): state is MadeLink => {
+): state is ExistingLink => {
   if (state.status === 'none' || linkStatusAt(state, now) !== 'active') return false;
   const { link } = state;
   const { custom, startsAt, expiresAt, maxClicks, passwordHash, title, note, tags } = link;

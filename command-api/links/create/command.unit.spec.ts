@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import {
   evolveLedgerLink,
-  freeCode,
+  initialState,
   type LedgerLinkState,
   type LedgerLinkEvent,
 } from '../../../schemas/folds/ledger-link.js';
@@ -127,7 +127,7 @@ describe('command API: events of a link', () => {
   it('are numbered without a gap and never go back in time, and one at most is its expiry', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 30 }), (steps) => {
-        let link: LedgerLinkState = freeCode;
+        let link: LedgerLinkState = initialState;
         let now = noon;
         const events: LedgerLinkEvent[] = [];
         const happen = (event: LedgerLinkEvent): void => {

@@ -3,7 +3,7 @@ import { insertLinks } from '../../../ops/ledger/links.js';
 import { foldedLinks, recordHistory, storedLinks } from '../../../ops/test/support/ledger-links.js';
 import { testDatabase, type TestDatabase } from '../../../ops/test/support/database.js';
 import { named, testNode, type TestNode } from '../../../ops/test/support/node.js';
-import { evolveLedgerLink, freeCode } from '../../../schemas/folds/ledger-link.js';
+import { evolveLedgerLink, initialState } from '../../../schemas/folds/ledger-link.js';
 import { defaultPlanTable } from '../../../schemas/plans.js';
 import { created } from '../../../schemas/testing/events.js';
 import type { CommandRequest } from '../../../schemas/decision.js';
@@ -306,8 +306,8 @@ describe('command API: shorten handler, on two nodes', () => {
     const [a, b, c, d] = keys;
     if (!a || !b || !c || !d) throw new Error('There are keys');
     const rival = created('zz-contested');
-    const ledgerLink = evolveLedgerLink(freeCode, rival);
-    if (ledgerLink.status === 'free') throw new Error('LinkCreated takes its code');
+    const ledgerLink = evolveLedgerLink(initialState, rival);
+    if (ledgerLink.status === 'none') throw new Error('LinkCreated takes its code');
     const holder = await nodes[0].pool.connect();
     let groups: Promise<readonly ShortenResult[]>;
     try {

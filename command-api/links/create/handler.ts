@@ -121,7 +121,7 @@ const plan = (
     if (!event)
       throw new Error(`CreateLink was ${decision.type} for the free code ${create.subject}`);
     const ledgerLink = evolve(initialState, event);
-    if (ledgerLink.status === 'free') throw new Error(`LinkCreated left ${create.subject} free`);
+    if (ledgerLink.status === 'none') throw new Error(`LinkCreated left ${create.subject} free`);
     ledgerLinks.set(create.subject, ledgerLink);
     meter.links += 1;
     meter.allLinks += 1;

@@ -8,7 +8,7 @@ import {
 import { newEvent } from '../../../schemas/events/codec.js';
 import {
   evolveLedgerLink,
-  freeCode,
+  initialState,
   type LedgerLinkEvent,
   type LedgerLinkState,
 } from '../../../schemas/folds/ledger-link.js';
@@ -18,7 +18,7 @@ export type ExpireLink = Command<'ExpireLink', null>;
 
 /** A link that is not deleted expires once, blocked and disabled ones too. */
 export const expireLinkDecider: Decider<ExpireLink, LedgerLinkEvent, LedgerLinkState> = {
-  initialState: freeCode,
+  initialState,
   evolve: evolveLedgerLink,
   decide({ metadata: command }, link) {
     const isDue =

@@ -6,7 +6,7 @@ import {
   type Client,
   type Pool,
 } from '../../../ops/platform/postgres/pool.js';
-import type { MadeLink } from '../../../schemas/folds/link.js';
+import type { ExistingLink } from '../../../schemas/folds/link.js';
 import {
   byPlace,
   hasDomain,
@@ -70,7 +70,7 @@ export interface ListRequest {
 export interface ListedLink {
   /** Where a page ends that ends with this link. */
   readonly place: ListPlace;
-  readonly link: MadeLink;
+  readonly link: ExistingLink;
   readonly version: number;
   readonly clicks: ClicksOfLink;
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { linkStatusAt, type Link, type MadeLink } from '../../../schemas/folds/link.js';
+import { linkStatusAt, type Link, type ExistingLink } from '../../../schemas/folds/link.js';
 import { accountName } from '../../../schemas/http/keys.js';
 import { foldedTextOf, foldText } from '../../../schemas/folded-text.js';
 import { creationPeriodOf, type LinkQuery } from '../../../schemas/http/list-links.js';
@@ -38,7 +38,7 @@ const matchesTexts = (query: LinkQuery, link: Link): boolean => {
 export const linkMatcher = (
   query: ListQuery,
   now: Date,
-): ((link: MadeLink, hasChanged: boolean) => boolean) => {
+): ((link: ExistingLink, hasChanged: boolean) => boolean) => {
   const { account, status: asked } = query;
   return (state, hasChanged) => {
     const { link } = state;

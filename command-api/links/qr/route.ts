@@ -3,7 +3,7 @@ import { readLinkStates } from '../../../ops/ledger/link-states.js';
 import type { LedgerClock } from '../../../ops/ledger/clock.js';
 import type { Outbox } from '../../../ops/event-log/outbox/port.js';
 import type { Pool } from '../../../ops/platform/postgres/pool.js';
-import { noLink } from '../../../schemas/folds/link.js';
+import { initialState } from '../../../schemas/folds/link.js';
 import { messages } from '../../../schemas/http/errors.js';
 import { qrQuery } from '../../../schemas/http/qr.js';
 import { shortCodePattern } from '../../../schemas/http/shorten.js';
@@ -34,7 +34,7 @@ export const createQrHandler = (deps: QrDeps): Handler<V2State> => {
 
     const code = parameter('shortCode');
     const found = shortCodePattern.test(code) ? await readLinkStates(pool, outbox, [code]) : null;
-    const gone = goneReply(found?.get(code)?.state ?? noLink, call.now);
+    const gone = goneReply(found?.get(code)?.state ?? initialState, call.now);
     if (gone) return gone;
 
     const { key } = call;

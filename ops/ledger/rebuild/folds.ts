@@ -26,7 +26,7 @@ import {
 } from '../../../schemas/folds/key-meter.js';
 import {
   evolveLedgerLink,
-  freeCode,
+  initialState,
   type LedgerLink,
   type LedgerLinkEvent,
   type LedgerLinkState,
@@ -44,7 +44,7 @@ export const isLimitedVisit = (event: LinklogEvent): event is LimitedVisit =>
 
 const isKnownToLedgerLink = (link: LedgerLinkState, event: LedgerLinkEvent): boolean => {
   const isCreation = event.type === 'linklog.LinkCreated.v3';
-  if (isCreation || link.status === 'free') return isCreation === (link.status === 'taken');
+  if (isCreation || link.status === 'none') return isCreation === (link.status === 'taken');
   if (event.type === 'linklog.LinkVisited.v2') return event.sequence <= link.visitSequence;
   return event.sequence <= link.sequence;
 };
@@ -60,7 +60,7 @@ export const foldLedgerLinks = (
   const changed = new Map<string, LedgerLink>();
   const made: EventNamed<'LinkCreated'>[] = [];
   for (const event of events) {
-    const link = changed.get(event.subject) ?? known.get(event.subject) ?? freeCode;
+    const link = changed.get(event.subject) ?? known.get(event.subject) ?? initialState;
     if (isKnownToLedgerLink(link, event)) continue;
     const next = evolveLedgerLink(link, event);
     if (next.status === 'taken') changed.set(event.subject, next);

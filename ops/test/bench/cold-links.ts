@@ -6,7 +6,7 @@ import {
   readCopyKey,
   SharedCache,
 } from '../../../redirect-edge/links/shared-cache.js';
-import { evolveLink, noLink } from '../../../schemas/folds/link.js';
+import { evolveLink, initialState } from '../../../schemas/folds/link.js';
 import { rowOfState } from '../../../schemas/read-models/redirects.js';
 import { created } from '../../../schemas/testing/events.js';
 import { createLogger } from '../../platform/logging.js';
@@ -35,10 +35,10 @@ const run = async (): Promise<void> => {
   const redis = await openRedis((await testRedis()).url, logger);
   await eventually('Redis is connected', () => redis.status === 'ready');
   const clock = new DatabaseClock(node.pool);
-  await clock.ask();
+  await clock.sync();
   const key = await readCopyKey(node.pool);
 
-  const row = rowOfState(evolveLink(noLink, created('x')), 1);
+  const row = rowOfState(evolveLink(initialState, created('x')), 1);
   await node.pool.query(
     `INSERT INTO projection_redirects.links
      SELECT (jsonb_populate_record(NULL::projection_redirects.links,
@@ -66,7 +66,7 @@ const run = async (): Promise<void> => {
       freshness,
       withRedis ? shared : null,
     );
-    reader.doubtAll(true);
+    reader.markAllStale(true);
     late = copyLifeMs;
     return { reader, activity: shared };
   };

@@ -54,7 +54,7 @@ const bytesOfVisit = async (run: Run): Promise<number> => {
     fsync: false,
     shipping: shipFromWorker({
       address: { kafka: settings, databaseUrl: '' },
-      untilAnswering: () => log.ready,
+      untilAvailable: () => log.ready,
       logger,
     }),
     logger,

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-const lookEveryMs = 50;
+const pollMs = 50;
 
 /** The most resident memory that a process has had when it ends, in MiB. Linux only. */
 export const peakMemoryOf = async (
@@ -19,7 +19,7 @@ export const peakMemoryOf = async (
     const status = await readFile(`/proc/${pid ?? 0}/status`, 'utf8').catch(() => '');
     const [, kiB] = /^VmHWM:\s+(\d+) kB$/m.exec(status) ?? [];
     if (kiB !== undefined) peakMiB = Math.round(Number(kiB) / 1_024);
-    await Promise.race([over, sleep(lookEveryMs)]);
+    await Promise.race([over, sleep(pollMs)]);
   }
   return peakMiB;
 };

@@ -122,7 +122,7 @@ const line = (...cells: readonly string[]): string =>
 interface Log {
   readonly append: EventLog['append'];
   readonly address: LogAddress;
-  readonly untilAnswering: () => Promise<unknown>;
+  readonly untilAvailable: () => Promise<unknown>;
   readonly stop: () => Promise<unknown>;
 }
 
@@ -142,7 +142,7 @@ const startKafkaLog = async (dataDir: string): Promise<Log> => {
   return {
     append: (topic, records) => log.append(topic, records),
     address: { kafka: settings, databaseUrl: '' },
-    untilAnswering: () => log.ready,
+    untilAvailable: () => log.ready,
     async stop() {
       await log.close();
       await kafka.stop();
@@ -156,7 +156,7 @@ const startPostgresLog = async (): Promise<Log> => {
   return {
     append: await openPostgresAppend(pool),
     address: { kafka: null, databaseUrl: url },
-    untilAnswering: () => Promise.resolve(),
+    untilAvailable: () => Promise.resolve(),
     async stop() {
       await database.drop();
       await stopTestServer();
@@ -170,8 +170,8 @@ try {
     options.log === 'kafka'
       ? await startKafkaLog(path.join(dir, 'kafka'))
       : await startPostgresLog();
-  const { address, untilAnswering } = log;
-  const worker = shipFromWorker({ address, untilAnswering, logger });
+  const { address, untilAvailable } = log;
+  const worker = shipFromWorker({ address, untilAvailable, logger });
   const ways: readonly (readonly [string, Shipping, Cost[]])[] = [
     ['on the event loop', shipHere((records) => log.append(topics.visits.name, records)), []],
     ['from a worker thread', worker, []],

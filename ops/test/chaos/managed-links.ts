@@ -2,7 +2,12 @@
 import { randomUUID } from 'node:crypto';
 import type { BulkResponse } from '../../../schemas/http/bulk.js';
 import type { LinkDetails } from '../../../schemas/http/links.js';
-import { evolveLink, noLink, type LinkState, type MadeLink } from '../../../schemas/folds/link.js';
+import {
+  evolveLink,
+  initialState,
+  type LinkState,
+  type ExistingLink,
+} from '../../../schemas/folds/link.js';
 import type { Answer, Ask } from '../support/http.js';
 import type { LogCopy } from './log-copy.js';
 import type { ManagedLink, PromisedVersion, Promises } from './promises.js';
@@ -134,13 +139,13 @@ export const manage = async (managing: Managing, managed: ManagedLink): Promise<
 const stateOf = (log: LogCopy, code: string, version = Infinity): LinkState =>
   (log.linkEvents.get(code) ?? [])
     .filter(({ event }) => event.sequence <= version)
-    .reduce((state, { event }) => evolveLink(state, event), noLink);
+    .reduce((state, { event }) => evolveLink(state, event), initialState);
 
 /** What the log makes of a managed link, with its last version. */
 export const managedState = (
   log: LogCopy,
   code: string,
-): (MadeLink & { version: number }) | null => {
+): (ExistingLink & { version: number }) | null => {
   const state = stateOf(log, code);
   const last = log.linkEvents.get(code)?.at(-1);
   return state.status === 'none' || !last ? null : { ...state, version: last.event.sequence };

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { topics } from '../../../schemas/events/topics.js';
-import { evolveLink, noLink } from '../../../schemas/folds/link.js';
+import { evolveLink, initialState } from '../../../schemas/folds/link.js';
 import {
   redirectColumns,
   rowOfState,
@@ -61,7 +61,7 @@ export const differences = ({ redirects, stats }: ReadModels, log: LogCopy): rea
       ({ partition, offset }) =>
         offset < (redirects.checkpoints.get(`${topics.links.name}/${partition}`) ?? 0),
     );
-    const state = applied.reduce((before, { event }) => evolveLink(before, event), noLink);
+    const state = applied.reduce((before, { event }) => evolveLink(before, event), initialState);
     const expected = rowOfState(state, applied.at(-1)?.event.sequence ?? 0);
     const found = rows.get(code) ?? null;
     rows.delete(code);

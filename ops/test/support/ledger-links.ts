@@ -3,7 +3,7 @@ import { execute, transaction } from '../../platform/postgres/pool.js';
 import { writeAfter } from '../../platform/postgres/statement.js';
 import {
   evolveLedgerLink,
-  freeCode,
+  initialState,
   type LedgerLinkState,
   type LedgerLink,
   type LedgerLinkEvent,
@@ -15,7 +15,7 @@ const isTaken = (link: LedgerLinkState): link is LedgerLink => link.status === '
 const fold = (events: readonly LedgerLinkEvent[]): ReadonlyMap<string, LedgerLink> => {
   const links = new Map<string, LedgerLink>();
   for (const event of events) {
-    const link = evolveLedgerLink(links.get(event.subject) ?? freeCode, event);
+    const link = evolveLedgerLink(links.get(event.subject) ?? initialState, event);
     if (isTaken(link)) links.set(event.subject, link);
   }
   return links;

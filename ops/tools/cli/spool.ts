@@ -4,7 +4,7 @@ import { spoolIdsIn } from '../../../redirect-edge/spool/adoption.js';
 import { newCounters } from '../../../redirect-edge/spool/folder.js';
 import {
   adoptOrphan,
-  leaveOrphan,
+  releaseOrphan,
   shipOrphan,
   type Orphan,
 } from '../../../redirect-edge/spool/orphan.js';
@@ -79,7 +79,7 @@ const shipOne = async (
     if (orphan) await shipOrphan(orphan, shipper, logger);
     return outcome('shipped');
   } catch (error) {
-    if (orphan) await leaveOrphan(orphan, logger);
+    if (orphan) await releaseOrphan(orphan, logger);
     if (error instanceof LockHeld) return outcome('in use', error);
     // The log would not accept the other spools either.
     if (signal.aborted || counters.shipFailures > 0) throw error;

@@ -14,7 +14,7 @@ const [, , dataDir = '', address = ''] = process.argv;
 const logger = createLogger('silent');
 const shipping = shipFromWorker({
   address: JSON.parse(address) as LogAddress,
-  untilAnswering: () => Promise.resolve(),
+  untilAvailable: () => Promise.resolve(),
   logger,
 });
 const spool = await openSpool({

@@ -3,7 +3,7 @@ import { topics } from '../../../../schemas/events/topics.js';
 import {
   evolveLink,
   linkStatusAt,
-  noLink,
+  initialState,
   type LinkState,
 } from '../../../../schemas/folds/link.js';
 import { repeatsOfPartition } from '../replay/repeats.js';
@@ -11,7 +11,7 @@ import { happenedBy, partsOf, readParts, type LookBack } from './read.js';
 import { VisitsThen } from './visits.js';
 
 class LinkFold {
-  state: LinkState = noLink;
+  state: LinkState = initialState;
   keyId = '';
   blocked: { readonly at: string; readonly by: string | null; readonly reason: string } | null =
     null;

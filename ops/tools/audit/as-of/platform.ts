@@ -4,7 +4,7 @@ import {
   type LinkEvent,
 } from '../../../../schemas/events/catalogue.js';
 import { topics } from '../../../../schemas/events/topics.js';
-import { untouched, type LedgerLink } from '../../../../schemas/folds/ledger-link.js';
+import { initialFields, type LedgerLink } from '../../../../schemas/folds/ledger-link.js';
 import { initialPlatform } from '../../../../schemas/folds/platform.js';
 import { foldLedgerLinks, foldPlatform } from '../../../ledger/rebuild/folds.js';
 import { murmur2 } from '../../../event-log/partition.js';
@@ -69,7 +69,7 @@ class LinkCounts {
 
   #unpack(code: string, bits: number): LedgerLink {
     return {
-      ...untouched,
+      ...initialFields,
       code,
       keyId: '',
       account: '',
