@@ -2,7 +2,7 @@ import { monthOf, quartersOfDay, type Quarter } from '../../schemas/statistics/c
 import {
   addClick,
   emptyDocument,
-  keptValues,
+  maxValues,
   mergeDocument,
   readDocument,
   writeDocument,
@@ -135,7 +135,7 @@ export class Statistics implements Totals {
     else {
       this.clicks += 1;
       // No day has more values than the owner has clicks.
-      const mayBeFull = this.clicks > keptValues;
+      const mayBeFull = this.clicks > maxValues;
       addClick(portion.document.document, values, mayBeFull ? () => this.#documentsOf(day) : null);
     }
     if (late) this.#addToDay(day, portion);
