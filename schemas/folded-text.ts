@@ -2,12 +2,12 @@ import { parseUrl } from './parse-url.js';
 
 const isAscii = /^[\0-\x7f]*$/;
 
-/** ẞ and İ change in the first step alone, ß in the second, ﬃ in the last two. */
+/** ẞ and İ need the first step, ß the second, ﬃ the last two. */
 const foldCase = (text: string): string => text.toLowerCase().toUpperCase().toLowerCase();
 
 /**
- * A text in NFC after Unicode default case folding: texts are compared in this form. As a part of a text stays a part,
- * the small sigma at the end of a word is like any other. `ı` folds to itself, although its upper case is `I`.
+ * The text in NFC after Unicode default case folding, for comparisons. A final sigma folds to `σ`, so that a part of a
+ * text is a part of the folded text. `ı` folds to itself, although its upper case is `I`.
  */
 export const foldText = (text: string): string =>
   isAscii.test(text)
@@ -20,10 +20,10 @@ export const foldText = (text: string): string =>
         .replaceAll('ς', 'σ')
         .normalize('NFC');
 
-/** The text of a link that begins the host of a destination. */
+/** The folded text before and including the host of a destination. */
 export const hostText = (host: string): string => `://${host}`;
 
-/** What of a link is searched. */
+/** The texts of a link that are searched. */
 export interface SearchedTexts {
   readonly code: string;
   readonly url: string;
@@ -32,12 +32,12 @@ export interface SearchedTexts {
   readonly tags: readonly string[] | null;
 }
 
-/** URLs with a host that parsers only change the case of. Parsing would take half of the time of a fold. */
+/** URLs whose parsed host differs only in case. Parsing would take half of the time of folding. */
 const plainHost = /^https?:\/\/(?:[a-z0-9-]+\.)*[a-z][a-z0-9-]*(?::\d*)?(?:[/?#]|$)/i;
 
 /**
- * The folded texts of a link, one after the other. No term of a search has white space, so none spans two of them. A
- * host that the destination has in another form (`http://BÜCHER.example`) is also there as URLs are parsed.
+ * The folded texts of a link, separated by line feeds. Terms of a search have no white space, so no term matches across
+ * two texts. If the parsed host differs from the destination (`http://BÜCHER.example`), it is added.
  */
 export const foldedTextOf = ({ code, url, title, note, tags }: SearchedTexts): string => {
   const texts = [code, url, title ?? '', note ?? '', ...(tags ?? [])].filter((text) => text !== '');

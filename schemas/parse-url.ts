@@ -2,18 +2,18 @@ import { toASCII } from 'tr46';
 
 /** Scheme, domain and port of an http(s) URL. IP addresses in brackets and user information do not match. */
 const authority = /^(https?:\/\/)([^/\\?#@:[\]]+)(:\d*)?(?=[/\\?#]|$)/i;
-/** Domains that are not converted to ASCII by changing their case. */
+/** Domains that need more than lower case to be converted to ASCII. */
 const needsConversion = /[^\0-\x7f]|%|xn--/i;
 /** The forbidden domain code points of the URL Standard. */
 const forbidden = /[\0-\x20"#%/:<>?@[\\\]^`{|}\x7f]/;
-/** Of a domain name, without a trailing dot (RFC 1035). Punycode takes time that is quadratic in it. */
+/** The longest domain name, without a trailing dot (RFC 1035). Punycode takes quadratic time. */
 export const maxHostLength = 253;
 
 const percentDecoded = (text: string): string | null => {
   try {
     return decodeURIComponent(text);
   } catch {
-    // Not UTF-8, or `%` without two digits: no domain has either.
+    // Not UTF-8, or `%` without two digits: not a valid domain.
     return null;
   }
 };
@@ -26,7 +26,7 @@ const asciiDomain = (domain: string): string | null => {
   return ascii === null || ascii === '' || forbidden.test(ascii) ? null : ascii;
 };
 
-/** The URL with its domain in ASCII, so that Node's own tables are not used; `null` for an invalid domain. */
+/** The URL with its domain in ASCII, so that Node does not convert it; `null` for an invalid domain. */
 const withAsciiDomain = (text: string): string | null => {
   const [whole, scheme = '', domain = '', port = ''] = authority.exec(text) ?? [];
   if (whole === undefined || !needsConversion.test(domain)) return text;
@@ -35,10 +35,10 @@ const withAsciiDomain = (text: string): string | null => {
 };
 
 /**
- * A text as a URL; `null` if it is none. Domains are converted by the UTS 46 of `tr46`, so that all nodes agree: the
- * tables of Node 20 and 22 are those of Unicode 15.0, which has `ss` for a capital sharp s.
+ * Parses a URL; `null` if it is invalid. Domains are converted by the UTS 46 of `tr46`, so that the result does not
+ * depend on the version of Node: Node 20 and 22 have Unicode 15.0, which maps a capital sharp s to `ss`.
  *
- * Not by `URL.canParse`: in Node 20, once it is optimised, it refuses texts with Latin-1 letters
+ * `URL.canParse` is not used: in Node 20, once it is optimised, it rejects texts with Latin-1 letters
  * (`http://ü.example/`).
  */
 export const parseUrl = (text: string): URL | null => {
@@ -51,6 +51,6 @@ export const parseUrl = (text: string): URL | null => {
   }
 };
 
-/** A stored destination as a URL. One of an older version may have a domain that UTS 46 no longer allows. */
+/** Parses a stored destination. An old one may have a domain that UTS 46 no longer allows. */
 export const parseDestination = (destination: string): URL =>
   parseUrl(destination) ?? new URL(destination);

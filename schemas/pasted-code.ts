@@ -1,6 +1,6 @@
 import { trimInvisible } from './trim-invisible.js';
 
-/** A short URL with or without its scheme: host and code, then what people paste with it. */
+/** A short URL with or without its scheme: host, code, and characters that are pasted with it. */
 const shortUrl = /^(?:https?:\/\/)?([^\s/?#@]+)\/([^\s/?#]+?)\+?\/?(?:[?#].*)?$/i;
 
 interface Pasted {
@@ -16,7 +16,7 @@ const read = (text: string): Pasted => {
   return { host: host.toLowerCase(), code };
 };
 
-/** The short code in a text that a person pasted: a short code, or a whole short URL of any host. */
+/** The short code in a pasted text, which is a short code or a short URL of any host. */
 export const pastedCode = (text: string): string => read(text).code;
 
 /** The short code in a short URL of this installation; `null` for every other text. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** From the least to the most: a feature that needs HOBBY is on INDIE and PRO too. */
+/** In ascending order: a feature that needs HOBBY is included in INDIE and PRO, too. */
 export const planNames = ['FREE', 'HOBBY', 'INDIE', 'PRO'] as const;
 
 export const planName = z.enum(planNames);
@@ -20,12 +20,12 @@ const plan = z.strictObject({
 
 export type Plan = z.infer<typeof plan>;
 
-/** The features that a plan may lack, with the least plan that has them. */
+/** The lowest plan that includes each gated feature. */
 const gates = z.strictObject({ customAlias: planName, passwordProtection: planName });
 
 export type GatedFeature = keyof z.infer<typeof gates>;
 
-/** What `PLANS_FILE` may hold. */
+/** The schema of `PLANS_FILE`. */
 export const planTable = z.strictObject({
   plans: z.strictObject({ FREE: plan, HOBBY: plan, INDIE: plan, PRO: plan }),
   gates,
@@ -33,7 +33,7 @@ export const planTable = z.strictObject({
 
 export type PlanTable = z.infer<typeof planTable>;
 
-/** The specification's table. */
+/** The table of the specification. */
 export const defaultPlanTable: PlanTable = {
   plans: {
     FREE: { requestsPerMinute: 60, monthlyCalls: 2_000, monthlyLinks: 35, monthlyQrCodes: 35 },

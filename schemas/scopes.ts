@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** What a key may be allowed to do. */
+/** The scopes of keys. */
 export const scopeNames = [
   'links:create',
   'links:read',
@@ -14,9 +14,9 @@ export const scopeName = z.enum(scopeNames);
 
 export type Scope = z.infer<typeof scopeName>;
 
-/** What every key could do before there were scopes. */
+/** The scopes of keys from before there were scopes. */
 export const firstScopes: readonly Scope[] = ['links:create', 'stats:read', 'qr:read'];
 
-/** The scopes in the order of `scopeNames`, none twice. */
+/** The scopes in the order of `scopeNames`, without duplicates. */
 export const inOrder = (scopes: readonly Scope[]): readonly Scope[] =>
   scopeNames.filter((scope) => scopes.includes(scope));

@@ -8,7 +8,7 @@ export const invisible = /[\s\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066
 export const trimInvisible = (text: string): string => {
   let start = 0;
   let end = text.length;
-  // Not by one pattern: `+$` takes quadratic time where many such characters are within the text.
+  // Not by a pattern: `+$` takes quadratic time if the text contains many such characters.
   while (start < end && invisible.test(text.charAt(start))) start += 1;
   while (end > start && invisible.test(text.charAt(end - 1))) end -= 1;
   return text.slice(start, end);

@@ -2,7 +2,7 @@ import { monthOf, quartersOfDay, type Quarter } from '../../schemas/statistics/c
 import {
   addClick,
   emptyDocument,
-  keptValues,
+  maxValues,
   mergeDocument,
   readDocument,
   writeDocument,
@@ -134,8 +134,8 @@ export class Statistics implements Totals {
     if (bot) this.bots += 1;
     else {
       this.clicks += 1;
-      // A day has no more values than the owner has clicks.
-      const mayBeFull = this.clicks > keptValues;
+      // No day has more values than the owner has clicks.
+      const mayBeFull = this.clicks > maxValues;
       addClick(portion.document.document, values, mayBeFull ? () => this.#documentsOf(day) : null);
     }
     if (late) this.#addToDay(day, portion);

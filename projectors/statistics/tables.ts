@@ -6,7 +6,7 @@ import { textArray } from '../../ops/platform/postgres/text-array.js';
 import { firstDayOf, monthOf, type Quarter } from '../../schemas/statistics/calendar.js';
 import {
   emptyDocument,
-  keptValues,
+  maxValues,
   mergeDocument,
   readDocument,
   writeDocument,
@@ -141,7 +141,7 @@ export const readStatistics = async <Owner extends Statistics>(
      LEFT JOIN ${schema}.${owners.days} d ON d.day = t.day ${inPartition(owners, 'd')} AND d.${name} =
        CASE WHEN t.day <> $2 OR t.series NOT LIKE $3 OR t.clicks + $4 > $5 THEN t.${name} END
      WHERE t.${name} = ANY ($1::text[]) ${inPartition(owners, 't')}`,
-    [arrayLiteral([...visits.keys()]), latest.day, `[${latest.quarter},%`, most, keptValues],
+    [arrayLiteral([...visits.keys()]), latest.day, `[${latest.quarter},%`, most, maxValues],
   );
   const known = new Map(rows.map((row) => [row.owner, row]));
   const statisticsOf = new Map<string, Owner>();

@@ -7,15 +7,15 @@ import { defineEvents, type EventOf } from './event-type.js';
 import { browserFamilies, deviceTypes, osFamilies, visitTriggers } from './visitor.js';
 
 const firstCreationData = z.strictObject({
-  /** The destination, exactly as it was sent, outer white space trimmed. */
+  /** The destination as it was sent, without white space at both ends. */
   url: z.string(),
-  /** Whether the code was asked for (an alias) or generated. */
+  /** Whether the code is an alias; otherwise it was generated. */
   custom: z.boolean(),
   expiresAt: timestamp.nullable(),
   maxClicks: z.int().min(1).nullable(),
-  /** argon2id. Never leaves in an export. */
+  /** argon2id. Exports do not contain it. */
   passwordHash: z.string().nullable().meta({ secret: true }),
-  /** The root key whose quota it spent; the actor is the key that asked for it. */
+  /** The root key whose quota the link uses. The actor is the key of the request. */
   keyId: z.string(),
 });
 
@@ -27,22 +27,24 @@ const secondCreationData = firstCreationData.extend({
 
 const firstEditData = z.strictObject({
   url: z.string().exactOptional(),
-  /** With this or `maxClicks`, an expiry ends: LinkExpired follows where the link is still over. */
+  /**
+   * A change of this or `maxClicks` ends an expiry. If the link is still past its end or limit, LinkExpired follows.
+   */
   expiresAt: timestamp.nullable().exactOptional(),
   maxClicks: z.int().min(1).exactOptional(),
   password: z.enum(['set', 'removed']).exactOptional(),
-  /** Of a password that was set. */
+  /** The hash of the new password. */
   passwordHash: z.string().exactOptional().meta({ secret: true }),
 });
 
-/** Every event of the topic of links. Subject: the short code. */
+/** The events of the topic of links. Subject: the short code. */
 const linkEvents = defineEvents('links', {
-  /** Time: the moment of creation. */
+  /** The event's time is the time of creation. */
   LinkCreated: {
     version: 3,
-    // Most links have no texts and no start. Their events, of which there are many, say nothing of them.
+    // Optional to keep events small: most links have no texts and no start.
     data: secondCreationData.extend({
-      /** Before this time the link is scheduled. */
+      /** The link is scheduled before this time. */
       startsAt: timestamp.exactOptional(),
     }),
     retired: [
@@ -58,7 +60,7 @@ const linkEvents = defineEvents('links', {
       },
     ],
   },
-  /** What is absent was not changed; `null` takes away. */
+  /** An absent field is unchanged; `null` removes the value. */
   LinkEdited: {
     version: 2,
     data: firstEditData.extend({
@@ -75,7 +77,7 @@ const linkEvents = defineEvents('links', {
       },
     ],
   },
-  /** What is absent was not changed; `null` takes away. */
+  /** An absent field is unchanged; `null` removes the value. */
   LinkDescribed: {
     version: 1,
     data: z.strictObject({
@@ -86,9 +88,9 @@ const linkEvents = defineEvents('links', {
   },
   LinkDisabled: { version: 1, data: z.strictObject({}) },
   LinkEnabled: { version: 1, data: z.strictObject({}) },
-  /** For good: the code is never given out again. */
+  /** Permanently: the code is never used again. */
   LinkDeleted: { version: 1, data: z.strictObject({}) },
-  /** Until an edit of its end or limit, a link expires once, whatever expires it. */
+  /** A link expires at most once between edits of its end or limit. */
   LinkExpired: { version: 1, data: z.strictObject({ reason: z.enum(['time', 'clicks']) }) },
   /** By an operator or by the web-safety check. */
   LinkBlocked: { version: 1, data: z.strictObject({ reason: z.string() }) },
@@ -98,16 +100,15 @@ const linkEvents = defineEvents('links', {
 const firstVisitData = z.strictObject({
   /** Its number among the clicks of a link with a limit; `null` for a link without one. */
   click: z.int().min(1).nullable(),
-  /** A crawler or a link previewer, by its own account: counted apart. */
+  /** Whether the user agent identifies itself as a crawler or link previewer. Their visits are counted separately. */
   bot: z.boolean(),
 });
 
 /** Subject: the short code. */
 const visitEvents = defineEvents('visits', {
   /**
-   * A visitor was answered with a redirect. What a library judges of a visitor is judged before the
-   * event is written and is part of it, so that a fold years later gives the same rows. `null`: not
-   * known, or not recorded.
+   * A visitor was redirected. Everything that a library determines (bot, browser, country, …) is determined before the
+   * event is written and is part of it, so that a later fold gives the same rows. `null`: unknown, or not recorded.
    */
   LinkVisited: {
     version: 2,
@@ -117,7 +118,7 @@ const visitEvents = defineEvents('visits', {
         .string()
         .regex(/^[A-Z]{2}$/)
         .nullable(),
-      /** The host alone of the page with the link, lower case, without `www.`. */
+      /** The host of the page with the link, lower case, without `www.`. */
       referrer: z.string().nullable(),
       browser: z.enum(browserFamilies).nullable(),
       os: z.enum(osFamilies).nullable(),
@@ -128,15 +129,14 @@ const visitEvents = defineEvents('visits', {
         .regex(/^[a-z]{2,3}$/)
         .nullable(),
       /**
-       * The same for the same visitor of the same link on the same UTC day, and for no other: 96 bits of
-       * a keyed hash, base64url.
+       * Identifies the visits of one visitor to one link on one UTC day: 96 bits of a keyed hash, base64url.
        */
       visitor: z
         .string()
         .regex(/^[\w-]{16}$/)
         .nullable(),
       trigger: z.enum(visitTriggers).nullable(),
-      /** The link's, as it was served: the sequence of its last event in the topic of links. */
+      /** The version of the link that was served: the sequence of its last event in the topic of links. */
       version: z.int().min(1).nullable(),
     }),
     retired: [
@@ -160,7 +160,7 @@ const visitEvents = defineEvents('visits', {
   },
 });
 
-/** SHA-256 of a key's secret, hexadecimal; the secret itself is kept nowhere. */
+/** SHA-256 of a key's secret, hexadecimal. The secret itself is not stored. */
 const keyHash = z
   .string()
   .regex(/^[0-9a-f]{64}$/)
@@ -175,9 +175,9 @@ const firstKeyData = z.strictObject({
 
 const firstKeyChange = z.strictObject({ name: z.string(), plan: planName, active: z.boolean() });
 
-/** What a key is besides its name, since there are scopes. */
+/** The fields of keys that were added together with scopes. */
 const keyTerms = {
-  /** `null`: that of its root. */
+  /** `null`: the plan of its root key. */
   plan: planName.nullable(),
   scopes: z.array(scopeName),
   expiresAt: timestamp.nullable(),
@@ -186,7 +186,7 @@ const keyTerms = {
 const secondKeyChange = z.strictObject({
   name: z.string(),
   ...keyTerms,
-  /** `inactive`: a key deactivated it, itself or an ancestor; `suspended`: an operator did. */
+  /** `inactive`: deactivated by the key itself or an ancestor; `suspended`: deactivated by an operator. */
   status: z.enum(['active', 'inactive', 'suspended']),
 });
 
@@ -196,7 +196,7 @@ const keyEvents = defineEvents('accounts', {
     version: 2,
     data: firstKeyData.extend({
       ...keyTerms,
-      /** The keys that it descends from, its root first; none: an operator made it, it is a root. */
+      /** The ids of its ancestors, the root first. A root key, which an operator created, has none. */
       ancestors: z.array(z.string()),
     }),
     retired: [
@@ -212,7 +212,7 @@ const keyEvents = defineEvents('accounts', {
       },
     ],
   },
-  /** The values after the change, changed or not. */
+  /** All values after the change. */
   ApiKeyChanged: {
     version: 3,
     data: secondKeyChange.extend({
@@ -223,7 +223,7 @@ const keyEvents = defineEvents('accounts', {
       {
         version: 1,
         data: firstKeyChange,
-        // Nobody but operators changed keys, and no key had other scopes, or an end.
+        // In version 1, only operators changed keys, and all keys had these scopes and no end.
         upcast: ({ active, ...first }: z.output<typeof firstKeyChange>) => ({
           ...first,
           scopes: firstScopes,
@@ -234,38 +234,38 @@ const keyEvents = defineEvents('accounts', {
       {
         version: 2,
         data: secondKeyChange,
-        // Its actor may have changed something else of a key that was inactive before.
+        // Not its actor, who may have changed another field of an inactive key.
         upcast: (second: z.output<typeof secondKeyChange>) => ({ ...second, deactivatedBy: null }),
       },
     ],
   },
-  /** It has another secret. */
+  /** The key has a new secret. */
   ApiKeyRotated: {
     version: 1,
     data: z.strictObject({
       hash: keyHash,
-      /** All earlier secrets end then, or sooner. */
+      /** All earlier secrets end at this time or earlier. */
       earlierEndAt: timestamp,
     }),
   },
-  /** For good. */
+  /** Permanently. */
   ApiKeyRevoked: { version: 1, data: z.strictObject({}) },
 });
 
 /** Subject: the alias, lower case. */
 const overrideEvents = defineEvents('accounts', {
-  /** One account may use it although it is reserved. */
+  /** One account may use the reserved alias. */
   AliasOverrideGranted: { version: 1, data: z.strictObject({ account: z.string() }) },
   AliasOverrideRevoked: { version: 1, data: z.strictObject({}) },
 });
 
 /** Subject: the key's id. */
 const usageEvents = defineEvents('usage', {
-  /** The metered calls of one key in one minute, or a part of them. */
+  /** Some or all calls of one key in one minute. */
   CallsMetered: {
     version: 1,
     data: z.strictObject({
-      /** The minute's first moment; its month is the month that the calls count in. */
+      /** The start of the minute. The calls count in its month. */
       minute: timestamp,
       calls: z.int().min(1),
     }),
@@ -273,10 +273,10 @@ const usageEvents = defineEvents('usage', {
   QrRendered: { version: 1, data: z.strictObject({ code: z.string() }) },
 });
 
-/** What can be switched off for everybody. */
+/** Features that operators can switch off. */
 export const platformFeature = z.enum(['shortening', 'aliases', 'passwords', 'expiration', 'qr']);
 
-/** What an operator can have done to a projection. */
+/** Work on a projection that operators can request. */
 export const projectionWork = z.enum(['redrive', 'rebuild', 'rollback']);
 export type ProjectionWork = z.infer<typeof projectionWork>;
 
@@ -287,14 +287,14 @@ const platformEvents = defineEvents('platform', {
     version: 1,
     data: z.strictObject({ feature: platformFeature, on: z.boolean() }),
   },
-  /** What the log says does not depend on it: a projection is a fold, whoever builds it. */
+  /** For the record only: projections do not depend on it. */
   ProjectionWorkRequested: {
     version: 1,
     data: z.strictObject({ projection: z.string(), work: projectionWork }),
   },
 });
 
-/** Every event type, by name. */
+/** All event types, by name. */
 export const catalogue = {
   ...linkEvents,
   ...visitEvents,
@@ -306,13 +306,13 @@ export const catalogue = {
 
 export type EventName = keyof typeof catalogue;
 
-/** Any event, in its current version; a union discriminated by `type`. */
+/** Any event in its current version, discriminated by `type`. */
 export type LinklogEvent = { [Name in EventName]: EventOf<(typeof catalogue)[Name]> }[EventName];
 
-/** The event of a name: `EventNamed<'LinkCreated'>`. */
+/** The event of a name, such as `EventNamed<'LinkCreated'>`. */
 export type EventNamed<Name extends EventName> = EventOf<(typeof catalogue)[Name]>;
 
-/** Tells the events of a group, such as `linkEvents`, from all others. */
+/** Returns a type guard for the events of a group, such as `linkEvents`. */
 const isOneOf = <Group extends Partial<typeof catalogue>>(group: Group) => {
   const types = new Set<string>(Object.values(group).map(({ type }) => type));
   return (event: LinklogEvent): event is EventNamed<keyof Group & EventName> =>

@@ -7,7 +7,7 @@ import { topics, type TopicName } from './topics.js';
 
 type AnyEventType = EventType<string, number, z.ZodType>;
 
-/** A record that is no event of ours: not JSON, not a CloudEvent, of no known type, or malformed. */
+/** A record that is not JSON, not a CloudEvent, of an unknown type, or malformed. */
 export class UnreadableEvent extends Error {
   readonly code = 'UNREADABLE_EVENT';
 
@@ -16,7 +16,7 @@ export class UnreadableEvent extends Error {
   }
 }
 
-/** An event of a type, or a version of one, that a later version of Linklog may know. */
+/** An event type or version that a later version of Linklog may know. */
 export class UnknownEventType extends UnreadableEvent {
   constructor(readonly type: string) {
     super(`unknown type ${type}`);
@@ -28,14 +28,14 @@ const unknownType = (type: string): UnreadableEvent =>
     ? new UnknownEventType(type)
     : new UnreadableEvent(`unknown type ${type}`);
 
-/** All versions of all types: what to validate the data with, and the steps to the current version. */
+/** How to read one version of an event type: its schema, and the upcasts to the current version. */
 interface Reader {
   readonly definition: AnyEventType;
   readonly data: z.ZodType;
   readonly upcasts: readonly ((data: never) => unknown)[];
 }
 
-/** Builds the function that reads one record's value: parse, validate, upcast. */
+/** Creates a function that parses, validates and upcasts the value of a record. */
 export const eventReader = (types: readonly AnyEventType[]): ((value: string) => LinklogEvent) => {
   const readers = new Map<string, Reader>();
   for (const definition of types) {
@@ -72,15 +72,14 @@ export const eventReader = (types: readonly AnyEventType[]): ((value: string) =>
 const readAnyEvent = eventReader(Object.values(catalogue));
 
 /**
- * Reads one record's value as an event in its current version: the one place where old versions are
- * upcast.
+ * Reads the value of a record as an event in its current version. Old versions are upcast only here.
  *
  * @throws UnreadableEvent
  */
 export const readEvent = (value: string): LinklogEvent =>
   readSpooledVisit(value) ?? readAnyEvent(value);
 
-/** The record's value: one CloudEvents JSON object in structured mode. */
+/** The value of a record: one CloudEvents JSON object in structured mode. */
 export const writeEvent = (event: LinklogEvent): string =>
   JSON.stringify({ ...event, sequence: writeSequence(event.sequence) });
 
@@ -88,14 +87,14 @@ const topicByType = new Map<string, TopicName>(
   Object.values(catalogue).map(({ type, topic }) => [type, topics[topic].name]),
 );
 
-/** The topic that an event belongs in. */
+/** The topic of an event. */
 export const topicOf = (event: Pick<LinklogEvent, 'type'>): TopicName => {
   const topic = topicByType.get(event.type);
   if (!topic) throw new Error(`No topic for ${event.type}`);
   return topic;
 };
 
-/** Everything about a new event but its name and data. */
+/** The attributes of a new event, except its name and data. */
 export interface EventMetadata {
   readonly id: string;
   readonly subject: string;
@@ -108,7 +107,7 @@ export interface EventMetadata {
   readonly causationId?: string | undefined;
 }
 
-/** Makes an event of the current version. The ledger is its source unless another is named. */
+/** Creates an event of the current version. The default source is the ledger. */
 export const newEvent = <Name extends EventName>(
   name: Name,
   data: EventNamed<Name>['data'],

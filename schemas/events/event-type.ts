@@ -2,15 +2,15 @@ import type { z } from 'zod';
 import type { Envelope } from './envelope.js';
 import type { topics } from './topics.js';
 
-/** A version of an event's data that is no longer written, and the way to the next version. */
+/** A version of an event's data that is no longer written, with its upcast. */
 export interface RetiredVersion {
   readonly version: number;
   readonly data: z.ZodType;
-  /** From this version's data to that of `version + 1`. Pure and total. */
+  /** Converts the data to `version + 1`. Pure and total. */
   readonly upcast: (data: never) => unknown;
 }
 
-/** One kind of event: its topic, its current data, and all versions that may stand in a log. */
+/** An event type: its topic, its current data, and all versions that a log may contain. */
 export interface EventType<Name extends string, Version extends number, Data extends z.ZodType> {
   readonly name: Name;
   readonly topic: keyof typeof topics;
@@ -21,7 +21,7 @@ export interface EventType<Name extends string, Version extends number, Data ext
   readonly retired: readonly RetiredVersion[];
 }
 
-/** An event type as it is declared; its name and topic come from `defineEvents`. */
+/** A declared event type, without the name and topic, which `defineEvents` adds. */
 interface Definition {
   readonly version: number;
   readonly data: z.ZodType;
@@ -47,7 +47,7 @@ export const defineEvents = <const Definitions extends Readonly<Record<string, D
   };
 };
 
-/** The event that a type describes, in its current version. */
+/** The event of a type, in its current version. */
 export type EventOf<T> =
   T extends EventType<infer Name, infer Version, infer Data>
     ? Omit<Envelope, 'type' | 'data'> & {
@@ -56,7 +56,7 @@ export type EventOf<T> =
       }
     : never;
 
-/** Ends a fold's `switch`: does not compile while a type is missing. `fold` names the fold. */
+/** The default case of a fold's `switch`. It does not compile if a case is missing. @param fold its name */
 export const unknownEvent = (event: never, fold: string): never => {
   const { type } = event as { readonly type: string };
   throw new Error(`The fold ${fold} has no case for ${type}`);

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { catalogue, type LinklogEvent } from './catalogue.js';
 import { writeSequence } from './envelope.js';
 
-/** The names of the data fields that each type marks as secret. */
+/** The names of the secret data fields of each type. */
 const secretsByType = new Map<string, readonly string[]>(
   Object.values(catalogue).map(({ type, data }) => [
     type,
@@ -12,13 +12,13 @@ const secretsByType = new Map<string, readonly string[]>(
   ]),
 );
 
-/** The data of an event, less the fields that its schema marks as secret. */
+/** The data of an event without its secret fields. */
 export const publicDataOf = (event: LinklogEvent) => {
   const secrets = secretsByType.get(event.type) ?? [];
   return Object.fromEntries(Object.entries(event.data).filter(([name]) => !secrets.includes(name)));
 };
 
-/** An event for exports, archives, operators: the CloudEvents object in the log, less its secrets. */
+/** The CloudEvents object of the log without secret fields, for exports, archives and operators. */
 export const withoutSecrets = (event: LinklogEvent): object => ({
   ...event,
   sequence: writeSequence(event.sequence),

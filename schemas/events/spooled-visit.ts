@@ -4,7 +4,7 @@ import { browserFamilies, deviceTypes, osFamilies, visitTriggers } from './visit
 
 type Data = EventNamed<'LinkVisited'>['data'];
 
-/** A text without anything that JSON escapes. */
+/** A character that JSON does not escape. */
 const text = '[^"\\\\\\u0000-\\u001f]';
 const orNull = (pattern: string): string => `(?:null|"(${pattern})")`;
 const oneOf = (words: readonly string[]): string => orNull(words.join('|'));
@@ -34,9 +34,9 @@ const layout = new RegExp(
 );
 
 /**
- * Reads the visits that edges write, nearly all records of a log, for an eighth of what parsing and validating
- * costs. What it reads is what the schemas make of the same text; `null` of any other text, which may be
- * a good event too.
+ * Reads visits in the form that edges write them, which are nearly all records of a log, in an eighth of the time of
+ * parsing and validating. The result equals that of the schemas. `null` for any other text, which may be a valid event,
+ * too.
  */
 export const readSpooledVisit = (value: string): EventNamed<'LinkVisited'> | null => {
   const found = layout.exec(value);
@@ -75,7 +75,7 @@ export const readSpooledVisit = (value: string): EventNamed<'LinkVisited'> | nul
 };
 
 /**
- * Visits that a spool ships together at most. It ships the next portion when the log has this one, so only the last so
- * many visits of a spool may be in one partition of the log and not yet in another.
+ * The most visits that a spool ships together. It ships the next portion when the log has this one, so at most this
+ * many visits of a spool may be missing in one partition while later ones are in another.
  */
 export const maxPortion = 2_000;

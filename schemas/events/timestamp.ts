@@ -1,14 +1,14 @@
-/** The date of the last event, and when that day began: most events of a log have the date of the one before. */
+/** The date of the last event and the start of that day: most events of a log have the date of the previous event. */
 let date = '';
 let midnight = 0;
 
 const zero = 0x30;
 
-/** Of a number with two digits. */
+/** The number of two digits. */
 const twoDigitsAt = (text: string, index: number): number =>
   10 * text.charCodeAt(index) + text.charCodeAt(index + 1) - 11 * zero;
 
-/** The time of an event in milliseconds since 1970. `Date.parse` takes four times as long. */
+/** Parses the time of an event to milliseconds since 1970. `Date.parse` takes four times as long. */
 export const millisecondsOf = (time: string): number => {
   if (date === '' || !time.startsWith(date)) {
     date = time.slice(0, 10);

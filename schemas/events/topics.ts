@@ -1,7 +1,6 @@
 /**
- * The log's topics. Links and visits are apart so that whoever follows link changes never reads the
- * visit firehose. A topic's partition count is fixed when it is created: records keep their order
- * only within a partition, and a key keeps its partition for good.
+ * The topics of the log. Links and visits are separate, so that readers of links do not read all visits. The partition
+ * count of a topic never changes: records are ordered only within a partition, so a key must keep its partition.
  */
 export const topics = {
   links: { name: 'linklog.links.v1', partitions: 8 },

@@ -1,4 +1,4 @@
-/** What an event may say of a visitor: fixed lists, so that no text of a user agent gets into the log. */
+/** The values that an event may have for a visitor: fixed lists, so that no text of a user agent is logged. */
 
 /** Families of browsers, by bowser's names. A longer list is a new version of LinkVisited. */
 export const browserFamilies = [
@@ -61,5 +61,5 @@ export const osFamilies = [
 
 export const deviceTypes = ['desktop', 'mobile', 'tablet', 'tv', 'other'] as const;
 
-/** How a visitor came to the short URL: by a link, or by a QR code that is marked as one. */
+/** How a visitor opened the short URL: by a link, or by a marked QR code. */
 export const visitTriggers = ['link', 'qr'] as const;

@@ -1,9 +1,9 @@
 import type { AliasOverrideEvent } from '../events/catalogue.js';
 import { unknownEvent } from '../events/event-type.js';
 
-/** Who may use a reserved alias. */
+/** The account that may use a reserved alias. */
 export interface AliasOverride {
-  /** `null`: nobody. */
+  /** `null`: no account. */
   readonly account: string | null;
   readonly sequence: number;
   readonly lastEventAt: Date;
@@ -11,7 +11,7 @@ export interface AliasOverride {
 
 export const noOverride: AliasOverride = { account: null, sequence: 0, lastEventAt: new Date(0) };
 
-/** What an event makes of an override. The ledger's rows are changed in no other way. */
+/** Applies an event to an override. The ledger's rows are changed in no other way. */
 export const evolveAliasOverride = (
   _override: AliasOverride,
   event: AliasOverrideEvent,

@@ -6,45 +6,45 @@ import type { Scope } from '../scopes.js';
 export interface ApiKey {
   readonly id: string;
   readonly name: string;
-  /** `null`: that of its root. */
+  /** `null`: the plan of its root key. */
   readonly plan: PlanName | null;
   readonly account: string;
   readonly scopes: readonly Scope[];
   readonly expiresAt: Date | null;
-  /** The keys that it descends from, its root first; a root has none. */
+  /** The ids of its ancestors, the root first. A root key has none. */
   readonly ancestors: readonly string[];
-  /** The key that deactivated it, itself or an ancestor; `null` if it is not inactive, or if that is unknown. */
+  /** The id of the key that deactivated it, itself or an ancestor; `null` if it is not inactive, or if unknown. */
   readonly deactivatedBy: string | null;
-  /** SHA-256 of each secret, hexadecimal, with its end; those that a rotation found ended are gone. */
+  /** The end of each secret, by its SHA-256 (hexadecimal). A rotation removes ended secrets. */
   readonly secrets: Readonly<Record<string, Date | null>>;
   readonly createdAt: Date;
   readonly sequence: number;
   readonly lastEventAt: Date;
 }
 
-/** An API key's state. `suspended` is switched off by an operator. What is revoked stays revoked. */
+/** The state of an API key. `suspended`: an operator switched it off. `revoked` is final. */
 export type ApiKeyState =
   | { readonly status: 'none' }
   | { readonly status: 'active' | 'inactive' | 'suspended' | 'revoked'; readonly key: ApiKey };
 
 export const noKey: ApiKeyState = { status: 'none' };
 
-/** The key at the start of the chain: for limits, it and all that descend from it are one key. */
+/** The id of the root key. For limits, a root and all its descendants are one key. */
 export const rootIdOf = ({ id, ancestors }: Pick<ApiKey, 'id' | 'ancestors'>): string =>
   ancestors[0] ?? id;
 
 const dateOf = (timestamp: string | null): Date | null =>
   timestamp === null ? null : new Date(timestamp);
 
-/** The secrets at `now` that have not ended; each ends at `end` at the latest. */
-const endedBy = (secrets: ApiKey['secrets'], end: Date, now: Date): ApiKey['secrets'] =>
+/** The secrets that have not ended at `now`, each with an end of at most `end`. */
+const withEnd = (secrets: ApiKey['secrets'], end: Date, now: Date): ApiKey['secrets'] =>
   Object.fromEntries(
     Object.entries(secrets)
       .map(([hash, endsAt]) => [hash, endsAt !== null && endsAt < end ? endsAt : end] as const)
       .filter(([, endsAt]) => now < endsAt),
   );
 
-/** What an event makes of a key's state. The ledger's rows are changed in no other way. */
+/** Applies an event to a key. The ledger's rows are changed in no other way. */
 export const evolveApiKey = (state: ApiKeyState, event: ApiKeyEvent): ApiKeyState => {
   const { sequence } = event;
   const lastEventAt = new Date(event.time);
@@ -62,7 +62,7 @@ export const evolveApiKey = (state: ApiKeyState, event: ApiKeyEvent): ApiKeyStat
     };
     return { status: 'active', key };
   }
-  if (state.status === 'none') throw new Error(`${event.type} of a key that nobody made`);
+  if (state.status === 'none') throw new Error(`${event.type} of a key without ApiKeyCreated`);
   switch (event.type) {
     case 'linklog.ApiKeyChanged.v3': {
       const { status, expiresAt, ...data } = event.data;
@@ -71,7 +71,7 @@ export const evolveApiKey = (state: ApiKeyState, event: ApiKeyEvent): ApiKeyStat
     }
     case 'linklog.ApiKeyRotated.v1': {
       const { hash, earlierEndAt } = event.data;
-      const earlier = endedBy(state.key.secrets, new Date(earlierEndAt), lastEventAt);
+      const earlier = withEnd(state.key.secrets, new Date(earlierEndAt), lastEventAt);
       const secrets = { ...earlier, [hash]: null };
       return { ...state, key: { ...state.key, secrets, sequence, lastEventAt } };
     }

@@ -118,7 +118,7 @@ describe('schemas: API key’s state', () => {
     ]) {
       given()
         .when(event)
-        .thenThrows(/nobody made/);
+        .thenThrows(/without ApiKeyCreated/);
     }
   });
 });

@@ -1,9 +1,9 @@
 import type { LinklogEvent } from '../events/catalogue.js';
 
-/** What one event adds to a key's month. */
+/** The amounts that one event adds to a key's month. */
 export interface Spending {
   readonly keyId: string;
-  /** The month's first day, UTC: `2026-05-01`. */
+  /** The first day of the month, UTC: `2026-05-01`. */
   readonly month: string;
   readonly calls: number;
   readonly links: number;
@@ -22,7 +22,7 @@ export const monthAfter = (month: string): string => {
 
 const nothing = { calls: 0, links: 0, qrCodes: 0 } as const;
 
-/** What an event says was spent; `null` for one that costs nothing. */
+/** The spending of an event; `null` if it costs nothing. */
 export const spendingOf = (event: LinklogEvent): Spending | null => {
   if (event.type === 'linklog.LinkCreated.v3') {
     return { ...nothing, keyId: event.data.keyId, month: monthOf(event.time), links: 1 };
@@ -40,18 +40,18 @@ export const spendingOf = (event: LinklogEvent): Spending | null => {
 /** Calls, links and QR codes of a month. */
 type MonthCounts = readonly [calls: number, links: number, qrCodes: number];
 
-/** What a key has spent in the latest month in which it spent anything, and in the months before. */
+/** The spending of a key in its latest month with spending, and in the months before. */
 export interface KeyMeter {
-  /** The month's first day, UTC: `2026-05-01`. */
+  /** The first day of the month, UTC: `2026-05-01`. */
   readonly month: string;
   readonly calls: number;
   readonly links: number;
   readonly qrCodes: number;
-  /** The newest three of the other months, by their first day: a clock that goes back needs them. */
+  /** The newest three of the other months, by their first day, in case the clock goes back. */
   readonly otherMonths: Readonly<Record<string, MonthCounts>>;
   /** Links of all months. */
   readonly allLinks: number;
-  /** Of the key's last event in the topic of usage. */
+  /** The sequence of the key's last event in the topic of usage. */
   readonly usageSequence: number;
 }
 
@@ -63,35 +63,35 @@ export const unusedMeter: KeyMeter = {
   usageSequence: 0,
 };
 
-const keptMonths = 3;
+const maxOtherMonths = 3;
 
-/** The months with these counts added to one of them; the newest of them. */
+/** Adds counts to one of the months, and keeps the newest months. */
 const addToMonth = (
   months: KeyMeter['otherMonths'],
   month: string,
   { calls, links, qrCodes }: Omit<Spending, 'keyId' | 'month'>,
 ): KeyMeter['otherMonths'] => {
-  const [hadCalls, hadLinks, hadQrCodes] = months[month] ?? [0, 0, 0];
-  const counts = [hadCalls + calls, hadLinks + links, hadQrCodes + qrCodes] as const;
-  const all = Object.entries({ ...months, [month]: counts })
-    .filter(([, each]) => each.some((count) => count > 0))
+  const [oldCalls, oldLinks, oldQrCodes] = months[month] ?? [0, 0, 0];
+  const counts = [oldCalls + calls, oldLinks + links, oldQrCodes + qrCodes] as const;
+  const newestFirst = Object.entries({ ...months, [month]: counts })
+    .filter(([, values]) => values.some((count) => count > 0))
     .sort(([a], [b]) => (a < b ? 1 : -1));
-  return Object.fromEntries(all.slice(0, keptMonths));
+  return Object.fromEntries(newestFirst.slice(0, maxOtherMonths));
 };
 
-/** The part of a meter that counts by the month, with this month as its latest. */
+/** The monthly part of a meter, with `month` as its latest month. */
 export const inMonth = (
   meter: Pick<KeyMeter, 'month' | 'calls' | 'links' | 'qrCodes' | 'otherMonths'>,
   month: string,
 ): typeof meter => {
   if (month === meter.month) return meter;
-  const { [month]: had, ...others } = meter.otherMonths;
-  const [calls, links, qrCodes] = had ?? [0, 0, 0];
+  const { [month]: counts, ...others } = meter.otherMonths;
+  const [calls, links, qrCodes] = counts ?? [0, 0, 0];
   const otherMonths = addToMonth(others, meter.month, meter);
   return { month, calls, links, qrCodes, otherMonths };
 };
 
-/** What a spending makes of a meter. Months may come in any order. */
+/** Adds a spending to a meter. Months may come in any order. */
 export const addSpending = (meter: KeyMeter, spending: Spending): KeyMeter => {
   const { month } = spending;
   const allLinks = meter.allLinks + spending.links;

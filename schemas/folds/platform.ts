@@ -14,7 +14,7 @@ export interface PlatformState {
 
 export const platformSubject = 'platform';
 
-/** Everything is on until it is switched off. */
+/** All features are on by default. */
 export const initialPlatform: PlatformState = {
   maintenance: false,
   features: { shortening: true, aliases: true, passwords: true, expiration: true, qr: true },
@@ -22,7 +22,7 @@ export const initialPlatform: PlatformState = {
   lastEventAt: new Date(0),
 };
 
-/** What an event makes of the switches. The ledger's row is changed in no other way. */
+/** Applies an event to the switches. The ledger's row is changed in no other way. */
 export const evolvePlatform = (state: PlatformState, event: PlatformEvent): PlatformState => {
   const next = { ...state, sequence: event.sequence, lastEventAt: new Date(event.time) };
   switch (event.type) {

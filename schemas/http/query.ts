@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { readTime, readZone, type AskedTime } from '../statistics/period.js';
+import { readTime, readZone, type RequestedTime } from '../statistics/period.js';
 
 /** A whole number of a query, such as `limit=20`. */
 export const wholeNumber = (low: number, high: number, message: string) =>
@@ -25,7 +25,7 @@ export const readAs = <Value>(read: (text: string) => Value | null, error: strin
   });
 
 /** Reads a time. A `+` that was not percent-encoded arrives as a space. */
-export const readSentTime = (text: string): AskedTime | null =>
+export const readSentTime = (text: string): RequestedTime | null =>
   readTime(text.replace(/ (?=\d\d:\d\d$)/, '+'));
 
 /** The time zone of the times in a query. */

@@ -3,8 +3,8 @@ import { ledgerSource, writeSequence } from '../events/envelope.js';
 import { publicDataOf } from '../events/redact.js';
 
 /**
- * A row of `projection_history.events`: what cannot be derived of an event of a link. Written by the projector,
- * read by the API.
+ * A row of `projection_history.events`: the attributes of a link's event that cannot be derived. Written by the
+ * projector, read by the API.
  */
 export interface HistoryRow {
   readonly code: string;
@@ -16,11 +16,11 @@ export interface HistoryRow {
   readonly actor: string | null;
   readonly correlationid: string | null;
   readonly causationid: string | null;
-  /** JSON, less its secrets. */
+  /** JSON without secret fields. */
   readonly data: string;
 }
 
-/** The row of an event that the ledger decided. */
+/** The row of an event of the ledger. */
 export const rowOfEvent = (event: LinklogEvent): HistoryRow => ({
   code: event.subject,
   sequence: event.sequence,
@@ -35,8 +35,8 @@ export const rowOfEvent = (event: LinklogEvent): HistoryRow => ({
 });
 
 /**
- * The CloudEvent in the log, less its secrets, as JSON: what `withoutSecrets` gives for the row's event. The data, which
- * may have 8 KB, is not parsed.
+ * The CloudEvent of the log without secret fields, as JSON: the result of `withoutSecrets` for the row's event. The
+ * data, which may have 8 KB, is not parsed.
  */
 export const eventOfRow = (row: HistoryRow): string => {
   const attributes = JSON.stringify({

@@ -1,2 +1,2 @@
-/** The comment of a projection's schema whose rows are not what the log gives, since a migration could not make them so. */
+/** The comment of a projection's schema that must be rebuilt, because a migration could not convert its rows. */
 export const rebuildDue = 'rebuild due';

@@ -2,8 +2,8 @@ import { linkState, type Link, type LinkState, type SecuredFields } from '../fol
 import type { ExpiryReason, RecordedStatus } from '../folds/link-status.js';
 
 /**
- * A row of `projection_redirects.links`: written by the projector, read by the edge. What most links do not
- * have is `null`, which takes no space.
+ * A row of `projection_redirects.links`. Written by the projector, read by the edge. Fields that most links do not have
+ * are `null`, which takes no space.
  */
 export interface RedirectRow {
   readonly code: string;
@@ -15,9 +15,9 @@ export interface RedirectRow {
   readonly expires_at: Date | null;
   readonly max_clicks: number | null;
   readonly password_hash: string | null;
-  /** Of the last link event that is in the row. */
+  /** The sequence of the last event in the row. */
   readonly sequence: number;
-  /** Beneath the status; `null`: no. */
+  /** The restraint, also if another one determines the status; `null`: no. */
   readonly blocked: true | null;
   readonly disabled: true | null;
   readonly custom: true | null;
@@ -26,8 +26,9 @@ export interface RedirectRow {
   readonly note: string | null;
   /** `null`: none. */
   readonly tags: readonly string[] | null;
-  /** `null`: since it was made. */
+  /** `null`: equal to `created_at`. */
   readonly updated_at: Date | null;
+  /** `null`: equal to `created_at`. */
   readonly live_since: Date | null;
   readonly original: SecuredFields | null;
 }
@@ -39,12 +40,12 @@ const columns: Record<keyof RedirectRow, true> = {
   ...{ live_since: true, original: true, starts_at: true },
 };
 
-/** The columns of a `RedirectRow`. The table also has `folded`, which searches alone read. */
+/** The columns of a `RedirectRow`. The table also has `folded`, which only searches read. */
 export const redirectColumns = Object.keys(columns) as readonly (keyof RedirectRow)[];
 
 const yes = (flag: boolean): true | null => flag || null;
 
-/** The state that a row stands for. */
+/** The state of a row. */
 export const linkOfRow = (row: RedirectRow): LinkState => {
   const createdAt = row.created_at.toISOString();
   const link: Link = {
@@ -72,7 +73,7 @@ export const linkOfRow = (row: RedirectRow): LinkState => {
   });
 };
 
-/** The row of a state; a link that was never made has none. */
+/** The row of a state; `null` if the link does not exist. */
 export const rowOfState = (state: LinkState, sequence: number): RedirectRow | null => {
   if (state.status === 'none') return null;
   const { status, link, restraints } = state;

@@ -1,4 +1,4 @@
-/** How statistics count time: UTC days since 1970, and the quarters of an hour of each, 0 to 95. */
+/** The calendar of statistics: UTC days since 1970, and quarters of an hour in a day, 0 to 95. */
 
 export const quarterMs = 900_000;
 export const quartersOfDay = 96;
@@ -9,7 +9,7 @@ export interface Quarter {
   readonly quarter: number;
 }
 
-/** The quarter of an hour of a moment, in milliseconds since 1970. */
+/** The quarter of an hour of a time. @param ms since 1970 */
 export const quarterAt = (ms: number): Quarter => {
   const since1970 = Math.floor(ms / quarterMs);
   const day = Math.floor(since1970 / quartersOfDay);

@@ -1,6 +1,6 @@
-/** The clicks of a quarter of an hour, a day or a month by the values that their events recorded. */
+/** The clicks of a quarter of an hour, a day or a month, by the values in their events. */
 
-/** What clicks are told apart by: the name in answers, and the field of LinkVisited. */
+/** The dimensions of clicks: the name in responses, and the field of LinkVisited. */
 export const dimensions = {
   referrers: 'referrer',
   countries: 'country',
@@ -16,7 +16,7 @@ export type DimensionField = (typeof dimensions)[Dimension];
 
 export const dimensionNames = Object.keys(dimensions) as readonly Dimension[];
 
-/** All the values beyond those that are kept. Its clicks are the clicks of a referrer of this name, too. */
+/** Stands for all values beyond the limit. A referrer of this name counts as this value, too. */
 export const otherValue = '(other)';
 
 /** `null`: not recorded. */
@@ -27,11 +27,11 @@ export type ValueClicks = (Value | number)[];
 
 /**
  * A list for each dimension, in the order of `dimensionNames`; the clicks of each list sum to the number of clicks.
- * As text it is this array in JSON, so equal documents have equal texts.
+ * It is stored as this array in JSON, so equal documents have equal texts.
  */
 export type Document = readonly ValueClicks[];
 
-/** What a click has in each dimension, in the order of `dimensionNames`. */
+/** The value of a click in each dimension, in the order of `dimensionNames`. */
 export type ClickValues = readonly Value[];
 
 export const valuesIn = (fields: Readonly<Record<DimensionField, Value>>): ClickValues =>
@@ -43,8 +43,8 @@ export const writeDocument = (document: Document): string => JSON.stringify(docu
 
 export const readDocument = (text: string): Document => JSON.parse(text) as Document;
 
-/** The place of the first value that is not before this one, by bisection. */
-const placeOf = (list: ValueClicks, value: Value): number => {
+/** The index of the first value that is not less than this one (binary search). */
+const indexOfValue = (list: ValueClicks, value: Value): number => {
   if (value === null) return 0;
   let [low, high] = [0, list.length / 2];
   while (low < high) {
@@ -56,14 +56,14 @@ const placeOf = (list: ValueClicks, value: Value): number => {
   return 2 * low;
 };
 
-const isAt = (list: ValueClicks, place: number, value: Value): boolean =>
-  place < list.length && list[place] === value;
+const isAt = (list: ValueClicks, index: number, value: Value): boolean =>
+  index < list.length && list[index] === value;
 
 const add = (list: ValueClicks, value: Value, clicks: number): void => {
-  const place = placeOf(list, value);
-  if (isAt(list, place, value)) list[place + 1] = (list[place + 1] as number) + clicks;
-  else if (place === list.length) list.push(value, clicks);
-  else list.splice(place, 0, value, clicks);
+  const index = indexOfValue(list, value);
+  if (isAt(list, index, value)) list[index + 1] = (list[index + 1] as number) + clicks;
+  else if (index === list.length) list.push(value, clicks);
+  else list.splice(index, 0, value, clicks);
 };
 
 /** Adds the clicks of `from` to those of `to`. */
@@ -76,34 +76,36 @@ export const mergeDocument = (to: Document, from: Document): void => {
   });
 };
 
-/** Values of a dimension that a day keeps, `null` and `(other)` apart: the first ones in the log's order. */
-export const keptValues = 100;
+/**
+ * The most values of a dimension in a day, besides `null` and `(other)`. The first ones in the log's order are kept.
+ */
+export const maxValues = 100;
 
 type DayDocuments = () => readonly Document[];
 
-/** What a value counts as, in a day whose clicks so far these documents have. */
-const keptAs = (value: Value, dimension: number, day: DayDocuments | null): Value => {
+/** The value, or `(other)` if the day has no room for it. @param day the documents of the day's clicks so far */
+const countedAs = (value: Value, dimension: number, day: DayDocuments | null): Value => {
   if (value === null || day === null) return value;
   const lists = day().map((document) => document[dimension] ?? []);
-  if (lists.some((list) => isAt(list, placeOf(list, value), value))) return value;
-  if (lists.reduce((sum, { length }) => sum + length / 2, 0) < keptValues) return value;
+  if (lists.some((list) => isAt(list, indexOfValue(list, value), value))) return value;
+  if (lists.reduce((sum, { length }) => sum + length / 2, 0) < maxValues) return value;
   const known = new Set(lists.flatMap((list) => list.filter((_, at) => at % 2 === 0)));
   known.delete(null);
   known.delete(otherValue);
-  return known.size < keptValues ? value : otherValue;
+  return known.size < maxValues ? value : otherValue;
 };
 
 /**
- * Counts a click in a document. `day` gives the documents that together have the clicks of its day so far; `null` where
- * it cannot be full. What is `(other)` in a day is so in its quarters, so that their sums agree.
+ * Counts a click in a document. `day` returns the documents with all clicks of its day so far; `null` if the day
+ * cannot be full. A value that is `(other)` in a day is `(other)` in its quarters, so that their sums are equal.
  */
 export const addClick = (to: Document, values: ClickValues, day: DayDocuments | null): void => {
   for (let dimension = 0; dimension < to.length; dimension += 1) {
     const value = values[dimension] ?? null;
     const list = to[dimension] ?? [];
-    const place = placeOf(list, value);
-    if (isAt(list, place, value)) list[place + 1] = (list[place + 1] as number) + 1;
-    else add(list, keptAs(value, dimension, day), 1);
+    const index = indexOfValue(list, value);
+    if (isAt(list, index, value)) list[index + 1] = (list[index + 1] as number) + 1;
+    else add(list, countedAs(value, dimension, day), 1);
   }
 };
 

@@ -9,33 +9,33 @@ const dayMs = quarterMs * quartersOfDay;
 const maxIntervals = 400;
 const defaultDays = 30;
 
-/** A time as it was asked for: with an offset, or local to a zone, or the first moment of a day there. */
-export type AskedTime = Temporal.Instant | Temporal.PlainDateTime | Temporal.PlainDate;
+/** A requested time: with an offset, or local to a zone, or the start of a day there. */
+export type RequestedTime = Temporal.Instant | Temporal.PlainDateTime | Temporal.PlainDate;
 
-export interface AskedPeriod {
-  readonly from?: AskedTime | undefined;
-  readonly to?: AskedTime | undefined;
+export interface RequestedPeriod {
+  readonly from?: RequestedTime | undefined;
+  readonly to?: RequestedTime | undefined;
   readonly interval: Interval;
-  /** As `readZone` gives it. */
+  /** A result of `readZone`. */
   readonly tz: string;
 }
 
-/** What statistics are about. Times are milliseconds since 1970, and whole quarters of an hour. */
+/** The period of statistics. Times are milliseconds since 1970, in whole quarters of an hour. */
 export interface Period {
   readonly from: number;
-  /** Not part of it. */
+  /** Exclusive. */
   readonly to: number;
   readonly interval: Interval;
   readonly tz: string;
-  /** Where each interval begins, in order; the first one is `from`. */
+  /** The start of each interval, in order. The first one is `from`. */
   readonly starts: readonly number[];
 }
 
-/** ISO 8601 of the years that four digits write in every zone. */
+/** ISO 8601, for years that have four digits in every zone. */
 const timeShape = /^[12]\d{3}-\d\d-\d\d(T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)?)?$/;
 
-/** Reads a time; `null` for a text that is none. */
-export const readTime = (text: string): AskedTime | null => {
+/** Parses a time; `null` if it is invalid. */
+export const readTime = (text: string): RequestedTime | null => {
   const [matched, time, offset] = timeShape.exec(text) ?? [];
   if (matched === undefined) return null;
   try {
@@ -43,12 +43,12 @@ export const readTime = (text: string): AskedTime | null => {
     if (offset !== undefined) return Temporal.Instant.from(text);
     return Temporal.PlainDateTime.from(text, { overflow: 'reject' });
   } catch {
-    // There is no such day, or no such time of day.
+    // The day or the time of day does not exist.
     return null;
   }
 };
 
-/** The name of an IANA time zone in its usual case; `null` where there is none, or only an offset. */
+/** The name of an IANA time zone in canonical case; `null` if it does not exist or is an offset. */
 export const readZone = (name: string): string | null => {
   if (!/^[a-z]/i.test(name)) return null;
   try {
@@ -58,14 +58,14 @@ export const readZone = (name: string): string | null => {
   }
 };
 
-/** A local time that a change of the clock repeats is the earlier one; one that it skips, as much later. */
-export const instantOf = (time: AskedTime, tz: string): Temporal.Instant =>
+/** The instant of a time. A repeated local time is the earlier one; a skipped one is moved forward by the gap. */
+export const instantOf = (time: RequestedTime, tz: string): Temporal.Instant =>
   time instanceof Temporal.Instant ? time : time.toZonedDateTime(tz).toInstant();
 
 const toQuarter = (instant: Temporal.Instant, roundingMode: 'floor' | 'ceil'): number =>
   instant.round({ smallestUnit: 'minute', roundingIncrement: 15, roundingMode }).epochMilliseconds;
 
-/** The first day of the next interval. Days are counted since 1970. */
+/** The first day of the next interval, in days since 1970. */
 const nextDay = (day: number, interval: Exclude<Interval, 'hour'>): number => {
   switch (interval) {
     case 'day':
@@ -82,7 +82,7 @@ const nextDay = (day: number, interval: Exclude<Interval, 'hour'>): number => {
   }
 };
 
-/** The offset of local time from UTC, in milliseconds, and the moment of its next change. */
+/** The offset of local time from UTC (ms), and the time of its next change. */
 interface ZoneOffset {
   readonly offset: number;
   readonly until: number;
@@ -91,8 +91,8 @@ interface ZoneOffset {
 type OffsetAt = (at: number) => ZoneOffset;
 
 /**
- * The offsets of a zone. A look-up takes up to 80 µs, so the last result is reused for later moments up to the next
- * change of the offset: query moments in ascending order.
+ * Looks up offsets of a zone. A look-up takes up to 80 µs, so the last result is reused until the next change of the
+ * offset: call it with ascending times.
  */
 const offsetsIn = (tz: string): OffsetAt => {
   let from = Infinity;
@@ -109,7 +109,7 @@ const offsetsIn = (tz: string): OffsetAt => {
   };
 };
 
-/** When hours begin after a moment, in order. */
+/** The starts of hours after a time, in order. */
 function* hoursAfter(at: number, offsetAt: OffsetAt): Generator<number, never> {
   for (;;) {
     const { offset, until } = offsetAt(at);
@@ -119,7 +119,7 @@ function* hoursAfter(at: number, offsetAt: OffsetAt): Generator<number, never> {
   }
 }
 
-/** The first moment, from `at` on, of a day that begins after `at`. */
+/** The start of a day that begins after `at`. */
 const startOfDay = (day: number, at: number, offsetAt: OffsetAt): number => {
   for (;;) {
     const { offset, until } = offsetAt(at);
@@ -130,7 +130,7 @@ const startOfDay = (day: number, at: number, offsetAt: OffsetAt): number => {
   }
 };
 
-/** When days, weeks or months begin after a moment, in order. */
+/** The starts of days, weeks or months after a time, in order. */
 function* datesAfter(
   at: number,
   offsetAt: OffsetAt,
@@ -140,16 +140,16 @@ function* datesAfter(
   for (;;) {
     day = nextDay(day, interval);
     const start = startOfDay(day, at, offsetAt);
-    // A day may begin twice, where the clock goes back over midnight: then it began the first time.
+    // If the clock goes back over midnight, the day has two starts, and the first one counts.
     if (start <= at) continue;
     at = start;
     yield at;
   }
 }
 
-/** The period that was asked for, or why there is none. */
+/** The requested period, or why it is invalid. */
 export const periodOf = (
-  { from, to, interval, tz }: AskedPeriod,
+  { from, to, interval, tz }: RequestedPeriod,
   now: Date,
 ): Period | { readonly refused: string } => {
   const end = to ? instantOf(to, tz) : Temporal.Instant.fromEpochMilliseconds(now.getTime());
@@ -176,8 +176,8 @@ export const periodOf = (
 const twoDigits = (number: number): string => String(number).padStart(2, '0');
 
 /**
- * Writes times as answers have them, such as `2026-11-22T00:00:00+05:45`. Fast for times in ascending order. An offset
- * with seconds, as before 1900, is rounded to the minute.
+ * Formats times for responses, such as `2026-11-22T00:00:00+05:45`. Fast for ascending times. An offset with seconds,
+ * as before 1900, is rounded to the minute.
  */
 export const timesIn = (tz: string): ((at: number) => string) => {
   const offsetAt = offsetsIn(tz);

@@ -1,23 +1,23 @@
-/** Visits that were redirected, those of bots apart. */
+/** Redirected visits; those of bots are counted separately. */
 export interface VisitCounts {
   readonly clicks: number;
   readonly bots: number;
 }
 
 /**
- * The quarters of an hour of a UTC day that had visits, 0 to 95, in order: `[quarter, clicks, bots, quarter …]`. As
- * text it is this array in JSON.
+ * The quarters of an hour of a UTC day with visits, 0 to 95, in order: `[quarter, clicks, bots, quarter …]`. It is
+ * stored as this array in JSON.
  */
 export type Series = number[];
 
-/** Adds visits of a quarter. */
+/** Adds visits to a quarter. */
 export const addToSeries = (
   series: Series,
   quarter: number,
   { clicks, bots }: VisitCounts,
 ): void => {
   let end = series.length;
-  // Most visits are of the last quarter.
+  // Most visits are in the last quarter.
   while (end > 0 && (series[end - 3] ?? 0) > quarter) end -= 3;
   if (end === 0 || series[end - 3] !== quarter) {
     series.splice(end, 0, quarter, clicks, bots);
@@ -27,7 +27,7 @@ export const addToSeries = (
   series[end - 1] = (series[end - 1] ?? 0) + bots;
 };
 
-/** Gives each quarter, in order. */
+/** Calls `use` for each quarter, in order. */
 export const forEachQuarter = (
   series: Readonly<Series>,
   use: (quarter: number, clicks: number, bots: number) => void,
@@ -44,7 +44,7 @@ export const mergeSeries = (to: Series, from: Readonly<Series>): void => {
   });
 };
 
-/** All visits of a series. */
+/** The total visits of a series. */
 export const sumOfSeries = (series: Readonly<Series>): VisitCounts => {
   const sum = { clicks: 0, bots: 0 };
   forEachQuarter(series, (_, clicks, bots) => {
