@@ -55,8 +55,8 @@ export const archiveIdOf = ({ id, source }: Pick<LinklogEvent, 'id' | 'source'>)
 
 /** Removes secrets; attributes besides id, type and data become metadata. */
 const archivedEvent = (event: LinklogEvent): ArchivedEvent => {
-  const id = archiveIdOf(event);
-  const { type, data, ...attributes } = { ...(withoutSecrets(event) as LinklogEvent), id };
+  const archived = { ...(withoutSecrets(event) as LinklogEvent), id: archiveIdOf(event) };
+  const { id, type, data, ...attributes } = archived;
   const metadata = {
     ...attributes,
     // The names that EventStoreDB's own projections and UI use.
