@@ -1,20 +1,24 @@
 import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  startSafeBrowsingDouble,
-  type SafeBrowsingDouble,
-} from '../../../command-api/safety/testing/safe-browsing-double.js';
+import { startSafeBrowsingDouble } from '../../../command-api/safety/testing/safe-browsing-double.js';
 import { statuses, atOnce, type Answer } from '../support/http.js';
-import { Bench, destination, expectError, expectRefused, type Link } from './harness.js';
+import { productFixture, destination, expectError, expectRefused, type Link } from './harness.js';
 import { eventuallyPasses } from '../support/waiting.js';
 import { connectTo, type RawConnection } from '../support/raw-http.js';
+import { fixture } from '../support/fixture.js';
 
 /** The shortest life that a link may have, and the length of a per-minute window. */
 const minuteMs = 60_000;
 
 describe('product: minute later', () => {
-  const bench = new Bench();
-  let reputation: SafeBrowsingDouble;
+  const reputation = fixture(
+    () => startSafeBrowsingDouble(),
+    (reputation) => reputation.stop(),
+  );
+  const bench = productFixture(() => ({
+    SAFE_BROWSING_API_KEY: 'a-key',
+    SAFE_BROWSING_URL: reputation.url,
+  }));
   let attacked: Link;
   let guarded: string;
   let pro: string;
@@ -63,21 +67,11 @@ describe('product: minute later', () => {
     }
   };
 
-  before('start the product, and a service that knows of attacks', async () => {
-    reputation = await startSafeBrowsingDouble();
-    await bench.start({ SAFE_BROWSING_API_KEY: 'a-key', SAFE_BROWSING_URL: reputation.url });
-  });
-
   after('stop them', async () => {
     spare.socket.destroy();
     for (const { connection, drip } of slow) {
       clearInterval(drip);
       connection.socket.destroy();
-    }
-    try {
-      await bench.end();
-    } finally {
-      await reputation.stop();
     }
   });
 

@@ -14,7 +14,8 @@ import { freePort } from '../../local/process/server.js';
 import { ask } from '../support/http.js';
 import { temporaryDir } from '../support/process.js';
 import { eventually, rejection } from '../support/waiting.js';
-import { withProduct, type Link } from './harness.js';
+import { productFixture, type Link } from './harness.js';
+import { fixture } from '../support/fixture.js';
 
 const go = 'go.example.com';
 const api = 'api.example.com';
@@ -102,19 +103,20 @@ const startNginx = async (upstreams: Readonly<Record<'edge' | 'api', string>>) =
 };
 
 describe('product: behind the nginx of ops/docs/tls.md', () => {
-  const bench = withProduct({
+  const bench = productFixture({
     SHORT_URL_HOST: `https://${go}`,
     OWN_HOSTS: api,
     TRUSTED_PROXIES: '127.0.0.1',
   });
-  let nginx: Awaited<ReturnType<typeof startNginx>>;
+  const nginx = fixture(
+    () => startNginx(bench.product),
+    (nginx) => nginx.stop(),
+  );
   let key: string;
 
   before(async () => {
-    nginx = await startNginx(bench.product);
     ({ key } = await bench.key('PRO'));
   });
-  after(() => nginx.stop());
 
   const shorten = (body: object): Promise<Received> =>
     nginx.get(api, '/v2/shorten', {

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { visitUnknownCodes } from '../bench/unknown-codes.js';
 import { ask, atOnce } from '../support/http.js';
-import { expectRefused, withProduct } from './harness.js';
+import { expectRefused, productFixture } from './harness.js';
 import { connectTo, type RawConnection } from '../support/raw-http.js';
 
 const listeners = ['api', 'edge', 'admin'] as const;
@@ -14,7 +14,7 @@ const slackMiB = 80;
 const maxRssMiB = 300;
 
 describe('product: bounds', () => {
-  const bench = withProduct();
+  const bench = productFixture();
   let pro: string;
 
   before(async () => {

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { atOnce, type Answer } from '../support/http.js';
 import { eventuallyPasses } from '../support/waiting.js';
-import { lacking, expectBody, expectError, monthly, withProduct } from './harness.js';
+import { lacking, expectBody, expectError, monthly, productFixture } from './harness.js';
 
 const path = '/v2/links/bulk';
 
@@ -19,7 +19,7 @@ const resultsOf = (answer: Answer): readonly Result[] => {
 };
 
 describe('command API: POST /v2/links/bulk', () => {
-  const bench = withProduct();
+  const bench = productFixture();
   let pro: string;
 
   before(async () => {
@@ -148,7 +148,7 @@ describe('command API: POST /v2/links/bulk', () => {
 });
 
 describe('command API: the month’s calls and POST /v2/links/bulk', () => {
-  const bench = withProduct();
+  const bench = productFixture();
 
   it('refuse alone what the month has no room for, exactly, of requests that race', async () => {
     const { key } = await bench.key('FREE');

@@ -1,9 +1,10 @@
 import { expect } from 'chai';
 import pg from 'pg';
-import { testDatabase, type TestDatabase } from '../support/database.js';
 import { ask } from '../support/http.js';
 import { eventually, eventuallyPasses } from '../support/waiting.js';
-import { Bench, destination, expectRefused } from './harness.js';
+import { productFixture, destination, expectRefused } from './harness.js';
+import { fixture } from '../support/fixture.js';
+import { databaseFixture } from '../support/fixtures.js';
 
 const unavailable = 'Service is temporarily unavailable';
 
@@ -15,25 +16,20 @@ interface Report {
 
 describe('product: while PostgreSQL is read-only', function () {
   this.timeout(120_000);
-  const bench = new Bench();
-  let database: TestDatabase;
-  let operator: pg.Client;
+  const database = databaseFixture('readonly');
+  const operator = fixture(
+    async () => {
+      const client = new pg.Client({ connectionString: database.url });
+      await client.connect();
+      return client;
+    },
+    (operator) => operator.end(),
+  );
+  const bench = productFixture(() => ({ DATABASE_URL: database.url }));
   let pro: string;
 
   before(async () => {
-    database = await testDatabase('readonly');
-    operator = new pg.Client({ connectionString: database.url });
-    await operator.connect();
-    await bench.start({ DATABASE_URL: database.url });
     pro = (await bench.key('PRO')).key;
-  });
-  after(async () => {
-    try {
-      await bench.end();
-    } finally {
-      await operator.end();
-      await database.drop();
-    }
   });
 
   /** As a provider does it when the disk is full; each session gets the setting when it begins. */

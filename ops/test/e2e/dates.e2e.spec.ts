@@ -1,12 +1,12 @@
 import { expect } from 'chai';
 import { eventuallyPasses } from '../support/waiting.js';
 import type { Answer } from '../support/http.js';
-import { destination, expectRefused, withProduct } from './harness.js';
+import { destination, expectRefused, productFixture } from './harness.js';
 
 const inSeconds = (seconds: number): string => new Date(Date.now() + seconds * 1_000).toISOString();
 
 describe('command API: start and end of a link', () => {
-  const bench = withProduct();
+  const bench = productFixture();
   let key: string;
 
   before(async () => {
@@ -132,7 +132,7 @@ describe('command API: start and end of a link', () => {
 });
 
 describe('command API: a limit that comes later', () => {
-  const bench = withProduct();
+  const bench = productFixture();
   let key: string;
 
   before(async () => {

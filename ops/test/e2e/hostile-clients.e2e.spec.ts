@@ -11,7 +11,7 @@ import {
   expectRefused,
   invalidKey,
   timestampPattern,
-  withProduct,
+  productFixture,
   type Link,
 } from './harness.js';
 
@@ -20,7 +20,7 @@ const listeners = ['api', 'edge', 'admin'] as const;
 const slowOnes = 300;
 
 describe('product: hostile clients', () => {
-  const bench = withProduct();
+  const bench = productFixture();
   let pro: string;
   let link: Link;
 

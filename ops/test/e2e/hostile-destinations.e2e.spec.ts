@@ -2,10 +2,10 @@ import { expect } from 'chai';
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { startSafeBrowsingDouble } from '../../../command-api/safety/testing/safe-browsing-double.js';
-import type { SafeBrowsingDouble } from '../../../command-api/safety/testing/safe-browsing-double.js';
 import { ask } from '../support/http.js';
-import { Bench, destination, expectRefused, withProduct, type Link } from './harness.js';
+import { Bench, destination, expectRefused, productFixture, type Link } from './harness.js';
 import { connectTo } from '../support/raw-http.js';
+import { fixture } from '../support/fixture.js';
 
 const badUrl = 'Please provide a valid URL';
 const root = 'https://www.example.com/root';
@@ -23,7 +23,7 @@ const counting = async (): Promise<{ port: number; connections: () => number; se
 };
 
 describe('product: hostile destinations', () => {
-  const bench = withProduct({ ROOT_REDIRECT: root });
+  const bench = productFixture({ ROOT_REDIRECT: root });
   let pro: string;
   let link: Link;
 
@@ -261,18 +261,16 @@ describe('product: hostile destinations', () => {
 
 describe('product: destination', () => {
   const bench = new Bench();
-  let double: SafeBrowsingDouble;
+  const double = fixture(
+    () => startSafeBrowsingDouble(),
+    (double) => double.stop(),
+  );
 
   before('start the product, and a service for it', async () => {
-    double = await startSafeBrowsingDouble();
     await bench.start({ SAFE_BROWSING_API_KEY: 'a-key', SAFE_BROWSING_URL: double.url });
   });
   after('stop both', async () => {
-    try {
-      await bench.end();
-    } finally {
-      await double.stop();
-    }
+    await bench.end();
   });
 
   it('is never fetched', async () => {

@@ -8,7 +8,7 @@ import {
   expectEnvelope,
   expectError,
   monthly,
-  withProduct,
+  productFixture,
 } from './harness.js';
 import { projectionNames } from '../../../projectors/runtime/projection.js';
 
@@ -16,7 +16,7 @@ const rateLimited = 'Rate limit exceeded. Try again in the next minute.';
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
 describe('command API: limits', () => {
-  const bench = withProduct();
+  const bench = productFixture();
 
   interface RateHeaders {
     readonly limit: number;

@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 import { atOnce, statuses } from '../support/http.js';
-import { destination, withProduct } from './harness.js';
+import { destination, productFixture } from './harness.js';
 
 const times = 100;
 
 describe('command API: 201 means live', () => {
-  const bench = withProduct();
+  const bench = productFixture();
   let pro: string;
 
   before(async () => {

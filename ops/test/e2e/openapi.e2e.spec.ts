@@ -1,11 +1,11 @@
 import { expect } from 'chai';
-import { rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { ask, atOnce, type Answer, type Ask } from '../support/http.js';
 import { Document } from '../support/openapi.js';
-import { Bench, destination, expectEnvelope } from './harness.js';
+import { productFixture, destination, expectEnvelope } from './harness.js';
 import { eventuallyPasses } from '../support/waiting.js';
-import { temporaryDir } from '../support/process.js';
+import { folderFixture } from '../support/fixtures.js';
 
 const few = { requestsPerMinute: 1_000, monthlyCalls: 2, monthlyLinks: 1, monthlyQrCodes: 1 };
 const many = { ...few, monthlyCalls: null, monthlyLinks: null, monthlyQrCodes: null };
@@ -20,23 +20,19 @@ const plans = {
 };
 
 describe('command API: GET /openapi.json', () => {
-  const bench = new Bench();
-  let dir: string;
+  const dir = folderFixture();
+  const bench = productFixture(async () => {
+    const file = path.join(dir.path, 'plans.json');
+    await writeFile(file, JSON.stringify(plans));
+
+    return { PLANS_FILE: file };
+  });
   let document: Document;
   let pro: string;
 
   before(async () => {
-    dir = await temporaryDir();
-    const file = path.join(dir, 'plans.json');
-    await writeFile(file, JSON.stringify(plans));
-    await bench.start({ PLANS_FILE: file });
     pro = (await bench.key('PRO')).key;
     document = new Document((await bench.api('/openapi.json', null)).text);
-  });
-
-  after(async () => {
-    await bench.end();
-    await rm(dir, { recursive: true, force: true });
   });
 
   it('needs no key, and has an ETag', async () => {

@@ -5,7 +5,7 @@ import { readEvent } from '../../../schemas/events/codec.js';
 import { runningPostgresUrl } from '../../local/postgres/index.js';
 import { ask, atOnce, statuses, type Answer } from '../support/http.js';
 import { eventually, eventuallyPasses } from '../support/waiting.js';
-import { destination, expectError, withProduct } from './harness.js';
+import { destination, expectError, productFixture } from './harness.js';
 
 const elsewhere = 'https://example.com/elsewhere';
 
@@ -25,7 +25,7 @@ interface Projection {
 }
 
 describe('command API: operators and links of all accounts', () => {
-  const bench = withProduct();
+  const bench = productFixture();
   let key: string;
 
   const operator = (

@@ -1,12 +1,12 @@
 import { expect } from 'chai';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import pg from 'pg';
 import { runningPostgresUrl } from '../../local/postgres/index.js';
 import type { Answer, Ask } from '../support/http.js';
 import type { IssuedKey } from '../support/product.js';
 import {
+  productFixture,
   Bench,
   destination,
   expectBody,
@@ -18,6 +18,7 @@ import {
   monthly,
   upgradeUrl,
 } from './harness.js';
+import { folderFixture } from '../support/fixtures.js';
 
 /** Limits that a test can reach: FREE's month ends after its minute, HOBBY's before. */
 const plans = {
@@ -55,21 +56,17 @@ const large = 'x'.repeat(70_000);
 const text = { 'Content-Type': 'text/plain' };
 
 describe('command API: order of checks', () => {
-  const bench = new Bench();
-  let folder: string;
+  const folder = folderFixture();
+  const bench = productFixture(async () => {
+    const file = path.join(folder.path, 'plans.json');
+    await writeFile(file, JSON.stringify(plans));
+
+    return { PLANS_FILE: file };
+  });
   let pro: IssuedKey;
 
   before(async () => {
-    folder = await mkdtemp(path.join(tmpdir(), 'linklog-plans-'));
-    const file = path.join(folder, 'plans.json');
-    await writeFile(file, JSON.stringify(plans));
-    await bench.start({ PLANS_FILE: file });
     pro = await bench.key('PRO');
-  });
-
-  after(async () => {
-    await bench.end();
-    await rm(folder, { recursive: true });
   });
 
   /** Calls until the limits of its plan are reached; these calls are themselves answered. */

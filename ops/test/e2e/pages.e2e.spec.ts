@@ -1,10 +1,11 @@
 import { expect } from 'chai';
-import type { Browser, BrowserContextOptions, Page, Response } from 'playwright-core';
+import type { BrowserContextOptions, Page, Response } from 'playwright-core';
 import { auditPage, focused, launchBrowser, zoomText } from '../support/browser.js';
-import { startDestination, type Destination } from '../support/destination.js';
+import { startDestination } from '../support/destination.js';
 import { eventually, rejection } from '../support/waiting.js';
 import { atOnce } from '../support/http.js';
-import { expectRefused, withProduct } from './harness.js';
+import { expectRefused, productFixture } from './harness.js';
+import { fixture } from '../support/fixture.js';
 
 const password = 'correct horse & bätterie';
 const googlebot = 'Mozilla/5.0 (compatible; Googlebot/2.1)';
@@ -14,20 +15,19 @@ const desktop = { width: 1_280, height: 800 };
 const narrow = { width: 320, height: 640 };
 
 describe('redirect edge: pages for visitors, in a browser', () => {
-  const bench = withProduct();
-  let browser: Browser;
-  let elsewhere: Destination;
+  const bench = productFixture();
+  const browser = fixture(
+    () => launchBrowser(),
+    (browser) => browser.close(),
+  );
+  const elsewhere = fixture(
+    () => startDestination(),
+    (elsewhere) => elsewhere.close(),
+  );
   let pro: string;
 
   before('start the browser', async () => {
-    browser = await launchBrowser();
-    elsewhere = await startDestination();
     pro = (await bench.key('PRO')).key;
-  });
-
-  after('stop the browser', async () => {
-    await browser.close();
-    await elsewhere.close();
   });
 
   const path = async (body: Record<string, unknown> = {}): Promise<string> =>

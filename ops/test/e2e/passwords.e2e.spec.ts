@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { ask, atOnce, statuses, type Answer, type Ask } from '../support/http.js';
-import { destination, expectBody, expectError, upgradeUrl, withProduct } from './harness.js';
+import { destination, expectBody, expectError, upgradeUrl, productFixture } from './harness.js';
 import { eventuallyPasses } from '../support/waiting.js';
 
 const password = 'correct horse & bätterie';
@@ -13,7 +13,7 @@ const form = (fields: Record<string, string>): string => new URLSearchParams(fie
 
 describe('redirect edge: link with a password', () => {
   // The tests' own addresses stand for those of a proxy's clients.
-  const bench = withProduct({ TRUSTED_PROXIES: '127.0.0.1/32, ::1' });
+  const bench = productFixture({ TRUSTED_PROXIES: '127.0.0.1/32, ::1' });
   let pro: string;
   let lastClient = 0;
 
@@ -307,7 +307,7 @@ describe('redirect edge: link with a password', () => {
 });
 
 describe('redirect edge: link with a password, asked directly', () => {
-  const bench = withProduct();
+  const bench = productFixture();
 
   it('ignores X-Forwarded-For', async () => {
     const pro = (await bench.key('PRO')).key;

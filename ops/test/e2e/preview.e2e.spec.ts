@@ -1,13 +1,13 @@
 import { expect } from 'chai';
 import type { Answer } from '../support/http.js';
-import { destination, expectError, withProduct } from './harness.js';
+import { destination, expectError, productFixture } from './harness.js';
 import { eventuallyPasses } from '../support/waiting.js';
 
 const escaped = 'https://example.com/somewhere?a=1&amp;b=2';
 const html = { headers: { Accept: 'text/html' } };
 
 describe('redirect edge: preview of a link', () => {
-  const bench = withProduct();
+  const bench = productFixture();
   let pro: string;
 
   before(async () => {

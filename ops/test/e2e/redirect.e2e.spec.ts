@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { ask, atOnce, statuses, type Answer, type Ask } from '../support/http.js';
-import { destination, expectError, withProduct } from './harness.js';
+import { destination, expectError, productFixture } from './harness.js';
 import { eventuallyPasses } from '../support/waiting.js';
 
 /** Those whom libraries call bots, and who are visitors here. */
@@ -43,7 +43,7 @@ const agent = (userAgent: string | undefined): Ask =>
 const html = { headers: { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } };
 
 describe('redirect edge: redirect edge', () => {
-  const bench = withProduct();
+  const bench = productFixture();
   let pro: string;
 
   before(async () => {
@@ -390,7 +390,7 @@ describe('redirect edge: redirect edge', () => {
 
 describe('redirect edge: redirect edge with ROOT_REDIRECT and SHORT_URL_HOST', () => {
   const home = 'https://www.example.com/home';
-  const bench = withProduct({ ROOT_REDIRECT: home, SHORT_URL_HOST: 'https://sho.rt/' });
+  const bench = productFixture({ ROOT_REDIRECT: home, SHORT_URL_HOST: 'https://sho.rt/' });
 
   it('redirects its root to that URL', async () => {
     const answer = await bench.visit('');

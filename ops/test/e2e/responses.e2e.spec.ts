@@ -1,12 +1,10 @@
 import { expect } from 'chai';
 import pg from 'pg';
-import {
-  startSafeBrowsingDouble,
-  type SafeBrowsingDouble,
-} from '../../../command-api/safety/testing/safe-browsing-double.js';
+import { startSafeBrowsingDouble } from '../../../command-api/safety/testing/safe-browsing-double.js';
 import { runningPostgresUrl } from '../../local/postgres/index.js';
 import { ask, type Answer, type Ask } from '../support/http.js';
 import {
+  productFixture,
   Bench,
   destination,
   expectEnvelope,
@@ -17,6 +15,7 @@ import {
   expectBody,
 } from './harness.js';
 import { eventuallyPasses } from '../support/waiting.js';
+import { fixture } from '../support/fixture.js';
 
 const rateHeaders = [
   'x-ratelimit-limit',
@@ -28,27 +27,21 @@ const rateHeaders = [
 const upgradeUrl = 'https://pay.example/plans?from=linklog';
 
 describe('product: what all answers have in common', () => {
-  const bench = new Bench();
-  let double: SafeBrowsingDouble;
+  const double = fixture(
+    () => startSafeBrowsingDouble(),
+    (double) => double.stop(),
+  );
+  const bench = productFixture(() => ({
+    SAFE_BROWSING_API_KEY: 'a-key',
+    SAFE_BROWSING_URL: double.url,
+    UPGRADE_URL: upgradeUrl,
+  }));
   let pro: string;
   let code: string;
 
-  before('start the product, and a service for it', async () => {
-    double = await startSafeBrowsingDouble();
-    await bench.start({
-      SAFE_BROWSING_API_KEY: 'a-key',
-      SAFE_BROWSING_URL: double.url,
-      UPGRADE_URL: upgradeUrl,
-    });
+  before(async () => {
     pro = (await bench.key('PRO')).key;
     code = (await bench.link(pro)).shortCode;
-  });
-  after('stop both', async () => {
-    try {
-      await bench.end();
-    } finally {
-      await double.stop();
-    }
   });
 
   const post = (body: unknown, headers: Record<string, string> = {}): Ask => ({

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import { eventuallyPasses } from '../support/waiting.js';
 import type { Answer } from '../support/http.js';
-import { expectRefused, withProduct, type Link } from './harness.js';
+import { expectRefused, productFixture, type Link } from './harness.js';
 
 describe('command API: reuse of a link', () => {
-  const bench = withProduct();
+  const bench = productFixture();
   let key: string;
   let urls = 0;
 

@@ -7,7 +7,7 @@ import {
   expectRefused,
   timestampPattern,
   upgradeUrl,
-  withProduct,
+  productFixture,
   type Link,
 } from './harness.js';
 
@@ -15,7 +15,7 @@ const json = 'application/json';
 const badUrl = 'Please provide a valid URL';
 
 describe('command API: POST /v2/shorten', () => {
-  const bench = withProduct();
+  const bench = productFixture();
   /** Its limits are far above what these tests need. */
   let pro: string;
 

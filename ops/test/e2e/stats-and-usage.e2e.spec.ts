@@ -1,10 +1,16 @@
 import { expect } from 'chai';
 import { atOnce, statuses } from '../support/http.js';
-import { destination, expectError, resetDate, timestampPattern, withProduct } from './harness.js';
+import {
+  destination,
+  expectError,
+  resetDate,
+  timestampPattern,
+  productFixture,
+} from './harness.js';
 import { eventuallyPasses } from '../support/waiting.js';
 
 describe('command API: GET /v2/stats/:shortCode', () => {
-  const bench = withProduct();
+  const bench = productFixture();
   let pro: string;
 
   before(async () => {
@@ -142,7 +148,7 @@ describe('command API: GET /v2/stats/:shortCode', () => {
 });
 
 describe('command API: GET /v2/usage', () => {
-  const bench = withProduct();
+  const bench = productFixture();
 
   const table = [
     { plan: 'FREE', calls: 2_000, links: 35 },

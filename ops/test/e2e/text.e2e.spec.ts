@@ -1,12 +1,12 @@
 import { expect } from 'chai';
 import type { Answer } from '../support/http.js';
-import { expectError, expectRefused, withProduct } from './harness.js';
+import { expectError, expectRefused, productFixture } from './harness.js';
 
 const latin1 = (text: string): Buffer => Buffer.from(text, 'latin1');
 const url = 'https://example.com/text';
 
 describe('command API: text', () => {
-  const bench = withProduct();
+  const bench = productFixture();
   let key: string;
 
   before(async () => {

@@ -13,7 +13,7 @@ import { startLinklogCli } from '../support/process.js';
 import { serversFor } from '../support/product.js';
 import { untilProjected } from '../support/projected.js';
 import { eventually } from '../support/waiting.js';
-import { destination, expectError, withProduct } from './harness.js';
+import { destination, expectError, productFixture } from './harness.js';
 
 type Visit = EventNamed<'LinkVisited'>;
 
@@ -31,7 +31,7 @@ const known = {
 
 describe('redirect edge: what a visit records', function () {
   this.timeout(60_000);
-  const bench = withProduct({ TRUSTED_PROXIES: '127.0.0.1', SHORT_URL_HOST: 'https://sho.rt' });
+  const bench = productFixture({ TRUSTED_PROXIES: '127.0.0.1', SHORT_URL_HOST: 'https://sho.rt' });
   let key: string;
 
   before(async () => {
