@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 import type { NewRecord } from '../../ops/event-log/port.js';
-import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import { UnknownEventType } from '../../schemas/events/codec.js';
 import { topics } from '../../schemas/events/topics.js';
 import { history } from '../history/projection.js';
@@ -15,10 +14,12 @@ import {
   spooledVisit,
 } from '../../schemas/testing/events.js';
 import { rejection } from '../../ops/test/support/waiting.js';
-import { feed, namedLog, type Feed } from '../testing/harness.js';
+import { feed, namedLog } from '../testing/harness.js';
 import { dump, emptyTables } from '../testing/tables.js';
 import { liveSchema } from './projection.js';
 import { redrive } from './redrive.js';
+import { fixture } from '../../ops/test/support/fixture.js';
+import { databaseFixture } from '../../ops/test/support/fixtures.js';
 
 const links = topics.links.name;
 const visits = topics.visits.name;
@@ -48,20 +49,13 @@ interface LetterRow {
 }
 
 describe('projectors: dead letters', () => {
-  let database: TestDatabase;
-  let live: Feed;
-
-  before(async () => {
-    database = await testDatabase('letters');
-    live = feed(database.pool, redirects);
-  });
+  const database = databaseFixture('letters');
+  const live = fixture(() => feed(database.pool, redirects));
 
   beforeEach(async () => {
     await emptyTables(database.pool, schema);
     await emptyTables(database.pool, 'projection_stats');
   });
-
-  after(() => database.drop());
 
   const letters = async (): Promise<readonly LetterRow[]> => {
     const { rows } = await database.pool.query<LetterRow>(
