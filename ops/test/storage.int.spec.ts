@@ -1,16 +1,10 @@
 import { expect } from 'chai';
 import { readFileSync } from 'node:fs';
 import { projectFile } from '../platform/files/project-file.js';
-import { testDatabase, type TestDatabase } from './support/database.js';
+import { databaseFixture } from './support/fixtures.js';
 
 describe('ops: the page about storage', () => {
-  let database: TestDatabase;
-
-  before(async () => {
-    database = await testDatabase('storage');
-  });
-
-  after(() => database.drop());
+  const database = databaseFixture('storage');
 
   it('says of every table what bounds it', async () => {
     const { rows } = await database.pool.query<{ name: string }>(
