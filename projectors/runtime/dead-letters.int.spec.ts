@@ -16,7 +16,7 @@ import {
 import { rejection } from '../../ops/test/support/waiting.js';
 import { feed, namedLog } from '../testing/harness.js';
 import { dump, emptyTables } from '../testing/tables.js';
-import { liveSchema } from './projection.js';
+import { liveSchema, type Projection } from './projection.js';
 import { redrive } from './redrive.js';
 import { fixture } from '../../ops/test/support/fixture.js';
 import { databaseFixture } from '../../ops/test/support/fixtures.js';
@@ -50,6 +50,8 @@ interface LetterRow {
 
 describe('projectors: dead letters', () => {
   const database = databaseFixture('letters');
+  const redriven = (projection: Projection) =>
+    redrive({ pool: database.pool, log: namedLog(), projection });
   const live = fixture(() => feed(database.pool, redirects));
 
   beforeEach(async () => {
@@ -193,9 +195,7 @@ describe('projectors: dead letters', () => {
       })),
     );
     expect(outcome).to.include({ applied: 0, deadLetters: 4 });
-    expect(
-      await redrive({ pool: database.pool, log: namedLog(), projection: redirects }),
-    ).to.deep.equal({
+    expect(await redriven(redirects)).to.deep.equal({
       applied: 0,
       repeats: 0,
       remaining: 4,
@@ -242,9 +242,7 @@ describe('projectors: dead letters', () => {
       await feed(database.pool, projection).records(links, events.map(recordOf));
       expect(await letters()).to.have.length(4);
       fault.mended = true;
-      expect(
-        await redrive({ pool: database.pool, log: namedLog(), projection: projection }),
-      ).to.deep.equal({
+      expect(await redriven(projection)).to.deep.equal({
         applied: 4,
         repeats: 0,
         remaining: 0,
@@ -266,9 +264,7 @@ describe('projectors: dead letters', () => {
         [created('b'), poisonous('c'), blocked('b', 2), blocked('c', 2)].map(recordOf),
       );
       fault.mended = true;
-      expect(
-        await redrive({ pool: database.pool, log: namedLog(), projection: projection }),
-      ).to.deep.equal({
+      expect(await redriven(projection)).to.deep.equal({
         applied: 2,
         repeats: 0,
         remaining: 2,
@@ -291,9 +287,7 @@ describe('projectors: dead letters', () => {
           await redirects.apply(tx, into, all, partition);
         },
       };
-      expect(
-        await redrive({ pool: database.pool, log: namedLog(), projection: failing }),
-      ).to.include({ applied: 1, remaining: 2 });
+      expect(await redriven(failing)).to.include({ applied: 1, remaining: 2 });
       expect((await letters()).map(({ error }) => error)).to.deep.equal(['bug 2', null]);
     });
 
@@ -307,9 +301,7 @@ describe('projectors: dead letters', () => {
       await database.pool.query('UPDATE projection_stats.dead_letters SET value = $1', [
         record.value,
       ]);
-      expect(
-        await redrive({ pool: database.pool, log: namedLog(), projection: stats }),
-      ).to.deep.equal({
+      expect(await redriven(stats)).to.deep.equal({
         applied: 1,
         repeats: 1,
         remaining: 0,
@@ -336,7 +328,7 @@ describe('projectors: dead letters', () => {
       await feed(database.pool, all).records(links, events.map(recordOf));
       expect(await letters()).to.have.length(250);
       fault.mended = true;
-      expect(await redrive({ pool: database.pool, log: namedLog(), projection: all })).to.include({
+      expect(await redriven(all)).to.include({
         applied: 250,
         remaining: 0,
       });
@@ -350,14 +342,9 @@ describe('projectors: dead letters', () => {
       fault.mended = true;
       for (let sequence = 2; sequence < 40; sequence += 2) {
         const pair = [blocked('b', sequence), unblocked('b', sequence + 1)];
-        await Promise.all([
-          following.records(links, pair.map(recordOf)),
-          redrive({ pool: database.pool, log: namedLog(), projection: projection }),
-        ]);
+        await Promise.all([following.records(links, pair.map(recordOf)), redriven(projection)]);
       }
-      expect(
-        await redrive({ pool: database.pool, log: namedLog(), projection: projection }),
-      ).to.include({ remaining: 0 });
+      expect(await redriven(projection)).to.include({ remaining: 0 });
       const { links: rows } = await dump(database.pool, schema, ['links']);
       expect(rows?.[0]).to.match(/^\(b,active,,.*,39,[tf]?,/);
     });
@@ -371,9 +358,7 @@ describe('projectors: dead letters', () => {
           await tx.query(`DO $$ BEGIN RAISE SQLSTATE '53100'; END $$`);
         },
       };
-      expect(
-        await rejection(redrive({ pool: database.pool, log: namedLog(), projection: unlucky })),
-      ).to.include({ code: '53100' });
+      expect(await rejection(redriven(unlucky))).to.include({ code: '53100' });
       expect(await dump(database.pool, schema)).to.deep.equal(before);
     });
   });

@@ -14,7 +14,7 @@ import { freePort } from '../../local/process/server.js';
 import { ask } from '../support/http.js';
 import { temporaryDir } from '../support/process.js';
 import { eventually, rejection } from '../support/waiting.js';
-import { productFixture, type Link } from './harness.js';
+import { keyFixture, productFixture, type Link } from './harness.js';
 import { fixture } from '../support/fixture.js';
 
 const go = 'go.example.com';
@@ -112,16 +112,12 @@ describe('product: behind the nginx of ops/docs/tls.md', () => {
     () => startNginx(bench.product),
     (nginx) => nginx.stop(),
   );
-  let key: string;
-
-  before(async () => {
-    ({ key } = await bench.key('PRO'));
-  });
+  const pro = keyFixture(bench, 'PRO');
 
   const shorten = (body: object): Promise<Received> =>
     nginx.get(api, '/v2/shorten', {
       method: 'POST',
-      headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
+      headers: { Authorization: `Bearer ${pro.key}`, 'Content-Type': 'application/json' },
       body: JSON.stringify(body),
     });
 

@@ -161,6 +161,10 @@ export const productFixture = (
   return bench;
 };
 
+/** A key of its own for the tests of a `describe`. */
+export const keyFixture = (bench: Bench, ...args: Parameters<Bench['key']>): IssuedKey =>
+  fixture(() => bench.key(...args));
+
 /** Another node on the PostgreSQL of this one, and on the servers beside it. */
 export const startBeside = async ({ dataDir, adminToken }: Product): Promise<Product> => {
   const url = await runningPostgresUrl(dataDir);

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { ask, type Answer, type Ask } from '../support/http.js';
 import { onStack } from '../support/product.js';
 import {
+  keyFixture,
   dependenciesAt,
   destination,
   expectBody,
@@ -136,11 +137,7 @@ describe('command API: limits', () => {
   });
 
   describe('X-Request-Id', () => {
-    let key: string;
-
-    before(async () => {
-      ({ key } = await bench.key('PRO'));
-    });
+    const pro = keyFixture(bench, 'PRO');
 
     const idOf = async (
       sent: string | null,
@@ -148,7 +145,7 @@ describe('command API: limits', () => {
       withKey = true,
     ): Promise<unknown> => {
       const headers: Record<string, string> = sent === null ? {} : { 'X-Request-Id': sent };
-      const answer = await bench.api(at, withKey ? key : null, { headers });
+      const answer = await bench.api(at, withKey ? pro.key : null, { headers });
       return answer.headers['x-request-id'];
     };
 

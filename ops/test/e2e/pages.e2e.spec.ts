@@ -4,7 +4,7 @@ import { auditPage, focused, launchBrowser, zoomText } from '../support/browser.
 import { startDestination } from '../support/destination.js';
 import { eventually, rejection } from '../support/waiting.js';
 import { atOnce } from '../support/http.js';
-import { expectRefused, productFixture } from './harness.js';
+import { keyFixture, expectRefused, productFixture } from './harness.js';
 import { fixture } from '../support/fixture.js';
 
 const password = 'correct horse & bätterie';
@@ -24,14 +24,10 @@ describe('redirect edge: pages for visitors, in a browser', () => {
     () => startDestination(),
     (elsewhere) => elsewhere.close(),
   );
-  let pro: string;
-
-  before('start the browser', async () => {
-    pro = (await bench.key('PRO')).key;
-  });
+  const pro = keyFixture(bench, 'PRO');
 
   const path = async (body: Record<string, unknown> = {}): Promise<string> =>
-    `/${(await bench.link(pro, body)).shortCode}`;
+    `/${(await bench.link(pro.key, body)).shortCode}`;
 
   interface Tab {
     readonly page: Page;
@@ -369,7 +365,7 @@ describe('redirect edge: pages for visitors, in a browser', () => {
 
   it('a destination is shown as text, never as HTML', async () => {
     for (const url of ['javascript:alert(1)', '"><script>alert(1)</script>', 'data:text/html,x']) {
-      expectRefused(await bench.shorten(pro, { url }), 400, 'Please provide a valid URL');
+      expectRefused(await bench.shorten(pro.key, { url }), 400, 'Please provide a valid URL');
     }
     const url = `https://example.com/?a="><script>alert(1)</script>&amp;b=<img src=x onerror='alert(1)'>&c=%3Cb%3E`;
     await withTab({}, async (tab) => {
