@@ -2,7 +2,6 @@ import { expect } from 'chai';
 import { createLogger } from '../ops/platform/logging.js';
 import { ForeignPosition, type EventLog } from '../ops/event-log/port.js';
 import { createPool } from '../ops/platform/postgres/pool.js';
-import { testDatabase, type TestDatabase } from '../ops/test/support/database.js';
 import { topics } from '../schemas/events/topics.js';
 import { rebuildDue } from '../schemas/read-models/rebuild-due.js';
 import { projectionStatus, startProjectors, type Projectors } from './main.js';
@@ -10,17 +9,17 @@ import { blocked, created, metered, recordOf, spooledVisit } from '../schemas/te
 import { projections } from './projections.js';
 import { eventually, rejection } from '../ops/test/support/waiting.js';
 import { openTestLog } from '../ops/test/support/node.js';
+import { databaseFixture } from '../ops/test/support/fixtures.js';
 
 const logger = createLogger('silent');
 
 describe('projectors: projectors', () => {
-  let database: TestDatabase;
+  const database = databaseFixture('projectors', { per: 'test' });
   let log: EventLog;
   let running: Projectors[];
 
   beforeEach(async () => {
     running = [];
-    database = await testDatabase('projectors');
     ({ log } = await openTestLog({ pool: database.pool, url: database.url, logger }));
   });
 
@@ -28,7 +27,6 @@ describe('projectors: projectors', () => {
     // Those of a test that failed: they would go on for ever.
     for (const projectors of running) await projectors.stop();
     await log.close();
-    await database.drop();
   });
 
   const start = async (pool = database.pool, from = log): Promise<Projectors> => {

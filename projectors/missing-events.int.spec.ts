@@ -6,7 +6,6 @@ import { codeIn } from '../ops/test/conformance/event-log/events.js';
 import { openKafkaLog } from '../ops/event-log/kafka/kafka-log.js';
 import type { EventLog } from '../ops/event-log/port.js';
 import { settingsOf } from '../ops/test/conformance/event-log/kafka-harness.js';
-import { testDatabase, type TestDatabase } from '../ops/test/support/database.js';
 import { kafkaStartMs, testKafka, type TestKafka } from '../ops/test/support/kafka.js';
 import { openTestLog } from '../ops/test/support/node.js';
 import { eventually } from '../ops/test/support/waiting.js';
@@ -32,6 +31,7 @@ import { createBatchHandler } from './runtime/batch.js';
 import { watchSpools } from './runtime/missing-visits.js';
 import { rebuild } from './runtime/rebuild.js';
 import { feed, namedLog } from './testing/harness.js';
+import { databaseFixture, kafkaFixture } from '../ops/test/support/fixtures.js';
 
 const { links, visits, accounts, platform, usage } = topics;
 const silent = createLogger('silent');
@@ -63,18 +63,8 @@ const visitsOf = (sequences: readonly number[], spool = 'spool-1') =>
 
 describe('projectors: missing events', function () {
   this.timeout(60_000);
-  let database: TestDatabase;
-  let kafka: TestKafka;
-
-  before(async function () {
-    this.timeout(kafkaStartMs);
-    kafka = await testKafka('missing_events');
-  });
-  beforeEach(async () => {
-    database = await testDatabase('missing_events');
-  });
-  afterEach(() => database.drop());
-  after(() => kafka.drop());
+  const database = databaseFixture('missing_events', { per: 'test' });
+  const kafka = kafkaFixture('missing_events');
 
   const append = async (log: EventLog, events: readonly LinklogEvent[]): Promise<void> => {
     for (const topic of topicNames) {

@@ -1,21 +1,18 @@
 import { expect } from 'chai';
-import { testDatabase, type TestDatabase } from '../ops/test/support/database.js';
 import { topicNames } from '../schemas/events/topics.js';
 import { projections } from './projections.js';
 import { liveSchema, projectionNames, type ProjectionSchema } from './runtime/projection.js';
 import { describeSchema } from './testing/tables.js';
+import { databaseFixture } from '../ops/test/support/fixtures.js';
 
 const runtimeTables = ['checkpoints', 'dead_letters', 'high_water_marks', 'missing_events'];
 
 describe('projectors: every projection', () => {
-  let database: TestDatabase;
+  const database = databaseFixture('projections');
 
   before(async () => {
-    database = await testDatabase('projections');
     await database.pool.query(`SELECT public.create_projection('of_the_spec')`);
   });
-
-  after(() => database.drop());
 
   const tablesOf = async (schema: string): Promise<readonly string[]> => {
     const { rows } = await database.pool.query<{ tablename: string }>(

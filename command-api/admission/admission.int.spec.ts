@@ -1,7 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
-import { testNode, type TestNode } from '../../ops/test/support/node.js';
 import { eventually } from '../../ops/test/support/waiting.js';
 import { createLogger } from '../../ops/platform/logging.js';
 import { createPool, transaction } from '../../ops/platform/postgres/pool.js';
@@ -10,6 +8,7 @@ import { hashKeyToken } from '../keys/key-token.js';
 import { actor, derivedKey, meterOf, newKey, setMeter, type TestKey } from '../testing/keys.js';
 import { createAdmission, type Admission, type Admitted } from './admission.js';
 import { createApiKeyHandler } from '../keys/handler.js';
+import { databaseFixture, twoLedgersFixture } from '../../ops/test/support/fixtures.js';
 
 const logger = createLogger('silent');
 
@@ -23,26 +22,16 @@ const monthFromNow = (months: number): string => {
 const lastMonth = `date_trunc('month', now() AT TIME ZONE 'UTC' - interval '1 month')`;
 
 describe('command API: admission, on two nodes', () => {
-  let database: TestDatabase;
-  let nodes: readonly [TestNode, TestNode];
+  const database = databaseFixture('admission');
+  const nodes = twoLedgersFixture(database);
   let admissions: readonly [Admission, Admission];
 
   const newAdmissions = (table: PlanTable = defaultPlanTable) =>
     nodes.map(({ pool, clock }) => createAdmission(pool, clock, table)) as [Admission, Admission];
 
-  before(async () => {
-    database = await testDatabase('admission');
-    nodes = [await testNode(database), await testNode(database)];
-  });
-
   // What an admission remembers of a full window is no business of the next test.
   beforeEach(() => {
     admissions = newAdmissions();
-  });
-
-  after(async () => {
-    for (const node of nodes) await node.close();
-    await database.drop();
   });
 
   /** Calls by turns on the two nodes, all at once. */

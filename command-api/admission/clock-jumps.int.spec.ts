@@ -2,10 +2,10 @@ import { expect } from 'chai';
 import { pino } from 'pino';
 import type { LedgerClock } from '../../ops/ledger/clock.js';
 import { execute, transaction } from '../../ops/platform/postgres/pool.js';
-import { clockedDatabase, type ClockedDatabase } from '../../ops/test/support/clock.js';
+import { clockedDatabase } from '../../ops/test/support/clock.js';
 import { recordHistory } from '../../ops/test/support/ledger-links.js';
 import { foldMeters } from '../../ops/ledger/rebuild/folds.js';
-import { named, testNode, type TestNode } from '../../ops/test/support/node.js';
+import { named } from '../../ops/test/support/node.js';
 import { defaultPlanTable } from '../../schemas/plans.js';
 import { isUsageEvent } from '../../schemas/events/catalogue.js';
 import { created } from '../../schemas/testing/events.js';
@@ -18,6 +18,8 @@ import { findAnswers, forgetAnswers, saveAnswers } from './idempotency-records.j
 import { closeAllMinutes, closeMinutes } from './metering.js';
 import { createQrCodeQuota } from '../links/qr/handler.js';
 import { writeOnly } from '../../ops/platform/postgres/statement.js';
+import { fixture } from '../../ops/test/support/fixture.js';
+import { twoLedgersFixture } from '../../ops/test/support/fixtures.js';
 
 const hour = 3_600;
 const day = 24 * hour;
@@ -30,8 +32,11 @@ const jumps = [
 
 describe('command API: PostgreSQL’s clock goes ahead and comes back, on two nodes', function () {
   this.timeout(60_000);
-  let database: ClockedDatabase;
-  let nodes: readonly [TestNode, TestNode];
+  const database = fixture(
+    () => clockedDatabase('clock_jumps'),
+    (database) => database.drop(),
+  );
+  const nodes = twoLedgersFixture(database);
 
   /** What a process does for more than a minute: after that, it believes a clock that has jumped. */
   const believe = async (): Promise<void> => {
@@ -40,19 +45,9 @@ describe('command API: PostgreSQL’s clock goes ahead and comes back, on two no
     }
   };
 
-  before(async () => {
-    database = await clockedDatabase('clock_jumps');
-    nodes = [await testNode(database), await testNode(database)];
-  });
-
   beforeEach(async () => {
     await database.setAhead(0);
     await believe();
-  });
-
-  after(async () => {
-    for (const node of nodes) await node.close();
-    await database.drop();
   });
 
   /** Calls by turns on the two nodes, all at once; nobody remembers what was refused before. */

@@ -1,28 +1,19 @@
 import { expect } from 'chai';
-import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
-import { testNode, type TestNode } from '../../ops/test/support/node.js';
 import { defaultPlanTable } from '../../schemas/plans.js';
 import { derivedKey, meterOf, newKey, setMeter, type TestKey } from '../testing/keys.js';
 import { createAdmission } from './admission.js';
 import { createConsoleAdmission } from './console-calls.js';
+import { fixture } from '../../ops/test/support/fixture.js';
+import { databaseFixture, twoLedgersFixture } from '../../ops/test/support/fixtures.js';
 
 describe('command API: calls of the console, on two nodes', () => {
-  let database: TestDatabase;
-  let nodes: readonly [TestNode, TestNode];
-  let consoles: readonly ReturnType<typeof createConsoleAdmission>[];
-
-  before(async () => {
-    database = await testDatabase('consolecalls');
-    nodes = [await testNode(database), await testNode(database)];
-    consoles = nodes.map(({ pool, clock }) =>
+  const database = databaseFixture('consolecalls');
+  const nodes = twoLedgersFixture(database);
+  const consoles = fixture(() =>
+    nodes.map(({ pool, clock }) =>
       createConsoleAdmission(pool, createAdmission(pool, clock, defaultPlanTable)),
-    );
-  });
-
-  after(async () => {
-    for (const node of nodes) await node.close();
-    await database.drop();
-  });
+    ),
+  );
 
   /** By turns on the two nodes, all at once; how many had each outcome. */
   const call = async (

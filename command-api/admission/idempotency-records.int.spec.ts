@@ -2,9 +2,10 @@ import { expect } from 'chai';
 import { LedgerClock } from '../../ops/ledger/clock.js';
 import { execute, transaction } from '../../ops/platform/postgres/pool.js';
 import { rejection } from '../../ops/test/support/waiting.js';
-import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import { findAnswers, forgetAnswers, saveAnswers, type KeptAnswer } from './idempotency-records.js';
 import { writeOnly } from '../../ops/platform/postgres/statement.js';
+import { fixture } from '../../ops/test/support/fixture.js';
+import { databaseFixture } from '../../ops/test/support/fixtures.js';
 
 const answer = (told: Partial<KeptAnswer> = {}): KeptAnswer => ({
   keyId: 'key-1',
@@ -21,17 +22,10 @@ const answer = (told: Partial<KeptAnswer> = {}): KeptAnswer => ({
 const hour = 3_600_000;
 
 describe('command API: kept answers', () => {
-  let database: TestDatabase;
-  let clock: LedgerClock;
-
-  before(async () => {
-    database = await testDatabase('idempotency');
-    clock = new LedgerClock(database.pool);
-  });
+  const database = databaseFixture('idempotency');
+  const clock = fixture(() => new LedgerClock(database.pool));
 
   beforeEach(() => database.pool.query('DELETE FROM ledger.idempotency'));
-
-  after(() => database.drop());
 
   const save = (age: number, ...answers: readonly KeptAnswer[]): Promise<void> =>
     transaction(database.pool, (tx) =>

@@ -1,27 +1,17 @@
 import { expect } from 'chai';
 import { transaction } from '../../ops/platform/postgres/pool.js';
-import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
-import { named, testNode, type TestNode } from '../../ops/test/support/node.js';
+import { named, type TestNode } from '../../ops/test/support/node.js';
 import type { EventNamed } from '../../schemas/events/catalogue.js';
 import { defaultPlanTable } from '../../schemas/plans.js';
 import { eventually } from '../../ops/test/support/waiting.js';
 import { meterOf, newKey, type TestKey } from '../testing/keys.js';
 import { createAdmission } from './admission.js';
 import { closeAllMinutes, closeMinutes } from './metering.js';
+import { databaseFixture, twoLedgersFixture } from '../../ops/test/support/fixtures.js';
 
 describe('command API: metering of calls, on two nodes', () => {
-  let database: TestDatabase;
-  let nodes: readonly [TestNode, TestNode];
-
-  before(async () => {
-    database = await testDatabase('metering');
-    nodes = [await testNode(database), await testNode(database)];
-  });
-
-  after(async () => {
-    for (const node of nodes) await node.close();
-    await database.drop();
-  });
+  const database = databaseFixture('metering');
+  const nodes = twoLedgersFixture(database);
 
   const open = async ({ id }: TestKey, minute: string, calls: number): Promise<void> => {
     await nodes[0].pool.query('INSERT INTO ledger.usage_minutes VALUES ($1, $2, $3)', [

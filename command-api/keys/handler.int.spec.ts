@@ -1,32 +1,21 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { nothingRecorded } from '../../ops/event-log/outbox/port.js';
-import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
-import { testNode, type TestNode } from '../../ops/test/support/node.js';
 import type { ApiKeyEvent } from '../../schemas/events/catalogue.js';
 import { evolveApiKey, noKey, type ApiKeyState } from '../../schemas/folds/api-key.js';
 import { scopeNames, type Scope } from '../../schemas/scopes.js';
 import { actor, derivedKey, newKey, setMeter, type TestKey } from '../testing/keys.js';
 import { createApiKeyHandler, type ApiKeyHandler } from './handler.js';
+import { databaseFixture, twoLedgersFixture } from '../../ops/test/support/fixtures.js';
+import { fixture } from '../../ops/test/support/fixture.js';
 
 describe('command API: API-key handler, on two nodes', () => {
-  let database: TestDatabase;
-  let nodes: readonly [TestNode, TestNode];
-  let handlers: readonly [ApiKeyHandler, ApiKeyHandler];
-
-  before(async () => {
-    database = await testDatabase('keys');
-    nodes = [await testNode(database), await testNode(database)];
-    handlers = [
-      createApiKeyHandler(nodes[0].pool, nodes[0].outbox),
-      createApiKeyHandler(nodes[1].pool, nodes[1].outbox),
-    ];
-  });
-
-  after(async () => {
-    for (const node of nodes) await node.close();
-    await database.drop();
-  });
+  const database = databaseFixture('keys');
+  const nodes = twoLedgersFixture(database);
+  const handlers = fixture((): readonly [ApiKeyHandler, ApiKeyHandler] => [
+    createApiKeyHandler(nodes[0].pool, nodes[0].outbox),
+    createApiKeyHandler(nodes[1].pool, nodes[1].outbox),
+  ]);
 
   const eventsOf = async ({ id }: TestKey): Promise<readonly ApiKeyEvent[]> =>
     (await nodes[0].events('accounts')).filter(({ subject }) => subject === id) as ApiKeyEvent[];

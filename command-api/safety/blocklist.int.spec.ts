@@ -1,22 +1,20 @@
 import { expect } from 'chai';
-import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { ConfigError } from '../../ops/platform/process/config-error.js';
 import { createLogger } from '../../ops/platform/logging.js';
 import { openBlocklistFile, type BlocklistFile } from './blocklist.js';
 import { openWebSafety } from './web-safety.js';
+import { folderFixture } from '../../ops/test/support/fixtures.js';
 
 describe('command API: blocklist in a file', () => {
   const logger = createLogger('silent');
-  let folder: string;
+  const folder = folderFixture({ per: 'test' });
   let file: string;
   beforeEach(async () => {
-    folder = await mkdtemp(path.join(tmpdir(), 'linklog-blocklist-'));
-    file = path.join(folder, 'list.txt');
+    file = path.join(folder.path, 'list.txt');
     await writeFile(file, 'first.example\n');
   });
-  afterEach(() => rm(folder, { recursive: true, force: true }));
 
   const verdicts = ({ check }: BlocklistFile): Promise<readonly string[]> =>
     check(['https://first.example/', 'https://second.example/']);
@@ -73,7 +71,7 @@ describe('command API: blocklist in a file', () => {
   };
 
   it('ends a start when it cannot be used', async () => {
-    const away = await refusal(path.join(folder, 'nothing'));
+    const away = await refusal(path.join(folder.path, 'nothing'));
     expect(away).to.be.instanceOf(ConfigError);
     expect((away as Error).message).to.match(/^BLOCKLIST_FILE .*ENOENT/);
     await writeFile(file, 'first.example\n\nftp://evil.example\n');

@@ -1,11 +1,9 @@
 import { expect } from 'chai';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { createLogger } from '../../ops/platform/logging.js';
 import { recordHistory } from '../../ops/test/support/ledger-links.js';
-import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
-import { named, testNode, type TestNode } from '../../ops/test/support/node.js';
+import { named, type TestNode } from '../../ops/test/support/node.js';
 import type { LedgerLinkEvent } from '../../schemas/folds/ledger-link.js';
 import { blocked, created, expired, unblocked } from '../../schemas/testing/events.js';
 import { createLinkBlockHandler } from '../links/block/handler.js';
@@ -14,38 +12,35 @@ import { openBlocklistFile, type BlocklistFile } from './blocklist.js';
 import { recheckSchedule, type Scan } from './recheck.js';
 import { createRecheck } from './recheck.js';
 import { createSafeBrowsing, safeBrowsingLimits } from './safe-browsing.js';
-import {
-  startSafeBrowsingDouble,
-  type SafeBrowsingDouble,
-} from './testing/safe-browsing-double.js';
+import { startSafeBrowsingDouble } from './testing/safe-browsing-double.js';
 import { createThreatFinder } from './threat-matches.js';
+import {
+  databaseFixture,
+  folderFixture,
+  twoLedgersFixture,
+} from '../../ops/test/support/fixtures.js';
+import { fixture } from '../../ops/test/support/fixture.js';
 
 const logger = createLogger('silent');
 const minuteMs = 60_000;
 
 describe('command API: links that are checked again, by two nodes', () => {
-  let database: TestDatabase;
-  let nodes: readonly [TestNode, TestNode];
-  let double: SafeBrowsingDouble;
-  let folder: string;
+  const database = databaseFixture('recheck', { per: 'test' });
+  const nodes = twoLedgersFixture(database, { per: 'test' });
+  const double = fixture(
+    () => startSafeBrowsingDouble(),
+    (double) => double.stop(),
+    { per: 'test' },
+  );
+  const folder = folderFixture();
   let file: string;
 
   before(async () => {
-    folder = await mkdtemp(path.join(tmpdir(), 'linklog-recheck-'));
-    file = path.join(folder, 'list.txt');
+    file = path.join(folder.path, 'list.txt');
   });
   beforeEach(async () => {
-    database = await testDatabase('recheck');
-    nodes = [await testNode(database), await testNode(database)];
-    double = await startSafeBrowsingDouble();
     await writeFile(file, '# nothing\n');
   });
-  afterEach(async () => {
-    await double.stop();
-    for (const node of nodes) await node.close();
-    await database.drop();
-  });
-  after(() => rm(folder, { recursive: true, force: true }));
 
   /** A process that has read the file as it is now. */
   const checker = async (

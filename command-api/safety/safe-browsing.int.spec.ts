@@ -6,24 +6,23 @@ import {
   type SafeBrowsing,
   type SafeBrowsingLimits,
 } from './safe-browsing.js';
-import {
-  startSafeBrowsingDouble,
-  type Behaviour,
-  type SafeBrowsingDouble,
-} from './testing/safe-browsing-double.js';
+import { startSafeBrowsingDouble, type Behaviour } from './testing/safe-browsing-double.js';
 import { createThreatFinder } from './threat-matches.js';
+import { fixture } from '../../ops/test/support/fixture.js';
 
 const good = 'https://good.example/';
 const evil = 'https://evil.example/';
 
 describe('command API: safe Browsing, asked over HTTP', () => {
-  let double: SafeBrowsingDouble;
+  const double = fixture(
+    () => startSafeBrowsingDouble(),
+    (double) => double.stop(),
+    { per: 'test' },
+  );
   let time: number;
-  beforeEach(async () => {
-    double = await startSafeBrowsingDouble();
+  beforeEach(() => {
     time = 0;
   });
-  afterEach(() => double.stop());
 
   const service = (limits: Partial<SafeBrowsingLimits> = {}, url = double.url): SafeBrowsing => {
     const all = { ...safeBrowsingLimits, timeoutMs: 500, ...limits };

@@ -1,16 +1,11 @@
 import { expect } from 'chai';
 import { createLogger } from '../../ops/platform/logging.js';
 import { createPool } from '../../ops/platform/postgres/pool.js';
-import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import { readLiveLinks, theBeginning } from './safety-scans.js';
+import { databaseFixture } from '../../ops/test/support/fixtures.js';
 
 describe('ledger: live links that are checked again', () => {
-  let database: TestDatabase;
-
-  before(async () => {
-    database = await testDatabase('safety-scans');
-  });
-  after(() => database.drop());
+  const database = databaseFixture('safety-scans');
 
   it('are read page by page, not all for each, also if there were none when they were read first', async () => {
     // One connection, which plans each of its statements once it has a name.

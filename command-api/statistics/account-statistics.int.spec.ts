@@ -1,25 +1,14 @@
 import { expect } from 'chai';
-import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import { fillLinksByClicks } from '../../ops/test/support/links-by-clicks.js';
-import { testNode, type TestNode } from '../../ops/test/support/node.js';
 import { accountStatsQuery, readStatsQuery } from '../../schemas/http/statistics.js';
 import { findAccountStats } from './account-statistics.js';
+import { databaseFixture, ledgerFixture } from '../../ops/test/support/fixtures.js';
 
 const day = Date.parse('2026-05-20') / 86_400_000;
 
 describe('command API: the most clicked links of an account', () => {
-  let database: TestDatabase;
-  let node: TestNode;
-
-  before(async () => {
-    database = await testDatabase('accounts');
-    node = await testNode(database);
-  });
-
-  after(async () => {
-    await node.close();
-    await database.drop();
-  });
+  const database = databaseFixture('accounts');
+  const node = ledgerFixture(database);
 
   const statsOf = (account: string) => {
     const query = { include: 'links', from: '2026-05-20', to: '2026-05-22' };

@@ -1,25 +1,14 @@
 import { expect } from 'chai';
 import type { Context } from 'koa';
-import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
-import { testNode, type TestNode } from '../../ops/test/support/node.js';
 import { rebuildDue } from '../../schemas/read-models/rebuild-due.js';
 import type { Reply } from '../http/reply.js';
 import type { V2State } from '../admission/admitted-call.js';
 import { createStatsHandlers } from './route.js';
+import { databaseFixture, ledgerFixture } from '../../ops/test/support/fixtures.js';
 
 describe('command API: statistics after an upgrade', () => {
-  let database: TestDatabase;
-  let node: TestNode;
-
-  before(async () => {
-    database = await testDatabase('upgraded');
-    node = await testNode(database);
-  });
-
-  after(async () => {
-    await node.close();
-    await database.drop();
-  });
+  const database = databaseFixture('upgraded');
+  const node = ledgerFixture(database);
 
   /** Of an account, of a period of an unknown link, and of that link’s clicks of all time. */
   const repliesNow = async (): Promise<readonly Reply[]> => {

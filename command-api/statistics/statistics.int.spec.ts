@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import { createLogger } from '../../ops/platform/logging.js';
 import { createBatchHandler } from '../../projectors/runtime/batch.js';
 import { stats } from '../../projectors/statistics/projection.js';
@@ -15,6 +14,7 @@ import { intervalKeysIn, zones } from '../../schemas/testing/zones.js';
 import { quarterMs } from '../../schemas/statistics/calendar.js';
 import { groupBy } from '../../ops/platform/group-by.js';
 import { readAccountStatistics, readCodeStatistics } from './statistics.js';
+import { databaseFixture } from '../../ops/test/support/fixtures.js';
 
 type Visit = EventNamed<'LinkVisited'>;
 
@@ -198,13 +198,7 @@ const naiveList = (values: readonly (string | null)[], limit: number): unknown[]
 };
 
 describe('command API: statistics of a period', () => {
-  let database: TestDatabase;
-
-  before(async () => {
-    database = await testDatabase('periods');
-  });
-
-  after(() => database.drop());
+  const database = databaseFixture('periods');
 
   it('are those of a naive fold, whatever the visits, period, interval and zone', async () => {
     const visits = fc.sample(someVisits, 1)[0] ?? [];

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { transaction } from '../../ops/platform/postgres/pool.js';
-import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import { fillLinksByClicks } from '../../ops/test/support/links-by-clicks.js';
 import { readTopLinks } from './top-links.js';
+import { databaseFixture } from '../../ops/test/support/fixtures.js';
 
 const links = 1_200;
 const days = 10;
@@ -21,13 +21,7 @@ const accounts: Readonly<Record<string, (link: number, day: number) => number>> 
 };
 
 describe('command API: the most clicked links of a period', () => {
-  let database: TestDatabase;
-
-  before(async () => {
-    database = await testDatabase('top_links');
-  });
-
-  after(() => database.drop());
+  const database = databaseFixture('top_links');
 
   for (const [account, clicksOn] of Object.entries(accounts)) {
     it(`finds them where ${account}`, async () => {

@@ -6,19 +6,14 @@ import { freePort } from '../local/process/server.js';
 import { createLogger } from '../platform/logging.js';
 import { advisoryLockNamed } from '../platform/postgres/advisory-lock.js';
 import { LockHeld } from '../platform/process/process-lock.js';
-import { testDatabase, type TestDatabase } from '../test/support/database.js';
 import { eventually, rejection, settledWithin } from '../test/support/waiting.js';
 import { lockInDatabase } from './data-dir-lock.js';
+import { databaseFixture } from '../test/support/fixtures.js';
 
 describe('composition root: lock on a data directory in PostgreSQL', () => {
-  let database: TestDatabase;
+  const database = databaseFixture('data_dir');
   let id: string;
   let locks: ReturnType<typeof lockInDatabase>[];
-
-  before(async () => {
-    database = await testDatabase('data_dir');
-  });
-  after(() => database.drop());
   beforeEach(() => {
     id = randomUUID();
     locks = [];

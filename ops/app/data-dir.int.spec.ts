@@ -1,25 +1,24 @@
 import { expect } from 'chai';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { validate as isUuid } from 'uuid';
 import { adminTokenOf, knownAdminToken, openDataDir, publishedAddresses } from './data-dir.js';
 import { ConfigError } from '../platform/process/config-error.js';
 import { LockHeld } from '../platform/process/process-lock.js';
 import { rejection, settledWithin } from '../test/support/waiting.js';
+import { folderFixture } from '../test/support/fixtures.js';
 
 const module = new URL('./data-dir.js', import.meta.url).href;
 
 describe('composition root: data directory', () => {
-  let folder: string;
+  const folder = folderFixture({ per: 'test' });
   let dataDir: string;
   let children: ChildProcess[] = [];
 
   beforeEach(() => {
-    folder = mkdtempSync(path.join(tmpdir(), 'linklog-data-'));
-    dataDir = path.join(folder, 'deep', 'data');
+    dataDir = path.join(folder.path, 'deep', 'data');
   });
 
   afterEach(async () => {
@@ -30,7 +29,6 @@ describe('composition root: data directory', () => {
       await exited;
     }
     children = [];
-    rmSync(folder, { recursive: true });
   });
 
   /** Another process that has it; each line that it is sent is run there. */
@@ -70,7 +68,7 @@ describe('composition root: data directory', () => {
   });
 
   it('that cannot be made is a ConfigError that names the variable', async () => {
-    writeFileSync(path.join(folder, 'deep'), 'a file');
+    writeFileSync(path.join(folder.path, 'deep'), 'a file');
     const error = await rejection(openDataDir(dataDir));
     expect(error).to.be.instanceOf(ConfigError);
     expect((error as Error).message).to.match(/^DATA_DIR [^\n]+$/);

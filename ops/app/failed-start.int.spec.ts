@@ -1,17 +1,16 @@
 import { expect } from 'chai';
 import { once } from 'node:events';
-import { readdir, rm } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { connect, createServer, type AddressInfo, type Server } from 'node:net';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { testDatabase, type TestDatabase } from '../test/support/database.js';
-import { temporaryDir } from '../test/support/process.js';
 import { rejection } from '../test/support/waiting.js';
 import { readConfig } from '../config/config.js';
 import { createLogger } from '../platform/logging.js';
 import { freePort } from '../local/process/server.js';
 import { startLinklog } from './linklog.js';
 import type { Role } from './roles.js';
+import { databaseFixture, folderFixture } from '../test/support/fixtures.js';
 
 const logger = createLogger('silent');
 
@@ -28,21 +27,13 @@ const startClosingServer = async () => {
 };
 
 describe('composition root: a start that fails', () => {
-  let database: TestDatabase;
-  let dataDir: string;
+  const database = databaseFixture('failed_start', { per: 'test' });
+  const dataDir = folderFixture({ per: 'test' });
   let other: Server | null = null;
-
-  beforeEach(async () => {
-    database = await testDatabase('failed_start');
-    dataDir = await temporaryDir();
-  });
 
   afterEach(async () => {
     other?.close();
     other = null;
-    await rm(dataDir, { recursive: true });
-    // Fails where a part has left a connection open.
-    await database.drop();
   });
 
   const failStart = (role: Role, env: Readonly<Record<string, string>>): Promise<unknown> => {
@@ -54,7 +45,7 @@ describe('composition root: a start that fails', () => {
       ADMIN_TOKEN: 'a-token-of-this-spec',
       SHORT_URL_HOST: 'http://localhost:1',
       DATABASE_URL: database.url,
-      DATA_DIR: dataDir,
+      DATA_DIR: dataDir.path,
       ...env,
     });
     return rejection(startLinklog(config, new Set([role]), logger));
@@ -74,7 +65,7 @@ describe('composition root: a start that fails', () => {
     await database.pool.query('DELETE FROM ledger.copy_key');
     const error = await failStart('edge', { REDIS_URL: 'redis://127.0.0.1:1' });
     expect(error).to.have.property('message').that.includes('no key for copies');
-    expect(await readdir(path.join(dataDir, 'spool'))).to.deep.equal([]);
+    expect(await readdir(path.join(dataDir.path, 'spool'))).to.deep.equal([]);
   });
 
   it('closes the Kafka clients when the outbox cannot be read', async () => {

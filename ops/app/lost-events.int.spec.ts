@@ -13,7 +13,7 @@ import {
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
 import { topics } from '../../schemas/events/topics.js';
 import { blocked, created, keyCreated, unblocked } from '../../schemas/testing/events.js';
-import { openKafkaLog, type KafkaLog } from '../event-log/kafka/kafka-log.js';
+import { openKafkaLog } from '../event-log/kafka/kafka-log.js';
 import { partitionOf } from '../event-log/partition.js';
 import type { EventLog, NewRecord } from '../event-log/port.js';
 import { createLogger } from '../platform/logging.js';
@@ -28,21 +28,25 @@ import {
 import { listenToPostgres, type NotificationListener } from '../platform/postgres/listener.js';
 import { execute, transaction } from '../platform/postgres/pool.js';
 import { settingsOf } from '../test/conformance/event-log/kafka-harness.js';
-import { testDatabase, type TestDatabase } from '../test/support/database.js';
-import { kafkaStartMs, testKafka, type TestKafka } from '../test/support/kafka.js';
-import { testNode, type TestNode } from '../test/support/node.js';
+import { kafkaStartMs } from '../test/support/kafka.js';
 import { untilCheckpointed } from '../test/support/relayed.js';
 import { eventually } from '../test/support/waiting.js';
+import { fixture } from '../test/support/fixture.js';
+import { databaseFixture, kafkaFixture, ledgerFixture } from '../test/support/fixtures.js';
 
 const { links, accounts } = topics;
 const silent = createLogger('silent');
 
 describe('composition root: events that Kafka acknowledged and does not have', function () {
   this.timeout(60_000);
-  let kafka: TestKafka;
-  let database: TestDatabase;
-  let node: TestNode;
-  let log: KafkaLog;
+  const kafka = kafkaFixture('lost_events', { per: 'test' });
+  const database = databaseFixture('lost_events', { per: 'test' });
+  const node = ledgerFixture(database, { per: 'test' });
+  const log = fixture(
+    () => openKafkaLog({ settings: settingsOf(kafka), logger: silent }),
+    (log) => log.close(),
+    { per: 'test' },
+  );
   let listener: NotificationListener;
   let delivery: RelayedDelivery;
   let projectors: Projectors;
@@ -50,10 +54,6 @@ describe('composition root: events that Kafka acknowledged and does not have', f
 
   beforeEach(async function () {
     this.timeout(kafkaStartMs);
-    kafka = await testKafka('lost_events');
-    database = await testDatabase('lost_events');
-    node = await testNode(database);
-    log = openKafkaLog({ settings: settingsOf(kafka), logger: silent });
     await log.ready;
     listener = listenToPostgres(database.url, ['linklog_log', 'linklog_sent'], silent);
     delivery = await openRelayedDelivery({ pool: node.pool, listener });
@@ -70,10 +70,6 @@ describe('composition root: events that Kafka acknowledged and does not have', f
     await projectors.stop();
     delivery.stop();
     await listener.close();
-    await log.close();
-    await node.close();
-    await database.drop();
-    await kafka.drop();
   });
 
   /** Acknowledges what it does not store. */

@@ -1,10 +1,9 @@
 import { expect } from 'chai';
-import { rm } from 'node:fs/promises';
-import { testDatabase, type TestDatabase } from '../test/support/database.js';
-import { runToEnd, temporaryDir, type EndedProcess } from '../test/support/process.js';
+import { runToEnd, type EndedProcess } from '../test/support/process.js';
 import { startEmbeddedProduct } from '../test/support/product.js';
 import { eventually, within } from '../test/support/waiting.js';
 import { Bench } from '../test/e2e/harness.js';
+import { databaseFixture, folderFixture } from '../test/support/fixtures.js';
 
 /** Of the embedded log, when a database was copied without its log. */
 const elsewhere = "UPDATE projection_stats.checkpoints SET log_id = 'postgres:elsewhere'";
@@ -14,19 +13,15 @@ const message =
 describe('product: projectors beside other services', function () {
   this.timeout(60_000);
   const bench = new Bench();
-  let database: TestDatabase;
-  let dataDir: string;
+  const database = databaseFixture('projector_thread', { per: 'test' });
+  const dataDir = folderFixture({ per: 'test' });
 
   beforeEach(async () => {
-    database = await testDatabase('projector_thread');
-    dataDir = await temporaryDir();
     const env = { DATABASE_URL: database.url };
-    bench.use(await startEmbeddedProduct({ dataDir, env }));
+    bench.use(await startEmbeddedProduct({ dataDir: dataDir.path, env }));
   });
   afterEach(async () => {
     await bench.product.cleanup();
-    await database.drop();
-    await rm(dataDir, { recursive: true });
   });
 
   const visitOnce = async (): Promise<void> => {
@@ -60,7 +55,7 @@ describe('product: projectors beside other services', function () {
     await visitOnce();
     await bench.product.stop();
     await database.pool.query(elsewhere);
-    expectForeign(await runToEnd({ DATA_DIR: dataDir, DATABASE_URL: database.url }));
+    expectForeign(await runToEnd({ DATA_DIR: dataDir.path, DATABASE_URL: database.url }));
   });
 
   it('apply what was visited before the process was stopped under load', async () => {
@@ -82,7 +77,9 @@ describe('product: projectors beside other services', function () {
     const { stderr } = await bench.product.stop();
     await Promise.all(visitors);
     expect(stderr).not.to.match(/"level":(50|60)/);
-    bench.use(await startEmbeddedProduct({ dataDir, env: { DATABASE_URL: database.url } }));
+    bench.use(
+      await startEmbeddedProduct({ dataDir: dataDir.path, env: { DATABASE_URL: database.url } }),
+    );
     await eventually('all are counted', async () => {
       return (await bench.stats(shortCode, key)).clickCount >= answered;
     });

@@ -1,25 +1,17 @@
 import { expect } from 'chai';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { defaultPlanTable } from '../../schemas/plans.js';
 import { createAuthority } from '../test/support/certificates.js';
 import { ConfigError } from '../platform/process/config-error.js';
 import { readConfig } from './config.js';
+import { folderFixture } from '../test/support/fixtures.js';
 
 describe('platform: PLANS_FILE', () => {
-  let folder: string;
-
-  before(() => {
-    folder = mkdtempSync(path.join(tmpdir(), 'linklog-plans-'));
-  });
-
-  after(() => {
-    rmSync(folder, { recursive: true });
-  });
+  const folder = folderFixture();
 
   const withFile = (content: string) => {
-    const file = path.join(folder, 'plans.json');
+    const file = path.join(folder.path, 'plans.json');
     writeFileSync(file, content);
     return readConfig({ PLANS_FILE: file });
   };
@@ -74,26 +66,25 @@ describe('platform: PLANS_FILE', () => {
   }
 
   it('that is not there is refused, with its name', () => {
-    const file = path.join(folder, 'missing.json');
+    const file = path.join(folder.path, 'missing.json');
     expect(() => readConfig({ PLANS_FILE: file })).to.throw(ConfigError, file);
   });
 });
 
 describe('platform: the TLS files of Kafka', () => {
-  let folder: string;
+  const folder = folderFixture();
   let files: Readonly<Record<'ca' | 'cert' | 'key' | 'otherKey' | 'garbage' | 'missing', string>>;
 
   before(async () => {
-    folder = mkdtempSync(path.join(tmpdir(), 'linklog-tls-'));
-    const authority = await createAuthority(folder, 'authority');
+    const authority = await createAuthority(folder.path, 'authority');
     const client = await authority.issue('client');
     const other = await authority.issue('other');
-    const [garbage, missing] = [path.join(folder, 'garbage'), path.join(folder, 'missing')];
+    const [garbage, missing] = [
+      path.join(folder.path, 'garbage'),
+      path.join(folder.path, 'missing'),
+    ];
     writeFileSync(garbage, 'no PEM');
     files = { ca: authority.ca, ...client, otherKey: other.key, garbage, missing };
-  });
-  after(() => {
-    rmSync(folder, { recursive: true });
   });
 
   const withFiles = (names: Readonly<Record<string, keyof typeof files>>, ssl = '1') => {

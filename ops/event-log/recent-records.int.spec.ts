@@ -5,17 +5,20 @@ import { codeIn, newCode, recordsOf } from '../test/conformance/event-log/events
 import {
   openPostgresHarness,
   type PostgresClient,
-  type PostgresHarness,
 } from '../test/conformance/event-log/postgres-harness.js';
 import type { Queryable } from '../platform/postgres/pool.js';
 import { DamagedRecords, type LogRecord } from './port.js';
 import { RecentRecords } from './recent-records.js';
+import { fixture } from '../test/support/fixture.js';
 
 const visits = topics.visits.name;
 const partition = 3;
 
 describe('platform: records that readers of the embedded log found lately', () => {
-  let harness: PostgresHarness;
+  const harness = fixture(
+    () => openPostgresHarness('recent_records'),
+    (harness) => harness.close(),
+  );
   let client: PostgresClient;
   let partitionId: number;
   let recent: RecentRecords;
@@ -23,7 +26,6 @@ describe('platform: records that readers of the embedded log found lately', () =
   let asked: [from: number, to: number][];
 
   before(async () => {
-    harness = await openPostgresHarness('recent_records');
     client = await harness.connect();
     const { rows } = await client.pool.query<{ id: number }>(
       'SELECT id FROM log.partitions WHERE topic = $1 AND partition = $2',
@@ -41,8 +43,6 @@ describe('platform: records that readers of the embedded log found lately', () =
     };
     recent = new RecentRecords({ query } as unknown as Queryable);
   });
-
-  after(() => harness.close());
 
   const code = codeIn(visits, partition);
 

@@ -15,7 +15,8 @@ import { deferred } from '../platform/concurrency/deferred.js';
 
 const anyPort = { host: '127.0.0.1', port: 0 };
 /** Far more than any test takes: only what must be cut waits for it. */
-const longGrace = 20_000;
+/** Longer than a test may take. */
+const longGrace = 120_000;
 
 /** What holds of every listener, also where a lane looks at each request, and leaves it to node:http. */
 const suite = (lane: OpenLane | null) => (): void => {
@@ -44,12 +45,6 @@ const suite = (lane: OpenLane | null) => (): void => {
   };
 
   const hello: RequestListener = (_, response) => response.end('hello');
-
-  const elapsed = async (promise: Promise<void>): Promise<number> => {
-    const begin = performance.now();
-    await promise;
-    return performance.now() - begin;
-  };
 
   it('tells its handler and its caller where it can be reached', async () => {
     let told: unknown;
@@ -452,13 +447,13 @@ const suite = (lane: OpenLane | null) => (): void => {
       held.resolve();
       expect(await text(await answer)).to.equal('late');
       // The client would keep its connection, which holds nothing any more.
-      expect(await elapsed(stopped)).to.be.below(3_000);
+      await stopped;
     });
 
     it('does not wait for connections at rest after an answer', async () => {
       const listener = await start(hello);
       await text(await get(listener.url));
-      expect(await elapsed(listener.stop(longGrace))).to.be.below(3_000);
+      await listener.stop(longGrace);
     });
 
     it('does not wait for connections that never asked for anything', async () => {
@@ -468,7 +463,7 @@ const suite = (lane: OpenLane | null) => (): void => {
       await once(socket, 'connect');
       // Behind it in the backlog: when this one is answered, the silent one has been accepted.
       await text(await get(listener.url));
-      expect(await elapsed(listener.stop(longGrace))).to.be.below(3_000);
+      await listener.stop(longGrace);
       socket.destroy();
     });
 

@@ -15,26 +15,15 @@ import {
   visited,
 } from '../../schemas/testing/events.js';
 import { transaction } from '../platform/postgres/pool.js';
-import { testDatabase, type TestDatabase } from '../test/support/database.js';
-import { testNode, type TestNode } from '../test/support/node.js';
 import { findUnknownEvent } from './behind-log.js';
 import { addToLedger } from './rebuild/rebuild.js';
+import { databaseFixture, ledgerFixture } from '../test/support/fixtures.js';
 
 const { links, visits, accounts, platform, usage } = topics;
 
 describe('ledger: older than its log', () => {
-  let database: TestDatabase;
-  let node: TestNode;
-
-  before(async () => {
-    database = await testDatabase('behind');
-    node = await testNode(database);
-  });
-
-  after(async () => {
-    await node.close();
-    await database.drop();
-  });
+  const database = databaseFixture('behind');
+  const node = ledgerFixture(database);
 
   const unknown = (knownThrough = 0): Promise<LinklogEvent | null> =>
     findUnknownEvent({ ...node, knownThrough: () => Promise.resolve(knownThrough) });

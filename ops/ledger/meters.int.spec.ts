@@ -1,30 +1,19 @@
 import { expect } from 'chai';
 import { execute, transaction } from '../platform/postgres/pool.js';
-import { testDatabase, type TestDatabase } from '../test/support/database.js';
-import { testNode, type TestNode } from '../test/support/node.js';
 import { meterOf, newKey, setMeter, type TestKey } from '../../command-api/testing/keys.js';
 import { lockMeters, saveMeters } from './meters.js';
 import { writeOnly } from '../platform/postgres/statement.js';
+import { databaseFixture, ledgerFixture } from '../test/support/fixtures.js';
 
 const thisMonth = (): string => `${new Date().toISOString().slice(0, 7)}-01`;
 
 describe('ledger: meters of keys', () => {
-  let database: TestDatabase;
-  let node: TestNode;
+  const database = databaseFixture('meters');
+  const node = ledgerFixture(database);
   let key: TestKey;
-
-  before(async () => {
-    database = await testDatabase('meters');
-    node = await testNode(database);
-  });
 
   beforeEach(async () => {
     key = await newKey(node);
-  });
-
-  after(async () => {
-    await node.close();
-    await database.drop();
   });
 
   const spendOne = (): Promise<void> =>

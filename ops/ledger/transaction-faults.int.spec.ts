@@ -8,7 +8,6 @@ import { shortenCommand } from '../../command-api/testing/links.js';
 import { createLogger } from '../platform/logging.js';
 import { createPool, OutcomeUnknown, type Pool } from '../platform/postgres/pool.js';
 import type { Outbox } from '../event-log/outbox/port.js';
-import { testDatabase, type TestDatabase } from '../test/support/database.js';
 import {
   injectedFaultFunction,
   injectFaults,
@@ -21,10 +20,10 @@ import {
   type LedgerCommandName,
   type LedgerCommands,
 } from '../test/support/ledger-commands.js';
-import { testNode, type TestNode } from '../test/support/node.js';
 import { eventually } from '../test/support/waiting.js';
 import { isClean } from '../tools/audit/verify/report.js';
 import { verify } from '../tools/audit/verify/verify.js';
+import { databaseFixture, ledgerFixture } from '../test/support/fixtures.js';
 
 const logger = createLogger('silent');
 
@@ -42,8 +41,8 @@ const codeFaults: readonly CodeFault[] = [
 describe('ledger: transaction that fails', function () {
   this.timeout(120_000);
 
-  let database: TestDatabase;
-  let node: TestNode;
+  const database = databaseFixture('faults');
+  const node = ledgerFixture(database);
   let pool: Pool;
   let commands: LedgerCommands;
   let codeFault: CodeFault | null = null;
@@ -56,8 +55,6 @@ describe('ledger: transaction that fails', function () {
   };
 
   before(async () => {
-    database = await testDatabase('faults');
-    node = await testNode(database);
     await database.pool.query(injectedFaultFunction);
     pool = createPool({ url: database.url, name: 'faulty', max: 1, logger });
     const outbox: Outbox = {
@@ -92,8 +89,6 @@ describe('ledger: transaction that fails', function () {
 
   after(async () => {
     await pool.end();
-    await node.close();
-    await database.drop();
   });
 
   /** Work for a command that has none otherwise. */

@@ -2,21 +2,15 @@ import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createLogger } from '../platform/logging.js';
 import { createPool, transaction } from '../platform/postgres/pool.js';
-import { testDatabase, type TestDatabase } from '../test/support/database.js';
 import { rejection, settledWithin } from '../test/support/waiting.js';
 import { DatabaseTooNew, migrate } from './migrate.js';
 import { deferred } from '../platform/concurrency/deferred.js';
+import { databaseFixture } from '../test/support/fixtures.js';
 
 const logger = createLogger('silent');
 
 describe('migrations', () => {
-  let database: TestDatabase;
-
-  before(async () => {
-    database = await testDatabase('migrations');
-  });
-
-  after(() => database.drop());
+  const database = databaseFixture('migrations');
 
   const applied = async () => {
     const { rows } = await database.pool.query<{ file: string; applied_at: Date }>(

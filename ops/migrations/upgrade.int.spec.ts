@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { readdirSync, readFileSync } from 'node:fs';
-import { emptyDatabase, type TestDatabase } from '../test/support/database.js';
+import { emptyDatabase } from '../test/support/database.js';
 import { isLinkEvent } from '../../schemas/events/catalogue.js';
 import {
   evolveLedgerLink,
@@ -32,6 +32,7 @@ import { rebuildDue } from '../../schemas/read-models/rebuild-due.js';
 import { rowOfEvent, type HistoryRow } from '../../schemas/read-models/history.js';
 import { projectFile } from '../platform/files/project-file.js';
 import { migrate } from './migrate.js';
+import { fixture } from '../test/support/fixture.js';
 
 const someone = {
   account: 'acme',
@@ -44,13 +45,11 @@ const links = topics.links.name;
 const visits = topics.visits.name;
 
 describe('migrations of tables with rows', () => {
-  let database: TestDatabase;
-
-  beforeEach(async () => {
-    database = await emptyDatabase('upgrade');
-  });
-
-  afterEach(() => database.drop());
+  const database = fixture(
+    () => emptyDatabase('upgrade'),
+    (database) => database.drop(),
+    { per: 'test' },
+  );
 
   /** Runs the migrations before one, as an earlier version has. */
   const migrateUpTo = async (number: string): Promise<void> => {

@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import { catalogue, type LinklogEvent } from '../../schemas/events/catalogue.js';
 import { readEvent, topicOf } from '../../schemas/events/codec.js';
 import { ledgerSource } from '../../schemas/events/envelope.js';
@@ -8,22 +7,17 @@ import { withoutSecrets } from '../../schemas/events/redact.js';
 import { topics } from '../../schemas/events/topics.js';
 import { eventOfRow, type HistoryRow } from '../../schemas/read-models/history.js';
 import { blocked, created, recordOf, someEvent, unblocked } from '../../schemas/testing/events.js';
-import { feed, type Feed } from '../testing/harness.js';
+import { feed } from '../testing/harness.js';
 import { emptyTables } from '../testing/tables.js';
 import { history } from './projection.js';
+import { fixture } from '../../ops/test/support/fixture.js';
+import { databaseFixture } from '../../ops/test/support/fixtures.js';
 
 describe('projectors: projection history', () => {
-  let database: TestDatabase;
-  let given: Feed;
-
-  before(async () => {
-    database = await testDatabase('history');
-    given = feed(database.pool, history);
-  });
+  const database = databaseFixture('history');
+  const given = fixture(() => feed(database.pool, history));
 
   beforeEach(() => emptyTables(database.pool, 'projection_history'));
-
-  after(() => database.drop());
 
   const rows = async (): Promise<readonly HistoryRow[]> => {
     const found = await database.pool.query<HistoryRow>(

@@ -1,5 +1,4 @@
 import { expect } from 'chai';
-import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import { evolveLink, initialState } from '../../schemas/folds/link.js';
 import type { LinkEvent } from '../../schemas/events/catalogue.js';
 import {
@@ -20,22 +19,17 @@ import {
   noon,
   unblocked,
 } from '../../schemas/testing/events.js';
-import { feed, type Feed } from '../testing/harness.js';
+import { feed } from '../testing/harness.js';
 import { emptyTables } from '../testing/tables.js';
 import { redirects } from './projection.js';
+import { fixture } from '../../ops/test/support/fixture.js';
+import { databaseFixture } from '../../ops/test/support/fixtures.js';
 
 describe('projectors: projection redirects', () => {
-  let database: TestDatabase;
-  let given: Feed;
-
-  before(async () => {
-    database = await testDatabase('redirects');
-    given = feed(database.pool, redirects);
-  });
+  const database = databaseFixture('redirects');
+  const given = fixture(() => feed(database.pool, redirects));
 
   beforeEach(() => emptyTables(database.pool, 'projection_redirects'));
-
-  after(() => database.drop());
 
   const rows = async (): Promise<readonly RedirectRow[]> =>
     (

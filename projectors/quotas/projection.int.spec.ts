@@ -1,22 +1,16 @@
 import { expect } from 'chai';
-import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import { created, metered, rendered } from '../../schemas/testing/events.js';
-import { feed, type Feed } from '../testing/harness.js';
+import { feed } from '../testing/harness.js';
 import { emptyTables } from '../testing/tables.js';
 import { quotas } from './projection.js';
+import { fixture } from '../../ops/test/support/fixture.js';
+import { databaseFixture } from '../../ops/test/support/fixtures.js';
 
 describe('projectors: projection quotas', () => {
-  let database: TestDatabase;
-  let given: Feed;
-
-  before(async () => {
-    database = await testDatabase('quotas');
-    given = feed(database.pool, quotas);
-  });
+  const database = databaseFixture('quotas');
+  const given = fixture(() => feed(database.pool, quotas));
 
   beforeEach(() => emptyTables(database.pool, 'projection_quotas'));
-
-  after(() => database.drop());
 
   const months = async (): Promise<readonly unknown[]> => {
     const { rows } = await database.pool.query<Record<string, unknown>>(

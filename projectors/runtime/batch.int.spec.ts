@@ -2,7 +2,6 @@ import { expect } from 'chai';
 import { oneAtATime } from '../../ops/platform/concurrency/one-at-a-time.js';
 import type { Batch, NewRecord } from '../../ops/event-log/port.js';
 import { transaction } from '../../ops/platform/postgres/pool.js';
-import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import { topics, type TopicName } from '../../schemas/events/topics.js';
 import { quotas } from '../quotas/projection.js';
 import { redirects } from '../links/projection.js';
@@ -17,12 +16,14 @@ import {
   visited,
 } from '../../schemas/testing/events.js';
 import { rejection } from '../../ops/test/support/waiting.js';
-import { feed, namedLog, type Feed } from '../testing/harness.js';
+import { feed, namedLog } from '../testing/harness.js';
 import { dump, emptyTables } from '../testing/tables.js';
 import { applyBatch, createJointHandler } from './batch.js';
 import { BatchNotAtCheckpoint } from './checkpoints.js';
 import { redrive } from './redrive.js';
 import { liveSchema, type Projection } from './projection.js';
+import { fixture } from '../../ops/test/support/fixture.js';
+import { databaseFixture } from '../../ops/test/support/fixtures.js';
 
 const visits = topics.visits.name;
 const schema = 'projection_stats';
@@ -30,17 +31,10 @@ const schema = 'projection_stats';
 const visit = (sequence: number) => recordOf(spooledVisit('abc', { sequence }));
 
 describe('projectors: handler of batches', () => {
-  let database: TestDatabase;
-  let live: Feed;
-
-  before(async () => {
-    database = await testDatabase('batches');
-    live = feed(database.pool, stats);
-  });
+  const database = databaseFixture('batches');
+  const live = fixture(() => feed(database.pool, stats));
 
   beforeEach(() => emptyTables(database.pool, schema));
-
-  after(() => database.drop());
 
   const content = () => dump(database.pool, schema);
 

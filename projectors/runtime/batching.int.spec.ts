@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
+import { type TestDatabase } from '../../ops/test/support/database.js';
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
 import { topicOf } from '../../schemas/events/codec.js';
 import type { TopicName } from '../../schemas/events/topics.js';
@@ -20,6 +20,7 @@ import { feed, namedLog } from '../testing/harness.js';
 import { dump, emptyTables } from '../testing/tables.js';
 import { liveSchema, type Projection } from './projection.js';
 import { redrive } from './redrive.js';
+import { databaseFixture } from '../../ops/test/support/fixtures.js';
 
 /** One of a number of days: 30 days after its last visit, a spool is forgotten, and its repeats with it. */
 const stepWithin = (days: number) =>
@@ -151,13 +152,7 @@ const markedAndSetAside = async (database: TestDatabase, schema: string, topic: 
 describe('projectors: however a history is cut into batches', () => {
   for (const projection of projections) {
     describe(projection.name, () => {
-      let database: TestDatabase;
-
-      before(async () => {
-        database = await testDatabase('batching');
-      });
-
-      after(() => database.drop());
+      const database = databaseFixture('batching');
 
       const apply = async (
         history: readonly LinklogEvent[],

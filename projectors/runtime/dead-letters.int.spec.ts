@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 import type { NewRecord } from '../../ops/event-log/port.js';
-import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import { UnknownEventType } from '../../schemas/events/codec.js';
 import { topics } from '../../schemas/events/topics.js';
 import { history } from '../history/projection.js';
@@ -15,10 +14,12 @@ import {
   spooledVisit,
 } from '../../schemas/testing/events.js';
 import { rejection } from '../../ops/test/support/waiting.js';
-import { feed, namedLog, type Feed } from '../testing/harness.js';
+import { feed, namedLog } from '../testing/harness.js';
 import { dump, emptyTables } from '../testing/tables.js';
-import { liveSchema } from './projection.js';
+import { liveSchema, type Projection } from './projection.js';
 import { redrive } from './redrive.js';
+import { fixture } from '../../ops/test/support/fixture.js';
+import { databaseFixture } from '../../ops/test/support/fixtures.js';
 
 const links = topics.links.name;
 const visits = topics.visits.name;
@@ -48,20 +49,15 @@ interface LetterRow {
 }
 
 describe('projectors: dead letters', () => {
-  let database: TestDatabase;
-  let live: Feed;
-
-  before(async () => {
-    database = await testDatabase('letters');
-    live = feed(database.pool, redirects);
-  });
+  const database = databaseFixture('letters');
+  const redriven = (projection: Projection) =>
+    redrive({ pool: database.pool, log: namedLog(), projection });
+  const live = fixture(() => feed(database.pool, redirects));
 
   beforeEach(async () => {
     await emptyTables(database.pool, schema);
     await emptyTables(database.pool, 'projection_stats');
   });
-
-  after(() => database.drop());
 
   const letters = async (): Promise<readonly LetterRow[]> => {
     const { rows } = await database.pool.query<LetterRow>(
@@ -199,9 +195,7 @@ describe('projectors: dead letters', () => {
       })),
     );
     expect(outcome).to.include({ applied: 0, deadLetters: 4 });
-    expect(
-      await redrive({ pool: database.pool, log: namedLog(), projection: redirects }),
-    ).to.deep.equal({
+    expect(await redriven(redirects)).to.deep.equal({
       applied: 0,
       repeats: 0,
       remaining: 4,
@@ -248,9 +242,7 @@ describe('projectors: dead letters', () => {
       await feed(database.pool, projection).records(links, events.map(recordOf));
       expect(await letters()).to.have.length(4);
       fault.mended = true;
-      expect(
-        await redrive({ pool: database.pool, log: namedLog(), projection: projection }),
-      ).to.deep.equal({
+      expect(await redriven(projection)).to.deep.equal({
         applied: 4,
         repeats: 0,
         remaining: 0,
@@ -272,9 +264,7 @@ describe('projectors: dead letters', () => {
         [created('b'), poisonous('c'), blocked('b', 2), blocked('c', 2)].map(recordOf),
       );
       fault.mended = true;
-      expect(
-        await redrive({ pool: database.pool, log: namedLog(), projection: projection }),
-      ).to.deep.equal({
+      expect(await redriven(projection)).to.deep.equal({
         applied: 2,
         repeats: 0,
         remaining: 2,
@@ -297,9 +287,7 @@ describe('projectors: dead letters', () => {
           await redirects.apply(tx, into, all, partition);
         },
       };
-      expect(
-        await redrive({ pool: database.pool, log: namedLog(), projection: failing }),
-      ).to.include({ applied: 1, remaining: 2 });
+      expect(await redriven(failing)).to.include({ applied: 1, remaining: 2 });
       expect((await letters()).map(({ error }) => error)).to.deep.equal(['bug 2', null]);
     });
 
@@ -313,9 +301,7 @@ describe('projectors: dead letters', () => {
       await database.pool.query('UPDATE projection_stats.dead_letters SET value = $1', [
         record.value,
       ]);
-      expect(
-        await redrive({ pool: database.pool, log: namedLog(), projection: stats }),
-      ).to.deep.equal({
+      expect(await redriven(stats)).to.deep.equal({
         applied: 1,
         repeats: 1,
         remaining: 0,
@@ -342,7 +328,7 @@ describe('projectors: dead letters', () => {
       await feed(database.pool, all).records(links, events.map(recordOf));
       expect(await letters()).to.have.length(250);
       fault.mended = true;
-      expect(await redrive({ pool: database.pool, log: namedLog(), projection: all })).to.include({
+      expect(await redriven(all)).to.include({
         applied: 250,
         remaining: 0,
       });
@@ -356,14 +342,9 @@ describe('projectors: dead letters', () => {
       fault.mended = true;
       for (let sequence = 2; sequence < 40; sequence += 2) {
         const pair = [blocked('b', sequence), unblocked('b', sequence + 1)];
-        await Promise.all([
-          following.records(links, pair.map(recordOf)),
-          redrive({ pool: database.pool, log: namedLog(), projection: projection }),
-        ]);
+        await Promise.all([following.records(links, pair.map(recordOf)), redriven(projection)]);
       }
-      expect(
-        await redrive({ pool: database.pool, log: namedLog(), projection: projection }),
-      ).to.include({ remaining: 0 });
+      expect(await redriven(projection)).to.include({ remaining: 0 });
       const { links: rows } = await dump(database.pool, schema, ['links']);
       expect(rows?.[0]).to.match(/^\(b,active,,.*,39,[tf]?,/);
     });
@@ -377,9 +358,7 @@ describe('projectors: dead letters', () => {
           await tx.query(`DO $$ BEGIN RAISE SQLSTATE '53100'; END $$`);
         },
       };
-      expect(
-        await rejection(redrive({ pool: database.pool, log: namedLog(), projection: unlucky })),
-      ).to.include({ code: '53100' });
+      expect(await rejection(redriven(unlucky))).to.include({ code: '53100' });
       expect(await dump(database.pool, schema)).to.deep.equal(before);
     });
   });

@@ -3,7 +3,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { oneAtATime } from '../../ops/platform/concurrency/one-at-a-time.js';
 import { createLogger } from '../../ops/platform/logging.js';
 import { ForeignPosition, type EventLog, type Subscription } from '../../ops/event-log/port.js';
-import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
 import { topicOf } from '../../schemas/events/codec.js';
 import { topics } from '../../schemas/events/topics.js';
@@ -35,17 +34,17 @@ import {
 } from './rebuild.js';
 import { openTestLog } from '../../ops/test/support/node.js';
 import { readerLag, startProjection } from './live-projection.js';
+import { databaseFixture } from '../../ops/test/support/fixtures.js';
 
 const logger = createLogger('silent');
 
 describe('projectors: rebuild', () => {
-  let database: TestDatabase;
+  const database = databaseFixture('rebuild', { per: 'test' });
   let log: EventLog;
   let running: Subscription[];
 
   beforeEach(async () => {
     running = [];
-    database = await testDatabase('rebuild');
     const { pool, url } = database;
     ({ log } = await openTestLog({ pool, url, logger }));
   });
@@ -54,7 +53,6 @@ describe('projectors: rebuild', () => {
     // Those of a test that failed: they would go on for ever.
     for (const subscription of running) await subscription.stop();
     await log.close();
-    await database.drop();
   });
 
   const append = async (events: readonly LinklogEvent[]): Promise<void> => {

@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import type { EventNamed } from '../../schemas/events/catalogue.js';
 import { topics } from '../../schemas/events/topics.js';
 import { noon, recordOf, spooledVisit } from '../../schemas/testing/events.js';
@@ -11,6 +10,7 @@ import { emptyTables } from '../testing/tables.js';
 import { visitOf } from './link-statistics.js';
 import { stats } from './projection.js';
 import { naiveRows, type Rows } from './testing/naive.js';
+import { databaseFixture } from '../../ops/test/support/fixtures.js';
 
 type VisitEvent = EventNamed<'LinkVisited'>;
 
@@ -56,15 +56,9 @@ const visitsOn = (
 };
 
 describe('projectors: statistics', () => {
-  let database: TestDatabase;
-
-  before(async () => {
-    database = await testDatabase('statistics');
-  });
+  const database = databaseFixture('statistics');
 
   afterEach(() => emptyTables(database.pool, 'projection_stats'));
-
-  after(() => database.drop());
 
   const tables = Object.keys(naiveRows([], 0));
 

@@ -1,23 +1,17 @@
 import { expect } from 'chai';
-import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import { topics } from '../../schemas/events/topics.js';
 import { at, firstVisitRecordOf, noon, spooledVisit } from '../../schemas/testing/events.js';
-import { feed, type Feed } from '../testing/harness.js';
+import { feed } from '../testing/harness.js';
 import { emptyTables } from '../testing/tables.js';
 import { stats } from './projection.js';
+import { fixture } from '../../ops/test/support/fixture.js';
+import { databaseFixture } from '../../ops/test/support/fixtures.js';
 
 describe('projectors: projection stats', () => {
-  let database: TestDatabase;
-  let given: Feed;
-
-  before(async () => {
-    database = await testDatabase('stats');
-    given = feed(database.pool, stats);
-  });
+  const database = databaseFixture('stats');
+  const given = fixture(() => feed(database.pool, stats));
 
   beforeEach(() => emptyTables(database.pool, 'projection_stats'));
-
-  after(() => database.drop());
 
   const clicks = async (): Promise<readonly unknown[]> => {
     const { rows } = await database.pool.query<Record<string, unknown>>(

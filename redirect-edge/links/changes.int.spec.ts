@@ -14,9 +14,8 @@ import {
 } from '../../ops/platform/postgres/pool.js';
 import { recordHistory } from '../../ops/test/support/ledger-links.js';
 import { notify } from '../../ops/test/support/notify.js';
-import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import { eventually, rejection } from '../../ops/test/support/waiting.js';
-import { openTestLog, type TestNode, testNode } from '../../ops/test/support/node.js';
+import { openTestLog } from '../../ops/test/support/node.js';
 import { startTcpProxy, type TcpProxy } from '../../ops/test/support/tcp-proxy.js';
 import { evolvePlatform } from '../../schemas/folds/platform.js';
 import { blocked, created, maintenanceSwitched, unblocked } from '../../schemas/testing/events.js';
@@ -24,23 +23,14 @@ import { watchChanges, type ChangeWatch } from './changes.js';
 import { LinkCache, LinkReader } from './link-reader.js';
 import { deferred } from '../../ops/platform/concurrency/deferred.js';
 import { writeAfter, writeOnly } from '../../ops/platform/postgres/statement.js';
+import { databaseFixture, ledgerFixture } from '../../ops/test/support/fixtures.js';
 
 const logger = createLogger('silent');
 
 describe('redirect edge: changes that an edge hears of', () => {
-  let database: TestDatabase;
+  const database = databaseFixture('changes');
   /** Where operators decide: never cut off. */
-  let node: TestNode;
-
-  before(async () => {
-    database = await testDatabase('changes');
-    node = await testNode(database);
-  });
-
-  after(async () => {
-    await node.close();
-    await database.drop();
-  });
+  const node = ledgerFixture(database);
 
   interface Edge {
     readonly links: LinkReader;

@@ -3,12 +3,13 @@ import { parseChange } from '../../ops/ledger/changes.js';
 import { createLogger } from '../../ops/platform/logging.js';
 import { listenToPostgres } from '../../ops/platform/postgres/listener.js';
 import { foldedLinks, recordHistory, storedLinks } from '../../ops/test/support/ledger-links.js';
-import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
-import { named, testNode, type TestNode } from '../../ops/test/support/node.js';
+import { named } from '../../ops/test/support/node.js';
 import { eventually } from '../../ops/test/support/waiting.js';
 import { blocked, created, expired } from '../../schemas/testing/events.js';
 import { unknownVisitor } from '../../schemas/testing/visitor.js';
 import { ClickBudget } from './click-budget.js';
+import { databaseFixture, twoLedgersFixture } from '../../ops/test/support/fixtures.js';
+import { fixture } from '../../ops/test/support/fixture.js';
 
 const count = (outcomes: readonly string[]): Record<string, number> => {
   const counts: Record<string, number> = {};
@@ -17,23 +18,12 @@ const count = (outcomes: readonly string[]): Record<string, number> => {
 };
 
 describe('redirect edge: click budget, on two nodes', () => {
-  let database: TestDatabase;
-  let nodes: readonly [TestNode, TestNode];
-  let budgets: readonly [ClickBudget, ClickBudget];
-
-  before(async () => {
-    database = await testDatabase('clicks');
-    nodes = [await testNode(database), await testNode(database)];
-    budgets = [
-      new ClickBudget(nodes[0].pool, nodes[0].outbox),
-      new ClickBudget(nodes[1].pool, nodes[1].outbox),
-    ];
-  });
-
-  after(async () => {
-    for (const node of nodes) await node.close();
-    await database.drop();
-  });
+  const database = databaseFixture('clicks');
+  const nodes = twoLedgersFixture(database);
+  const budgets = fixture((): readonly [ClickBudget, ClickBudget] => [
+    new ClickBudget(nodes[0].pool, nodes[0].outbox),
+    new ClickBudget(nodes[1].pool, nodes[1].outbox),
+  ]);
 
   const take = (code: string, visitor: number): ReturnType<ClickBudget['take']> =>
     budgets[visitor % 2 === 0 ? 0 : 1].take({

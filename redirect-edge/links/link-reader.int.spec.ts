@@ -4,8 +4,7 @@ import type { Outbox } from '../../ops/event-log/outbox/port.js';
 import { createLogger } from '../../ops/platform/logging.js';
 import { execute, createPool, transaction } from '../../ops/platform/postgres/pool.js';
 import { recordHistory } from '../../ops/test/support/ledger-links.js';
-import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
-import { openTestLog, testNode, type TestNode } from '../../ops/test/support/node.js';
+import { openTestLog } from '../../ops/test/support/node.js';
 import { within } from '../../ops/test/support/waiting.js';
 import type { LinkEvent } from '../../schemas/events/catalogue.js';
 import { evolveLink, initialState } from '../../schemas/folds/link.js';
@@ -21,23 +20,14 @@ import {
   unblocked,
 } from '../../schemas/testing/events.js';
 import { LinkCache, LinkReader } from './link-reader.js';
+import { fixture } from '../../ops/test/support/fixture.js';
+import { databaseFixture, ledgerFixture } from '../../ops/test/support/fixtures.js';
 
 describe('redirect edge: link reader', () => {
-  let database: TestDatabase;
-  let node: TestNode;
-  let reader: LinkReader;
+  const database = databaseFixture('reader');
+  const node = ledgerFixture(database);
+  const reader = fixture(() => new LinkReader(node.pool, node.outbox, cache));
   const cache = new LinkCache(1e6);
-
-  before(async () => {
-    database = await testDatabase('reader');
-    node = await testNode(database);
-    reader = new LinkReader(node.pool, node.outbox, cache);
-  });
-
-  after(async () => {
-    await node.close();
-    await database.drop();
-  });
 
   /** The projector's row after these events, however many more the log has. */
   const project = async (...events: readonly LinkEvent[]): Promise<void> => {

@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import type { Redis } from 'ioredis';
-import { mkdtemp, copyFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { copyFile } from 'node:fs/promises';
 import path from 'node:path';
 import pino from 'pino';
 import { createLogger } from '../../ops/platform/logging.js';
@@ -9,14 +8,14 @@ import { execute, transaction } from '../../ops/platform/postgres/pool.js';
 import { openRedis } from '../../ops/platform/redis.js';
 import { startRedis, type RedisServer } from '../../ops/local/redis.js';
 import { recordHistory } from '../../ops/test/support/ledger-links.js';
-import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
-import { testNode, type TestNode } from '../../ops/test/support/node.js';
-import { startTcpProxy, type TcpProxy } from '../../ops/test/support/tcp-proxy.js';
+import { startTcpProxy } from '../../ops/test/support/tcp-proxy.js';
 import { eventually } from '../../ops/test/support/waiting.js';
 import { blocked, created } from '../../schemas/testing/events.js';
 import { copyLifeMs, Freshness } from './freshness.js';
 import { LinkCache, LinkReader } from './link-reader.js';
 import { CopyStore, DatabaseClock, readCopyKey, SharedCache } from './shared-cache.js';
+import { fixture } from '../../ops/test/support/fixture.js';
+import { databaseFixture, folderFixture, ledgerFixture } from '../../ops/test/support/fixtures.js';
 
 const logger = createLogger('silent');
 const installation = 'test';
@@ -26,19 +25,16 @@ const keyOf = (code: string): string => `linklog:${installation}:link-v4:${code}
 const patientMs = 10_000;
 
 describe('redirect edge: shared cache in Redis', () => {
-  let database: TestDatabase;
-  let node: TestNode;
-  let dataDir: string;
+  const database = databaseFixture('shared');
+  const node = ledgerFixture(database);
+  const dataDir = folderFixture();
   let server: RedisServer;
   /** What an operator, or somebody else, does to Redis. */
   let operator: Redis;
   const warnings: string[] = [];
 
   before(async () => {
-    database = await testDatabase('shared');
-    node = await testNode(database);
-    dataDir = await mkdtemp(path.join(tmpdir(), 'linklog-shared-'));
-    server = await startRedis({ dataDir, logger, tied: true, dump: true });
+    server = await startRedis({ dataDir: dataDir.path, logger, tied: true, dump: true });
     operator = await openRedis(server.url, logger);
     await ready(operator);
   });
@@ -46,9 +42,6 @@ describe('redirect edge: shared cache in Redis', () => {
   after(async () => {
     operator.disconnect();
     await server.stop();
-    await rm(dataDir, { recursive: true, force: true });
-    await node.close();
-    await database.drop();
   });
 
   const ready = (redis: Redis): Promise<void> =>
@@ -187,7 +180,7 @@ describe('redirect edge: shared cache in Redis', () => {
   it('never undoes a block, neither from an old dump nor from copies without an expiry', async () => {
     const code = await sharedLink();
     await operator.save();
-    const dump = path.join(dataDir, 'dump.rdb');
+    const dump = path.join(dataDir.path, 'dump.rdb');
     await copyFile(dump, `${dump}.old`);
     const old = (await operator.get(keyOf(code))) ?? '';
     expect(old).to.include('"status":"active"');
@@ -197,7 +190,13 @@ describe('redirect edge: shared cache in Redis', () => {
 
     await server.stop();
     await copyFile(`${dump}.old`, dump);
-    server = await startRedis({ dataDir, logger, dump: true, tied: true, port: portOf(server) });
+    server = await startRedis({
+      dataDir: dataDir.path,
+      logger,
+      dump: true,
+      tied: true,
+      port: portOf(server),
+    });
     await Promise.all([one.redis, two.redis, operator].map(ready));
     expect(await operator.get(keyOf(code))).to.equal(old);
     for (const edge of [one, two]) {
@@ -259,17 +258,19 @@ describe('redirect edge: shared cache in Redis', () => {
   });
 
   describe('away', () => {
-    let proxy: TcpProxy;
-    let far: Edge;
+    const proxy = fixture(
+      () => startTcpProxy(server.url),
+      (proxy) => proxy.close(),
+      { per: 'test' },
+    );
+    const far = fixture(
+      () => makeEdge(proxy.url, 20),
+      (far) => far.stop(),
+      { per: 'test' },
+    );
 
     beforeEach(async () => {
-      proxy = await startTcpProxy(server.url);
-      far = await makeEdge(proxy.url, 20);
       await ready(far.redis);
-    });
-    afterEach(async () => {
-      far.stop();
-      await proxy.close();
     });
 
     const circuitIs = (state: string): Promise<void> =>
@@ -320,7 +321,7 @@ describe('redirect edge: shared cache in Redis', () => {
       far.links.changed(code, 2);
       expect(await far.status(code)).to.equal('blocked');
 
-      server = await startRedis({ dataDir, logger, dump: true, tied: true, port });
+      server = await startRedis({ dataDir: dataDir.path, logger, dump: true, tied: true, port });
       await Promise.all([far.redis, one.redis, operator].map(ready));
       await circuitIs('closed');
       expect(await far.status(code)).to.equal('blocked');

@@ -1,24 +1,21 @@
 import { expect } from 'chai';
-import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import { recordHistory } from '../../ops/test/support/ledger-links.js';
-import { testNode, type TestNode } from '../../ops/test/support/node.js';
 import { evolveLink, initialState } from '../../schemas/folds/link.js';
 import { rowOfState } from '../../schemas/read-models/redirects.js';
 import { created } from '../../schemas/testing/events.js';
 import { LinkCache, LinkReader } from './link-reader.js';
 import { warmUp } from './warm-up.js';
+import { databaseFixture, ledgerFixture } from '../../ops/test/support/fixtures.js';
 
 describe('redirect edge: warm-up', () => {
-  let database: TestDatabase;
-  let node: TestNode;
+  const database = databaseFixture('warm_up');
+  const node = ledgerFixture(database);
   const events = Array.from({ length: 600 }, (_, index) =>
     created(`link-${index}`, { url: `https://example.com/${index}/${'x'.repeat(1_000)}` }),
   );
   const [oldest, newest] = [events[0]?.subject ?? '', events.at(-1)?.subject ?? ''];
 
   before(async () => {
-    database = await testDatabase('warm_up');
-    node = await testNode(database);
     await recordHistory(node, ...events);
     await node.pool.query(
       `INSERT INTO projection_redirects.links
@@ -26,11 +23,6 @@ describe('redirect edge: warm-up', () => {
          jsonb_populate_record(NULL::projection_redirects.links, e.row) AS r ORDER BY number`,
       [events.map((event) => JSON.stringify(rowOfState(evolveLink(initialState, event), 1)))],
     );
-  });
-
-  after(async () => {
-    await node.close();
-    await database.drop();
   });
 
   const warm = async (bytes: number, signal = new AbortController().signal) => {

@@ -1,8 +1,7 @@
 import { expect } from 'chai';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -23,6 +22,8 @@ import { append, range, visit } from '../spool/testing/harness.js';
 import type { Shipping } from '../spool/shipper.js';
 import { shipFromWorker, type LogAddress } from './shipping.js';
 import { eventually } from '../../ops/test/support/waiting.js';
+import { fixture } from '../../ops/test/support/fixture.js';
+import { folderFixture } from '../../ops/test/support/fixtures.js';
 
 const program = fileURLToPath(new URL('testing/shipping-process.js', import.meta.url));
 const logger = createLogger('silent');
@@ -75,9 +76,12 @@ for (const [name, openTarget] of Object.entries(targets))
   describe(`redirect edge: shipping to ${name} from a worker thread`, function () {
     this.timeout(patienceMs);
 
-    let target: Target;
+    const target = fixture(
+      () => openTarget(),
+      (target) => target.close(),
+    );
     let log: EventLog;
-    let dataDir: string;
+    const dataDir = folderFixture({ per: 'test' });
     let shipping: Shipping;
     const spools: Spool[] = [];
     const workers: Worker[] = [];
@@ -86,15 +90,12 @@ for (const [name, openTarget] of Object.entries(targets))
     };
     const untilAvailable = () => log.ranges(topics.visits.name);
 
-    before(async function () {
+    before(function () {
       this.timeout(kafkaStartMs);
-      target = await openTarget();
       ({ log } = target);
     });
-    after(() => target.close());
 
     beforeEach(async () => {
-      dataDir = await mkdtemp(path.join(tmpdir(), 'linklog-shipping-'));
       process.on('worker', remember);
       shipping = shipFromWorker({ address: target.address, untilAvailable, logger });
     });
@@ -103,12 +104,11 @@ for (const [name, openTarget] of Object.entries(targets))
       await Promise.all(spools.splice(0).map((spool) => spool.stop({ shipWithinMs: 0 })));
       await shipping.stop();
       workers.length = 0;
-      await rm(dataDir, { recursive: true });
     });
 
     const open = async (): Promise<Spool> => {
       const spool = await openSpool({
-        root: path.join(dataDir, 'spool'),
+        root: path.join(dataDir.path, 'spool'),
         maxBytes: 1024 ** 3,
         fsync: false,
         shipping,
@@ -216,9 +216,13 @@ for (const [name, openTarget] of Object.entries(targets))
     });
 
     it('ends with its process, killed with -9, and another process ships its visits', async () => {
-      const child = spawn(process.execPath, [program, dataDir, JSON.stringify(target.address)], {
-        stdio: ['ignore', 'pipe', 'inherit'],
-      });
+      const child = spawn(
+        process.execPath,
+        [program, dataDir.path, JSON.stringify(target.address)],
+        {
+          stdio: ['ignore', 'pipe', 'inherit'],
+        },
+      );
       let id = '';
       let promised = 0;
       let shippedByChild = 0;
@@ -238,7 +242,7 @@ for (const [name, openTarget] of Object.entries(targets))
       await open();
       await eventually(
         'the spool of the killed process is gone',
-        async () => !(await readdir(path.join(dataDir, 'spool'))).includes(id),
+        async () => !(await readdir(path.join(dataDir.path, 'spool'))).includes(id),
       );
       const counted = await countedOf(id);
       expect(counted).to.deep.equal(range(1, counted.length));

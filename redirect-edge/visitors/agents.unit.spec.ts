@@ -155,12 +155,11 @@ describe('redirect edge: user agents', () => {
     expect(agentOf('curl/1').bot).to.be.false;
   });
 
-  it('is not slow over agents made to be slow', () => {
-    const begun = performance.now();
+  it('is not slow over agents made to be slow', function () {
+    this.timeout(500);
     for (const text of [' ', 'a', '(', '1', '1.', 'bot', 'http', 'compatible; ', 'Mozilla/5.0 ']) {
       agentOf(text.repeat(20_000));
       agentOf(`chrome/${text.repeat(20_000)}`);
     }
-    expect(performance.now() - begun).to.be.below(500);
   });
 });

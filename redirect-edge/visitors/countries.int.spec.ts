@@ -1,6 +1,5 @@
 import { expect } from 'chai';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import pino from 'pino';
 import { ConfigError } from '../../ops/platform/process/config-error.js';
@@ -8,22 +7,19 @@ import { readConfig } from '../../ops/config/config.js';
 import { rejection } from '../../ops/test/support/waiting.js';
 import { openCountries, type Countries } from './countries.js';
 import { mmdbFile, type MmdbValue } from './testing/mmdb.js';
+import { folderFixture } from '../../ops/test/support/fixtures.js';
 
 describe('redirect edge: countries', () => {
-  let dir: string;
+  const dir = folderFixture();
   let lines: string[];
-  const logger = pino({ base: null }, { write: (line: string) => lines.push(line) });
 
-  before(async () => {
-    dir = await mkdtemp(path.join(tmpdir(), 'linklog-test-'));
-  });
   beforeEach(() => {
     lines = [];
   });
-  after(() => rm(dir, { recursive: true }));
+  const logger = pino({ base: null }, { write: (line: string) => lines.push(line) });
 
   const opened = async (bytes: Buffer): Promise<Countries> => {
-    const file = path.join(dir, 'some.mmdb');
+    const file = path.join(dir.path, 'some.mmdb');
     await writeFile(file, bytes);
     return openCountries(file, logger);
   };
@@ -66,7 +62,7 @@ describe('redirect edge: countries', () => {
   });
 
   it('cannot be read from another kind of file, or from none', async () => {
-    for (const file of [path.join(dir, 'nothing.mmdb'), dir]) {
+    for (const file of [path.join(dir.path, 'nothing.mmdb'), dir.path]) {
       expect(() => readConfig({ GEOIP_FILE: file })).to.throw(
         ConfigError,
         /^GEOIP_FILE cannot be read/,

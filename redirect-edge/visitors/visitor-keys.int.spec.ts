@@ -1,24 +1,22 @@
 import { expect } from 'chai';
-import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import { rejection } from '../../ops/test/support/waiting.js';
 import { keptMs, VisitorKeys } from './visitor-keys.js';
+import { databaseFixture } from '../../ops/test/support/fixtures.js';
 
 const hour = 3_600_000;
 const day = 24 * hour;
 
 describe('redirect edge: keys of the visitors’ hashes', () => {
-  let database: TestDatabase;
+  const database = databaseFixture('visitor-keys', { per: 'test' });
   /** The first moment of PostgreSQL's day. */
   let today: number;
 
   beforeEach(async () => {
-    database = await testDatabase('visitor-keys');
     const { rows } = await database.pool.query<{ today: Date }>(
       `SELECT date_trunc('day', now(), 'UTC') AS today`,
     );
     today = rows[0]?.today.getTime() ?? NaN;
   });
-  afterEach(() => database.drop());
 
   const look = async (now = () => Date.now()): Promise<VisitorKeys> => {
     const keys = new VisitorKeys(database.pool, now);

@@ -1,24 +1,13 @@
 import { expect } from 'chai';
-import { testDatabase, type TestDatabase } from '../../../ops/test/support/database.js';
-import { testNode, type TestNode } from '../../../ops/test/support/node.js';
 import { actor, derivedKey, newKey, type TestKey } from '../../testing/keys.js';
 import { createApiKeyHandler } from '../../keys/handler.js';
 import { findKeyBySecret, findKeyByToken, makeConsoleToken } from './console-keys.js';
 import { newToken } from './console-sessions.js';
+import { databaseFixture, ledgerFixture } from '../../../ops/test/support/fixtures.js';
 
 describe('command API: keys that open the console', () => {
-  let database: TestDatabase;
-  let node: TestNode;
-
-  before(async () => {
-    database = await testDatabase('consolekeys');
-    node = await testNode(database);
-  });
-
-  after(async () => {
-    await node.close();
-    await database.drop();
-  });
+  const database = databaseFixture('consolekeys');
+  const node = ledgerFixture(database);
 
   const opens = async ({ hash }: TestKey): Promise<string | null> =>
     (await findKeyBySecret(database.pool, Buffer.from(hash, 'hex')))?.key.id ?? null;

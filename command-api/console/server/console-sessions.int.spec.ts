@@ -1,27 +1,16 @@
 import { expect } from 'chai';
-import { testDatabase, type TestDatabase } from '../../../ops/test/support/database.js';
-import {
-  createConsoleSessions,
-  forgetSessions,
-  newToken,
-  type ConsoleSessions,
-} from './console-sessions.js';
+import { createConsoleSessions, forgetSessions, newToken } from './console-sessions.js';
+import { fixture } from '../../../ops/test/support/fixture.js';
+import { databaseFixture } from '../../../ops/test/support/fixtures.js';
 
 const secret = (byte: number): Buffer => Buffer.alloc(32, byte);
 const developer = { boundTo: secret(1), actor: null };
 
 describe('command API: sessions of the console', () => {
-  let database: TestDatabase;
-  let sessions: ConsoleSessions;
-
-  before(async () => {
-    database = await testDatabase('console');
-    sessions = createConsoleSessions(database.pool, 'api');
-  });
+  const database = databaseFixture('console');
+  const sessions = fixture(() => createConsoleSessions(database.pool, 'api'));
 
   beforeEach(() => database.pool.query('DELETE FROM ledger.console_sessions'));
-
-  after(() => database.drop());
 
   const age = (column: 'began_at' | 'used_at', by: string): Promise<unknown> =>
     database.pool.query(

@@ -4,22 +4,17 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { trustNobody } from '../../../ops/http/client-address.js';
 import { createLogger } from '../../../ops/platform/logging.js';
-import { testDatabase, type TestDatabase } from '../../../ops/test/support/database.js';
 import { ask } from '../../../ops/test/support/http.js';
 import { createApp } from '../../http/app.js';
 import { operatorsConsole } from './operators.js';
+import { databaseFixture } from '../../../ops/test/support/fixtures.js';
 
 describe('command API: sessions of operators', () => {
-  let database: TestDatabase;
+  const database = databaseFixture('operators');
   const servers: Server[] = [];
 
-  before(async () => {
-    database = await testDatabase('operators');
-  });
-
-  after(async () => {
+  after(() => {
     for (const server of servers) server.close();
-    await database.drop();
   });
 
   /** The address of an operators' console with this token. */

@@ -7,9 +7,8 @@ import {
   type NotificationListener,
 } from '../../../ops/platform/postgres/listener.js';
 import { foldedLinks, recordHistory, storedLinks } from '../../../ops/test/support/ledger-links.js';
-import { testDatabase, type TestDatabase } from '../../../ops/test/support/database.js';
 import { eventually, rejection } from '../../../ops/test/support/waiting.js';
-import { testNode, type TestNode } from '../../../ops/test/support/node.js';
+import { type TestNode } from '../../../ops/test/support/node.js';
 import { accepted } from '../../../schemas/decision.js';
 import { at, blocked, created } from '../../../schemas/testing/events.js';
 import { actor } from '../../testing/keys.js';
@@ -21,20 +20,19 @@ import { decideOne } from '../../../ops/ledger/decide.js';
 import { ledgerLinks } from '../../../ops/ledger/links.js';
 import { platformSwitches, readPlatform } from '../../../ops/ledger/platform.js';
 import { platformSubject } from '../../../schemas/folds/platform.js';
+import { databaseFixture, twoLedgersFixture } from '../../../ops/test/support/fixtures.js';
 
 const block = { type: 'BlockLink', reason: 'phishing' } as const;
 const unblock = { type: 'UnblockLink', reason: 'a mistake' } as const;
 
 describe('command API: blocks and switches, on two nodes', () => {
-  let database: TestDatabase;
-  let nodes: readonly [TestNode, TestNode];
+  const database = databaseFixture('blocks');
+  const nodes = twoLedgersFixture(database);
   let handlers: readonly [LinkBlockHandler, LinkBlockHandler];
   let listener: NotificationListener;
   let changes: unknown[];
 
   before(async () => {
-    database = await testDatabase('blocks');
-    nodes = [await testNode(database), await testNode(database)];
     const handler = ({ pool, outbox }: TestNode) => createLinkBlockHandler(pool, outbox);
     handlers = [handler(nodes[0]), handler(nodes[1])];
     listener = listenToPostgres(database.url, ['linklog_changes'], createLogger('silent'));
@@ -56,8 +54,6 @@ describe('command API: blocks and switches, on two nodes', () => {
 
   after(async () => {
     await listener.close();
-    for (const node of nodes) await node.close();
-    await database.drop();
   });
 
   const eventsOf = async (topic: 'links' | 'platform', subject: string) =>

@@ -1,8 +1,7 @@
 import { expect } from 'chai';
 import { insertLinks } from '../../../ops/ledger/links.js';
 import { foldedLinks, recordHistory, storedLinks } from '../../../ops/test/support/ledger-links.js';
-import { testDatabase, type TestDatabase } from '../../../ops/test/support/database.js';
-import { named, testNode, type TestNode } from '../../../ops/test/support/node.js';
+import { named, type TestNode } from '../../../ops/test/support/node.js';
 import { evolveLedgerLink, initialState } from '../../../schemas/folds/ledger-link.js';
 import { defaultPlanTable } from '../../../schemas/plans.js';
 import { created } from '../../../schemas/testing/events.js';
@@ -22,33 +21,27 @@ import {
 } from './handler.js';
 import { execute } from '../../../ops/platform/postgres/pool.js';
 import { writeOnly } from '../../../ops/platform/postgres/statement.js';
+import { databaseFixture, twoLedgersFixture } from '../../../ops/test/support/fixtures.js';
+import { fixture } from '../../../ops/test/support/fixture.js';
 
 describe('command API: shorten handler, on two nodes', () => {
-  let database: TestDatabase;
-  let nodes: readonly [TestNode, TestNode];
-  let handlers: readonly [ShortenHandler, ShortenHandler];
+  const database = databaseFixture('shorten');
+  const nodes = twoLedgersFixture(database);
+  const handlers = fixture((): readonly [ShortenHandler, ShortenHandler] => [
+    newHandler(nodes[0]),
+    newHandler(nodes[1]),
+  ]);
 
   const newHandler = (
     { pool, outbox, clock }: TestNode,
     generateCode = () => randomCode(),
   ): ShortenHandler => createShortenHandler({ pool, outbox, clock, generateCode });
 
-  before(async () => {
-    database = await testDatabase('shorten');
-    nodes = [await testNode(database), await testNode(database)];
-    handlers = [newHandler(nodes[0]), newHandler(nodes[1])];
-  });
-
   /** Whatever a test did: the tables hold what the log says, and every quota was kept. */
   afterEach(async () => {
     expect(await storedLinks(nodes[0])).to.deep.equal(await foldedLinks(nodes[0]));
     const made = named('LinkCreated', await nodes[0].events('links'));
     expect(new Set(made.map(({ subject }) => subject)).size).to.equal(made.length);
-  });
-
-  after(async () => {
-    for (const node of nodes) await node.close();
-    await database.drop();
   });
 
   const alias = (key: TestKey, code: string): CommandRequest<CreateLink> =>

@@ -1,27 +1,17 @@
 import { expect } from 'chai';
 import { transaction } from '../../../ops/platform/postgres/pool.js';
 import { foldedLinks, recordHistory, storedLinks } from '../../../ops/test/support/ledger-links.js';
-import { testDatabase, type TestDatabase } from '../../../ops/test/support/database.js';
-import { named, testNode, type TestNode } from '../../../ops/test/support/node.js';
+import { named, type TestNode } from '../../../ops/test/support/node.js';
 import { at, blocked, created, expired, visited } from '../../../schemas/testing/events.js';
 import { expireDueLinks } from './expiry.js';
+import { databaseFixture, twoLedgersFixture } from '../../../ops/test/support/fixtures.js';
 
 describe('command API: expiry of links by time, on two nodes', () => {
-  let database: TestDatabase;
-  let nodes: readonly [TestNode, TestNode];
-
-  before(async () => {
-    database = await testDatabase('expiry');
-    nodes = [await testNode(database), await testNode(database)];
-  });
+  const database = databaseFixture('expiry');
+  const nodes = twoLedgersFixture(database);
 
   afterEach(async () => {
     expect(await storedLinks(nodes[0])).to.deep.equal(await foldedLinks(nodes[0]));
-  });
-
-  after(async () => {
-    for (const node of nodes) await node.close();
-    await database.drop();
   });
 
   const sweep = (node: TestNode): Promise<number> =>

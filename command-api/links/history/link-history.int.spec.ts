@@ -1,6 +1,4 @@
 import { expect } from 'chai';
-import { testDatabase, type TestDatabase } from '../../../ops/test/support/database.js';
-import { testNode, type TestNode } from '../../../ops/test/support/node.js';
 import { execute, transaction } from '../../../ops/platform/postgres/pool.js';
 import { history } from '../../../projectors/history/projection.js';
 import { feed } from '../../../projectors/testing/harness.js';
@@ -9,6 +7,7 @@ import type { LinklogEvent } from '../../../schemas/events/catalogue.js';
 import { publicDataOf, withoutSecrets } from '../../../schemas/events/redact.js';
 import { blocked, created, described, unblocked } from '../../../schemas/testing/events.js';
 import { findLinkHistory } from './link-history.js';
+import { databaseFixture, ledgerFixture } from '../../../ops/test/support/fixtures.js';
 
 interface Page {
   readonly events: readonly Readonly<Record<'actor' | 'correlationid' | 'data', unknown>>[];
@@ -19,22 +18,12 @@ const maxBytes = 500_000;
 const code = 'abc';
 
 describe('command API: history of a link', () => {
-  let database: TestDatabase;
-  let node: TestNode;
-
-  before(async () => {
-    database = await testDatabase('link-history');
-    node = await testNode(database);
-  });
+  const database = databaseFixture('link-history');
+  const node = ledgerFixture(database);
 
   beforeEach(async () => {
     await emptyTables(database.pool, 'projection_history');
     await database.pool.query('DELETE FROM log.records');
-  });
-
-  after(async () => {
-    await node.close();
-    await database.drop();
   });
 
   const project = (events: readonly LinklogEvent[]): Promise<void> =>

@@ -1,12 +1,10 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { testDatabase, type TestDatabase } from '../../../ops/test/support/database.js';
 import { recordHistory } from '../../../ops/test/support/ledger-links.js';
-import { testNode, type TestNode } from '../../../ops/test/support/node.js';
 import { execute, transaction } from '../../../ops/platform/postgres/pool.js';
 import { redirects } from '../../../projectors/links/projection.js';
 import { stats } from '../../../projectors/statistics/projection.js';
-import { feed, type Feed } from '../../../projectors/testing/harness.js';
+import { feed } from '../../../projectors/testing/harness.js';
 import { emptyTables } from '../../../projectors/testing/tables.js';
 import type { LedgerLinkEvent } from '../../../schemas/folds/ledger-link.js';
 import type { LinkEvent } from '../../../schemas/events/catalogue.js';
@@ -25,6 +23,8 @@ import {
 import { readPlace, writePlace, type AccountQuery, type ListQuery } from './link-query.js';
 import { listLinks, type Effort } from './link-list.js';
 import { findExamined, selectionOf } from './link-selection.js';
+import { fixture } from '../../../ops/test/support/fixture.js';
+import { databaseFixture, ledgerFixture } from '../../../ops/test/support/fixtures.js';
 
 /** What a test knows of a link, as the naive list below reads it. */
 interface Known {
@@ -165,17 +165,10 @@ const historyOf = (link: Known & { readonly isDue?: boolean }): readonly LinkEve
 };
 
 describe('command API: lists of links', () => {
-  let database: TestDatabase;
-  let node: TestNode;
-  let links: Feed;
-  let visits: Feed;
-
-  before(async () => {
-    database = await testDatabase('list');
-    node = await testNode(database);
-    links = feed(database.pool, redirects);
-    visits = feed(database.pool, stats);
-  });
+  const database = databaseFixture('list');
+  const node = ledgerFixture(database);
+  const links = fixture(() => feed(database.pool, redirects));
+  const visits = fixture(() => feed(database.pool, stats));
 
   const clear = async (): Promise<void> => {
     await emptyTables(database.pool, 'projection_redirects');
@@ -184,11 +177,6 @@ describe('command API: lists of links', () => {
   };
 
   beforeEach(clear);
-
-  after(async () => {
-    await node.close();
-    await database.drop();
-  });
 
   /** Whole histories of links, in ledger, log and projection. */
   const given = async (...events: readonly LinkEvent[]): Promise<void> => {

@@ -1,16 +1,15 @@
 import { expect } from 'chai';
-import { testDatabase, type TestDatabase } from '../../../ops/test/support/database.js';
 import { fillLinksByClicks } from '../../../ops/test/support/links-by-clicks.js';
 import { transaction } from '../../../ops/platform/postgres/pool.js';
 import { nextByClicks, type ClickedLink } from './links-by-clicks.js';
+import { databaseFixture } from '../../../ops/test/support/fixtures.js';
 
 const most = 3_000;
 
 describe('command API: links in the order of clicks', () => {
-  let database: TestDatabase;
+  const database = databaseFixture('links-by-clicks');
 
   before(async () => {
-    database = await testDatabase('links-by-clicks');
     // Many have few clicks, and two have each number of them.
     await database.pool.query(
       `INSERT INTO projection_stats.codes
@@ -22,8 +21,6 @@ describe('command API: links in the order of clicks', () => {
     );
     await fillLinksByClicks(database.pool);
   });
-
-  after(() => database.drop());
 
   it('are read page by page, each once', async () => {
     const { rows } = await database.pool.query<ClickedLink>(

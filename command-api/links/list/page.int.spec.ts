@@ -1,7 +1,5 @@
 import { expect } from 'chai';
-import { testDatabase, type TestDatabase } from '../../../ops/test/support/database.js';
 import { recordHistory } from '../../../ops/test/support/ledger-links.js';
-import { testNode, type TestNode } from '../../../ops/test/support/node.js';
 import { redirects } from '../../../projectors/links/projection.js';
 import { feed } from '../../../projectors/testing/harness.js';
 import { listLinksQuery } from '../../../schemas/http/list-links.js';
@@ -9,20 +7,11 @@ import type { LinkPage } from '../../../schemas/http/links.js';
 import { maxPageBytes } from '../../../schemas/http/paging.js';
 import { at, created } from '../../../schemas/testing/events.js';
 import { answerList } from './page.js';
+import { databaseFixture, ledgerFixture } from '../../../ops/test/support/fixtures.js';
 
 describe('command API: pages of links', () => {
-  let database: TestDatabase;
-  let node: TestNode;
-
-  before(async () => {
-    database = await testDatabase('link_pages');
-    node = await testNode(database);
-  });
-
-  after(async () => {
-    await node.close();
-    await database.drop();
-  });
+  const database = databaseFixture('link_pages');
+  const node = ledgerFixture(database);
 
   const ask = async (query: object): Promise<{ bytes: number; page: LinkPage }> => {
     const { pool, outbox } = node;

@@ -1,25 +1,18 @@
 import { expect } from 'chai';
-import { testDatabase, type TestDatabase } from '../../../ops/test/support/database.js';
 import { rejection } from '../../../ops/test/support/waiting.js';
-import { named, testNode, type TestNode } from '../../../ops/test/support/node.js';
+import { named, type TestNode } from '../../../ops/test/support/node.js';
 import { meterOf, newKey, setMeter, type TestKey } from '../../testing/keys.js';
 import { createQrCodeQuota, type QrCodeQuota } from './handler.js';
+import { databaseFixture, twoLedgersFixture } from '../../../ops/test/support/fixtures.js';
 
 describe('command API: spending of QR codes, on two nodes', () => {
-  let database: TestDatabase;
-  let nodes: readonly [TestNode, TestNode];
+  const database = databaseFixture('qrcodes');
+  const nodes = twoLedgersFixture(database);
   let quotas: readonly [QrCodeQuota, QrCodeQuota];
 
-  before(async () => {
-    database = await testDatabase('qrcodes');
-    nodes = [await testNode(database), await testNode(database)];
+  before(() => {
     const quota = ({ pool, outbox, clock }: TestNode) => createQrCodeQuota(pool, outbox, clock);
     quotas = [quota(nodes[0]), quota(nodes[1])];
-  });
-
-  after(async () => {
-    for (const node of nodes) await node.close();
-    await database.drop();
   });
 
   const spend = (node: 0 | 1, { id, account }: TestKey, limit: number | null, code = 'spring') =>

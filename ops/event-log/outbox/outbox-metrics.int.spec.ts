@@ -1,26 +1,17 @@
 import { expect } from 'chai';
 import { created } from '../../../schemas/testing/events.js';
-import { testDatabase, type TestDatabase } from '../../test/support/database.js';
 import { parseExposition, total } from '../../test/support/exposition.js';
 import { rejection } from '../../test/support/waiting.js';
-import { openTestLog, type TestNode, testNode } from '../../test/support/node.js';
+import { openTestLog } from '../../test/support/node.js';
 import { createLogger } from '../../platform/logging.js';
 import { createMetrics } from '../../platform/metrics/metrics.js';
 import { execute, transaction } from '../../platform/postgres/pool.js';
 import { measureOutbox } from './outbox-metrics.js';
+import { databaseFixture, ledgerFixture } from '../../test/support/fixtures.js';
 
 describe('platform: measured outbox', () => {
-  let database: TestDatabase;
-  let node: TestNode;
-
-  before(async () => {
-    database = await testDatabase('measured');
-    node = await testNode(database);
-  });
-  after(async () => {
-    await node.close();
-    await database.drop();
-  });
+  const database = databaseFixture('measured');
+  const node = ledgerFixture(database);
 
   it('counts committed events only', async () => {
     const metrics = createMetrics();

@@ -2,20 +2,18 @@ import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LinklogEvent } from '../../../schemas/events/catalogue.js';
 import { topics, type TopicName } from '../../../schemas/events/topics.js';
-import { testDatabase, type TestDatabase } from '../../test/support/database.js';
 import { collectLogLines } from '../../test/support/log-lines.js';
-import { testNode, type TestNode } from '../../test/support/node.js';
 import { eventually, eventuallyPasses, settledWithin } from '../../test/support/waiting.js';
 import { codeIn, eventIn, newCode } from '../../test/conformance/event-log/events.js';
 import { notify } from '../../test/support/notify.js';
 import type { EventLog, NewRecord, PartitionRange } from '../port.js';
 import { partitionOf } from '../partition.js';
 import { createLogger } from '../../platform/logging.js';
-import { listenToPostgres, type NotificationListener } from '../../platform/postgres/listener.js';
+import { listenToPostgres } from '../../platform/postgres/listener.js';
 import type { OwnConnection } from '../../platform/postgres/own-connection.js';
 import { execute, transaction, type Pool } from '../../platform/postgres/pool.js';
 import type { Receipt } from './port.js';
-import { openRelayedDelivery, type RelayedDelivery } from './relayed-delivery.js';
+import { openRelayedDelivery } from './relayed-delivery.js';
 import {
   checkSent,
   pruneSent,
@@ -25,6 +23,8 @@ import {
   type ProjectedEvents,
 } from './relay.js';
 import { deferred } from '../../platform/concurrency/deferred.js';
+import { fixture } from '../../test/support/fixture.js';
+import { databaseFixture, ledgerFixture } from '../../test/support/fixtures.js';
 
 const links = topics.links.name;
 const logger = createLogger('silent');
@@ -60,34 +60,22 @@ class HeldLog implements Pick<EventLog, 'append' | 'ranges'> {
 }
 
 describe('platform: relay from the outbox to the log proper', () => {
-  let database: TestDatabase;
-  let node: TestNode;
-  let listener: NotificationListener;
-  let delivery: RelayedDelivery;
-  let log: HeldLog;
+  const database = databaseFixture('relay');
+  const node = ledgerFixture(database);
+  const listener = fixture(
+    () => listenToPostgres(database.url, ['linklog_log', 'linklog_sent'], logger),
+    (listener) => listener.close(),
+  );
+  const delivery = fixture(
+    () => openRelayedDelivery({ pool: node.pool, listener }),
+    (delivery) => delivery.stop(),
+  );
+  const log = fixture(() => new HeldLog(), undefined, { per: 'test' });
   let relays: OwnConnection[] = [];
-
-  before(async () => {
-    database = await testDatabase('relay');
-    node = await testNode(database);
-    listener = listenToPostgres(database.url, ['linklog_log', 'linklog_sent'], logger);
-    delivery = await openRelayedDelivery({ pool: node.pool, listener });
-  });
-
-  beforeEach(() => {
-    log = new HeldLog();
-  });
 
   afterEach(async () => {
     await Promise.all(relays.map((relay) => relay.stop()));
     relays = [];
-  });
-
-  after(async () => {
-    delivery.stop();
-    await listener.close();
-    await node.close();
-    await database.drop();
   });
 
   /** Projections that have applied nothing yet, unless a test says more. */

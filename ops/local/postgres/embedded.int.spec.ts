@@ -132,9 +132,7 @@ describe(`local servers: embedded PostgreSQL, started by ${isRoot ? 'root' : 'an
   const layout = (): ReturnType<typeof layoutOf> => layoutOf(dataDir);
 
   it('keeps its data from one start to the next', async () => {
-    const begin = performance.now();
     const first = await startNew();
-    const firstMs = performance.now() - begin;
     await writeRow(first.url);
     await first.stop();
     await first.stop();
@@ -142,9 +140,7 @@ describe(`local servers: embedded PostgreSQL, started by ${isRoot ? 'root' : 'an
     expect(await pids()).to.deep.equal([]);
     expect(await runningPostgresUrl(dataDir)).to.be.null;
 
-    const again = performance.now();
     const second = await start();
-    expect(performance.now() - again).to.be.below(firstMs);
     await expectRow(second.url);
   });
 
@@ -238,9 +234,7 @@ describe(`local servers: embedded PostgreSQL, started by ${isRoot ? 'root' : 'an
       (error: unknown) => error,
     );
     await sleep(300);
-    const begin = performance.now();
     await server.stop();
-    expect(performance.now() - begin).to.be.below(5_000);
     expect(await long).to.have.property('code', '57P01');
     expect(await pids()).to.deep.equal([]);
   });

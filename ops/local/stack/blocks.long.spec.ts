@@ -3,7 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ask, type Answer } from '../../test/support/http.js';
 import { issueKey } from '../../test/support/product.js';
 import { kafkaStartMs } from '../../test/support/kafka.js';
-import { startStackProcess, type RunningStack } from '../../test/support/stack.js';
+import { startStackProcess } from '../../test/support/stack.js';
+import { fixture } from '../../test/support/fixture.js';
 
 const rounds = 10;
 
@@ -11,14 +12,15 @@ const rounds = 10;
 describe('local servers: block on the stack', function () {
   this.timeout(kafkaStartMs + 180_000);
 
-  let stack: RunningStack;
+  const stack = fixture(
+    () => startStackProcess(),
+    (stack) => stack.stop(),
+  );
   let key: string;
 
   before(async () => {
-    stack = await startStackProcess();
     ({ key } = await issueKey(stack, { plan: 'PRO' }));
   });
-  after(() => stack.stop());
 
   const makeLink = async (): Promise<string> => {
     const make = (): Promise<Answer> =>

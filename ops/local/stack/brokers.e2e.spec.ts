@@ -8,8 +8,9 @@ import { ask, type Answer } from '../../test/support/http.js';
 import { kafkaStartMs } from '../../test/support/kafka.js';
 import { launch, stopProcess, temporaryDir } from '../../test/support/process.js';
 import { issueKey } from '../../test/support/product.js';
-import { startStackProcess, type RunningStack } from '../../test/support/stack.js';
+import { startStackProcess } from '../../test/support/stack.js';
 import { eventually } from '../../test/support/waiting.js';
+import { fixture } from '../../test/support/fixture.js';
 
 /** For new leaders: much less than the 5 minutes for which kafkajs may know the old ones. */
 const failoverWithinMs = 25_000;
@@ -19,19 +20,18 @@ describe('local servers: npm run stack -- --brokers 3', function () {
   // Kafka is fetched the first time ever.
   this.timeout(kafkaStartMs);
 
-  let stack: RunningStack;
+  const stack = fixture(
+    () =>
+      startStackProcess({ LOG_LEVEL: 'error' }, [
+        ...['--brokers', '3'],
+        ...['--apis', '1', '--edges', '1', '--projectors', '1'],
+      ]),
+    (stack) => stack.stop(),
+  );
   let key: string;
 
   before(async () => {
-    stack = await startStackProcess({ LOG_LEVEL: 'error' }, [
-      ...['--brokers', '3'],
-      ...['--apis', '1', '--edges', '1', '--projectors', '1'],
-    ]);
     ({ key } = await issueKey(stack, { plan: 'PRO' }));
-  });
-
-  after(async () => {
-    await stack.stop(); // Where a test before it failed.
   });
 
   const admin = async <Result>(

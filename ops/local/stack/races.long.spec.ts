@@ -2,7 +2,8 @@ import { expect } from 'chai';
 import { inheritedEnvironment } from '../../config/config.js';
 import { kafkaStartMs } from '../../test/support/kafka.js';
 import { ask, atOnce, statuses, type Answer } from '../../test/support/http.js';
-import { startStackProduct, type Product } from '../../test/support/product.js';
+import { startStackProduct } from '../../test/support/product.js';
+import { fixture } from '../../test/support/fixture.js';
 
 /** `LINKLOG_RACE_ROUNDS=50` is the long form. */
 const rounds = Number(inheritedEnvironment()['LINKLOG_RACE_ROUNDS'] ?? '2');
@@ -11,18 +12,13 @@ const racers = 1_000;
 describe(`local servers: races over two APIs and two edges, ${rounds} rounds`, function () {
   this.timeout(kafkaStartMs + rounds * 60_000);
 
-  let product: Product;
-
-  before(async () => {
-    product = await startStackProduct();
-  });
+  const product = fixture(
+    () => startStackProduct(),
+    (product) => product.cleanup(),
+  );
 
   after(async () => {
-    try {
-      await product.stop();
-    } finally {
-      await product.cleanup();
-    }
+    await product.stop();
   });
 
   const of = (addresses: readonly string[], index: number): string =>

@@ -4,9 +4,10 @@ import { projectionNames } from '../../../projectors/runtime/projection.js';
 import { ask } from '../../test/support/http.js';
 import { kafkaStartMs } from '../../test/support/kafka.js';
 import { issueKey } from '../../test/support/product.js';
-import { startStackProcess, type RunningStack } from '../../test/support/stack.js';
+import { startStackProcess } from '../../test/support/stack.js';
 import { eventually } from '../../test/support/waiting.js';
 import { startLinklogCli } from '../../test/support/process.js';
+import { fixture } from '../../test/support/fixture.js';
 
 const rounds = 3;
 const links = 10;
@@ -16,15 +17,16 @@ const visitors = 4;
 describe('local servers: projections rebuilt from Kafka while the stack is used', function () {
   this.timeout(kafkaStartMs + 180_000);
 
-  let stack: RunningStack;
+  const stack = fixture(
+    () => startStackProcess(),
+    (stack) => stack.stop(),
+  );
   let headers: Record<string, string>;
 
   before(async () => {
-    stack = await startStackProcess();
     const { key } = await issueKey(stack, { plan: 'PRO' });
     headers = { Authorization: `Bearer ${key}` };
   });
-  after(() => stack.stop());
 
   const make = async (): Promise<string> => {
     const made = await ask(`${stack.apis[0] ?? ''}/v2/shorten`, {

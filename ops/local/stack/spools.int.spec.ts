@@ -1,41 +1,36 @@
 import { expect } from 'chai';
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createLogger } from '../../platform/logging.js';
-import { temporaryDir } from '../../test/support/process.js';
 import { gatherSpools } from './spools.js';
 import { serviceDir } from './topology.js';
+import { folderFixture } from '../../test/support/fixtures.js';
 
 describe('local servers: spools of an earlier version', () => {
   const logger = createLogger('silent');
-  let dataDir: string;
-
-  beforeEach(async () => {
-    dataDir = await temporaryDir();
-  });
-  afterEach(() => rm(dataDir, { recursive: true }));
+  const dataDir = folderFixture({ per: 'test' });
 
   const leave = async (edge: number, spool: string): Promise<void> => {
-    const dir = join(serviceDir(dataDir, 'edge', edge), 'spool', spool);
+    const dir = join(serviceDir(dataDir.path, 'edge', edge), 'spool', spool);
     await mkdir(dir, { recursive: true });
     await writeFile(join(dir, 'visits'), spool);
   };
 
   it('are moved to the one folder of all, those of edges that are not started too', async () => {
-    const root = join(dataDir, 'spool');
+    const root = join(dataDir.path, 'spool');
     await leave(0, 'one');
     await leave(0, 'two');
     await leave(7, 'three');
-    await gatherSpools(dataDir, root, logger);
+    await gatherSpools(dataDir.path, root, logger);
     // Nothing is left to move.
-    await gatherSpools(dataDir, root, logger);
+    await gatherSpools(dataDir.path, root, logger);
     expect((await readdir(root)).sort()).to.deep.equal(['one', 'three', 'two']);
     expect(await readFile(join(root, 'three', 'visits'), 'utf8')).to.equal('three');
-    expect(await readdir(serviceDir(dataDir, 'edge', 0))).to.deep.equal([]);
+    expect(await readdir(serviceDir(dataDir.path, 'edge', 0))).to.deep.equal([]);
   });
 
   it('are none in a new data directory', async () => {
-    await gatherSpools(dataDir, join(dataDir, 'spool'), logger);
-    expect(await readdir(dataDir)).to.deep.equal([]);
+    await gatherSpools(dataDir.path, join(dataDir.path, 'spool'), logger);
+    expect(await readdir(dataDir.path)).to.deep.equal([]);
   });
 });

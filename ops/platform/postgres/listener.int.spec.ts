@@ -10,11 +10,11 @@ import pg from 'pg';
 import { pino } from 'pino';
 import { freePort } from '../../local/process/server.js';
 import { notify } from '../../test/support/notify.js';
-import { testDatabase, type TestDatabase } from '../../test/support/database.js';
 import { launch, temporaryDir } from '../../test/support/process.js';
 import { eventually, eventuallyPasses } from '../../test/support/waiting.js';
 import { createLogger } from '../logging.js';
 import { listenToPostgres, requireNotifications } from './listener.js';
+import { databaseFixture } from '../../test/support/fixtures.js';
 
 interface Pooler {
   readonly url: string;
@@ -117,12 +117,8 @@ const startDeafRelay = async (database: string) => {
 const logger = createLogger('silent');
 
 describe('PostgreSQL: notifications', () => {
-  let database: TestDatabase;
+  const database = databaseFixture('listener');
   let pooler: Pooler | null = null;
-
-  before(async () => {
-    database = await testDatabase('listener');
-  });
 
   afterEach(async () => {
     await pooler?.stop();
@@ -138,7 +134,6 @@ describe('PostgreSQL: notifications', () => {
       );
       expect(rows).to.deep.equal([]);
     });
-    await database.drop();
   });
 
   it('arrive from PostgreSQL itself', () => requireNotifications(database.url));

@@ -2,14 +2,14 @@ import { expect } from 'chai';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { testDatabase, type TestDatabase } from '../../test/support/database.js';
 import { eventually } from '../../test/support/waiting.js';
+import { databaseFixture } from '../../test/support/fixtures.js';
 
 const lock = 4_711;
 const file = fileURLToPath(new URL('testing/lock-process.js', import.meta.url));
 
 describe('platform: work that one process does at a time', () => {
-  let database: TestDatabase;
+  const database = databaseFixture('lock');
   const children: ChildProcess[] = [];
 
   const start = (): { readonly child: ChildProcess; readonly said: () => string } => {
@@ -21,17 +21,12 @@ describe('platform: work that one process does at a time', () => {
     children.push(child);
     return { child, said: () => text };
   };
-
-  before(async () => {
-    database = await testDatabase('lock');
-  });
   after(async () => {
     for (const child of children) {
       if (child.exitCode !== null || child.signalCode !== null) continue;
       child.kill('SIGKILL');
       await once(child, 'exit');
     }
-    await database.drop();
   });
 
   it('is taken over from one that is killed, and from one that is stopped', async () => {

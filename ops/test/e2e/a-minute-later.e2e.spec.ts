@@ -1,24 +1,35 @@
 import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  startSafeBrowsingDouble,
-  type SafeBrowsingDouble,
-} from '../../../command-api/safety/testing/safe-browsing-double.js';
+import { startSafeBrowsingDouble } from '../../../command-api/safety/testing/safe-browsing-double.js';
 import { statuses, atOnce, type Answer } from '../support/http.js';
-import { Bench, destination, expectError, expectRefused, type Link } from './harness.js';
+import {
+  keyFixture,
+  productFixture,
+  destination,
+  expectError,
+  expectRefused,
+  type Link,
+} from './harness.js';
 import { eventuallyPasses } from '../support/waiting.js';
 import { connectTo, type RawConnection } from '../support/raw-http.js';
+import { fixture } from '../support/fixture.js';
 
 /** The shortest life that a link may have, and the length of a per-minute window. */
 const minuteMs = 60_000;
 
 describe('product: minute later', () => {
-  const bench = new Bench();
-  let reputation: SafeBrowsingDouble;
+  const reputation = fixture(
+    () => startSafeBrowsingDouble(),
+    (reputation) => reputation.stop(),
+  );
+  const bench = productFixture(() => ({
+    SAFE_BROWSING_API_KEY: 'a-key',
+    SAFE_BROWSING_URL: reputation.url,
+  }));
   let attacked: Link;
   let guarded: string;
-  let pro: string;
-  let free: string;
+  const pro = keyFixture(bench, 'PRO');
+  const free = keyFixture(bench, 'FREE');
   let links: { warm: Link; cold: Link; limited: Link };
   let reset: number;
   const slow: {
@@ -51,7 +62,7 @@ describe('product: minute later', () => {
       await trickle('headers', origin, 'GET /health HTTP/1.1\r\nX-Slow: ');
     }
     for (const [origin, path, token] of [
-      [api, '/v2/shorten', pro],
+      [api, '/v2/shorten', pro.key],
       [admin, '/admin/keys', adminToken],
     ] as const) {
       await trickle(
@@ -63,52 +74,40 @@ describe('product: minute later', () => {
     }
   };
 
-  before('start the product, and a service that knows of attacks', async () => {
-    reputation = await startSafeBrowsingDouble();
-    await bench.start({ SAFE_BROWSING_API_KEY: 'a-key', SAFE_BROWSING_URL: reputation.url });
-  });
-
-  after('stop them', async () => {
+  after('stop them', () => {
     spare.socket.destroy();
     for (const { connection, drip } of slow) {
       clearInterval(drip);
       connection.socket.destroy();
     }
-    try {
-      await bench.end();
-    } finally {
-      await reputation.stop();
-    }
   });
 
   before('spend a minute', async function () {
     this.timeout(90_000);
-    pro = (await bench.key('PRO')).key;
-    free = (await bench.key('FREE')).key;
     await beginSlowly();
-    guarded = (await bench.link(pro, { password: 'secret' })).shortCode;
+    guarded = (await bench.link(pro.key, { password: 'secret' })).shortCode;
     for (let tries = 0; tries < 5; tries += 1) {
       expect((await enter('wrong')).status).to.equal(401);
     }
     const refused = await enter('secret');
     expect([refused.status, refused.headers['retry-after']]).to.deep.equal([429, '30']);
-    const first = await bench.api('/v2/usage', free);
+    const first = await bench.api('/v2/usage', free.key);
     const windowMs = performance.now();
     reset = Number(first.headers['x-ratelimit-reset']);
-    const answers = await atOnce(80, () => bench.api('/v2/usage', free));
+    const answers = await atOnce(80, () => bench.api('/v2/usage', free.key));
     expect(statuses(answers)).to.deep.equal({ 200: 59, 429: 21 });
     links = {
-      warm: await bench.link(pro, { alias: 'warm-one', expiresIn: 60 }),
-      cold: await bench.link(pro, { expiresIn: 60 }),
-      limited: await bench.link(pro, { expiresIn: 60, maxClicks: 5 }),
+      warm: await bench.link(pro.key, { alias: 'warm-one', expiresIn: 60 }),
+      cold: await bench.link(pro.key, { expiresIn: 60 }),
+      limited: await bench.link(pro.key, { expiresIn: 60, maxClicks: 5 }),
     };
-    attacked = await bench.link(pro, { url: 'https://attacked.example/' });
+    attacked = await bench.link(pro.key, { url: 'https://attacked.example/' });
     reputation.listed.add('attacked.example');
     await bench.visit('warm-one');
     await bench.visit(links.limited.shortCode);
     await sleep(minuteMs - 3_000 - (performance.now() - windowMs));
     // Until the very end of the window, and of the links' lives.
-    expect((await bench.api('/v2/usage', free)).status).to.equal(429);
+    expect((await bench.api('/v2/usage', free.key)).status).to.equal(429);
     const { status } = await bench.visit('warm-one');
     expect(status).to.equal(302);
     const end = Date.parse(links.limited.expiresAt ?? '');
@@ -142,7 +141,7 @@ describe('product: minute later', () => {
 
   it('an expired link keeps its statistics, and later visits are not counted', async () => {
     const { shortCode, createdAt, expiresAt } = links.warm;
-    const stats = await bench.stats(shortCode, pro);
+    const stats = await bench.stats(shortCode, pro.key);
     expect(stats).to.deep.equal({
       shortCode,
       url: destination,
@@ -153,13 +152,13 @@ describe('product: minute later', () => {
       maxClicks: null,
     });
     expect(Date.parse(stats.lastAccessed ?? '')).to.be.below(Date.parse(expiresAt ?? ''));
-    expect((await bench.stats(links.cold.shortCode, pro)).clickCount).to.equal(0);
-    expect((await bench.stats(links.limited.shortCode, pro)).clickCount).to.equal(1);
+    expect((await bench.stats(links.cold.shortCode, pro.key)).clickCount).to.equal(0);
+    expect((await bench.stats(links.limited.shortCode, pro.key)).clickCount).to.equal(1);
   });
 
   it('an expired alias cannot be taken over', async () => {
     const other = (await bench.key('PRO', { account: 'other' })).key;
-    for (const key of [pro, other]) {
+    for (const key of [pro.key, other]) {
       const answer = await bench.shorten(key, { url: destination, alias: 'warm-one' });
       expectRefused(answer, 400, 'Alias is already taken');
     }
@@ -168,7 +167,7 @@ describe('product: minute later', () => {
   it('a key gets a new window of 60 s', async () => {
     await sleep(Math.max(0, reset * 1_000 - Date.now()));
     const from = Math.floor(Date.now() / 1_000);
-    const answers = await atOnce(80, () => bench.api('/v2/usage', free));
+    const answers = await atOnce(80, () => bench.api('/v2/usage', free.key));
     expect(statuses(answers)).to.deep.equal({ 200: 60, 429: 20 });
     const resets = new Set(answers.map(({ headers }) => headers['x-ratelimit-reset']));
     expect([...resets].map(Number)).to.have.length(1);

@@ -11,6 +11,7 @@ import {
   startLinklogCli,
   temporaryDir,
 } from '../support/process.js';
+import { folderFixture } from '../support/fixtures.js';
 
 const elsewhere = 'https://example.com/elsewhere';
 
@@ -307,13 +308,7 @@ describe('product: backup under load, restored into a new installation', () => {
   });
 
   describe('refuses with one line of explanation', () => {
-    let empty: string;
-
-    before(async () => {
-      empty = await temporaryDir();
-    });
-
-    after(() => rm(empty, { recursive: true, force: true }));
+    const empty = folderFixture();
 
     const expectLine = async (
       args: readonly string[],
@@ -330,9 +325,9 @@ describe('product: backup under load, restored into a new installation', () => {
     const refused = async (name: string, bytes: Buffer, line: RegExp): Promise<void> => {
       const bad = path.join(dir, name);
       await writeFile(bad, bytes);
-      await expectLine(['restore', bad], empty, line);
+      await expectLine(['restore', bad], empty.path, line);
       await rm(bad);
-      expect(await readdir(empty)).to.deep.equal([]);
+      expect(await readdir(empty.path)).to.deep.equal([]);
     };
 
     it('when the target file of a backup exists', async () => {
@@ -348,7 +343,11 @@ describe('product: backup under load, restored into a new installation', () => {
     it('when a backup cannot be written, or no service runs', async () => {
       const nowhere = path.join(dir, 'nowhere', 'a.backup');
       await expectLine(['backup', nowhere], target, /^linklog: \S+ cannot be written: ENOENT/);
-      await expectLine(['backup', path.join(dir, 'a')], empty, /^linklog: no embedded PostgreSQL/);
+      await expectLine(
+        ['backup', path.join(dir, 'a')],
+        empty.path,
+        /^linklog: no embedded PostgreSQL/,
+      );
       expect(await readdir(dir)).to.deep.equal(['linklog.backup']);
     });
 
@@ -373,12 +372,16 @@ describe('product: backup under load, restored into a new installation', () => {
       await refused('later', later, /later was written by a later version of Linklog \(format 9/);
       await refused('kind', Buffer.from('PK\u0003\u0004'), /kind is no backup of Linklog$/);
       await refused('empty', Buffer.alloc(0), /empty is empty$/);
-      await expectLine(['restore', path.join(dir, 'none')], empty, /none cannot be read: ENOENT/);
-      await expectLine(['restore', dir], empty, `${dir} is no file`);
+      await expectLine(
+        ['restore', path.join(dir, 'none')],
+        empty.path,
+        /none cannot be read: ENOENT/,
+      );
+      await expectLine(['restore', dir], empty.path, `${dir} is no file`);
     });
 
     it('when an earlier restore was interrupted; no service starts on it either', async () => {
-      const { child, ended } = await start(['restore', file], empty);
+      const { child, ended } = await start(['restore', file], empty.path);
       await new Promise<void>((resolve) => {
         child.stderr?.on('data', (text: string) => {
           if (text.includes('fill the log')) resolve();
@@ -391,8 +394,12 @@ describe('product: backup under load, restored into a new installation', () => {
         return;
       }
       expect(said.exitCode, said.stderr).to.equal(130);
-      await expectLine(['restore', file], empty, /A restore into this installation was broken off/);
-      const service = await startProduct({ dataDir: empty }).catch((error: unknown) => error);
+      await expectLine(
+        ['restore', file],
+        empty.path,
+        /A restore into this installation was broken off/,
+      );
+      const service = await startProduct({ dataDir: empty.path }).catch((error: unknown) => error);
       expect(String(service)).to.match(/A restore into this installation was broken off/);
     });
   });

@@ -8,7 +8,7 @@ import {
   monthly,
   timestampPattern,
   upgradeUrl,
-  withProduct,
+  productFixture,
   type Link,
 } from './harness.js';
 
@@ -23,7 +23,7 @@ type Result = Readonly<Record<string, unknown>> & {
 };
 
 describe('command API: POST /v2/shorten/batch', () => {
-  const bench = withProduct();
+  const bench = productFixture();
   let pro: string;
 
   before(async () => {

@@ -14,7 +14,8 @@ import { freePort } from '../../local/process/server.js';
 import { ask } from '../support/http.js';
 import { temporaryDir } from '../support/process.js';
 import { eventually, rejection } from '../support/waiting.js';
-import { withProduct, type Link } from './harness.js';
+import { keyFixture, productFixture, type Link } from './harness.js';
+import { fixture } from '../support/fixture.js';
 
 const go = 'go.example.com';
 const api = 'api.example.com';
@@ -102,24 +103,21 @@ const startNginx = async (upstreams: Readonly<Record<'edge' | 'api', string>>) =
 };
 
 describe('product: behind the nginx of ops/docs/tls.md', () => {
-  const bench = withProduct({
+  const bench = productFixture({
     SHORT_URL_HOST: `https://${go}`,
     OWN_HOSTS: api,
     TRUSTED_PROXIES: '127.0.0.1',
   });
-  let nginx: Awaited<ReturnType<typeof startNginx>>;
-  let key: string;
-
-  before(async () => {
-    nginx = await startNginx(bench.product);
-    ({ key } = await bench.key('PRO'));
-  });
-  after(() => nginx.stop());
+  const nginx = fixture(
+    () => startNginx(bench.product),
+    (nginx) => nginx.stop(),
+  );
+  const pro = keyFixture(bench, 'PRO');
 
   const shorten = (body: object): Promise<Received> =>
     nginx.get(api, '/v2/shorten', {
       method: 'POST',
-      headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
+      headers: { Authorization: `Bearer ${pro.key}`, 'Content-Type': 'application/json' },
       body: JSON.stringify(body),
     });
 

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { visitUnknownCodes } from '../bench/unknown-codes.js';
 import { ask, atOnce } from '../support/http.js';
-import { expectRefused, withProduct } from './harness.js';
+import { keyFixture, expectRefused, productFixture } from './harness.js';
 import { connectTo, type RawConnection } from '../support/raw-http.js';
 
 const listeners = ['api', 'edge', 'admin'] as const;
@@ -14,12 +14,8 @@ const slackMiB = 80;
 const maxRssMiB = 300;
 
 describe('product: bounds', () => {
-  const bench = withProduct();
-  let pro: string;
-
-  before(async () => {
-    pro = (await bench.key('PRO')).key;
-  });
+  const bench = productFixture();
+  const pro = keyFixture(bench, 'PRO');
 
   /** Runs something and says by how much it has grown at most meanwhile, in MiB. */
   const growth = async (run: () => Promise<void>): Promise<number> => {
@@ -43,7 +39,7 @@ describe('product: bounds', () => {
       const answer = await ask(`${bench.product[name]}/health`, { timeoutMs: 2_000 });
       expect(answer.status, name).to.equal(200);
     }
-    expect((await bench.link(pro)).shortCode).to.be.a('string');
+    expect((await bench.link(pro.key)).shortCode).to.be.a('string');
   };
 
   /** Until more can be written, or never will be. */
@@ -85,7 +81,7 @@ describe('product: bounds', () => {
   ] as const) {
     for (const name of ['api', 'admin'] as const) {
       it(`a body of 100 MiB to the ${name}, ${how}, gets 413 and the connection is closed`, async () => {
-        const token = name === 'admin' ? bench.product.adminToken : pro;
+        const token = name === 'admin' ? bench.product.adminToken : pro.key;
         const path = name === 'admin' ? '/admin/keys' : '/v2/shorten';
         const grown = await growth(async () => {
           const connection = await connectTo(bench.product[name]);
@@ -105,8 +101,8 @@ describe('product: bounds', () => {
       const grown = await growth(async () => {
         for (const [origin, path, token, status] of [
           [bench.product.api, '/v2/shorten', 'wrong', 401],
-          [bench.product.api, '/v2/nothing', pro, 404],
-          [bench.product.api, '/nothing', pro, 404],
+          [bench.product.api, '/v2/nothing', pro.key, 404],
+          [bench.product.api, '/nothing', pro.key, 404],
           [bench.product.admin, '/admin/keys', 'wrong', 401],
           [bench.product.edge, '/nothing0', '', 405],
         ] as const) {
@@ -124,7 +120,7 @@ describe('product: bounds', () => {
   it('a client that reads only after it has sent everything gets the 413 too', async () => {
     const headers = { 'Content-Type': 'application/json' };
     for (let round = 0; round < 20; round += 1) {
-      const answer = await bench.shorten(pro, Buffer.alloc(5 * mebibyte, 0x20), headers);
+      const answer = await bench.shorten(pro.key, Buffer.alloc(5 * mebibyte, 0x20), headers);
       expectRefused(answer, 413, 'Request body is too large');
     }
   });
@@ -134,7 +130,7 @@ describe('product: bounds', () => {
     expect(packed.length).to.be.below(65_536);
     const grown = await growth(async () => {
       const headers = { 'Content-Type': 'application/json', 'Content-Encoding': 'gzip' };
-      const answers = await atOnce(20, () => bench.shorten(pro, packed, headers));
+      const answers = await atOnce(20, () => bench.shorten(pro.key, packed, headers));
       for (const answer of answers) expectRefused(answer, 413, 'Request body is too large');
     });
     expect(grown).to.be.below(slackMiB);
@@ -165,7 +161,7 @@ describe('product: bounds', () => {
 
   it('100,000 unknown codes are answered without growing memory', async () => {
     const { edge } = bench.product;
-    const known = await bench.link(pro);
+    const known = await bench.link(pro.key);
     expect(await visitUnknownCodes(edge, 100_000)).to.deep.equal({ '404': 100_000 });
     expect(await bench.product.rssMiB()).to.be.below(maxRssMiB);
     expect((await bench.visit(known.shortCode)).status).to.equal(302);

@@ -1,7 +1,14 @@
 import { expect } from 'chai';
 import { atOnce, type Answer } from '../support/http.js';
 import { eventuallyPasses } from '../support/waiting.js';
-import { lacking, expectBody, expectError, monthly, withProduct } from './harness.js';
+import {
+  keyFixture,
+  lacking,
+  expectBody,
+  expectError,
+  monthly,
+  productFixture,
+} from './harness.js';
 
 const path = '/v2/links/bulk';
 
@@ -19,15 +26,11 @@ const resultsOf = (answer: Answer): readonly Result[] => {
 };
 
 describe('command API: POST /v2/links/bulk', () => {
-  const bench = withProduct();
-  let pro: string;
-
-  before(async () => {
-    pro = (await bench.key('PRO')).key;
-  });
+  const bench = productFixture();
+  const pro = keyFixture(bench, 'PRO');
 
   const links = (count: number, body: object = {}): Promise<readonly string[]> =>
-    atOnce(count, async () => (await bench.link(pro, { ...body })).shortCode);
+    atOnce(count, async () => (await bench.link(pro.key, { ...body })).shortCode);
 
   const bulk = (key: string, shortCodes: readonly string[], change: object): Promise<Answer> =>
     bench.api(path, key, { method: 'POST', body: { shortCodes, change } });
@@ -39,11 +42,11 @@ describe('command API: POST /v2/links/bulk', () => {
 
   it('is no short code: other methods answer 405', async () => {
     for (const method of ['GET', 'PATCH', 'DELETE']) {
-      const answer = await bench.api(path, pro, { method });
+      const answer = await bench.api(path, pro.key, { method });
       expectError(answer, { status: 405, message: 'Method Not Allowed', path, method });
       expect(answer.headers.allow).to.equal('POST');
     }
-    const alias = await bench.shorten(pro, { url: 'https://example.com/', alias: 'bulk' });
+    const alias = await bench.shorten(pro.key, { url: 'https://example.com/', alias: 'bulk' });
     const message = 'This alias is reserved and cannot be used';
     expectError(alias, { status: 400, message, path: '/v2/shorten', method: 'POST' });
   });
@@ -51,14 +54,14 @@ describe('command API: POST /v2/links/bulk', () => {
   it('changes each link alone, and answers in the order asked', async () => {
     const [first = '', deleted = '', full = ''] = await links(3, { tags: ['old', 'kept'] });
     const tags = Array.from({ length: 20 }, (_, index) => `tag ${index}`);
-    await bench.api(`/v2/links/${full}`, pro, { method: 'PATCH', body: { tags } });
-    await bench.api(`/v2/links/${deleted}`, pro, { method: 'DELETE' });
+    await bench.api(`/v2/links/${full}`, pro.key, { method: 'PATCH', body: { tags } });
+    await bench.api(`/v2/links/${deleted}`, pro.key, { method: 'DELETE' });
     const { key: other } = await bench.key('PRO', { account: 'another' });
     const { shortCode: theirs } = await bench.link(other);
     const codes = ['no code!', first, deleted, full, theirs, 'unknown'];
     const change = { addTags: ['new'], removeTags: ['old'], disabled: true };
-    const results = resultsOf(await bulk(pro, codes, change));
-    const details = (await bench.api(`/v2/links/${first}`, pro)).json();
+    const results = resultsOf(await bulk(pro.key, codes, change));
+    const details = (await bench.api(`/v2/links/${first}`, pro.key)).json();
     expect(results[1]).to.deep.equal({ index: 1, success: true, ...(details as object) });
     expect(results[1]).to.deep.include({ tags: ['kept', 'new'], status: 'disabled', version: 3 });
     const failed = (index: number, statusCode: number, message: string): object => ({
@@ -104,11 +107,11 @@ describe('command API: POST /v2/links/bulk', () => {
       for (const result of results) expect(result).to.deep.include({ success: true, ...expected });
     };
     const off = { tags: ['a', 'b'], disabled: true };
-    all(resultsOf(await bulk(pro, codes, off)), { tags: ['a', 'b'], status: 'disabled' });
+    all(resultsOf(await bulk(pro.key, codes, off)), { tags: ['a', 'b'], status: 'disabled' });
     const on = { tags: null, disabled: false };
-    all(resultsOf(await bulk(pro, codes, on)), { tags: [], status: 'active', version: 5 });
+    all(resultsOf(await bulk(pro.key, codes, on)), { tags: [], status: 'active', version: 5 });
     for (let time = 1; time <= 2; time += 1) {
-      const results = resultsOf(await bulk(pro, codes, { delete: true }));
+      const results = resultsOf(await bulk(pro.key, codes, { delete: true }));
       all(results, { status: 'deleted', version: 6 });
     }
     await eventuallyPasses(1_000, async () => {
@@ -148,7 +151,7 @@ describe('command API: POST /v2/links/bulk', () => {
 });
 
 describe('command API: the month’s calls and POST /v2/links/bulk', () => {
-  const bench = withProduct();
+  const bench = productFixture();
 
   it('refuse alone what the month has no room for, exactly, of requests that race', async () => {
     const { key } = await bench.key('FREE');

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { launchBrowser } from '../support/browser.js';
 import {
   faultsInAllModes,
@@ -11,21 +11,19 @@ import {
 import { openPlace, operatorsPlaces } from '../support/console-pages.js';
 import { doneBy, withLedger } from '../support/ledger-events.js';
 import { eventually } from '../support/waiting.js';
-import { destination, withProduct } from './harness.js';
+import { destination, productFixture } from './harness.js';
+import { fixture } from '../support/fixture.js';
 
 describe('the operators’ console', () => {
-  const bench = withProduct();
-  let browser: Browser;
+  const bench = productFixture();
+  const browser = fixture(
+    () => launchBrowser(),
+    (browser) => browser.close(),
+  );
   let opened: ConsolePage;
   let page: Page;
   /** The faults that a test brings about itself. */
   let provoked: readonly string[];
-
-  before(async () => {
-    browser = await launchBrowser();
-  });
-
-  after(() => browser.close());
 
   beforeEach(async () => {
     opened = await openConsole(browser, bench.product.admin);

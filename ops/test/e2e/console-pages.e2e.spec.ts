@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { projectFile } from '../../platform/files/project-file.js';
 import { launchBrowser } from '../support/browser.js';
 import {
@@ -17,22 +17,20 @@ import { walkNewcomersPath } from '../support/newcomer.js';
 import type { IssuedKey } from '../support/product.js';
 import { readQrCodes } from '../support/qr-reader.js';
 import { eventually } from '../support/waiting.js';
-import { destination, withProduct } from './harness.js';
+import { destination, productFixture } from './harness.js';
+import { fixture } from '../support/fixture.js';
 
 describe('the console’s pages', () => {
-  const bench = withProduct();
-  let browser: Browser;
+  const bench = productFixture();
+  const browser = fixture(
+    () => launchBrowser(),
+    (browser) => browser.close(),
+  );
   let opened: ConsolePage;
   let page: Page;
   let key: IssuedKey;
   /** The faults that a test brings about itself. */
   let provoked: readonly string[];
-
-  before(async () => {
-    browser = await launchBrowser();
-  });
-
-  after(() => browser.close());
 
   beforeEach(async () => {
     key = await bench.key('PRO', { account: `console-${Date.now()}` });

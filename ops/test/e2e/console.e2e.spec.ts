@@ -11,7 +11,7 @@ import {
   expectError,
   invalidKey,
   upgradeUrl,
-  withProduct,
+  productFixture,
 } from './harness.js';
 
 const proxy = '127.0.0.9';
@@ -27,7 +27,7 @@ const setCookie = ({ headers }: Answer): string => headers['set-cookie']?.join()
 const cookieOf = (answer: Answer): string => setCookie(answer).split(';')[0] ?? '';
 
 describe('product: console', () => {
-  const bench = withProduct({ TRUSTED_PROXIES: proxy, LOG_LEVEL: 'trace' });
+  const bench = productFixture({ TRUSTED_PROXIES: proxy, LOG_LEVEL: 'trace' });
   let addresses: { readonly upgradeUrl: string; readonly shortUrlHost: string };
 
   before(async () => {
@@ -584,7 +584,7 @@ describe('product: console', () => {
 });
 
 describe('product: no console, with CONSOLE=0', () => {
-  const bench = withProduct({ CONSOLE: '0' });
+  const bench = productFixture({ CONSOLE: '0' });
 
   it('answers 404 on both listeners, and tells of no address', async () => {
     const { api, admin, ready } = bench.product;

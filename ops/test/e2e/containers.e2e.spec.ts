@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { execFile } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
-import { chmod, readdir, rm } from 'node:fs/promises';
+import { chmod, readdir } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
@@ -12,37 +12,29 @@ import {
   readPostmasterPid,
 } from '../../local/postgres/layout.js';
 import { inContainer } from '../support/container.js';
-import {
-  launch,
-  mainFile,
-  readyLine,
-  runToEnd,
-  temporaryDir,
-  type RunningProcess,
-} from '../support/process.js';
+import { launch, mainFile, readyLine, runToEnd, type RunningProcess } from '../support/process.js';
 import { startEmbeddedProduct, type Product } from '../support/product.js';
 import { eventually, eventuallyPasses, within } from '../support/waiting.js';
 import { Bench } from './harness.js';
+import { folderFixture } from '../support/fixtures.js';
 
 /** Containers that share a directory, each with PID 1 as its first process. */
 describe('product: containers on one volume', function () {
   this.timeout(120_000);
-  let dir: string;
+  const dir = folderFixture({ per: 'test' });
   let products: Product[];
 
   beforeEach(async () => {
-    dir = await temporaryDir();
     // PostgreSQL's account has to pass it.
-    await chmod(dir, 0o711);
+    await chmod(dir.path, 0o711);
     products = [];
   });
 
   afterEach(async () => {
     for (const product of products) await product.killTree();
-    await rm(dir, { recursive: true, force: true });
   });
 
-  const dataDir = (): string => path.join(dir, 'data');
+  const dataDir = (): string => path.join(dir.path, 'data');
 
   const start = async (runner: readonly string[] = inContainer): Promise<Bench> => {
     const bench = new Bench();
@@ -135,7 +127,7 @@ describe('product: containers on one volume', function () {
 
     const edge: RunningProcess = launch(
       {
-        DATA_DIR: path.join(dir, 'edge'),
+        DATA_DIR: path.join(dir.path, 'edge'),
         DATABASE_URL: databaseUrl,
         SPOOL_DIR: spoolRoot,
         SHORT_URL_HOST: 'http://localhost:8081',
@@ -167,12 +159,12 @@ describe('product: containers on one volume', function () {
       SHORT_URL_HOST: 'http://localhost:8081',
       LOG_LEVEL: 'warn',
     };
-    const shared = path.join(dir, 'shared');
+    const shared = path.join(dir.path, 'shared');
     const first = launch({ ...env, DATA_DIR: shared }, [mainFile, 'edge']);
     try {
       await readyLine(first);
       // As another machine sees it: a Unix domain socket of the first one is dead there.
-      const mounted = path.join(dir, 'mounted');
+      const mounted = path.join(dir.path, 'mounted');
       await promisify(execFile)('cp', ['-a', shared, mounted]);
       const second = launch({ ...env, DATA_DIR: mounted }, [mainFile, 'edge']);
       const { exitCode, stdout, stderr } = await within(60_000, 'It did not end', second.ended);

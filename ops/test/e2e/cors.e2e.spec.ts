@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { ask, type Answer } from '../support/http.js';
-import { withProduct, type Bench } from './harness.js';
+import { productFixture, type Bench } from './harness.js';
 
 const origin = 'https://app.example.com';
 const other = 'https://app.example.com.evil.example';
@@ -29,7 +29,7 @@ const call = (bench: Bench, from: string, path = '/v2/usage', key?: string): Pro
 
 describe('command API: CORS', () => {
   describe('with a list of origins', () => {
-    const bench = withProduct({ CORS_ORIGINS: `${origin}, HTTP://localhost:3000` });
+    const bench = productFixture({ CORS_ORIGINS: `${origin}, HTTP://localhost:3000` });
 
     it('answers a preflight request from an allowed origin with 204', async () => {
       for (const from of [origin, 'http://localhost:3000']) {
@@ -128,7 +128,7 @@ describe('command API: CORS', () => {
   });
 
   describe('with every origin', () => {
-    const bench = withProduct({ CORS_ORIGINS: '*' });
+    const bench = productFixture({ CORS_ORIGINS: '*' });
 
     it('allows any origin, without Vary', async () => {
       const asked = await preflight(bench.product.api, '/v2/shorten', other);
@@ -141,7 +141,7 @@ describe('command API: CORS', () => {
   });
 
   describe('without CORS_ORIGINS', () => {
-    const bench = withProduct();
+    const bench = productFixture();
 
     it('refuses preflight requests, and gives no CORS headers', async () => {
       const asked = await preflight(bench.product.api, '/v2/shorten', origin);

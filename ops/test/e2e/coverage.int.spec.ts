@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { projectFile } from '../../platform/files/project-file.js';
 
@@ -31,11 +31,5 @@ describe('e2e tests: table of what is tested where', () => {
       return titles.filter((title) => !names(source, title)).map((title) => `${file}: ${title}`);
     });
     expect(missing).to.deep.equal([]);
-  });
-
-  it('names every e2e file', () => {
-    const files = readdirSync(folder).filter((file) => file.endsWith('.e2e.spec.ts'));
-    const named = new Set(rows.map(({ file }) => file));
-    expect(files.filter((file) => !named.has(file))).to.deep.equal([]);
   });
 });

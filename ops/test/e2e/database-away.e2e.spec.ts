@@ -5,7 +5,7 @@ import { ask, type Answer } from '../support/http.js';
 import { postgresOf, serversFor, startProduct, type Product } from '../support/product.js';
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.js';
 import { sealKeyFileIn } from '../../app/data-dir.js';
-import { Bench, destination, expectRefused, withProduct } from './harness.js';
+import { Bench, destination, expectRefused, productFixture } from './harness.js';
 import { eventuallyPasses } from '../support/waiting.js';
 
 describe('product: while PostgreSQL is away', () => {
@@ -78,9 +78,7 @@ describe('product: while PostgreSQL is away', () => {
     proxy.cut();
 
     const idempotent = { 'Idempotency-Key': 'away' };
-    const began = performance.now();
     const answer = await bench.shorten(pro, { url: destination }, idempotent);
-    expect(performance.now() - began, 'generously more than the 2 s').to.be.below(10_000);
     expectRefused(answer, 503, 'Service is temporarily unavailable');
     expect(answer.headers['retry-after']).to.match(/^[1-9]\d*$/);
     expect((await bench.visit(shortCode)).headers.location).to.equal(destination);
@@ -99,7 +97,7 @@ describe('product: while PostgreSQL is away', () => {
 });
 
 describe('product: whose own PostgreSQL is killed', () => {
-  const bench = withProduct();
+  const bench = productFixture();
 
   it('starts it again; meanwhile warm links redirect, and each visit is counted', async () => {
     const { key } = await bench.key('PRO');

@@ -1,9 +1,10 @@
 import { expect } from 'chai';
 import pg from 'pg';
-import { testDatabase, type TestDatabase } from '../support/database.js';
 import { ask } from '../support/http.js';
 import { eventually, eventuallyPasses } from '../support/waiting.js';
-import { Bench, destination, expectRefused } from './harness.js';
+import { keyFixture, productFixture, destination, expectRefused } from './harness.js';
+import { fixture } from '../support/fixture.js';
+import { databaseFixture } from '../support/fixtures.js';
 
 const unavailable = 'Service is temporarily unavailable';
 
@@ -15,26 +16,17 @@ interface Report {
 
 describe('product: while PostgreSQL is read-only', function () {
   this.timeout(120_000);
-  const bench = new Bench();
-  let database: TestDatabase;
-  let operator: pg.Client;
-  let pro: string;
-
-  before(async () => {
-    database = await testDatabase('readonly');
-    operator = new pg.Client({ connectionString: database.url });
-    await operator.connect();
-    await bench.start({ DATABASE_URL: database.url });
-    pro = (await bench.key('PRO')).key;
-  });
-  after(async () => {
-    try {
-      await bench.end();
-    } finally {
-      await operator.end();
-      await database.drop();
-    }
-  });
+  const database = databaseFixture('readonly');
+  const operator = fixture(
+    async () => {
+      const client = new pg.Client({ connectionString: database.url });
+      await client.connect();
+      return client;
+    },
+    (operator) => operator.end(),
+  );
+  const bench = productFixture(() => ({ DATABASE_URL: database.url }));
+  const pro = keyFixture(bench, 'PRO');
 
   /** As a provider does it when the disk is full; each session gets the setting when it begins. */
   const setReadOnly = async (state: 'on' | 'off', { terminate = true } = {}): Promise<void> => {
@@ -51,8 +43,8 @@ describe('product: while PostgreSQL is read-only', function () {
   };
 
   it('answers 503 to what writes, redirects cached links, and recovers without a restart', async () => {
-    const { shortCode } = await bench.link(pro);
-    const { shortCode: limited } = await bench.link(pro, { maxClicks: 3 });
+    const { shortCode } = await bench.link(pro.key);
+    const { shortCode: limited } = await bench.link(pro.key, { maxClicks: 3 });
     expect((await bench.visit(shortCode)).status).to.equal(302);
     await setReadOnly('on');
 
@@ -65,11 +57,11 @@ describe('product: while PostgreSQL is read-only', function () {
       });
     });
     for (const body of [{ url: destination }, { url: destination, alias: 'read-only' }]) {
-      const answer = await bench.shorten(pro, body);
+      const answer = await bench.shorten(pro.key, body);
       expectRefused(answer, 503, unavailable);
       expect(answer.headers['retry-after']).to.match(/^[1-9]\d*$/);
     }
-    expect((await bench.api('/v2/usage', pro)).status, 'admission writes').to.equal(503);
+    expect((await bench.api('/v2/usage', pro.key)).status, 'admission writes').to.equal(503);
     const blocked = await bench.admin('POST', `/admin/links/${shortCode}/block`, { reason: 'no' });
     expect(blocked.status, blocked.text).to.equal(503);
     expect((await bench.visit(limited)).status, 'a click of a limited link').to.equal(503);
@@ -80,12 +72,12 @@ describe('product: while PostgreSQL is read-only', function () {
     // The sessions that began meanwhile stay read-only: a new one is needed for each.
     await setReadOnly('off', { terminate: false });
     await eventuallyPasses(30_000, async () => {
-      const answer = await bench.shorten(pro, { url: destination, alias: 'read-only' });
+      const answer = await bench.shorten(pro.key, { url: destination, alias: 'read-only' });
       expect(answer.status, answer.text).to.equal(201);
     });
     await eventually('readiness passes', async () => (await report()).httpStatus === 200);
     await eventuallyPasses(30_000, async () => {
-      expect((await bench.stats(shortCode, pro)).clickCount).to.equal(21);
+      expect((await bench.stats(shortCode, pro.key)).clickCount).to.equal(21);
       const { projections } = await report();
       expect(projections.map(({ deadLetters }) => deadLetters)).to.deep.equal(
         projections.map(() => 0),

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { stopProcess } from '../support/process.js';
 import type { Answer } from '../support/http.js';
 import { eventually, eventuallyPasses } from '../support/waiting.js';
-import { destination, withProduct } from './harness.js';
+import { destination, productFixture } from './harness.js';
 
 /** Long enough that each deadline passes several times. `DATABASE_SILENT_MS=60000` is the long form. */
 const silentMs = Number(process.env['DATABASE_SILENT_MS'] ?? 6_000);
@@ -19,7 +19,7 @@ interface Asked {
 }
 
 describe('product: while PostgreSQL is silent', () => {
-  const bench = withProduct();
+  const bench = productFixture();
   const postmaster = async (): Promise<number> => {
     const pidFile = path.join(bench.product.dataDir, 'postgres/cluster/postmaster.pid');
     return Number((await readFile(pidFile, 'utf8')).split('\n')[0]);

@@ -1,24 +1,20 @@
 import { expect } from 'chai';
 import { eventuallyPasses } from '../support/waiting.js';
 import type { Answer } from '../support/http.js';
-import { destination, expectRefused, withProduct } from './harness.js';
+import { keyFixture, destination, expectRefused, productFixture } from './harness.js';
 
 const inSeconds = (seconds: number): string => new Date(Date.now() + seconds * 1_000).toISOString();
 
 describe('command API: start and end of a link', () => {
-  const bench = withProduct();
-  let key: string;
-
-  before(async () => {
-    ({ key } = await bench.key('PRO'));
-  });
+  const bench = productFixture();
+  const pro = keyFixture(bench, 'PRO');
 
   const shorten = (body: object): Promise<Answer> =>
-    bench.shorten(key, { url: destination, ...body });
+    bench.shorten(pro.key, { url: destination, ...body });
   const patch = (code: string, body: object): Promise<Answer> =>
-    bench.api(`/v2/links/${code}`, key, { method: 'PATCH', body });
+    bench.api(`/v2/links/${code}`, pro.key, { method: 'PATCH', body });
   const list = async (query: string): Promise<readonly string[]> => {
-    const answer = await bench.api(`/v2/links?${query}`, key);
+    const answer = await bench.api(`/v2/links?${query}`, pro.key);
     return (answer.json() as { links: { shortCode: string }[] }).links.map(
       ({ shortCode }) => shortCode,
     );
@@ -27,11 +23,11 @@ describe('command API: start and end of a link', () => {
   it('accepts expiresAt with any offset in place of expiresIn', async () => {
     const expiresAt = inSeconds(3_600);
     const local = `${inSeconds(3_600 + 20_700).slice(0, 19)}+05:45`;
-    const link = await bench.link(key, { expiresAt });
+    const link = await bench.link(pro.key, { expiresAt });
     expect(link.expiresAt).to.equal(expiresAt);
-    const other = await bench.link(key, { expiresAt: local });
+    const other = await bench.link(pro.key, { expiresAt: local });
     expect(Date.parse(other.expiresAt ?? '')).to.be.closeTo(Date.parse(expiresAt), 2_000);
-    const batch = await bench.api('/v2/shorten/batch', key, {
+    const batch = await bench.api('/v2/shorten/batch', pro.key, {
       method: 'POST',
       body: {
         urls: [
@@ -68,7 +64,7 @@ describe('command API: start and end of a link', () => {
 
   it('hides a link from visitors before its start, and redirects from then on', async () => {
     const startsAt = inSeconds(4);
-    const link = await bench.link(key, { startsAt, expiresIn: 3_600 });
+    const link = await bench.link(pro.key, { startsAt, expiresIn: 3_600 });
     expect(link).to.include({ startsAt });
     const code = link.shortCode;
     for (const name of [code, `${code}+`]) {
@@ -76,14 +72,14 @@ describe('command API: start and end of a link', () => {
       expect(answer.status).to.equal(404);
       expect(answer.json()).to.include({ message: 'Short URL not found' });
     }
-    const show = async () => (await bench.api(`/v2/links/${code}`, key)).json();
+    const show = async () => (await bench.api(`/v2/links/${code}`, pro.key)).json();
     expect(await show()).to.include({ status: 'scheduled', startsAt });
     await eventuallyPasses(10_000, async () => {
       expect(await list('status=scheduled')).to.include(code);
       expect(await list('status=active')).to.not.include(code);
       expect(await list('')).to.include(code);
     });
-    expect((await bench.api(`/v2/qr/${code}`, key)).status).to.equal(200);
+    expect((await bench.api(`/v2/qr/${code}`, pro.key)).status).to.equal(200);
     await eventuallyPasses(10_000, async () => {
       expect((await bench.visit(code)).status).to.equal(302);
     });
@@ -95,7 +91,7 @@ describe('command API: start and end of a link', () => {
   it('hides the forms of passwords and limits before the start', async () => {
     const startsAt = inSeconds(3_600);
     for (const options of [{ password: 'open sesame' }, { maxClicks: 3 }]) {
-      const { shortCode } = await bench.link(key, { startsAt, ...options });
+      const { shortCode } = await bench.link(pro.key, { startsAt, ...options });
       expect((await bench.visit(shortCode)).status).to.equal(404);
       const body = 'password=open+sesame';
       const headers = { 'Content-Type': 'application/x-www-form-urlencoded' };
@@ -109,7 +105,7 @@ describe('command API: start and end of a link', () => {
   });
 
   it('changes start and end, and removes them', async () => {
-    const { shortCode } = await bench.link(key);
+    const { shortCode } = await bench.link(pro.key);
     const [startsAt, expiresAt] = [inSeconds(3_600), inSeconds(7_200)];
     expect((await patch(shortCode, { startsAt, expiresAt })).json()).to.include({
       ...{ startsAt, expiresAt, status: 'scheduled' },
@@ -122,7 +118,7 @@ describe('command API: start and end of a link', () => {
     expect((await patch(shortCode, { startsAt: null, expiresAt: null })).json()).to.include({
       ...{ startsAt: null, expiresAt: null, status: 'active' },
     });
-    const history = await bench.api(`/v2/links/${shortCode}/history`, key);
+    const history = await bench.api(`/v2/links/${shortCode}/history`, pro.key);
     const { events } = history.json() as { events: { data: object }[] };
     expect(events.slice(1).map(({ data }) => data)).to.deep.equal([
       { startsAt, expiresAt },
@@ -132,17 +128,13 @@ describe('command API: start and end of a link', () => {
 });
 
 describe('command API: a limit that comes later', () => {
-  const bench = withProduct();
-  let key: string;
-
-  before(async () => {
-    ({ key } = await bench.key('PRO'));
-  });
+  const bench = productFixture();
+  const pro = keyFixture(bench, 'PRO');
 
   const patch = (code: string, body: object): Promise<Answer> =>
-    bench.api(`/v2/links/${code}`, key, { method: 'PATCH', body });
+    bench.api(`/v2/links/${code}`, pro.key, { method: 'PATCH', body });
   const show = async (code: string): Promise<object> =>
-    (await bench.api(`/v2/links/${code}`, key)).json() as object;
+    (await bench.api(`/v2/links/${code}`, pro.key)).json() as object;
   const follow = async (code: string, times: number): Promise<readonly number[]> => {
     const statuses = [];
     for (let visit = 0; visit < times; visit += 1) statuses.push((await bench.visit(code)).status);
@@ -154,7 +146,7 @@ describe('command API: a limit that comes later', () => {
     });
 
   it('begins with the clicks counted so far, and is exact from then on', async () => {
-    const { shortCode } = await bench.link(key);
+    const { shortCode } = await bench.link(pro.key);
     expect(await follow(shortCode, 3)).to.deep.equal([302, 302, 302]);
     await counted(shortCode, 3);
     expect(await show(shortCode)).to.include({ maxClicks: null, clicksLeft: null });
@@ -173,13 +165,13 @@ describe('command API: a limit that comes later', () => {
     expect(raced.filter((status) => status === 410)).lengthOf(20);
     expect(await show(shortCode)).to.include({ status: 'expired', clicksLeft: 0 });
     await counted(shortCode, 13);
-    const history = await bench.api(`/v2/links/${shortCode}/history`, key);
+    const history = await bench.api(`/v2/links/${shortCode}/history`, pro.key);
     const { events } = history.json() as { events: { type: string; data: object }[] };
     expect(events[1]).to.deep.include({ data: { maxClicks: 13, clicks: 3 } });
   });
 
   it('is removed, after which the link redirects without end', async () => {
-    const { shortCode } = await bench.link(key, { maxClicks: 1 });
+    const { shortCode } = await bench.link(pro.key, { maxClicks: 1 });
     expect(await follow(shortCode, 2)).to.deep.equal([302, 410]);
     const unlimited = await patch(shortCode, { maxClicks: null });
     expect(unlimited.json()).to.include({ maxClicks: null, clicksLeft: null, status: 'active' });

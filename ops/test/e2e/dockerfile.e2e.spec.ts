@@ -1,11 +1,12 @@
 import { expect } from 'chai';
 import { execFile } from 'node:child_process';
 import { cpSync, readFileSync } from 'node:fs';
-import { chmod, rm } from 'node:fs/promises';
+import { chmod } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { projectFile } from '../../platform/files/project-file.js';
-import { launch, readyLine, temporaryDir } from '../support/process.js';
+import { launch, readyLine } from '../support/process.js';
+import { folderFixture } from '../support/fixtures.js';
 
 /** Without a container engine, its steps are run as they stand, each in the shell that Docker would use. */
 describe('product: built by the lines of its Dockerfile', () => {
@@ -18,28 +19,26 @@ describe('product: built by the lines of its Dockerfile', () => {
   );
   // Docker has no compiled files either. Here they spare the step that builds half a minute: `npm ci` has built them.
   ignored.delete('dist');
-  let app: string;
+  const app = folderFixture();
 
   before(async () => {
-    app = await temporaryDir();
     // PostgreSQL's account must pass it.
-    await chmod(app, 0o755);
+    await chmod(app.path, 0o755);
   });
-  after(() => rm(app, { recursive: true, force: true }));
 
   it('installs what the lock file says, builds, and starts', async function () {
     this.timeout(300_000);
     expect(steps).to.not.be.empty;
     const source = projectFile();
-    cpSync(source, app, {
+    cpSync(source, app.path, {
       recursive: true,
       // The compiler goes by the times of files.
       preserveTimestamps: true,
       filter: (file) => !ignored.has(path.relative(source, file)),
     });
-    for (const step of steps) await promisify(execFile)('sh', ['-c', step], { cwd: app });
-    const running = launch({ DATA_DIR: path.join(app, '.data') }, [
-      path.join(app, 'dist/ops/main.js'),
+    for (const step of steps) await promisify(execFile)('sh', ['-c', step], { cwd: app.path });
+    const running = launch({ DATA_DIR: path.join(app.path, '.data') }, [
+      path.join(app.path, 'dist/ops/main.js'),
     ]);
     expect(await readyLine(running)).to.include({ event: 'ready' });
     running.child.kill();

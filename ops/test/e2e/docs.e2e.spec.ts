@@ -1,25 +1,25 @@
 import { expect } from 'chai';
-import type { Browser, Page } from 'playwright-core';
 import { launchBrowser } from '../support/browser.js';
-import { withProduct } from './harness.js';
+import { productFixture } from './harness.js';
+import { fixture } from '../support/fixture.js';
 
 describe('command API: GET /docs', () => {
-  const bench = withProduct();
-  let browser: Browser;
-  let page: Page;
+  const bench = productFixture();
+  const browser = fixture(
+    () => launchBrowser(),
+    (browser) => browser.close(),
+  );
+  const page = fixture(
+    () => browser.newPage(),
+    (page) => page.close(),
+    { per: 'test' },
+  );
   let asked: string[];
   let complaints: string[];
 
-  before(async () => {
-    browser = await launchBrowser();
-  });
-
-  after(() => browser.close());
-
   beforeEach(async () => {
-    page = await browser.newPage();
-    asked = [];
     complaints = [];
+    asked = [];
     page.on('request', (request) => asked.push(request.url()));
     // What a content security policy refuses is an error on the console, as is a failed request.
     page.on('console', (message) => {
@@ -30,8 +30,6 @@ describe('command API: GET /docs', () => {
     expect(answer?.status()).to.equal(200);
     await page.locator('.opblock').first().waitFor();
   });
-
-  afterEach(() => page.close());
 
   const expectNoComplaint = (): void => {
     expect(complaints).to.deep.equal([]);

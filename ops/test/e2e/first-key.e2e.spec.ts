@@ -5,10 +5,10 @@ import { promisify } from 'node:util';
 import { projectFile } from '../../platform/files/project-file.js';
 import { ask } from '../support/http.js';
 import { startLinklogCli } from '../support/process.js';
-import { withProduct, type Link } from './harness.js';
+import { productFixture, type Link } from './harness.js';
 
 describe('product: first key', () => {
-  const bench = withProduct();
+  const bench = productFixture();
 
   it('comes with a curl command that works', async () => {
     const line = bench.product
@@ -25,7 +25,7 @@ describe('product: first key', () => {
 });
 
 describe('product: no first key, with FIRST_KEY=none', () => {
-  const bench = withProduct({ FIRST_KEY: 'none', LOG_LEVEL: 'trace' });
+  const bench = productFixture({ FIRST_KEY: 'none', LOG_LEVEL: 'trace' });
 
   it('shows whoever reads its output no key that works', async () => {
     const { stdout, stderr, ready } = bench.product;

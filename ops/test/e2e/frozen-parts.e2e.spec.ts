@@ -6,6 +6,7 @@ import { kafkaStartMs } from '../support/kafka.js';
 import { startStackProcess, type RunningStack } from '../support/stack.js';
 import { eventually, eventuallyPasses } from '../support/waiting.js';
 import { destination, type Link, type Stats } from './harness.js';
+import { fixture } from '../support/fixture.js';
 
 /** `FROZEN_MS=60000` is the long form, and `FROZEN_REPORT=1` prints what it saw. */
 const isLong = process.env['FROZEN_MS'] !== undefined;
@@ -75,7 +76,10 @@ class Tally {
 
 describe('product: while a part of the stack is frozen', function () {
   this.timeout(frozenMs + 60_000);
-  let stack: RunningStack;
+  const stack = fixture(
+    () => startStackProcess({ LOG_LEVEL: 'error' }),
+    (stack) => stack.stop(),
+  );
   let key: string;
   const clicks = new Map<string, { taken: number; unknown: number }>();
   let linksMade = 0;
@@ -83,7 +87,6 @@ describe('product: while a part of the stack is frozen', function () {
 
   before(async function () {
     this.timeout(kafkaStartMs);
-    stack = await startStackProcess({ LOG_LEVEL: 'error' });
     const made = await ask(`${stack.admin}/admin/keys`, {
       method: 'POST',
       headers: { Authorization: `Bearer ${stack.adminToken}` },
@@ -91,7 +94,6 @@ describe('product: while a part of the stack is frozen', function () {
     });
     ({ key } = made.json() as { key: string });
   });
-  after(() => stack.stop());
 
   const post = (api: string, body: object): Promise<Answer> =>
     ask(`${api}/v2/shorten`, {

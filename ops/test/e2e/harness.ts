@@ -1,3 +1,4 @@
+import { fixture, type FixtureOptions } from '../support/fixture.js';
 import { expect } from 'chai';
 import { invalidUrl, urlFaults } from '../../../schemas/http/link-fields.js';
 import type { PlanName } from '../../../schemas/plans.js';
@@ -51,6 +52,8 @@ export interface Stats {
   readonly expiresAt: string | null;
   readonly maxClicks: number | null;
 }
+
+type ProductEnv = Readonly<Record<string, string>>;
 
 /** The product of one spec file, and what every file asks of it. */
 export class Bench {
@@ -137,13 +140,30 @@ export class Bench {
   }
 }
 
-/** One product for all tests of a `describe`; it must also end well. */
-export const withProduct = (env: Readonly<Record<string, string>> = {}): Bench => {
+/**
+ * One product for all tests of a `describe`; it must also end well.
+ *
+ * @param env a function where it depends on fixtures that are declared before
+ */
+export const productFixture = (
+  env: ProductEnv | (() => ProductEnv | Promise<ProductEnv>) = {},
+  options?: FixtureOptions,
+): Bench => {
   const bench = new Bench();
-  before('start the product', () => bench.start(env));
-  after('stop the product', () => bench.end());
+  fixture(
+    async () => {
+      await bench.start(typeof env === 'function' ? await env() : env);
+      return bench;
+    },
+    () => bench.end(),
+    options,
+  );
   return bench;
 };
+
+/** A key of its own for the tests of a `describe`. */
+export const keyFixture = (bench: Bench, ...args: Parameters<Bench['key']>): IssuedKey =>
+  fixture(() => bench.key(...args));
 
 /** Another node on the PostgreSQL of this one, and on the servers beside it. */
 export const startBeside = async ({ dataDir, adminToken }: Product): Promise<Product> => {

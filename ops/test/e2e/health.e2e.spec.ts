@@ -1,9 +1,10 @@
 import { expect } from 'chai';
-import { testDatabase, type TestDatabase } from '../support/database.js';
 import { ask, type Answer } from '../support/http.js';
-import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.js';
+import { startTcpProxy } from '../support/tcp-proxy.js';
 import { eventually } from '../support/waiting.js';
-import { Bench, dependenciesAt } from './harness.js';
+import { productFixture, dependenciesAt } from './harness.js';
+import { fixture } from '../support/fixture.js';
+import { databaseFixture } from '../support/fixtures.js';
 
 /** Far above what an answer may take, and far below for ever. */
 const boundMs = 10_000;
@@ -17,23 +18,12 @@ interface Report {
 }
 
 describe('product: health of a product whose PostgreSQL is away', () => {
-  const bench = new Bench();
-  let database: TestDatabase;
-  let proxy: TcpProxy;
-
-  before(async () => {
-    database = await testDatabase('health');
-    proxy = await startTcpProxy(database.url);
-    await bench.start({ DATABASE_URL: proxy.url });
-  });
-  after(async () => {
-    try {
-      await bench.end();
-    } finally {
-      await proxy.close();
-      await database.drop();
-    }
-  });
+  const database = databaseFixture('health');
+  const proxy = fixture(
+    () => startTcpProxy(database.url),
+    (proxy) => proxy.close(),
+  );
+  const bench = productFixture(() => ({ DATABASE_URL: proxy.url }));
 
   const listeners = ['api', 'edge', 'admin'] as const;
   const readiness = (): Promise<Answer[]> =>

@@ -6,12 +6,13 @@ import { gzipSync } from 'node:zlib';
 import { ask, atOnce } from '../support/http.js';
 import { connectTo, type RawAnswer, type RawConnection, readAnswer } from '../support/raw-http.js';
 import {
+  keyFixture,
   destination,
   expectBody,
   expectRefused,
   invalidKey,
   timestampPattern,
-  withProduct,
+  productFixture,
   type Link,
 } from './harness.js';
 
@@ -20,13 +21,12 @@ const listeners = ['api', 'edge', 'admin'] as const;
 const slowOnes = 300;
 
 describe('product: hostile clients', () => {
-  const bench = withProduct();
-  let pro: string;
+  const bench = productFixture();
+  const pro = keyFixture(bench, 'PRO');
   let link: Link;
 
   before(async () => {
-    pro = (await bench.key('PRO')).key;
-    link = await bench.link(pro);
+    link = await bench.link(pro.key);
   });
 
   /** All answers to these bytes, until the other side closes the connection. */
@@ -50,12 +50,12 @@ describe('product: hostile clients', () => {
     const { api, edge, admin, adminToken } = bench.product;
     const json = 'Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{';
     const form = 'Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 99\r\n\r\np';
-    const secured = await bench.link(pro, { password: 'a secret' });
+    const secured = await bench.link(pro.key, { password: 'a secret' });
     const beginnings: readonly (readonly [string, string])[] = [
       [api, 'GET /v2/usage HTTP/1.1\r\nX-Slow: '],
       [
         api,
-        `POST /v2/shorten HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${pro}\r\n${json}`,
+        `POST /v2/shorten HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${pro.key}\r\n${json}`,
       ],
       [edge, 'G'],
       [edge, `POST /${secured.shortCode} HTTP/1.1\r\nHost: 127.0.0.1\r\n${form}`],
@@ -84,7 +84,7 @@ describe('product: hostile clients', () => {
         expect(answers.every(({ status }) => status === 200)).to.equal(true);
       }
       expect((await bench.visit(link.shortCode)).status).to.equal(302);
-      await bench.link(pro);
+      await bench.link(pro.key);
       const entry = {
         method: 'POST',
         headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
@@ -177,9 +177,9 @@ describe('product: hostile clients', () => {
       values.map((value) => `Authorization: Bearer ${value}\r\n`).join('');
     const get = (authorization: string): string =>
       `GET /v2/usage HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n${authorization}\r\n`;
-    const [first] = await answersTo(bench.product.api, get(lines(pro, 'wrong')));
+    const [first] = await answersTo(bench.product.api, get(lines(pro.key, 'wrong')));
     expect(first?.status).to.equal(200);
-    const [second] = await answersTo(bench.product.api, get(lines('wrong', pro)));
+    const [second] = await answersTo(bench.product.api, get(lines('wrong', pro.key)));
     expect(second?.status).to.equal(401);
   });
 
@@ -208,7 +208,7 @@ describe('product: hostile clients', () => {
       ]) {
         const headers = { 'Content-Type': 'application/json' };
         for (const target of ['/v2/shorten', '/v2/shorten/batch']) {
-          const answer = await bench.api(target, pro, { method: 'POST', body: text, headers });
+          const answer = await bench.api(target, pro.key, { method: 'POST', body: text, headers });
           expect(answer.status, text).to.equal(400);
           expect((answer.json() as { message: string }).message).to.match(
             /^property (?:__proto__|constructor|prototype) should not exist$/,
@@ -222,22 +222,22 @@ describe('product: hostile clients', () => {
       ]);
       const { shortCode } = link;
       for (const query of [...pairs, `__proto__=${encodeURIComponent(json)}`]) {
-        const answer = await bench.api(`/v2/qr/${shortCode}?${query}`, pro);
+        const answer = await bench.api(`/v2/qr/${shortCode}?${query}`, pro.key);
         expect(answer.status, query).to.equal(200);
         expect(answer.headers['content-type'], query).to.equal('image/png');
       }
       const form = { 'Content-Type': 'application/x-www-form-urlencoded' };
-      const secured = await bench.link(pro, { password: 'another' });
+      const secured = await bench.link(pro.key, { password: 'another' });
       const body = pairs.join('&');
       const entry = await bench.visit(secured.shortCode, { method: 'POST', headers: form, body });
       expect(entry.status).to.equal(401);
 
-      const made = await bench.link(pro);
+      const made = await bench.link(pro.key);
       expect(made).to.have.all.keys('shortUrl', 'shortCode', 'url', 'createdAt');
       for (let visit = 0; visit < 2; visit += 1) {
         expect((await bench.visit(made.shortCode)).headers.location).to.equal(destination);
       }
-      const missing = await bench.api('/v2/stats/nothing0', pro);
+      const missing = await bench.api('/v2/stats/nothing0', pro.key);
       expect(missing.json()).to.have.all.keys(
         'statusCode',
         'timestamp',
@@ -251,7 +251,7 @@ describe('product: hostile clients', () => {
   describe('that nest JSON deeply get 400 before it is parsed', () => {
     const headers = { 'Content-Type': 'application/json' };
     const post = (target: string, body: string | Buffer, packed: Record<string, string> = {}) =>
-      bench.api(target, pro, { method: 'POST', body, headers: { ...headers, ...packed } });
+      bench.api(target, pro.key, { method: 'POST', body, headers: { ...headers, ...packed } });
 
     for (const [open, close] of [
       ['[', ']'],
@@ -301,8 +301,8 @@ describe('product: hostile clients', () => {
       const token = bench.product.adminToken;
       const off = (text: string, at: number): string =>
         text.slice(0, at) + (text[at] === 'a' ? 'b' : 'a') + text.slice(at + 1);
-      for (const at of [3, 10, pro.length - 1]) {
-        const answer = await bench.api('/v2/usage', off(pro, at));
+      for (const at of [3, 10, pro.key.length - 1]) {
+        const answer = await bench.api('/v2/usage', off(pro.key, at));
         expectBody(answer, 401, invalidKey);
       }
       // Compared as digests, of one length whatever was sent: in constant time.
@@ -322,14 +322,14 @@ describe('product: hostile clients', () => {
     });
 
     it('would find only SHA-256 hashes in the database', async () => {
-      const hash = createHash('sha256').update(pro).digest('hex');
+      const hash = createHash('sha256').update(pro.key).digest('hex');
       const { dataDir } = bench.product;
       const entries = await readdir(dataDir, { recursive: true, withFileTypes: true });
       let keys = 0;
       let hashes = 0;
       for (const entry of entries.filter((each) => each.isFile())) {
         const bytes = await contentOf(path.join(entry.parentPath, entry.name));
-        if (bytes.includes(pro)) keys += 1;
+        if (bytes.includes(pro.key)) keys += 1;
         if (bytes.includes(hash)) hashes += 1;
       }
       expect(keys).to.equal(0);

@@ -2,10 +2,17 @@ import { expect } from 'chai';
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { startSafeBrowsingDouble } from '../../../command-api/safety/testing/safe-browsing-double.js';
-import type { SafeBrowsingDouble } from '../../../command-api/safety/testing/safe-browsing-double.js';
 import { ask } from '../support/http.js';
-import { Bench, destination, expectRefused, withProduct, type Link } from './harness.js';
+import {
+  keyFixture,
+  Bench,
+  destination,
+  expectRefused,
+  productFixture,
+  type Link,
+} from './harness.js';
 import { connectTo } from '../support/raw-http.js';
+import { fixture } from '../support/fixture.js';
 
 const badUrl = 'Please provide a valid URL';
 const root = 'https://www.example.com/root';
@@ -23,13 +30,12 @@ const counting = async (): Promise<{ port: number; connections: () => number; se
 };
 
 describe('product: hostile destinations', () => {
-  const bench = withProduct({ ROOT_REDIRECT: root });
-  let pro: string;
+  const bench = productFixture({ ROOT_REDIRECT: root });
+  const pro = keyFixture(bench, 'PRO');
   let link: Link;
 
   before(async () => {
-    pro = (await bench.key('PRO')).key;
-    link = await bench.link(pro);
+    link = await bench.link(pro.key);
   });
 
   describe('inject no header', () => {
@@ -43,7 +49,7 @@ describe('product: hostile destinations', () => {
       'https://example.com/\u0000',
     ]) {
       it(`${JSON.stringify(url)} is refused`, async () => {
-        expectRefused(await bench.shorten(pro, { url }), 400, badUrl);
+        expectRefused(await bench.shorten(pro.key, { url }), 400, badUrl);
       });
     }
 
@@ -58,7 +64,7 @@ describe('product: hostile destinations', () => {
         ],
         ['https://example.com/\u010d\u010aX', 'https://example.com/%C4%8D%C4%8AX'],
       ] as const) {
-        const { shortCode } = await bench.link(pro, { url });
+        const { shortCode } = await bench.link(pro.key, { url });
         const connection = await connectTo(bench.product.edge);
         connection.socket.write(
           `GET /${shortCode} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`,
@@ -72,7 +78,7 @@ describe('product: hostile destinations', () => {
 
     it('no answer repeats a request header, except a valid X-Request-Id', async () => {
       const headers = { 'X-Request-Id': 'a b', 'X-Injected': '1' };
-      const answer = await bench.api('/v2/usage', pro, { headers });
+      const answer = await bench.api('/v2/usage', pro.key, { headers });
       expect(answer.headers['x-request-id']).to.match(/^[0-9a-f-]{36}$/);
       expect(answer.headers).to.not.have.property('x-injected');
     });
@@ -110,7 +116,7 @@ describe('product: hostile destinations', () => {
           const { port } = new URL(bench.product[name]);
           for (const scheme of ['http', 'HTTPS']) {
             const url = `${scheme}://${spelling}:${port}/${link.shortCode}`;
-            expectRefused(await bench.shorten(pro, { url }), 400, badUrl);
+            expectRefused(await bench.shorten(pro.key, { url }), 400, badUrl);
           }
         }
       });
@@ -122,7 +128,7 @@ describe('product: hostile destinations', () => {
         for (const own of [...apis, ...edges, ...admins]) {
           const answer = await ask(`${api}/v2/shorten`, {
             method: 'POST',
-            headers: { Authorization: `Bearer ${pro}` },
+            headers: { Authorization: `Bearer ${pro.key}` },
             body: { url: `${own.replace('127.0.0.1', 'LocalHost')}/${link.shortCode}` },
           });
           expectRefused(answer, 400, badUrl);
@@ -147,7 +153,7 @@ describe('product: hostile destinations', () => {
         `ht\ntp://${host}/`,
         `//${host}/`,
       ]) {
-        expectRefused(await bench.shorten(pro, { url }), 400, badUrl);
+        expectRefused(await bench.shorten(pro.key, { url }), 400, badUrl);
       }
     });
   });
@@ -171,7 +177,7 @@ describe('product: hostile destinations', () => {
       'http://example.com%40malware.wicar.org/',
     ]) {
       it(url, async () => {
-        expectRefused(await bench.shorten(pro, { url }), 400, badUrl);
+        expectRefused(await bench.shorten(pro.key, { url }), 400, badUrl);
       });
     }
 
@@ -182,7 +188,7 @@ describe('product: hostile destinations', () => {
         'https://example.com?@malware.wicar.org',
         'https://example.com/a#\\@b',
       ]) {
-        const { shortCode } = await bench.link(pro, { url });
+        const { shortCode } = await bench.link(pro.key, { url });
         expect((await bench.visit(shortCode)).headers.location).to.equal(url);
       }
     });
@@ -240,14 +246,14 @@ describe('product: hostile destinations', () => {
 
   it('no listener reflects the Host header', async () => {
     const headers = { Host: 'evil.example', 'X-Forwarded-Host': 'evil.example' };
-    const made = await bench.shorten(pro, { url: destination }, headers);
+    const made = await bench.shorten(pro.key, { url: destination }, headers);
     const edge = new URL(bench.product.edge);
     expect((made.json() as Link).shortUrl).to.match(new RegExp(`^http://localhost:${edge.port}/`));
     const answers = [
       made,
-      await bench.api('/v2/nothing', pro, { headers }),
-      await bench.api('/v2/shorten', pro, { headers, method: 'PUT' }),
-      await bench.api(`/v2/qr/${link.shortCode}?format=svg`, pro, { headers }),
+      await bench.api('/v2/nothing', pro.key, { headers }),
+      await bench.api('/v2/shorten', pro.key, { headers, method: 'PUT' }),
+      await bench.api(`/v2/qr/${link.shortCode}?format=svg`, pro.key, { headers }),
       await bench.visit(link.shortCode, { headers }),
       await bench.visit(`${link.shortCode}+`, { headers }),
       await bench.visit('nothing0', { headers: { ...headers, Accept: 'text/html' } }),
@@ -261,18 +267,16 @@ describe('product: hostile destinations', () => {
 
 describe('product: destination', () => {
   const bench = new Bench();
-  let double: SafeBrowsingDouble;
+  const double = fixture(
+    () => startSafeBrowsingDouble(),
+    (double) => double.stop(),
+  );
 
   before('start the product, and a service for it', async () => {
-    double = await startSafeBrowsingDouble();
     await bench.start({ SAFE_BROWSING_API_KEY: 'a-key', SAFE_BROWSING_URL: double.url });
   });
   after('stop both', async () => {
-    try {
-      await bench.end();
-    } finally {
-      await double.stop();
-    }
+    await bench.end();
   });
 
   it('is never fetched', async () => {

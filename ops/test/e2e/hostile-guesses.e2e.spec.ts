@@ -1,12 +1,12 @@
 import { expect } from 'chai';
 import { behindProxy, floodWithGuesses, type FloodFigures } from '../bench/password-guesses.js';
-import { withProduct } from './harness.js';
+import { productFixture } from './harness.js';
 
 const slackMiB = 120;
 
 /** The short form of a benchmark, without its measurement of times. */
 describe('redirect edge: flood of guesses at one link', () => {
-  const bench = withProduct(behindProxy);
+  const bench = productFixture(behindProxy);
 
   const flood = (manyClients: boolean): Promise<FloodFigures> =>
     floodWithGuesses(bench.product, {

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ask, atOnce, statuses, type Answer, type Ask } from '../support/http.js';
 import { connectTo } from '../support/raw-http.js';
 import { eventually } from '../support/waiting.js';
-import { withProduct } from './harness.js';
+import { productFixture } from './harness.js';
 
 const times = 400;
 /** Requests in flight: each sign-in writes a session, and the service answers within 1.8 s. */
@@ -11,7 +11,7 @@ const inFlight = 20;
 const maxBytes = 100_000;
 
 describe('product: log under a flood', () => {
-  const bench = withProduct({ LOG_LEVEL: 'info' });
+  const bench = productFixture({ LOG_LEVEL: 'info' });
 
   it('takes a few lines of each kind of request that costs nothing, with a part of its path', async () => {
     const { api, admin } = bench.product;

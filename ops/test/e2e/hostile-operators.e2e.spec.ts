@@ -1,13 +1,13 @@
 import { expect } from 'chai';
 import { ask, atOnce, statuses, type Answer, type Ask } from '../support/http.js';
 import { connectTo } from '../support/raw-http.js';
-import { expectError, withProduct } from './harness.js';
+import { expectError, productFixture } from './harness.js';
 
 /** An address of its own for each test: wrong guesses shut out the address that they come from. */
 const proxy = '127.0.0.9';
 
 describe('product: admin listener under attack', () => {
-  const bench = withProduct({
+  const bench = productFixture({
     ADMIN_HOSTS: 'ops.example.com,command-api-1:8082',
     TRUSTED_PROXIES: proxy,
   });

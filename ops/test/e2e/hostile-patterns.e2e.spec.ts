@@ -87,11 +87,10 @@ const worstInputs = function* (): Generator<string> {
 };
 
 describe('product: regular expressions of the product', () => {
-  let patterns: Pattern[];
+  const patterns: Pattern[] = [];
   const inputs = [...worstInputs()];
 
   before(async () => {
-    patterns = [];
     for (const file of await compiledFiles()) {
       patterns.push(...patternsIn(file, await readFile(path.join(dist, file), 'utf8')));
     }

@@ -2,14 +2,14 @@ import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ask } from '../support/http.js';
 import { eventually } from '../support/waiting.js';
-import { withProduct } from './harness.js';
+import { productFixture } from './harness.js';
 import { floodWithoutReading } from './hostile/unread.js';
 
 const maxGrowthMiB = 100;
 
 /** The short form of `npm run fuzz:unread`. */
 describe('product: clients that pipeline requests and never read a response', () => {
-  const bench = withProduct({ NODE_OPTIONS: '--max-old-space-size=512' });
+  const bench = productFixture({ NODE_OPTIONS: '--max-old-space-size=512' });
 
   for (const [listener, path, connections] of [
     ['api', '/openapi.json', 120],

@@ -1,12 +1,12 @@
 import { expect } from 'chai';
 import { atOnce, type Answer } from '../support/http.js';
-import { destination, expectRefused, withProduct } from './harness.js';
+import { destination, expectRefused, productFixture } from './harness.js';
 
 const mismatch = 'Idempotency-Key was already used with another request body';
 const badKey = 'Idempotency-Key must be between 1 and 255 characters';
 
 describe('command API: Idempotency-Key', () => {
-  const bench = withProduct();
+  const bench = productFixture();
   let pro: string;
 
   before(async () => {

@@ -16,10 +16,10 @@ import {
   stranger,
   user,
   type Account,
-  type SecuredKafka,
 } from '../support/secured-kafka.js';
 import { eventually, eventuallyPasses, rejection } from '../support/waiting.js';
 import { Bench } from './harness.js';
+import { fixture } from '../support/fixture.js';
 
 const visits = topics.visits.name;
 
@@ -44,18 +44,19 @@ describe('product: on a Kafka with authentication, ACLs and TLS', function () {
   this.timeout(120_000);
   /** The user may do what the documentation lists, on topics and groups with these prefixes. */
   const [clients, products] = ['clients.', 'product.'];
-  let kafka: SecuredKafka;
+  const kafka = fixture(
+    () => startSecuredKafka(),
+    (kafka) => kafka.stop(),
+  );
 
   before(async function () {
     this.timeout(kafkaStartMs);
-    kafka = await startSecuredKafka();
     for (const prefix of [clients, products]) {
       const acls = await documentedAcls(prefix);
       expect(acls).to.have.length(6);
       await kafka.grant(acls);
     }
   });
-  after(() => kafka.stop());
 
   type Env = Readonly<Record<string, string>>;
   const sasl = (mechanism = 'scram-sha-512', { name, password }: Account = user): Env => ({

@@ -1,16 +1,16 @@
 import { expect } from 'chai';
-import type { Admin } from 'kafkajs';
 import { existsSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { topics, type TopicName } from '../../../schemas/events/topics.js';
 import { ask } from '../support/http.js';
-import { kafkaStartMs, testKafka, type TestKafka } from '../support/kafka.js';
-import { runToEnd, startLinklogCli, temporaryDir, type Said } from '../support/process.js';
+import { kafkaStartMs } from '../support/kafka.js';
+import { runToEnd, startLinklogCli, type Said } from '../support/process.js';
 import { startEmbeddedProduct } from '../support/product.js';
 import { untilProjected } from '../support/projected.js';
 import { eventuallyPasses } from '../support/waiting.js';
 import { Bench } from './harness.js';
+import { fixture } from '../support/fixture.js';
+import { folderFixture, kafkaFixture } from '../support/fixtures.js';
 
 /** A fault is detected within 15 s and confirmed a second later. */
 const detectedMs = 40_000;
@@ -18,37 +18,35 @@ const detectedMs = 40_000;
 describe('product: when an operator changes topics in Kafka', function () {
   this.timeout(180_000);
   const bench = new Bench();
-  let kafka: TestKafka;
-  let admin: Admin;
-  let dataDir: string;
+  const kafka = kafkaFixture('topics', { per: 'test' });
+  const admin = fixture(
+    () => kafka.client().admin(),
+    (admin) => admin.disconnect(),
+    { per: 'test' },
+  );
+  const dataDir = folderFixture({ per: 'test' });
   let env: Record<string, string>;
   let key: string;
 
   const start = async (): Promise<void> => {
-    bench.use(await startEmbeddedProduct({ dataDir, env }));
+    bench.use(await startEmbeddedProduct({ dataDir: dataDir.path, env }));
   };
 
   beforeEach(async function () {
     this.timeout(kafkaStartMs);
-    kafka = await testKafka('topics');
-    admin = kafka.client().admin();
     await admin.connect();
-    dataDir = await temporaryDir();
     env = { KAFKA_BROKERS: kafka.brokers, KAFKA_TOPIC_PREFIX: kafka.prefix };
     await start();
     ({ key } = await bench.key('PRO'));
   });
   afterEach(async () => {
     await bench.product.cleanup();
-    await admin.disconnect();
-    await kafka.drop();
-    await rm(dataDir, { recursive: true, force: true });
   });
 
   const nameOf = (topic: TopicName): string => kafka.prefix + topic;
 
   const linklog = (...args: readonly string[]): Promise<Said> =>
-    startLinklogCli(args, { DATA_DIR: dataDir, ...env }).ended;
+    startLinklogCli(args, { DATA_DIR: dataDir.path, ...env }).ended;
 
   const readiness = async () => {
     const answer = await ask(`${bench.product.admin}/health/ready`);
@@ -110,7 +108,7 @@ describe('product: when an operator changes topics in Kafka', function () {
     await visitAndCount(shortCode, 2);
     for (let made = 0; made < 20; made += 1) await bench.link(key);
     await untilProjected(bench.product.edges);
-    const file = path.join(dataDir, 'extended.backup');
+    const file = path.join(dataDir.path, 'extended.backup');
     const backup = await linklog('backup', file);
     expect(backup, backup.stderr).to.include({ exitCode: 0 });
     const verify = await linklog('audit', 'verify');
@@ -135,7 +133,7 @@ describe('product: when an operator changes topics in Kafka', function () {
     await expectOneLine('LOG_CUT');
     expect(await metricOf('LOG_CUT')).to.match(/ 1$/);
 
-    const file = path.join(dataDir, 'cut.backup');
+    const file = path.join(dataDir.path, 'cut.backup');
     const backup = await linklog('backup', file);
     expect(backup).to.include({ exitCode: 1, stdout: '' });
     expect(backup.stderr).to.match(/^linklog: .*begins at offset \d+: .*needs the whole log\n$/);
@@ -172,7 +170,7 @@ describe('product: when an operator changes topics in Kafka', function () {
     }
 
     await bench.product.stop();
-    const again = await runToEnd({ DATA_DIR: dataDir, ...env }, 60_000);
+    const again = await runToEnd({ DATA_DIR: dataDir.path, ...env }, 60_000);
     expect(again, again.stderr).to.include({ exitCode: 1, stdout: '' });
     expect(again.stderr).to.include(detail);
     expect(await admin.listTopics()).not.to.include(topic);

@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import { Partitioners, type Producer } from 'kafkajs';
 import { createHash } from 'node:crypto';
-import { rm } from 'node:fs/promises';
 import { keyToken } from '../../../command-api/keys/key-token.js';
 import type { LinklogEvent } from '../../../schemas/events/catalogue.js';
 import { topicOf, writeEvent } from '../../../schemas/events/codec.js';
@@ -22,12 +21,13 @@ import {
   spooledVisit,
   unblocked,
 } from '../../../schemas/testing/events.js';
-import { kafkaStartMs, testKafka, type TestKafka } from '../support/kafka.js';
-import { runToEnd, startLinklogCli, temporaryDir, type Said } from '../support/process.js';
+import { kafkaStartMs } from '../support/kafka.js';
+import { runToEnd, startLinklogCli, type Said } from '../support/process.js';
 import { startEmbeddedProduct } from '../support/product.js';
 import { untilProjected } from '../support/projected.js';
 import { eventuallyPasses } from '../support/waiting.js';
 import { Bench } from './harness.js';
+import { folderFixture, kafkaFixture } from '../support/fixtures.js';
 
 const newest = Number.MAX_SAFE_INTEGER;
 const evil = 'https://evil.example/';
@@ -36,19 +36,17 @@ const evil = 'https://evil.example/';
 describe('product: someone who can write to Kafka', function () {
   this.timeout(60_000);
   const bench = new Bench();
-  let kafka: TestKafka;
+  const kafka = kafkaFixture('writer');
   let producer: Producer;
-  let dataDir: string;
+  const dataDir = folderFixture();
   let env: Record<string, string>;
   let key: string;
   let keyId: string;
 
   before(async function () {
     this.timeout(kafkaStartMs);
-    kafka = await testKafka('writer');
-    dataDir = await temporaryDir();
     env = { KAFKA_BROKERS: kafka.brokers, KAFKA_TOPIC_PREFIX: kafka.prefix };
-    bench.use(await startEmbeddedProduct({ dataDir, env }));
+    bench.use(await startEmbeddedProduct({ dataDir: dataDir.path, env }));
     ({ key, id: keyId } = await bench.key('PRO'));
     producer = kafka.client().producer({ createPartitioner: Partitioners.DefaultPartitioner });
     await producer.connect();
@@ -56,8 +54,6 @@ describe('product: someone who can write to Kafka', function () {
   after(async () => {
     await producer.disconnect();
     await bench.product.cleanup();
-    await kafka.drop();
-    await rm(dataDir, { recursive: true, force: true });
   });
 
   /** Writes events into the log as the relay does, and waits until every projection has them. */
@@ -77,7 +73,7 @@ describe('product: someone who can write to Kafka', function () {
   const statusOf = async (code: string): Promise<number> => (await bench.visit(code)).status;
 
   const linklog = (...args: readonly string[]): Promise<Said> =>
-    startLinklogCli(args, { DATA_DIR: dataDir, ...env }).ended;
+    startLinklogCli(args, { DATA_DIR: dataDir.path, ...env }).ended;
 
   it('cannot unblock a link, nor keep a block from taking effect', async () => {
     for (const alias of ['harmful', 'harmful-later']) await bench.link(key, { alias });
@@ -177,7 +173,7 @@ describe('product: someone who can write to Kafka', function () {
 
   it('can end the service at its next start, which names a forged event', async () => {
     await bench.product.stop();
-    const next = await runToEnd({ DATA_DIR: dataDir, ...env });
+    const next = await runToEnd({ DATA_DIR: dataDir.path, ...env });
     expect(next).to.include({ exitCode: 78, stdout: '' });
     expect(next.stderr).to.match(/PostgreSQL is older than the log in Kafka: it does not know/);
   });

@@ -10,12 +10,12 @@ import {
   lacking,
   missingKey,
   timestampPattern,
-  withProduct,
+  productFixture,
 } from './harness.js';
 import { eventuallyPasses } from '../support/waiting.js';
 
 describe('command API: API keys', () => {
-  const bench = withProduct();
+  const bench = productFixture();
 
   it('begin with one that the first start prints', async () => {
     const { firstKey } = bench.product;

@@ -2,13 +2,14 @@ import { expect } from 'chai';
 import { ask, type Answer, type Ask } from '../support/http.js';
 import { onStack } from '../support/product.js';
 import {
+  keyFixture,
   dependenciesAt,
   destination,
   expectBody,
   expectEnvelope,
   expectError,
   monthly,
-  withProduct,
+  productFixture,
 } from './harness.js';
 import { projectionNames } from '../../../projectors/runtime/projection.js';
 
@@ -16,7 +17,7 @@ const rateLimited = 'Rate limit exceeded. Try again in the next minute.';
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
 describe('command API: limits', () => {
-  const bench = withProduct();
+  const bench = productFixture();
 
   interface RateHeaders {
     readonly limit: number;
@@ -136,11 +137,7 @@ describe('command API: limits', () => {
   });
 
   describe('X-Request-Id', () => {
-    let key: string;
-
-    before(async () => {
-      ({ key } = await bench.key('PRO'));
-    });
+    const pro = keyFixture(bench, 'PRO');
 
     const idOf = async (
       sent: string | null,
@@ -148,7 +145,7 @@ describe('command API: limits', () => {
       withKey = true,
     ): Promise<unknown> => {
       const headers: Record<string, string> = sent === null ? {} : { 'X-Request-Id': sent };
-      const answer = await bench.api(at, withKey ? key : null, { headers });
+      const answer = await bench.api(at, withKey ? pro.key : null, { headers });
       return answer.headers['x-request-id'];
     };
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { Answer } from '../support/http.js';
 import { eventuallyPasses } from '../support/waiting.js';
-import { destination, expectError, expectRefused, withProduct, type Bench } from './harness.js';
+import { destination, expectError, expectRefused, productFixture, type Bench } from './harness.js';
 
 const elsewhere = 'https://example.com/elsewhere';
 
@@ -53,7 +53,7 @@ const expectLinkRefused = (answer: Answer, status: number, message: string): voi
 const toWhere = (answer: Answer): string => answer.headers.location ?? String(answer.status);
 
 describe('command API: /v2/links/:shortCode', () => {
-  const bench = withProduct();
+  const bench = productFixture();
   let pro: { readonly id: string; readonly key: string };
   const { ask, changed, details, history } = owner(bench, () => pro.key);
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { Answer } from '../support/http.js';
 import { eventuallyPasses } from '../support/waiting.js';
-import { destination, expectBody, expectError, lacking, withProduct } from './harness.js';
+import { destination, expectBody, expectError, lacking, productFixture } from './harness.js';
 
 interface Page {
   readonly links: readonly { readonly shortCode: string; readonly [field: string]: unknown }[];
@@ -9,7 +9,7 @@ interface Page {
 }
 
 describe('command API: GET /v2/links', () => {
-  const bench = withProduct();
+  const bench = productFixture();
   let key: string;
 
   const ask = (query: string, as = key): Promise<Answer> => bench.api(`/v2/links${query}`, as);

@@ -1,24 +1,23 @@
 import { expect } from 'chai';
 import { atOnce, statuses } from '../support/http.js';
-import { destination, withProduct } from './harness.js';
+import { keyFixture, destination, productFixture } from './harness.js';
 
 const times = 100;
 
 describe('command API: 201 means live', () => {
-  const bench = withProduct();
-  let pro: string;
-
-  before(async () => {
-    pro = (await bench.key('PRO')).key;
-  });
+  const bench = productFixture();
+  const pro = keyFixture(bench, 'PRO');
 
   it(`${times} links redirect at once, and have statistics`, async () => {
     for (let time = 0; time < times; time += 1) {
       const url = `${destination}#${time}`;
-      const link = await bench.link(pro, { url });
+      const link = await bench.link(pro.key, { url });
       const visit = await bench.visit(link.shortCode);
       expect([visit.status, visit.headers.location]).to.deep.equal([302, url]);
-      expect(await bench.stats(link.shortCode, pro)).to.include({ url, createdAt: link.createdAt });
+      expect(await bench.stats(link.shortCode, pro.key)).to.include({
+        url,
+        createdAt: link.createdAt,
+      });
     }
   });
 
@@ -26,10 +25,10 @@ describe('command API: 201 means live', () => {
     for (let time = 0; time < times; time += 1) {
       const alias = `asked-for-${time}`;
       expect((await bench.visit(alias)).status).to.equal(404);
-      expect((await bench.api(`/v2/stats/${alias}`, pro)).status).to.equal(404);
-      await bench.link(pro, { alias });
+      expect((await bench.api(`/v2/stats/${alias}`, pro.key)).status).to.equal(404);
+      await bench.link(pro.key, { alias });
       expect((await bench.visit(alias)).status).to.equal(302);
-      expect((await bench.stats(alias, pro)).shortCode).to.equal(alias);
+      expect((await bench.stats(alias, pro.key)).shortCode).to.equal(alias);
     }
   });
 
@@ -50,14 +49,14 @@ describe('command API: 201 means live', () => {
         }
       };
       const askers = atOnce(20, actor);
-      await bench.link(pro, { alias });
+      await bench.link(pro.key, { alias });
       made = true;
       await askers;
     }
   });
 
   it(`${times} links made concurrently all redirect`, async () => {
-    const links = await atOnce(times, () => bench.link(pro, { maxClicks: 1 }));
+    const links = await atOnce(times, () => bench.link(pro.key, { maxClicks: 1 }));
     const visits = await Promise.all(links.map(({ shortCode }) => bench.visit(shortCode)));
     expect(statuses(visits)).to.deep.equal({ 302: times });
   });
@@ -71,7 +70,7 @@ describe('command API: 201 means live', () => {
 
   it('the last click of a limit takes effect at once', async () => {
     for (let time = 0; time < times; time += 1) {
-      const { shortCode } = await bench.link(pro, { maxClicks: 1 });
+      const { shortCode } = await bench.link(pro.key, { maxClicks: 1 });
       expect((await bench.visit(shortCode)).status).to.equal(302);
       expect((await bench.visit(shortCode)).status).to.equal(410);
     }

@@ -1,10 +1,7 @@
 import { expect } from 'chai';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import {
-  startSafeBrowsingDouble,
-  type SafeBrowsingDouble,
-} from '../../../command-api/safety/testing/safe-browsing-double.js';
+import { startSafeBrowsingDouble } from '../../../command-api/safety/testing/safe-browsing-double.js';
 import { defaultPlanTable } from '../../../schemas/plans.js';
 import { projectFile } from '../../platform/files/project-file.js';
 import { merged, parseExposition, total, type Series } from '../support/exposition.js';
@@ -16,6 +13,7 @@ import { eventually } from '../support/waiting.js';
 import { Bench } from './harness.js';
 import { temporaryDir } from '../support/process.js';
 import { projectionNames } from '../../../projectors/runtime/projection.js';
+import { fixture } from '../support/fixture.js';
 
 const requests = 'linklog_http_request_duration_seconds_count';
 /** Of several processes: what all share, and limits, is not added up; nor what must be well in each. */
@@ -37,12 +35,14 @@ const secretDestination = 'https://secret-destination.example/hidden?token=abcde
 
 describe('product: metrics of the running product', () => {
   const bench = new Bench();
-  let double: SafeBrowsingDouble;
+  const double = fixture(
+    () => startSafeBrowsingDouble(),
+    (double) => double.stop(),
+  );
   let archive: EventStoreDouble;
   let folder: string;
 
   before(async () => {
-    double = await startSafeBrowsingDouble();
     archive = await startEventStoreDouble();
     folder = await temporaryDir();
     const { plans } = defaultPlanTable;
@@ -70,7 +70,6 @@ describe('product: metrics of the running product', () => {
       await bench.end();
     } finally {
       archive.kill();
-      await double.stop();
       await rm(folder, { recursive: true, force: true });
     }
   });

@@ -1,34 +1,31 @@
 import { expect } from 'chai';
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
-import { kafkaStartMs, testKafka, type TestKafka } from '../support/kafka.js';
+import { kafkaStartMs } from '../support/kafka.js';
 import { startEmbeddedProduct, startProduct } from '../support/product.js';
 import { Bench } from './harness.js';
 import { eventuallyPasses } from '../support/waiting.js';
-import { type Said, startLinklogCli, temporaryDir } from '../support/process.js';
+import { type Said, startLinklogCli } from '../support/process.js';
+import { folderFixture, kafkaFixture } from '../support/fixtures.js';
 
 describe('product: embedded installation that moves to Kafka', function () {
   this.timeout(120_000);
   const old = new Bench();
   const moved = new Bench();
-  let kafka: TestKafka;
+  const kafka = kafkaFixture('move');
   let onKafka: Record<string, string>;
-  let target: string;
+  const target = folderFixture();
   let file: string;
 
   before(async function () {
     this.timeout(kafkaStartMs);
-    kafka = await testKafka('move');
     onKafka = { KAFKA_BROKERS: kafka.brokers, KAFKA_TOPIC_PREFIX: kafka.prefix };
-    target = await temporaryDir();
-    file = path.join(target, '..', `${path.basename(target)}.backup`);
+    file = path.join(target.path, '..', `${path.basename(target.path)}.backup`);
     old.use(await startEmbeddedProduct());
   });
   after(async () => {
     await moved.end();
     await old.end();
-    await kafka.drop();
-    await rm(target, { recursive: true, force: true });
     await rm(file, { force: true });
   });
 
@@ -69,11 +66,11 @@ describe('product: embedded installation that moves to Kafka', function () {
     const backedUp = await linklog(['backup', file], { DATA_DIR: old.product.dataDir });
     expect(backedUp.exitCode, backedUp.stderr).to.equal(0);
     await old.product.stop();
-    const restored = await linklog(['restore', file], { DATA_DIR: target, ...onKafka });
+    const restored = await linklog(['restore', file], { DATA_DIR: target.path, ...onKafka });
     expect(restored.exitCode, restored.stderr).to.equal(0);
 
     const env = { ...onKafka, ADMIN_TOKEN: adminToken };
-    moved.use(await startProduct({ dataDir: target, env }));
+    moved.use(await startProduct({ dataDir: target.path, env }));
     expect(moved.product.firstKey).to.equal(null);
     expect([await moved.stats(shortCode, key), await moved.stats(limited, key)]).to.deep.equal(
       before,
@@ -91,10 +88,10 @@ describe('product: embedded installation that moves to Kafka', function () {
 
   it('fills Kafka once, and does not start on another log', async () => {
     await moved.product.stop();
-    const again = await linklog(['restore', file], { DATA_DIR: target, ...onKafka });
+    const again = await linklog(['restore', file], { DATA_DIR: target.path, ...onKafka });
     expect(again.exitCode).to.not.equal(0);
     expect(again.stderr).to.match(/is not empty/);
-    const elsewhere = await startEmbeddedProduct({ dataDir: target }).then(
+    const elsewhere = await startEmbeddedProduct({ dataDir: target.path }).then(
       () => 'started',
       (error: unknown) => String(error),
     );

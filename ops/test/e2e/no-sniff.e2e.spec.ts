@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { ask, type Ask } from '../support/http.js';
 import { connectTo } from '../support/raw-http.js';
 import { eventuallyPasses } from '../support/waiting.js';
-import { withProduct } from './harness.js';
+import { productFixture } from './harness.js';
 
 const json = { 'Content-Type': 'application/json' };
 const form = { 'Content-Type': 'application/x-www-form-urlencoded' };
@@ -17,7 +17,7 @@ const rawRequests = [
 ];
 
 describe('product: X-Content-Type-Options', () => {
-  const bench = withProduct();
+  const bench = productFixture();
 
   /** Asks for each of these, and expects the header beside the status. */
   const walk = async (asked: readonly (readonly [number, string, Ask])[]): Promise<void> => {

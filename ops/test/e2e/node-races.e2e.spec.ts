@@ -6,7 +6,7 @@ import { ask, atOnce, statuses, type Answer, type Ask } from '../support/http.js
 import { startLinklogCli } from '../support/process.js';
 import { onStack, serversFor, type IssuedKey, type Product } from '../support/product.js';
 import { eventually, eventuallyPasses } from '../support/waiting.js';
-import { destination, startBeside, withProduct } from './harness.js';
+import { destination, startBeside, productFixture } from './harness.js';
 
 /** Each race so many times; `LINKLOG_ROUNDS=50` is the long form. */
 const rounds = Number(inheritedEnvironment()['LINKLOG_ROUNDS'] ?? '2');
@@ -31,7 +31,7 @@ const inEachRound = (title: string, run: (round: number) => Promise<void>): void
 const taken = (answers: readonly Answer[]): number => statuses(answers)[302] ?? 0;
 
 describe('product: races over two APIs and two edges', () => {
-  const bench = withProduct();
+  const bench = productFixture();
   let other: Product | undefined;
   let apis: readonly string[];
   let edges: readonly string[];

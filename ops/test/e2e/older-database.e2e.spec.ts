@@ -2,12 +2,13 @@ import { expect } from 'chai';
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import pg from 'pg';
-import { testDatabase, type TestDatabase } from '../support/database.js';
-import { kafkaStartMs, testKafka, type TestKafka } from '../support/kafka.js';
+import { kafkaStartMs } from '../support/kafka.js';
 import { launch, startLinklogCli, temporaryDir } from '../support/process.js';
 import { startEmbeddedProduct } from '../support/product.js';
 import { eventuallyPasses, within } from '../support/waiting.js';
 import { Bench } from './harness.js';
+import { databaseFixture, folderFixture, kafkaFixture } from '../support/fixtures.js';
+import { fixture } from '../support/fixture.js';
 
 const refusal =
   /^linklog: PostgreSQL is older than the log in Kafka: it does not know linklog\.LinkCreated\.v\d of late .*\n$/;
@@ -16,28 +17,23 @@ describe('product: PostgreSQL that is older than its Kafka', function () {
   this.timeout(120_000);
   const bench = new Bench();
   const restored = new Bench();
-  let server: TestDatabase;
-  let kafka: TestKafka;
-  let admin: pg.Client;
-  let dataDir: string;
+  const server = databaseFixture('older');
+  const kafka = kafkaFixture('older');
+  const admin = fixture(
+    () => new pg.Client({ connectionString: server.url }),
+    (admin) => admin.end(),
+  );
+  const dataDir = folderFixture();
   const databases: string[] = [];
 
   before(async function () {
     this.timeout(kafkaStartMs);
-    server = await testDatabase('older');
-    kafka = await testKafka('older');
-    dataDir = await temporaryDir();
-    admin = new pg.Client({ connectionString: server.url });
     await admin.connect();
   });
   after(async () => {
     await bench.product.cleanup();
     await restored.product.cleanup();
     for (const name of databases) await admin.query(`DROP DATABASE ${name} WITH (FORCE)`);
-    await admin.end();
-    await server.drop();
-    await kafka.drop();
-    await rm(dataDir, { recursive: true, force: true });
   });
 
   const environment = (database: string): Record<string, string> => {
@@ -54,7 +50,7 @@ describe('product: PostgreSQL that is older than its Kafka', function () {
     databases.push(name);
   };
   const start = async (): Promise<void> => {
-    bench.use(await startEmbeddedProduct({ dataDir, env: environment('of_today') }));
+    bench.use(await startEmbeddedProduct({ dataDir: dataDir.path, env: environment('of_today') }));
   };
 
   /** Puts the snapshot in the place of the database; whoever is connected has to connect again. */
@@ -85,7 +81,7 @@ describe('product: PostgreSQL that is older than its Kafka', function () {
     expect(end.exitCode).to.equal(78);
     expect(end.stderr).to.contain('linklog: PostgreSQL is older than the log in Kafka');
 
-    const next = await launch({ DATA_DIR: dataDir, ...environment('of_today') }).ended;
+    const next = await launch({ DATA_DIR: dataDir.path, ...environment('of_today') }).ended;
     expect(next).to.include({ exitCode: 78, stdout: '' });
     expect(next.stderr).to.match(refusal);
   });
@@ -97,7 +93,7 @@ describe('product: PostgreSQL that is older than its Kafka', function () {
       within(60_000, args.join(' '), startLinklogCli(args, env).ended);
     try {
       const backup = await linklog(['backup', file], {
-        DATA_DIR: dataDir,
+        DATA_DIR: dataDir.path,
         ...environment('of_today'),
       });
       expect(backup.exitCode, backup.stderr).to.equal(0);

@@ -1,11 +1,11 @@
 import { expect } from 'chai';
-import { rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { ask, atOnce, type Answer, type Ask } from '../support/http.js';
 import { Document } from '../support/openapi.js';
-import { Bench, destination, expectEnvelope } from './harness.js';
+import { keyFixture, productFixture, destination, expectEnvelope } from './harness.js';
 import { eventuallyPasses } from '../support/waiting.js';
-import { temporaryDir } from '../support/process.js';
+import { folderFixture } from '../support/fixtures.js';
 
 const few = { requestsPerMinute: 1_000, monthlyCalls: 2, monthlyLinks: 1, monthlyQrCodes: 1 };
 const many = { ...few, monthlyCalls: null, monthlyLinks: null, monthlyQrCodes: null };
@@ -20,23 +20,18 @@ const plans = {
 };
 
 describe('command API: GET /openapi.json', () => {
-  const bench = new Bench();
-  let dir: string;
+  const dir = folderFixture();
+  const bench = productFixture(async () => {
+    const file = path.join(dir.path, 'plans.json');
+    await writeFile(file, JSON.stringify(plans));
+
+    return { PLANS_FILE: file };
+  });
   let document: Document;
-  let pro: string;
+  const pro = keyFixture(bench, 'PRO');
 
   before(async () => {
-    dir = await temporaryDir();
-    const file = path.join(dir, 'plans.json');
-    await writeFile(file, JSON.stringify(plans));
-    await bench.start({ PLANS_FILE: file });
-    pro = (await bench.key('PRO')).key;
     document = new Document((await bench.api('/openapi.json', null)).text);
-  });
-
-  after(async () => {
-    await bench.end();
-    await rm(dir, { recursive: true, force: true });
   });
 
   it('needs no key, and has an ETag', async () => {
@@ -143,13 +138,13 @@ describe('command API: GET /openapi.json', () => {
     });
 
     it('when a link is made', async () => {
-      await described('POST /v2/shorten', 201, pro, bodyOf('POST /v2/shorten'));
+      await described('POST /v2/shorten', 201, pro.key, bodyOf('POST /v2/shorten'));
       for (const [operation, status] of [
         ['POST /v2/shorten', 201],
         ['POST /v2/shorten/batch', 200],
       ] as const) {
         const body = { ...bodies[operation], colour: 1 };
-        const answer = await described(operation, status, pro, { body });
+        const answer = await described(operation, status, pro.key, { body });
         expect(answer.headers['linklog-ignored-fields']).to.equal('colour');
       }
       const everything = {
@@ -162,19 +157,19 @@ describe('command API: GET /openapi.json', () => {
         note: 'a\nb',
         tags: ['\u{1f511}'.repeat(50)],
       };
-      await described('POST /v2/shorten', 201, pro, { body: everything });
+      await described('POST /v2/shorten', 201, pro.key, { body: everything });
       const again = { headers: { 'Idempotency-Key': alias }, ...bodyOf('POST /v2/shorten') };
-      await described('POST /v2/shorten', 201, pro, again);
-      const replayed = await described('POST /v2/shorten', 201, pro, again);
+      await described('POST /v2/shorten', 201, pro.key, again);
+      const replayed = await described('POST /v2/shorten', 201, pro.key, again);
       expect(replayed.headers['idempotency-replayed']).to.equal('true');
       const reuse = { body: { url: destination, reuse: true } };
-      const reused = await described('POST /v2/shorten', 200, pro, reuse);
+      const reused = await described('POST /v2/shorten', 200, pro.key, reuse);
       expect(reused.headers['linklog-reused']).to.equal('true');
     });
 
     it('when a batch is made, with every kind of outcome', async () => {
       const urls = [{ url: destination, alias }, { url: destination, alias }, 5, { url: 'x' }];
-      const answer = await described('POST /v2/shorten/batch', 200, pro, { body: { urls } });
+      const answer = await described('POST /v2/shorten/batch', 200, pro.key, { body: { urls } });
       const { results } = answer.json() as { results: { success: boolean }[] };
       expect(results.map(({ success }) => success)).to.deep.equal([true, false, false, false]);
       const gated = { urls: [{ url: destination, password: 'abcd' }, { url: destination }] };
@@ -185,42 +180,48 @@ describe('command API: GET /openapi.json', () => {
     });
 
     it('when statistics or a QR code are requested', async () => {
-      await bench.link(pro, { alias });
-      for (const operation of gets) await described(operation, 200, pro);
-      const { headers } = await described(gets[0], 200, pro, {}, '?format=svg&size=100');
+      await bench.link(pro.key, { alias });
+      for (const operation of gets) await described(operation, 200, pro.key);
+      const { headers } = await described(gets[0], 200, pro.key, {}, '?format=svg&size=100');
       const { etag = '' } = headers;
       const known = { headers: { 'If-None-Match': etag } };
-      await described(gets[0], 304, pro, known, '?format=svg&size=100');
+      await described(gets[0], 304, pro.key, known, '?format=svg&size=100');
       await bench.visit(alias);
-      await described('GET /v2/stats/{shortCode}', 200, pro);
-      await described('GET /v2/stats/{shortCode}', 200, pro, {}, '?include=all&tz=Asia/Kathmandu');
-      await described('GET /v2/stats', 200, pro, {}, '?include=all,links');
-      await described('GET /v2/links', 200, pro, {}, '?limit=1&sort=clicks&tag=x&tag=y');
-      await described('GET /v2/links', 400, pro, {}, '?after=x');
+      await described('GET /v2/stats/{shortCode}', 200, pro.key);
+      await described(
+        'GET /v2/stats/{shortCode}',
+        200,
+        pro.key,
+        {},
+        '?include=all&tz=Asia/Kathmandu',
+      );
+      await described('GET /v2/stats', 200, pro.key, {}, '?include=all,links');
+      await described('GET /v2/links', 200, pro.key, {}, '?limit=1&sort=clicks&tag=x&tag=y');
+      await described('GET /v2/links', 400, pro.key, {}, '?after=x');
     });
 
     it('when a link is changed or deleted', async () => {
       const [change, remove, bulk] = changes;
-      await bench.link(pro, { alias, maxClicks: 5 });
+      await bench.link(pro.key, { alias, maxClicks: 5 });
       const everything = {
         ...{ url: `${destination}#b`, password: 'open', expiresIn: 60, maxClicks: 6 },
         ...{ title: 'Spring', note: 'a\nb', tags: ['x'], disabled: true },
       };
-      await described(change, 200, pro, { body: everything });
+      await described(change, 200, pro.key, { body: everything });
       const nothing = { password: null, expiresIn: null, title: null, note: null, tags: null };
-      await described(change, 200, pro, { body: nothing });
-      await described('GET /v2/links/{shortCode}', 200, pro);
-      await described('GET /v2/links/{shortCode}/history', 200, pro);
+      await described(change, 200, pro.key, { body: nothing });
+      await described('GET /v2/links/{shortCode}', 200, pro.key);
+      await described('GET /v2/links/{shortCode}/history', 200, pro.key);
       const outdated = { headers: { 'If-Match': '"1"' } };
-      await described(change, 412, pro, { ...outdated, ...bodyOf(change) });
-      await described(remove, 412, pro, outdated);
+      await described(change, 412, pro.key, { ...outdated, ...bodyOf(change) });
+      await described(remove, 412, pro.key, outdated);
       const indie = (await bench.key('INDIE')).key;
       await described(change, 403, indie, { body: { password: 'open' } });
       for (const each of [
         { addTags: ['y'], removeTags: ['x'] },
         { tags: null, disabled: false },
       ]) {
-        await described(bulk, 200, pro, { body: { shortCodes: [alias, 'no'], change: each } });
+        await described(bulk, 200, pro.key, { body: { shortCodes: [alias, 'no'], change: each } });
       }
       const writer = (await bench.key('PRO', { scopes: ['links:write'] })).key;
       await described(change, 200, writer, { body: { disabled: true } });
@@ -229,34 +230,34 @@ describe('command API: GET /openapi.json', () => {
       const spending = (await bench.key('HOBBY')).key;
       const two = { body: { shortCodes: [alias, 'a', 'b'], change: { delete: true } } };
       await described(bulk, 200, spending, two);
-      await described(change, 410, pro, bodyOf(change));
-      await described(remove, 204, pro);
-      await described('GET /v2/links/{shortCode}', 200, pro);
-      await described('GET /v2/links/{shortCode}/history', 400, pro, {}, '?limit=0');
+      await described(change, 410, pro.key, bodyOf(change));
+      await described(remove, 204, pro.key);
+      await described('GET /v2/links/{shortCode}', 200, pro.key);
+      await described('GET /v2/links/{shortCode}/history', 400, pro.key, {}, '?limit=0');
     });
 
     it('when a link is unknown or gone', async () => {
       for (const operation of [...changes.slice(0, 2), ...gets.slice(2, 4)]) {
-        await described(operation, 404, pro, bodyOf(operation));
+        await described(operation, 404, pro.key, bodyOf(operation));
       }
-      await described('GET /v2/qr/{shortCode}', 404, pro);
-      await described('GET /v2/stats/{shortCode}', 404, pro);
-      await bench.link(pro, { alias, maxClicks: 1 });
+      await described('GET /v2/qr/{shortCode}', 404, pro.key);
+      await described('GET /v2/stats/{shortCode}', 404, pro.key);
+      await bench.link(pro.key, { alias, maxClicks: 1 });
       expect((await bench.visit(alias)).status).to.equal(302);
-      await described('GET /v2/qr/{shortCode}', 410, pro);
-      await described('GET /v2/stats/{shortCode}', 200, pro);
+      await described('GET /v2/qr/{shortCode}', 410, pro.key);
+      await described('GET /v2/stats/{shortCode}', 200, pro.key);
     });
 
     it('when keys are made, listed, changed, rotated and revoked', async () => {
-      const made = await described('POST /v2/keys', 201, pro, bodyOf('POST /v2/keys'));
+      const made = await described('POST /v2/keys', 201, pro.key, bodyOf('POST /v2/keys'));
       keyId = (made.json() as { id: string }).id;
-      await described('GET /v2/keys', 200, pro);
-      await described('PATCH /v2/keys/{id}', 200, pro, bodyOf('PATCH /v2/keys/{id}'));
-      await described('POST /v2/keys/{id}/rotate', 200, pro, { body: { overlapSeconds: 60 } });
-      await described('DELETE /v2/keys/{id}', 204, pro);
+      await described('GET /v2/keys', 200, pro.key);
+      await described('PATCH /v2/keys/{id}', 200, pro.key, bodyOf('PATCH /v2/keys/{id}'));
+      await described('POST /v2/keys/{id}/rotate', 200, pro.key, { body: { overlapSeconds: 60 } });
+      await described('DELETE /v2/keys/{id}', 204, pro.key);
       for (const operation of keyCalls.slice(2)) {
         if (operation.startsWith('DELETE')) keyId = '01990000-0000-7000-8000-000000000000';
-        await described(operation, 404, pro, bodyOf(operation));
+        await described(operation, 404, pro.key, bodyOf(operation));
       }
     });
 
@@ -281,7 +282,7 @@ describe('command API: GET /openapi.json', () => {
       await described('POST /v2/shorten', 403, hobby, aliased);
       const { key } = await bench.key('INDIE');
       await described('POST /v2/shorten', 429, key, bodyOf('POST /v2/shorten'));
-      await bench.link(pro, { alias });
+      await bench.link(pro.key, { alias });
       await described('GET /v2/qr/{shortCode}', 429, key);
       await described('GET /v2/stats/{shortCode}', 200, hobby);
       for (const operation of everywhere.filter((each) => !free.includes(each))) {
@@ -299,19 +300,22 @@ describe('command API: GET /openapi.json', () => {
       const headers = { 'Content-Type': 'application/json' };
       const wrong = { urls: [], active: 1, overlapSeconds: -1 };
       for (const operation of [...posts, changes[0], changes[2], ...keyCalls.slice(1, 4)]) {
-        await described(operation, 400, pro, { body: { ...wrong } });
-        await described(operation, 400, pro, { body: '{', headers });
-        await described(operation, 400, pro, { body: '{"__proto__":1}', headers });
-        await described(operation, 413, pro, { body: 'x'.repeat(600_000), headers });
-        await described(operation, 415, pro, { body: 'x', headers: { 'Content-Type': 'text/x' } });
+        await described(operation, 400, pro.key, { body: { ...wrong } });
+        await described(operation, 400, pro.key, { body: '{', headers });
+        await described(operation, 400, pro.key, { body: '{"__proto__":1}', headers });
+        await described(operation, 413, pro.key, { body: 'x'.repeat(600_000), headers });
+        await described(operation, 415, pro.key, {
+          body: 'x',
+          headers: { 'Content-Type': 'text/x' },
+        });
       }
-      await described('GET /v2/qr/{shortCode}', 400, pro, {}, '?size=4001');
-      await described('GET /v2/qr/{shortCode}', 400, pro, {}, '?dark=fff');
-      await described('GET /v2/links', 400, pro, {}, '?search=%FF');
+      await described('GET /v2/qr/{shortCode}', 400, pro.key, {}, '?size=4001');
+      await described('GET /v2/qr/{shortCode}', 400, pro.key, {}, '?dark=fff');
+      await described('GET /v2/links', 400, pro.key, {}, '?search=%FF');
       for (const operation of ['GET /v2/stats/{shortCode}', 'GET /v2/stats']) {
-        await described(operation, 400, pro, {}, '?tz=Berlin');
+        await described(operation, 400, pro.key, {}, '?tz=Berlin');
       }
-      await described('GET /v2/keys', 400, pro, {}, '?limit=101');
+      await described('GET /v2/keys', 400, pro.key, {}, '?limit=101');
     });
 
     it('when an Idempotency-Key is another body’s, or in flight', async () => {
@@ -319,20 +323,20 @@ describe('command API: GET /openapi.json', () => {
         const headers = { 'Idempotency-Key': alias };
         const [method = '', at = ''] = operation.split(' ');
         const rivals = await atOnce(20, () =>
-          bench.api(at, pro, { method, headers, ...bodyOf(operation) }),
+          bench.api(at, pro.key, { method, headers, ...bodyOf(operation) }),
         );
         for (const answer of rivals) {
           document.expectDescribed(method, at, answer);
           seen.push(`${operation} ${answer.status}`);
         }
-        await described(operation, 422, pro, { headers, body: { url: 'https://example.com' } });
+        await described(operation, 422, pro.key, { headers, body: { url: 'https://example.com' } });
       }
     });
 
     it('when the method is not allowed', async () => {
       for (const operation of [...everywhere, 'GET /health', 'GET /health/ready']) {
         const [method = '', at = ''] = operation.split(' ');
-        const answer = await bench.api(targetOf(at), pro, { method: 'PUT' });
+        const answer = await bench.api(targetOf(at), pro.key, { method: 'PUT' });
         expect(answer.status).to.equal(405);
         document.expectDescribed(method, at, answer);
         expect(answer.headers.allow?.split(', ')).to.include(method);
@@ -345,7 +349,7 @@ describe('command API: GET /openapi.json', () => {
       try {
         for (const operation of everywhere) {
           await eventuallyPasses(5_000, async () => {
-            await described(operation, 503, pro, bodyOf(operation));
+            await described(operation, 503, pro.key, bodyOf(operation));
           });
           await described(operation, 503, null, bodyOf(operation));
         }

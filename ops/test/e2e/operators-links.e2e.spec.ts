@@ -5,7 +5,7 @@ import { readEvent } from '../../../schemas/events/codec.js';
 import { runningPostgresUrl } from '../../local/postgres/index.js';
 import { ask, atOnce, statuses, type Answer } from '../support/http.js';
 import { eventually, eventuallyPasses } from '../support/waiting.js';
-import { destination, expectError, withProduct } from './harness.js';
+import { keyFixture, destination, expectError, productFixture } from './harness.js';
 
 const elsewhere = 'https://example.com/elsewhere';
 
@@ -25,8 +25,8 @@ interface Projection {
 }
 
 describe('command API: operators and links of all accounts', () => {
-  const bench = withProduct();
-  let key: string;
+  const bench = productFixture();
+  const pro = keyFixture(bench, 'PRO', { account: 'shop' });
 
   const operator = (
     method: string,
@@ -45,17 +45,13 @@ describe('command API: operators and links of all accounts', () => {
     });
 
   const made = async (body: object = {}): Promise<string> =>
-    (await bench.link(key, { ...body })).shortCode;
-
-  before(async () => {
-    ({ key } = await bench.key('PRO', { account: 'shop' }));
-  });
+    (await bench.link(pro.key, { ...body })).shortCode;
 
   it('are shown as their owners see them, with the account', async () => {
     const code = await made({ title: 'Spring', tags: ['a'] });
     const answer = await operator('GET', `/admin/links/${code}`);
     expect(answer.headers.etag).to.equal('"1"');
-    const owners = (await bench.api(`/v2/links/${code}`, key)).json() as object;
+    const owners = (await bench.api(`/v2/links/${code}`, pro.key)).json() as object;
     expect(answer.json()).to.deep.equal({ ...owners, account: 'shop' });
   });
 

@@ -9,7 +9,7 @@ import {
   expectEnvelope,
   expectError,
   expectRefused,
-  withProduct,
+  productFixture,
   type Link,
 } from './harness.js';
 import { eventuallyPasses } from '../support/waiting.js';
@@ -37,7 +37,7 @@ interface History {
 }
 
 describe('command API: operators', () => {
-  const bench = withProduct();
+  const bench = productFixture();
   let pool: Pool;
   let pro: string;
   let proId: string;

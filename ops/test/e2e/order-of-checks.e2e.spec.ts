@@ -1,13 +1,13 @@
 import { expect } from 'chai';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import pg from 'pg';
 import { runningPostgresUrl } from '../../local/postgres/index.js';
 import type { Answer, Ask } from '../support/http.js';
 import type { IssuedKey } from '../support/product.js';
 import {
-  Bench,
+  keyFixture,
+  productFixture,
   destination,
   expectBody,
   expectError,
@@ -18,6 +18,7 @@ import {
   monthly,
   upgradeUrl,
 } from './harness.js';
+import { folderFixture } from '../support/fixtures.js';
 
 /** Limits that a test can reach: FREE's month ends after its minute, HOBBY's before. */
 const plans = {
@@ -55,21 +56,17 @@ const large = 'x'.repeat(70_000);
 const text = { 'Content-Type': 'text/plain' };
 
 describe('command API: order of checks', () => {
-  const bench = new Bench();
-  let folder: string;
+  const folder = folderFixture();
+  const bench = productFixture(async () => {
+    const file = path.join(folder.path, 'plans.json');
+    await writeFile(file, JSON.stringify(plans));
+
+    return { PLANS_FILE: file };
+  });
   let pro: IssuedKey;
 
   before(async () => {
-    folder = await mkdtemp(path.join(tmpdir(), 'linklog-plans-'));
-    const file = path.join(folder, 'plans.json');
-    await writeFile(file, JSON.stringify(plans));
-    await bench.start({ PLANS_FILE: file });
     pro = await bench.key('PRO');
-  });
-
-  after(async () => {
-    await bench.end();
-    await rm(folder, { recursive: true });
   });
 
   /** Calls until the limits of its plan are reached; these calls are themselves answered. */
@@ -176,18 +173,14 @@ describe('command API: order of checks', () => {
   });
 
   describe('the scope', () => {
-    let none: string;
-
-    before(async () => {
-      none = (await bench.key('PRO', { scopes: [] })).key;
-    });
+    const none = keyFixture(bench, 'PRO', { scopes: [] });
 
     it('comes after path, method, size and type', async () => {
-      expect((await bench.api('/v2/nothing', none)).status).to.equal(404);
-      expect((await bench.api('/v2/shorten', none, { method: 'PUT' })).status).to.equal(405);
-      expectRefused(await bench.api('/v2/shorten', none, post(large)), 413, messages.tooLarge);
+      expect((await bench.api('/v2/nothing', none.key)).status).to.equal(404);
+      expect((await bench.api('/v2/shorten', none.key, { method: 'PUT' })).status).to.equal(405);
+      expectRefused(await bench.api('/v2/shorten', none.key, post(large)), 413, messages.tooLarge);
       expectRefused(
-        await bench.api('/v2/shorten', none, post('{}', text)),
+        await bench.api('/v2/shorten', none.key, post('{}', text)),
         415,
         messages.contentType,
       );
@@ -197,12 +190,12 @@ describe('command API: order of checks', () => {
       const malformed = post('{', { 'Content-Type': 'application/json' });
       for (const options of [malformed, post({ url: 'x' }), post({ url: destination })]) {
         for (const at of ['/v2/shorten', '/v2/shorten/batch']) {
-          expectBody(await bench.api(at, none, options), 403, lacking('links:create'));
+          expectBody(await bench.api(at, none.key, options), 403, lacking('links:create'));
         }
       }
-      expectBody(await bench.api('/v2/qr/nothing?size=1', none), 403, lacking('qr:read'));
-      expectBody(await bench.api('/v2/stats/nothing', none), 403, lacking('stats:read'));
-      expect((await bench.api('/v2/usage', none)).status).to.equal(200);
+      expectBody(await bench.api('/v2/qr/nothing?size=1', none.key), 403, lacking('qr:read'));
+      expectBody(await bench.api('/v2/stats/nothing', none.key), 403, lacking('stats:read'));
+      expect((await bench.api('/v2/usage', none.key)).status).to.equal(200);
     });
 
     it('comes before the idempotent replay', async () => {

@@ -9,7 +9,7 @@ import {
   invalidKey,
   lacking,
   timestampPattern,
-  withProduct,
+  productFixture,
 } from './harness.js';
 
 interface OwnKey {
@@ -25,7 +25,7 @@ interface OwnKey {
 }
 
 describe('command API: keys that people make', () => {
-  const bench = withProduct();
+  const bench = productFixture();
   let accounts = 0;
 
   /** A root in an account of its own. */

@@ -1,10 +1,11 @@
 import { expect } from 'chai';
-import type { Browser, BrowserContextOptions, Page, Response } from 'playwright-core';
+import type { BrowserContextOptions, Page, Response } from 'playwright-core';
 import { auditPage, focused, launchBrowser, zoomText } from '../support/browser.js';
-import { startDestination, type Destination } from '../support/destination.js';
+import { startDestination } from '../support/destination.js';
 import { eventually, rejection } from '../support/waiting.js';
 import { atOnce } from '../support/http.js';
-import { expectRefused, withProduct } from './harness.js';
+import { keyFixture, expectRefused, productFixture } from './harness.js';
+import { fixture } from '../support/fixture.js';
 
 const password = 'correct horse & bätterie';
 const googlebot = 'Mozilla/5.0 (compatible; Googlebot/2.1)';
@@ -14,24 +15,19 @@ const desktop = { width: 1_280, height: 800 };
 const narrow = { width: 320, height: 640 };
 
 describe('redirect edge: pages for visitors, in a browser', () => {
-  const bench = withProduct();
-  let browser: Browser;
-  let elsewhere: Destination;
-  let pro: string;
-
-  before('start the browser', async () => {
-    browser = await launchBrowser();
-    elsewhere = await startDestination();
-    pro = (await bench.key('PRO')).key;
-  });
-
-  after('stop the browser', async () => {
-    await browser.close();
-    await elsewhere.close();
-  });
+  const bench = productFixture();
+  const browser = fixture(
+    () => launchBrowser(),
+    (browser) => browser.close(),
+  );
+  const elsewhere = fixture(
+    () => startDestination(),
+    (elsewhere) => elsewhere.close(),
+  );
+  const pro = keyFixture(bench, 'PRO');
 
   const path = async (body: Record<string, unknown> = {}): Promise<string> =>
-    `/${(await bench.link(pro, body)).shortCode}`;
+    `/${(await bench.link(pro.key, body)).shortCode}`;
 
   interface Tab {
     readonly page: Page;
@@ -369,7 +365,7 @@ describe('redirect edge: pages for visitors, in a browser', () => {
 
   it('a destination is shown as text, never as HTML', async () => {
     for (const url of ['javascript:alert(1)', '"><script>alert(1)</script>', 'data:text/html,x']) {
-      expectRefused(await bench.shorten(pro, { url }), 400, 'Please provide a valid URL');
+      expectRefused(await bench.shorten(pro.key, { url }), 400, 'Please provide a valid URL');
     }
     const url = `https://example.com/?a="><script>alert(1)</script>&amp;b=<img src=x onerror='alert(1)'>&c=%3Cb%3E`;
     await withTab({}, async (tab) => {

@@ -2,7 +2,14 @@ import { expect } from 'chai';
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { ask, atOnce, statuses, type Answer, type Ask } from '../support/http.js';
-import { destination, expectBody, expectError, upgradeUrl, withProduct } from './harness.js';
+import {
+  keyFixture,
+  destination,
+  expectBody,
+  expectError,
+  upgradeUrl,
+  productFixture,
+} from './harness.js';
 import { eventuallyPasses } from '../support/waiting.js';
 
 const password = 'correct horse & bätterie';
@@ -13,16 +20,12 @@ const form = (fields: Record<string, string>): string => new URLSearchParams(fie
 
 describe('redirect edge: link with a password', () => {
   // The tests' own addresses stand for those of a proxy's clients.
-  const bench = withProduct({ TRUSTED_PROXIES: '127.0.0.1/32, ::1' });
-  let pro: string;
+  const bench = productFixture({ TRUSTED_PROXIES: '127.0.0.1/32, ::1' });
+  const pro = keyFixture(bench, 'PRO');
   let lastClient = 0;
 
-  before(async () => {
-    pro = (await bench.key('PRO')).key;
-  });
-
   const code = async (body: Record<string, unknown> = {}): Promise<string> =>
-    (await bench.link(pro, { password, ...body })).shortCode;
+    (await bench.link(pro.key, { password, ...body })).shortCode;
 
   /** A client that nobody has seen before. */
   const newClient = (): string => {
@@ -73,11 +76,11 @@ describe('redirect edge: link with a password', () => {
 
   const expectClicks = (shortCode: string, clicks: number): Promise<void> =>
     eventuallyPasses(2_000, async () => {
-      expect((await bench.stats(shortCode, pro)).clickCount).to.equal(clicks);
+      expect((await bench.stats(shortCode, pro.key)).clickCount).to.equal(clicks);
     });
 
   it('does not show the password in the answer', async () => {
-    const answer = await bench.shorten(pro, { url: destination, password });
+    const answer = await bench.shorten(pro.key, { url: destination, password });
     expect(answer.status).to.equal(201);
     expect(answer.json()).to.have.all.keys('shortUrl', 'shortCode', 'url', 'createdAt');
     expect(answer.text).not.to.match(/argon2|password/i);
@@ -98,7 +101,7 @@ describe('redirect edge: link with a password', () => {
   it('can be made in a batch, each link with its own password', async () => {
     const passwords = Array.from({ length: 12 }, (_, index) => `password ${index}`);
     const urls = passwords.map((own) => ({ url: destination, password: own }));
-    const answer = await bench.api('/v2/shorten/batch', pro, {
+    const answer = await bench.api('/v2/shorten/batch', pro.key, {
       method: 'POST',
       body: { urls: [...urls, { url: destination }, { url: destination, password: 'abc' }] },
     });
@@ -187,7 +190,7 @@ describe('redirect edge: link with a password', () => {
       method: 'PUT',
     });
     expect(put.headers.allow).to.equal('GET, HEAD, POST');
-    const open = (await bench.link(pro)).shortCode;
+    const open = (await bench.link(pro.key)).shortCode;
     const post = await enter(open, password, newClient());
     expect(post.status).to.equal(405);
     expect(post.headers.allow).to.equal('GET, HEAD');
@@ -307,7 +310,7 @@ describe('redirect edge: link with a password', () => {
 });
 
 describe('redirect edge: link with a password, asked directly', () => {
-  const bench = withProduct();
+  const bench = productFixture();
 
   it('ignores X-Forwarded-For', async () => {
     const pro = (await bench.key('PRO')).key;

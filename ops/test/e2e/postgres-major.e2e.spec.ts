@@ -1,21 +1,12 @@
 import { expect } from 'chai';
-import {
-  chmod,
-  cp,
-  mkdir,
-  readdir,
-  readFile,
-  rename,
-  rm,
-  symlink,
-  writeFile,
-} from 'node:fs/promises';
+import { chmod, cp, mkdir, readdir, readFile, rename, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { projectFile } from '../../platform/files/project-file.js';
-import { runToEnd, startLinklogCli, temporaryDir } from '../support/process.js';
+import { runToEnd, startLinklogCli } from '../support/process.js';
 import { startEmbeddedProduct } from '../support/product.js';
 import { eventuallyPasses } from '../support/waiting.js';
 import { Bench, destination, type Link } from './harness.js';
+import { folderFixture } from '../support/fixtures.js';
 
 /** Where `npm run test:setup` installs another major version of the package that brings PostgreSQL. */
 const otherPostgres = '.postgres-17';
@@ -49,12 +40,13 @@ describe('product: from PostgreSQL 17 to the version of this release', function 
   this.timeout(120_000);
   const old = new Bench();
   const moved = new Bench();
-  let dir: string;
+  const dir = folderFixture();
   let dataDir: string;
   let file: string;
 
   /** A compiled file of the old release. */
-  const ofOld = (...parts: readonly string[]): string => path.join(dir, 'old', 'dist', ...parts);
+  const ofOld = (...parts: readonly string[]): string =>
+    path.join(dir.path, 'old', 'dist', ...parts);
 
   const startOld = async (): Promise<void> => {
     old.use(await startEmbeddedProduct({ dataDir, program: ofOld('ops', 'main.js') }));
@@ -67,18 +59,16 @@ describe('product: from PostgreSQL 17 to the version of this release', function 
   };
 
   before(async () => {
-    dir = await temporaryDir();
-    dataDir = path.join(dir, 'data');
-    file = path.join(dir, 'linklog.backup');
-    await makeOldRelease(path.join(dir, 'old'));
+    dataDir = path.join(dir.path, 'data');
+    file = path.join(dir.path, 'linklog.backup');
+    await makeOldRelease(path.join(dir.path, 'old'));
     // For the user that PostgreSQL runs as.
-    await chmod(dir, 0o755);
+    await chmod(dir.path, 0o755);
   });
 
   after(async () => {
     await moved.end();
     await old.end();
-    await rm(dir, { recursive: true, force: true });
   });
 
   it('refuses the old data directory, and a backup by the old release brings all of it over', async () => {

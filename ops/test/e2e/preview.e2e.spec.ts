@@ -1,21 +1,17 @@
 import { expect } from 'chai';
 import type { Answer } from '../support/http.js';
-import { destination, expectError, withProduct } from './harness.js';
+import { keyFixture, destination, expectError, productFixture } from './harness.js';
 import { eventuallyPasses } from '../support/waiting.js';
 
 const escaped = 'https://example.com/somewhere?a=1&amp;b=2';
 const html = { headers: { Accept: 'text/html' } };
 
 describe('redirect edge: preview of a link', () => {
-  const bench = withProduct();
-  let pro: string;
-
-  before(async () => {
-    pro = (await bench.key('PRO')).key;
-  });
+  const bench = productFixture();
+  const pro = keyFixture(bench, 'PRO');
 
   const code = async (body: Record<string, unknown> = {}): Promise<string> =>
-    (await bench.link(pro, body)).shortCode;
+    (await bench.link(pro.key, body)).shortCode;
 
   const expectPage = (answer: Answer, status: number, title: string): void => {
     expect(answer.status).to.equal(status);
@@ -30,7 +26,7 @@ describe('redirect edge: preview of a link', () => {
   };
 
   it('shows destination, creation and expiry, and is not counted', async () => {
-    const { shortCode, createdAt, expiresAt } = await bench.link(pro, { expiresIn: 3_600 });
+    const { shortCode, createdAt, expiresAt } = await bench.link(pro.key, { expiresIn: 3_600 });
     const answer = await bench.visit(`${shortCode}+`);
     expectPage(answer, 200, 'Link preview');
     expect(answer.text).to.include(
@@ -42,7 +38,7 @@ describe('redirect edge: preview of a link', () => {
     expect((await bench.visit(`${shortCode}+`, { method: 'HEAD' })).status).to.equal(200);
     await bench.visit(shortCode);
     await eventuallyPasses(2_000, async () => {
-      expect((await bench.stats(shortCode, pro)).clickCount).to.equal(1);
+      expect((await bench.stats(shortCode, pro.key)).clickCount).to.equal(1);
     });
   });
 

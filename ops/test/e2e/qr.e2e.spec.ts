@@ -9,7 +9,7 @@ import {
   expectError,
   invalidKey,
   monthly,
-  withProduct,
+  productFixture,
   type Link,
 } from './harness.js';
 
@@ -27,7 +27,7 @@ const pngSize = (png: Buffer): readonly [number, number] => {
 };
 
 describe('command API: GET /v2/qr', () => {
-  const bench = withProduct();
+  const bench = productFixture();
   let pro: string;
   let link: Link;
 
@@ -268,7 +268,7 @@ describe('command API: GET /v2/qr', () => {
 });
 
 describe('command API: QR code, read back by another’s reader', () => {
-  const bench = withProduct({ SHORT_URL_HOST: longHost });
+  const bench = productFixture({ SHORT_URL_HOST: longHost });
   const seed = 20_261_121;
 
   const looks = sampleLooks(300, seededRandom(seed));

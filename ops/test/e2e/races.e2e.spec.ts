@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { inheritedEnvironment } from '../../config/config.js';
 import { atOnce, statuses, type Answer } from '../support/http.js';
-import { destination, expectBody, expectRefused, monthly, withProduct } from './harness.js';
+import { destination, expectBody, expectRefused, monthly, productFixture } from './harness.js';
 import { eventuallyPasses } from '../support/waiting.js';
 
 /** Each race so many times; `LINKLOG_ROUNDS=20` is the long form. */
@@ -16,7 +16,7 @@ const inEachRound = (title: string, run: (round: number) => Promise<void>): void
 };
 
 describe('product: races', () => {
-  const bench = withProduct();
+  const bench = productFixture();
 
   inEachRound('300 racers for one alias: exactly one gets it', async (round) => {
     const keys = [(await bench.key('PRO')).key, (await bench.key('PRO', { account: 'b' })).key];

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { ask, atOnce, statuses, type Answer, type Ask } from '../support/http.js';
-import { destination, expectError, withProduct } from './harness.js';
+import { keyFixture, destination, expectError, productFixture } from './harness.js';
 import { eventuallyPasses } from '../support/waiting.js';
 
 /** Those whom libraries call bots, and who are visitors here. */
@@ -43,15 +43,11 @@ const agent = (userAgent: string | undefined): Ask =>
 const html = { headers: { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } };
 
 describe('redirect edge: redirect edge', () => {
-  const bench = withProduct();
-  let pro: string;
-
-  before(async () => {
-    pro = (await bench.key('PRO')).key;
-  });
+  const bench = productFixture();
+  const pro = keyFixture(bench, 'PRO');
 
   const code = async (body: Record<string, unknown> = {}): Promise<string> =>
-    (await bench.link(pro, body)).shortCode;
+    (await bench.link(pro.key, body)).shortCode;
 
   const expectRedirect = (answer: Answer, location: string): void => {
     const { date, connection, 'keep-alive': keepAlive, ...headers } = answer.headers;
@@ -82,7 +78,7 @@ describe('redirect edge: redirect edge', () => {
   });
 
   it('redirects at the short URL itself', async () => {
-    const { shortUrl } = await bench.link(pro);
+    const { shortUrl } = await bench.link(pro.key);
     expectRedirect(await ask(shortUrl), destination);
   });
 
@@ -170,13 +166,13 @@ describe('redirect edge: redirect edge', () => {
         expectPage(page, 200, 'Opening the link');
         const head = await bench.visit(visited, { ...office, method: 'HEAD' });
         expect([head.status, head.text]).to.deep.equal([200, '']);
-        expect((await bench.stats(visited, pro)).clickCount).to.equal(0);
+        expect((await bench.stats(visited, pro.key)).clickCount).to.equal(0);
         const marked = refreshOf(page);
         expect(marked).to.match(new RegExp(`^${visited}\\?qr&a=.+&ms-office$`));
         // The browser that it opens may be one of Office.
         expectRedirect(await bench.visit(marked, office), destination);
         await eventuallyPasses(1_000, async () => {
-          expect((await bench.stats(visited, pro)).clickCount).to.equal(1);
+          expect((await bench.stats(visited, pro.key)).clickCount).to.equal(1);
         });
       }
     });
@@ -270,7 +266,7 @@ describe('redirect edge: redirect edge', () => {
         expect([head.status, head.text]).to.deep.equal([200, '']);
         expect(head.headers).not.to.have.property('location');
       }
-      expect((await bench.stats(limited, pro)).clickCount).to.equal(0);
+      expect((await bench.stats(limited, pro.key)).clickCount).to.equal(0);
       expectRedirect(await bench.visit(limited), destination);
       expect((await bench.visit(limited)).status).to.equal(410);
       expect((await bench.visit(limited, agent(bot))).status).to.equal(410);
@@ -292,7 +288,7 @@ describe('redirect edge: redirect edge', () => {
       const path = `/${limited}`;
       expectError(late, { status: 410, message, path, method: 'POST', errorType: 'EXPIRED' });
       await eventuallyPasses(1_000, async () => {
-        expect((await bench.stats(limited, pro)).clickCount).to.equal(3);
+        expect((await bench.stats(limited, pro.key)).clickCount).to.equal(3);
       });
     });
 
@@ -319,8 +315,8 @@ describe('redirect edge: redirect edge', () => {
         expect((await bench.visit(visited, agent(userAgent))).status).to.equal(302);
         expect((await bench.visit(limited, agent(userAgent))).status).to.equal(302);
         await eventuallyPasses(1_000, async () => {
-          expect((await bench.stats(visited, pro)).clickCount).to.equal(1);
-          expect((await bench.stats(limited, pro)).clickCount).to.equal(1);
+          expect((await bench.stats(visited, pro.key)).clickCount).to.equal(1);
+          expect((await bench.stats(limited, pro.key)).clickCount).to.equal(1);
         });
       });
     }
@@ -333,7 +329,7 @@ describe('redirect edge: redirect edge', () => {
       // Visits keep their order: when this one shows, the bots' have been folded too.
       await bench.visit(visited);
       await eventuallyPasses(1_000, async () => {
-        expect((await bench.stats(visited, pro)).clickCount).to.equal(1);
+        expect((await bench.stats(visited, pro.key)).clickCount).to.equal(1);
       });
     });
 
@@ -342,7 +338,7 @@ describe('redirect edge: redirect edge', () => {
       for (let look = 0; look < 5; look += 1) await bench.visit(visited, { method: 'HEAD' });
       await bench.visit(visited);
       await eventuallyPasses(1_000, async () => {
-        expect((await bench.stats(visited, pro)).clickCount).to.equal(1);
+        expect((await bench.stats(visited, pro.key)).clickCount).to.equal(1);
       });
     });
   });
@@ -390,7 +386,7 @@ describe('redirect edge: redirect edge', () => {
 
 describe('redirect edge: redirect edge with ROOT_REDIRECT and SHORT_URL_HOST', () => {
   const home = 'https://www.example.com/home';
-  const bench = withProduct({ ROOT_REDIRECT: home, SHORT_URL_HOST: 'https://sho.rt/' });
+  const bench = productFixture({ ROOT_REDIRECT: home, SHORT_URL_HOST: 'https://sho.rt/' });
 
   it('redirects its root to that URL', async () => {
     const answer = await bench.visit('');

@@ -1,13 +1,11 @@
 import { expect } from 'chai';
 import pg from 'pg';
-import {
-  startSafeBrowsingDouble,
-  type SafeBrowsingDouble,
-} from '../../../command-api/safety/testing/safe-browsing-double.js';
+import { startSafeBrowsingDouble } from '../../../command-api/safety/testing/safe-browsing-double.js';
 import { runningPostgresUrl } from '../../local/postgres/index.js';
 import { ask, type Answer, type Ask } from '../support/http.js';
 import {
-  Bench,
+  keyFixture,
+  productFixture,
   destination,
   expectEnvelope,
   expectError,
@@ -17,6 +15,7 @@ import {
   expectBody,
 } from './harness.js';
 import { eventuallyPasses } from '../support/waiting.js';
+import { fixture } from '../support/fixture.js';
 
 const rateHeaders = [
   'x-ratelimit-limit',
@@ -28,27 +27,20 @@ const rateHeaders = [
 const upgradeUrl = 'https://pay.example/plans?from=linklog';
 
 describe('product: what all answers have in common', () => {
-  const bench = new Bench();
-  let double: SafeBrowsingDouble;
-  let pro: string;
+  const double = fixture(
+    () => startSafeBrowsingDouble(),
+    (double) => double.stop(),
+  );
+  const bench = productFixture(() => ({
+    SAFE_BROWSING_API_KEY: 'a-key',
+    SAFE_BROWSING_URL: double.url,
+    UPGRADE_URL: upgradeUrl,
+  }));
+  const pro = keyFixture(bench, 'PRO');
   let code: string;
 
-  before('start the product, and a service for it', async () => {
-    double = await startSafeBrowsingDouble();
-    await bench.start({
-      SAFE_BROWSING_API_KEY: 'a-key',
-      SAFE_BROWSING_URL: double.url,
-      UPGRADE_URL: upgradeUrl,
-    });
-    pro = (await bench.key('PRO')).key;
-    code = (await bench.link(pro)).shortCode;
-  });
-  after('stop both', async () => {
-    try {
-      await bench.end();
-    } finally {
-      await double.stop();
-    }
+  before(async () => {
+    code = (await bench.link(pro.key)).shortCode;
   });
 
   const post = (body: unknown, headers: Record<string, string> = {}): Ask => ({
@@ -71,45 +63,45 @@ describe('product: what all answers have in common', () => {
     };
 
     it('are on 200 with an image, and on 304', async () => {
-      const image = await bench.api(`/v2/qr/${code}`, pro);
+      const image = await bench.api(`/v2/qr/${code}`, pro.key);
       expectStatus(image, 200);
       const headers = { 'If-None-Match': image.headers.etag ?? '' };
-      expectStatus(await bench.api(`/v2/qr/${code}`, pro, { headers }), 304);
+      expectStatus(await bench.api(`/v2/qr/${code}`, pro.key, { headers }), 304);
     });
 
     it('are on 200 of a batch and of statistics', async () => {
       const urls = [{ url: destination }];
-      expectStatus(await bench.api('/v2/shorten/batch', pro, post({ urls })), 200);
-      expectStatus(await bench.api(`/v2/stats/${code}`, pro), 200);
+      expectStatus(await bench.api('/v2/shorten/batch', pro.key, post({ urls })), 200);
+      expectStatus(await bench.api(`/v2/stats/${code}`, pro.key), 200);
     });
 
     it('are on 410', async () => {
-      const { shortCode } = await bench.link(pro);
+      const { shortCode } = await bench.link(pro.key);
       await bench.admin('POST', `/admin/links/${shortCode}/block`, { reason: 'spam' });
       await eventuallyPasses(10_000, async () => {
-        expectStatus(await bench.api(`/v2/qr/${shortCode}`, pro), 410);
+        expectStatus(await bench.api(`/v2/qr/${shortCode}`, pro.key), 410);
       });
     });
 
     it('are on 409 and 422, and on a replay', async () => {
       const request = post({ url: 'https://slowly.example/' }, { 'Idempotency-Key': 'common' });
       double.delayMs = 1_000;
-      const first = bench.api('/v2/shorten', pro, request);
+      const first = bench.api('/v2/shorten', pro.key, request);
       await eventuallyPasses(10_000, () => {
         expect(double.urls().flat()).to.include('https://slowly.example/');
         return Promise.resolve();
       });
-      expectStatus(await bench.api('/v2/shorten', pro, request), 409);
+      expectStatus(await bench.api('/v2/shorten', pro.key, request), 409);
       double.delayMs = 0;
       expectStatus(await first, 201);
       const other = post({ url: destination }, { 'Idempotency-Key': 'common' });
-      expectStatus(await bench.api('/v2/shorten', pro, other), 422);
-      expectStatus(await bench.api('/v2/shorten', pro, request), 201);
+      expectStatus(await bench.api('/v2/shorten', pro.key, other), 422);
+      expectStatus(await bench.api('/v2/shorten', pro.key, request), 201);
     });
 
     it('are on 503', async () => {
       double.behaviour = 'fail';
-      const answer = await bench.shorten(pro, { url: 'https://nobody-knows.example/' });
+      const answer = await bench.shorten(pro.key, { url: 'https://nobody-knows.example/' });
       double.behaviour = 'answer';
       expectStatus(answer, 503);
       expect(answer.headers['retry-after']).to.match(/^[1-9]\d*$/);
@@ -137,7 +129,7 @@ describe('product: what all answers have in common', () => {
 
   it('HEAD is answered as GET is, without the body', async () => {
     const { api, edge, admin: operators } = bench.product;
-    const key = { Authorization: `Bearer ${pro}` };
+    const key = { Authorization: `Bearer ${pro.key}` };
     const token = { Authorization: `Bearer ${bench.product.adminToken}` };
     const targets: readonly [string, Record<string, string>][] = [
       [`${api}/v2/usage`, key],
@@ -174,7 +166,7 @@ describe('product: what all answers have in common', () => {
     }
     const posts = ['/v2/shorten', '/v2/shorten/batch'];
     for (const path of posts) {
-      const head = await bench.api(path, pro, { method: 'HEAD' });
+      const head = await bench.api(path, pro.key, { method: 'HEAD' });
       expect([head.status, head.headers.allow]).to.deep.equal([405, 'POST']);
     }
   });
@@ -199,7 +191,7 @@ describe('product: what all answers have in common', () => {
     const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
     for (const [path, allow] of [...allowed, ...operators]) {
       const request = path.startsWith('/v2')
-        ? (method: string) => bench.api(path, pro, { method })
+        ? (method: string) => bench.api(path, pro.key, { method })
         : (method: string) => admin(path, { method });
       for (const method of methods.filter((name) => !allow.includes(name))) {
         const answer = await request(method);
@@ -213,10 +205,10 @@ describe('product: what all answers have in common', () => {
     const paths = ['/v2/stats/%6eothing', '/v2/stats/%E0%A4%A', '/v2/stats/a%2Fb', '/v2/%75sage'];
     for (const path of paths) {
       const message = path.includes('/stats/') ? 'Short URL not found' : 'Not Found';
-      const answer = await bench.api(`${path}?key=secret&x=/y`, pro);
+      const answer = await bench.api(`${path}?key=secret&x=/y`, pro.key);
       expectError(answer, { status: 404, message, path });
     }
-    const refused = await bench.api('/v2/shorten?dry=run', pro, post({}));
+    const refused = await bench.api('/v2/shorten?dry=run', pro.key, post({}));
     expectRefused(refused, 400, 'Please provide a valid URL');
     const nothing = await admin('/admin/keys/nothing?x=1');
     expectError(nothing, {
@@ -227,10 +219,10 @@ describe('product: what all answers have in common', () => {
   });
 
   it('a code may be percent-encoded', async () => {
-    const { shortCode } = await bench.link(pro, { alias: 'an_alias-1' });
+    const { shortCode } = await bench.link(pro.key, { alias: 'an_alias-1' });
     const encoded = '%61n%5Falias%2D1';
-    expect((await bench.stats(encoded, pro)).shortCode).to.equal(shortCode);
-    expect((await bench.api(`/v2/qr/${encoded}`, pro)).status).to.equal(200);
+    expect((await bench.stats(encoded, pro.key)).shortCode).to.equal(shortCode);
+    expect((await bench.api(`/v2/qr/${encoded}`, pro.key)).status).to.equal(200);
     expect((await bench.visit(encoded)).headers.location).to.equal(destination);
   });
 
@@ -242,7 +234,7 @@ describe('product: what all answers have in common', () => {
         headers: { Accept: 'text/html', ...languages },
       });
       expect(page.text).to.equal(text);
-      const answer = await bench.shorten(pro, {}, languages);
+      const answer = await bench.shorten(pro.key, {}, languages);
       expectRefused(answer, 400, 'Please provide a valid URL');
       const usage = await bench.api('/v2/usage', 'no-key', { headers: languages });
       expectBody(usage, 401, invalidKey);
@@ -273,7 +265,7 @@ describe('product: what all answers have in common', () => {
     it('the API says Internal server error and no more, and the log has the request id', async () => {
       await without('ledger', 'links', async () => {
         const answer = await bench.shorten(
-          pro,
+          pro.key,
           { url: destination },
           { 'X-Request-Id': 'broken-1' },
         );
@@ -281,7 +273,7 @@ describe('product: what all answers have in common', () => {
         expect(answer.headers).to.include.all.keys(...rateHeaders);
         expect(answer.headers['x-request-id']).to.equal('broken-1');
       });
-      expect((await bench.shorten(pro, { url: destination })).status).to.equal(201);
+      expect((await bench.shorten(pro.key, { url: destination })).status).to.equal(201);
       await eventuallyPasses(2_000, () => {
         const lines = bench.product.stderr().split('\n');
         expect(lines.find((each) => each.includes('broken-1'))).to.include('ledger.links');

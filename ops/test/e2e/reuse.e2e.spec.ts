@@ -1,25 +1,21 @@
 import { expect } from 'chai';
 import { eventuallyPasses } from '../support/waiting.js';
 import type { Answer } from '../support/http.js';
-import { expectRefused, withProduct, type Link } from './harness.js';
+import { keyFixture, expectRefused, productFixture, type Link } from './harness.js';
 
 describe('command API: reuse of a link', () => {
-  const bench = withProduct();
-  let key: string;
+  const bench = productFixture();
+  const pro = keyFixture(bench, 'PRO');
   let urls = 0;
-
-  before(async () => {
-    ({ key } = await bench.key('PRO'));
-  });
 
   const newUrl = (): string => {
     urls += 1;
     return `https://example.com/reuse/${urls}`;
   };
   const reuse = (url: string, headers: Record<string, string> = {}): Promise<Answer> =>
-    bench.shorten(key, { url, reuse: true }, headers);
+    bench.shorten(pro.key, { url, reuse: true }, headers);
   const usedLinks = async (): Promise<number> => {
-    const usage = (await bench.api('/v2/usage', key)).json() as { links: { used: number } };
+    const usage = (await bench.api('/v2/usage', pro.key)).json() as { links: { used: number } };
     return usage.links.used;
   };
   const expectReused = (answer: Answer, link: Link): void => {
@@ -30,7 +26,7 @@ describe('command API: reuse of a link', () => {
 
   it('returns the link that was created before, and spends none', async () => {
     const url = newUrl();
-    const link = await bench.link(key, { url });
+    const link = await bench.link(pro.key, { url });
     const used = await usedLinks();
     expectReused(await reuse(url), link);
     expect(await usedLinks()).to.equal(used);
@@ -67,26 +63,26 @@ describe('command API: reuse of a link', () => {
       { note: 'x' },
       { tags: ['x'] },
     ]) {
-      await bench.link(key, { url, ...options });
+      await bench.link(pro.key, { url, ...options });
     }
-    const disabled = await bench.link(key, { url });
+    const disabled = await bench.link(pro.key, { url });
     const path = `/v2/links/${disabled.shortCode}`;
-    await bench.api(path, key, { method: 'PATCH', body: { disabled: true } });
-    const deleted = await bench.link(key, { url });
-    await bench.api(`/v2/links/${deleted.shortCode}`, key, { method: 'DELETE' });
+    await bench.api(path, pro.key, { method: 'PATCH', body: { disabled: true } });
+    const deleted = await bench.link(pro.key, { url });
+    await bench.api(`/v2/links/${deleted.shortCode}`, pro.key, { method: 'DELETE' });
     const created = await reuse(url);
     expect(created.status).to.equal(201);
-    await bench.api(path, key, { method: 'PATCH', body: { disabled: false } });
+    await bench.api(path, pro.key, { method: 'PATCH', body: { disabled: false } });
     expectReused(await reuse(url), disabled);
   });
 
   it('finds a link by the destination that it has now', async () => {
     const [before, after] = [newUrl(), newUrl()];
-    const link = await bench.link(key, { url: before });
+    const link = await bench.link(pro.key, { url: before });
     const path = `/v2/links/${link.shortCode}`;
-    await bench.api(path, key, { method: 'PATCH', body: { url: after, title: 'x' } });
+    await bench.api(path, pro.key, { method: 'PATCH', body: { url: after, title: 'x' } });
     expect((await reuse(after)).status).to.equal(201);
-    await bench.api(path, key, { method: 'PATCH', body: { title: null } });
+    await bench.api(path, pro.key, { method: 'PATCH', body: { title: null } });
     expectReused(await reuse(after), { ...link, url: after });
     expect((await reuse(before)).status).to.equal(201);
   });
@@ -95,15 +91,15 @@ describe('command API: reuse of a link', () => {
     const message = 'reuse can only be combined with url';
     for (const option of [{ alias: 'some-alias' }, { title: 'x' }, { expiresIn: 60 }]) {
       const body = { url: newUrl(), reuse: true, ...option };
-      expectRefused(await bench.shorten(key, body), 400, message);
+      expectRefused(await bench.shorten(pro.key, body), 400, message);
     }
     const url = newUrl();
     expectRefused(
-      await bench.shorten(key, { url, reuse: 'yes' }),
+      await bench.shorten(pro.key, { url, reuse: 'yes' }),
       400,
       'reuse must be true or false',
     );
-    const answer = await bench.api('/v2/shorten/batch', key, {
+    const answer = await bench.api('/v2/shorten/batch', pro.key, {
       method: 'POST',
       body: { urls: [1, 2].map(() => ({ url, reuse: true })) },
     });
@@ -113,10 +109,10 @@ describe('command API: reuse of a link', () => {
 
   it('is replayed with its header', async () => {
     const url = newUrl();
-    const link = await bench.link(key, { url });
+    const link = await bench.link(pro.key, { url });
     const headers = { 'Idempotency-Key': 'reuse-1' };
     expectReused(await reuse(url, headers), link);
-    await bench.api(`/v2/links/${link.shortCode}`, key, { method: 'DELETE' });
+    await bench.api(`/v2/links/${link.shortCode}`, pro.key, { method: 'DELETE' });
     const replayed = await reuse(url, headers);
     expectReused(replayed, link);
     expect(replayed.headers['idempotency-replayed']).to.equal('true');
@@ -136,8 +132,8 @@ describe('command API: reuse of a link', () => {
 
   it('returns the oldest of several, also when all nodes are asked', async () => {
     const url = newUrl();
-    const oldest = await bench.link(key, { url });
-    for (let index = 0; index < 5; index += 1) await bench.link(key, { url });
+    const oldest = await bench.link(pro.key, { url });
+    for (let index = 0; index < 5; index += 1) await bench.link(pro.key, { url });
     await eventuallyPasses(10_000, async () => {
       expectReused(await reuse(url), oldest);
     });

@@ -6,7 +6,6 @@ import type { HealthResponse } from '../../../schemas/http/health.js';
 import { createLogger } from '../../platform/logging.js';
 import { openRedis } from '../../platform/redis.js';
 import { startRedis, type RedisServer } from '../../local/redis.js';
-import { testDatabase, type TestDatabase } from '../support/database.js';
 import { parseExposition, total } from '../support/exposition.js';
 import { ask } from '../support/http.js';
 import { startProduct, type Product } from '../support/product.js';
@@ -14,6 +13,7 @@ import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.js';
 import { eventually } from '../support/waiting.js';
 import { destination, type Link } from './harness.js';
 import { temporaryDir } from '../support/process.js';
+import { databaseFixture } from '../support/fixtures.js';
 
 const logger = createLogger('silent');
 const lookups = 'linklog_edge_shared_cache_lookups_total';
@@ -25,7 +25,7 @@ const settlingMs = 60_000;
 const heardWithinMs = 2_000;
 
 describe('redirect edge: two edges that share a Redis', () => {
-  let database: TestDatabase;
+  const database = databaseFixture('shared');
   let dataDir: string;
   let redis: RedisServer;
   let proxy: TcpProxy;
@@ -36,7 +36,6 @@ describe('redirect edge: two edges that share a Redis', () => {
 
   before('listen for a minute', async function () {
     this.timeout(180_000);
-    database = await testDatabase('shared');
     dataDir = await temporaryDir();
     redis = await startRedis({ dataDir, logger, tied: true, dump: true });
     proxy = await startTcpProxy(redis.url);
@@ -61,7 +60,6 @@ describe('redirect edge: two edges that share a Redis', () => {
       await proxy.close();
       await redis.stop();
       await rm(dataDir, { recursive: true, force: true });
-      await database.drop();
     }
   });
 

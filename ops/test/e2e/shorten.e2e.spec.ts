@@ -2,12 +2,13 @@ import { expect } from 'chai';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import type { Answer } from '../support/http.js';
 import {
+  keyFixture,
   destination,
   expectBody,
   expectRefused,
   timestampPattern,
   upgradeUrl,
-  withProduct,
+  productFixture,
   type Link,
 } from './harness.js';
 
@@ -15,15 +16,11 @@ const json = 'application/json';
 const badUrl = 'Please provide a valid URL';
 
 describe('command API: POST /v2/shorten', () => {
-  const bench = withProduct();
+  const bench = productFixture();
   /** Its limits are far above what these tests need. */
-  let pro: string;
+  const pro = keyFixture(bench, 'PRO');
 
-  before(async () => {
-    pro = (await bench.key('PRO')).key;
-  });
-
-  const shorten = (body: unknown): Promise<Answer> => bench.shorten(pro, body);
+  const shorten = (body: unknown): Promise<Answer> => bench.shorten(pro.key, body);
 
   /** The prefix of every short link, without SHORT_URL_HOST. */
   const host = (): string => `http://localhost:${new URL(bench.product.edge).port}`;
@@ -48,7 +45,11 @@ describe('command API: POST /v2/shorten', () => {
     });
 
     it('with every optional field that was sent', async () => {
-      const link = await bench.link(pro, { alias: 'All-of_it', expiresIn: 3_600, maxClicks: 7 });
+      const link = await bench.link(pro.key, {
+        alias: 'All-of_it',
+        expiresIn: 3_600,
+        maxClicks: 7,
+      });
       expect(link).to.deep.equal({
         shortUrl: `${host()}/All-of_it`,
         shortCode: 'All-of_it',
@@ -61,7 +62,7 @@ describe('command API: POST /v2/shorten', () => {
     });
 
     it('treating null as absent, and ignoring unknown fields', async () => {
-      const link = await bench.link(pro, {
+      const link = await bench.link(pro.key, {
         alias: null,
         password: null,
         expiresIn: null,
@@ -76,7 +77,7 @@ describe('command API: POST /v2/shorten', () => {
     });
 
     it('with another code each time', async () => {
-      const links = await Promise.all(Array.from({ length: 50 }, () => bench.link(pro)));
+      const links = await Promise.all(Array.from({ length: 50 }, () => bench.link(pro.key)));
       expect(new Set(links.map(({ shortCode }) => shortCode)).size).to.equal(50);
     });
 
@@ -86,7 +87,7 @@ describe('command API: POST /v2/shorten', () => {
         'application/json; charset=utf-8',
         'Application/Json ; a=b',
       ]) {
-        const answer = await bench.shorten(pro, JSON.stringify({ url: destination }), {
+        const answer = await bench.shorten(pro.key, JSON.stringify({ url: destination }), {
           'Content-Type': type,
         });
         expect(answer.status, type).to.equal(201);
@@ -112,14 +113,14 @@ describe('command API: POST /v2/shorten', () => {
     ];
     for (const url of taken) {
       it(url.length > 100 ? `of ${url.length} characters` : url, async () => {
-        const link = await bench.link(pro, { url });
+        const link = await bench.link(pro.key, { url });
         expect(link.url).to.equal(url);
-        expect((await bench.stats(link.shortCode, pro)).url).to.equal(url);
+        expect((await bench.stats(link.shortCode, pro.key)).url).to.equal(url);
       });
     }
 
     it('except for surrounding white space', async () => {
-      const { url } = await bench.link(pro, { url: ' \t\n https://example.com/trimmed \r\n' });
+      const { url } = await bench.link(pro.key, { url: ' \t\n https://example.com/trimmed \r\n' });
       expect(url).to.equal('https://example.com/trimmed');
     });
 
@@ -258,7 +259,7 @@ describe('command API: POST /v2/shorten', () => {
     ];
     it('nothing that is just within the limits', async () => {
       for (const fields of bounds) {
-        expect(await bench.link(pro, fields), JSON.stringify(fields)).to.include(
+        expect(await bench.link(pro.key, fields), JSON.stringify(fields)).to.include(
           'expiresIn' in fields || 'password' in fields ? {} : fields,
         );
       }
@@ -280,7 +281,7 @@ describe('command API: POST /v2/shorten', () => {
 
     it('an alias that is or was in use, in any account', async () => {
       const other = (await bench.key('HOBBY', { account: 'other' })).key;
-      await bench.link(pro, { alias: 'in-use', maxClicks: 1 });
+      await bench.link(pro.key, { alias: 'in-use', maxClicks: 1 });
       const again = { url: destination, alias: 'in-use' };
       expectRefused(await shorten(again), 400, 'Alias is already taken');
       expectRefused(await bench.shorten(other, again), 400, 'Alias is already taken');
@@ -290,14 +291,14 @@ describe('command API: POST /v2/shorten', () => {
     });
 
     it('a generated code as an alias', async () => {
-      const { shortCode } = await bench.link(pro);
+      const { shortCode } = await bench.link(pro.key);
       const answer = await shorten({ url: destination, alias: shortCode });
       expectRefused(answer, 400, 'Alias is already taken');
     });
 
     it('no alias that differs only in case', async () => {
-      await bench.link(pro, { alias: 'CaseMatters', url: 'https://example.com/upper' });
-      await bench.link(pro, { alias: 'casematters', url: 'https://example.com/lower' });
+      await bench.link(pro.key, { alias: 'CaseMatters', url: 'https://example.com/upper' });
+      await bench.link(pro.key, { alias: 'casematters', url: 'https://example.com/lower' });
       const upper = await bench.visit('CaseMatters');
       expect(upper.headers.location).to.equal('https://example.com/upper');
       expect((await bench.visit('CASEMATTERS')).status).to.equal(404);
@@ -327,7 +328,7 @@ describe('command API: POST /v2/shorten', () => {
 
   describe('of a body', () => {
     const post = (body: string | Buffer, type: string = json): Promise<Answer> =>
-      bench.shorten(pro, body, { 'Content-Type': type });
+      bench.shorten(pro.key, body, { 'Content-Type': type });
 
     const malformed = ['{', '{"url":', "{'url':'x'}", '{"url":"a"}}', 'url=a', '\u0000', '[1,]'];
     for (const text of malformed) {
@@ -339,7 +340,7 @@ describe('command API: POST /v2/shorten', () => {
     it('may be compressed, in a known and valid encoding', async () => {
       const text = JSON.stringify({ url: destination });
       const packed = (encoding: string, body: Buffer): Promise<Answer> =>
-        bench.shorten(pro, body, { 'Content-Type': json, 'Content-Encoding': encoding });
+        bench.shorten(pro.key, body, { 'Content-Type': json, 'Content-Encoding': encoding });
       expect((await packed('gzip', gzipSync(text))).status).to.equal(201);
       expect((await packed('br', brotliCompressSync(text))).status).to.equal(201);
       const invalid = 'Invalid JSON body';
@@ -394,9 +395,9 @@ describe('command API: POST /v2/shorten', () => {
     }
 
     it('must have a type', async () => {
-      const answer = await bench.api('/v2/shorten', pro, { method: 'POST', body: `{${url}}` });
+      const answer = await bench.api('/v2/shorten', pro.key, { method: 'POST', body: `{${url}}` });
       expectRefused(answer, 415, 'Content-Type must be application/json');
-      const none = await bench.api('/v2/shorten', pro, { method: 'POST' });
+      const none = await bench.api('/v2/shorten', pro.key, { method: 'POST' });
       expectRefused(none, 415, 'Content-Type must be application/json');
     });
 
@@ -409,7 +410,7 @@ describe('command API: POST /v2/shorten', () => {
       expectRefused(await post(body(65_537)), 413, 'Request body is too large');
       const chunked = { 'Content-Type': json, 'Transfer-Encoding': 'chunked' };
       const send = (text: string): Promise<Answer> =>
-        bench.api('/v2/shorten', pro, { method: 'POST', body: text, headers: chunked });
+        bench.api('/v2/shorten', pro.key, { method: 'POST', body: text, headers: chunked });
       expect((await send(body(65_536))).status).to.equal(201);
       expectRefused(await send(body(65_537)), 413, 'Request body is too large');
     });

@@ -8,7 +8,7 @@ import { serversFor } from '../support/product.js';
 import type { AccountStatsResponse, StatsResponse } from '../../../schemas/http/statistics.js';
 import { statuses, type Ask } from '../support/http.js';
 import { eventuallyPasses } from '../support/waiting.js';
-import { destination, expectError, withProduct } from './harness.js';
+import { destination, expectError, productFixture } from './harness.js';
 
 const firefox = 'Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0';
 const googlebot = 'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)';
@@ -27,7 +27,7 @@ const silent: Ask = { headers: { ...person.headers, DNT: '1', 'User-Agent': '' }
 const bot: Ask = { headers: { 'User-Agent': googlebot } };
 
 describe('command API: statistics of a period', () => {
-  const bench = withProduct({ TRUSTED_PROXIES: '127.0.0.1' });
+  const bench = productFixture({ TRUSTED_PROXIES: '127.0.0.1' });
   let accounts = 0;
 
   /** A key of an account that nothing has happened in. */

@@ -1,19 +1,22 @@
 import { expect } from 'chai';
 import { atOnce, statuses } from '../support/http.js';
-import { destination, expectError, resetDate, timestampPattern, withProduct } from './harness.js';
+import {
+  keyFixture,
+  destination,
+  expectError,
+  resetDate,
+  timestampPattern,
+  productFixture,
+} from './harness.js';
 import { eventuallyPasses } from '../support/waiting.js';
 
 describe('command API: GET /v2/stats/:shortCode', () => {
-  const bench = withProduct();
-  let pro: string;
-
-  before(async () => {
-    pro = (await bench.key('PRO')).key;
-  });
+  const bench = productFixture();
+  const pro = keyFixture(bench, 'PRO');
 
   it('has exactly seven fields', async () => {
-    const link = await bench.link(pro);
-    const answer = await bench.api(`/v2/stats/${link.shortCode}`, pro);
+    const link = await bench.link(pro.key);
+    const answer = await bench.api(`/v2/stats/${link.shortCode}`, pro.key);
     expect(answer.status).to.equal(200);
     expect(answer.headers['content-type']).to.equal('application/json; charset=utf-8');
     expect(answer.headers['cache-control']).to.equal('no-store');
@@ -29,7 +32,7 @@ describe('command API: GET /v2/stats/:shortCode', () => {
   });
 
   it('is the same before and after the link was projected', async () => {
-    const link = await bench.link(pro, { alias: 'with-limits', expiresIn: 600, maxClicks: 9 });
+    const link = await bench.link(pro.key, { alias: 'with-limits', expiresIn: 600, maxClicks: 9 });
     const expected = {
       shortCode: 'with-limits',
       url: destination,
@@ -41,20 +44,20 @@ describe('command API: GET /v2/stats/:shortCode', () => {
     };
     const end = performance.now() + 700;
     while (performance.now() < end) {
-      expect(await bench.stats('with-limits', pro)).to.deep.equal(expected);
+      expect(await bench.stats('with-limits', pro.key)).to.deep.equal(expected);
     }
   });
 
   for (const maxClicks of [null, 50]) {
     it(`shows visits within 1 s: ${maxClicks === null ? 'no limit' : `limit ${maxClicks}`}`, async () => {
-      const { shortCode } = await bench.link(pro, { maxClicks });
+      const { shortCode } = await bench.link(pro.key, { maxClicks });
       for (const visits of [1, 2, 12]) {
         const before = Date.now();
-        const { clickCount } = await bench.stats(shortCode, pro);
+        const { clickCount } = await bench.stats(shortCode, pro.key);
         await atOnce(visits, () => bench.visit(shortCode));
         const after = Date.now();
         await eventuallyPasses(1_000, async () => {
-          const stats = await bench.stats(shortCode, pro);
+          const stats = await bench.stats(shortCode, pro.key);
           expect(stats.clickCount).to.equal(clickCount + visits);
           expect(stats.lastAccessed).to.match(timestampPattern);
           expect(Date.parse(stats.lastAccessed ?? '')).to.be.within(before - 1, after + 1);
@@ -64,11 +67,11 @@ describe('command API: GET /v2/stats/:shortCode', () => {
   }
 
   it('has the statistics of a link that is gone', async () => {
-    const { shortCode } = await bench.link(pro, { maxClicks: 2 });
+    const { shortCode } = await bench.link(pro.key, { maxClicks: 2 });
     const answers = await atOnce(5, () => bench.visit(shortCode));
     expect(statuses(answers)).to.deep.equal({ 302: 2, 410: 3 });
     await eventuallyPasses(1_000, async () => {
-      const stats = await bench.stats(shortCode, pro);
+      const stats = await bench.stats(shortCode, pro.key);
       expect(stats).to.include({ shortCode, clickCount: 2, maxClicks: 2, url: destination });
     });
   });
@@ -79,44 +82,44 @@ describe('command API: GET /v2/stats/:shortCode', () => {
     for (const code of ['nothing0', 'ab', 'a.b', '%2e%2e', 'a%00b', 'a'.repeat(60)]) {
       it(code.length > 20 ? `${code.slice(0, 20)}…` : code, async () => {
         const path = `/v2/stats/${code}`;
-        expectError(await bench.api(path, pro), { ...notFound, path });
+        expectError(await bench.api(path, pro.key), { ...notFound, path });
       });
     }
 
     it('of another account, exactly as for an unknown one', async () => {
-      const { shortCode } = await bench.link(pro);
+      const { shortCode } = await bench.link(pro.key);
       const { key } = await bench.key('PRO', { account: 'other' });
       for (const code of [shortCode, 'nothing0']) {
         const path = `/v2/stats/${code}`;
         expectError(await bench.api(path, key), { ...notFound, path });
       }
       const theirs = await bench.link(key);
-      expect((await bench.api(`/v2/stats/${theirs.shortCode}`, pro)).status).to.equal(404);
+      expect((await bench.api(`/v2/stats/${theirs.shortCode}`, pro.key)).status).to.equal(404);
       expect((await bench.stats(theirs.shortCode, key)).clickCount).to.equal(0);
     });
 
     it('but not for one of another key of the account', async () => {
-      const { shortCode } = await bench.link(pro);
+      const { shortCode } = await bench.link(pro.key);
       const { key } = await bench.key('FREE');
       expect((await bench.stats(shortCode, key)).shortCode).to.equal(shortCode);
     });
 
     it('in another case', async () => {
-      await bench.link(pro, { alias: 'In-A-Case' });
-      expect((await bench.api('/v2/stats/in-a-case', pro)).status).to.equal(404);
+      await bench.link(pro.key, { alias: 'In-A-Case' });
+      expect((await bench.api('/v2/stats/in-a-case', pro.key)).status).to.equal(404);
     });
   });
 
   it('answers HEAD without a body', async () => {
-    const { shortCode } = await bench.link(pro);
-    const answer = await bench.api(`/v2/stats/${shortCode}`, pro, { method: 'HEAD' });
+    const { shortCode } = await bench.link(pro.key);
+    const answer = await bench.api(`/v2/stats/${shortCode}`, pro.key, { method: 'HEAD' });
     expect([answer.status, answer.text]).to.deep.equal([200, '']);
     expect(answer.headers).to.have.property('x-ratelimit-remaining');
   });
 
   it('ignores a body', async () => {
-    const { shortCode } = await bench.link(pro);
-    const answer = await bench.api(`/v2/stats/${shortCode}`, pro, {
+    const { shortCode } = await bench.link(pro.key);
+    const answer = await bench.api(`/v2/stats/${shortCode}`, pro.key, {
       headers: { 'Content-Type': 'text/plain' },
       body: '{"not": read',
     });
@@ -126,7 +129,7 @@ describe('command API: GET /v2/stats/:shortCode', () => {
   it('refuses other methods', async () => {
     for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
       const path = '/v2/stats/nothing0';
-      const answer = await bench.api(path, pro, { method });
+      const answer = await bench.api(path, pro.key, { method });
       expectError(answer, { status: 405, message: 'Method Not Allowed', path, method });
       expect(answer.headers.allow).to.equal('HEAD, GET');
     }
@@ -135,14 +138,14 @@ describe('command API: GET /v2/stats/:shortCode', () => {
   it('has no other paths', async () => {
     const paths = ['/v2', '/v2/', '/v2/stats/', '/v2/stats/a/b', '/v2/usage/'];
     for (const path of [...paths, '/v2/Shorten', '/v2/STATS/x', '/v2//usage']) {
-      const answer = await bench.api(path, pro);
+      const answer = await bench.api(path, pro.key);
       expectError(answer, { status: 404, message: 'Not Found', path });
     }
   });
 });
 
 describe('command API: GET /v2/usage', () => {
-  const bench = withProduct();
+  const bench = productFixture();
 
   const table = [
     { plan: 'FREE', calls: 2_000, links: 35 },

@@ -1,25 +1,21 @@
 import { expect } from 'chai';
 import type { Answer } from '../support/http.js';
-import { expectError, expectRefused, withProduct } from './harness.js';
+import { keyFixture, expectError, expectRefused, productFixture } from './harness.js';
 
 const latin1 = (text: string): Buffer => Buffer.from(text, 'latin1');
 const url = 'https://example.com/text';
 
 describe('command API: text', () => {
-  const bench = withProduct();
-  let key: string;
-
-  before(async () => {
-    ({ key } = await bench.key('PRO'));
-  });
+  const bench = productFixture();
+  const pro = keyFixture(bench, 'PRO');
 
   const post = (path: string, body: unknown, contentType = 'application/json'): Promise<Answer> =>
-    bench.api(path, key, { method: 'POST', body, headers: { 'Content-Type': contentType } });
+    bench.api(path, pro.key, { method: 'POST', body, headers: { 'Content-Type': contentType } });
 
   const ignored = ({ headers }: Answer): unknown => headers['linklog-ignored-fields'];
 
   it('refuses every body that is not UTF-8, and stores nothing of it', async () => {
-    const { shortCode } = await bench.link(key);
+    const { shortCode } = await bench.link(pro.key);
     const broken = [
       '{"url":"https://example.com/M\xfcnchen"}',
       `{"url":"${url}","title":"\xc3\x28"}`,
@@ -31,19 +27,19 @@ describe('command API: text', () => {
       const batch = await post('/v2/shorten/batch', latin1(`{"urls":[${text}]}`));
       expect(batch.status, text).to.equal(400);
     }
-    const patched = await bench.api(`/v2/links/${shortCode}`, key, {
+    const patched = await bench.api(`/v2/links/${shortCode}`, pro.key, {
       method: 'PATCH',
       body: latin1('{"title":"\xfc"}'),
       headers: { 'Content-Type': 'application/json' },
     });
     expect(patched.status).to.equal(400);
-    const made = await bench.api('/v2/keys', key, {
+    const made = await bench.api('/v2/keys', pro.key, {
       method: 'POST',
       body: latin1('{"name":"\xfc"}'),
       headers: { 'Content-Type': 'application/json' },
     });
     expect(made.status).to.equal(400);
-    expect((await bench.api('/v2/links', key)).text).to.not.include('\ufffd');
+    expect((await bench.api('/v2/links', pro.key)).text).to.not.include('\ufffd');
   });
 
   it('refuses every charset but UTF-8 with 415', async () => {
@@ -63,7 +59,7 @@ describe('command API: text', () => {
       ['/v2/links/some-code/history?after=%FF', 'after'],
       ['/v2/stats/some-code?unknown=%FF', 'unknown'],
     ] as const) {
-      expectError(await bench.api(path, key), {
+      expectError(await bench.api(path, pro.key), {
         status: 400,
         message: `${name} must be UTF-8`,
         path: path.slice(0, path.indexOf('?')),
@@ -80,9 +76,9 @@ describe('command API: text', () => {
       tags: [' o\u0308l', '\u00f6l '],
     };
     const stored = { title: 'B\u00fccher', note: '\u00fcber', tags: ['\u00f6l'] };
-    expect((await bench.shorten(key, { url, ...texts })).json()).to.deep.include(stored);
-    const { shortCode } = await bench.link(key);
-    const patched = await bench.api(`/v2/links/${shortCode}`, key, {
+    expect((await bench.shorten(pro.key, { url, ...texts })).json()).to.deep.include(stored);
+    const { shortCode } = await bench.link(pro.key);
+    const patched = await bench.api(`/v2/links/${shortCode}`, pro.key, {
       method: 'PATCH',
       body: texts,
     });
@@ -94,7 +90,7 @@ describe('command API: text', () => {
     expect(made.json()).to.include({ name: 'Gr\u00f6\u00dfe' });
     const issued = await bench.admin('POST', '/admin/keys', { name: ' a\u0308 ', plan: 'FREE' });
     expect(issued.json()).to.include({ name: '\u00e4' });
-    expect((await bench.shorten(key, { url, tags: ['a', ' '] })).status).to.equal(400);
+    expect((await bench.shorten(pro.key, { url, tags: ['a', ' '] })).status).to.equal(400);
   });
 
   it('gives the reason of an invalid URL', async () => {
@@ -109,22 +105,22 @@ describe('command API: text', () => {
       ['https://exam ple.com/', 'whitespace'],
     ] as const) {
       const message = 'Please provide a valid URL';
-      expectRefused(await bench.shorten(key, { url: sent }), 400, message, { reason });
+      expectRefused(await bench.shorten(pro.key, { url: sent }), 400, message, { reason });
       const batch = await post('/v2/shorten/batch', JSON.stringify({ urls: [{ url: sent }] }));
       const [result] = (batch.json() as { results: readonly object[] }).results;
       expect(result).to.include({ statusCode: 400, message, reason });
     }
     const long = `${url}/${'x'.repeat(2_048)}`;
     const tooLong = 'URL must be at most 2048 characters';
-    expectRefused(await bench.shorten(key, { url: long }), 400, tooLong, { reason: 'tooLong' });
-    const { shortCode } = await bench.link(key);
+    expectRefused(await bench.shorten(pro.key, { url: long }), 400, tooLong, { reason: 'tooLong' });
+    const { shortCode } = await bench.link(pro.key);
     const change = { method: 'PATCH', body: { url: 'ftp://example.com' } };
-    const patched = await bench.api(`/v2/links/${shortCode}`, key, change);
+    const patched = await bench.api(`/v2/links/${shortCode}`, pro.key, change);
     expect(patched.json()).to.include({ statusCode: 400, reason: 'scheme' });
   });
 
   it('trims invisible characters at both ends of a destination', async () => {
-    const made = await bench.link(key, { url: `\u200b\ufeff ${url}\u00ad\u202e\n` });
+    const made = await bench.link(pro.key, { url: `\u200b\ufeff ${url}\u00ad\u202e\n` });
     expect(made.url).to.equal(url);
     expect((await bench.visit(made.shortCode)).headers.location).to.equal(url);
   });
@@ -134,7 +130,7 @@ describe('command API: text', () => {
       ['fa\u00df.de', 'xn--fa-hia.de'],
       ['FA\u1e9e.de', 'xn--fa-hia.de'],
     ] as const) {
-      const made = await bench.link(key, { url: `https://${host}/a` });
+      const made = await bench.link(pro.key, { url: `https://${host}/a` });
       expect(made.url).to.equal(`https://${host}/a`);
       const visited = await bench.visit(made.shortCode);
       expect(visited.headers.location).to.equal(`https://${ascii}/a`);
@@ -143,21 +139,21 @@ describe('command API: text', () => {
 
   it('names the fields that a successful request had in vain', async () => {
     const body = { expiresAt2: 1, url, 'tag,': null, '\u00fc': {}, maxClicks: null };
-    const made = await bench.shorten(key, body);
+    const made = await bench.shorten(pro.key, body);
     expect(made.status).to.equal(201);
     expect(ignored(made)).to.equal('expiresAt2, tag%2C, %C3%BC');
     const { shortCode } = made.json() as { shortCode: string };
 
     const aliased = { url, alias: 'with-ignored', color: 1 };
-    expect(ignored(await bench.shorten(key, aliased))).to.equal('color');
-    expect(ignored(await bench.shorten(key, { ...aliased, url: 'x' }))).to.equal(undefined);
-    expect(ignored(await bench.shorten(key, { url }))).to.equal(undefined);
+    expect(ignored(await bench.shorten(pro.key, aliased))).to.equal('color');
+    expect(ignored(await bench.shorten(pro.key, { ...aliased, url: 'x' }))).to.equal(undefined);
+    expect(ignored(await bench.shorten(pro.key, { url }))).to.equal(undefined);
 
     const batch = { urls: [{ url, color: 1 }], colour: 2 };
     expect(ignored(await post('/v2/shorten/batch', JSON.stringify(batch)))).to.equal('colour');
 
     const patch = { method: 'PATCH', body: { title: 'a', tag: 'b' } };
-    expect(ignored(await bench.api(`/v2/links/${shortCode}`, key, patch))).to.equal('tag');
+    expect(ignored(await bench.api(`/v2/links/${shortCode}`, pro.key, patch))).to.equal('tag');
     const bulk = { shortCodes: [shortCode], change: { disabled: false, title: 'a' }, dryRun: true };
     const changed = await post('/v2/links/bulk', JSON.stringify(bulk));
     expect(ignored(changed)).to.equal('change.title, dryRun');
@@ -170,8 +166,8 @@ describe('command API: text', () => {
   it('names ignored fields in a replayed answer, too', async () => {
     const body = { url, color: 1 };
     const headers = { 'Idempotency-Key': 'ignored-1' };
-    expect(ignored(await bench.shorten(key, body, headers))).to.equal('color');
-    const replay = await bench.shorten(key, body, headers);
+    expect(ignored(await bench.shorten(pro.key, body, headers))).to.equal('color');
+    const replay = await bench.shorten(pro.key, body, headers);
     expect(replay.headers).to.include({
       'idempotency-replayed': 'true',
       'linklog-ignored-fields': 'color',
@@ -180,10 +176,10 @@ describe('command API: text', () => {
 
   it('names at most ten ignored fields, of at most 50 characters each', async () => {
     const many = Array.from({ length: 20 }, (_, index) => [`f${index}`, 1] as const);
-    const made = await bench.shorten(key, { url, ...Object.fromEntries(many) });
+    const made = await bench.shorten(pro.key, { url, ...Object.fromEntries(many) });
     const names = many.slice(0, 10).map(([name]) => name);
     expect(ignored(made)).to.equal(names.join(', '));
-    const long = await bench.shorten(key, { url, ['\u{1f600}'.repeat(1_000)]: 1, '\ud800': 2 });
+    const long = await bench.shorten(pro.key, { url, ['\u{1f600}'.repeat(1_000)]: 1, '\ud800': 2 });
     expect(ignored(long)).to.equal(`${'%F0%9F%98%80'.repeat(50)}, %EF%BF%BD`);
   });
 });

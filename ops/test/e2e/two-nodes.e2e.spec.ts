@@ -1,20 +1,18 @@
 import { expect } from 'chai';
 import { ask, atOnce, statuses, type Answer } from '../support/http.js';
 import type { Product } from '../support/product.js';
-import { Bench, destination, expectBody, invalidKey, startBeside } from './harness.js';
+import { productFixture, destination, expectBody, invalidKey, startBeside } from './harness.js';
 import { eventuallyPasses } from '../support/waiting.js';
 
 /** Two processes with all that is between them in one PostgreSQL, as on two machines. */
 describe('product: two nodes on one database', () => {
-  const bench = new Bench();
+  const bench = productFixture();
   let other: Product | undefined;
   let edges: readonly [string, string];
   let apis: readonly [string, string];
   let pro: string;
 
-  before('start both', async function () {
-    this.timeout(120_000);
-    await bench.start();
+  before(async () => {
     other = await startBeside(bench.product);
     edges = [bench.product.edge, other.edge];
     apis = [bench.product.api, other.api];
@@ -25,7 +23,6 @@ describe('product: two nodes on one database', () => {
       await other?.stop();
     } finally {
       await other?.cleanup();
-      await bench.end();
     }
   });
 

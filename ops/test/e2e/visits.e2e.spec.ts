@@ -13,7 +13,7 @@ import { startLinklogCli } from '../support/process.js';
 import { serversFor } from '../support/product.js';
 import { untilProjected } from '../support/projected.js';
 import { eventually } from '../support/waiting.js';
-import { destination, expectError, withProduct } from './harness.js';
+import { keyFixture, destination, expectError, productFixture } from './harness.js';
 
 type Visit = EventNamed<'LinkVisited'>;
 
@@ -31,15 +31,11 @@ const known = {
 
 describe('redirect edge: what a visit records', function () {
   this.timeout(60_000);
-  const bench = withProduct({ TRUSTED_PROXIES: '127.0.0.1', SHORT_URL_HOST: 'https://sho.rt' });
-  let key: string;
-
-  before(async () => {
-    ({ key } = await bench.key('PRO'));
-  });
+  const bench = productFixture({ TRUSTED_PROXIES: '127.0.0.1', SHORT_URL_HOST: 'https://sho.rt' });
+  const pro = keyFixture(bench, 'PRO');
 
   const made = async (body: Record<string, unknown> = {}): Promise<string> =>
-    (await bench.link(key, body)).shortCode;
+    (await bench.link(pro.key, body)).shortCode;
 
   /** What a browser sends on behalf of a visitor behind a proxy. */
   const from = (address: string, headers: Record<string, string> = {}): Ask => ({
@@ -115,7 +111,10 @@ describe('redirect edge: what a visit records', function () {
       const answers = [await follow(code, from(american))];
       const [during, edit] = await Promise.all([
         atOnce(30, () => bench.visit(code, from(american))),
-        bench.api(`/v2/links/${code}`, key, { method: 'PATCH', body: { url: `${destination}#2` } }),
+        bench.api(`/v2/links/${code}`, pro.key, {
+          method: 'PATCH',
+          body: { url: `${destination}#2` },
+        }),
       ]);
       expect(edit.status).to.equal(200);
       await eventually(

@@ -1,28 +1,28 @@
 import { expect } from 'chai';
 import { rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import {
-  startSafeBrowsingDouble,
-  type SafeBrowsingDouble,
-} from '../../../command-api/safety/testing/safe-browsing-double.js';
+import { startSafeBrowsingDouble } from '../../../command-api/safety/testing/safe-browsing-double.js';
 import type { Answer } from '../support/http.js';
 import { type IssuedKey } from '../support/product.js';
 import { Bench, destination, expectError, expectRefused, monthly, resetDate } from './harness.js';
 import { eventuallyPasses } from '../support/waiting.js';
 import { runToEnd, temporaryDir } from '../support/process.js';
+import { fixture } from '../support/fixture.js';
 
 const unsafe = 'URL appears to be unsafe and cannot be shortened';
 const unavailable = 'Web safety check is temporarily unavailable';
 
 describe('command API: web safety check of the running product', () => {
   const bench = new Bench();
-  let double: SafeBrowsingDouble;
+  const double = fixture(
+    () => startSafeBrowsingDouble(),
+    (double) => double.stop(),
+  );
   let folder: string;
   let blocklist: string;
   let pro: IssuedKey;
 
   before('start the product, and a service for it', async () => {
-    double = await startSafeBrowsingDouble();
     folder = await temporaryDir();
     blocklist = path.join(folder, 'blocklist.txt');
     await writeFile(blocklist, '# ours\nblocked.example\nexample.org/private\n');
@@ -37,7 +37,6 @@ describe('command API: web safety check of the running product', () => {
     try {
       await bench.end();
     } finally {
-      await double.stop();
       await rm(folder, { recursive: true, force: true });
     }
   });

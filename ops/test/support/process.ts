@@ -21,8 +21,6 @@ export interface EndedProcess {
   readonly signal: NodeJS.Signals | null;
   readonly stdout: string;
   readonly stderr: string;
-  /** Milliseconds from its start to its end. */
-  readonly ms: number;
 }
 
 export interface RunningProcess {
@@ -46,7 +44,6 @@ const start = (
     readonly runner?: readonly string[];
   },
 ): RunningProcess => {
-  const began = performance.now();
   const [command = '', ...args] = [...runner, process.execPath, ...program];
   const child = spawn(command, args, {
     cwd: '/',
@@ -65,7 +62,7 @@ const start = (
   }
   const ended = once(child, 'close').then(([exitCode, signal]): EndedProcess => {
     const how = { exitCode: exitCode as number | null, signal: signal as NodeJS.Signals | null };
-    return { ...how, ...output, ms: performance.now() - began };
+    return { ...how, ...output };
   });
   return { child, ended, stdout: () => output.stdout, stderr: () => output.stderr };
 };

@@ -1,6 +1,4 @@
 import { expect } from 'chai';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { LinklogEvent } from '../../../schemas/events/catalogue.js';
 import { readEvent } from '../../../schemas/events/codec.js';
@@ -13,35 +11,28 @@ import { topicOf } from '../../../schemas/events/codec.js';
 import { listenToPostgres } from '../../platform/postgres/listener.js';
 import { execute, transaction } from '../../platform/postgres/pool.js';
 import { settingsOf } from '../../test/conformance/event-log/kafka-harness.js';
-import { testDatabase, type TestDatabase } from '../../test/support/database.js';
-import { kafkaStartMs, testKafka, type TestKafka } from '../../test/support/kafka.js';
+import { testDatabase } from '../../test/support/database.js';
+import { kafkaStartMs } from '../../test/support/kafka.js';
 import { testNode } from '../../test/support/node.js';
 import { untilCheckpointed } from '../../test/support/relayed.js';
 import { rejection, within } from '../../test/support/waiting.js';
 import { takeBackup } from './backup.js';
 import { openBackup } from './format.js';
 import { checkBackup, restoreInto } from './restore.js';
+import { databaseFixture, folderFixture, kafkaFixture } from '../../test/support/fixtures.js';
 
 const logger = createLogger('silent');
 
 describe('backup: of a log on Kafka with events that wait in the outbox', function () {
   this.timeout(60_000);
-  let kafka: TestKafka;
-  let database: TestDatabase;
-  let dir: string;
+  const kafka = kafkaFixture('backup', { per: 'test' });
+  const database = databaseFixture('kafkabackup', { per: 'test' });
+  const dir = folderFixture({ per: 'test' });
   let file: string;
 
   beforeEach(async function () {
     this.timeout(kafkaStartMs);
-    kafka = await testKafka('backup');
-    database = await testDatabase('kafkabackup');
-    dir = await mkdtemp(path.join(tmpdir(), 'linklog-test-'));
-    file = path.join(dir, 'some.backup');
-  });
-  afterEach(async () => {
-    await rm(dir, { recursive: true });
-    await database.drop();
-    await kafka.drop();
+    file = path.join(dir.path, 'some.backup');
   });
 
   /** Opens the log as a service (which relays) or as a command (which does not). */
@@ -81,7 +72,7 @@ describe('backup: of a log on Kafka with events that wait in the outbox', functi
       takeBackup({
         ...opened,
         pool: database.pool,
-        spoolRoot: path.join(dir, 'spool'),
+        spoolRoot: path.join(dir.path, 'spool'),
         file,
         replace: true,
         spoolWithinMs: 0,

@@ -1,24 +1,21 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { rejection } from '../../test/support/waiting.js';
 import { FileExists, writeNewFile } from '../../platform/files/new-file.js';
 import { BadBackup, openBackup, type BackupBatch, type BackupHead } from './format.js';
 import { writeBackup } from './backup.js';
+import { folderFixture } from '../../test/support/fixtures.js';
 
 describe('backup: file of a backup', () => {
-  let dir: string;
+  const dir = folderFixture();
   let file: string;
 
   before(async () => {
-    dir = await mkdtemp(path.join(tmpdir(), 'linklog-test-'));
-    file = path.join(dir, 'some.backup');
+    file = path.join(dir.path, 'some.backup');
   });
-
-  after(() => rm(dir, { recursive: true }));
 
   async function* each(batches: readonly BackupBatch[]): AsyncGenerator<BackupBatch> {
     for (const batch of batches) yield await Promise.resolve(batch);
@@ -145,9 +142,12 @@ describe('backup: file of a backup', () => {
     await expectBad(Buffer.alloc(0), 'is empty');
     await expectBad(Buffer.from('PK\u0003\u0004 something else\n'), 'is no backup of Linklog');
     await expectBad(Buffer.alloc(100_000, 'x'), 'is no backup of Linklog');
-    const missing = await rejection(openBackup(path.join(dir, 'missing')));
+    const missing = await rejection(openBackup(path.join(dir.path, 'missing')));
     expect((missing as Error).message).to.match(/missing cannot be read: ENOENT/);
-    expect(await rejection(openBackup(dir))).to.have.property('message', `${dir} is no file`);
+    expect(await rejection(openBackup(dir.path))).to.have.property(
+      'message',
+      `${dir.path} is no file`,
+    );
   });
 
   it('passes on what the reader of its batches throws', async () => {
@@ -159,7 +159,7 @@ describe('backup: file of a backup', () => {
   });
 
   describe('is made', () => {
-    const target = () => path.join(dir, 'target.backup');
+    const target = () => path.join(dir.path, 'target.backup');
     const make = (text: string, replace = false) =>
       writeNewFile(target(), { replace }, (append) => append(Buffer.from(text)));
 
@@ -182,7 +182,7 @@ describe('backup: file of a backup', () => {
         throw failure;
       });
       expect(await rejection(failing)).to.equal(failure);
-      expect((await readdir(dir)).filter((name) => name.includes('target'))).to.be.empty;
+      expect((await readdir(dir.path)).filter((name) => name.includes('target'))).to.be.empty;
     });
 
     it('not over one that appeared meanwhile', async () => {

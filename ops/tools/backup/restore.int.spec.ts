@@ -1,6 +1,5 @@
 import { expect } from 'chai';
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -44,32 +43,29 @@ import { takeBackup, writeBackup } from './backup.js';
 import { writeNewFile } from '../../platform/files/new-file.js';
 import { BadBackup, openBackup, type BackupHead } from './format.js';
 import { checkBackup, restoreInto } from './restore.js';
+import { databaseFixture, folderFixture } from '../../test/support/fixtures.js';
 
 const logger = createLogger('silent');
 
 describe('backup: backup that is restored', () => {
-  let dir: string;
+  const dir = folderFixture();
   let file: string;
-  let source: TestDatabase;
+  const source = databaseFixture('source');
   let from: TestNode;
 
   before(async () => {
-    dir = await mkdtemp(path.join(tmpdir(), 'linklog-test-'));
-    file = path.join(dir, 'some.backup');
-    source = await testDatabase('source');
+    file = path.join(dir.path, 'some.backup');
     from = await testNode(source);
   });
 
   after(async () => {
     await from.close();
-    await source.drop();
-    await rm(dir, { recursive: true });
   });
 
   const backUp = () =>
     takeBackup({
       ...from,
-      spoolRoot: path.join(dir, 'spool'),
+      spoolRoot: path.join(dir.path, 'spool'),
       file,
       replace: true,
       spoolWithinMs: 0,
@@ -276,7 +272,13 @@ describe('backup: backup that is restored', () => {
         return from.log.ranges(topic);
       },
     };
-    await takeBackup({ ...from, log, spoolRoot: path.join(dir, 'spool'), file, replace: true });
+    await takeBackup({
+      ...from,
+      log,
+      spoolRoot: path.join(dir.path, 'spool'),
+      file,
+      replace: true,
+    });
     expect(asked).to.deep.equal(
       [topics.usage, topics.visits, topics.links, topics.platform, topics.accounts].map(
         ({ name }) => name,
@@ -287,10 +289,10 @@ describe('backup: backup that is restored', () => {
   it('is no file, nor a part of one, when it was ended before it was whole', async () => {
     const stop = new AbortController();
     const reason = new Error('stopped by a person');
-    const unwanted = path.join(dir, 'unwanted.backup');
+    const unwanted = path.join(dir.path, 'unwanted.backup');
     const ended = takeBackup({
       ...from,
-      spoolRoot: path.join(dir, 'spool'),
+      spoolRoot: path.join(dir.path, 'spool'),
       file: unwanted,
       replace: false,
       progress: (done) => {
@@ -299,15 +301,15 @@ describe('backup: backup that is restored', () => {
       signal: stop.signal,
     });
     expect(await rejection(ended)).to.equal(reason);
-    expect((await readdir(dir)).filter((name) => name.includes('unwanted'))).to.be.empty;
+    expect((await readdir(dir.path)).filter((name) => name.includes('unwanted'))).to.be.empty;
   });
 
   it('tells of visits that did not get out of their spools in time', async () => {
-    const orphans = [await writeOrphan(dir, [3]), await writeOrphan(dir, [2])];
+    const orphans = [await writeOrphan(dir.path, [3]), await writeOrphan(dir.path, [2])];
     const { unshippedBytes } = await backUp();
     const sizes = orphans.flatMap((orphan) => orphan.sizes);
     expect(unshippedBytes).to.equal(sizes.reduce((sum, size) => sum + size, 0));
-    await rm(path.join(dir, 'spool'), { recursive: true });
+    await rm(path.join(dir.path, 'spool'), { recursive: true });
   });
 
   it('goes on where the source stood: no code, click, or sequence is given out again', async () => {

@@ -1,6 +1,5 @@
 import { expect } from 'chai';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { openDataDir } from '../../app/data-dir.js';
 import { ConfigError } from '../../platform/process/config-error.js';
@@ -8,20 +7,13 @@ import { readConfig } from '../../config/config.js';
 import { rejection } from '../../test/support/waiting.js';
 import { CliError } from './errors.js';
 import { findService, operatorNameOf } from './service.js';
+import { folderFixture } from '../../test/support/fixtures.js';
 
 describe('CLI: where the service is', () => {
-  let dataDir: string;
-
-  beforeEach(() => {
-    dataDir = mkdtempSync(path.join(tmpdir(), 'linklog-cli-'));
-  });
-
-  afterEach(() => {
-    rmSync(dataDir, { recursive: true, force: true });
-  });
+  const dataDir = folderFixture({ per: 'test' });
 
   const find = (env: Record<string, string> = {}) =>
-    findService(readConfig({ DATA_DIR: dataDir, ...env }));
+    findService(readConfig({ DATA_DIR: dataDir.path, ...env }));
 
   const addresses = {
     api: 'http://127.0.0.1:1001',
@@ -31,7 +23,7 @@ describe('CLI: where the service is', () => {
   };
 
   it('is what the running one has published, whatever the configuration', async () => {
-    const held = await openDataDir(dataDir);
+    const held = await openDataDir(dataDir.path);
     held.publish(addresses);
     expect((await find({ ADMIN_PORT: '9999' })).url).to.equal('http://127.0.0.1:1003');
     held.release();
@@ -39,10 +31,10 @@ describe('CLI: where the service is', () => {
   });
 
   it('is not what one that was killed has left: the token is not for strangers', async () => {
-    writeFileSync(path.join(dataDir, 'service.json'), JSON.stringify(addresses));
+    writeFileSync(path.join(dataDir.path, 'service.json'), JSON.stringify(addresses));
     expect((await find()).url).to.equal('http://127.0.0.1:8082');
     // Nor while its successor is not ready yet.
-    const held = await openDataDir(dataDir);
+    const held = await openDataDir(dataDir.path);
     expect((await find()).url).to.equal('http://127.0.0.1:8082');
     held.release();
   });
@@ -62,7 +54,7 @@ describe('CLI: where the service is', () => {
 
   it('is opened by ADMIN_TOKEN, else by the token of the data directory, if there is one', async () => {
     expect((await find()).token).to.be.null;
-    writeFileSync(path.join(dataDir, 'admin-token'), 'from-the-directory\n');
+    writeFileSync(path.join(dataDir.path, 'admin-token'), 'from-the-directory\n');
     expect((await find()).token).to.equal('from-the-directory');
     expect((await find({ ADMIN_TOKEN: 'from-the-environment' })).token).to.equal(
       'from-the-environment',
@@ -70,7 +62,7 @@ describe('CLI: where the service is', () => {
   });
 
   it('is not in a file', async () => {
-    const file = path.join(dataDir, 'file');
+    const file = path.join(dataDir.path, 'file');
     writeFileSync(file, '');
     const error = await rejection(find({ DATA_DIR: file }));
     expect(error).to.be.instanceOf(ConfigError);

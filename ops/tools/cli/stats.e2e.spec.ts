@@ -1,15 +1,15 @@
 import { expect } from 'chai';
 import { ask } from '../../test/support/http.js';
-import { onService, type Key } from './testing/on-service.js';
+import { onService } from './testing/on-service.js';
+import { fixture } from '../../test/support/fixture.js';
 
 describe('CLI: linklog stats, on a running service', () => {
   const { service, text, json, linklog, createKey, expectFailure, shorten, visit, projected } =
     onService();
-  let key: Key;
+  const key = fixture(() => createKey('PRO', '--account', 'shop'));
   let code: string;
 
   before('visit a link', async () => {
-    key = await createKey('PRO', '--account', 'shop');
     code = await shorten(key.key);
     await visit(code);
     await visit(code);

@@ -1,29 +1,22 @@
 import { expect } from 'chai';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { linklogVersion } from '../../platform/files/project-file.js';
 import { runLinklogCli } from '../../test/support/command-line.js';
 import { startLinklogCli, type Said } from '../../test/support/process.js';
+import { folderFixture } from '../../test/support/fixtures.js';
 
 const nobody = '01990000-0000-7000-8000-000000000000';
 
 describe('CLI: command line, without a service', () => {
-  let dataDir: string;
-
-  before(async () => {
-    dataDir = await mkdtemp(path.join(tmpdir(), 'linklog-cli-'));
-  });
-
-  after(() => rm(dataDir, { recursive: true, force: true }));
+  const dataDir = folderFixture();
 
   type Env = Readonly<Record<string, string>>;
 
   const linklog = (args: readonly string[], env: Env = {}): Promise<Said> =>
-    runLinklogCli(args, { DATA_DIR: dataDir, ADMIN_PORT: '1', ...env });
+    runLinklogCli(args, { DATA_DIR: dataDir.path, ADMIN_PORT: '1', ...env });
 
   const linklogProcess = (args: readonly string[], env: Env = {}): Promise<Said> =>
-    startLinklogCli(args, { DATA_DIR: dataDir, ADMIN_PORT: '1', ...env }).ended;
+    startLinklogCli(args, { DATA_DIR: dataDir.path, ADMIN_PORT: '1', ...env }).ended;
 
   const expectFailure = async (
     said: Promise<Said>,
@@ -66,7 +59,7 @@ describe('CLI: command line, without a service', () => {
       await expectFailure(
         linklog(args),
         1,
-        `no embedded PostgreSQL runs in ${dataDir}; start the service with "npm start", ` +
+        `no embedded PostgreSQL runs in ${dataDir.path}; start the service with "npm start", ` +
           'or set DATABASE_URL to the one that it uses',
       );
       await expectFailure(

@@ -2,7 +2,6 @@ import { v7 as uuidv7 } from 'uuid';
 import { expect } from 'chai';
 import type { PostgresLog } from '../../../ops/event-log/postgres-log.js';
 import { createLogger } from '../../../ops/platform/logging.js';
-import { testDatabase, type TestDatabase } from '../../../ops/test/support/database.js';
 import {
   startEventStoreDouble,
   type EventStoreDouble,
@@ -40,6 +39,7 @@ import { archiver, idsIn } from '../../../ops/test/support/archive/harness.js';
 import { archiveUnderKills } from '../../../ops/test/support/archive/kills.js';
 import { deferred } from '../../../ops/platform/concurrency/deferred.js';
 import { openTestLog } from '../../../ops/test/support/node.js';
+import { databaseFixture } from '../../../ops/test/support/fixtures.js';
 
 const links = topics.links.name;
 const visits = topics.visits.name;
@@ -48,13 +48,9 @@ const accounts = topics.accounts.name;
 const idsOf = (events: readonly LinklogEvent[]): readonly string[] => events.map(archiveIdOf);
 
 describe('archive: archive', () => {
-  let database: TestDatabase;
+  const database = databaseFixture('archive');
   let double: EventStoreDouble;
   let stores: ArchiveStore[];
-
-  before(async () => {
-    database = await testDatabase('archive');
-  });
 
   beforeEach(async () => {
     stores = [];
@@ -66,8 +62,6 @@ describe('archive: archive', () => {
     for (const store of stores) await store.close();
     double.kill();
   });
-
-  after(() => database.drop());
 
   const open = (url = double.url): ArchiveStore => {
     const store = openArchiveStore(url);
@@ -404,19 +398,17 @@ describe('archive: archive', () => {
   describe('given a log that goes on', () => {
     const logger = createLogger('silent');
     let opened: PostgresLog;
-    let own: TestDatabase;
+    const own = databaseFixture('archived', { per: 'test' });
     let archive: Archive | null;
 
     beforeEach(async () => {
       archive = null;
-      own = await testDatabase('archived');
       opened = await openTestLog({ pool: own.pool, url: own.url, logger });
     });
 
     afterEach(async () => {
       await archive?.stop();
       await opened.log.close();
-      await own.drop();
     });
 
     const start = (): Archive => {

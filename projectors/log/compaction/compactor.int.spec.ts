@@ -7,7 +7,6 @@ import type { EventLog, LogRecord, NewRecord } from '../../../ops/event-log/port
 import { recordsOf, codeIn, eventIn } from '../../../ops/test/conformance/event-log/events.js';
 import { execute, transaction } from '../../../ops/platform/postgres/pool.js';
 import type { Outbox } from '../../../ops/event-log/outbox/port.js';
-import { testDatabase, type TestDatabase } from '../../../ops/test/support/database.js';
 import { openTestLog } from '../../../ops/test/support/node.js';
 import { launch } from '../../../ops/test/support/process.js';
 import { alterRecord, newSealKey, sealAll, splitRows } from '../../../ops/test/support/sealing.js';
@@ -17,6 +16,7 @@ import { topics } from '../../../schemas/events/topics.js';
 import { created } from '../../../schemas/testing/events.js';
 import type { SealKey } from '../seals/seal-key.js';
 import { startCompactor, type Compactor } from './compactor.js';
+import { databaseFixture } from '../../../ops/test/support/fixtures.js';
 
 const visits = topics.visits.name;
 const partition = 5;
@@ -24,7 +24,7 @@ const code = codeIn(visits, partition);
 const place = { topic: visits, partition };
 
 describe('compaction of the embedded log', () => {
-  let database: TestDatabase;
+  const database = databaseFixture('compaction', { per: 'test' });
   let log: EventLog;
   let outbox: Outbox;
   let signer: SealKey;
@@ -33,7 +33,6 @@ describe('compaction of the embedded log', () => {
 
   beforeEach(async () => {
     [running, lines] = [[], []];
-    database = await testDatabase('compaction');
     const { pool, url } = database;
     ({ log, outbox } = await openTestLog({ pool, url, logger: createLogger('silent') }));
     signer = await newSealKey(pool);
@@ -42,7 +41,6 @@ describe('compaction of the embedded log', () => {
   afterEach(async () => {
     for (const compactor of running) await compactor.stop();
     await log.close();
-    await database.drop();
   });
 
   const seal = (): Promise<void> =>

@@ -4,7 +4,6 @@ import pino from 'pino';
 import { createLogger } from '../../../ops/platform/logging.js';
 import type { EventLog } from '../../../ops/event-log/port.js';
 import { verifySeals } from '../../../ops/tools/audit/seals/verify.js';
-import { testDatabase, type TestDatabase } from '../../../ops/test/support/database.js';
 import { openTestLog } from '../../../ops/test/support/node.js';
 import {
   allSealed,
@@ -18,12 +17,13 @@ import { recordOf, spooledVisit } from '../../../schemas/testing/events.js';
 import type { SealKey } from './seal-key.js';
 import { rememberedIn } from './seal-memory.js';
 import { startSealing, type Sealing } from './sealing.js';
+import { databaseFixture } from '../../../ops/test/support/fixtures.js';
 
 const topic = topics.visits.name;
 
 /** Whoever can write to PostgreSQL, and has no private key, tries to have a forged log sealed. */
 describe('seals: a forged log', () => {
-  let database: TestDatabase;
+  const database = databaseFixture('forgery', { per: 'test' });
   let log: EventLog;
   let key: SealKey;
   let running: Sealing[];
@@ -33,7 +33,6 @@ describe('seals: a forged log', () => {
 
   beforeEach(async () => {
     [running, lines, sequence] = [[], [], 0];
-    database = await testDatabase('forgery');
     const logger = createLogger('silent');
     ({ log } = await openTestLog({ pool: database.pool, url: database.url, logger }));
     key = await newSealKey(database.pool);
@@ -44,7 +43,6 @@ describe('seals: a forged log', () => {
   afterEach(async () => {
     for (const sealing of running) await sealing.stop();
     await log.close();
-    await database.drop();
   });
 
   const visit = async (records: number): Promise<void> => {

@@ -1,29 +1,21 @@
 import { expect } from 'chai';
 import { generateKeyPairSync } from 'node:crypto';
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { retireKey } from './seal-store.js';
 import { ConfigError } from '../../../ops/platform/process/config-error.js';
 import type { Pool } from '../../../ops/platform/postgres/pool.js';
 import { createLogger } from '../../../ops/platform/logging.js';
 import { openSealKey, signerOfProcess } from './seal-key.js';
-import { testDatabase, type TestDatabase } from '../../../ops/test/support/database.js';
+import { databaseFixture, folderFixture } from '../../../ops/test/support/fixtures.js';
 
 describe('seals: key that seals the log', () => {
-  let database: TestDatabase;
-  let dir: string;
+  const database = databaseFixture('seal_key', { per: 'test' });
+  const dir = folderFixture({ per: 'test' });
   let file: string;
 
   beforeEach(async () => {
-    database = await testDatabase('seal_key');
-    dir = await mkdtemp(path.join(tmpdir(), 'linklog-seal-key-'));
-    file = path.join(dir, 'seal-key.pem');
-  });
-
-  afterEach(async () => {
-    await rm(dir, { recursive: true });
-    await database.drop();
+    file = path.join(dir.path, 'seal-key.pem');
   });
 
   const refusal = async (from: string): Promise<string> => {
@@ -62,7 +54,7 @@ describe('seals: key that seals the log', () => {
 
   it('is one for all projectors, until it is retired', async () => {
     const { keyId } = await openSealKey(file, database.pool);
-    const other = path.join(dir, 'other.pem');
+    const other = path.join(dir.path, 'other.pem');
     expect(await refusal(other))
       .to.match(/^SEAL_KEY_FILE .* is not there/)
       .and.to.include(keyId);
@@ -78,7 +70,7 @@ describe('seals: key that seals the log', () => {
 
   it('is left to whoever has it, by a process that was told of none', async () => {
     const deps = { client: database.pool, logger: createLogger('silent') };
-    const elsewhere = path.join(dir, 'elsewhere.pem');
+    const elsewhere = path.join(dir.path, 'elsewhere.pem');
     const first = await signerOfProcess({ named: null, own: file }, deps);
     expect((await openSealKey(file, database.pool)).keyId).to.equal(first?.keyId);
     const second = { named: null, own: elsewhere };
@@ -100,8 +92,10 @@ describe('seals: key that seals the log', () => {
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     await writeFile(file, privateKey.export({ type: 'pkcs8', format: 'pem' }));
     expect(await refusal(file)).to.include('another kind than Ed25519');
-    expect(await refusal(dir)).to.include('cannot be read');
-    expect(await refusal(path.join(dir, 'nowhere', 'key.pem'))).to.include('cannot be written');
+    expect(await refusal(dir.path)).to.include('cannot be read');
+    expect(await refusal(path.join(dir.path, 'nowhere', 'key.pem'))).to.include(
+      'cannot be written',
+    );
     expect(await readFile(file, 'utf8')).to.include('PRIVATE KEY');
   });
 });

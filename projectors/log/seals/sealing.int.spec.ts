@@ -4,13 +4,13 @@ import { ForeignPosition, type EventLog } from '../../../ops/event-log/port.js';
 import { createPool } from '../../../ops/platform/postgres/pool.js';
 import { extendChain, genesisOf } from './chain.js';
 import type { SealKey } from './seal-key.js';
-import { testDatabase, type TestDatabase } from '../../../ops/test/support/database.js';
 import { eventually, rejection } from '../../../ops/test/support/waiting.js';
 import { topicNames, topics } from '../../../schemas/events/topics.js';
 import { recordOf, spooledVisit } from '../../../schemas/testing/events.js';
 import { allSealed, newSealKey, sealAll } from '../../../ops/test/support/sealing.js';
 import { startSealing, type Sealing } from './sealing.js';
 import { openTestLog } from '../../../ops/test/support/node.js';
+import { databaseFixture } from '../../../ops/test/support/fixtures.js';
 
 const logger = createLogger('silent');
 const visits = topics.visits.name;
@@ -18,7 +18,7 @@ const visits = topics.visits.name;
 const patient = { records: 10, ms: 3_600_000 };
 
 describe('seals: sealing', () => {
-  let database: TestDatabase;
+  const database = databaseFixture('sealing', { per: 'test' });
   let log: EventLog;
   let signer: SealKey;
   let running: Sealing[];
@@ -27,7 +27,6 @@ describe('seals: sealing', () => {
   beforeEach(async () => {
     running = [];
     sequence = 0;
-    database = await testDatabase('sealing');
     ({ log } = await openTestLog({ pool: database.pool, url: database.url, logger }));
     signer = await newSealKey(database.pool);
   });
@@ -35,7 +34,6 @@ describe('seals: sealing', () => {
   afterEach(async () => {
     for (const sealing of running) await sealing.stop();
     await log.close();
-    await database.drop();
   });
 
   const start = async (pace = patient, pool = database.pool, from = log): Promise<Sealing> => {

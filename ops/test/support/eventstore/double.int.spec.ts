@@ -15,13 +15,13 @@ import {
 } from '@eventstore/db-client';
 import { expect } from 'chai';
 import { execFile } from 'node:child_process';
-import { appendFile, mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { appendFile, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { v7 as uuid } from 'uuid';
 import { rejection } from '../waiting.js';
 import { startEventStoreDouble, type DoubleOptions, type EventStoreDouble } from './double.js';
+import { folderFixture } from '../fixtures.js';
 
 const run = promisify(execFile);
 
@@ -29,7 +29,7 @@ const event = (id: string, data: object = { n: 1 }) =>
   jsonEvent({ id, type: 'happened', data: { ...data }, metadata: { by: 'test' } });
 
 describe("test support: EventStoreDB's double", () => {
-  let dir: string;
+  const dir = folderFixture({ per: 'test' });
   let double: EventStoreDouble;
   let client: EventStoreDBClient;
   const ids = Array.from({ length: 6 }, () => uuid());
@@ -40,14 +40,9 @@ describe("test support: EventStoreDB's double", () => {
     client = EventStoreDBClient.connectionString(double.url);
   };
 
-  beforeEach(async () => {
-    dir = await mkdtemp(path.join(tmpdir(), 'linklog-double-'));
-  });
-
   afterEach(async () => {
     await client.dispose();
     double.kill();
-    await rm(dir, { recursive: true });
   });
 
   const idsOf = async (options: Parameters<EventStoreDBClient['readStream']>[1] = {}) => {
@@ -149,7 +144,7 @@ describe("test support: EventStoreDB's double", () => {
   });
 
   it('asks for credentials over TLS', async () => {
-    const [key, cert] = [path.join(dir, 'key.pem'), path.join(dir, 'cert.pem')];
+    const [key, cert] = [path.join(dir.path, 'key.pem'), path.join(dir.path, 'cert.pem')];
     const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost'];
     const kind = ['-x509', '-nodes', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1'];
     await run('openssl', ['req', ...kind, ...subject, '-keyout', key, '-out', cert]);
@@ -179,7 +174,7 @@ describe("test support: EventStoreDB's double", () => {
   });
 
   it('is away once it is killed, and has everything when it is back', async () => {
-    const file = path.join(dir, 'streams');
+    const file = path.join(dir.path, 'streams');
     await start({ file });
     await client.appendToStream('s', [event(a), event(b)]);
     await client.appendToStream('t', [event(c)]);

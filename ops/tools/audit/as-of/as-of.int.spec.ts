@@ -36,7 +36,6 @@ import {
 } from '../../../../schemas/testing/events.js';
 import type { EventLog } from '../../../event-log/port.js';
 import { createLogger } from '../../../platform/logging.js';
-import { testDatabase, type TestDatabase } from '../../../test/support/database.js';
 import { CliError } from '../../cli/errors.js';
 import { keyAsOf } from './key.js';
 import { linkAsOf } from './link.js';
@@ -44,6 +43,7 @@ import { platformAsOf } from './platform.js';
 import { beginningOf } from './read.js';
 import { rejection } from '../../../test/support/waiting.js';
 import { openTestLog } from '../../../test/support/node.js';
+import { databaseFixture } from '../../../test/support/fixtures.js';
 
 /** A log whose batches are of one record each: what is known of one must outlast it. */
 const piecemeal = (log: EventLog): EventLog => ({
@@ -56,11 +56,10 @@ const piecemeal = (log: EventLog): EventLog => ({
 });
 
 describe('audit: looking back', () => {
-  let database: TestDatabase;
+  const database = databaseFixture('lookback', { per: 'test' });
   let log: EventLog;
 
   beforeEach(async () => {
-    database = await testDatabase('lookback');
     const { pool, url } = database;
     const opened = await openTestLog({ pool, url, logger: createLogger('silent') });
     log = piecemeal(opened.log);
@@ -68,7 +67,6 @@ describe('audit: looking back', () => {
 
   afterEach(async () => {
     await log.close();
-    await database.drop();
   });
 
   const append = async (...events: readonly LinklogEvent[]): Promise<void> => {

@@ -7,13 +7,17 @@ import { runningPostgresUrl } from '../../../local/postgres/index.js';
 import { createLogger } from '../../../platform/logging.js';
 import { createPool } from '../../../platform/postgres/pool.js';
 import { ask } from '../../../test/support/http.js';
-import { startProduct, type Product } from '../../../test/support/product.js';
+import { startProduct } from '../../../test/support/product.js';
 import { eventually } from '../../../test/support/waiting.js';
 import { openTestLog } from '../../../test/support/node.js';
 import { type Said, startLinklogCli } from '../../../test/support/process.js';
+import { fixture } from '../../../test/support/fixture.js';
 
 describe('audit: linklog audit replay and history', () => {
-  let product: Product;
+  const product = fixture(
+    () => startProduct(),
+    (product) => product.cleanup(),
+  );
   const code = 'spring-sale';
   const destination = 'https://example.com/spring';
 
@@ -33,7 +37,6 @@ describe('audit: linklog audit replay and history', () => {
   };
 
   before('make a link, visit and block it', async () => {
-    product = await startProduct();
     const headers = { Authorization: `Bearer ${product.firstKey ?? ''}`, 'X-Request-Id': 'r-1' };
     const made = await ask(`${product.api}/v2/shorten`, {
       method: 'POST',
@@ -48,11 +51,7 @@ describe('audit: linklog audit replay and history', () => {
   });
 
   after('stop the product', async () => {
-    try {
-      await product.stop();
-    } finally {
-      await product.cleanup();
-    }
+    await product.stop();
   });
 
   it('tell the events as CloudEvents, a line each, by time', async () => {

@@ -1,6 +1,5 @@
 import { expect } from 'chai';
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { recordOf, spooledVisit } from '../../../../schemas/testing/events.js';
 import { allSealed, alterRecord, forgeChain } from '../../../test/support/sealing.js';
@@ -10,7 +9,6 @@ import type { HealthResponse } from '../../../../schemas/http/health.js';
 import { topics } from '../../../../schemas/events/topics.js';
 import type { EventLog } from '../../../event-log/port.js';
 import { createLogger } from '../../../platform/logging.js';
-import { testDatabase, type TestDatabase } from '../../../test/support/database.js';
 import { eventually } from '../../../test/support/waiting.js';
 import { readConfig } from '../../../config/config.js';
 import { runCommandLine } from '../../cli/program.js';
@@ -22,23 +20,21 @@ import {
   type RunningProcess,
   runToEnd,
 } from '../../../test/support/process.js';
+import { databaseFixture, folderFixture } from '../../../test/support/fixtures.js';
 
 const visits = topics.visits.name;
 
 describe('audit: linklog audit seal', function () {
   this.timeout(180_000);
-  let dir: string;
-  let database: TestDatabase;
+  const dir = folderFixture();
+  const database = databaseFixture('seals_e2e');
   let log: EventLog;
-  let running: RunningProcess[];
+  const running: RunningProcess[] = [];
   /** Of the projector that started last. */
   let admin: string;
   const logger = createLogger('silent');
 
   before(async () => {
-    running = [];
-    dir = await mkdtemp(path.join(tmpdir(), 'linklog-seals-'));
-    database = await testDatabase('seals_e2e');
     ({ log } = await openTestLog({ pool: database.pool, url: database.url, logger }));
   });
 
@@ -46,11 +42,9 @@ describe('audit: linklog audit seal', function () {
     for (const { child } of running) child.kill('SIGKILL');
     await Promise.all(running.map(({ ended }) => ended));
     await log.close();
-    await database.drop();
-    await rm(dir, { recursive: true });
   });
 
-  const file = (name: string): string => path.join(dir, name);
+  const file = (name: string): string => path.join(dir.path, name);
 
   const environment = (index: number, sealKey: string | null): Record<string, string> => ({
     DATABASE_URL: database.url,

@@ -14,13 +14,14 @@ import {
   type SignedCheckpoint,
   type Signer,
 } from '../../../../projectors/log/seals/signed-checkpoint.js';
-import { testDatabase, type TestDatabase } from '../../../test/support/database.js';
+import { testDatabase } from '../../../test/support/database.js';
 import { kafkaStartMs, testKafka } from '../../../test/support/kafka.js';
 import { publishedKeys, sealStore } from '../../../../projectors/log/seals/seal-store.js';
 import type { SealKey } from '../../../../projectors/log/seals/seal-key.js';
 import { CliError } from '../../cli/errors.js';
 import { verifySeals } from './verify.js';
 import { openTestLog } from '../../../test/support/node.js';
+import { databaseFixture } from '../../../test/support/fixtures.js';
 
 const logger = createLogger('silent');
 const visits = topics.visits.name;
@@ -52,14 +53,13 @@ const brokenIn = ({ partitions }: SealVerdict) =>
   );
 
 describe('audit: seals of an embedded log', () => {
-  let database: TestDatabase;
+  const database = databaseFixture('seals');
   let log: EventLog;
   let signer: SealKey;
   let known: readonly SignedCheckpoint[];
   let partition: number;
 
   before(async () => {
-    database = await testDatabase('seals');
     const { pool, url } = database;
     ({ log } = await openTestLog({ pool, url, logger }));
     signer = await newSealKey(pool);
@@ -85,7 +85,6 @@ describe('audit: seals of an embedded log', () => {
 
   after(async () => {
     await log.close();
-    await database.drop();
   });
 
   const verify = (keys = trusting(signer), checkpoints = known): Promise<SealVerdict> =>
@@ -305,13 +304,12 @@ describe('audit: seals of an embedded log', () => {
 });
 
 describe('audit: seals that were joined', () => {
-  let database: TestDatabase;
+  const database = databaseFixture('joined');
   let log: EventLog;
   let signer: SealKey;
   const exported: (readonly SignedCheckpoint[])[] = [];
 
   before(async () => {
-    database = await testDatabase('joined');
     const { pool, url } = database;
     ({ log } = await openTestLog({ pool, url, logger }));
     signer = await newSealKey(pool);
@@ -323,7 +321,6 @@ describe('audit: seals that were joined', () => {
 
   after(async () => {
     await log.close();
-    await database.drop();
   });
 
   const verify = (known: readonly SignedCheckpoint[]): Promise<SealVerdict> =>

@@ -19,11 +19,9 @@ import { openKafkaLog } from '../../../event-log/kafka/kafka-log.js';
 import type { EventLog } from '../../../event-log/port.js';
 import { createLogger } from '../../../platform/logging.js';
 import { settingsOf } from '../../../test/conformance/event-log/kafka-harness.js';
-import { testDatabase, type TestDatabase } from '../../../test/support/database.js';
-import { kafkaStartMs, testKafka, type TestKafka } from '../../../test/support/kafka.js';
-import { testNode, type TestNode } from '../../../test/support/node.js';
 import { isClean, type Verification } from './report.js';
 import { verify } from './verify.js';
+import { databaseFixture, kafkaFixture, ledgerFixture } from '../../../test/support/fixtures.js';
 
 const { links, visits, accounts, platform, usage } = topics;
 
@@ -71,23 +69,9 @@ const incomplete: readonly LinklogEvent[] = [
 
 describe('audit verify: missing events', function () {
   this.timeout(60_000);
-  let database: TestDatabase;
-  let node: TestNode;
-  let kafka: TestKafka;
-
-  before(async function () {
-    this.timeout(kafkaStartMs);
-    kafka = await testKafka('missing');
-  });
-  beforeEach(async () => {
-    database = await testDatabase('missing');
-    node = await testNode(database);
-  });
-  afterEach(async () => {
-    await node.close();
-    await database.drop();
-  });
-  after(() => kafka.drop());
+  const database = databaseFixture('missing', { per: 'test' });
+  const node = ledgerFixture(database, { per: 'test' });
+  const kafka = kafkaFixture('missing');
 
   const append = async (log: EventLog, events: readonly LinklogEvent[]): Promise<void> => {
     for (const topic of topicNames) {

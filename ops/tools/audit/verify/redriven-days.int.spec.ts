@@ -7,10 +7,10 @@ import { topics } from '../../../../schemas/events/topics.js';
 import { recordOf, spooledVisit } from '../../../../schemas/testing/events.js';
 import { createLogger } from '../../../platform/logging.js';
 import { partitionOf } from '../../../event-log/partition.js';
-import { createPool, type Pool } from '../../../platform/postgres/pool.js';
-import { testDatabase, type TestDatabase } from '../../../test/support/database.js';
-import { testNode, type TestNode } from '../../../test/support/node.js';
+import { createPool } from '../../../platform/postgres/pool.js';
 import { verify } from './verify.js';
+import { fixture } from '../../../test/support/fixture.js';
+import { databaseFixture, ledgerFixture } from '../../../test/support/fixtures.js';
 
 const logger = createLogger('silent');
 const { name: topic, partitions } = topics.visits;
@@ -26,14 +26,14 @@ const moments = ['2026-05-20T12:00', '2026-05-20T13:00', '2026-05-21T12:00', '20
 
 describe('audit verify, after dead letters were redriven', function () {
   this.timeout(60_000);
-  let database: TestDatabase;
-  let node: TestNode;
-  let pool: Pool;
+  const database = databaseFixture('redriven');
+  const node = ledgerFixture(database);
+  const pool = fixture(
+    () => createPool({ url: database.url, name: 'test', max: 7, deadlines: 'patient', logger }),
+    (pool) => pool.end(),
+  );
 
   before(async () => {
-    database = await testDatabase('redriven');
-    node = await testNode(database);
-    pool = createPool({ url: database.url, name: 'test', max: 7, deadlines: 'patient', logger });
     let sequence = 0;
     const visits = moments.flatMap((moment) =>
       [poisoned, other].flatMap((code) =>
@@ -61,12 +61,6 @@ describe('audit verify, after dead letters were redriven', function () {
       repeats: 0,
       remaining: 0,
     });
-  });
-
-  after(async () => {
-    await pool.end();
-    await node.close();
-    await database.drop();
   });
 
   const differing = async (): Promise<readonly string[]> => {

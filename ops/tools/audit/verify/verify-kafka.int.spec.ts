@@ -6,15 +6,14 @@ import { withDatabase } from '../../cli/database.js';
 import { Bench } from '../../../test/e2e/harness.js';
 import { readConfig } from '../../../config/config.js';
 import { settingsOf } from '../../../test/conformance/event-log/kafka-harness.js';
-import { openKafkaLog, type KafkaLog } from '../../../event-log/kafka/kafka-log.js';
+import { openKafkaLog } from '../../../event-log/kafka/kafka-log.js';
 import { createLogger } from '../../../platform/logging.js';
-import { testDatabase, type TestDatabase } from '../../../test/support/database.js';
-import { kafkaStartMs, testKafka, type TestKafka } from '../../../test/support/kafka.js';
-import { testNode, type TestNode } from '../../../test/support/node.js';
 import { topics } from '../../../../schemas/events/topics.js';
 import type { RowPlace, Verification } from './report.js';
 import { someTraffic, underLoad } from '../../../test/support/audit/traffic.js';
 import { verify } from './verify.js';
+import { fixture } from '../../../test/support/fixture.js';
+import { databaseFixture, kafkaFixture, ledgerFixture } from '../../../test/support/fixtures.js';
 
 const differing = ({ differences }: Verification): readonly string[] =>
   differences.map(({ model, table, kind }) => `${model}.${table} ${kind}`);
@@ -23,13 +22,7 @@ const place = ({ in: where, topic, offset }: RowPlace): string => `${where} ${to
 
 describe('audit verify, with the log on Kafka', function () {
   this.timeout(120_000);
-  let kafka: TestKafka;
-
-  before(async function () {
-    this.timeout(kafkaStartMs);
-    kafka = await testKafka('verify');
-  });
-  after(() => kafka.drop());
+  const kafka = kafkaFixture('verify');
 
   it('finds nothing under load, and what was altered', async () => {
     const bench = new Bench();
@@ -59,16 +52,15 @@ describe('audit verify, with the log on Kafka', function () {
   });
 
   describe('where the outbox has events that Kafka has not', () => {
-    let database: TestDatabase;
-    let node: TestNode;
-    let log: KafkaLog;
-    let unsent: TestKafka;
+    const unsent = kafkaFixture('unsent');
+    const database = databaseFixture('unsent');
+    const node = ledgerFixture(database);
+    const log = fixture(
+      () => openKafkaLog({ settings: settingsOf(unsent), logger: createLogger('silent') }),
+      (log) => log.close(),
+    );
 
     before(async () => {
-      unsent = await testKafka('unsent');
-      database = await testDatabase('unsent');
-      node = await testNode(database);
-      log = openKafkaLog({ settings: settingsOf(unsent), logger: createLogger('silent') });
       await log.ready;
       await node.pool.query(
         'INSERT INTO log.relayed (partition_id, next_offset) SELECT id, 0 FROM log.partitions',
@@ -76,13 +68,6 @@ describe('audit verify, with the log on Kafka', function () {
       const key = await newKey(node);
       const handler = createShortenHandler({ ...node, generateCode: () => 'generated' });
       await handler.shorten(shortenCommand(key, [{ code: 'made', custom: true }]));
-    });
-
-    after(async () => {
-      await log.close();
-      await unsent.drop();
-      await node.close();
-      await database.drop();
     });
 
     const verified = (): Promise<Verification> => verify({ pool: database.pool, log });

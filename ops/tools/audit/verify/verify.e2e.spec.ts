@@ -2,14 +2,15 @@ import { expect } from 'chai';
 import { projections } from '../../../../projectors/projections.js';
 import { rebuild } from '../../../../projectors/runtime/rebuild.js';
 import { withDatabase } from '../../cli/database.js';
-import { destination, withProduct } from '../../../test/e2e/harness.js';
+import { destination, productFixture } from '../../../test/e2e/harness.js';
 import { readConfig } from '../../../config/config.js';
 import type { Pool } from '../../../platform/postgres/pool.js';
 import { isClean, type Difference, type Verification } from './report.js';
-import { someTraffic, underLoad, type Traffic } from '../../../test/support/audit/traffic.js';
+import { someTraffic, underLoad } from '../../../test/support/audit/traffic.js';
 import { verify } from './verify.js';
 import { startLinklogCli } from '../../../test/support/process.js';
 import { untilProjected } from '../../../test/support/projected.js';
+import { fixture } from '../../../test/support/fixture.js';
 
 /** In words that are quick to compare. */
 const wordsOf = ({ model, table, kind, key, columns }: Difference): string => {
@@ -19,8 +20,8 @@ const wordsOf = ({ model, table, kind, key, columns }: Difference): string => {
 
 describe('audit verify, on a running service', function () {
   this.timeout(120_000);
-  const bench = withProduct();
-  let traffic: Traffic;
+  const bench = productFixture();
+  const traffic = fixture(() => someTraffic(bench));
 
   const onDatabase = <Result>(
     work: (database: Parameters<Parameters<typeof withDatabase<Result>>[1]>[0]) => Promise<Result>,
@@ -51,10 +52,6 @@ describe('audit verify, on a running service', function () {
 
   /** Until the projections have all that the altered rows are of. */
   const settled = (): Promise<void> => untilProjected(bench.product.edges);
-
-  before('make some traffic', async () => {
-    traffic = await someTraffic(bench);
-  });
 
   it('finds nothing under load, again and again', async () => {
     const events: number[] = [];
