@@ -35,7 +35,7 @@ describe('command API: links that are checked again, by two nodes', () => {
   const folder = folderFixture();
   let file: string;
 
-  before(async () => {
+  before(() => {
     file = path.join(folder.path, 'list.txt');
   });
   beforeEach(async () => {

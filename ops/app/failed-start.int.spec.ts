@@ -31,7 +31,7 @@ describe('composition root: a start that fails', () => {
   const dataDir = folderFixture({ per: 'test' });
   let other: Server | null = null;
 
-  afterEach(async () => {
+  afterEach(() => {
     other?.close();
     other = null;
   });

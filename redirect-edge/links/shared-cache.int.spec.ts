@@ -265,7 +265,9 @@ describe('redirect edge: shared cache in Redis', () => {
     );
     const far = fixture(
       () => makeEdge(proxy.url, 20),
-      (far) => far.stop(),
+      (far) => {
+        far.stop();
+      },
       { per: 'test' },
     );
 

@@ -95,7 +95,7 @@ for (const [name, openTarget] of Object.entries(targets))
       ({ log } = target);
     });
 
-    beforeEach(async () => {
+    beforeEach(() => {
       process.on('worker', remember);
       shipping = shipFromWorker({ address: target.address, untilAvailable, logger });
     });

@@ -68,7 +68,9 @@ describe('platform: relay from the outbox to the log proper', () => {
   );
   const delivery = fixture(
     () => openRelayedDelivery({ pool: node.pool, listener }),
-    (delivery) => delivery.stop(),
+    (delivery) => {
+      delivery.stop();
+    },
   );
   const log = fixture(() => new HeldLog(), undefined, { per: 'test' });
   let relays: OwnConnection[] = [];

@@ -30,7 +30,7 @@ describe('backup: of a log on Kafka with events that wait in the outbox', functi
   const dir = folderFixture({ per: 'test' });
   let file: string;
 
-  beforeEach(async function () {
+  beforeEach(function () {
     this.timeout(kafkaStartMs);
     file = path.join(dir.path, 'some.backup');
   });

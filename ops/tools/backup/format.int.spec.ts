@@ -13,7 +13,7 @@ describe('backup: file of a backup', () => {
   const dir = folderFixture();
   let file: string;
 
-  before(async () => {
+  before(() => {
     file = path.join(dir.path, 'some.backup');
   });
 

@@ -1,5 +1,4 @@
 import { expect } from 'chai';
-import path from 'node:path';
 import { linklogVersion } from '../../platform/files/project-file.js';
 import { runLinklogCli } from '../../test/support/command-line.js';
 import { startLinklogCli, type Said } from '../../test/support/process.js';

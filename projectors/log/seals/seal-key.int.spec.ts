@@ -14,7 +14,7 @@ describe('seals: key that seals the log', () => {
   const dir = folderFixture({ per: 'test' });
   let file: string;
 
-  beforeEach(async () => {
+  beforeEach(() => {
     file = path.join(dir.path, 'seal-key.pem');
   });
 
