@@ -98,7 +98,10 @@ describe('command API: API-key handler, on two nodes', () => {
     const derive = () =>
       handlers[0].derive(asking(parent), { name: 'made', scopes, expiresIn: null });
     await change(['links:read']);
-    expect(await derive()).to.deep.include({ type: 'refused', reason: 'qr:read' });
+    expect(await derive()).to.deep.include({
+      type: 'refused',
+      refusal: { type: 'scopeLacking', scope: 'qr:read' },
+    });
     // A busy machine may decide all that follow behind the revocation.
     await change(scopes);
     expect(await derive()).to.deep.include({ type: 'done' });
@@ -130,7 +133,7 @@ describe('command API: API-key handler, on two nodes', () => {
   });
 
   describe('a key whose descendant has more than itself', () => {
-    const unknown = { type: 'refused', reason: 'unknown' };
+    const unknown = { type: 'refused', refusal: { type: 'unknown' } };
 
     /** Everything that the key may ask for on another key. */
     const manage = (by: TestKey, { id }: TestKey) =>
@@ -240,12 +243,12 @@ describe('command API: API-key handler, on two nodes', () => {
     const change = { type: 'ChangeApiKey', data: { active: true } } as const;
     expect(await handlers[0].handle(key.id, change, actor)).to.deep.equal({
       type: 'refused',
-      reason: 'revoked',
+      refusal: { type: 'revoked' },
     });
   });
 
   it('knows nothing of keys that nobody made', async () => {
-    const refused = { type: 'refused', reason: 'unknown' };
+    const refused = { type: 'refused', refusal: { type: 'unknown' } };
     expect(await handlers[0].handle('no', { type: 'RevokeApiKey', data: {} }, actor)).to.deep.equal(
       refused,
     );

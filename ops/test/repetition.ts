@@ -22,7 +22,6 @@ export const exactPaths: readonly string[] = [
   'ops/ledger/',
   'ops/platform/concurrency/',
   'ops/event-log/',
-  'ops/event-log/outbox/',
   'ops/test/chaos/',
   'ops/test/e2e/idempotency.e2e.spec.ts',
   'ops/test/e2e/live-at-201.e2e.spec.ts',

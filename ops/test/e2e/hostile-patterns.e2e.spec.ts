@@ -7,7 +7,14 @@ import ts from 'typescript';
 import { isBot } from '../../../redirect-edge/visitors/bots.js';
 
 /** What runs in the product, as it was compiled. */
-const rooms = ['command-api', 'redirect-edge', 'schemas', 'ops/platform'];
+const rooms = [
+  'command-api',
+  'redirect-edge',
+  'schemas',
+  'ops/platform',
+  'ops/http',
+  'ops/event-log',
+];
 const dist = fileURLToPath(new URL('../../../', import.meta.url));
 
 /** The longest text of a request that a pattern may see: a whole body. */
