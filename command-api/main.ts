@@ -35,7 +35,7 @@ import { createClockWatch } from './admission/clock-watch.js';
 import { consoleAddress, makeConsoleToken } from './console/server/console-keys.js';
 import { forgetSessions } from './console/server/console-sessions.js';
 import { expireDueLinks } from './links/expire/expiry.js';
-import { forgetAnswers } from './admission/idempotency-records.js';
+import { deleteExpiredRecords } from './admission/idempotency-records.js';
 import { closeMinutes } from './admission/metering.js';
 import { exposeApi } from './metrics.js';
 import { createRecheck, recheckSchedule } from './safety/recheck.js';
@@ -154,7 +154,11 @@ const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
   const tasks = [
     { name: 'expire links', everyMs: 1_000, task: () => expireDueLinks(pool, outbox, clock) },
     { name: 'close minutes', everyMs: 5_000, task: () => closeMinutes(pool, outbox) },
-    { name: 'forget answers', everyMs: 600_000, task: () => forgetAnswers(pool, clock) },
+    {
+      name: 'delete expired idempotency records',
+      everyMs: 600_000,
+      task: () => deleteExpiredRecords(pool, clock),
+    },
     { name: 'forget sessions', everyMs: 600_000, task: () => forgetSessions(pool) },
     { name: "read PostgreSQL's clock", everyMs: readClockMs, task: watch.look },
     {

@@ -14,7 +14,7 @@ import { meterOf, newKey, setMeter, type TestKey } from '../testing/keys.js';
 import { createAdmission, type Admitted } from './admission.js';
 import { createClockWatch } from './clock-watch.js';
 import { expireDueLinks } from '../links/expire/expiry.js';
-import { findAnswers, forgetAnswers, saveAnswers } from './idempotency-records.js';
+import { findRecords, deleteExpiredRecords, saveRecords } from './idempotency-records.js';
 import { closeAllMinutes, closeMinutes } from './metering.js';
 import { createQrCodeQuota } from '../links/qr/handler.js';
 import { writeOnly } from '../../ops/platform/postgres/statement.js';
@@ -216,17 +216,17 @@ describe('command API: PostgreSQL’s clock goes ahead and comes back, on two no
       isOutline: false,
       codes: [],
     };
-    await transaction(pool, (tx) => execute(tx, writeOnly(saveAnswers([kept], new Date()))));
-    const found = async (by: LedgerClock) => (await findAnswers(pool, [scope], by))[0] !== null;
+    await transaction(pool, (tx) => execute(tx, writeOnly(saveRecords([kept], new Date()))));
+    const found = async (by: LedgerClock) => (await findRecords(pool, [scope], by))[0] !== null;
 
     await database.setAhead(2 * day);
     expect(await expireDueLinks(pool, outbox, clock)).to.equal(0);
-    expect(await forgetAnswers(pool, clock)).to.equal(0);
+    expect(await deleteExpiredRecords(pool, clock)).to.equal(0);
     expect(await found(clock)).to.equal(true);
     await believe();
     expect(await expireDueLinks(pool, outbox, clock)).to.equal(1);
     expect(await found(clock)).to.equal(false);
-    expect(await forgetAnswers(pool, clock)).to.equal(1);
+    expect(await deleteExpiredRecords(pool, clock)).to.equal(1);
   });
 
   it('minutes that a jump has counted are closed when it is over', async () => {

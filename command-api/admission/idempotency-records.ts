@@ -17,7 +17,7 @@ export interface IdempotentRequest {
 }
 
 /** The first success of a request, as it was answered. */
-export interface KeptAnswer extends IdempotencyScope {
+export interface IdempotencyRecord extends IdempotencyScope {
   readonly bodyHash: Buffer;
   readonly status: number;
   /** JSON: the body of the response or, if that is longer than `maxRecordBytes`, its `BatchOutline`. */
@@ -31,13 +31,13 @@ export interface KeptAnswer extends IdempotencyScope {
 export const maxRecordBytes = 65_536;
 
 /** The answers kept in the scopes, in the order of the scopes; `null` where there is none. */
-export const findAnswers = async (
+export const findRecords = async (
   client: Queryable,
   scopes: readonly (IdempotencyScope | null)[],
   clock: LedgerClock,
-): Promise<readonly (KeptAnswer | null)[]> => {
+): Promise<readonly (IdempotencyRecord | null)[]> => {
   if (scopes.every((scope) => scope === null)) return scopes.map(() => null);
-  const { rows } = await client.query<KeptAnswer & { position: number }>({
+  const { rows } = await client.query<IdempotencyRecord & { position: number }>({
     name: 'idempotency-find',
     text: `SELECT s.position, key_id AS "keyId", path, idempotency_key AS "idempotencyKey",
                   i.body_hash AS "bodyHash", i.status, i.answer, i.is_outline AS "isOutline", i.codes
@@ -57,7 +57,10 @@ export const findAnswers = async (
 };
 
 /** Keeps answers in the deciding transaction, under its locks; replaces one older than 24 hours. */
-export const saveAnswers = (answers: readonly KeptAnswer[], now: Date): readonly Statement[] => {
+export const saveRecords = (
+  answers: readonly IdempotencyRecord[],
+  now: Date,
+): readonly Statement[] => {
   if (answers.length === 0) return [];
   const saved: Statement = {
     name: 'idempotency-save',
@@ -84,7 +87,10 @@ export const saveAnswers = (answers: readonly KeptAnswer[], now: Date): readonly
 };
 
 /** Forgets answers older than 24 hours, a bounded number at a time; returns how many. */
-export const forgetAnswers = async (client: Queryable, clock: LedgerClock): Promise<number> => {
+export const deleteExpiredRecords = async (
+  client: Queryable,
+  clock: LedgerClock,
+): Promise<number> => {
   const { rowCount } = await client.query(
     `DELETE FROM ledger.idempotency WHERE ctid = ANY (ARRAY(
        SELECT ctid FROM ledger.idempotency

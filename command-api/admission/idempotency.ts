@@ -7,7 +7,11 @@ import { topics } from '../../schemas/events/topics.js';
 import type { BatchResponse } from '../../schemas/http/batch.js';
 import { messages } from '../../schemas/http/errors.js';
 import { answerOfOutline, type BatchOutline } from '../links/create/command.js';
-import { findAnswers, type IdempotentRequest, type KeptAnswer } from './idempotency-records.js';
+import {
+  findRecords,
+  type IdempotentRequest,
+  type IdempotencyRecord,
+} from './idempotency-records.js';
 import { noteIgnoredFields } from '../http/ignored-fields.js';
 import { failure, json, unavailable, type Reply } from '../http/reply.js';
 import { readCreatedLinks } from '../links/create/created-links.js';
@@ -45,7 +49,7 @@ export const createIdempotency = (deps: IdempotencyDeps) => {
    * changed. `null` if the event that created one of the links is in no projection.
    */
   const bodyOf = async (
-    { answer, isOutline, codes }: KeptAnswer,
+    { answer, isOutline, codes }: IdempotencyRecord,
     body: string,
   ): Promise<string | BatchResponse | null> => {
     if (!isOutline) return answer;
@@ -58,7 +62,7 @@ export const createIdempotency = (deps: IdempotencyDeps) => {
 
   /** A stored answer: 422 if it is another body's, 409 until the log has its links. */
   const replay = async (
-    answer: KeptAnswer,
+    answer: IdempotencyRecord,
     { bodyHash }: IdempotentRequest,
     body: string,
   ): Promise<Reply> => {
@@ -84,7 +88,7 @@ export const createIdempotency = (deps: IdempotencyDeps) => {
     if (inFlight.has(name)) return failure(409, messages.idempotencyInFlight);
     inFlight.add(name);
     try {
-      const [answer] = await findAnswers(pool, [request.scope], clock);
+      const [answer] = await findRecords(pool, [request.scope], clock);
       return await (answer ? replay(answer, request, body) : work());
     } finally {
       inFlight.delete(name);

@@ -25,8 +25,8 @@ export const overrideRoutes: AdminRoutes = ({ settle, ...ledger }) => {
       handler: withBody(aliasOverrideRequest, async ({ account }, { actor }, parameter) => {
         const alias = parameter('alias').toLowerCase();
         if (!shortCodePattern.test(alias)) return failure(400, noAlias);
-        const { receipt } = await set(alias, account, actor);
-        return settle(receipt, 200, { alias, account });
+        const { outboxPosition } = await set(alias, account, actor);
+        return settle(outboxPosition, 200, { alias, account });
       }),
     },
     {
@@ -35,8 +35,9 @@ export const overrideRoutes: AdminRoutes = ({ settle, ...ledger }) => {
       handler: async (_ctx, { actor }, parameter) => {
         const alias = parameter('alias').toLowerCase();
         if (shortCodePattern.test(alias)) {
-          const { decision, receipt } = await set(alias, null, actor);
-          if (decision.type === 'accepted') return settle(receipt, 200, { alias, account: null });
+          const { decision, outboxPosition } = await set(alias, null, actor);
+          if (decision.type === 'accepted')
+            return settle(outboxPosition, 200, { alias, account: null });
         }
         return failure(404, 'Override not found');
       },

@@ -1,6 +1,6 @@
 import type { Context } from 'koa';
 import type { z } from 'zod';
-import type { OutboxDelivery, Receipt } from '../../ops/event-log/outbox/port.js';
+import type { OutboxDelivery, OutboxPosition } from '../../ops/event-log/outbox/port.js';
 import type { Actor } from '../../schemas/decision.js';
 import type { PlanTable } from '../../schemas/plans.js';
 import type { RequestState } from './app.js';
@@ -21,7 +21,11 @@ export interface AdminDeps extends ManagedLinksDeps {
   /** Where the developers' console is; `null`: nowhere. */
   readonly consoleUrl: () => string | null;
   /** Answers a change that is in effect: with its status, or with 202 while the log lacks its event. */
-  readonly settle: (receipt: Receipt, status: 200 | 201, body: object) => Promise<Reply>;
+  readonly settle: (
+    outboxPosition: OutboxPosition,
+    status: 200 | 201,
+    body: object,
+  ) => Promise<Reply>;
 }
 
 /** Makes the routes of one subject; their paths are below /admin. */
@@ -32,8 +36,8 @@ const logWithinMs = 1_500;
 
 export const createSettle =
   (delivery: OutboxDelivery): AdminDeps['settle'] =>
-  async (receipt, status, body) =>
-    json((await delivery.logged(receipt, logWithinMs)) ? status : 202, body);
+  async (outboxPosition, status, body) =>
+    json((await delivery.logged(outboxPosition, logWithinMs)) ? status : 202, body);
 
 type Parameter = Parameters<Handler<AdminState>>[2];
 

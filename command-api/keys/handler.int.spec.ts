@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import { nothingRecorded } from '../../ops/event-log/outbox/port.js';
+import { noPosition } from '../../ops/event-log/outbox/port.js';
 import type { ApiKeyEvent } from '../../schemas/events/catalogue.js';
 import { evolveApiKey, noKey, type ApiKeyState } from '../../schemas/folds/api-key.js';
 import { scopeNames, type Scope } from '../../schemas/scopes.js';
@@ -53,7 +53,7 @@ describe('command API: API-key handler, on two nodes', () => {
     const outcomes = [await handlers[0].handle(key.id, pro, actor)];
     outcomes.push(await handlers[1].handle(key.id, pro, { actor: 'other', requestId: 'r-2' }));
     const [changed, unchanged] = outcomes;
-    expect(unchanged).to.deep.equal({ ...changed, receipt: nothingRecorded });
+    expect(unchanged).to.deep.equal({ ...changed, outboxPosition: noPosition });
     const events = await eventsOf(key);
     expect(events).to.have.length(2);
     expect(events[1]).to.include({

@@ -9,7 +9,7 @@ import {
   type KnownKey,
 } from '../../ops/ledger/api-keys.js';
 import { decideIn } from '../../ops/ledger/decide.js';
-import type { Outbox, Receipt } from '../../ops/event-log/outbox/port.js';
+import type { Outbox, OutboxPosition } from '../../ops/event-log/outbox/port.js';
 import { advisoryLocks } from '../../ops/advisory-locks.js';
 import { createBatcher } from '../../ops/platform/concurrency/batcher.js';
 import { mayBeCausedByOneCommand } from '../../ops/platform/error-codes.js';
@@ -37,7 +37,7 @@ const randomSecret = customAlphabet(keyAlphabet, keySecretLength);
 export interface DoneWithKey {
   readonly type: 'done';
   readonly state: KnownKey;
-  readonly receipt: Receipt;
+  readonly outboxPosition: OutboxPosition;
 }
 
 export type ApiKeyOutcome =
@@ -143,13 +143,15 @@ export const createApiKeyHandler = (pool: Pool, outbox: Outbox) => {
     tx: Client,
     command: CommandRequest<ApiKeyCommand>,
   ): Promise<ApiKeyOutcome> => {
-    const { results, receipt } = await decideIn(tx, outbox, apiKeys, apiKeyDecider, [command]);
+    const { results, outboxPosition } = await decideIn(tx, outbox, apiKeys, apiKeyDecider, [
+      command,
+    ]);
     const [result] = results;
     if (!result) throw new Error('decideIn() returned no result for 1 command');
     const { decision, state } = result;
     if (decision.type === 'refused') return decision;
     if (state.status === 'none') throw new Error(`${command.type} left no key`);
-    return { type: 'done', state, receipt };
+    return { type: 'done', state, outboxPosition };
   };
 
   /** Decides one command of an operator. */

@@ -64,7 +64,7 @@ export const keyRoutes: AdminRoutes = ({ pool, outbox, plans, settle }) => {
     }
     const found = await keys.find(id);
     if (!found) throw new Error('A changed key is known');
-    return settle(outcome.receipt, 200, keyOf({ ...found, state: outcome.state }));
+    return settle(outcome.outboxPosition, 200, keyOf({ ...found, state: outcome.state }));
   };
 
   return [
@@ -72,8 +72,8 @@ export const keyRoutes: AdminRoutes = ({ pool, outbox, plans, settle }) => {
       method: 'POST',
       path: '/keys',
       handler: withBody(createKeyRequest, async (request, { actor }) => {
-        const { token, state, receipt } = await keys.issue(request, actor);
-        return settle(receipt, 201, { ...keyOf({ state, plan: request.plan }), key: token });
+        const { token, state, outboxPosition } = await keys.issue(request, actor);
+        return settle(outboxPosition, 201, { ...keyOf({ state, plan: request.plan }), key: token });
       }),
     },
     {

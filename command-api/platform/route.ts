@@ -21,13 +21,13 @@ export const platformRoutes: AdminRoutes = ({ settle, ...ledger }) => [
     method: 'PATCH',
     path: '/platform',
     handler: withBody(switchPlatformRequest, async (data, { actor }) => {
-      const { state, receipt } = await decideOne(ledger, platformSwitches, platformDecider, {
+      const { state, outboxPosition } = await decideOne(ledger, platformSwitches, platformDecider, {
         type: 'SwitchPlatform',
         subject: platformSubject,
         data,
         metadata: actor,
       });
-      return settle(receipt, 200, responseOf(state));
+      return settle(outboxPosition, 200, responseOf(state));
     }),
   },
 ];

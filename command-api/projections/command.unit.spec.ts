@@ -21,13 +21,13 @@ const given = deciderSpecification({
 });
 
 describe('command API: work on a projection', () => {
-  it('is asked for as often as somebody asks', () => {
-    const told = { id: idOf(1), time: at(10), actor: 'maria', correlationId: 'request-1' };
+  it('records every request, repeated ones too', () => {
+    const metadata = { id: idOf(1), time: at(10), actor: 'maria', correlationId: 'request-1' };
     given()
       .when({ type: 'RequestProjectionWork', projection: 'stats', work: 'redrive' })
-      .then(projectionWorkRequested(1, 'stats', 'redrive', told));
+      .then(projectionWorkRequested(1, 'stats', 'redrive', metadata));
     given(projectionWorkRequested(1, 'stats', 'redrive'))
       .when({ type: 'RequestProjectionWork', projection: 'stats', work: 'redrive' })
-      .then(projectionWorkRequested(2, 'stats', 'redrive', told));
+      .then(projectionWorkRequested(2, 'stats', 'redrive', metadata));
   });
 });

@@ -1,6 +1,6 @@
 import { decideOne } from '../../ops/ledger/decide.js';
 import { platformSwitches } from '../../ops/ledger/platform.js';
-import type { Outbox, Receipt } from '../../ops/event-log/outbox/port.js';
+import type { Outbox, OutboxPosition } from '../../ops/event-log/outbox/port.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import type { Actor } from '../../schemas/decision.js';
 import { platformSubject } from '../../schemas/folds/platform.js';
@@ -11,12 +11,12 @@ export const recordProjectionWork = async (
   ledger: { readonly pool: Pool; readonly outbox: Outbox },
   data: RequestProjectionWork['data'],
   metadata: Actor,
-): Promise<Receipt> => {
-  const { receipt } = await decideOne(ledger, platformSwitches, projectionWorkDecider, {
+): Promise<OutboxPosition> => {
+  const { outboxPosition } = await decideOne(ledger, platformSwitches, projectionWorkDecider, {
     type: 'RequestProjectionWork',
     subject: platformSubject,
     data,
     metadata,
   });
-  return receipt;
+  return outboxPosition;
 };

@@ -18,12 +18,12 @@ export const projectionRoutes: AdminRoutes = ({ projections, delivery, ...ledger
       if (!projections.names.includes(projection)) return failure(404, 'Projection not found');
       const busyBefore = projections.busy();
       if (busyBefore !== null) return failure(409, busyBefore);
-      const receipt = await recordProjectionWork(ledger, { projection, work }, actor);
+      const outboxPosition = await recordProjectionWork(ledger, { projection, work }, actor);
       const busySince = projections.busy();
       if (busySince !== null) return failure(409, busySince);
       const { ended, now } = projections.begin(projection, work, actor.actor);
       const [isLogged] = await Promise.all([
-        delivery.logged(receipt, endsWithinMs),
+        delivery.logged(outboxPosition, endsWithinMs),
         settledWithin(ended, endsWithinMs),
       ]);
       const body = now();

@@ -97,10 +97,10 @@ describe('composition root: events that Kafka acknowledged and does not have', f
   const send = async (target: EventLog, ...events: readonly LinklogEvent[]): Promise<void> => {
     const relaying = relay(target);
     for (const event of events) {
-      const receipt = await transaction(node.pool, (tx) =>
+      const outboxPosition = await transaction(node.pool, (tx) =>
         execute(tx, node.outbox.record([event])),
       );
-      expect(await delivery.logged(receipt, 20_000)).to.equal(true);
+      expect(await delivery.logged(outboxPosition, 20_000)).to.equal(true);
     }
     await untilCheckpointed(database.pool);
     await relaying.stop();

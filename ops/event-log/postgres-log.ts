@@ -4,7 +4,7 @@ import { readEvent, topicOf, writeEvent } from '../../schemas/events/codec.js';
 import type { TopicName } from '../../schemas/events/topics.js';
 import type { Logger } from '../platform/logging.js';
 import type { OnRecorded } from './outbox/outbox-metrics.js';
-import { nothingRecorded, type Outbox, type Receipt } from './outbox/port.js';
+import { noPosition, type Outbox, type OutboxPosition } from './outbox/port.js';
 import type { NotificationListener } from '../platform/postgres/listener.js';
 import { valuesByField, type Pool } from '../platform/postgres/pool.js';
 import { encodeStatement, type Statement } from '../platform/postgres/statement.js';
@@ -22,7 +22,7 @@ const eventsPerIteration = 16;
 
 /**
  * One statement: takes the partitions' locks in order, gives out offsets, inserts, wakes the readers of the topics
- * that are to be announced. Its rows are a receipt.
+ * that are to be announced. Its rows are an outbox position.
  */
 const insertRecords = (
   records: readonly (PlacedRecord | PlacedLines)[],
@@ -67,7 +67,7 @@ const insertRecords = (
   };
 };
 
-const receiptOf = (rows: readonly Receipt[number][]): Receipt =>
+const outboxPositionOf = (rows: readonly OutboxPosition[number][]): OutboxPosition =>
   rows.map(({ partitionId, next }) => ({ partitionId, next }));
 
 type Partitions = Awaited<ReturnType<typeof loadPartitions>>;
@@ -239,7 +239,7 @@ export const openPostgresLog = async (options: {
 
   const outbox: Outbox = {
     record(events) {
-      if (events.length === 0) return { statements: [], resultOf: () => nothingRecorded };
+      if (events.length === 0) return { statements: [], resultOf: () => noPosition };
       const startedAt = performance.now();
       const records = events.map((event) => ({
         partitionId: partitionId(topicOf(event), event.subject),
@@ -250,7 +250,8 @@ export const openPostgresLog = async (options: {
       const announced = announcements.due(events.map(topicOf));
       return {
         statements: [insertRecords(records, announced)],
-        resultOf: (results) => receiptOf((results.at(-1)?.rows ?? []) as Receipt[number][]),
+        resultOf: (results) =>
+          outboxPositionOf((results.at(-1)?.rows ?? []) as OutboxPosition[number][]),
         afterCommit() {
           announcements.committed(announced);
           onRecorded?.(events.length, startedAt);

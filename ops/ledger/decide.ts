@@ -7,7 +7,7 @@ import type {
   Refusal,
 } from '../../schemas/decision.js';
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
-import type { Outbox, Receipt } from '../event-log/outbox/port.js';
+import type { Outbox, OutboxPosition } from '../event-log/outbox/port.js';
 import { execute, lockingTransaction, type Client, type Pool } from '../platform/postgres/pool.js';
 import {
   mapResult,
@@ -42,7 +42,7 @@ interface DecidedGroup<Decidable extends Command, Event, State, Refused extends 
   /** One for each command, in their order. */
   readonly results: readonly Decided<Decidable, Event, State, Refused>[];
   /** Position of the events in the outbox. */
-  readonly receipt: Receipt;
+  readonly outboxPosition: OutboxPosition;
 }
 
 interface LockedStates<State> {
@@ -92,7 +92,7 @@ const decideLocked = <
   const changes = events.flatMap((event) => rows.changeOf?.(event) ?? []);
   const saved = changed.size > 0 ? rows.save(changed) : [];
   const write = writeAfter([...saved, ...notifyChanges(changes)], outbox.record(events));
-  return mapResult(write, (receipt) => ({ results, receipt }));
+  return mapResult(write, (outboxPosition) => ({ results, outboxPosition }));
 };
 
 /**
@@ -148,8 +148,8 @@ export const decideOne = async <
   decider: Decider<Decidable, Event, State, Refused>,
   command: CommandRequest<Decidable>,
 ) => {
-  const { results, receipt } = await decideAll(ledger, rows, decider, [command]);
+  const { results, outboxPosition } = await decideAll(ledger, rows, decider, [command]);
   const [result] = results;
   if (!result) throw new Error('decideAll() returned no result for 1 command');
-  return { ...result, receipt };
+  return { ...result, outboxPosition };
 };

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { parseChange } from '../../../ops/ledger/changes.js';
-import { nothingRecorded } from '../../../ops/event-log/outbox/port.js';
+import { noPosition } from '../../../ops/event-log/outbox/port.js';
 import { createLogger } from '../../../ops/platform/logging.js';
 import {
   listenToPostgres,
@@ -73,7 +73,7 @@ describe('command API: blocks and switches, on two nodes', () => {
   it('tells every process of a block, and of nothing that changed nothing', async () => {
     await recordHistory(nodes[0], created('told'));
     expect(await handlers[0].handle('told', block, actor)).to.have.lengthOf(1);
-    expect(await handlers[1].handle('told', block, actor)).to.equal(nothingRecorded);
+    expect(await handlers[1].handle('told', block, actor)).to.equal(noPosition);
     expect(await handlers[1].handle('nobodys', block, actor)).to.equal('notFound');
     expect(await handlers[1].handle('told', unblock, actor)).to.have.lengthOf(1);
     await eventually('both are heard', () => changes.length >= 2);

@@ -1,6 +1,6 @@
 import { decideAll } from '../../../ops/ledger/decide.js';
 import { ledgerLinks } from '../../../ops/ledger/links.js';
-import type { Outbox, Receipt } from '../../../ops/event-log/outbox/port.js';
+import type { Outbox, OutboxPosition } from '../../../ops/event-log/outbox/port.js';
 import type { Pool } from '../../../ops/platform/postgres/pool.js';
 import type { Actor } from '../../../schemas/decision.js';
 import { linkBlockDecider, type LinkBlockCommand } from './command.js';
@@ -26,9 +26,9 @@ export const createLinkBlockHandler = (pool: Pool, outbox: Outbox) => {
       code: string,
       { type, ...data }: { readonly type: LinkBlockCommand['type'] } & LinkBlockCommand['data'],
       actor: Actor,
-    ): Promise<Receipt | 'notFound'> {
-      const { results, receipt } = await decide([code], { type, data }, actor);
-      return results[0]?.decision.type === 'refused' ? 'notFound' : receipt;
+    ): Promise<OutboxPosition | 'notFound'> {
+      const { results, outboxPosition } = await decide([code], { type, data }, actor);
+      return results[0]?.decision.type === 'refused' ? 'notFound' : outboxPosition;
     },
     /** Blocks links that the web-safety check found. @returns the codes that are blocked now */
     async blockUnsafe(codes: readonly string[], reason: string, actor: Actor) {

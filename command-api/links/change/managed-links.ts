@@ -129,10 +129,10 @@ export const createManagedLinks = (deps: ManagedLinksDeps) => {
 
   /** Decides what is open. @returns the attempts that need a check of their destination, with it */
   const decideOpen = async (attempts: readonly Attempt[], caller: LinkCaller) => {
-    const { results, receipt } = await decide(
+    const { results, outboxPosition } = await decide(
       attempts.map((attempt) => commandOf(attempt, caller)),
     );
-    const logged = await delivery.logged(receipt, logWithinMs);
+    const logged = await delivery.logged(outboxPosition, logWithinMs);
     const unchecked = new Map<Attempt, string>();
     for (const [index, attempt] of attempts.entries()) {
       const result = results[index];

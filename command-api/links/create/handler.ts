@@ -3,7 +3,11 @@ import { ledgerNow, type LedgerClock } from '../../../ops/ledger/clock.js';
 import { lockMeters, saveMeters, type LockedMeter } from '../../../ops/ledger/meters.js';
 import { findTaken, insertLinks, isCodeTaken } from '../../../ops/ledger/links.js';
 import { newId } from '../../../ops/platform/new-id.js';
-import { nothingRecorded, type Outbox, type Receipt } from '../../../ops/event-log/outbox/port.js';
+import {
+  noPosition,
+  type Outbox,
+  type OutboxPosition,
+} from '../../../ops/event-log/outbox/port.js';
 import { mayBeCausedByOneCommand } from '../../../ops/platform/error-codes.js';
 import { lockingTransaction, type Client, type Pool } from '../../../ops/platform/postgres/pool.js';
 import { mapResult, writeAfter, type Write } from '../../../ops/platform/postgres/statement.js';
@@ -27,11 +31,11 @@ import {
   type CallByHash,
 } from '../../admission/admission.js';
 import {
-  findAnswers,
+  findRecords,
   maxRecordBytes,
-  saveAnswers,
+  saveRecords,
   type IdempotentRequest,
-  type KeptAnswer,
+  type IdempotencyRecord,
 } from '../../admission/idempotency-records.js';
 import { findReusable, type Destination } from './reusable-links.js';
 
@@ -51,10 +55,10 @@ export type ShortenResult =
       readonly type: 'decided';
       readonly outcomes: readonly ShortenOutcome[];
       /** Of the links that were made, and those decided together with them. */
-      readonly receipt: Receipt;
+      readonly outboxPosition: OutboxPosition;
     }
   /** The same request was answered before, perhaps by another node a moment ago. */
-  | { readonly type: 'answered'; readonly answer: KeptAnswer };
+  | { readonly type: 'answered'; readonly answer: IdempotencyRecord };
 
 /** A request whose call is admitted in the transaction that decides about its link. */
 export interface UnadmittedRequest {
@@ -147,10 +151,10 @@ const codeOf = (outcome: ShortenOutcome): string | null => {
 };
 
 /** What is kept of a request's answer; `null` where a retry is decided anew. */
-const answerToKeep = (
+const recordToStore = (
   { idempotency }: ShortenCommand,
   outcomes: readonly ShortenOutcome[],
-): KeptAnswer | null => {
+): IdempotencyRecord | null => {
   if (!idempotency) return null;
   const { scope, bodyHash, form } = idempotency;
   const answer = answerOf(form, outcomes);
@@ -177,7 +181,7 @@ interface Locked {
   readonly spent: Set<LockedMeter>;
   readonly now: Date;
   /** The commands' answers of before. */
-  readonly answered: readonly (KeptAnswer | null)[];
+  readonly answered: readonly (IdempotencyRecord | null)[];
   readonly taken: ReadonlySet<string>;
   /** The links that requests with `reuse` get, by `nameOf`. */
   readonly reusable: ReadonlyMap<string, ReusedLink>;
@@ -202,15 +206,15 @@ const decideLocked = (
   const decided = candidates.map((links) => links.map(outcomeOf));
   const events = decided.flat().flatMap(createdBy);
   const answers = commands.flatMap((command, index) =>
-    answered[index] ? [] : (answerToKeep(command, decided[index] ?? []) ?? []),
+    answered[index] ? [] : (recordToStore(command, decided[index] ?? []) ?? []),
   );
-  const saved = [...insertLinks(ledgerLinks), ...saveMeters(spent), ...saveAnswers(answers, now)];
-  return mapResult(writeAfter(saved, outbox.record(events)), (receipt) =>
+  const saved = [...insertLinks(ledgerLinks), ...saveMeters(spent), ...saveRecords(answers, now)];
+  return mapResult(writeAfter(saved, outbox.record(events)), (outboxPosition) =>
     decided.map((outcomes, index) => {
       const answer = answered[index];
       if (answer) return { type: 'answered', answer };
       const made = outcomes.some(({ type }) => type === 'created');
-      return { type: 'decided', outcomes, receipt: made ? receipt : nothingRecorded };
+      return { type: 'decided', outcomes, outboxPosition: made ? outboxPosition : noPosition };
     }),
   );
 };
@@ -259,7 +263,7 @@ export const createShortenHandler = (deps: ShortenDeps) => {
         const scopes = commands.map(({ idempotency }) => idempotency?.scope ?? null);
         return Promise.all([
           lockMeters(tx, keyIds, clock),
-          findAnswers(tx, scopes, clock),
+          findRecords(tx, scopes, clock),
           findTaken(tx, rivalled),
           findAllReusable(tx, commands),
         ]);

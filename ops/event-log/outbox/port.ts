@@ -4,10 +4,10 @@ import type { Queryable } from '../../platform/postgres/pool.js';
 import type { Write } from '../../platform/postgres/statement.js';
 
 /** Where recorded events end, by partition of the outbox: an offset above all of them. */
-export type Receipt = readonly { readonly partitionId: number; readonly next: number }[];
+export type OutboxPosition = readonly { readonly partitionId: number; readonly next: number }[];
 
-/** The receipt of no events. */
-export const nothingRecorded: Receipt = [];
+/** The position of no events. */
+export const noPosition: OutboxPosition = [];
 
 /**
  * The ledger's outbox: the head of the log. An event is in the log from its commit here, and
@@ -18,7 +18,7 @@ export interface Outbox {
    * The statement that records decided events in the deciding transaction. It locks the log's partitions, so it must
    * be the transaction's last statement: no transaction may wait for another lock while it holds these.
    */
-  record(events: readonly LinklogEvent[]): Write<Receipt>;
+  record(events: readonly LinklogEvent[]): Write<OutboxPosition>;
   /**
    * The subjects' events above the sequences that are known, those of one subject in order, at most `limit` in all if
    * there is one. Read with the caller's pool: who answers a request waits no longer than its pool allows.
@@ -34,7 +34,7 @@ export interface Outbox {
 /** Whether, and when, the log proper (Kafka) has what the outbox recorded. */
 export interface OutboxDelivery {
   /** Whether the log proper has committed events by `withinMs` from now. */
-  logged(receipt: Receipt, withinMs: number): Promise<boolean>;
+  logged(outboxPosition: OutboxPosition, withinMs: number): Promise<boolean>;
   /** Whether the log proper has, now, each subject's first event: the one that made it. */
   hasLoggedFirst(topic: TopicName, subjects: readonly string[]): Promise<boolean>;
   /** Whether events wait for the log proper for so long that no new ones should be decided. */

@@ -12,7 +12,7 @@ import { createLogger } from '../../platform/logging.js';
 import { listenToPostgres } from '../../platform/postgres/listener.js';
 import type { OwnConnection } from '../../platform/postgres/own-connection.js';
 import { execute, transaction, type Pool } from '../../platform/postgres/pool.js';
-import type { Receipt } from './port.js';
+import type { OutboxPosition } from './port.js';
 import { openRelayedDelivery } from './relayed-delivery.js';
 import {
   checkSent,
@@ -109,7 +109,7 @@ describe('platform: relay from the outbox to the log proper', () => {
     return relay;
   };
 
-  const record = (...events: readonly LinklogEvent[]): Promise<Receipt> =>
+  const record = (...events: readonly LinklogEvent[]): Promise<OutboxPosition> =>
     transaction(node.pool, (tx) => execute(tx, node.outbox.record(events)));
 
   const history = (code: string, count: number): LinklogEvent[] =>
@@ -119,8 +119,8 @@ describe('platform: relay from the outbox to the log proper', () => {
     relayTo();
     const codes = [newCode(), newCode(), newCode()];
     for (const code of codes) {
-      const receipt = await record(...history(code, 5));
-      expect(await delivery.logged(receipt, 10_000)).to.be.true;
+      const outboxPosition = await record(...history(code, 5));
+      expect(await delivery.logged(outboxPosition, 10_000)).to.be.true;
       expect(log.sequencesOf(code)).to.deep.equal([1, 2, 3, 4, 5]);
     }
     expect(await delivery.hasLoggedFirst(links, codes)).to.be.true;
@@ -129,8 +129,8 @@ describe('platform: relay from the outbox to the log proper', () => {
 
   it('has nothing logged while nobody relays, and says when that lasts', async () => {
     const code = newCode();
-    const receipt = await record(...history(code, 1));
-    expect(await delivery.logged(receipt, 50)).to.be.false;
+    const outboxPosition = await record(...history(code, 1));
+    expect(await delivery.logged(outboxPosition, 50)).to.be.false;
     expect(await delivery.hasLoggedFirst(links, [newCode(), code])).to.be.false;
     await eventually('it is stalled', () => delivery.isStalled());
     // Neither what is somewhere else, nor nothing.
@@ -138,7 +138,7 @@ describe('platform: relay from the outbox to the log proper', () => {
     expect(await delivery.hasLoggedFirst(links, [])).to.be.true;
     expect(await delivery.logged([], 0)).to.be.true;
     relayTo();
-    expect(await delivery.logged(receipt, 10_000)).to.be.true;
+    expect(await delivery.logged(outboxPosition, 10_000)).to.be.true;
     await eventually('it is stalled no more', async () => !(await delivery.isStalled()));
   });
 
@@ -218,13 +218,13 @@ describe('platform: relay from the outbox to the log proper', () => {
         if (isFirst) await setReadOnly('on');
         isFirst = false;
       };
-      const receipt = await record(eventIn(links, code, 1));
+      const outboxPosition = await record(eventIn(links, code, 1));
       relayTo(log, logTo);
       await eventually('recording failed several times', () => lines.length >= 4);
       expect(lines.at(-1)).to.have.nested.property('err.code', '25006');
-      expect(await delivery.logged(receipt, 0)).to.be.false;
+      expect(await delivery.logged(outboxPosition, 0)).to.be.false;
       await setReadOnly('off');
-      expect(await delivery.logged(receipt, 10_000)).to.be.true;
+      expect(await delivery.logged(outboxPosition, 10_000)).to.be.true;
       expect(log.sequencesOf(code)).to.deep.equal([1]);
     } finally {
       await setReadOnly('off');
@@ -237,8 +237,8 @@ describe('platform: relay from the outbox to the log proper', () => {
       topic === topics.usage.name ? Promise.reject(new Error('Never')) : Promise.resolve();
     relayTo();
     const stuck = await record(eventIn(topics.usage.name, newCode()));
-    const receipt = await record(eventIn(links, newCode()));
-    expect(await delivery.logged(receipt, 10_000)).to.be.true;
+    const outboxPosition = await record(eventIn(links, newCode()));
+    expect(await delivery.logged(outboxPosition, 10_000)).to.be.true;
     expect(await delivery.logged(stuck, 100)).to.be.false;
     log.before = () => Promise.resolve();
     expect(await delivery.logged(stuck, 10_000)).to.be.true;
@@ -282,8 +282,8 @@ describe('platform: relay from the outbox to the log proper', () => {
     await zombie?.stop();
     holding = false;
     relayTo();
-    const receipt = await record(eventIn(links, code, 4));
-    expect(await delivery.logged(receipt, 10_000)).to.be.true;
+    const outboxPosition = await record(eventIn(links, code, 4));
+    expect(await delivery.logged(outboxPosition, 10_000)).to.be.true;
     held.resolve();
     await eventually('the zombie has sent it', () => log.sequencesOf(code).length >= 7);
     expect(log.sequencesOf(code)).to.deep.equal([1, 2, 3, 4, 1, 2, 3]);
@@ -306,12 +306,12 @@ describe('platform: relay from the outbox to the log proper', () => {
     const held = deferred();
     log.before = () => held.promise;
     const relay = relayTo();
-    const receipt = await record(eventIn(links, newCode()));
+    const outboxPosition = await record(eventIn(links, newCode()));
     await sleep(300);
     expect(await settledWithin(relay.stop(), 3_000)).to.be.true;
     held.resolve();
     relayTo(new HeldLog());
-    expect(await delivery.logged(receipt, 10_000)).to.be.true;
+    expect(await delivery.logged(outboxPosition, 10_000)).to.be.true;
   });
 
   describe('what was sent', () => {
@@ -326,11 +326,11 @@ describe('platform: relay from the outbox to the log proper', () => {
       await node.pool.query('DELETE FROM log.relay_checkpoints');
       const relay = relayTo();
       const code = codeIn(links, 6);
-      const receipt = await record(...history(code, 3));
-      expect(await delivery.logged(receipt, 10_000)).to.be.true;
+      const outboxPosition = await record(...history(code, 3));
+      expect(await delivery.logged(outboxPosition, 10_000)).to.be.true;
       // It would save checkpoints of its own.
       await relay.stop();
-      const [{ partitionId, next } = { partitionId: 0, next: 0 }] = receipt;
+      const [{ partitionId, next } = { partitionId: 0, next: 0 }] = outboxPosition;
       const saveAt = (offset: number) =>
         saveRelayCheckpoints(node.pool, log, [{ partitionId, topic: links, next: offset }]);
       const through = () => sentThrough(node.pool, links, 6);

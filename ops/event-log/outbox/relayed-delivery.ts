@@ -3,7 +3,7 @@ import { deferred, type Deferred } from '../../platform/concurrency/deferred.js'
 import { retry } from '../../platform/concurrency/retry.js';
 import type { NotificationListener } from '../../platform/postgres/listener.js';
 import type { Pool } from '../../platform/postgres/pool.js';
-import type { OutboxDelivery, Receipt } from './port.js';
+import type { OutboxDelivery, OutboxPosition } from './port.js';
 
 /** An event that waits longer for the log proper stops new decisions. */
 const stalledAfter = '1 second';
@@ -27,18 +27,22 @@ export const openRelayedDelivery = async (options: {
      ON CONFLICT DO NOTHING`,
   );
   const sent = new Map<number, number>();
-  const waiting = new Set<{ readonly receipt: Receipt; readonly logged: Deferred<boolean> }>();
+  const waiting = new Set<{
+    readonly outboxPosition: OutboxPosition;
+    readonly logged: Deferred<boolean>;
+  }>();
   let stalled: { readonly until: number; readonly answer: Promise<boolean> } | undefined;
 
-  const isSent = (receipt: Receipt): boolean =>
-    receipt.every(({ partitionId, next }) => (sent.get(partitionId) ?? 0) >= next);
+  const isSent = (outboxPosition: OutboxPosition): boolean =>
+    outboxPosition.every(({ partitionId, next }) => (sent.get(partitionId) ?? 0) >= next);
 
   const lookUp = async (): Promise<void> => {
     const { rows } = await pool.query<{ id: number; next: number }>(
       'SELECT partition_id AS id, next_offset AS next FROM log.relayed',
     );
     for (const { id, next } of rows) sent.set(id, Math.max(next, sent.get(id) ?? 0));
-    for (const { receipt, logged } of waiting) if (isSent(receipt)) logged.resolve(true);
+    for (const { outboxPosition, logged } of waiting)
+      if (isSent(outboxPosition)) logged.resolve(true);
   };
 
   /** Whether the relay may have sent events since the last query: a notification is a hint to query. */
@@ -75,9 +79,9 @@ export const openRelayedDelivery = async (options: {
     return rows[0]?.stalled ?? false;
   };
 
-  const logged = async (receipt: Receipt, withinMs: number): Promise<boolean> => {
-    if (isSent(receipt)) return true;
-    const waiter = { receipt, logged: deferred<boolean>() };
+  const logged = async (outboxPosition: OutboxPosition, withinMs: number): Promise<boolean> => {
+    if (isSent(outboxPosition)) return true;
+    const waiter = { outboxPosition, logged: deferred<boolean>() };
     waiting.add(waiter);
     if (isStale) void lookUpUntilKnown();
     const timer = setTimeout(waiter.logged.resolve, withinMs, false);

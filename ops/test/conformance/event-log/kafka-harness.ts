@@ -87,12 +87,13 @@ export const openKafkaHarness = async (
     connect,
     async decide(events, { hold, rollBack = false } = {}) {
       if (rollBack) return postgres.decide(events, { ...(hold && { hold }), rollBack });
-      const receipt = await transaction(pool, async (tx) => {
+      const outboxPosition = await transaction(pool, async (tx) => {
         const recorded = await execute(tx, outbox.record(events));
         await hold;
         return recorded;
       });
-      if (!(await delivery.logged(receipt, loggedWithinMs))) throw new Error('Not relayed in time');
+      if (!(await delivery.logged(outboxPosition, loggedWithinMs)))
+        throw new Error('Not relayed in time');
     },
     async cutConnections() {
       for (const sockets of clients.values()) sockets.cut();
