@@ -1,5 +1,5 @@
 /** The thread of the projectors where they share a process with other services; see `projectors-in-thread.ts`. */
-import { stepBack } from '../platform/concurrency/step-back.js';
+import { lowerThreadPriority } from '../platform/concurrency/thread-priority.js';
 import { answerCalls } from '../platform/concurrency/thread.js';
 import { createLogger } from '../platform/logging.js';
 import { samplesOf, type Figure } from '../platform/metrics/figure.js';
@@ -12,7 +12,7 @@ import { startInOrder } from '../platform/process/start-in-order.js';
 /** As of the thread that ships visits: where a core is shared, redirects get three quarters of it. */
 const niceness = 5;
 
-stepBack(niceness);
+lowerThreadPriority(niceness);
 
 const start = ({ config, databaseUrl: url, ownSealKeyFile, logLevel }: ProjectorSettings) => {
   const logger = createLogger(logLevel);

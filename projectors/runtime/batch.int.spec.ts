@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { oneAtATime } from '../../ops/platform/concurrency/one-at-a-time.js';
+import pLimit from 'p-limit';
 import type { Batch, NewRecord } from '../../ops/event-log/port.js';
 import { transaction } from '../../ops/platform/postgres/pool.js';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
@@ -229,7 +229,7 @@ describe('projectors: handler of batches', () => {
     const joint = (projection: Projection) =>
       createJointHandler({
         ...{ projection, log: namedLog(), pool: database.pool },
-        turn: oneAtATime(),
+        limit: pLimit(1),
       });
     const batchOf = (
       partition: number,
@@ -321,9 +321,9 @@ describe('projectors: handler of batches', () => {
       expect(parked).to.include({ code: 'SOME_SET_ASIDE' });
     });
 
-    it('applies them in pieces where the projection wants that, each in its turn', async () => {
+    it('applies them in pieces where the projection wants that, each within the limit', async () => {
       const pieces: (readonly string[])[] = [];
-      let turns = 0;
+      let limited = 0;
       const inPieces: typeof redirects = {
         ...redirects,
         factsAtOnce: 2,
@@ -334,9 +334,9 @@ describe('projectors: handler of batches', () => {
       };
       const handle = createJointHandler({
         ...{ projection: inPieces, log: namedLog(), pool: database.pool },
-        turn(work) {
-          turns += 1;
-          return work();
+        limit(apply) {
+          limited += 1;
+          return apply();
         },
       });
       await emptyTables(database.pool, 'projection_redirects');
@@ -349,7 +349,7 @@ describe('projectors: handler of batches', () => {
         );
       await handle([linksOf(0, ['a', 'b', 'c']), linksOf(1, ['d', 'e'])]);
       expect(pieces).to.deep.equal([['a', 'b'], ['c', 'd'], ['e']]);
-      expect(turns).to.equal(3);
+      expect(limited).to.equal(3);
       const { rows } = await database.pool.query(
         'SELECT code FROM projection_redirects.links ORDER BY code',
       );

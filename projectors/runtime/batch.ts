@@ -1,4 +1,3 @@
-import type { Turn } from '../../ops/platform/concurrency/one-at-a-time.js';
 import type { Batch, Delivery, EventLog } from '../../ops/event-log/port.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import {
@@ -230,10 +229,13 @@ class SomeSetAside extends Error {
   }
 }
 
+/** Limits how many projections of the process apply facts at the same time. */
+export type Limit = (apply: () => Promise<void>) => Promise<void>;
+
 /**
  * Returns a handler that applies batches of several partitions in one transaction, as long as nothing is to be set
- * aside: a dozen statements rather than a dozen for each partition. Facts that are applied in pieces wait for their
- * `turn` among those of other projections.
+ * aside: a dozen statements rather than a dozen for each partition. Facts that are applied in pieces are applied
+ * within `limit`.
  *
  * @throws whatever keeps one of the batches from being applied: none of them was
  */
@@ -241,8 +243,8 @@ export const createJointHandler = ({
   projection,
   log,
   pool,
-  turn,
-}: BatchTarget & { readonly pool: Pool; readonly turn: Turn }): ((
+  limit,
+}: BatchTarget & { readonly pool: Pool; readonly limit: Limit }): ((
   batches: readonly Batch[],
 ) => Promise<void>) => {
   const schema = liveSchema(projection.name);
@@ -256,7 +258,7 @@ export const createJointHandler = ({
       const due = await readFacts(tx, projection, schema, batches, log);
       const setAside = due.find(hasLetters);
       if (setAside) throw new SomeSetAside(setAside.batch);
-      await applyTogether(tx, projection, due, turn);
+      await applyTogether(tx, projection, due, limit);
       const done = due.map((one) => {
         return { batch: one.batch, marks: marksToKeep(projection, log, one) };
       });
@@ -268,7 +270,7 @@ const applyTogether = async (
   tx: Client,
   projection: Projection,
   due: readonly Due[],
-  turn: Turn,
+  limit: Limit,
 ): Promise<void> => {
   const schema = liveSchema(projection.name);
   const [first] = due;
@@ -282,7 +284,7 @@ const applyTogether = async (
     for (let from = 0; from < facts.length; from += length) {
       const piece = facts.slice(from, from + length);
       const apply = () => projection.apply(tx, schema, piece, batch.partition);
-      await (factsAtOnce === undefined ? apply() : turn(apply));
+      await (factsAtOnce === undefined ? apply() : limit(apply));
     }
   }
 };

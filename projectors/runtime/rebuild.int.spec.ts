@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { oneAtATime } from '../../ops/platform/concurrency/one-at-a-time.js';
+import pLimit from 'p-limit';
 import { createLogger } from '../../ops/platform/logging.js';
 import { ForeignPosition, type EventLog, type Subscription } from '../../ops/event-log/port.js';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
@@ -85,7 +85,7 @@ describe('projectors: rebuild', () => {
   const start = (projection: Projection): Subscription => {
     const subscription = startProjection({
       ...{ pool: database.pool, log, logger, projection },
-      turn: oneAtATime(),
+      limit: pLimit(1),
     });
     running.push(subscription);
     return subscription;

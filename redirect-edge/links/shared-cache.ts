@@ -7,7 +7,7 @@ import {
   type BreakerState,
   type CircuitBreaker,
 } from '../../ops/platform/concurrency/circuit-breaker.js';
-import { deferred } from '../../ops/platform/concurrency/deferred.js';
+import { withinDeadline } from '../../ops/platform/concurrency/deadline.js';
 import { jsonText } from '../../ops/platform/json.js';
 import { createFloodLog, type Logger } from '../../ops/platform/logging.js';
 import type { Queryable } from '../../ops/platform/postgres/pool.js';
@@ -130,26 +130,6 @@ const copyOf = (key: Buffer, code: string, text: string): z.output<typeof copyTe
   return copyText.safeParse(json).data ?? null;
 };
 
-class TookTooLong extends Error {
-  readonly code = 'TIMEOUT';
-  readonly retryable = true;
-}
-
-/** An answer that lies in the socket at the deadline counts: then we were busy, not the server. */
-const inTime = async <Value>(answer: Promise<Value>, ms: number): Promise<Value> => {
-  const late = deferred<never>();
-  const timer = setTimeout(() => {
-    setImmediate(() => {
-      late.reject(new TookTooLong(`No answer within ${ms} ms`));
-    });
-  }, ms);
-  try {
-    return await Promise.race([answer, late.promise]);
-  } finally {
-    clearTimeout(timer);
-  }
-};
-
 /**
  * Copies of links that the edges keep for each other, in a store that may be slow, emptied, filled with
  * anything, or gone. A copy is served only if an edge has signed it, and `freshness` knows that it lacks no
@@ -235,7 +215,7 @@ export class SharedCache {
     const { logger, timeoutMs = defaultTimeoutMs } = this.options;
     if (!this.#breaker.permits()) return null;
     try {
-      const value = await inTime(ask(), timeoutMs);
+      const value = await withinDeadline(timeoutMs, ask);
       this.#breaker.succeeded();
       if (this.#isAway) logger.info('the shared cache is used again');
       this.#isAway = false;

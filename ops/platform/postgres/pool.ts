@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { giveWay } from '../concurrency/step-back.js';
+import { yieldCpu } from '../concurrency/thread-priority.js';
 import type { Logger } from '../logging.js';
 import { retry } from '../concurrency/retry.js';
 import { DatabaseSilent, isAway, isConflict, isReadOnly, isRefusal } from './away.js';
@@ -30,7 +30,7 @@ export const valuesByField = <Row>(
   ...fields: readonly (keyof Row)[]
 ): string[] =>
   fields.map((field) => {
-    giveWay();
+    yieldCpu();
     return arrayLiteral(rows.map((row) => row[field]));
   });
 
@@ -100,7 +100,7 @@ class CorkedClient extends pg.Client {
     sendsByteParts(this.connection);
     readsByteTexts(this.connection);
     this.sync = new SharedSync(this.connection);
-    this.connection.on('dataRow', giveWay);
+    this.connection.on('dataRow', yieldCpu);
   }
 
   override readonly query: pg.Client['query'] = (...query: unknown[]) => {
