@@ -1,5 +1,5 @@
+import pLimit from 'p-limit';
 import { firstFailure } from '../ops/platform/concurrency/deferred.js';
-import { oneAtATime } from '../ops/platform/concurrency/one-at-a-time.js';
 import { periodically } from '../ops/platform/concurrency/periodic.js';
 import type { EventLog, KnownEnd } from '../ops/event-log/port.js';
 import type { Logger } from '../ops/platform/logging.js';
@@ -36,10 +36,10 @@ export const startProjectors = async (deps: {
   for (const projection of projections) {
     await requireKnownCheckpoints(deps.pool, deps.log, projection);
   }
-  const turn = oneAtATime();
+  const limit = pLimit(1);
   const running = projections.map((projection) => ({
     name: projection.name,
-    ...startProjection({ ...deps, projection, turn }),
+    ...startProjection({ ...deps, projection, limit }),
   }));
   const dropping = periodically({
     name: 'drop previous projections',

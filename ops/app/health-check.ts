@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { DeadlinePassed, withinDeadline } from '../platform/concurrency/deadline.js';
 import { DependencyFault } from '../platform/dependency-fault.js';
 import type { HealthCheck, HealthReport } from '../http/health.js';
 import type { Logger } from '../platform/logging.js';
@@ -16,8 +16,6 @@ interface CheckResult<Value> extends Dependency {
   readonly err?: unknown;
 }
 
-const late = { state: 'down', value: null, code: 'TIMEOUT' } as const;
-
 /** For example ECONNREFUSED or 57P03. The message is not published, because it may name an address or an account. */
 const codePattern = /^[A-Z0-9_]{1,50}$/;
 
@@ -28,21 +26,16 @@ const codeOf = (error: unknown): string | undefined => {
 
 /** Never rejects, and resolves within `timeoutMs`. */
 const runCheck = async <Value>(check: () => Promise<Value>): Promise<CheckResult<Value>> => {
-  const answered = new AbortController();
   try {
-    return await Promise.race([
-      check().then((value) => ({ state: 'up', value }) as const),
-      sleep(timeoutMs, late, { signal: answered.signal, ref: false }),
-    ]);
+    return { state: 'up', value: await withinDeadline(timeoutMs, check) };
   } catch (err) {
+    if (err instanceof DeadlinePassed) return { state: 'down', value: null, code: 'TIMEOUT' };
     if (err instanceof DependencyFault) {
       const { code, message: detail, severity } = err;
       return { state: severity === 'down' ? 'down' : 'up', value: null, code, detail };
     }
     const code = codeOf(err);
     return { state: 'down', value: null, err, ...(code !== undefined && { code }) };
-  } finally {
-    answered.abort();
   }
 };
 

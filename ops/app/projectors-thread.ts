@@ -1,5 +1,5 @@
 /** The entry point of the thread that `projectors-in-thread.ts` starts. */
-import { stepBack } from '../platform/concurrency/step-back.js';
+import { lowerThreadPriority } from '../platform/concurrency/thread-priority.js';
 import { answerCalls } from '../platform/concurrency/thread.js';
 import { createLogger } from '../platform/logging.js';
 import { samplesOf, type Figure } from '../platform/metrics/figure.js';
@@ -10,7 +10,7 @@ import type { ProjectorSettings, ProjectorThread } from './projectors-in-thread.
 import { startInOrder } from '../platform/process/start-in-order.js';
 
 /** The same as that of the shipping thread: on a shared core, redirects get three quarters of the CPU time. */
-stepBack(5);
+lowerThreadPriority(5);
 
 const start = ({ config, databaseUrl: url, ownSealKeyFile, logLevel }: ProjectorSettings) => {
   const logger = createLogger(logLevel);

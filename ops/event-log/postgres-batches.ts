@@ -4,7 +4,6 @@
  * subject of each is its key.
  */
 import { groupBy } from '../platform/group-by.js';
-import { byteTexts } from '../platform/postgres/byte-texts.js';
 import { valuesByField, type Queryable } from '../platform/postgres/pool.js';
 import { isLine, lineLimits, readLines } from './lines.js';
 import {
@@ -110,12 +109,6 @@ const rowsIn = (table: 'records' | 'segments'): string => `
       (SELECT max(first_offset) FROM log.${table}
        WHERE partition_id = s.id AND first_offset <= s.from_offset), s.from_offset)`;
 
-interface RowAsTexts extends Pick<LogRow, 'key' | 'value'> {
-  readonly partitionId: string;
-  readonly firstOffset: string;
-  readonly records: string;
-}
-
 /**
  * The rows that hold records of the stretches, in order, by partition; none for one that has no records.
  * In one statement, which sees a row before or after the compactor has moved it.
@@ -124,25 +117,16 @@ export const readRows = async (
   postgres: Queryable,
   stretches: readonly Stretch[],
 ): Promise<ReadonlyMap<number, readonly LogRow[]>> => {
-  const { rows } = await postgres.query<RowAsTexts>(
-    byteTexts({
-      name: 'log-rows',
-      text: `SELECT s.id::text AS "partitionId", r.first_offset::text AS "firstOffset", r.records::text,
-               r.key, r.value
-             FROM unnest($1::smallint[], $2::bigint[], $3::bigint[]) AS s (id, from_offset, to_offset)
-             JOIN log.partitions p ON p.id = s.id AND p.next_offset > s.from_offset
-             CROSS JOIN LATERAL (${rowsIn('segments')} UNION ALL ${rowsIn('records')}) r
-             ORDER BY s.id, r.first_offset`,
-      values: valuesByField(stretches, 'partitionId', 'from', 'to'),
-    }),
-  );
-  const found = rows.map(({ partitionId, firstOffset, records, ...row }) => ({
-    partitionId: Number(partitionId),
-    firstOffset: Number(firstOffset),
-    records: Number(records),
-    ...row,
-  }));
-  return groupBy(found, ({ partitionId }) => partitionId);
+  const { rows } = await postgres.query<LogRow & { readonly partitionId: number }>({
+    name: 'log-rows',
+    text: `SELECT s.id AS "partitionId", r.first_offset AS "firstOffset", r.records, r.key, r.value
+           FROM unnest($1::smallint[], $2::bigint[], $3::bigint[]) AS s (id, from_offset, to_offset)
+           JOIN log.partitions p ON p.id = s.id AND p.next_offset > s.from_offset
+           CROSS JOIN LATERAL (${rowsIn('segments')} UNION ALL ${rowsIn('records')}) r
+           ORDER BY s.id, r.first_offset`,
+    values: valuesByField(stretches, 'partitionId', 'from', 'to'),
+  });
+  return groupBy(rows, ({ partitionId }) => partitionId);
 };
 
 /** The records of rows, from an offset on, up to the first row that is not what it says. */

@@ -8,7 +8,7 @@ import { noPosition, type Outbox, type OutboxPosition } from './outbox/port.js';
 import type { NotificationListener } from '../platform/postgres/listener.js';
 import { valuesByField, type Pool } from '../platform/postgres/pool.js';
 import { encodeStatement, type Statement } from '../platform/postgres/statement.js';
-import { textArrayParts } from '../platform/postgres/text-array.js';
+import { textArray } from '../platform/postgres/text-array.js';
 import { installationOf } from './log-binding.js';
 import { partitionOf } from './partition.js';
 import type { Batch, EventLog, PartitionRange } from './port.js';
@@ -62,7 +62,7 @@ const insertRecords = (
     values: [
       ...valuesByField(rows, 'partitionId', 'records', 'key', 'sequence'),
       announced,
-      textArrayParts(rows.map(({ value }) => value)),
+      textArray(rows.map(({ value }) => value)),
     ],
   };
 };

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { Turns } from '../platform/concurrency/turns.js';
+import { EventLoopQueue } from '../platform/concurrency/event-loop-queue.js';
 import type { Metrics } from '../platform/metrics/metrics.js';
 import { addressOf, networkOf, type ProxyTrust } from './client-address.js';
 
@@ -35,7 +35,7 @@ export class OpenConnections {
   readonly #sockets = new Set<Socket>();
   readonly #heldBy = new Map<string, number>();
   readonly #pending = new WeakMap<Socket, Pending>();
-  readonly #stalled = new Turns();
+  readonly #stalled = new EventLoopQueue();
 
   constructor(private readonly isTrusted: ProxyTrust) {}
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { Turns } from '../platform/concurrency/turns.js';
+import { EventLoopQueue } from '../platform/concurrency/event-loop-queue.js';
 import { refusalBytes, refusalOf, refuse, type Unread } from './refusal.js';
 
 /** Requests of a connection whose responses wait for earlier ones. Beyond it, the connection is paused. */
@@ -67,7 +67,7 @@ export class Pipeline {
   constructor(
     private readonly socket: Socket,
     private readonly parse: (slice: Buffer) => void,
-    private readonly turns: Turns,
+    private readonly responses: EventLoopQueue,
   ) {
     socket.on('data', this.#onData).off('data', parse);
     // node:http calls it after the last response of a connection.
@@ -152,7 +152,7 @@ export class Pipeline {
   }
 
   #awaitTurn(): void {
-    this.turns.add(() => {
+    this.responses.add(() => {
       if (!this.#isPaused) return;
       this.#isPaused = false;
       this.#isTurn = true;
@@ -177,12 +177,12 @@ export class Pipeline {
 /** Bounds the pipelines of a server. @returns the pipeline of a socket that node:http has */
 export const boundPipelines = (server: Server): ((socket: Socket) => Pipeline) => {
   const pipelines = new WeakMap<Socket, Pipeline>();
-  const turns = new Turns();
+  const responses = new EventLoopQueue();
   const [toHttp] = server.listeners('connection') as [(socket: Socket) => void];
   server.off('connection', toHttp).prependListener('connection', (socket: Socket) => {
     toHttp.call(server, socket);
     const [parse] = socket.listeners('data') as [(slice: Buffer) => void];
-    pipelines.set(socket, new Pipeline(socket, parse, turns));
+    pipelines.set(socket, new Pipeline(socket, parse, responses));
   });
   return (socket) => {
     const pipeline = pipelines.get(socket);

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { oneAtATime } from '../../ops/platform/concurrency/one-at-a-time.js';
+import pLimit from 'p-limit';
 import type { Batch, NewRecord } from '../../ops/event-log/port.js';
 import { transaction } from '../../ops/platform/postgres/pool.js';
 import { topics, type TopicName } from '../../schemas/events/topics.js';
@@ -223,7 +223,7 @@ describe('projectors: handler of batches', () => {
     const joint = (projection: Projection) =>
       createJointHandler({
         ...{ projection, log: namedLog(), pool: database.pool },
-        turn: oneAtATime(),
+        limit: pLimit(1),
       });
     const batchOf = (
       partition: number,
@@ -315,9 +315,9 @@ describe('projectors: handler of batches', () => {
       expect(parked).to.include({ code: 'SOME_SET_ASIDE' });
     });
 
-    it('applies them in pieces where the projection wants that, each in its turn', async () => {
+    it('applies them in pieces where the projection wants that, each within the limit', async () => {
       const pieces: (readonly string[])[] = [];
-      let turns = 0;
+      let limited = 0;
       const inPieces: typeof redirects = {
         ...redirects,
         changesPerStatement: 2,
@@ -328,9 +328,9 @@ describe('projectors: handler of batches', () => {
       };
       const handle = createJointHandler({
         ...{ projection: inPieces, log: namedLog(), pool: database.pool },
-        turn(work) {
-          turns += 1;
-          return work();
+        limit(apply) {
+          limited += 1;
+          return apply();
         },
       });
       await emptyTables(database.pool, 'projection_redirects');
@@ -343,7 +343,7 @@ describe('projectors: handler of batches', () => {
         );
       await handle([linksOf(0, ['a', 'b', 'c']), linksOf(1, ['d', 'e'])]);
       expect(pieces).to.deep.equal([['a', 'b'], ['c', 'd'], ['e']]);
-      expect(turns).to.equal(3);
+      expect(limited).to.equal(3);
       const { rows } = await database.pool.query(
         'SELECT code FROM projection_redirects.links ORDER BY code',
       );

@@ -1,4 +1,3 @@
-import type { Turn } from '../../ops/platform/concurrency/one-at-a-time.js';
 import type { Batch, Delivery, EventLog } from '../../ops/event-log/port.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import {
@@ -211,10 +210,13 @@ class SomeSetAside extends Error {
   }
 }
 
+/** Limits how many projections of the process apply facts at the same time. */
+export type Limit = (apply: () => Promise<void>) => Promise<void>;
+
 /**
  * Returns a handler that applies batches of several partitions in one transaction if no record must be set aside: a
- * dozen statements in all rather than for each partition. Statements with `changesPerStatement` changes are serialised
- * with those of other projections by `turn`.
+ * dozen statements in all rather than for each partition. Statements with `changesPerStatement` changes run within
+ * `limit`, which other projections share.
  *
  * @throws the error of a batch that cannot be applied; the transaction is then rolled back
  */
@@ -222,8 +224,8 @@ export const createJointHandler = ({
   projection,
   log,
   pool,
-  turn,
-}: BatchTarget & { readonly pool: Pool; readonly turn: Turn }): ((
+  limit,
+}: BatchTarget & { readonly pool: Pool; readonly limit: Limit }): ((
   batches: readonly Batch[],
 ) => Promise<void>) => {
   const schema = liveSchema(projection.name);
@@ -237,7 +239,7 @@ export const createJointHandler = ({
       const prepared = await readChanges(tx, projection, schema, batches, log);
       const setAside = prepared.find(hasDeadLetters);
       if (setAside) throw new SomeSetAside(setAside.batch);
-      await applyTogether(tx, projection, prepared, turn);
+      await applyTogether(tx, projection, prepared, limit);
       const done = prepared.map((part) => {
         return { batch: part.batch, marks: marksToKeep(projection, log, part) };
       });
@@ -249,7 +251,7 @@ const applyTogether = async (
   tx: Client,
   projection: Projection,
   prepared: readonly PreparedBatch[],
-  turn: Turn,
+  limit: Limit,
 ): Promise<void> => {
   const schema = liveSchema(projection.name);
   const [first] = prepared;
@@ -263,7 +265,7 @@ const applyTogether = async (
     for (let from = 0; from < changes.length; from += length) {
       const portion = changes.slice(from, from + length);
       const apply = () => projection.apply(tx, schema, portion, batch.partition);
-      await (changesPerStatement === undefined ? apply() : turn(apply));
+      await (changesPerStatement === undefined ? apply() : limit(apply));
     }
   }
 };

@@ -1,11 +1,10 @@
-import type { Turn } from '../../ops/platform/concurrency/one-at-a-time.js';
-import { hurried } from '../../ops/platform/concurrency/step-back.js';
+import { atNormalPriority } from '../../ops/platform/concurrency/thread-priority.js';
 import { PositionMoved, type Delivery, type EventLog } from '../../ops/event-log/port.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import { millisecondsOf } from '../../schemas/events/timestamp.js';
 import type { TopicName } from '../../schemas/events/topics.js';
-import { createBatchHandler, createJointHandler } from './batch.js';
+import { createBatchHandler, createJointHandler, type Limit } from './batch.js';
 import { checkpointOf, readCheckpoint, readCheckpoints } from './checkpoints.js';
 import { liveSchema, type Projection, type ProjectionSchema } from './projection.js';
 import { readRecord } from './read-record.js';
@@ -19,14 +18,14 @@ export const startProjection = (options: {
   readonly logger: Logger;
   readonly projection: Projection;
   /** Shared by the projections of the process. */
-  readonly turn: Turn;
+  readonly limit: Limit;
 }) => {
   const { pool, log, projection } = options;
   const handle = createBatchHandler(options);
   const handleTogether = createJointHandler(options);
   const lag = new LagTracker();
-  const atItsPace: typeof hurried = (work) =>
-    projection.mayWaitMs === undefined ? hurried(work) : work();
+  const atItsPace: typeof atNormalPriority = (work) =>
+    projection.mayWaitMs === undefined ? atNormalPriority(work) : work();
   const subscription = log.subscribe({
     group: `projection-${projection.name}`,
     topics: projection.topics,
@@ -36,7 +35,7 @@ export const startProjection = (options: {
       readCheckpoint(pool, liveSchema(projection.name), topic, partition),
     // For a backlog, and for a single partition with new records.
     handle: async (batch) => {
-      await lag.applying([batch], () => hurried(() => handle(batch)));
+      await lag.applying([batch], () => atNormalPriority(() => handle(batch)));
     },
     handleTogether: (batches) =>
       lag.applying(batches, () => atItsPace(() => handleTogether(batches))),

@@ -1,5 +1,5 @@
 import { BoundedMap } from '../../ops/platform/bounded-map.js';
-import { giveWay } from '../../ops/platform/concurrency/step-back.js';
+import { yieldCpu } from '../../ops/platform/concurrency/thread-priority.js';
 import type { LogRecord } from '../../ops/event-log/port.js';
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
 import {
@@ -101,7 +101,7 @@ export const readRecords = (
 ): readonly IncomingRecord[] =>
   records.map((record, index) => {
     // Reading the clock takes a tenth of the time of a record.
-    if (index % 8 === 0) giveWay();
+    if (index % 8 === 0) yieldCpu();
     const incoming = readRecord(topic, record);
     if (isUnknown(incoming)) throw incoming.error;
     return incoming;

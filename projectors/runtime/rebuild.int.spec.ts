@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { oneAtATime } from '../../ops/platform/concurrency/one-at-a-time.js';
+import pLimit from 'p-limit';
 import { createLogger } from '../../ops/platform/logging.js';
 import { ForeignPosition, type EventLog, type Subscription } from '../../ops/event-log/port.js';
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
@@ -83,7 +83,7 @@ describe('projectors: rebuild', () => {
   const start = (projection: Projection): Subscription => {
     const subscription = startProjection({
       ...{ pool: database.pool, log, logger, projection },
-      turn: oneAtATime(),
+      limit: pLimit(1),
     });
     running.push(subscription);
     return subscription;

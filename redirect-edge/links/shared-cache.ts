@@ -7,7 +7,7 @@ import {
   type BreakerState,
   type CircuitBreaker,
 } from '../../ops/platform/concurrency/circuit-breaker.js';
-import { deferred } from '../../ops/platform/concurrency/deferred.js';
+import { withinDeadline } from '../../ops/platform/concurrency/deadline.js';
 import { jsonText } from '../../ops/platform/json.js';
 import { createFloodLog, type Logger } from '../../ops/platform/logging.js';
 import type { Queryable } from '../../ops/platform/postgres/pool.js';
@@ -131,25 +131,6 @@ const copyOf = (key: Buffer, code: string, text: string): z.output<typeof copyTe
   return copyText.safeParse(json).data ?? null;
 };
 
-class TookTooLong extends Error {
-  readonly code = 'TIMEOUT';
-}
-
-/** A reply that is in the socket at the deadline counts: then this process was busy, not the server. */
-const withTimeout = async <Value>(reply: Promise<Value>, ms: number): Promise<Value> => {
-  const late = deferred<never>();
-  const timer = setTimeout(() => {
-    setImmediate(() => {
-      late.reject(new TookTooLong(`No answer within ${ms} ms`));
-    });
-  }, ms);
-  try {
-    return await Promise.race([reply, late.promise]);
-  } finally {
-    clearTimeout(timer);
-  }
-};
-
 /**
  * Copies of links that edges share through a store. The store may be slow, emptied, manipulated or unreachable. A copy
  * is served only if an edge signed it and `freshness` accepts it. Methods never reject: the caller reads the missing
@@ -235,7 +216,7 @@ export class SharedCache {
     const { logger, timeoutMs = defaultTimeoutMs } = this.options;
     if (!this.#breaker.permits()) return null;
     try {
-      const value = await withTimeout(call(), timeoutMs);
+      const value = await withinDeadline(timeoutMs, call);
       this.#breaker.succeeded();
       if (this.#isUnavailable) logger.info('the shared cache is used again');
       this.#isUnavailable = false;

@@ -1,4 +1,4 @@
-import { Rests } from '../../ops/platform/concurrency/rests.js';
+import { DutyCycle } from '../../ops/platform/concurrency/duty-cycle.js';
 import type { Queryable } from '../../ops/platform/postgres/pool.js';
 import type { LinkCache, LinkReader } from './link-reader.js';
 
@@ -24,7 +24,7 @@ export const warmUp = async (options: {
   const { rows: sizes } = await postgres.query<{ pages: number }>(
     `SELECT pg_relation_size('projection_redirects.links') / current_setting('block_size')::integer AS pages`,
   );
-  const rests = new Rests(signal);
+  const dutyCycle = new DutyCycle(signal);
   let end = sizes[0]?.pages ?? 0;
   while (end > 0 && cache.room > roomOfPages && !signal.aborted) {
     const begin = Math.max(0, end - pagesAtOnce);
@@ -33,7 +33,7 @@ export const warmUp = async (options: {
       [`(${begin},0)`, `(${end},0)`],
     );
     await links.readAhead(rows.map(({ code }) => code));
-    await rests.take();
+    await dutyCycle.pause();
     end = begin;
   }
 };

@@ -1,6 +1,9 @@
 /** The thread that converts visits to events and appends them to the log; see `shipping.ts`. */
 import { workerData } from 'node:worker_threads';
-import { hurried, stepBack } from '../../ops/platform/concurrency/step-back.js';
+import {
+  atNormalPriority,
+  lowerThreadPriority,
+} from '../../ops/platform/concurrency/thread-priority.js';
 import { answerCalls } from '../../ops/platform/concurrency/thread.js';
 import type { KafkaSettings } from '../../ops/event-log/kafka/settings.js';
 import type { EventLog } from '../../ops/event-log/port.js';
@@ -16,7 +19,7 @@ type Append = EventLog['append'];
  */
 const niceness = 5;
 
-stepBack(niceness);
+lowerThreadPriority(niceness);
 
 const { kafka, databaseUrl, logLevel } = workerData as WorkerSettings;
 const logger = createLogger(logLevel);
@@ -53,7 +56,7 @@ open().catch(() => undefined);
 
 const shipping = shipHere(async (records) => {
   const append = await open();
-  await hurried(() => append(topics.visits.name, records));
+  await atNormalPriority(() => append(topics.visits.name, records));
 });
 
 answerCalls<ShippingThread>({

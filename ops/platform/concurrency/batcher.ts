@@ -62,7 +62,9 @@ export const createBatcher = <Command, Outcome>(options: {
   const runBatch = async (batch: typeof waiting, retries: { left: number }): Promise<void> => {
     try {
       const outcomes = await options.run(batch.map(({ command }) => command));
-      if (outcomes.length !== batch.length) throw new Error('One outcome a command is due');
+      if (outcomes.length !== batch.length) {
+        throw new Error(`run() returned ${outcomes.length} outcomes for ${batch.length} commands`);
+      }
       batch.forEach(({ outcome }, index) => {
         outcome.resolve(outcomes[index] as Outcome);
       });

@@ -1,7 +1,6 @@
-import { Countdown } from './countdown.js';
 import { deferred } from './deferred.js';
 
-/** Work that somebody waits for was not done in time. It may still take effect. */
+/** Work was not done in time. It may still take effect. */
 export class DeadlinePassed extends Error {
   readonly code = 'DEADLINE_PASSED';
 
@@ -10,12 +9,12 @@ export class DeadlinePassed extends Error {
   }
 }
 
-/** Awaits something that the deadline does not count: a client's body, or work that is slow by intent. */
+/** Awaits a promise outside the deadline: a client's body, or work that is slow by intent. */
 export type Uncounted = <Value>(wait: Promise<Value>) => Promise<Value>;
 
 /**
- * Awaits work for `ms` in all: many statements, each in time, may take too long together. What comes of the
- * work after that is dropped, its failure too.
+ * Awaits work for `ms` in all: many statements, each in time, may take too long together. The result or failure of late
+ * work is dropped. Time in which at least one `uncounted` wait lasts does not count.
  *
  * @throws DeadlinePassed, and what the work throws in time
  */
@@ -24,32 +23,36 @@ export const withinDeadline = async <Value>(
   work: (uncounted: Uncounted) => Promise<Value>,
 ): Promise<Value> => {
   const passed = deferred<never>();
-  const countdown = new Countdown(ms, performance.now());
+  let endsAt = performance.now() + ms;
+  let pauses = 0;
+  let pausedAt = 0;
   let timer: NodeJS.Timeout | undefined;
-  /** Requests by the thousand set a timer each, and hardly one needs it: a pause leaves it as it is. */
-  const look = (): void => {
+  /** A pause does not touch the timer: thousands of requests set one each, and hardly any timer fires. */
+  const check = (): void => {
     timer = undefined;
-    if (countdown.isPaused) return;
-    const leftMs = countdown.leftMs(performance.now());
+    if (pauses > 0) return;
+    const leftMs = endsAt - performance.now();
     if (leftMs > 0) {
-      timer = setTimeout(look, Math.ceil(leftMs));
+      timer = setTimeout(check, Math.ceil(leftMs));
       return;
     }
-    // This process may have been frozen itself: what has come meanwhile is read before this is called.
+    // This process may have been suspended: responses that have arrived meanwhile are read before this is called.
     setImmediate(() => {
       passed.reject(new DeadlinePassed(ms));
     });
   };
   const uncounted: Uncounted = async (wait) => {
-    countdown.pause(performance.now());
+    if (pauses === 0) pausedAt = performance.now();
+    pauses += 1;
     try {
       return await wait;
     } finally {
-      countdown.resume(performance.now());
-      if (!timer) look();
+      pauses -= 1;
+      if (pauses === 0) endsAt += performance.now() - pausedAt;
+      if (!timer) check();
     }
   };
-  timer = setTimeout(look, ms);
+  timer = setTimeout(check, ms);
   try {
     return await Promise.race([work(uncounted), passed.promise]);
   } finally {

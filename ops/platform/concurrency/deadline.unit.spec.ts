@@ -28,6 +28,20 @@ describe('platform: deadline', () => {
     expect(await beside).to.equal('done');
   });
 
+  it('does not count the union of its pauses, however they overlap', async () => {
+    const pauses: readonly (readonly [from: number, ms: number])[] = [
+      [0, 300],
+      [100, 50],
+      [200, 300],
+      [400, 200],
+    ];
+    const patient = withinDeadline(100, async (uncounted) => {
+      await Promise.all(pauses.map(([from, ms]) => sleep(from).then(() => uncounted(sleep(ms)))));
+      return 'done';
+    });
+    expect(await patient).to.equal('done');
+  });
+
   it('counts again only after the last of several parallel pauses', async () => {
     const patient = withinDeadline(100, async (uncounted) => {
       await Promise.all([uncounted(sleep(10)), uncounted(sleep(400))]);
@@ -36,7 +50,7 @@ describe('platform: deadline', () => {
     expect(await patient).to.equal('done');
   });
 
-  it('does not count what it is told not to, and goes on counting after it', async () => {
+  it('does not count an uncounted wait, and counts again after it', async () => {
     const patient = withinDeadline(30, async (uncounted) => {
       await uncounted(sleep(60));
       return 'done';

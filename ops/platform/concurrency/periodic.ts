@@ -1,9 +1,9 @@
 import type { Logger } from '../logging.js';
-import { Rests } from './rests.js';
+import { DutyCycle } from './duty-cycle.js';
 
 /**
- * Runs a task now and then: again after a rest as long as it reports work done, otherwise `everyMs`
- * later. What it throws is logged; the next run tries again.
+ * Runs a task periodically: again after a pause of the duty cycle while it reports work done, otherwise `everyMs`
+ * later. Its failures are logged, and the next run retries.
  */
 export const periodically = (options: {
   readonly name: string;
@@ -20,7 +20,7 @@ export const periodically = (options: {
 
   /** As long as there is work. */
   const run = async (): Promise<void> => {
-    const rests = new Rests(signal);
+    const dutyCycle = new DutyCycle(signal);
     let done = 1;
     while (done > 0 && !signal.aborted) {
       done = 0;
@@ -29,7 +29,7 @@ export const periodically = (options: {
       } catch (err) {
         logger.warn({ err, task: name }, 'a periodic task failed; it will be tried again');
       }
-      if (done > 0) await rests.take();
+      if (done > 0) await dutyCycle.pause();
     }
     if (!signal.aborted) schedule(everyMs);
   };

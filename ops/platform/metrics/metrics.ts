@@ -1,6 +1,6 @@
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 import { coalesce } from '../concurrency/coalesce.js';
-import { Turns } from '../concurrency/turns.js';
+import { EventLoopQueue } from '../concurrency/event-loop-queue.js';
 import { DurationHistogram, type Durations } from './durations.js';
 import { samplesOf, type Figure } from './figure.js';
 import { createRequestRecorder } from './requests.js';
@@ -89,7 +89,7 @@ export const createMetrics = () => {
   };
 
   const render = coalesce(async () => Buffer.from(await text()), scrapePauseMs);
-  const responses = new Turns();
+  const responses = new EventLoopQueue();
 
   return {
     /** A number that only rises. Its name ends in `_total`. */

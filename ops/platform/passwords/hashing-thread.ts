@@ -1,6 +1,6 @@
 import { hashSync, verifySync } from '@node-rs/argon2';
 import { constants } from 'node:os';
-import { stepBack } from '../concurrency/step-back.js';
+import { lowerThreadPriority } from '../concurrency/thread-priority.js';
 import { answerCalls } from '../concurrency/thread.js';
 import { bytesOf } from './password-bytes.js';
 import type { HashingThread } from './password-hasher.js';
@@ -12,7 +12,7 @@ const cost = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
 const retiredPrefix = /^sieve=5(?=\$)/;
 
 // Those that answer visitors go first, yet hashes do not starve on a busy machine.
-stepBack(constants.priority.PRIORITY_BELOW_NORMAL);
+lowerThreadPriority(constants.priority.PRIORITY_BELOW_NORMAL);
 answerCalls<HashingThread>({
   hash: (password) => Promise.resolve(hashSync(bytesOf(password), cost)),
   verify: (hash, password) =>

@@ -1,14 +1,11 @@
 import pg from 'pg';
-import { giveWay } from '../concurrency/step-back.js';
+import { yieldCpu } from '../concurrency/thread-priority.js';
 import type { Logger } from '../logging.js';
 import { retry } from '../concurrency/retry.js';
 import { isConflict, isUnavailable } from '../error-codes.js';
 import { hasCode } from '../errors.js';
 import { arrayLiteral } from './array-literal.js';
-import { sendsByteParts } from './byte-parts.js';
-import { readsByteTexts } from './byte-texts.js';
 import { answerGraceMs, deadlines, type DeadlineName, type Deadlines } from './deadlines.js';
-import { reasonOf, SharedSync, wasSkipped } from './shared-sync.js';
 import type { Silence } from './silence.js';
 import { encodeStatement, type Write } from './statement.js';
 
@@ -24,7 +21,7 @@ export const valuesByField = <Row>(
   ...fields: readonly (keyof Row)[]
 ): string[] =>
   fields.map((field) => {
-    giveWay();
+    yieldCpu();
     return arrayLiteral(rows.map((row) => row[field]));
   });
 
@@ -87,20 +84,13 @@ const types: pg.CustomTypesConfig = {
   },
 };
 
-/**
- * Sends the statements of a turn of the event loop in one write: each write costs as much as a small statement. Those
- * of a transaction share their Sync.
- */
+/** Sends the statements of an event-loop iteration in one write: each write costs as much as a small statement. */
 class CorkedClient extends pg.Client {
-  readonly sync: SharedSync;
   #corked = false;
 
   constructor(config?: string | pg.ClientConfig) {
     super(config);
-    sendsByteParts(this.connection);
-    readsByteTexts(this.connection);
-    this.sync = new SharedSync(this.connection);
-    this.connection.on('dataRow', giveWay);
+    this.connection.on('dataRow', yieldCpu);
   }
 
   override readonly query: pg.Client['query'] = (...query: unknown[]) => {
@@ -110,7 +100,6 @@ class CorkedClient extends pg.Client {
       stream.cork();
       process.nextTick(() => {
         this.#corked = false;
-        this.sync.send();
         stream.uncork();
       });
     }
@@ -276,6 +265,9 @@ export const withConnection = async <Result>(
   }
 };
 
+/** SQLSTATE of a statement that PostgreSQL skips, because an earlier one of its transaction failed. */
+const skipped = '25P02';
+
 /** A statement that is parsed once for each connection. */
 const prepared = (text: string) => ({ name: text, text });
 
@@ -294,10 +286,6 @@ const commit = async (client: Client, onBroken: OnBroken): Promise<void> => {
   try {
     ended = (await client.query(prepared('COMMIT'))).command;
   } catch (cause) {
-    if (wasSkipped(cause)) {
-      await rollBack(client, cause, onBroken);
-      throw new TransactionAborted();
-    }
     onBroken(cause as Error);
     // An answer from the server itself (it has a SQLSTATE) means that nothing was committed.
     if (isRefusal(cause)) throw cause;
@@ -307,28 +295,23 @@ const commit = async (client: Client, onBroken: OnBroken): Promise<void> => {
   if (ended === 'ROLLBACK') throw new TransactionAborted();
 };
 
-/** Runs `work` with the statements of the connection sharing their Syncs. */
-const withSharedSync = async <Result>(
-  client: Client,
-  work: () => Promise<Result>,
-): Promise<Result> => {
-  const sync = client instanceof CorkedClient ? client.sync : null;
-  if (sync) sync.isOn = true;
-  try {
-    return await work();
-  } finally {
-    if (sync) sync.isOn = false;
-  }
-};
-
 /** What a transaction's code sends its statements with. After `end`, it sends nothing. */
-const openTransaction = (client: Client): { readonly tx: Client; readonly end: () => void } => {
+const openTransaction = (client: Client) => {
   let isOpen = true;
-  const query = (...query: unknown[]): unknown =>
-    isOpen ? client.query(...(query as [string])) : Promise.reject(new TransactionEnded());
+  let firstFailure: unknown;
+  const query = (...query: unknown[]): unknown => {
+    if (!isOpen) return Promise.reject(new TransactionEnded());
+    const result = client.query(...(query as [pg.QueryConfig]));
+    result.catch((error: unknown) => {
+      firstFailure ??= error;
+    });
+    return result;
+  };
   return {
     tx: { query: query as Client['query'] },
-    end() {
+    /** Why the transaction failed: a caller may await a skipped statement before the one that failed. */
+    reasonOf: (error: unknown): unknown => (hasCode(error, skipped) ? firstFailure : error),
+    end: (): void => {
       isOpen = false;
     },
   };
@@ -382,27 +365,26 @@ const retried = <Result>(run: () => Promise<Result>): Promise<Result> =>
  * @throws OutcomeUnknown when the answer to COMMIT is lost; TransactionAborted when `work` swallowed
  * the failure of a statement; otherwise what `work` threw.
  */
-export const transactionOn = <Result>(
+export const transactionOn = async <Result>(
   client: Client,
   work: (tx: Client) => Promise<Result>,
   onBroken: OnBroken = () => undefined,
-): Promise<Result> =>
-  withSharedSync(client, async () => {
-    const { tx, end } = openTransaction(client);
-    let result: Result;
-    try {
-      await client.query(prepared('BEGIN'));
-      result = await work(tx);
-    } catch (error) {
-      const reason = reasonOf(error);
-      end();
-      await rollBack(client, reason, onBroken);
-      throw reason;
-    }
+): Promise<Result> => {
+  const { tx, reasonOf, end } = openTransaction(client);
+  let result: Result;
+  try {
+    await client.query(prepared('BEGIN'));
+    result = await work(tx);
+  } catch (error) {
+    const reason = reasonOf(error);
     end();
-    await commit(client, onBroken);
-    return result;
-  });
+    await rollBack(client, reason, onBroken);
+    throw reason;
+  }
+  end();
+  await commit(client, onBroken);
+  return result;
+};
 
 /**
  * `transactionOn` a connection of the pool, and then the callbacks of `execute`. `work` may run several times: a
@@ -455,32 +437,30 @@ export const lockingTransaction = <Locked, Result>(
   decide: (locked: Locked) => Write<Result>,
 ): Promise<Result> =>
   retried(() =>
-    withConnection(pool, (client, onBroken) =>
-      withSharedSync(client, async () => {
-        const { tx, end } = openTransaction(client);
-        let write: Write<Result>;
-        let encoded: readonly pg.QueryConfig[];
-        try {
-          const [, locked] = await Promise.all([client.query(prepared('BEGIN')), lock(tx)]);
-          write = decide(locked);
-          encoded = write.statements.map(encodeStatement);
-        } catch (error) {
-          const reason = reasonOf(error);
-          end();
-          await rollBack(client, reason, onBroken);
-          throw reason;
-        }
+    withConnection(pool, async (client, onBroken) => {
+      const { tx, reasonOf, end } = openTransaction(client);
+      let write: Write<Result>;
+      let encoded: readonly pg.QueryConfig[];
+      try {
+        const [, locked] = await Promise.all([client.query(prepared('BEGIN')), lock(tx)]);
+        write = decide(locked);
+        encoded = write.statements.map(encodeStatement);
+      } catch (error) {
+        const reason = reasonOf(error);
         end();
-        const [written, ended] = await Promise.all([
-          Promise.allSettled(encoded.map((statement) => client.query(statement))),
-          Promise.allSettled([commit(client, onBroken)]).then(([end]) => end),
-        ]);
-        if (ended.status === 'rejected') {
-          const failed = written.find((result) => result.status === 'rejected');
-          if (!failed || ended.reason instanceof OutcomeUnknown) throw ended.reason;
-          throw reasonOf(failed.reason);
-        }
-        return resultAfterCommit(pool, write, written);
-      }),
-    ),
+        await rollBack(client, reason, onBroken);
+        throw reason;
+      }
+      end();
+      const [written, ended] = await Promise.all([
+        Promise.allSettled(encoded.map((statement) => client.query(statement))),
+        Promise.allSettled([commit(client, onBroken)]).then(([end]) => end),
+      ]);
+      if (ended.status === 'rejected') {
+        const failed = written.find((result) => result.status === 'rejected');
+        if (!failed || ended.reason instanceof OutcomeUnknown) throw ended.reason;
+        throw failed.reason;
+      }
+      return resultAfterCommit(pool, write, written);
+    }),
   );

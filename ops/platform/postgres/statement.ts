@@ -1,6 +1,5 @@
 import { createRequire } from 'node:module';
 import type pg from 'pg';
-import { ByteParts } from './byte-parts.js';
 
 const { prepareValue } = createRequire(import.meta.url)('pg/lib/utils.js') as {
   /** The value as the driver sends it. @throws for a value that has no form in PostgreSQL */
@@ -50,7 +49,5 @@ export const mapResult = <Before, After>(
  */
 export const encodeStatement = ({ values, ...statement }: Statement): pg.QueryConfig => ({
   ...statement,
-  ...(values && {
-    values: values.map((value) => (value instanceof ByteParts ? value : prepareValue(value))),
-  }),
+  ...(values && { values: values.map(prepareValue) }),
 });

@@ -1,5 +1,5 @@
 import { periodically } from '../../../ops/platform/concurrency/periodic.js';
-import { Rests } from '../../../ops/platform/concurrency/rests.js';
+import { DutyCycle } from '../../../ops/platform/concurrency/duty-cycle.js';
 import { isLine, lineLimits } from '../../../ops/event-log/lines.js';
 import type { EventLog } from '../../../ops/event-log/port.js';
 import { readRows, unpack, type LogRow } from '../../../ops/event-log/postgres-batches.js';
@@ -178,7 +178,7 @@ export const startCompactor = (deps: {
     client: Queryable,
     place: CompactedPartition,
     { first, next }: OffsetRange,
-    rests: Rests,
+    dutyCycle: DutyCycle,
   ): Promise<readonly NewSegment[] | null> => {
     const { id: partitionId, topic, partition, compactedTo } = place;
     const [base, target] = await Promise.all([
@@ -202,7 +202,7 @@ export const startCompactor = (deps: {
         const isInRange = row.firstOffset >= first && row.firstOffset + row.records <= next;
         if (isInRange) addToSegments(segments, row);
       }
-      await rests.take();
+      await dutyCycle.pause();
     }
     if (hash.toString('hex') !== target.hash) {
       throw new ChainBroken(
@@ -215,7 +215,7 @@ export const startCompactor = (deps: {
   const compact = async (
     client: Queryable,
     place: CompactedPartition,
-    rests: Rests,
+    dutyCycle: DutyCycle,
   ): Promise<number> => {
     const { id, topic, partition, lastSegment, compactedTo } = place;
     const name = `${topic}/${partition}`;
@@ -233,18 +233,18 @@ export const startCompactor = (deps: {
       for (const range of splitRows(place, rows, isNear ? largeRow : Infinity)) {
         if (range.isMoved) await moveRows(client, id, range);
         else {
-          const segments = await verifyAndPack(client, place, range, rests);
+          const segments = await verifyAndPack(client, place, range, dutyCycle);
           if (!segments) break;
           for (const segment of segments) {
             if (stopping.signal.aborted) return done;
             await makeSegment(client, id, segment);
             done = segment.next - compactedTo;
-            await rests.take();
+            await dutyCycle.pause();
           }
         }
         done = range.next - compactedTo;
         if (stopping.signal.aborted) break;
-        await rests.take();
+        await dutyCycle.pause();
       }
     } catch (err) {
       if (!(err instanceof ChainBroken)) throw err;
@@ -256,10 +256,10 @@ export const startCompactor = (deps: {
   };
 
   const compactAll = async (client: Queryable): Promise<number> => {
-    const rests = new Rests(stopping.signal);
+    const dutyCycle = new DutyCycle(stopping.signal);
     let done = 0;
     for (const place of await compactedPartitions(client, compacted)) {
-      done += await compact(client, place, rests);
+      done += await compact(client, place, dutyCycle);
     }
     return done;
   };

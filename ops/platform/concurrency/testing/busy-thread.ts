@@ -1,11 +1,11 @@
-/** For tests: a thread that is busy for a moment, and says how often it slept and how far it came. */
+/** For tests: a thread that is busy for a while, and posts how often it slept and how far it came. */
 import { readFileSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
-import { giveWay, hurried, stepBack } from '../step-back.js';
+import { yieldCpu, atNormalPriority, lowerThreadPriority } from '../thread-priority.js';
 
-const { stepsBack, isHurried, ms } = workerData as {
-  readonly stepsBack: boolean;
-  readonly isHurried: boolean;
+const { hasLowPriority, isAwaited, ms } = workerData as {
+  readonly hasLowPriority: boolean;
+  readonly isAwaited: boolean;
   readonly ms: number;
 };
 
@@ -19,16 +19,16 @@ const numbers = function* (): Generator<number> {
   for (let number = 0; performance.now() < until; number += 1) yield number;
 };
 
-if (stepsBack) stepBack(1);
+if (hasLowPriority) lowerThreadPriority(1);
 const before = sleeps();
 let last = -1;
 const count = () => {
   for (const number of numbers()) {
-    giveWay();
+    yieldCpu();
     if (number !== last + 1) throw new Error(`${number} came after ${last}`);
     last = number;
   }
   return Promise.resolve();
 };
-await (isHurried ? hurried(count) : count());
+await (isAwaited ? atNormalPriority(count) : count());
 parentPort?.postMessage([sleeps() - before, last]);

@@ -1,12 +1,12 @@
 import { expect } from 'chai';
 import { setImmediate as nextIteration } from 'node:timers/promises';
-import { Turns } from './turns.js';
+import { EventLoopQueue } from './event-loop-queue.js';
 
-describe('turns', () => {
+describe('event-loop queue', () => {
   it('runs one callback in each iteration of the event loop, in order', async () => {
-    const turns = new Turns();
+    const queue = new EventLoopQueue();
     const ran: string[] = [];
-    for (const name of ['first', 'second', 'third']) turns.add(() => ran.push(name));
+    for (const name of ['first', 'second', 'third']) queue.add(() => ran.push(name));
 
     expect(ran).to.deep.equal([]);
     await nextIteration();
@@ -18,11 +18,11 @@ describe('turns', () => {
   });
 
   it('runs a callback that another one adds in a later iteration', async () => {
-    const turns = new Turns();
+    const queue = new EventLoopQueue();
     const ran: string[] = [];
-    turns.add(() => {
+    queue.add(() => {
       ran.push('first');
-      turns.add(() => ran.push('second'));
+      queue.add(() => ran.push('second'));
     });
 
     await nextIteration();
@@ -32,17 +32,17 @@ describe('turns', () => {
   });
 
   it('runs the callbacks behind one that throws', async () => {
-    const turns = new Turns();
+    const queue = new EventLoopQueue();
     const ran: string[] = [];
     const errors: unknown[] = [];
     const listeners = process.listeners('uncaughtException');
     process
       .removeAllListeners('uncaughtException')
       .once('uncaughtException', (e) => errors.push(e));
-    turns.add(() => {
+    queue.add(() => {
       throw new Error('broken');
     });
-    turns.add(() => ran.push('second'));
+    queue.add(() => ran.push('second'));
 
     await nextIteration();
     await nextIteration();

@@ -1,13 +1,13 @@
 import { expect } from 'chai';
-import { Rests } from './rests.js';
+import { DutyCycle } from './duty-cycle.js';
 
 const work = (ms: number): void => {
   for (const end = performance.now() + ms; performance.now() < end;);
 };
 
-describe('concurrency: rests', () => {
-  it('end, also while the process is busy all the time', async () => {
-    const rests = new Rests(new AbortController().signal);
+describe('concurrency: duty cycle', () => {
+  it('ends its pauses in a process that is always busy', async () => {
+    const dutyCycle = new DutyCycle(new AbortController().signal);
     let stopped = false;
     const keepBusy = (): void => {
       work(1);
@@ -16,19 +16,19 @@ describe('concurrency: rests', () => {
     keepBusy();
     for (let piece = 0; piece < 3; piece += 1) {
       work(1);
-      await rests.take();
+      await dutyCycle.pause();
     }
     stopped = true;
   });
 
-  it('are cut short by the signal', async () => {
+  it('ends a pause when the signal is aborted', async () => {
     const stopping = new AbortController();
-    const rests = new Rests(stopping.signal);
+    const dutyCycle = new DutyCycle(stopping.signal);
     work(20);
-    const resting = rests.take();
+    const pause = dutyCycle.pause();
     stopping.abort();
-    await resting;
-    await rests.take();
+    await pause;
+    await dutyCycle.pause();
     expect(stopping.signal.aborted).to.be.true;
   });
 });

@@ -5,11 +5,11 @@ import { promisify } from 'node:util';
 const program = new URL('testing/busy-thread.js', import.meta.url).href;
 
 interface BusyThread {
-  readonly stepsBack: boolean;
-  readonly isHurried?: boolean;
+  readonly hasLowPriority: boolean;
+  readonly isAwaited?: boolean;
 }
 
-/** How often each of some threads slept that were busy together on one core, and how far it came. */
+/** How often each of several threads slept that were busy together on one core, and how far each came. */
 const busyTogether = async (...threads: readonly BusyThread[]) => {
   const script = `
     const { Worker } = await import('node:worker_threads');
@@ -23,19 +23,19 @@ const busyTogether = async (...threads: readonly BusyThread[]) => {
   return (JSON.parse(stdout) as [number, number][]).map(([sleeps, steps]) => ({ sleeps, steps }));
 };
 
-describe('platform: a thread that steps back', () => {
-  it('leaves the core now and then to one that wants it, which does not', async () => {
-    const [first, back] = await busyTogether({ stepsBack: false }, { stepsBack: true });
-    expect(back?.sleeps).to.be.above(20);
-    expect(first?.sleeps).to.be.below((back?.sleeps ?? NaN) / 2);
+describe('platform: a thread of low priority', () => {
+  it('yields the core to a thread of normal priority, which does not yield', async () => {
+    const [first, low] = await busyTogether({ hasLowPriority: false }, { hasLowPriority: true });
+    expect(low?.sleeps).to.be.above(20);
+    expect(first?.sleeps).to.be.below((low?.sleeps ?? NaN) / 2);
   });
 
-  it('leaves it for less while somebody waits for its work', async () => {
+  it('yields less during work at normal priority', async () => {
     const shareOf = async (thread: BusyThread): Promise<number> => {
-      const [first, back] = await busyTogether({ stepsBack: false }, thread);
-      return (back?.steps ?? NaN) / (first?.steps ?? NaN);
+      const [first, low] = await busyTogether({ hasLowPriority: false }, thread);
+      return (low?.steps ?? NaN) / (first?.steps ?? NaN);
     };
-    const hurried = await shareOf({ stepsBack: true, isHurried: true });
-    expect(await shareOf({ stepsBack: true })).to.be.below(hurried);
+    const awaited = await shareOf({ hasLowPriority: true, isAwaited: true });
+    expect(await shareOf({ hasLowPriority: true })).to.be.below(awaited);
   });
 });

@@ -1,8 +1,8 @@
 /**
- * Runs callbacks one in each iteration of the event loop, in the order of their addition. For work that many
- * clients may cause at the same moment: other clients wait for one callback, not for all.
+ * Runs one callback in each iteration of the event loop, in the order of their addition. For work that many clients may
+ * cause at the same moment: other clients wait for one callback, not for all.
  */
-export class Turns {
+export class EventLoopQueue {
   readonly #waiting: (() => void)[] = [];
 
   add(callback: () => void): void {

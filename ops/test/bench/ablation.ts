@@ -1,0 +1,206 @@
+/**
+ * What engines save, as CPU time: builds of the product in turns, on the same operations.
+ *
+ *     node dist/ops/test/bench/ablation.js WITH WITHOUT… [--rounds 5] [--scale 1] [--only TEXT]
+ *
+ * Each argument is the main file of a build, such as `dist/ops/main.js`. To ablate an engine, copy `dist`, and remove the
+ * engine from the copy. The figures are medians, over the rounds, of CPU microseconds for each link or visit, until the
+ * product is idle again, and how much more than the first build all other builds need. CPU time hardly depends on other
+ * load on the machine. `--only` measures the operations whose name contains the text. Linux only.
+ */
+import { Agent, request } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+import pLimit from 'p-limit';
+import { healthResponse } from '../../../schemas/http/health.js';
+import { ask } from '../support/http.js';
+import { median } from '../support/median.js';
+import { generousPlansFile } from '../support/plans.js';
+import { temporaryDir } from '../support/process.js';
+import { startEmbeddedProduct, type Product } from '../support/product.js';
+import { eventually } from '../support/waiting.js';
+import { cpuMs, cpuMsOfTree } from './cpu-ms.js';
+import { makeLinks } from './make-links.js';
+
+const { values: options, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    rounds: { type: 'string', default: '5' },
+    scale: { type: 'string', default: '1' },
+    only: { type: 'string', default: '' },
+  },
+});
+const rounds = Number(options.rounds);
+const scale = Number(options.scale);
+
+const agent = new Agent({ keepAlive: true });
+
+const send = (
+  url: string,
+  method: string,
+  headers: Readonly<Record<string, string>>,
+  expected: number,
+  body?: string,
+): Promise<void> =>
+  new Promise((resolve, reject) => {
+    request(url, { agent, method, headers }, (response) => {
+      if (response.statusCode !== expected) reject(new Error(`${url}: ${response.statusCode}`));
+      response.resume().on('end', resolve);
+    })
+      .on('error', reject)
+      .end(body);
+  });
+
+interface Subject {
+  readonly product: Product;
+  readonly key: string;
+  readonly codes: readonly string[];
+}
+
+interface Workload {
+  readonly name: string;
+  /** Links or visits. */
+  readonly operations: number;
+  readonly run: (subject: Subject, operations: number) => Promise<unknown>;
+}
+
+const inParallel = (
+  clients: number,
+  operations: number,
+  operation: (index: number) => Promise<void>,
+): Promise<unknown> => {
+  const limited = pLimit(clients);
+  return Promise.all(
+    Array.from({ length: operations }, (_, index) => limited(() => operation(index))),
+  );
+};
+
+const urlOf = (index: number): string => `https://example.com/some/where/${index}?utm_source=news`;
+
+const createLink = ({ product, key }: Subject, index: number): Promise<void> =>
+  send(
+    `${product.api}/v2/shorten`,
+    'POST',
+    { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
+    201,
+    JSON.stringify({ url: urlOf(index) }),
+  );
+
+const agentOf = (index: number): string =>
+  `Mozilla/5.0 (X11; Linux x86_64; rv:${60 + (index % 80)}.0) Gecko/20100101 Firefox/${60 + (index % 80)}.0`;
+
+const allWorkloads: readonly Workload[] = [
+  {
+    name: 'POST of a link, 1 client',
+    operations: 600,
+    run: (subject, operations) => inParallel(1, operations, (index) => createLink(subject, index)),
+  },
+  {
+    name: 'POST of a link, 64 clients',
+    operations: 4_000,
+    run: (subject, operations) => inParallel(64, operations, (index) => createLink(subject, index)),
+  },
+  {
+    name: 'batches of 50 links, 8 clients',
+    operations: 6_000,
+    run: ({ product, key }, operations) => makeLinks(product.api, key, operations, urlOf),
+  },
+  {
+    name: 'visits, 64 clients',
+    operations: 12_000,
+    run: ({ product, codes }, operations) =>
+      inParallel(64, operations, (index) =>
+        send(
+          `${product.edge}/${codes[(index * 7_919) % codes.length]}`,
+          'GET',
+          { 'User-Agent': agentOf(index), Referer: 'https://news.example.com/item/1' },
+          302,
+        ),
+      ),
+  },
+];
+
+const workloads = allWorkloads.filter(({ name }) => name.includes(options.only));
+
+/** Waits for the projections, which lag behind the load. */
+const untilIdle = ({ product: { api, pid } }: Subject): Promise<void> =>
+  eventually(
+    'the product is idle',
+    async () => {
+      const before = cpuMsOfTree(pid);
+      await sleep(500);
+      const usedMs = cpuMsOfTree(pid) - before;
+      const { projections } = healthResponse.parse((await ask(`${api}/health/ready`)).json());
+      return usedMs < 40 && projections.every(({ lag }) => lag === 0);
+    },
+    120_000,
+  );
+
+interface Cost {
+  readonly node: number;
+  readonly postgres: number;
+}
+
+/** In microseconds for each operation. */
+const measure = async (subject: Subject, { run, operations }: Workload): Promise<Cost> => {
+  const { pid } = subject.product;
+  const count = Math.round((operations * scale) / 50) * 50;
+  const cpu = (): Cost => {
+    const node = cpuMs(pid);
+    return { node, postgres: cpuMsOfTree(pid) - node };
+  };
+  const before = cpu();
+  await run(subject, count);
+  await untilIdle(subject);
+  const after = cpu();
+  return {
+    node: ((after.node - before.node) * 1_000) / count,
+    postgres: ((after.postgres - before.postgres) * 1_000) / count,
+  };
+};
+
+const dir = await temporaryDir();
+const env = { PLANS_FILE: await generousPlansFile(dir), LOG_LEVEL: 'warn' };
+
+const start = async (program: string): Promise<Subject> => {
+  const product = await startEmbeddedProduct({ env, program: path.resolve(program) });
+  const { key } = await product.createKey({ plan: 'PRO' });
+  const codes = await makeLinks(product.api, key, 5_000, urlOf);
+  return { product, key, codes };
+};
+
+const subjects: Subject[] = [];
+try {
+  for (const program of positionals) subjects.push(await start(program));
+  const costs = workloads.map(() => subjects.map((): Cost[] => []));
+  // The first round warms up.
+  for (let round = 0; round <= rounds; round += 1) {
+    for (const [row, workload] of workloads.entries()) {
+      const order = [...subjects.entries()];
+      for (const [column, subject] of round % 2 === 0 ? order : order.reverse()) {
+        const cost = await measure(subject, workload);
+        if (round > 0) costs[row]?.[column]?.push(cost);
+      }
+    }
+  }
+  process.stdout.write(
+    '| operation | build | Node | PostgreSQL | all | more than the first |\n|---|---|---|---|---|---|\n',
+  );
+  for (const [row, { name }] of workloads.entries()) {
+    const totals = (costs[row] ?? []).map((builds) =>
+      median(builds.map(({ node, postgres }) => node + postgres)),
+    );
+    for (const [column, program] of positionals.entries()) {
+      const rounds = costs[row]?.[column] ?? [];
+      const node = median(rounds.map((cost) => cost.node));
+      const postgres = median(rounds.map((cost) => cost.postgres));
+      const [first = NaN, total = NaN] = [totals[0], totals[column]];
+      const figures = [node, postgres, total].map((us) => us.toFixed(1));
+      const more = `${((total / first - 1) * 100).toFixed(1)} %`;
+      process.stdout.write(`| ${[name, program, ...figures, more].join(' | ')} |\n`);
+    }
+  }
+} finally {
+  for (const { product } of subjects) await product.cleanup();
+}
