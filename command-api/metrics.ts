@@ -1,7 +1,7 @@
 import { breakerSamples } from '../ops/platform/concurrency/circuit-breaker.js';
 import type { Sample } from '../ops/platform/metrics/figure.js';
 import type { Metrics } from '../ops/platform/metrics/metrics.js';
-import type { AdmissionOutcome } from './admission/rate-limits.js';
+import type { AdmissionOutcome } from './admission/command.js';
 import type { AdmissionCounts } from './admission/admission.js';
 import type { ClockWatch } from './admission/clock-watch.js';
 import type { WebSafety } from './safety/web-safety.js';
@@ -9,7 +9,7 @@ import type { WebSafety } from './safety/web-safety.js';
 const outcomes: Readonly<Record<AdmissionOutcome['type'], string>> = {
   admitted: 'admitted',
   keyInvalid: 'unauthorized',
-  logAway: 'log_away',
+  logUnavailable: 'log_unavailable',
   rateLimited: 'minute_limit',
   callsExhausted: 'monthly_limit',
   maintenance: 'maintenance',

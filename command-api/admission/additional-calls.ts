@@ -1,33 +1,33 @@
 import type { LedgerClock } from '../../ops/ledger/clock.js';
+import { lockMeters, saveMeters } from '../../ops/ledger/meters.js';
 import { execute, type Client } from '../../ops/platform/postgres/pool.js';
 import { writeOnly } from '../../ops/platform/postgres/statement.js';
-import { lockMeters, saveMeters } from '../../ops/ledger/meters.js';
 import { monthAfter } from '../../schemas/folds/key-meter.js';
 import { countMinutes, minuteOf } from './metering.js';
 
-/** What the month gave of the calls that a request costs beside the one that it was admitted with. */
-export interface FurtherCalls {
+/** Calls that a request costs in addition to its own. */
+export interface AdditionalCalls {
   readonly granted: number;
   /** The first day of the next month, YYYY-MM-DD. */
   readonly resetDate: string;
 }
 
 /**
- * Takes up to `count` calls of the month from the meter of a root, as many as are left of `limit` (`null`: no
- * limit). The minute does not count them.
+ * Reserves up to `count` calls of the month for a root, at most those left of `limit` (`null`: no limit). They do not
+ * count toward the minute.
  */
-export const takeFurtherCalls = async (
+export const reserveCalls = async (
   tx: Client,
   clock: LedgerClock,
   rootId: string,
   limit: number | null,
   count: number,
-): Promise<FurtherCalls> => {
+): Promise<AdditionalCalls> => {
   const { meters, now } = await lockMeters(tx, [rootId], clock);
   const meter = meters.get(rootId);
   if (!meter) throw new Error(`The key ${rootId} has no meter`);
-  const room = limit === null ? count : Math.max(0, limit - meter.calls);
-  const granted = Math.min(count, room);
+  const remaining = limit === null ? count : Math.max(0, limit - meter.calls);
+  const granted = Math.min(count, remaining);
   if (granted > 0) {
     meter.calls += granted;
     const minute = { keyId: rootId, minute: minuteOf(now), calls: granted };

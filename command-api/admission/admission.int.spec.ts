@@ -311,7 +311,7 @@ describe('command API: admission, on two nodes', () => {
     const [taken, calls] = await Promise.all([
       Promise.all(
         Array.from({ length: 40 }, (_, index) =>
-          admissions[index % 2 === 0 ? 0 : 1].takeFurther(calling, 9, child.hash),
+          admissions[index % 2 === 0 ? 0 : 1].reserveCalls(calling, 9, child.hash),
         ),
       ),
       call(root, 30),
@@ -324,7 +324,7 @@ describe('command API: admission, on two nodes', () => {
       month_calls: 2_000,
     });
     expect(await openMinutes(root)).to.equal(301);
-    expect(await admissions[0].takeFurther(calling, 1, child.hash)).to.include({ granted: 0 });
+    expect(await admissions[0].reserveCalls(calling, 1, child.hash)).to.include({ granted: 0 });
     expect(await openMinutes(root)).to.equal(301);
   });
 
@@ -333,7 +333,7 @@ describe('command API: admission, on two nodes', () => {
     const calling = (await call(key, 1)).map(callOf)[0]?.key;
     if (!calling) throw new Error('The call was admitted');
     await setMeter(nodes[0], key, `month_calls = 2000, month_links = 3, month = ${lastMonth}`);
-    expect(await admissions[0].takeFurther(calling, 99, key.hash)).to.deep.equal({
+    expect(await admissions[0].reserveCalls(calling, 99, key.hash)).to.deep.equal({
       granted: 99,
       resetDate: monthFromNow(1),
     });
@@ -360,7 +360,7 @@ describe('command API: admission, on two nodes', () => {
     expect(types(calls)).to.deep.equal({ admitted: 10 });
     const [calling] = calls.map(callOf);
     if (!calling) throw new Error('The call was admitted');
-    expect(await admissions[0].takeFurther(calling.key, 5, key.hash)).to.include({ granted: 5 });
+    expect(await admissions[0].reserveCalls(calling.key, 5, key.hash)).to.include({ granted: 5 });
     expect(await meterOf(nodes[0], key)).to.include({ month_calls: 1e12 + 15 });
   });
 

@@ -8,20 +8,15 @@ import {
 } from '../../ops/platform/postgres/pool.js';
 import type { Statement, Write } from '../../ops/platform/postgres/statement.js';
 import type { LedgerClock } from '../../ops/ledger/clock.js';
-import {
-  meterColumns,
-  saveMeters,
-  turnToMonth,
-  type LockedMeter,
-} from '../../ops/ledger/meters.js';
+import { meterColumns, saveMeters, startMonth, type LockedMeter } from '../../ops/ledger/meters.js';
 import { BoundedMap } from '../../ops/platform/bounded-map.js';
 import { createBatcher } from '../../ops/platform/concurrency/batcher.js';
 import { groupBy } from '../../ops/platform/group-by.js';
 import { monthAfter } from '../../schemas/folds/key-meter.js';
 import type { PlatformFeature } from '../../schemas/folds/platform.js';
 import type { PlanTable } from '../../schemas/plans.js';
-import { admitCalls, type AdmissionOutcome, type Call, type CallingKey } from './rate-limits.js';
-import { takeFurtherCalls, type FurtherCalls } from './additional-calls.js';
+import { admitCalls, type AdmissionOutcome, type Call, type CallingKey } from './command.js';
+import { reserveCalls as reserveCallsOf, type AdditionalCalls } from './additional-calls.js';
 import { countMinutes, minuteOf, type CallsOfMinute } from './metering.js';
 
 /** A call, with the SHA-256 of its key; `null` if the request had no well-formed key. */
@@ -37,28 +32,28 @@ export interface Admitted {
   readonly platform: PlatformSwitches;
 }
 
-/** Calls that were decided about under the locks of their roots' meters. What they cost is yet to be written. */
+/** Decided calls, under the locks of their roots' meters. Their cost is not written yet. */
 export interface AdmittedGroup {
   readonly admitted: readonly Admitted[];
-  /** By the root key's id. */
+  /** By ID of the root key. */
   readonly meters: ReadonlyMap<string, LockedMeter>;
-  /** Those that `saveMeters` has to write. */
+  /** The meters for `saveMeters`. */
   readonly spent: Set<LockedMeter>;
-  /** What `countCalls` has to write. */
+  /** For `countCalls`. */
   readonly minutes: readonly CallsOfMinute[];
   readonly keysUsed: readonly string[];
-  /** As `lockMeters` gives it. */
+  /** `clampedNow` of the time with the locks held. */
   readonly now: Date;
-  /** Remembers what the outcomes say of later calls; to be called when they are committed. */
-  readonly remember: () => void;
+  /** Caches the outcomes for later calls; to be called after COMMIT. */
+  readonly cache: () => void;
 }
 
-/** Takes calls that the request of a key costs beside its own, as many of `count` as there are. */
-export type TakeFurther = (
+/** Reserves up to `count` calls that a request costs in addition to its own. */
+export type ReserveCalls = (
   key: CallingKey,
   count: number,
   keyHash: string | null,
-) => Promise<FurtherCalls>;
+) => Promise<AdditionalCalls>;
 
 /** Calls by outcome since the start. */
 export type AdmissionCounts = Readonly<Record<AdmissionOutcome['type'], number>>;
@@ -67,32 +62,32 @@ export type Admission = ReturnType<typeof createAdmission>;
 
 const maxGroup = 1_000;
 const maxWaiting = 20_000;
-/** Milliseconds that a full window is refused from memory: the time that any change may take. */
+/** How long a full window is refused from memory (ms): a change of the plan may take as long to have effect. */
 const refusalMs = 1_000;
-/** Milliseconds that a key counts as one that was admitted lately. */
-const lateMs = 60_000;
-/** Keys that are remembered, of each kind. */
-const maxRemembered = 10_000;
+/** How long after its last admitted call a key counts as recently admitted (ms). */
+const recentMs = 60_000;
+/** Entries of each cache. */
+const maxCached = 10_000;
 
-/** A key that was called with, and the meter of its root. */
+/** A key, and the meter of its root. */
 interface KeyRow extends CallingKey, LockedMeter {
   readonly hash: string;
   readonly lastUsedAt: Date | null;
-  /** When the secret, the key or its root ends. */
+  /** The earliest end of the secret, the key and its root. */
   readonly endsAt: Date | null;
 }
 
-/** The switches, with one of the keys; without one where none is known. */
-type Row = PlatformSwitches & { readonly told: Date } & (KeyRow | { readonly hash: null });
+/** The switches with one of the keys. If all keys are unknown, one row has the switches alone. */
+type Row = PlatformSwitches & { readonly databaseTime: Date } & (KeyRow | { readonly hash: null });
 
 const callingKeyOf = ({ id, rootId, name, plan, account, scopes }: KeyRow): CallingKey => {
   return { id, rootId, name, plan, account, scopes };
 };
 
-/** PostgreSQL's clock is read for each row that comes, locked, out of the inner query. */
+/** clock_timestamp() is evaluated after the inner query has locked the row. */
 const lockingStatement = `
   SELECT p.maintenance, p.shortening, p.aliases, p.passwords, p.expiration, p.qr,
-         l.*, clock_timestamp() AS told
+         l.*, clock_timestamp() AS "databaseTime"
   FROM ledger.platform p
   LEFT JOIN (
     SELECT a.hash, k.id, k.root_id AS "rootId", k.name, r.plan, k.account, k.scopes,
@@ -106,11 +101,11 @@ const lockingStatement = `
     ORDER BY m.key_id FOR UPDATE OF m
   ) l ON true`;
 
-/** Counts admitted calls to their minutes, and notes when their keys were used. */
+/** Adds admitted calls to their minutes, and updates when their keys were last used. */
 export const countCalls = ({ minutes, keysUsed, now }: AdmittedGroup): readonly Statement[] => {
   const used: Statement = {
     name: 'keys-used',
-    // Keys are locked in the order of their ids everywhere, which an UPDATE alone does not do.
+    // An UPDATE alone would not lock the keys in the order of their IDs.
     text: `UPDATE ledger.api_keys k SET last_used_at = $2
            FROM (SELECT id FROM ledger.api_keys
                  WHERE id = ANY ($1::text[]) AND (last_used_at IS NULL OR last_used_at < $2)
@@ -124,33 +119,33 @@ export const countCalls = ({ minutes, keysUsed, now }: AdmittedGroup): readonly 
 const writeAll = (group: AdmittedGroup): Write<readonly Admitted[]> => ({
   statements: [...saveMeters(group.spent), ...countCalls(group)],
   resultOf: () => group.admitted,
-  afterCommit: group.remember,
+  afterCommit: group.cache,
 });
 
-/** Admits calls. Its limits are exact on any number of nodes and through any crash. */
+/** Admits calls. The limits are exact on any number of nodes and through any crash. */
 export const createAdmission = (pool: Pool, clock: LedgerClock, table: PlanTable) => {
   const refusals = new BoundedMap<string, { readonly until: number; readonly admitted: Admitted }>(
-    maxRemembered,
+    maxCached,
   );
-  /** By the key's hash: until when. */
-  const admittedKeys = new BoundedMap<string, number>(maxRemembered);
+  /** End of `recentMs`, by hash of the key. */
+  const admittedKeys = new BoundedMap<string, number>(maxCached);
 
   const counts: Record<AdmissionOutcome['type'], number> = {
     admitted: 0,
     keyInvalid: 0,
-    logAway: 0,
+    logUnavailable: 0,
     rateLimited: 0,
     callsExhausted: 0,
     maintenance: 0,
   };
 
-  /** Counts a call's outcome, and remembers what it says of later calls. */
-  const note = ({ keyHash }: CallByHash, admitted: Admitted): void => {
+  /** Counts a call's outcome, and caches it for later calls. */
+  const record = ({ keyHash }: CallByHash, admitted: Admitted): void => {
     const { admission } = admitted;
     counts[admission.type] += 1;
     if (keyHash === null) return;
     if (admission.type === 'admitted') {
-      admittedKeys.set(keyHash, performance.now() + lateMs);
+      admittedKeys.set(keyHash, performance.now() + recentMs);
       refusals.delete(keyHash);
       return;
     }
@@ -164,7 +159,7 @@ export const createAdmission = (pool: Pool, clock: LedgerClock, table: PlanTable
     refusals.set(keyHash, { until, admitted });
   };
 
-  /** The known keys by their hash, with their roots' meters locked. */
+  /** Reads the known keys by their hash, and locks the meters of their roots. */
   const lockKeys = async (tx: Client, calls: readonly CallByHash[]) => {
     const hashes = new Set(calls.flatMap(({ keyHash }) => keyHash ?? []));
     const { rows } = await tx.query<Row>({
@@ -172,19 +167,19 @@ export const createAdmission = (pool: Pool, clock: LedgerClock, table: PlanTable
       text: lockingStatement,
       values: [[...hashes]],
     });
-    // By the time of the last row, all meters are locked.
+    // When the last row is returned, all meters are locked.
     const platform = rows.at(-1);
     if (!platform) throw new Error('The ledger has no platform row');
-    const { told } = platform;
-    const now = clock.believed(told);
+    const { databaseTime } = platform;
+    const now = clock.clampedNow(databaseTime);
     const keys = new Map<string | null, KeyRow>();
     for (const row of rows) {
       if (row.hash !== null && (row.endsAt === null || now < row.endsAt)) keys.set(row.hash, row);
     }
-    return { platform, keys, time: { told, now } };
+    return { platform, keys, time: { databaseTime, now } };
   };
 
-  /** Decides about calls, under the locks of their roots' meters. */
+  /** Decides calls, under the locks of their roots' meters. */
   const decideIn = async (tx: Client, calls: readonly CallByHash[]): Promise<AdmittedGroup> => {
     const { platform, keys, time } = await lockKeys(tx, calls);
     const { now } = time;
@@ -194,18 +189,18 @@ export const createAdmission = (pool: Pool, clock: LedgerClock, table: PlanTable
     const spent = new Set<LockedMeter>();
     const minutes: CallsOfMinute[] = [];
     const keysUsed = new Set<string>();
-    const ofKeys = calls.flatMap((call) => {
+    const callsOfKeys = calls.flatMap((call) => {
       const row = keys.get(call.keyHash);
       return row ? [{ call, row, key: callingKeyOf(row) }] : [];
     });
-    for (const [rootId, ofRoot] of groupBy(ofKeys, ({ key }) => key.rootId)) {
-      const [first] = ofRoot;
+    for (const [rootId, callsOfRoot] of groupBy(callsOfKeys, ({ key }) => key.rootId)) {
+      const [first] = callsOfRoot;
       if (!first) continue;
-      const meter = turnToMonth(first.row, now);
+      const meter = startMonth(first.row, now);
       meters.set(rootId, meter);
       const { month, calls: monthCalls, links, qrCodes, windowStart, windowCalls } = meter;
       const { outcomes, window, metered } = admitCalls(
-        ofRoot,
+        callsOfRoot,
         {
           window: { startedAt: windowStart, calls: windowCalls },
           usage: { calls: monthCalls, links, qrCodes, resetDate: monthAfter(month) },
@@ -214,7 +209,7 @@ export const createAdmission = (pool: Pool, clock: LedgerClock, table: PlanTable
         time,
         platform.maintenance,
       );
-      ofRoot.forEach(({ call, row }, index) => {
+      callsOfRoot.forEach(({ call, row }, index) => {
         const outcome = outcomes[index];
         if (!outcome) return;
         admissions.set(call, outcome);
@@ -222,7 +217,7 @@ export const createAdmission = (pool: Pool, clock: LedgerClock, table: PlanTable
         spent.add(meter);
         if (row.lastUsedAt === null || row.lastUsedAt < minute) keysUsed.add(row.id);
       });
-      // It was begun by a clock that was ahead: even where nothing is admitted, it ends 60 s from now.
+      // The window started in the future: save its new start, even if no call is admitted.
       if (window.startedAt < windowStart) spent.add(meter);
       if (!spent.has(meter)) continue;
       meter.windowStart = window.startedAt;
@@ -237,13 +232,13 @@ export const createAdmission = (pool: Pool, clock: LedgerClock, table: PlanTable
       admission: admissions.get(call) ?? unknown,
       platform,
     }));
-    const remember = (): void => {
+    const cache = (): void => {
       calls.forEach((call, index) => {
         const outcome = admitted[index];
-        if (outcome) note(call, outcome);
+        if (outcome) record(call, outcome);
       });
     };
-    return { admitted, meters, spent, minutes, keysUsed: [...keysUsed], now, remember };
+    return { admitted, meters, spent, minutes, keysUsed: [...keysUsed], now, cache };
   };
 
   const batcher = createBatcher({
@@ -254,16 +249,16 @@ export const createAdmission = (pool: Pool, clock: LedgerClock, table: PlanTable
     mayBeCausedByOneCommand,
   });
 
-  const takeFurtherIn = (tx: Client, key: CallingKey, count: number): Promise<FurtherCalls> =>
-    takeFurtherCalls(tx, clock, key.rootId, table.plans[key.plan].monthlyCalls, count);
+  const reserveCallsIn = (tx: Client, key: CallingKey, count: number): Promise<AdditionalCalls> =>
+    reserveCallsOf(tx, clock, key.rootId, table.plans[key.plan].monthlyCalls, count);
 
-  const takeFurther: TakeFurther = (key, count) =>
-    transaction(pool, (tx) => takeFurtherIn(tx, key, count));
+  const reserveCalls: ReserveCalls = (key, count) =>
+    transaction(pool, (tx) => reserveCallsIn(tx, key, count));
 
   return {
     counts,
-    takeFurtherIn,
-    takeFurther,
+    reserveCallsIn,
+    reserveCalls,
     /** Decides whether a call is admitted, and counts it if so. */
     admit(call: CallByHash): Promise<Admitted> {
       const refusal = call.keyHash === null ? undefined : refusals.get(call.keyHash);
@@ -271,14 +266,14 @@ export const createAdmission = (pool: Pool, clock: LedgerClock, table: PlanTable
       counts.rateLimited += 1;
       return Promise.resolve(refusal.admitted);
     },
-    /** Decides that within a transaction, which has to write what the calls cost. */
+    /** Decides calls in the caller's transaction, which writes their cost. */
     decideIn,
-    /** Decides that within a transaction, and writes what the calls cost. */
+    /** Decides calls in the caller's transaction, and writes their cost. */
     async admitIn(tx: Client, calls: readonly CallByHash[]): Promise<readonly Admitted[]> {
       return execute(tx, writeAll(await decideIn(tx, calls)));
     },
-    /** Whether the key's last call was admitted, not long ago: what a stranger cannot have. */
-    wasAdmittedLately: (keyHash: string | null): boolean =>
+    /** Whether the key's last call was admitted recently. False for a guessed key. */
+    wasAdmittedRecently: (keyHash: string | null): boolean =>
       keyHash !== null && (admittedKeys.get(keyHash) ?? 0) > performance.now(),
   };
 };

@@ -8,29 +8,31 @@ import {
 import type { UsageResponse } from '../../schemas/http/reports.js';
 import type { PlanTable } from '../../schemas/plans.js';
 import type { Scope } from '../../schemas/scopes.js';
-import type { AdmittedCall } from './rate-limits.js';
+import type { AdmittedCall } from './command.js';
 import { hashKeyToken, isKeyToken } from '../keys/key-token.js';
 import type { Admitted, CallByHash, PlatformSwitches } from './admission.js';
-import type { FurtherCalls } from './additional-calls.js';
+import type { AdditionalCalls } from './additional-calls.js';
 import type { RequestState } from '../http/app.js';
 import { failure, json, unavailable, type Reply } from '../http/reply.js';
 import type { Read } from '../http/requests.js';
 
-/** A request that admission let in. */
+/** The state of an admitted request. */
 export interface V2State extends RequestState {
   call: AdmittedCall;
   platform: PlatformSwitches;
-  /** The text of the body, of a route that has one. */
+  /** The text of the body, if the route has one. */
   body: string;
-  /** Takes calls for what the request does beside its first step, as many as there are; the minute counts none. */
-  takeFurther: (count: number) => Promise<FurtherCalls>;
+  /** Reserves up to `count` calls of the month in addition to the request's own. */
+  reserveCalls: (count: number) => Promise<AdditionalCalls>;
 }
 
-/** A call that its route admits. */
+/** A call that its route admits, in the transaction of the route's own decision. */
 export interface UnadmittedCall {
   readonly call: CallByHash;
   readonly body: Read<string>;
-  /** Takes note of what admission said. Gives the reply that ends the request, or `null`: the route may go on. */
+  /** The scope that the route requires. */
+  readonly scope: Scope | null;
+  /** Sets headers and state after the decision. Returns the reply that ends the request, or `null`. */
   readonly enter: (admitted: Admitted) => Reply | null;
 }
 
@@ -38,11 +40,11 @@ const bearer = /^Bearer +(\S+) *$/i;
 /** `Retry-After` during maintenance, in seconds. */
 const maintenanceRetryAfter = 60;
 
-/** Visible ASCII and the space stay; everything else is percent-encoded, as the contract says. */
+/** Percent-encodes all characters except visible ASCII and space. */
 const headerText = (name: string): string =>
   name.replace(/[^\x20-\x7e]+/g, (text) => encodeURIComponent(text));
 
-/** The headers that every answer to a known key carries. */
+/** The headers of every response to a known key. */
 export const rateLimitHeaders = ({ key, window }: AdmittedCall): Record<string, string> => ({
   'X-RateLimit-Limit': String(window.limit),
   'X-RateLimit-Remaining': String(window.remaining),
@@ -50,17 +52,17 @@ export const rateLimitHeaders = ({ key, window }: AdmittedCall): Record<string, 
   'X-API-Key-Name': headerText(key.name),
 });
 
-/** How a request names its key. */
+/** The key of a request. */
 export interface Credential {
-  /** SHA-256 of a secret; `null` where the request has nothing that can be one. */
+  /** SHA-256 of the secret; `null` if the request has no well-formed secret. */
   readonly keyHash: string | null;
-  /** Why, in the 401 where no live key has this secret. */
+  /** The message of the 401 if no active key has this secret. */
   readonly message: string;
 }
 
 export type Authenticate = (ctx: Context) => Credential | Promise<Credential>;
 
-/** By `Authorization`, and by nothing else. */
+/** Reads the key from `Authorization`. */
 export const bearerKey: Authenticate = ({ headers }) => {
   const token = bearer.exec(headers.authorization ?? '')?.[1];
   if (token === undefined) return { keyHash: null, message: messages.keyMissing };
@@ -74,7 +76,7 @@ export const unauthorized = (message: string): Reply => {
 
 export const keyInvalid = unauthorized(messages.keyInvalid);
 
-/** What a key's root has spent, and what its plan allows. */
+/** The usage of a root key, and the limits of its plan. */
 export const usageOf = ({ key, usage }: AdmittedCall, { plans }: PlanTable): UsageResponse => {
   const plan = plans[key.plan];
   return {
@@ -92,13 +94,17 @@ export const scopeLacking = (scope: Scope): Reply => {
   return json(403, body);
 };
 
-/** What the refusals of `/v2` are made from. */
+/** The 403 of a key without the scope of a route; `null` if the key has it. */
+export const scopeRefusal = (scope: Scope | null, { key }: AdmittedCall): Reply | null =>
+  scope === null || key.scopes.includes(scope) ? null : scopeLacking(scope);
+
+/** What refusals of `/v2` depend on. */
 export interface PlanDeps {
   readonly plans: PlanTable;
   readonly upgradeUrl: string;
 }
 
-/** The 429 of a monthly quota. @param limit the plan's; `null`, which nothing exceeds, is shown as 0 */
+/** The 429 of a monthly quota. @param limit the limit of the plan; `null` is shown as 0 */
 export const monthlyLimitReached = (
   message: string,
   limit: number | null,
@@ -106,8 +112,13 @@ export const monthlyLimitReached = (
   { upgradeUrl }: PlanDeps,
 ): Reply => {
   const { resetDate } = usage;
-  const shown = limit ?? 0;
-  const body: MonthlyLimitError = { statusCode: 429, message, limit: shown, resetDate, upgradeUrl };
+  const body: MonthlyLimitError = {
+    statusCode: 429,
+    message,
+    limit: limit ?? 0,
+    resetDate,
+    upgradeUrl,
+  };
   return json(429, body);
 };
 
@@ -119,7 +130,7 @@ const refusalOf = ({ admission }: Admitted, message: string, deps: PlanDeps): Re
       return unavailable(messages.maintenance, maintenanceRetryAfter);
     case 'keyInvalid':
       return unauthorized(message);
-    case 'logAway':
+    case 'logUnavailable':
       return unavailable(messages.logUnavailable);
     case 'rateLimited': {
       const { now, window } = admission.call;
@@ -140,10 +151,7 @@ const refusalOf = ({ admission }: Admitted, message: string, deps: PlanDeps): Re
   }
 };
 
-/**
- * Takes note of what admission said of a request: sets the headers of a known key, and gives the reply that ends
- * the request, or `null` for one that may go on.
- */
+/** Sets the headers and the state of a request after admission. Returns the reply that ends it, or `null`. */
 export const enter = (
   ctx: Context,
   state: V2State,

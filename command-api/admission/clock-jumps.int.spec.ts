@@ -9,8 +9,8 @@ import { named } from '../../ops/test/support/node.js';
 import { defaultPlanTable } from '../../schemas/plans.js';
 import { isUsageEvent } from '../../schemas/events/catalogue.js';
 import { created } from '../../schemas/testing/events.js';
-import type { AdmittedCall } from './rate-limits.js';
-import { meterOf, newKey, setMeter, type TestKey } from '../testing/keys.js';
+import type { AdmittedCall } from './command.js';
+import { meterOf, newKey, setMeter, spendQrCode, type TestKey } from '../testing/keys.js';
 import { createAdmission, type Admitted } from './admission.js';
 import { createClockWatch } from './clock-watch.js';
 import { expireDueLinks } from '../links/expire/expiry.js';
@@ -123,19 +123,15 @@ describe('command API: PostgreSQL’s clock goes ahead and comes back, on two no
       const spend = () =>
         Promise.all(
           Array.from({ length: 20 }, (_, index) => {
-            const { pool, outbox, clock } = nodes[index % 2 === 0 ? 0 : 1];
-            const quota = createQrCodeQuota(pool, outbox, clock);
-            return quota.spend({
-              ...{ keyId: key.id, actor: key.id, account: key.account, code: 'spring', limit: 35 },
-              requestId: 'request',
-            });
+            const quota = createQrCodeQuota(nodes[index % 2 === 0 ? 0 : 1]);
+            return quota.spend(spendQrCode(key, 35));
           }),
         );
-      expect((await spend()).filter((outcome) => outcome === 'spent')).to.have.length(1);
+      expect((await spend()).filter(({ type }) => type === 'accepted')).to.have.length(1);
       expect((await callOf(key)).usage.calls).to.equal(2_000);
       await database.setAhead(0);
       expect(await admitted(key, 200)).to.equal(0);
-      expect(await spend()).not.to.include('spent');
+      expect((await spend()).filter(({ type }) => type === 'accepted')).to.be.empty;
       expect(await meterOf(nodes[0], key)).to.include({ ...spent, month_qr_codes: 35 });
       const times = named('QrRendered', await nodes[0].events('usage'))
         .filter(({ subject }) => subject === key.id)
@@ -156,18 +152,12 @@ describe('command API: PostgreSQL’s clock goes ahead and comes back, on two no
 
   it('a month that was begun by a clock that came back gives way to the right one, each with its counts', async () => {
     const key = await newKey(nodes[0], 'INDIE');
-    const [{ pool, outbox, clock }] = nodes;
     const spend = (count: number) =>
       Promise.all(
-        Array.from({ length: count }, () =>
-          createQrCodeQuota(pool, outbox, clock).spend({
-            ...{ keyId: key.id, actor: key.id, account: key.account, code: 'spring', limit: 5 },
-            requestId: 'request',
-          }),
-        ),
+        Array.from({ length: count }, () => createQrCodeQuota(nodes[0]).spend(spendQrCode(key, 5))),
       );
     const spentOf = async (count: number): Promise<number> =>
-      (await spend(count)).filter((outcome) => outcome === 'spent').length;
+      (await spend(count)).filter(({ type }) => type === 'accepted').length;
 
     expect(await admitted(key, 30)).to.equal(30);
     expect(await spentOf(3)).to.equal(3);
@@ -185,7 +175,7 @@ describe('command API: PostgreSQL’s clock goes ahead and comes back, on two no
     expect(await spentOf(9)).to.equal(0);
     expect((await callOf(key)).usage).to.include({ calls: 21, links: 0, qrCodes: 5 });
 
-    await closeAllMinutes(pool, outbox);
+    await closeAllMinutes(nodes[0].pool, nodes[0].outbox);
     const events = (await nodes[0].events('usage')).filter(isUsageEvent);
     const folded = foldMeters(new Map(), events).get(key.id);
     expect(folded).to.include({ calls: 21, links: 0, qrCodes: 5 });

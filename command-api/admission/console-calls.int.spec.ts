@@ -19,7 +19,7 @@ describe('command API: calls of the console, on two nodes', () => {
   const call = async (
     keys: readonly TestKey[],
     count: number,
-    told: { metered?: boolean; held?: boolean } = {},
+    told: { metered?: boolean; logUnavailable?: boolean } = {},
   ): Promise<Record<string, number>> => {
     const counts: Record<string, number> = {};
     const admitted = await Promise.all(
@@ -76,7 +76,7 @@ describe('command API: calls of the console, on two nodes', () => {
     const calling = { id, rootId: id, name: 'test', plan: 'FREE', account, scopes: [] } as const;
     const taken = await Promise.all(
       Array.from({ length: 20 }, async (_, index) =>
-        consoles[index % 2]?.takeFurther(calling, 9, key.hash),
+        consoles[index % 2]?.reserveCalls(calling, 9, key.hash),
       ),
     );
     expect(taken.reduce((sum, one) => sum + (one?.granted ?? 0), 0)).to.equal(150);
@@ -117,7 +117,7 @@ describe('command API: calls of the console, on two nodes', () => {
 
   it('use nothing up where they are refused, or cost nothing anyway', async () => {
     const key = await newKey(nodes[0], 'FREE');
-    expect(await call([key], 5, { held: true })).to.deep.equal({ logAway: 5 });
+    expect(await call([key], 5, { logUnavailable: true })).to.deep.equal({ logUnavailable: 5 });
     expect(await call([key], 5, { metered: false })).to.deep.equal({ admitted: 5 });
     expect(await freeOf(key)).to.equal(0);
     expect(await call([key], 80)).to.deep.equal({ admitted: 55, rateLimited: 25 });

@@ -1,19 +1,19 @@
 import { createBatcher } from '../../ops/platform/concurrency/batcher.js';
 import { mayBeCausedByOneCommand } from '../../ops/platform/error-codes.js';
 import { transaction, type Client, type Pool } from '../../ops/platform/postgres/pool.js';
-import type { Admission, Admitted, CallByHash, TakeFurther } from './admission.js';
+import type { Admission, Admitted, CallByHash, ReserveCalls } from './admission.js';
 
-/** So many calls of the console a UTC day cost a root none of the month. */
+/** Calls of the console per root and UTC day that do not count toward the month. */
 export const freeCalls = 1_000;
 
 const maxGroup = 1_000;
 const maxWaiting = 20_000;
 
 /**
- * Locks what the keys' roots have had of the day, in the order of the roots. The clock may jump: a day that has
- * begun is never begun again.
+ * Locks the free calls of the day, in the order of the roots. The clock may jump: a day that has started never starts
+ * again.
  *
- * @returns by the secret's SHA-256
+ * @returns by SHA-256 of the secret
  */
 const lockDays = async (tx: Client, hashes: readonly (string | null)[]) => {
   const { rows } = await tx.query<{ hash: string; rootId: string; calls: number }>({
@@ -50,7 +50,7 @@ const countFree = async (tx: Client, roots: ReadonlyMap<string, number>): Promis
   });
 };
 
-/** Admits the console's calls: the day's first ones count for the minute alone. Exact on any number of nodes. */
+/** Admits the console's calls: the first of the day count toward the minute only. Exact on any number of nodes. */
 export const createConsoleAdmission = (pool: Pool, admission: Admission) => {
   const decide = (calls: readonly CallByHash[]): Promise<readonly Admitted[]> =>
     transaction(pool, async (tx) => {
@@ -58,14 +58,14 @@ export const createConsoleAdmission = (pool: Pool, admission: Admission) => {
         tx,
         calls.map(({ keyHash }) => keyHash),
       );
-      const asked = new Map<string, number>();
-      /** For each call, the root that it is free for. */
-      const roots = calls.map(({ keyHash, metered, held }) => {
+      const requested = new Map<string, number>();
+      /** For each call, the root for which it is free, or `null`. */
+      const roots = calls.map(({ keyHash, metered, logUnavailable }) => {
         const day = days.get(keyHash);
-        if (!day || !metered || held === true) return null;
-        const used = day.calls + (asked.get(day.rootId) ?? 0);
+        if (!day || !metered || logUnavailable === true) return null;
+        const used = day.calls + (requested.get(day.rootId) ?? 0);
         if (used >= freeCalls) return null;
-        asked.set(day.rootId, (asked.get(day.rootId) ?? 0) + 1);
+        requested.set(day.rootId, (requested.get(day.rootId) ?? 0) + 1);
         return day.rootId;
       });
       const admitted = await admission.admitIn(
@@ -81,14 +81,14 @@ export const createConsoleAdmission = (pool: Pool, admission: Admission) => {
       return admitted;
     });
 
-  /** First the day's free calls, then the month's. */
-  const takeFurther: TakeFurther = (key, count, keyHash) =>
+  /** Reserves free calls of the day first, then calls of the month. */
+  const reserveCalls: ReserveCalls = (key, count, keyHash) =>
     transaction(pool, async (tx) => {
       const used = (await lockDays(tx, [keyHash])).get(keyHash)?.calls ?? freeCalls;
       const free = Math.min(count, Math.max(0, freeCalls - used));
       await countFree(tx, new Map(free > 0 ? [[key.rootId, free]] : []));
-      const taken = await admission.takeFurtherIn(tx, key, count - free);
-      return { ...taken, granted: free + taken.granted };
+      const reserved = await admission.reserveCallsIn(tx, key, count - free);
+      return { ...reserved, granted: free + reserved.granted };
     });
 
   const batcher = createBatcher({
@@ -99,8 +99,8 @@ export const createConsoleAdmission = (pool: Pool, admission: Admission) => {
   });
   return {
     admit: (call: CallByHash): Promise<Admitted> => batcher.submit(call),
-    takeFurther,
-    /** No route may admit a call itself: it would cost one of the month. */
-    wasAdmittedLately: () => false,
+    reserveCalls,
+    /** No route may admit a call itself: that call would count toward the month. */
+    wasAdmittedRecently: () => false,
   };
 };

@@ -49,7 +49,7 @@ export const findRecords = async (
       scopes.map((scope) => scope?.keyId),
       scopes.map((scope) => scope?.path),
       scopes.map((scope) => scope?.idempotencyKey),
-      clock.latest(),
+      clock.upperBound(),
     ],
   });
   const found = new Map(rows.map(({ position, ...answer }) => [position, answer]));
@@ -95,7 +95,7 @@ export const deleteExpiredRecords = async (
     `DELETE FROM ledger.idempotency WHERE ctid = ANY (ARRAY(
        SELECT ctid FROM ledger.idempotency
        WHERE created_at < least(clock_timestamp(), $1::timestamptz) - interval '24 hours' LIMIT 5000))`,
-    [clock.latest()],
+    [clock.upperBound()],
   );
   return rowCount ?? 0;
 };

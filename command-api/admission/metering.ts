@@ -1,14 +1,28 @@
 import { newId } from '../../ops/platform/new-id.js';
 import type { Outbox } from '../../ops/event-log/outbox/port.js';
+import { meterColumns, saveMeters, type LockedMeter } from '../../ops/ledger/meters.js';
 import {
-  execute,
-  transaction,
+  lockingTransaction,
   unnest,
   valuesByField,
+  type Client,
   type Pool,
 } from '../../ops/platform/postgres/pool.js';
-import type { Statement } from '../../ops/platform/postgres/statement.js';
-import { ownActors } from '../../schemas/decision.js';
+import {
+  mapResult,
+  writeAfter,
+  type Statement,
+  type Write,
+} from '../../ops/platform/postgres/statement.js';
+import { groupBy } from '../../ops/platform/group-by.js';
+import {
+  accepted,
+  nextEvent,
+  ownActors,
+  type Command,
+  type Decider,
+} from '../../schemas/decision.js';
+import type { EventNamed } from '../../schemas/events/catalogue.js';
 import { newEvent } from '../../schemas/events/codec.js';
 
 const pageSize = 500;
@@ -20,10 +34,10 @@ export interface CallsOfMinute {
   readonly calls: number;
 }
 
-/** The minute that a time lies in. */
+/** The start of the minute of a time. */
 export const minuteOf = (time: Date): Date => new Date(time.getTime() - (time.getTime() % 60_000));
 
-/** Adds calls to minutes of keys whose meters the transaction has locked, one minute for each key. */
+/** Adds calls to minutes of keys whose meters the transaction has locked, one minute per key. */
 export const countMinutes = (minutes: readonly CallsOfMinute[]): readonly Statement[] =>
   minutes.length === 0
     ? []
@@ -37,91 +51,114 @@ export const countMinutes = (minutes: readonly CallsOfMinute[]): readonly Statem
         },
       ];
 
-/**
- * Turns minutes into CallsMetered events; returns how many. The keys' meters are locked first, as
- * admission does. All minutes of `keyIds`; for `null`, the past minutes of a page of keys, without
- * those that admission holds.
- *
- * A call that is admitted while its minute is closed opens that minute again. The minute then has a
- * second event; the sum of both is right.
- */
-const close = (pool: Pool, outbox: Outbox, keyIds: readonly string[] | null): Promise<number> =>
-  transaction(pool, async (tx) => {
-    // A minute that lies far ahead was counted by a clock that was wrong: nobody adds to it any more.
-    const isDue = keyIds
-      ? 'true'
-      : `minute NOT BETWEEN date_trunc('minute', clock_timestamp()) AND clock_timestamp() + interval '1 minute'`;
-    const { rows } = await tx.query<{
-      key_id: string;
-      account: string;
-      sequence: number;
-      minute: Date;
-      calls: number;
-      now: Date;
-    }>({
-      name: `metering-close-${keyIds ? 'all' : 'past'}`,
-      text: `
-        WITH due AS (
-          SELECT DISTINCT key_id FROM ledger.usage_minutes
-          WHERE ${isDue} AND ($1::text[] IS NULL OR key_id = ANY ($1)) LIMIT ${pageSize}
-        ),
-        locked AS MATERIALIZED (
-          SELECT m.key_id, m.usage_sequence, k.account
-          FROM ledger.key_meters m JOIN ledger.api_keys k ON k.id = m.key_id
-          WHERE m.key_id IN (SELECT key_id FROM due)
-          ORDER BY m.key_id FOR UPDATE OF m ${keyIds ? '' : 'SKIP LOCKED'}
-        ),
-        closed AS (
-          DELETE FROM ledger.usage_minutes u USING locked
-          WHERE u.key_id = locked.key_id AND ${isDue}
-          RETURNING u.key_id, u.minute, u.calls
-        ),
-        numbered AS (
-          SELECT closed.*, account,
-                 usage_sequence + row_number() OVER (PARTITION BY key_id ORDER BY minute) AS sequence
-          FROM closed JOIN locked USING (key_id)
-        ),
-        counted AS (
-          UPDATE ledger.key_meters m SET usage_sequence = n.last
-          FROM (SELECT key_id, max(sequence) AS last FROM numbered GROUP BY key_id) n
-          WHERE m.key_id = n.key_id
-        )
-        SELECT *, date_trunc('milliseconds', clock_timestamp()) AS now FROM numbered
-        ORDER BY key_id, sequence`,
-      values: [keyIds],
-    });
-    const events = rows.map(({ key_id, account, sequence, minute, calls, now }) =>
-      newEvent(
-        'CallsMetered',
-        { minute: minute.toISOString(), calls },
-        {
-          id: newId(),
-          subject: key_id,
-          time: now,
-          sequence,
-          account,
-          actor: ownActors.system,
-        },
-      ),
-    );
-    await execute(tx, outbox.record(events));
-    return events.length;
+/** Closes minutes of a root key, the subject, in ascending order. */
+export type CloseMinutes = Command<
+  'CloseMinutes',
+  { readonly account: string; readonly minutes: readonly Omit<CallsOfMinute, 'keyId'>[] }
+>;
+
+/** One event per minute. Admission has added the calls to the month, so only the sequence changes. */
+export const meteringDecider: Decider<
+  CloseMinutes,
+  EventNamed<'CallsMetered'>,
+  Pick<LockedMeter, 'usageSequence'>
+> = {
+  initialState: { usageSequence: 0 },
+  decide: ({ subject, data: { account, minutes }, metadata }, { usageSequence }) =>
+    accepted(
+      ...minutes.map(({ minute, calls }, index) => {
+        const last = { sequence: usageSequence + index, lastEventAt: metadata.now };
+        return newEvent(
+          'CallsMetered',
+          { minute: minute.toISOString(), calls },
+          { ...nextEvent(last, metadata, index), subject, account },
+        );
+      }),
+    ),
+  evolve: (_, { sequence }) => ({ usageSequence: sequence }),
+};
+
+interface Locked {
+  readonly meters: readonly (LockedMeter & { readonly account: string; readonly now: Date })[];
+  readonly minutes: ReadonlyMap<string, readonly CallsOfMinute[]>;
+}
+
+/** A minute in the far future was counted by a clock that was wrong, and has ended. */
+const isPast = `minute NOT BETWEEN date_trunc('minute', clock_timestamp())
+                           AND clock_timestamp() + interval '1 minute'`;
+
+/** Locks meters as admission does, and then reads their minutes, which change only under this lock. */
+const lock = async (tx: Client, keyIds: readonly string[] | null): Promise<Locked> => {
+  const kind = keyIds ? 'all' : 'past';
+  const isDue = keyIds ? 'true' : isPast;
+  const { rows: meters } = await tx.query<Locked['meters'][number]>({
+    name: `metering-lock-${kind}`,
+    text: `SELECT l.*, date_trunc('milliseconds', clock_timestamp()) AS now
+           FROM (SELECT ${meterColumns}, k.account
+                 FROM ledger.key_meters m JOIN ledger.api_keys k ON k.id = m.key_id
+                 WHERE m.key_id IN (
+                   SELECT DISTINCT key_id FROM ledger.usage_minutes
+                   WHERE ${isDue} AND ($1::text[] IS NULL OR key_id = ANY ($1)) LIMIT ${pageSize})
+                 ORDER BY m.key_id FOR UPDATE OF m ${keyIds ? '' : 'SKIP LOCKED'}) l`,
+    values: [keyIds],
   });
+  const { rows: minutes } = await tx.query<CallsOfMinute>({
+    name: `metering-minutes-${kind}`,
+    text: `SELECT key_id AS "keyId", minute, calls FROM ledger.usage_minutes
+           WHERE key_id = ANY ($1::text[]) AND ${isDue} ORDER BY key_id, minute`,
+    values: [meters.map(({ keyId }) => keyId)],
+  });
+  return { meters, minutes: groupBy(minutes, ({ keyId }) => keyId) };
+};
+
+const close = (outbox: Outbox, { meters, minutes }: Locked): Write<number> => {
+  const closed = [...minutes.values()].flat();
+  const events = meters.flatMap((meter) => {
+    const { keyId, account, now } = meter;
+    const metadata = { now, id: newId(), actor: ownActors.system, requestId: null };
+    const data = { account, minutes: minutes.get(keyId) ?? [] };
+    const command: CloseMinutes = { type: 'CloseMinutes', subject: keyId, data, metadata };
+    const decision = meteringDecider.decide(command, meter);
+    if (decision.type !== 'accepted') return [];
+    Object.assign(meter, decision.events.reduce(meteringDecider.evolve, meter));
+    return decision.events;
+  });
+  const deleted: Statement = {
+    name: 'metering-delete',
+    text: `DELETE FROM ledger.usage_minutes u
+           USING ${unnest(['text', 'timestamptz'])} AS c (key_id, minute)
+           WHERE u.key_id = c.key_id AND u.minute = c.minute`,
+    values: valuesByField(closed, 'keyId', 'minute'),
+  };
+  const write = writeAfter([deleted, ...saveMeters(meters)], outbox.record(events));
+  return mapResult(write, () => events.length);
+};
 
 /**
- * Closes past minutes, a page of keys at a time; returns how many. Keys that admission holds are
- * left for the next time.
+ * Turns minutes into CallsMetered events; returns their number. Closes all minutes of `keyIds`; for `null`, the past
+ * minutes of a page of keys, without those whose meters are locked.
+ *
+ * A call that is admitted while its minute is closed starts that minute again. The minute then has a second event; the
+ * sum of both is correct.
  */
-export const closeMinutes = (pool: Pool, outbox: Outbox): Promise<number> =>
-  close(pool, outbox, null);
+const closePage = (pool: Pool, outbox: Outbox, keyIds: readonly string[] | null): Promise<number> =>
+  lockingTransaction(
+    pool,
+    (tx) => lock(tx, keyIds),
+    (locked) => close(outbox, locked),
+  );
 
-/** Closes every minute with calls that were admitted before this, the current one too. */
+/** Closes past minutes of a page of keys; returns their number. Keys with locked meters wait for the next call. */
+export const closeMinutes = (pool: Pool, outbox: Outbox): Promise<number> =>
+  closePage(pool, outbox, null);
+
+/** Closes every minute with calls that were admitted before this call, including the current minute. */
 export const closeAllMinutes = async (pool: Pool, outbox: Outbox): Promise<void> => {
   const { rows } = await pool.query<{ key_id: string }>(
     'SELECT DISTINCT key_id FROM ledger.usage_minutes',
   );
   const keyIds = rows.map(({ key_id }) => key_id);
   for (let at = 0; at < keyIds.length; at += pageSize) {
-    await close(pool, outbox, keyIds.slice(at, at + pageSize));
+    await closePage(pool, outbox, keyIds.slice(at, at + pageSize));
   }
 };

@@ -6,7 +6,7 @@ import { bodyReader, createDispatcher, type Handler, type Read, type Route } fro
 import {
   bearerKey,
   enter,
-  scopeLacking,
+  scopeRefusal,
   usageOf,
   type Credential,
   type UnadmittedCall,
@@ -24,16 +24,20 @@ import { createStatsHandlers } from '../statistics/route.js';
 export type V2Deps = ShortenDeps & QrDeps;
 
 export interface V2Route extends Route<V2State> {
-  /** What the key must be allowed to do; `null`: nothing. */
+  /** The required scope of the key, or `null`. */
   readonly scope: Scope | null;
-  /** Bytes that the body may have; by default, there is none: it is not read. */
+  /** Maximum length of the body (bytes). A route without it reads no body. */
   readonly bodyLimit?: number;
-  /** Needs the log: 503 while that is away. By default, every route whose method is not GET. */
+  /** Whether the route needs the log (503 while that is unavailable). Default: the method is not GET. */
   readonly writes?: boolean;
-  /** Costs a call of the month. Default: true; calls that cost none count for the minute alone. */
+  /** Whether a call counts toward the month. Default: true. All calls count toward the minute. */
   readonly metered?: boolean;
-  /** Admits the call itself, and answers; `null`: this request goes the way of all others. */
-  readonly atOnce?: (ctx: Context, state: V2State, call: UnadmittedCall) => Promise<Reply | null>;
+  /** Admits the call itself. Returns `null` for a request that must be admitted before its route. */
+  readonly admitting?: (
+    ctx: Context,
+    state: V2State,
+    call: UnadmittedCall,
+  ) => Promise<Reply | null>;
 }
 
 /** Bytes. */
@@ -58,7 +62,7 @@ export const v2Routes = (deps: V2Deps): readonly V2Route[] => {
       scope: 'links:create',
       bodyLimit: bodyLimits.one,
       handler: links.shorten,
-      atOnce: links.shortenAtOnce,
+      admitting: links.admitAndCreate,
     },
     {
       method: 'POST',
@@ -113,17 +117,17 @@ export const v2Routes = (deps: V2Deps): readonly V2Route[] => {
   ];
 };
 
-/** What body and scope refuse, in the contract's order. */
+/** Checks body and scope, in the contract's order. */
 const refusalOf = (
   { scope }: V2Route,
   body: Read<string> | undefined,
   { call }: V2State,
 ): Reply | null => {
   if (body?.type === 'refused') return body.reply;
-  return scope === null || call.key.scopes.includes(scope) ? null : scopeLacking(scope);
+  return scopeRefusal(scope, call);
 };
 
-/** A route whose handler stands behind the checks of body and scope. */
+/** A route with the checks of body and scope before its handler. */
 const checked = (route: V2Route) => {
   const readBody = route.bodyLimit === undefined ? undefined : bodyReader(route.bodyLimit);
   const handler: Handler<V2State> = async (ctx, state, parameter) => {
@@ -143,44 +147,49 @@ export const createV2 = (
 ) => {
   const router = createDispatcher(prefix, routes.map(checked));
 
-  /** What admission has to know of a request before its route runs. */
+  /** What admission needs to know of the request. */
   const requirementsOf = (method: string, path: string) => {
     const { ofPath, found } = router.match(path, method);
     return {
-      // A POST to an unknown path is told that the log is away, too.
+      // A POST to an unknown path gets the 503 of an unavailable log, too.
       writes: found ? (found.writes ?? found.method !== 'GET') : method === 'POST',
       metered: !ofPath.some((route) => route.metered === false),
       found,
     };
   };
 
-  /** For keys that were admitted lately: of a stranger's request, not even the body is read. */
-  const answerAtOnce = async (
+  /**
+   * Runs a route that admits its call itself. Only for recently admitted keys: admission must refuse other requests before
+   * their body is read.
+   */
+  const admitInRoute = async (
     ctx: Context,
     route: ReturnType<typeof checked> | undefined,
     call: CallByHash & Credential,
   ): Promise<Reply | null> => {
-    if (!route?.atOnce || !route.readBody) return null;
-    if (!deps.admission.wasAdmittedLately(call.keyHash)) return null;
+    if (!route?.admitting || !route.readBody) return null;
+    if (!deps.admission.wasAdmittedRecently(call.keyHash)) return null;
     const body = await route.readBody(ctx);
-    return route.atOnce(ctx, ctx.state, {
+    return route.admitting(ctx, ctx.state, {
       call,
       body,
+      scope: route.scope,
       enter: (admitted) =>
         enter(ctx, ctx.state, deps, call, admitted) ?? refusalOf(route, body, ctx.state),
     });
   };
 
   const handle = async (ctx: Context): Promise<void> => {
-    // Before anything can fail: the error's answer has it too.
+    // Set first, so that error responses have it, too.
     (ctx.state as V2State).headers['Cache-Control'] = 'no-store';
     const { writes, metered, found } = requirementsOf(ctx.method, ctx.path);
-    const held = writes && (await deps.delivery.isStalled());
-    const call = { metered, held, ...(await authenticate(ctx)) };
+    const logUnavailable = writes && (await deps.delivery.isStalled());
+    const call = { metered, logUnavailable, ...(await authenticate(ctx)) };
     const state = ctx.state as V2State;
-    state.takeFurther = (count) => deps.admission.takeFurther(state.call.key, count, call.keyHash);
+    state.reserveCalls = (count) =>
+      deps.admission.reserveCalls(state.call.key, count, call.keyHash);
     const reply =
-      (await answerAtOnce(ctx, found, call)) ??
+      (await admitInRoute(ctx, found, call)) ??
       enter(ctx, ctx.state, deps, call, await deps.admission.admit(call));
     if (reply) send(ctx, reply);
     else await router.dispatch(ctx);

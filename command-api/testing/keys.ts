@@ -1,3 +1,5 @@
+import type { CommandRequest } from '../../schemas/decision.js';
+import type { SpendQrCode } from '../links/qr/command.js';
 import { v7 as uuidv7 } from 'uuid';
 import type { Outbox } from '../../ops/event-log/outbox/port.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
@@ -73,3 +75,15 @@ export const setMeter = async (
 ): Promise<void> => {
   await pool.query(`UPDATE ledger.key_meters SET ${assignments} WHERE key_id = $1`, [id]);
 };
+
+/** A command that spends a QR code of the key. @param limit of the month; `null` for no limit */
+export const spendQrCode = (
+  { id, account }: TestKey,
+  limit: number | null,
+  code = 'spring',
+): CommandRequest<SpendQrCode> => ({
+  type: 'SpendQrCode',
+  subject: id,
+  data: { account, code, limit },
+  metadata: { actor: id, requestId: `request-${code}` },
+});

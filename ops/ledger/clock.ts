@@ -1,8 +1,8 @@
 import type { Queryable } from '../platform/postgres/pool.js';
 
 /**
- * PostgreSQL's time, to the millisecond: the only clock that the ledger uses, on all nodes. Read it
- * after the rows are locked, so that it is never older than their state.
+ * PostgreSQL's time, to the millisecond: the only clock of the ledger, on all nodes. Read it after the rows are locked,
+ * so that it is never older than their state.
  */
 export const ledgerNow = async (client: Queryable): Promise<Date> => {
   const { rows } = await client.query<{ now: Date }>({
@@ -10,45 +10,44 @@ export const ledgerNow = async (client: Queryable): Promise<Date> => {
     text: `SELECT date_trunc('milliseconds', clock_timestamp()) AS now`,
   });
   const now = rows[0]?.now;
-  if (!now) throw new Error('PostgreSQL told no time');
+  if (!now) throw new Error('SELECT clock_timestamp() returned no row');
   return now;
 };
 
-/** How often PostgreSQL's clock is read, in milliseconds. */
+/** How often PostgreSQL's clock is read (ms). */
 export const readClockMs = 5_000;
 /**
- * So many readings must agree before a clock that went ahead is believed: more than a minute, so that
- * every window that was open before is over by then.
+ * Readings that must agree before a clock that jumped forward is trusted: more than a minute, so that every window
+ * that was open before has ended by then.
  */
 const readings = 14;
-/** What a statement may take from its sending to its reading of the clock. */
+/** Maximum time between sending a statement and its reading of the clock (ms). */
 const toleranceMs = 3_000;
 
 /**
- * A second opinion on PostgreSQL's clock: the latest time that it can be, from what that clock said in the
- * last minute and a clock of our own that never jumps. It only delays: a statement that takes the earlier of
- * both is not misled by a clock that is ahead for less than a minute.
+ * An upper bound of PostgreSQL's clock, from its readings of the last minute and a monotonic clock of this process. A
+ * statement that uses the earlier of both is unaffected by a clock that is ahead for less than a minute.
  */
 export class LedgerClock {
-  /** By how many milliseconds PostgreSQL's clock was ahead of ours, at the last readings. */
-  readonly #ahead: number[] = [];
+  /** PostgreSQL's clock minus the clock of this process (ms), at the last readings. */
+  readonly #offsets: number[] = [];
 
-  /** @param clock milliseconds of a clock that never goes back */
+  /** @param clock a monotonic clock (ms) */
   constructor(
     private readonly postgres: Queryable,
     private readonly clock: () => number = () => performance.now(),
   ) {}
 
-  /** To be sent with a statement; `null`, which `least` ignores, before the first reading. */
-  latest(): Date | null {
-    if (this.#ahead.length === 0) return null;
-    return new Date(this.clock() + Math.min(...this.#ahead) + toleranceMs);
+  /** For a statement's parameter; `null`, which `least` ignores, before the first reading. */
+  upperBound(): Date | null {
+    if (this.#offsets.length === 0) return null;
+    return new Date(this.clock() + Math.min(...this.#offsets) + toleranceMs);
   }
 
-  /** What PostgreSQL's clock has just told, but no later than `latest`. */
-  believed(told: Date): Date {
-    const latest = this.latest();
-    return latest !== null && latest < told ? latest : told;
+  /** `databaseTime`, which PostgreSQL has just returned, but at most `upperBound`. */
+  clampedNow(databaseTime: Date): Date {
+    const bound = this.upperBound();
+    return bound !== null && bound < databaseTime ? bound : databaseTime;
   }
 
   /**
@@ -57,11 +56,11 @@ export class LedgerClock {
    * @returns whether that clock may have gone back since the last reading
    */
   async read(): Promise<boolean> {
-    const askedAt = this.clock();
-    const told = (await ledgerNow(this.postgres)).getTime();
-    const before = this.#ahead.at(-1) ?? Infinity;
-    this.#ahead.push(told - askedAt);
-    if (this.#ahead.length > readings) this.#ahead.shift();
-    return told - this.clock() < before - toleranceMs;
+    const sentAt = this.clock();
+    const databaseTime = (await ledgerNow(this.postgres)).getTime();
+    const lastOffset = this.#offsets.at(-1) ?? Infinity;
+    this.#offsets.push(databaseTime - sentAt);
+    if (this.#offsets.length > readings) this.#offsets.shift();
+    return databaseTime - this.clock() < lastOffset - toleranceMs;
   }
 }

@@ -16,7 +16,7 @@ import {
   type Write,
 } from '../platform/postgres/statement.js';
 import { notifyChanges, type Change } from './changes.js';
-import { ledgerNow } from './clock.js';
+import { ledgerNow, type LedgerClock } from './clock.js';
 
 /** Where a ledger's tables are: the live ones, or temporary ones of one session, for a private fold. */
 export type LedgerSchema = 'ledger' | 'pg_temp';
@@ -55,10 +55,11 @@ const lockStates = async <State, Event extends LinklogEvent>(
   tx: Client,
   rows: LedgerRows<State, Event>,
   commands: readonly { readonly subject: string }[],
+  clock?: LedgerClock,
 ): Promise<LockedStates<State>> => {
   const subjects = [...new Set(commands.map(({ subject }) => subject))];
   const [states, now] = await Promise.all([rows.lock(tx, subjects), ledgerNow(tx)]);
-  return { states, now };
+  return { states, now: clock?.clampedNow(now) ?? now };
 };
 
 /** Decides commands one after the other: decide, evolve. Returns what to write: save, notify, record. */
@@ -116,6 +117,8 @@ export const decideIn = async <
 export interface Ledger {
   readonly pool: Pool;
   readonly outbox: Outbox;
+  /** For decisions that depend on the month: a clock that jumps forward must not start the next one. */
+  readonly clock?: LedgerClock;
 }
 
 /** Decides commands in a transaction of their own. Several commands on one subject are decided in their order. */
@@ -125,14 +128,14 @@ export const decideAll = <
   State,
   Refused extends Refusal,
 >(
-  { pool, outbox }: Ledger,
+  { pool, outbox, clock }: Ledger,
   rows: LedgerRows<State, Event>,
   decider: Decider<Decidable, Event, State, Refused>,
   commands: readonly CommandRequest<Decidable>[],
 ): Promise<DecidedGroup<Decidable, Event, State, Refused>> =>
   lockingTransaction(
     pool,
-    (tx) => lockStates(tx, rows, commands),
+    (tx) => lockStates(tx, rows, commands, clock),
     (locked) => decideLocked(outbox, rows, decider, commands, locked),
   );
 

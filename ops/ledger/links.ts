@@ -118,7 +118,7 @@ export const lockDueLinks = async (
     text: `${selectLinks('ledger')}
            WHERE expired IS NULL AND NOT deleted AND expires_at <= least(clock_timestamp(), $2::timestamptz)
            ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED`,
-    values: [limit, clock.latest()],
+    values: [limit, clock.upperBound()],
   });
   return new Map(rows.map((link) => [link.code, link]));
 };

@@ -1,10 +1,11 @@
 import { inMonth, monthOf, type KeyMeter } from '../../schemas/folds/key-meter.js';
+import type { UsageEvent } from '../../schemas/events/catalogue.js';
 import { unnest, valuesByField, type Client } from '../platform/postgres/pool.js';
 import type { Statement } from '../platform/postgres/statement.js';
 import type { LedgerClock } from './clock.js';
-import type { LedgerSchema } from './decide.js';
+import type { LedgerRows, LedgerSchema } from './decide.js';
 
-/** The columns of what the log tells of a key's spendings, each with its SQL type. */
+/** The columns of `KeyMeter`, each with its SQL type. */
 const folded = {
   month: ['month', 'date'],
   calls: ['month_calls', 'bigint'],
@@ -23,10 +24,10 @@ const columns = {
 
 type Mutable<Type> = { -readonly [Field in keyof Type]: Type[Field] };
 
-/** What a root key has spent, locked by a transaction. `saveMeters` writes what is changed here. */
+/** The meter of a root key, locked by a transaction. `saveMeters` writes changes of the object. */
 export interface LockedMeter extends Mutable<KeyMeter> {
   readonly keyId: string;
-  /** The last window of the limit per minute, and its calls. */
+  /** The last window of the per-minute limit, and its calls. */
   windowStart: Date;
   windowCalls: number;
 }
@@ -35,11 +36,11 @@ const selected = Object.entries(columns)
   .map(([field, [column]]) => `m.${column} AS "${field}"`)
   .join();
 
-/** The columns of `ledger.key_meters m` that make a `LockedMeter`. */
+/** The columns of `ledger.key_meters m` for a `LockedMeter`. */
 export const meterColumns = `m.key_id AS "keyId", ${selected}`;
 
-/** Makes the month of the time a meter's latest. */
-export const turnToMonth = (meter: LockedMeter, now: Date): LockedMeter =>
+/** Makes the month of `now` the latest month of the meter. */
+export const startMonth = (meter: LockedMeter, now: Date): LockedMeter =>
   Object.assign(meter, inMonth(meter, monthOf(now.toISOString())));
 
 /** Locks the keys' meters, in their order, until the transaction ends. */
@@ -47,11 +48,11 @@ export const lockStoredMeters = async (
   tx: Client,
   keyIds: readonly string[],
   schema: LedgerSchema,
-): Promise<readonly (LockedMeter & { readonly told: Date })[]> => {
-  const { rows } = await tx.query<LockedMeter & { told: Date }>({
+): Promise<readonly (LockedMeter & { readonly databaseTime: Date })[]> => {
+  const { rows } = await tx.query<LockedMeter & { databaseTime: Date }>({
     name: `meters-lock-${schema}`,
-    // The clock is read for each row that comes, locked, out of the inner query.
-    text: `SELECT l.*, clock_timestamp() AS told
+    // clock_timestamp() is evaluated after the inner query has locked the row.
+    text: `SELECT l.*, clock_timestamp() AS "databaseTime"
            FROM (SELECT ${meterColumns} FROM ${schema}.key_meters m
                  WHERE m.key_id = ANY ($1::text[]) ORDER BY m.key_id FOR UPDATE) l`,
     values: [[...new Set(keyIds)]],
@@ -59,10 +60,7 @@ export const lockStoredMeters = async (
   return rows;
 };
 
-/**
- * Locks the keys' meters, in their order, until the transaction ends. `now` is PostgreSQL's time
- * with the locks held, in milliseconds, but no later than this process believes.
- */
+/** Locks the keys' meters, in their order. `now` is `clampedNow` of PostgreSQL's time with the locks held. */
 export const lockMeters = async (
   tx: Client,
   keyIds: readonly string[],
@@ -71,8 +69,8 @@ export const lockMeters = async (
   const rows = await lockStoredMeters(tx, keyIds, 'ledger');
   const last = rows.at(-1);
   if (!last) throw new Error('None of the keys has a meter');
-  const now = clock.believed(last.told);
-  return { meters: new Map(rows.map((row) => [row.keyId, turnToMonth(row, now)])), now };
+  const now = clock.clampedNow(last.databaseTime);
+  return { meters: new Map(rows.map((row) => [row.keyId, startMonth(row, now)])), now };
 };
 
 const save = <Field extends keyof typeof columns>(
@@ -95,11 +93,11 @@ const save = <Field extends keyof typeof columns>(
   ];
 };
 
-/** Writes meters that the transaction has locked. */
+/** Saves meters that the transaction has locked. */
 export const saveMeters = (meters: Iterable<LockedMeter>): readonly Statement[] =>
   save([...meters], Object.keys(columns) as (keyof typeof columns)[], 'meters-save', 'ledger');
 
-/** Writes what events have made of meters. A key that was never made has none. */
+/** Saves folded meters, without the per-minute window. */
 export const saveFoldedMeters = (
   meters: ReadonlyMap<string, KeyMeter>,
   schema: LedgerSchema,
@@ -110,3 +108,12 @@ export const saveFoldedMeters = (
     'meters-save-folded',
     schema,
   );
+
+/** The meters of root keys as states of deciders. */
+export const meterRows: LedgerRows<KeyMeter, UsageEvent> = {
+  async lock(tx, keyIds) {
+    const rows = await lockStoredMeters(tx, keyIds, 'ledger');
+    return new Map(rows.map((row) => [row.keyId, row]));
+  },
+  save: (meters) => saveFoldedMeters(meters, 'ledger'),
+};

@@ -1,4 +1,4 @@
-import type { LinklogEvent } from '../events/catalogue.js';
+import type { LinklogEvent, UsageEvent } from '../events/catalogue.js';
 
 /** The amounts that one event adds to a key's month. */
 export interface Spending {
@@ -89,6 +89,13 @@ export const inMonth = (
   const [calls, links, qrCodes] = counts ?? [0, 0, 0];
   const otherMonths = addToMonth(others, meter.month, meter);
   return { month, calls, links, qrCodes, otherMonths };
+};
+
+/** The meter after an event of its topic, usage. */
+export const evolveMeter = (meter: KeyMeter, event: UsageEvent): KeyMeter => {
+  const spending = spendingOf(event);
+  const spent = spending ? addSpending(meter, spending) : meter;
+  return { ...spent, usageSequence: event.sequence };
 };
 
 /** Adds a spending to a meter. Months may come in any order. */

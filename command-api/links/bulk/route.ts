@@ -21,7 +21,7 @@ export const createBulkHandler = (deps: ManagedLinksDeps & PlanDeps): Handler<V2
     const change = deletes ? 'delete' : edit;
     const { call } = state;
 
-    const { granted, resetDate } = await state.takeFurther(shortCodes.length - 1);
+    const { granted, resetDate } = await state.reserveCalls(shortCodes.length - 1);
     const paid = shortCodes.slice(0, 1 + granted);
     const { monthlyCalls } = deps.plans.plans[call.key.plan];
     const unpaid = monthlyLimitReached(

@@ -4,8 +4,8 @@ import type { PlatformSwitches } from '../../admission/admission.js';
 import { failure, json, type Reply } from '../../http/reply.js';
 import type { PlanDeps, V2State } from '../../admission/admitted-call.js';
 
-/** What a request asks for that may be switched off, or that a plan may lack. Nothing else is refused. */
-export interface AskedFeatures {
+/** The fields of a request that a platform switch or a plan can refuse. */
+export interface GatedFields {
   readonly url?: string | undefined;
   readonly alias?: string | null | undefined;
   readonly password?: string | null | undefined;
@@ -13,33 +13,33 @@ export interface AskedFeatures {
   readonly expiresAt?: string | null | undefined;
 }
 
-/** The features that a plan may lack, in the contract's order, each with the field that needs it. */
+/** The features that a plan may lack, in the contract's order, with the field of each. */
 const gatedFeatures = [
   { feature: 'customAlias', field: 'alias', needs: 'Custom aliases require' },
   { feature: 'passwordProtection', field: 'password', needs: 'Password protection requires' },
 ] as const satisfies readonly { feature: GatedFeature; field: string; needs: string }[];
 
 /** The first feature of the request that is switched off, in the specification's order. */
-const switchedOff = (asked: AskedFeatures, platform: PlatformSwitches): string | null => {
-  if (asked.url !== undefined && !platform.shortening) return messages.shorteningOff;
-  if (asked.alias != null && !platform.aliases) return messages.aliasesOff;
-  if (asked.password != null && !platform.passwords) return messages.passwordsOff;
-  const expires = asked.expiresIn != null || asked.expiresAt != null;
+const switchedOff = (fields: GatedFields, platform: PlatformSwitches): string | null => {
+  if (fields.url !== undefined && !platform.shortening) return messages.shorteningOff;
+  if (fields.alias != null && !platform.aliases) return messages.aliasesOff;
+  if (fields.password != null && !platform.passwords) return messages.passwordsOff;
+  const expires = fields.expiresIn != null || fields.expiresAt != null;
   if (expires && !platform.expiration) return messages.expirationOff;
   return null;
 };
 
-/** What the platform's switches and the key's plan refuse, in the contract's order; `null`: nothing. */
+/** The refusal by platform switches or plan, in the contract's order, or `null`. */
 export const gateRefusal = (
-  asked: AskedFeatures,
-  { call, platform }: V2State,
+  fields: GatedFields,
+  { call, platform }: Pick<V2State, 'call' | 'platform'>,
   { plans, upgradeUrl }: PlanDeps,
 ): Reply | null => {
-  const off = switchedOff(asked, platform);
+  const off = switchedOff(fields, platform);
   if (off !== null) return failure(400, off);
   const { plan } = call.key;
   const lacking = gatedFeatures.find(
-    ({ feature, field }) => asked[field] != null && !planHas(plans, plan, feature),
+    ({ feature, field }) => fields[field] != null && !planHas(plans, plan, feature),
   );
   if (!lacking) return null;
   const { feature, needs } = lacking;

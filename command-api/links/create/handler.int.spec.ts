@@ -10,14 +10,14 @@ import type { BatchItem, CreateLink, ShortenOutcome } from './command.js';
 import { meterOf, newKey, setMeter, type TestKey } from '../../testing/keys.js';
 import { linkToCreate, randomCode, shortenCommand } from '../../testing/links.js';
 import type { IdempotencyScope } from '../../admission/idempotency-records.js';
+import { failure } from '../../http/reply.js';
 import { createAdmission } from '../../admission/admission.js';
 import {
-  createAdmittingShortenHandler,
+  createAdmittingHandler,
   createShortenHandler,
   type ShortenCommand,
   type ShortenHandler,
   type ShortenResult,
-  type UnadmittedRequest,
 } from './handler.js';
 import { execute } from '../../../ops/platform/postgres/pool.js';
 import { writeOnly } from '../../../ops/platform/postgres/statement.js';
@@ -392,30 +392,38 @@ describe('command API: shorten handler, on two nodes', () => {
     expect(mine).to.have.length(count(outcomes)['created'] ?? 0);
   });
 
-  describe('that admits the call in the same transaction', () => {
-    const request = (
-      key: TestKey,
-      code = randomCode(),
-      commandFor: UnadmittedRequest['commandFor'] = ({ admission }) =>
-        admission.type === 'admitted' ? command(key, [linkToCreate(key, { code })]) : null,
-    ): UnadmittedRequest => ({ call: { keyHash: key.hash, metered: true }, commandFor });
+  describe('combined with admission', () => {
+    /** The code of the next attempt; `null` for a request that is refused after admission. */
+    type NextCode = (() => string) | null;
+    const refusal = { type: 'refused', reply: failure(400, 'refused') } as const;
+
+    const request = (key: TestKey, nextCode: NextCode = randomCode) => ({
+      call: { keyHash: key.hash, metered: true },
+      request: { key, nextCode },
+    });
 
     const admittingNode = ({ pool, outbox, clock }: TestNode) => {
       const admission = createAdmission(pool, clock, defaultPlanTable);
-      const deps = { pool, outbox, clock, generateCode: randomCode, admission };
-      return { ...createAdmittingShortenHandler(deps), admission };
+      const handler = createAdmittingHandler({
+        ...{ pool, outbox, clock, generateCode: randomCode, admission },
+        commandOf: ({ key, nextCode }: { readonly key: TestKey; readonly nextCode: NextCode }) =>
+          nextCode
+            ? { type: 'read', value: command(key, [linkToCreate(key, { code: nextCode() })]) }
+            : refusal,
+      });
+      return { ...handler, admission };
     };
 
-    it('lets 60 of 150 calls in a minute make a link, on two nodes', async () => {
+    it('creates 60 links for 150 concurrent calls on two nodes', async () => {
       const key = await newKey(nodes[0]);
       const handling = nodes.map(admittingNode);
       const results = await Promise.all(
         Array.from({ length: 150 }, (_, index) =>
-          (handling[index % 2] ?? admittingNode(nodes[0])).admitAndShorten(request(key)),
+          (handling[index % 2] ?? admittingNode(nodes[0])).admitAndCreate(request(key)),
         ),
       );
-      expect(results.filter((result) => result?.type === 'decided')).to.have.length(60);
-      expect(results.filter((result) => result === null)).to.have.length(90);
+      expect(results.filter(({ result }) => result?.type === 'decided')).to.have.length(60);
+      expect(results.filter(({ result }) => result === null)).to.have.length(90);
       expect(await meterOf(nodes[0], key)).to.include({ month_calls: 60, month_links: 60 });
       const made = named('LinkCreated', await nodes[0].events('links'));
       expect(made.filter(({ data }) => data.keyId === key.id)).to.have.length(60);
@@ -424,22 +432,23 @@ describe('command API: shorten handler, on two nodes', () => {
       expect(counts.reduce((sum, { rateLimited }) => sum + rateLimited, 0)).to.equal(90);
     });
 
-    it('spends a call, and no link, on a request that goes no further', async () => {
+    it('spends a call and no link on a request that is refused after admission', async () => {
       const key = await newKey(nodes[0]);
-      const { admitAndShorten, admission } = admittingNode(nodes[0]);
-      expect(await admitAndShorten(request(key, '', () => null))).to.equal(null);
+      const { admitAndCreate, admission } = admittingNode(nodes[0]);
+      const { result } = await admitAndCreate(request(key, null));
+      expect(result).to.equal(refusal);
       expect(await meterOf(nodes[0], key)).to.include({ month_calls: 1, month_links: 0 });
-      expect(admission.wasAdmittedLately(key.hash)).to.equal(true);
+      expect(admission.wasAdmittedRecently(key.hash)).to.equal(true);
     });
 
-    it('spends nothing where the transaction fails, and fails one request alone', async () => {
+    it('spends nothing on a request whose statement fails, and creates the links of the others', async () => {
       const key = await newKey(nodes[0]);
-      const { admitAndShorten, admission } = admittingNode(nodes[0]);
+      const { admitAndCreate, admission } = admittingNode(nodes[0]);
       const ends = await Promise.allSettled([
-        admitAndShorten(request(key)),
-        // PostgreSQL's text holds no such character.
-        admitAndShorten(request(key, 'nul\0')),
-        admitAndShorten(request(key)),
+        admitAndCreate(request(key)),
+        // PostgreSQL rejects this character in a text.
+        admitAndCreate(request(key, () => 'nul\0')),
+        admitAndCreate(request(key)),
       ]);
       expect(ends.map(({ status }) => status)).to.deep.equal([
         'fulfilled',
@@ -450,15 +459,15 @@ describe('command API: shorten handler, on two nodes', () => {
       expect(admission.counts.admitted).to.equal(2);
     });
 
-    it('counts the call once where a code is taken', async () => {
+    it('counts the call once if a code is taken', async () => {
       const key = await newKey(nodes[0]);
       await shorten([command(key, [alias(key, 'takenonce')])]);
       const codes = ['takenonce', randomCode()];
-      const again = request(key, '', () =>
-        command(key, [linkToCreate(key, { code: codes.shift() ?? '' })]),
+      const { result } = await admittingNode(nodes[0]).admitAndCreate(
+        request(key, () => codes.shift() ?? ''),
       );
-      const result = await admittingNode(nodes[0]).admitAndShorten(again);
-      expect(typesOf(result ? outcomesOf(result) : [])).to.deep.equal(['created']);
+      if (result?.type !== 'decided') throw new Error(`the result is ${result?.type}`);
+      expect(typesOf(outcomesOf(result))).to.deep.equal(['created']);
       expect(codes).to.deep.equal([]);
       expect(await meterOf(nodes[0], key)).to.include({ month_calls: 1, month_links: 2 });
     });

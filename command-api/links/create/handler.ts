@@ -29,6 +29,7 @@ import {
   type Admission,
   type Admitted,
   type CallByHash,
+  type PlatformSwitches,
 } from '../../admission/admission.js';
 import {
   findRecords,
@@ -37,16 +38,18 @@ import {
   type IdempotentRequest,
   type IdempotencyRecord,
 } from '../../admission/idempotency-records.js';
+import type { AdmittedCall } from '../../admission/command.js';
+import type { Read, Refused } from '../../http/requests.js';
 import { findReusable, type Destination } from './reusable-links.js';
 
-/** One request: a link, or the links of a batch, each with its own outcome. */
+/** A request: a link, or the links of a batch, with one outcome per link. */
 export interface ShortenCommand {
   /** The root key. */
   readonly keyId: string;
   /** The plan's monthly links; `null` for no limit. */
   readonly linkLimit: number | null;
   readonly links: readonly CommandRequest<CreateLink>[];
-  /** `null` for a request without an Idempotency-Key; `form` makes the answer that is kept. */
+  /** `null` without an Idempotency-Key. `form` builds the stored response. */
   readonly idempotency: (IdempotentRequest & { readonly form: AnswerForm }) | null;
 }
 
@@ -54,20 +57,22 @@ export type ShortenResult =
   | {
       readonly type: 'decided';
       readonly outcomes: readonly ShortenOutcome[];
-      /** Of the links that were made, and those decided together with them. */
+      /** Position of the group's events. */
       readonly outboxPosition: OutboxPosition;
     }
-  /** The same request was answered before, perhaps by another node a moment ago. */
+  /** An idempotency record exists. */
   | { readonly type: 'answered'; readonly answer: IdempotencyRecord };
 
-/** A request whose call is admitted in the transaction that decides about its link. */
-export interface UnadmittedRequest {
+/** A request whose call is admitted in the transaction that creates its link. */
+export interface UnadmittedRequest<Request> {
   readonly call: CallByHash;
-  /**
-   * The command, once the call was decided about; `null`: the request goes no further. It is called again where
-   * the transaction is. The link has no alias, and the request no Idempotency-Key.
-   */
-  readonly commandFor: (admitted: Admitted) => ShortenCommand | null;
+  readonly request: Request;
+}
+
+export interface AdmittedCreation {
+  readonly admitted: Admitted;
+  /** `null` if the call was not admitted. */
+  readonly result: ShortenResult | Refused | null;
 }
 
 export type ShortenHandler = ReturnType<typeof createShortenHandler>;
@@ -78,7 +83,7 @@ const maxWaiting = 5_000;
 
 const nameOf = ({ account, url }: Destination): string => `${account}\n${url}`;
 
-/** A link of a group; it gets its outcome when the group is decided. */
+/** A link of a group, and its outcome when the group is decided. */
 interface Candidate {
   create: CommandRequest<CreateLink>;
   readonly linkLimit: number | null;
@@ -87,10 +92,10 @@ interface Candidate {
 }
 
 /**
- * Gives each link its outcome, one after the other, as if every code were free that is not in
- * `taken`. Returns the rows to insert. A link that a request with `reuse` creates is reused by the later ones.
+ * Decides the links in their order; codes that are not in `taken` count as free. Returns the rows to insert. Later
+ * requests with `reuse` reuse a link that the group creates.
  */
-const plan = (
+const decideGroup = (
   candidates: readonly Candidate[],
   { taken, reusable, now }: Pick<Locked, 'taken' | 'reusable' | 'now'>,
   generateCode: () => string,
@@ -123,9 +128,10 @@ const plan = (
     const decision = decide({ ...create, metadata }, initialState);
     const event = decision.type === 'accepted' ? decision.events[0] : undefined;
     if (!event)
-      throw new Error(`CreateLink was ${decision.type} for the free code ${create.subject}`);
+      throw new Error(`decide() returned ${decision.type} for the unused code ${create.subject}`);
     const ledgerLink = evolve(initialState, event);
-    if (ledgerLink.status === 'none') throw new Error(`LinkCreated left ${create.subject} free`);
+    if (ledgerLink.status === 'none')
+      throw new Error(`evolve() returned no link for LinkCreated of ${create.subject}`);
     ledgerLinks.set(create.subject, ledgerLink);
     meter.links += 1;
     meter.allLinks += 1;
@@ -137,8 +143,15 @@ const plan = (
   return [...ledgerLinks.values()];
 };
 
+const admittedAt = (admitted: readonly Admitted[], index: number): Admitted => {
+  const outcome = admitted[index];
+  if (!outcome)
+    throw new Error(`decideIn() returned ${admitted.length} outcomes; none for call ${index}`);
+  return outcome;
+};
+
 const outcomeOf = ({ outcome }: Candidate): ShortenOutcome => {
-  if (!outcome) throw new Error('A link was left undecided');
+  if (!outcome) throw new Error('decideGroup() left a link without an outcome');
   return outcome;
 };
 
@@ -150,7 +163,7 @@ const codeOf = (outcome: ShortenOutcome): string | null => {
   return outcome.type === 'reused' ? outcome.link.code : null;
 };
 
-/** What is kept of a request's answer; `null` where a retry is decided anew. */
+/** The idempotency record of a response; `null` if a retry must be decided again. */
 const recordToStore = (
   { idempotency }: ShortenCommand,
   outcomes: readonly ShortenOutcome[],
@@ -174,20 +187,20 @@ interface ShortenDeps {
   readonly generateCode: () => string;
 }
 
-/** What the transaction of a group has locked and read. */
+/** What the transaction of a group reads, with the locks held. */
 interface Locked {
   readonly meters: ReadonlyMap<string, LockedMeter>;
-  /** The meters that are to be saved. */
+  /** The meters to save. */
   readonly spent: Set<LockedMeter>;
   readonly now: Date;
-  /** The commands' answers of before. */
+  /** The idempotency records of the commands. */
   readonly answered: readonly (IdempotencyRecord | null)[];
   readonly taken: ReadonlySet<string>;
-  /** The links that requests with `reuse` get, by `nameOf`. */
+  /** Links for requests with `reuse`, by `nameOf`. */
   readonly reusable: ReadonlyMap<string, ReusedLink>;
 }
 
-/** Decides commands; returns what to write of them. */
+/** Decides commands. Returns the write. */
 const decideLocked = (
   { outbox, generateCode }: ShortenDeps,
   commands: readonly ShortenCommand[],
@@ -199,7 +212,7 @@ const decideLocked = (
     if (!meter) throw new Error(`The key ${keyId} has no meter`);
     return answered[index] ? [] : links.map((create): Candidate => ({ create, linkLimit, meter }));
   });
-  const ledgerLinks = plan(candidates.flat(), locked, generateCode);
+  const ledgerLinks = decideGroup(candidates.flat(), locked, generateCode);
   for (const { outcome, meter } of candidates.flat()) {
     if (outcome?.type === 'created') spent.add(meter);
   }
@@ -213,20 +226,24 @@ const decideLocked = (
     decided.map((outcomes, index) => {
       const answer = answered[index];
       if (answer) return { type: 'answered', answer };
-      const made = outcomes.some(({ type }) => type === 'created');
-      return { type: 'decided', outcomes, outboxPosition: made ? outboxPosition : noPosition };
+      const isRecorded = outcomes.some(({ type }) => type === 'created');
+      return {
+        type: 'decided',
+        outcomes,
+        outboxPosition: isRecorded ? outboxPosition : noPosition,
+      };
     }),
   );
 };
 
 /**
- * Creates links: alias, monthly quota, event and kept answer in one transaction. Locks are taken in one order
- * everywhere: the keys' meters, the keys, the codes, the log's partitions; each in the order of its own keys.
+ * Creates links: alias, monthly quota, event and idempotency record in one transaction. Lock order: meters, keys, links,
+ * partitions of the log; each in the order of its key.
  */
 export const createShortenHandler = (deps: ShortenDeps) => {
   const { pool, outbox, clock } = deps;
 
-  /** With the key's meter locked, no rival of the key can create such a link meanwhile. */
+  /** The lock of the meter excludes other requests of the key. */
   const findAllReusable = async (
     tx: Client,
     commands: readonly ShortenCommand[],
@@ -247,24 +264,24 @@ export const createShortenHandler = (deps: ShortenDeps) => {
   };
 
   /**
-   * Decides a group in one transaction, in which `rivalled` codes may be taken already.
+   * Decides a group in one transaction. Reads whether the codes of `contested` are taken.
    *
-   * @throws an error that `isCodeTaken` recognises: another group took a code meanwhile
+   * @throws an error for which `isCodeTaken` is true if another transaction took a code
    */
   const decide = (
     commands: readonly ShortenCommand[],
-    rivalled: readonly string[],
+    contested: readonly string[],
   ): Promise<readonly ShortenResult[]> =>
     lockingTransaction(
       pool,
       (tx) => {
         const keyIds = commands.map(({ keyId }) => keyId);
-        // With the key's meter locked, no rival can answer the same request meanwhile.
+        // The lock of the meter excludes other requests with the same Idempotency-Key.
         const scopes = commands.map(({ idempotency }) => idempotency?.scope ?? null);
         return Promise.all([
           lockMeters(tx, keyIds, clock),
           findRecords(tx, scopes, clock),
-          findTaken(tx, rivalled),
+          findTaken(tx, contested),
           findAllReusable(tx, commands),
         ]);
       },
@@ -274,17 +291,17 @@ export const createShortenHandler = (deps: ShortenDeps) => {
 
   const run = async (commands: readonly ShortenCommand[]): Promise<readonly ShortenResult[]> => {
     const links = commands.flatMap((command) => command.links);
-    // A generated code is as good as free.
-    let rivalled = links.filter(({ data }) => data.custom);
+    // A generated code is almost always free.
+    let contested = links.filter(({ data }) => data.custom);
     for (;;) {
       try {
         return await decide(
           commands,
-          rivalled.map(({ subject }) => subject),
+          contested.map(({ subject }) => subject),
         );
       } catch (error) {
         if (!isCodeTaken(error)) throw error;
-        rivalled = links;
+        contested = links;
       }
     }
   };
@@ -293,54 +310,71 @@ export const createShortenHandler = (deps: ShortenDeps) => {
   return { shorten: (command: ShortenCommand) => batcher.submit(command) };
 };
 
-/** Admits calls and creates their links in one transaction: where that fails, no call was spent. */
-export const createAdmittingShortenHandler = (
-  deps: ShortenDeps & { readonly admission: Pick<Admission, 'decideIn'> },
-) => {
+/** Admits calls and creates their links in one transaction: if it fails, no call is spent. */
+export const createAdmittingHandler = <Request>({
+  admission,
+  commandOf,
+  ...deps
+}: ShortenDeps & {
+  readonly admission: Pick<Admission, 'decideIn'>;
+  /** The command of an admitted request. Pure: a retried transaction calls it again. No alias, no Idempotency-Key. */
+  readonly commandOf: (
+    request: Request,
+    call: AdmittedCall,
+    platform: PlatformSwitches,
+  ) => Read<ShortenCommand>;
+}) => {
   const decide = (
-    requests: readonly UnadmittedRequest[],
-  ): Promise<readonly (ShortenResult | null)[]> => {
-    const calls = requests.map(({ call }) => call);
-    return lockingTransaction(
+    requests: readonly UnadmittedRequest<Request>[],
+  ): Promise<readonly AdmittedCreation[]> =>
+    lockingTransaction(
       deps.pool,
-      (tx) => deps.admission.decideIn(tx, calls),
+      (tx) =>
+        admission.decideIn(
+          tx,
+          requests.map(({ call }) => call),
+        ),
       (group) => {
-        const { admitted, meters, spent, now, remember } = group;
-        const commands = requests.map(({ commandFor }, index) => {
-          const one = admitted[index];
-          return one ? commandFor(one) : null;
+        const { admitted, meters, spent, now, cache } = group;
+        const commands = requests.map(({ request }, index) => {
+          const { admission: outcome, platform } = admittedAt(admitted, index);
+          return outcome.type === 'admitted' ? commandOf(request, outcome.call, platform) : null;
         });
-        const admittedCommands = commands.filter((command) => command !== null);
-        // Such a request has no alias, and no `reuse`.
-        const none = { answered: [], taken: new Set<string>(), reusable: new Map() };
-        const locked = { meters, spent, now, ...none };
-        const decided = decideLocked(deps, admittedCommands, locked);
-        const write = mapResult(writeAfter(countCalls(group), decided), (decidedResults) => {
-          const results = [...decidedResults];
-          return commands.map((command) => command && (results.shift() ?? null));
+        const accepted = commands.flatMap((command) =>
+          command?.type === 'read' ? [command.value] : [],
+        );
+        const locked = { answered: [], taken: new Set<string>(), reusable: new Map() };
+        const decided = decideLocked(deps, accepted, { meters, spent, now, ...locked });
+        const write = mapResult(writeAfter(countCalls(group), decided), (results) => {
+          const created = [...results];
+          return commands.map((command, index): AdmittedCreation => ({
+            admitted: admittedAt(admitted, index),
+            result: command?.type === 'read' ? (created.shift() ?? null) : command,
+          }));
         });
         return {
           ...write,
           afterCommit() {
-            remember();
+            cache();
             decided.afterCommit?.();
           },
         };
       },
     );
-  };
 
   const run: typeof decide = async (requests) => {
     for (;;) {
       try {
         return await decide(requests);
       } catch (error) {
-        // Each time, other codes are generated.
+        // The next attempt generates other codes.
         if (!isCodeTaken(error)) throw error;
       }
     }
   };
 
   const batcher = createBatcher({ maxBatch: maxGroup, maxWaiting, run, mayBeCausedByOneCommand });
-  return { admitAndShorten: (request: UnadmittedRequest) => batcher.submit(request) };
+  return {
+    admitAndCreate: (request: UnadmittedRequest<Request>) => batcher.submit(request),
+  };
 };

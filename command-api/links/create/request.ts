@@ -8,8 +8,11 @@ import {
   shortenRequest,
   type ShortenRequest,
 } from '../../../schemas/http/shorten.js';
-import type { AdmittedCall } from '../../admission/rate-limits.js';
+import type { AdmittedCall } from '../../admission/command.js';
+import type { Scope } from '../../../schemas/scopes.js';
+import type { PlatformSwitches } from '../../admission/admission.js';
 import type { CreateLink, ShortenRefusal } from './command.js';
+import type { ShortenCommand } from './handler.js';
 import { keyAlphabet } from '../../keys/key-token.js';
 import { reservedAliases } from '../../aliases/reserved-alias.js';
 import { overriddenFor } from '../../aliases/overrides.js';
@@ -18,10 +21,15 @@ import type { WebSafety } from '../../safety/web-safety.js';
 import { failure, type Reply } from '../../http/reply.js';
 import { parseAs, refusedWith, type Read, type Refused } from '../../http/requests.js';
 import { safetyReplies } from '../../safety/safety-replies.js';
-import { monthlyLimitReached, type PlanDeps, type V2State } from '../../admission/admitted-call.js';
+import {
+  monthlyLimitReached,
+  scopeRefusal,
+  type PlanDeps,
+  type V2State,
+} from '../../admission/admitted-call.js';
 import { gateRefusal } from './gates.js';
 
-/** Generates short codes: of 62^8, so a collision is rare, and found when the code is taken. */
+/** Generates short codes. There are 62^8; the ledger detects a collision. */
 export const generateCode = customAlphabet(keyAlphabet, 8);
 
 export interface LinkRequestDeps extends PlanDeps {
@@ -31,15 +39,26 @@ export interface LinkRequestDeps extends PlanDeps {
   readonly passwords: Pick<PasswordHasher, 'hashAll'>;
 }
 
-/** Checked; only the hash of its password is missing. */
+/** A checked request, without the hash of its password. */
 export interface ReadyRequest {
   readonly type: 'ready';
-  /** Its password is not hashed yet. */
   readonly create: CommandRequest<CreateLink>;
   readonly password: string | null;
 }
 
-/** What POST /v2/shorten and each item of a batch have in common. */
+/** What decides a request: the admitted call, the switches, and the request's ID. */
+type RequestContext = Pick<V2State, 'call' | 'platform' | 'requestId'>;
+
+/** A request without alias, password and `reuse`, checked before its call is admitted. */
+export interface PlainRequest {
+  readonly parsed: Read<ShortenRequest>;
+  /** The refusal of the web safety check. */
+  readonly unsafe: Reply | null;
+  readonly scope: Scope | null;
+  readonly requestId: string;
+}
+
+/** The common part of POST /v2/shorten and of the items of a batch. */
 export const createLinkRequests = (deps: LinkRequestDeps) => {
   const { plans } = deps;
   const schema = shortenRequest(deps.isOwnHost);
@@ -52,10 +71,10 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
   const linksExhausted = (call: AdmittedCall): Reply =>
     monthlyLimitReached(messages.linksExhausted, linkLimitOf(call), call, deps);
 
-  /** What the key, its plan and the platform's switches refuse, in the contract's order. */
-  const refusalOf = (request: ShortenRequest, state: V2State): Reply | null => {
+  /** The refusal by switches, plan and quota, in the contract's order, or `null`. */
+  const refusalOf = (request: ShortenRequest, state: RequestContext): Reply | null => {
     const refusal = gateRefusal(request, state, deps);
-    // An existing link spends none.
+    // A reused link costs nothing.
     if (refusal !== null || request.reuse) return refusal;
     const { call } = state;
     const limit = linkLimitOf(call);
@@ -72,7 +91,7 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
     return reply ? refusedWith(reply) : parsed;
   };
 
-  /** The aliases among the requests' that are reserved, and not for this account. */
+  /** The reserved aliases of the requests, without those given to this account. */
   const reservedFor = async (
     requests: readonly ShortenRequest[],
     { key }: AdmittedCall,
@@ -86,7 +105,7 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
     return new Set(reserved.filter((alias) => accounts.get(alias.toLowerCase()) !== key.account));
   };
 
-  const commandFor = (request: ShortenRequest, state: V2State): ReadyRequest['create'] => {
+  const commandFor = (request: ShortenRequest, state: RequestContext): ReadyRequest['create'] => {
     const { alias, url, expiresIn, expiresAt, startsAt, maxClicks, title, note, tags } = request;
     const { key } = state.call;
     const data = {
@@ -108,45 +127,61 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
     return { type: 'CreateLink', subject: alias ?? generateCode(), data, metadata };
   };
 
+  /** The command of a plain request whose call was admitted, or its refusal. Pure. */
+  const plainCommand = (
+    { parsed, unsafe, scope, requestId }: PlainRequest,
+    call: AdmittedCall,
+    platform: PlatformSwitches,
+  ): Read<ShortenCommand> => {
+    const lacking = scopeRefusal(scope, call);
+    if (lacking) return refusedWith(lacking);
+    if (parsed.type === 'refused') return parsed;
+    const context = { call, platform, requestId };
+    const reply = refusalOf(parsed.value, context) ?? unsafe;
+    if (reply) return refusedWith(reply);
+    const links = [commandFor(parsed.value, context)];
+    const keyId = call.key.rootId;
+    return {
+      type: 'read',
+      value: { keyId, linkLimit: linkLimitOf(call), links, idempotency: null },
+    };
+  };
+
   return {
-    /** Of the body of POST /v2/shorten. */
+    /** The schema of POST /v2/shorten. */
     schema,
-    /** Of an item of a batch. */
+    /** The schema of an item of a batch. */
     itemSchema,
     linkLimitOf,
-    /**
-     * A request that nothing but admission is missing for; `null`: one that has to ask the ledger or a service
-     * first, or that is expensive. `commandFor` makes its command, or refuses it.
-     */
-    async plain(body: Read<unknown>) {
-      const parsed = body.type === 'read' ? parseAs(schema, body.value) : body;
-      if (parsed.type === 'refused') return { commandFor: () => parsed };
-      const request = parsed.value;
-      const isPlain = request.alias === null && request.password === null && !request.reuse;
+    /** Checks a request as far as possible without its key; `null` if it needs the ledger, a service or a hash. */
+    async plain(
+      body: Read<unknown>,
+      scope: Scope | null,
+      requestId: string,
+    ): Promise<PlainRequest | null> {
+      const parsed: Read<ShortenRequest> =
+        body.type === 'read' ? parseAs(schema, body.value) : body;
+      if (parsed.type === 'refused') return { parsed, unsafe: null, scope, requestId };
+      const { alias, password, reuse, url } = parsed.value;
+      const isPlain = alias === null && password === null && !reuse;
       if (!isPlain || deps.safety.safeBrowsing) return null;
-      const [verdict] = await deps.safety.check([request.url]);
-      const unsafe = safetyReplies[verdict ?? 'unknown'];
-      return {
-        commandFor: (state: V2State): Read<CommandRequest<CreateLink>> => {
-          const reply = refusalOf(request, state) ?? unsafe;
-          if (reply) return refusedWith(reply);
-          return { type: 'read', value: commandFor(request, state) };
-        },
-      };
+      const [verdict] = await deps.safety.check([url]);
+      return { parsed, unsafe: safetyReplies[verdict ?? 'unknown'], scope, requestId };
     },
-    /** One outcome for each item, in their order; their URLs are checked together. */
+    plainCommand,
+    /** One outcome per item, in their order. Their URLs are checked together. */
     async prepare(
       items: readonly unknown[],
       state: V2State,
       bodySchema: typeof schema | typeof itemSchema,
     ): Promise<readonly (ReadyRequest | Refused)[]> {
-      const all = items.map((item) => checked(item, state, bodySchema));
-      const accepted = all.flatMap((item) => (item.type === 'read' ? [item.value] : []));
+      const requests = items.map((item) => checked(item, state, bodySchema));
+      const accepted = requests.flatMap((item) => (item.type === 'read' ? [item.value] : []));
       const checking = deps.safety.check(accepted.map(({ url }) => url));
-      // It has a deadline of its own.
+      // The check has its own deadline.
       const verdicts = [...(await state.uncounted(checking))];
       const forbidden = await reservedFor(accepted, state.call);
-      return all.map((item): ReadyRequest | Refused => {
+      return requests.map((item): ReadyRequest | Refused => {
         if (item.type === 'refused') return item;
         const request = item.value;
         const unsafe = safetyReplies[verdicts.shift() ?? 'unknown'];
@@ -171,11 +206,12 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
       const hashes = [...(await uncounted(deps.passwords.hashAll(call.key.rootId, passwords)))];
       return ready.map(({ create, password }) => {
         const passwordHash = password === null ? null : hashes.shift();
-        if (passwordHash === undefined) throw new Error('A password was left unhashed');
+        if (passwordHash === undefined)
+          throw new Error(`hashAll() returned too few hashes for ${passwords.length} passwords`);
         return { ...create, data: { ...create.data, passwordHash } };
       });
     },
-    /** The replies to a single link that the ledger refused. */
+    /** The replies to a refused single link. */
     refusals: (call: AdmittedCall): Readonly<Record<ShortenRefusal, Reply>> => ({
       aliasTaken: failure(400, messages.aliasTaken),
       linksExhausted: linksExhausted(call),

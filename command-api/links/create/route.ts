@@ -6,11 +6,7 @@ import { messages } from '../../../schemas/http/errors.js';
 import { answerOf, failedItem, type AnswerForm, type BatchItem } from './command.js';
 import type { IdempotentRequest } from '../../admission/idempotency-records.js';
 import type { Admission } from '../../admission/admission.js';
-import {
-  createAdmittingShortenHandler,
-  createShortenHandler,
-  type ShortenResult,
-} from './handler.js';
+import { createAdmittingHandler, createShortenHandler, type ShortenResult } from './handler.js';
 import { noteIgnoredFields } from '../../http/ignored-fields.js';
 import { itemErrorOf, json, unavailable, type Reply } from '../../http/reply.js';
 import { parseAs, parseJson } from '../../http/requests.js';
@@ -23,7 +19,7 @@ import {
   type ReadyRequest,
 } from './request.js';
 
-/** Milliseconds that an answer waits for the log: a client gets its answer within 2 s. */
+/** Maximum time that a response waits for the log (ms); a client gets its response within 2 s. */
 export const logWithinMs = 1_500;
 
 export interface ShortenDeps extends LinkRequestDeps {
@@ -39,14 +35,18 @@ export const createShortenHandlers = (deps: ShortenDeps) => {
   const { pool, admission, outbox, clock, delivery, shortUrlHost } = deps;
   const ledger = { pool, outbox, clock, generateCode };
   const handler = createShortenHandler(ledger);
-  const admittingHandler = createAdmittingShortenHandler({ ...ledger, admission });
   const linkForm: AnswerForm = { type: 'link', shortUrlHost };
   const idempotency = createIdempotency(deps);
   const requests = createLinkRequests(deps);
+  const admittingHandler = createAdmittingHandler({
+    ...ledger,
+    admission,
+    commandOf: requests.plainCommand,
+  });
 
   /**
-   * The reply once the log has the events of what was decided; or as the same request was answered before, perhaps
-   * by another node a moment ago.
+   * The response, as soon as the log has the events, or the stored response of the same request, which another node may
+   * have handled at the same time.
    */
   const replyTo = async (
     result: ShortenResult,
@@ -68,7 +68,7 @@ export const createShortenHandlers = (deps: ShortenDeps) => {
     return requests.refusals(call)[outcome.type];
   };
 
-  /** Has the ledger decide about links that are ready. */
+  /** Creates the links of checked requests. */
   const decide = async (
     state: V2State,
     ready: readonly ReadyRequest[],
@@ -93,48 +93,35 @@ export const createShortenHandlers = (deps: ShortenDeps) => {
       return decide(state, [prepared], linkForm, request);
     }),
     /** Admits the call and creates its link in one transaction. */
-    shortenAtOnce: async (
+    admitAndCreate: async (
       ctx: Context,
       state: V2State,
-      { call, body, enter }: UnadmittedCall,
+      { call, body, scope, enter }: UnadmittedCall,
     ): Promise<Reply | null> => {
       if (ctx.headers['idempotency-key'] !== undefined) return null;
       const parsed = body.type === 'read' ? parseJson(body.value) : body;
       if (parsed.type === 'read') noteIgnoredFields(state, requests.schema, parsed.value);
-      const plain = await requests.plain(parsed);
-      if (!plain) return null;
-      let refusal: Reply | null = null;
-      const result = await admittingHandler.admitAndShorten({
-        call,
-        commandFor(admitted) {
-          refusal = enter(admitted);
-          if (refusal) return null;
-          const made = plain.commandFor(state);
-          if (made.type === 'refused') {
-            refusal = made.reply;
-            return null;
-          }
-          const { key } = state.call;
-          const linkLimit = requests.linkLimitOf(state.call);
-          return { keyId: key.rootId, linkLimit, links: [made.value], idempotency: null };
-        },
-      });
-      return result ? replyTo(result, state, linkForm, null) : refusal;
+      const request = await requests.plain(parsed, scope, state.requestId);
+      if (!request) return null;
+      const { admitted, result } = await admittingHandler.admitAndCreate({ call, request });
+      const refusal = enter(admitted);
+      if (refusal || !result) return refusal;
+      return result.type === 'refused' ? result.reply : replyTo(result, state, linkForm, null);
     },
-    /** Each item has its own outcome, all are decided together. */
+    /** Creates the links of a batch in one transaction, with one outcome per item. */
     shortenBatch: idempotency.post(batchRequest, async (body, state, request) => {
       const parsed = parseAs(batchRequest, body);
       if (parsed.type === 'refused') return parsed.reply;
       const { urls } = parsed.value;
       const prepared = await requests.prepare(urls, state, requests.itemSchema);
       const { aliasTaken, linksExhausted } = requests.refusals(state.call);
-      const items = prepared.map((one, index): BatchItem => {
+      const items = prepared.map((item, index): BatchItem => {
         const failed = (reply: Reply) => failedItem(index, urls[index], itemErrorOf(reply));
-        if (one.type === 'refused') return { type: 'refused', result: failed(one.reply) };
+        if (item.type === 'refused') return { type: 'refused', result: failed(item.reply) };
         const failures = { aliasTaken: failed(aliasTaken), linksExhausted: failed(linksExhausted) };
         return { type: 'ready', failures };
       });
-      const ready = prepared.filter((one) => one.type === 'ready');
+      const ready = prepared.filter((item) => item.type === 'ready');
       return decide(state, ready, { type: 'batch', shortUrlHost, items }, request);
     }),
   };

@@ -26,7 +26,7 @@ const contentTypes = { png: 'image/png', svg: 'image/svg+xml' } as const;
 /** GET /v2/qr/:shortCode, and POST /console/v2/qr/:shortCode */
 export const createQrHandler = (deps: QrDeps): Handler<V2State> => {
   const { pool, outbox, clock } = deps;
-  const quota = createQrCodeQuota(pool, outbox, clock);
+  const quota = createQrCodeQuota({ pool, outbox, clock });
   return async (ctx, { call, platform, requestId }, parameter) => {
     const query = parseQuery(qrQuery, ctx);
     if (query.type === 'refused') return query.reply;
@@ -56,9 +56,13 @@ export const createQrHandler = (deps: QrDeps): Handler<V2State> => {
     if (ctx.method === 'HEAD')
       return { type: 'raw', status: 200, contentType, body: null, headers };
     const body = renderQr(text, query.value);
-    const { rootId: keyId, id: actor, account } = key;
-    const outcome = await quota.spend({ keyId, actor, account, code, limit, requestId });
-    if (outcome === 'exhausted') return exhausted();
+    const decision = await quota.spend({
+      type: 'SpendQrCode',
+      subject: key.rootId,
+      data: { account: key.account, code, limit },
+      metadata: { actor: key.id, requestId },
+    });
+    if (decision.type === 'refused') return exhausted();
     return { type: 'raw', status: 200, contentType, body, headers };
   };
 };

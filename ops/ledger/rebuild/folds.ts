@@ -20,6 +20,7 @@ import {
 import { evolveApiKey, noKey } from '../../../schemas/folds/api-key.js';
 import {
   addSpending,
+  evolveMeter,
   spendingOf,
   unusedMeter,
   type KeyMeter,
@@ -80,11 +81,8 @@ export const foldMeters = (
     if (spending === null) continue;
     const { keyId } = spending;
     const meter = changed.get(keyId) ?? known.get(keyId) ?? unusedMeter;
-    const spent = addSpending(meter, spending);
-    if (event.type === 'linklog.LinkCreated.v3') changed.set(keyId, spent);
-    else if (event.sequence > meter.usageSequence) {
-      changed.set(keyId, { ...spent, usageSequence: event.sequence });
-    }
+    if (event.type === 'linklog.LinkCreated.v3') changed.set(keyId, addSpending(meter, spending));
+    else if (event.sequence > meter.usageSequence) changed.set(keyId, evolveMeter(meter, event));
   }
   return changed;
 };

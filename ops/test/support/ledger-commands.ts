@@ -9,10 +9,11 @@ import { createLinkChanges } from '../../../command-api/links/change/handler.js'
 import { closeAllMinutes } from '../../../command-api/admission/metering.js';
 import { createQrCodeQuota } from '../../../command-api/links/qr/handler.js';
 import {
-  createAdmittingShortenHandler,
+  createAdmittingHandler,
   createShortenHandler,
+  type ShortenCommand,
 } from '../../../command-api/links/create/handler.js';
-import { actor, type TestKey } from '../../../command-api/testing/keys.js';
+import { actor, spendQrCode, type TestKey } from '../../../command-api/testing/keys.js';
 import { randomCode, shortenCommand, type LinkValues } from '../../../command-api/testing/links.js';
 import { ClickBudget } from '../../../redirect-edge/links/click-budget.js';
 import { platformSubject } from '../../../schemas/folds/platform.js';
@@ -78,9 +79,13 @@ export const ledgerCommands = (
   const admission = createAdmission(pool, clock, table);
   const consoleAdmission = createConsoleAdmission(pool, admission);
   const { shorten } = createShortenHandler(creation);
-  const { admitAndShorten } = createAdmittingShortenHandler({ ...creation, admission });
+  const { admitAndCreate } = createAdmittingHandler({
+    ...creation,
+    admission,
+    commandOf: (value: ShortenCommand) => ({ type: 'read', value }),
+  });
   const clicks = new ClickBudget(pool, outbox);
-  const qrCodes = createQrCodeQuota(pool, outbox, clock);
+  const qrCodes = createQrCodeQuota({ pool, outbox, clock });
   const keys = createApiKeyHandler(pool, outbox);
   const changeLinks = createLinkChanges(pool, outbox);
   const blocks = createLinkBlockHandler(pool, outbox);
@@ -104,17 +109,12 @@ export const ledgerCommands = (
           form: { type: 'link', shortUrlHost: 'http://localhost:8081' },
         },
       }),
-    'admit a call and create its link': () =>
-      admitAndShorten({ call, commandFor: () => creating() }),
+    'admit a call and create its link': () => admitAndCreate({ call, request: creating() }),
     'admit a call': () => admission.admit(call),
     'admit a call of the console': () => consoleAdmission.admit(call),
     'take a click': () =>
       clicks.take({ code: link(), requestId: 'request-1', facts: unknownVisitor }),
-    'spend a QR code': () =>
-      qrCodes.spend({
-        ...{ keyId: key.id, actor: key.id, account: key.account },
-        ...{ code: 'spring', limit: null, requestId: 'request-1' },
-      }),
+    'spend a QR code': () => qrCodes.spend(spendQrCode(key, null)),
     'create a root key': () =>
       keys.issue(
         { name: 'root', plan: 'FREE', account: randomCode(), scopes: scopeNames, expiresIn: null },

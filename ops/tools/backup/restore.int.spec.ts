@@ -12,7 +12,7 @@ import { expireDueLinks } from '../../../command-api/links/expire/expiry.js';
 import { createLinkBlockHandler } from '../../../command-api/links/block/handler.js';
 import { createQrCodeQuota } from '../../../command-api/links/qr/handler.js';
 import { createShortenHandler } from '../../../command-api/links/create/handler.js';
-import { actor, newKey, type TestKey } from '../../../command-api/testing/keys.js';
+import { actor, newKey, spendQrCode, type TestKey } from '../../../command-api/testing/keys.js';
 import { shortenCommand } from '../../../command-api/testing/links.js';
 import { catchUpProjections } from '../../../projectors/main.js';
 import { projections } from '../../../projectors/projections.js';
@@ -186,16 +186,9 @@ describe('backup: backup that is restored', () => {
     await change('plain', 'UnblockLink');
     await change('used-up', 'BlockLink');
 
-    const qrCodes = createQrCodeQuota(from.pool, from.outbox, from.clock);
-    for (const { id, account } of [keys[0], keys[0], keys[2]]) {
-      await qrCodes.spend({
-        keyId: id,
-        actor: id,
-        account,
-        code: 'plain',
-        limit: null,
-        requestId: 'qr',
-      });
+    const qrCodes = createQrCodeQuota(from);
+    for (const key of [keys[0], keys[0], keys[2]]) {
+      await qrCodes.spend(spendQrCode(key, null, 'plain'));
     }
     const keyHandler = createApiKeyHandler(from.pool, from.outbox);
     await keyHandler.handle(

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { defaultPlanTable } from '../../schemas/plans.js';
 import { at, noon } from '../../schemas/testing/events.js';
-import { admitCalls, type Admissions, type Call, type CallWindow } from './rate-limits.js';
+import { admitCalls, type Admissions, type Call, type CallWindow } from './command.js';
 
 const key = {
   id: 'key-1',
@@ -24,7 +24,7 @@ const admit = (
     startedAt = noon,
     windowCalls = 0,
     monthCalls = usage.calls,
-    time = { told: noon, now: noon },
+    time = { databaseTime: noon, now: noon },
     maintenance = false,
   } = {},
 ): Admissions =>
@@ -39,18 +39,18 @@ const admit = (
     maintenance,
   );
 
-/** What a call's answer tells: how it went, what is left of the minute, and the month's calls. */
-const told = ({ outcomes }: Admissions) =>
+/** Outcome, remaining calls of the minute, and calls of the month. */
+const resultsOf = ({ outcomes }: Admissions) =>
   outcomes.map((outcome) => {
     if (outcome.type === 'keyInvalid' || !outcome.call) return [outcome.type];
     const { window, usage: spent } = outcome.call;
     return [outcome.type, window.remaining, spent.calls];
   });
 
-describe('command API: calls of a root', () => {
-  it('are admitted one after the other, each told what is left after it', () => {
+describe('command API: admission of calls', () => {
+  it('counts the calls of a group one after the other', () => {
     const admissions = admit([metered, unmetered, metered], { windowCalls: 10 });
-    expect(told(admissions)).to.deep.equal([
+    expect(resultsOf(admissions)).to.deep.equal([
       ['admitted', 49, 101],
       ['admitted', 48, 101],
       ['admitted', 47, 102],
@@ -59,7 +59,7 @@ describe('command API: calls of a root', () => {
     expect(admissions.metered).to.equal(2);
   });
 
-  it('are told everything that an answer and later checks need', () => {
+  it('returns the key, the window and the usage of the month', () => {
     expect(admit([metered]).outcomes).to.deep.equal([
       {
         type: 'admitted',
@@ -73,19 +73,19 @@ describe('command API: calls of a root', () => {
     ]);
   });
 
-  it('are refused when the minute is full', () => {
+  it('refuses calls when the minute is full', () => {
     const admissions = admit([metered, metered, unmetered], { windowCalls: 59 });
-    expect(told(admissions)).to.deep.equal([
+    expect(resultsOf(admissions)).to.deep.equal([
       ['admitted', 0, 101],
       ['rateLimited', 0, 101],
       ['rateLimited', 0, 101],
     ]);
   });
 
-  it('are refused when the month is spent, but for those that do not count for it', () => {
+  it('refuses metered calls when the month is exhausted', () => {
     const monthCalls = (plan.monthlyCalls ?? 0) - 1;
     const admissions = admit([metered, metered, unmetered], { monthCalls });
-    expect(told(admissions)).to.deep.equal([
+    expect(resultsOf(admissions)).to.deep.equal([
       ['admitted', 59, 2_000],
       ['callsExhausted', 59, 2_000],
       ['admitted', 58, 2_000],
@@ -93,19 +93,21 @@ describe('command API: calls of a root', () => {
     expect(admissions.metered).to.equal(1);
   });
 
-  it('are told of nothing below zero when a plan was lowered within the minute', () => {
-    expect(told(admit([metered], { windowCalls: 250 }))).to.deep.equal([['rateLimited', 0, 100]]);
+  it('reports 0 remaining calls after a plan was lowered within the minute', () => {
+    expect(resultsOf(admit([metered], { windowCalls: 250 }))).to.deep.equal([
+      ['rateLimited', 0, 100],
+    ]);
   });
 
-  it('are refused during maintenance, and while what they need is away', () => {
+  it('refuses calls during maintenance, and calls that need an unavailable log', () => {
     const during = admit([metered, unmetered], { windowCalls: 5, maintenance: true });
-    expect(told(during)).to.deep.equal([
+    expect(resultsOf(during)).to.deep.equal([
       ['maintenance', 55, 100],
       ['maintenance', 55, 100],
     ]);
     expect(during.window.calls).to.equal(5);
-    expect(told(admit([{ metered: true, held: true }, metered]))).to.deep.equal([
-      ['logAway', 60, 100],
+    expect(resultsOf(admit([{ metered: true, logUnavailable: true }, metered]))).to.deep.equal([
+      ['logUnavailable', 60, 100],
       ['admitted', 59, 101],
     ]);
   });
@@ -113,38 +115,38 @@ describe('command API: calls of a root', () => {
   const ahead = at(3_600);
   const windows: readonly [string, Parameters<typeof admit>[1], CallWindow, Date][] = [
     [
-      'come into the window that is open, until its last millisecond',
+      'counts a call in the last millisecond of a window in that window',
       { startedAt: new Date(noon.getTime() - 59_999), windowCalls: 7 },
       { startedAt: new Date(noon.getTime() - 59_999), calls: 8 },
       new Date(noon.getTime() + 1),
     ],
     [
-      'open a window when the last one is over',
+      'starts a window when the last one has ended',
       { startedAt: at(-60), windowCalls: 7 },
       { startedAt: noon, calls: 1 },
       at(60),
     ],
     [
-      'come into a window of a clock that was ahead, which begins now',
+      'restarts a window that starts in the future, with its calls',
       { startedAt: ahead, windowCalls: 7 },
       { startedAt: noon, calls: 8 },
       at(60),
     ],
     [
-      'open no window by a clock that nobody believes yet',
-      { startedAt: at(-50), windowCalls: 7, time: { told: ahead, now: noon } },
+      'starts no window because of a clock that has just jumped forward',
+      { startedAt: at(-50), windowCalls: 7, time: { databaseTime: ahead, now: noon } },
       { startedAt: at(-50), calls: 8 },
       at(10),
     ],
     [
-      'open the next window by what the clock tells, and are told the time that is believed',
-      { startedAt: at(-61), windowCalls: 7, time: { told: ahead, now: noon } },
+      'starts the next window at the database time, and reports its end from the clamped time',
+      { startedAt: at(-61), windowCalls: 7, time: { databaseTime: ahead, now: noon } },
       { startedAt: ahead, calls: 1 },
       at(60),
     ],
   ];
-  for (const [what, given, window, resetAt] of windows) {
-    it(what, () => {
+  for (const [title, given, window, resetAt] of windows) {
+    it(title, () => {
       const admissions = admit([metered], given);
       expect(admissions.window).to.deep.equal(window);
       const [outcome] = admissions.outcomes;
@@ -152,13 +154,13 @@ describe('command API: calls of a root', () => {
     });
   }
 
-  it('are as many as there is room for, whatever their kinds and order', () => {
+  it('admits exactly as many calls as minute and month have room for', () => {
     const kinds = fc.array(fc.boolean(), { maxLength: 150 });
-    const used = fc.integer({ min: 0, max: limit });
-    const room = fc.integer({ min: 0, max: 150 });
+    const usedCalls = fc.integer({ min: 0, max: limit });
+    const monthlyRoom = fc.integer({ min: 0, max: 150 });
     fc.assert(
-      fc.property(kinds, used, room, (asked, windowCalls, monthRoom) => {
-        const calls = asked.map((isMetered): Call => ({ metered: isMetered }));
+      fc.property(kinds, usedCalls, monthlyRoom, (kindOfCalls, windowCalls, monthRoom) => {
+        const calls = kindOfCalls.map((isMetered): Call => ({ metered: isMetered }));
         const monthCalls = (plan.monthlyCalls ?? 0) - monthRoom;
         const admissions = admit(calls, { windowCalls, monthCalls });
         const types = admissions.outcomes.map(({ type }) => type);
@@ -172,9 +174,9 @@ describe('command API: calls of a root', () => {
         for (const [index, type] of types.entries()) {
           if (type === 'rateLimited') expect(isFull).to.equal(true);
           if (type === 'callsExhausted')
-            expect([asked[index], isSpent]).to.deep.equal([true, true]);
+            expect([kindOfCalls[index], isSpent]).to.deep.equal([true, true]);
         }
-        const left = told(admissions).flatMap(([type, remaining]) =>
+        const left = resultsOf(admissions).flatMap(([type, remaining]) =>
           type === 'admitted' ? [remaining] : [],
         );
         expect(left).to.deep.equal(left.map((_, index) => limit - windowCalls - 1 - index));

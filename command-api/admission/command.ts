@@ -1,0 +1,175 @@
+import { accepted, refused, type Decider } from '../../schemas/decision.js';
+import type { Plan, PlanName } from '../../schemas/plans.js';
+import type { Scope } from '../../schemas/scopes.js';
+
+/** A request to admit. */
+export interface Call {
+  /** An unmetered call counts toward the minute only. */
+  readonly metered: boolean;
+  /** The request needs the log, which is unavailable: it is refused and costs nothing. */
+  readonly logUnavailable?: boolean;
+}
+
+/** The key of a call. */
+export interface CallingKey {
+  readonly id: string;
+  /** The key whose limits this key shares: itself, or the first of its chain. */
+  readonly rootId: string;
+  readonly name: string;
+  /** The plan of the root. */
+  readonly plan: PlanName;
+  readonly account: string;
+  readonly scopes: readonly Scope[];
+}
+
+/** The per-minute window after a call. */
+export interface RateWindow {
+  readonly limit: number;
+  readonly remaining: number;
+  readonly resetAt: Date;
+}
+
+/** The usage of a root in the month of a call. */
+export interface MonthlyUsage {
+  readonly calls: number;
+  readonly links: number;
+  readonly qrCodes: number;
+  /** The first day of the next month, YYYY-MM-DD. */
+  readonly resetDate: string;
+}
+
+/** A call of a known key. */
+export interface CallOfKey {
+  readonly call: Call;
+  readonly key: CallingKey;
+}
+
+/** A window of the per-minute limit, with the number of its calls. */
+export interface CallWindow {
+  readonly startedAt: Date;
+  readonly calls: number;
+}
+
+/** The data of the rate-limit headers and of later checks. */
+export interface AdmittedCall {
+  readonly now: Date;
+  readonly key: CallingKey;
+  readonly window: RateWindow;
+  readonly usage: MonthlyUsage;
+}
+
+/** Why a call of a known key is refused. */
+interface AdmissionRefusal {
+  readonly type: 'logUnavailable' | 'rateLimited' | 'callsExhausted';
+}
+
+export type AdmissionOutcome =
+  | { readonly type: 'keyInvalid' }
+  | { readonly type: 'maintenance'; readonly call: AdmittedCall | null }
+  | { readonly type: AdmissionRefusal['type'] | 'admitted'; readonly call: AdmittedCall };
+
+interface AdmitCall {
+  readonly type: 'AdmitCall';
+  readonly data: Call & {
+    readonly maintenance: boolean;
+    readonly limits: Pick<Plan, 'requestsPerMinute' | 'monthlyCalls'>;
+  };
+}
+
+/** Not an event of the log: CallsMetered has the sum of a minute. */
+interface CallAdmitted {
+  readonly type: 'CallAdmitted';
+  readonly metered: boolean;
+}
+
+/** Calls of the current window and month. */
+interface CallCounts {
+  readonly minute: number;
+  readonly month: number;
+}
+
+/** Admits a call if minute and month have room. */
+export const admissionDecider: Decider<
+  AdmitCall,
+  CallAdmitted,
+  CallCounts,
+  AdmissionRefusal | { readonly type: 'maintenance' }
+> = {
+  initialState: { minute: 0, month: 0 },
+  decide({ data: { metered, logUnavailable, maintenance, limits } }, { minute, month }) {
+    const { requestsPerMinute, monthlyCalls } = limits;
+    if (maintenance) return refused({ type: 'maintenance' });
+    if (logUnavailable === true) return refused({ type: 'logUnavailable' });
+    if (minute >= requestsPerMinute) return refused({ type: 'rateLimited' });
+    if (metered && monthlyCalls !== null && month >= monthlyCalls) {
+      return refused({ type: 'callsExhausted' });
+    }
+    return accepted({ type: 'CallAdmitted', metered });
+  },
+  evolve: ({ minute, month }, { metered }) => ({
+    minute: minute + 1,
+    month: metered ? month + 1 : month,
+  }),
+};
+
+const windowMs = 60_000;
+
+/** The time under the locks: PostgreSQL's clock, and that clock after `LedgerClock.clampedNow`. */
+export interface LockTime {
+  readonly databaseTime: Date;
+  readonly now: Date;
+}
+
+/**
+ * The window of a call. If the window starts in the future (the clock was wrong then), it starts now and keeps its
+ * calls.
+ */
+const openWindow = (
+  { startedAt, calls }: CallWindow,
+  { databaseTime, now }: LockTime,
+): CallWindow => {
+  const start = startedAt > databaseTime ? databaseTime : startedAt;
+  const isOpen = now.getTime() < start.getTime() + windowMs;
+  return isOpen ? { startedAt: start, calls } : { startedAt: databaseTime, calls: 0 };
+};
+
+export interface Admissions {
+  /** In the order of the calls. */
+  readonly outcomes: readonly AdmissionOutcome[];
+  /** With the admitted calls. */
+  readonly window: CallWindow;
+  /** The number of admitted calls that count toward the month. */
+  readonly metered: number;
+}
+
+/** Decides the calls of one root in their order. */
+export const admitCalls = (
+  calls: readonly CallOfKey[],
+  spent: { readonly window: CallWindow; readonly usage: MonthlyUsage },
+  limits: Pick<Plan, 'requestsPerMinute' | 'monthlyCalls'>,
+  time: LockTime,
+  maintenance: boolean,
+): Admissions => {
+  const { now } = time;
+  const { startedAt, calls: minute } = openWindow(spent.window, time);
+  const resetAt = new Date(Math.min(startedAt.getTime(), now.getTime()) + windowMs);
+  const limit = limits.requestsPerMinute;
+  let counts: CallCounts = { minute, month: spent.usage.calls };
+
+  const outcomes = calls.map(({ call, key }): AdmissionOutcome => {
+    const command: AdmitCall = { type: 'AdmitCall', data: { ...call, maintenance, limits } };
+    const decision = admissionDecider.decide(command, counts);
+    if (decision.type === 'accepted') {
+      counts = decision.events.reduce(admissionDecider.evolve, counts);
+    }
+    const window = { limit, remaining: Math.max(0, limit - counts.minute), resetAt };
+    const usage = { ...spent.usage, calls: counts.month };
+    const type = decision.type === 'refused' ? decision.refusal.type : 'admitted';
+    return { type, call: { now, key, window, usage } };
+  });
+  return {
+    outcomes,
+    window: { startedAt, calls: counts.minute },
+    metered: counts.month - spent.usage.calls,
+  };
+};
