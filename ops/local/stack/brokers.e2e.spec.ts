@@ -4,7 +4,7 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { topicNames } from '../../../schemas/events/topics.js';
-import { ask, type Answer } from '../../test/support/http.js';
+import { sendRequest, type Answer } from '../../test/support/http.js';
 import { kafkaStartMs } from '../../test/support/kafka.js';
 import { launch, stopProcess, temporaryDir } from '../../test/support/process.js';
 import { issueKey } from '../../test/support/product.js';
@@ -55,7 +55,7 @@ describe('local servers: npm run stack -- --brokers 3', function () {
     });
 
   const create = (): Promise<Answer> =>
-    ask(`${stack.apis[0] ?? ''}/v2/shorten`, {
+    sendRequest(`${stack.apis[0] ?? ''}/v2/shorten`, {
       method: 'POST',
       headers: { Authorization: `Bearer ${key}` },
       body: { url: 'https://example.com/' },

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { inheritedEnvironment } from '../../config/config.js';
 import { kafkaStartMs } from '../../test/support/kafka.js';
-import { ask, atOnce, statuses, type Answer } from '../../test/support/http.js';
+import { sendRequest, atOnce, statuses, type Answer } from '../../test/support/http.js';
 import { startStackProduct } from '../../test/support/product.js';
 import { fixture } from '../../test/support/fixture.js';
 
@@ -28,7 +28,7 @@ describe(`local servers: races over two APIs and two edges, ${rounds} rounds`, f
     (await product.createKey({ plan })).key;
 
   const shorten = (index: number, key: string, body: object): Promise<Answer> =>
-    ask(`${of(product.apis, index)}/v2/shorten`, {
+    sendRequest(`${of(product.apis, index)}/v2/shorten`, {
       method: 'POST',
       headers: { Authorization: `Bearer ${key}` },
       body: { url: 'https://example.com/', ...body },
@@ -57,7 +57,7 @@ describe(`local servers: races over two APIs and two edges, ${rounds} rounds`, f
       for (let round = 1; round <= rounds; round += 1) {
         const code = await link(key, { maxClicks: limit });
         const answers = await atOnce(racers, (visitor) =>
-          ask(`${of(product.edges, visitor)}/${code}`),
+          sendRequest(`${of(product.edges, visitor)}/${code}`),
         );
         const expected = { 302: limit, 410: racers - limit };
         expect(statuses(answers), `round ${round}`).to.deep.equal(expected);
@@ -69,7 +69,9 @@ describe(`local servers: races over two APIs and two edges, ${rounds} rounds`, f
     for (let round = 1; round <= rounds; round += 1) {
       const key = await newKey('FREE');
       const answers = await atOnce(200, (call) =>
-        ask(`${of(product.apis, call)}/v2/usage`, { headers: { Authorization: `Bearer ${key}` } }),
+        sendRequest(`${of(product.apis, call)}/v2/usage`, {
+          headers: { Authorization: `Bearer ${key}` },
+        }),
       );
       expect(statuses(answers), `round ${round}`).to.deep.equal({ 200: 60, 429: 140 });
     }
@@ -79,7 +81,9 @@ describe(`local servers: races over two APIs and two edges, ${rounds} rounds`, f
     const key = await newKey('PRO');
     for (let made = 1; made <= rounds * 20; made += 1) {
       const code = await link(key, {});
-      const answers = await Promise.all(product.edges.map((edge) => ask(`${edge}/${code}`)));
+      const answers = await Promise.all(
+        product.edges.map((edge) => sendRequest(`${edge}/${code}`)),
+      );
       expect(
         answers.map(({ status }) => status),
         `link ${made}`,

@@ -14,7 +14,7 @@ import path from 'node:path';
 import { parseArgs } from 'node:util';
 import pLimit from 'p-limit';
 import { healthResponse } from '../../../schemas/http/health.js';
-import { ask } from '../support/http.js';
+import { sendRequest } from '../support/http.js';
 import { median } from '../support/median.js';
 import { generousPlansFile } from '../support/plans.js';
 import { temporaryDir } from '../support/process.js';
@@ -131,7 +131,9 @@ const untilIdle = ({ product: { api, pid } }: Subject): Promise<void> =>
       const before = cpuMsOfTree(pid);
       await sleep(500);
       const usedMs = cpuMsOfTree(pid) - before;
-      const { projections } = healthResponse.parse((await ask(`${api}/health/ready`)).json());
+      const { projections } = healthResponse.parse(
+        (await sendRequest(`${api}/health/ready`)).json(),
+      );
       return usedMs < 40 && projections.every(({ lag }) => lag === 0);
     },
     120_000,

@@ -8,7 +8,7 @@ import { healthResponse } from '../../../schemas/http/health.js';
 import { runningPostgresUrl } from '../../local/postgres/index.js';
 import { createLogger } from '../../platform/logging.js';
 import { createPool, type Pool } from '../../platform/postgres/pool.js';
-import { ask } from '../support/http.js';
+import { sendRequest } from '../support/http.js';
 import { median } from '../support/median.js';
 import { generousPlansFile } from '../support/plans.js';
 import { temporaryDir } from '../support/process.js';
@@ -96,7 +96,7 @@ const alwaysWaiting = 16 * 50;
 
 const sizesAtRest = async ({ api }: Product, pool: Pool): Promise<TableSizes> => {
   const isAtRest = async (): Promise<boolean> => {
-    const health = healthResponse.parse((await ask(`${api}/health/ready`)).json());
+    const health = healthResponse.parse((await sendRequest(`${api}/health/ready`)).json());
     const waiting = health.compaction?.waiting ?? 0;
     return health.projections.every(({ lag }) => lag === 0) && waiting < alwaysWaiting;
   };

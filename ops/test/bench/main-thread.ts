@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { healthResponse } from '../../../schemas/http/health.js';
-import { ask, type Ask } from '../support/http.js';
+import { sendRequest, type Ask } from '../support/http.js';
 import { generousPlansFile } from '../support/plans.js';
 import { temporaryDir } from '../support/process.js';
 import { startEmbeddedProduct, type Product } from '../support/product.js';
@@ -104,7 +104,7 @@ const bulkOf = (codes: readonly string[]): Ask => ({
 
 const send = async (product: Product, key: string, { path, request, origin }: Row) => {
   const headers = { Authorization: `Bearer ${key}`, ...request?.headers };
-  const answer = await ask(`${origin ?? product.api}${path}`, {
+  const answer = await sendRequest(`${origin ?? product.api}${path}`, {
     ...(request && { ...request, body: request.body }),
     headers,
   });
@@ -117,7 +117,7 @@ const untilProjected = ({ api }: Product): Promise<void> =>
   eventually(
     'the projections are up to date',
     async () => {
-      const health = healthResponse.parse((await ask(`${api}/health/ready`)).json());
+      const health = healthResponse.parse((await sendRequest(`${api}/health/ready`)).json());
       return health.projections.every(({ lag }) => lag === 0);
     },
     120_000,
@@ -172,7 +172,7 @@ try {
     const urls = Array.from({ length: batchSize }, (_, index) => ({
       ...{ url: `https://example.com/${codes.length + index}`, note, tags: ['été'] },
     }));
-    const answer = await ask(`${product.api}/v2/shorten/batch`, {
+    const answer = await sendRequest(`${product.api}/v2/shorten/batch`, {
       ...{ method: 'POST', headers, body: { urls } },
     });
     const { results } = answer.json() as { results: { shortCode?: string }[] };
@@ -181,7 +181,7 @@ try {
   const code = codes.at(-1) ?? '';
   for (let change = 1; change < historyEvents; change += 1) {
     const body = { note: `${change} ${'\u{1F517}'.repeat(1_990)}` };
-    const { status, text } = await ask(`${product.api}/v2/links/${code}`, {
+    const { status, text } = await sendRequest(`${product.api}/v2/links/${code}`, {
       ...{ method: 'PATCH', headers, body },
     });
     if (status !== 200) throw new Error(text);

@@ -1,5 +1,5 @@
 import pLimit from 'p-limit';
-import { ask } from '../support/http.js';
+import { sendRequest } from '../support/http.js';
 
 const linksOfBatch = 50;
 
@@ -17,7 +17,7 @@ export const makeLinks = async (
     }));
     const headers = { Authorization: `Bearer ${key}` };
     const options = { method: 'POST', headers, body: { urls } };
-    const answer = await ask(`${api}/v2/shorten/batch`, options);
+    const answer = await sendRequest(`${api}/v2/shorten/batch`, options);
     if (answer.status !== 200) throw new Error(answer.text);
     const { results } = answer.json() as {
       readonly results: readonly { readonly shortCode: string }[];

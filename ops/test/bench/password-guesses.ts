@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { ask } from '../support/http.js';
+import { sendRequest } from '../support/http.js';
 import { median } from '../support/median.js';
 import { startProduct, type Product } from '../support/product.js';
 import { newClients, pooled, runLoad, type LoadResult, type Stream } from './steady-load.js';
@@ -32,7 +32,7 @@ export interface FloodFigures {
 }
 
 const makeLink = async (product: Product, key: string, fields: object): Promise<string> => {
-  const answer = await ask(`${product.api}/v2/shorten`, {
+  const answer = await sendRequest(`${product.api}/v2/shorten`, {
     method: 'POST',
     headers: { Authorization: `Bearer ${key}` },
     body: { url: 'https://example.com/', ...fields },

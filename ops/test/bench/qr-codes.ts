@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { seededRandom, type Random } from '../chaos/random.js';
-import { ask, atOnce } from '../support/http.js';
+import { sendRequest, atOnce } from '../support/http.js';
 import { startProduct, type Product } from '../support/product.js';
 import { readQrCodes, type QrImage } from '../support/qr-reader.js';
 
@@ -73,7 +73,7 @@ export const randomLinks = async (
   return atOnce(count, async (index) => {
     const length = 8 + (index % 43);
     const alias = Array.from({ length }, () => characters[random.below(64)]).join('');
-    const answer = await ask(`${product.api}/v2/shorten`, {
+    const answer = await sendRequest(`${product.api}/v2/shorten`, {
       method: 'POST',
       headers: { Authorization: `Bearer ${key}` },
       body: { url: 'https://example.com/', alias },
@@ -93,7 +93,7 @@ const image = async (product: Product, key: string, link: CodedLink, look: Look)
   const { format, size, ecc, margin, colours } = look;
   const numbers = { size: String(size), margin: String(margin) };
   const query = new URLSearchParams({ format, ecc, ...numbers, ...colours }).toString();
-  const answer = await ask(`${product.api}/v2/qr/${link.shortCode}?${query}`, {
+  const answer = await sendRequest(`${product.api}/v2/qr/${link.shortCode}?${query}`, {
     headers: { Authorization: `Bearer ${key}` },
   });
   if (answer.status !== 200) throw new Error(`No image for ${query}: ${answer.text}`);

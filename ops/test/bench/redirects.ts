@@ -10,7 +10,7 @@ import { z } from 'zod';
 import { freePort } from '../../local/process/server.js';
 import { hasCode } from '../../platform/errors.js';
 import { stopTestServer, testDatabase } from '../support/database.js';
-import { ask } from '../support/http.js';
+import { sendRequest } from '../support/http.js';
 import { median } from '../support/median.js';
 import { generousPlansFile } from '../support/plans.js';
 import { launch, mainFile, readyLine, temporaryDir } from '../support/process.js';
@@ -297,7 +297,7 @@ const startNginx = async (codes: readonly string[]): Promise<Server | null> => {
   }
   const url = `http://127.0.0.1:${port}`;
   await eventually('nginx listens', () =>
-    ask(url).then(
+    sendRequest(url).then(
       () => true,
       () => false,
     ),

@@ -19,7 +19,7 @@ import { runningPostgresUrl } from '../../local/postgres/index.js';
 import { createLogger } from '../../platform/logging.js';
 import { partitionOf } from '../../event-log/partition.js';
 import { createPool, planByKey, transaction } from '../../platform/postgres/pool.js';
-import { ask } from '../support/http.js';
+import { sendRequest } from '../support/http.js';
 import { generousPlansFile } from '../support/plans.js';
 import { temporaryDir } from '../support/process.js';
 import { startProduct } from '../support/product.js';
@@ -108,7 +108,7 @@ const measure = async (key: string, path: string): Promise<void> => {
   let bytes = 0;
   for (let asked = -warmUps; asked < asks; asked += 1) {
     const askedAt = performance.now();
-    const { status, text } = await ask(`${product.api}${path}`, { headers });
+    const { status, text } = await sendRequest(`${product.api}${path}`, { headers });
     if (status !== 200) throw new Error(text);
     bytes = text.length;
     if (asked >= 0) times.push(performance.now() - askedAt);

@@ -5,7 +5,7 @@ import { runningPostgresUrl } from '../../local/postgres/index.js';
 import { hasCode } from '../../platform/errors.js';
 import { createLogger } from '../../platform/logging.js';
 import { createPool, type Pool } from '../../platform/postgres/pool.js';
-import { ask, type Answer, type Ask } from '../support/http.js';
+import { sendRequest, type Answer, type Ask } from '../support/http.js';
 import type { IssuedKey } from '../support/product.js';
 import { eventually, eventuallyPasses } from '../support/waiting.js';
 import { settleCreations } from './load.js';
@@ -52,10 +52,10 @@ const forEach = async <Item>(
 /** Sends a request that may be repeated: once more where the server has closed an idle connection. */
 const read = async (url: string, options: Ask = {}): Promise<Answer> => {
   try {
-    return await ask(url, options);
+    return await sendRequest(url, options);
   } catch (error) {
     if (!hasCode(error, 'ECONNRESET')) throw error;
-    return ask(url, options);
+    return sendRequest(url, options);
   }
 };
 

@@ -11,7 +11,7 @@ import { createLogger } from '../../platform/logging.js';
 import { openRedis } from '../../platform/redis.js';
 import { makeLinks } from '../bench/make-links.js';
 import { parseExposition, total } from '../support/exposition.js';
-import { ask, type Answer, type Ask } from '../support/http.js';
+import { sendRequest, type Answer, type Ask } from '../support/http.js';
 import { temporaryDir } from '../support/process.js';
 import { issueKey } from '../support/product.js';
 import { startStackProcess, type RunningStack } from '../support/stack.js';
@@ -46,10 +46,10 @@ const rewindEveryMs = 10;
 /** Once more on another connection, where the server has just closed this one as idle: all of it may be repeated. */
 const askAgain = async (url: string, options: Ask = {}): Promise<Answer> => {
   try {
-    return await ask(url, options);
+    return await sendRequest(url, options);
   } catch (error) {
     if (!hasCode(error, 'ECONNRESET')) throw error;
-    return ask(url, options);
+    return sendRequest(url, options);
   }
 };
 
@@ -120,7 +120,7 @@ export const proveEdits = async (proof: EditsProof): Promise<EditsReport> => {
       for (const index of edges.keys()) {
         const admin = (await publishedAddresses(serviceDir(stack.dataDir, 'edge', index)))?.admin;
         if (admin === undefined) throw new Error(`Edge ${index} has a listener for operators`);
-        const { text } = await ask(`${admin}/metrics`);
+        const { text } = await sendRequest(`${admin}/metrics`);
         sum += total(parseExposition(text), 'linklog_edge_shared_cache_lookups_total', { result });
       }
       return sum;

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { messages } from '../../../schemas/http/errors.js';
 import { hasCode } from '../../platform/errors.js';
-import { ask, type Answer, type Ask } from '../support/http.js';
+import { sendRequest, type Answer, type Ask } from '../support/http.js';
 import { watchOwnDelays, type AskedKind, type Timed } from './deadlines.js';
 import { manage } from './managed-links.js';
 import { liveKey, type KeyCalls } from './own-keys.js';
@@ -99,7 +99,7 @@ const askAny = async (
     const node = nodes[(first + index) % nodes.length] ?? '';
     const asked = { kind: kindAt(node), node, from: performance.now() };
     try {
-      const answer = await ask(`${node}${path}`, { timeoutMs, ...options });
+      const answer = await sendRequest(`${node}${path}`, { timeoutMs, ...options });
       noteAnswer(asked);
       if (answer.status >= 500) checkFailure(loading, path, answer);
       return { node, kind: asked.kind, answer };

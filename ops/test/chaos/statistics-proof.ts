@@ -6,7 +6,7 @@ import type { AccountStatsResponse, StatsResponse } from '../../../schemas/http/
 import { dimensionNames, type Dimension } from '../../../schemas/statistics/document.js';
 import { makeLinks } from '../bench/make-links.js';
 import { testDatabase } from '../support/database.js';
-import { ask } from '../support/http.js';
+import { sendRequest } from '../support/http.js';
 import { generousPlansFile } from '../support/plans.js';
 import { launch, mainFile, readyLine, temporaryDir } from '../support/process.js';
 import { issueKey } from '../support/product.js';
@@ -275,7 +275,7 @@ export const proveStatistics = async (proof: StatisticsProof): Promise<readonly 
 
     const statsOf = async (path: string): Promise<StatsResponse & AccountStatsResponse> => {
       const headers = { Authorization: `Bearer ${key}` };
-      const answer = await ask(`${api}${path}?include=all&limit=200`, { headers });
+      const answer = await sendRequest(`${api}${path}?include=all&limit=200`, { headers });
       if (answer.status !== 200) throw new Error(answer.text);
       return answer.json() as StatsResponse & AccountStatsResponse;
     };

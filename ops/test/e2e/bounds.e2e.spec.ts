@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { visitUnknownCodes } from '../bench/unknown-codes.js';
-import { ask, atOnce } from '../support/http.js';
+import { sendRequest, atOnce } from '../support/http.js';
 import { keyFixture, expectRefused, productFixture } from './harness.js';
 import { connectTo, type RawConnection } from '../support/raw-http.js';
 
@@ -36,7 +36,7 @@ describe('product: bounds', () => {
 
   const stillAnswers = async (): Promise<void> => {
     for (const name of listeners) {
-      const answer = await ask(`${bench.product[name]}/health`, { timeoutMs: 2_000 });
+      const answer = await sendRequest(`${bench.product[name]}/health`, { timeoutMs: 2_000 });
       expect(answer.status, name).to.equal(200);
     }
     expect((await bench.link(pro.key)).shortCode).to.be.a('string');
@@ -139,7 +139,9 @@ describe('product: bounds', () => {
   it('headers beyond 16 KiB get 431', async () => {
     for (const name of listeners) {
       const headers = { 'X-Long': 'x'.repeat(20_000) };
-      expect((await ask(`${bench.product[name]}/health`, { headers })).status).to.equal(431);
+      expect((await sendRequest(`${bench.product[name]}/health`, { headers })).status).to.equal(
+        431,
+      );
     }
   });
 

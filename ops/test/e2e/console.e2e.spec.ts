@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { messages } from '../../../schemas/http/errors.js';
 import { scopeNames } from '../../../schemas/scopes.js';
-import { ask, atOnce, statuses, type Answer, type Ask } from '../support/http.js';
+import { sendRequest, atOnce, statuses, type Answer, type Ask } from '../support/http.js';
 import { startLinklogCli } from '../support/process.js';
 import { eventuallyPasses } from '../support/waiting.js';
 import {
@@ -43,7 +43,7 @@ describe('product: console', () => {
     path: string,
     { headers, ...options }: Ask = {},
   ): Promise<Answer> =>
-    ask(listener + path, { method, ...options, headers: { Origin: listener, ...headers } });
+    sendRequest(listener + path, { method, ...options, headers: { Origin: listener, ...headers } });
 
   const signIn = (body: unknown, options: Ask = {}, listener = bench.product.api) =>
     fromPage(listener, 'POST', '/console/session', { ...options, body });
@@ -80,7 +80,7 @@ describe('product: console', () => {
       expect(answer.text + setCookie(answer)).not.to.include(key);
       const headers = { Cookie: cookieOf(answer) };
       for (const api of bench.product.apis) {
-        const known = await ask(`${api}/console/session`, { headers });
+        const known = await sendRequest(`${api}/console/session`, { headers });
         expectBody(known, 200, {
           account,
           key: { id, name, plan: 'HOBBY', scopes: [...scopeNames] },
@@ -143,11 +143,11 @@ describe('product: console', () => {
         expect(stats.json()).to.deep.include({ shortCode, url: destination });
       }
       for (const path of ['/v2/usage', `/v2/stats/${shortCode}`]) {
-        const answer = await ask(bench.product.api + path, { headers: { Cookie } });
+        const answer = await sendRequest(bench.product.api + path, { headers: { Cookie } });
         expect(answer.status, path).to.equal(401);
       }
       const headers = { Authorization: `Bearer ${key}` };
-      const byKey = await ask(`${bench.product.api}/console/v2/usage`, { headers });
+      const byKey = await sendRequest(`${bench.product.api}/console/v2/usage`, { headers });
       expectBody(byKey, 401, signedOut);
     });
 
@@ -214,9 +214,9 @@ describe('product: console', () => {
         [api, `linklog_console=${operating}`, 'v2/usage'],
       ] as const) {
         const headers = { Cookie };
-        const who = await ask(`${listener}/console/session`, { headers });
+        const who = await sendRequest(`${listener}/console/session`, { headers });
         expect(who).to.include({ status: 204, text: '' });
-        expectBody(await ask(`${listener}/console/${path}`, { headers }), 401, signedOut);
+        expectBody(await sendRequest(`${listener}/console/${path}`, { headers }), 401, signedOut);
       }
     });
   });
@@ -254,7 +254,7 @@ describe('product: console', () => {
           [admin, operating, 'PUT', '/console/admin/reserved-aliases/docs/override', {}],
         ] as const;
         for (const [listener, cookie, method, path, body] of calls) {
-          const answer = await ask(listener + path, {
+          const answer = await sendRequest(listener + path, {
             method,
             headers: { Cookie: cookie, ...origin },
             body,
@@ -266,7 +266,7 @@ describe('product: console', () => {
         const usage = (await asks('GET', '/console/v2/usage')).json();
         expect(usage).to.deep.nested.include({ 'links.used': 1, 'qrCodes.used': 0 });
         const headers = { Cookie: operating };
-        const platform = await ask(`${admin}/console/admin/platform`, { headers });
+        const platform = await sendRequest(`${admin}/console/admin/platform`, { headers });
         expect(platform.json()).to.have.nested.property('features.qr', true);
       });
     }
@@ -285,9 +285,9 @@ describe('product: console', () => {
           [bench.product.admin, operating, '/console/admin/keys'],
         ] as const) {
           const headers = { Cookie: cookie, 'Sec-Fetch-Site': site };
-          const answer = await ask(listener + path, { headers });
+          const answer = await sendRequest(listener + path, { headers });
           expectError(answer, { status: 403, message, path });
-          const head = await ask(listener + path, { method: 'HEAD', headers });
+          const head = await sendRequest(listener + path, { method: 'HEAD', headers });
           expect(head.status).to.equal(403);
         }
         const usage = await asks('GET', '/console/v2/usage');
@@ -303,13 +303,15 @@ describe('product: console', () => {
           [bench.product.api, Cookie, '/console/v2/usage'],
           [bench.product.admin, operating, '/console/admin/platform'],
         ] as const) {
-          const answer = await ask(listener + path, { headers: { Cookie: cookie, ...site } });
+          const answer = await sendRequest(listener + path, {
+            headers: { Cookie: cookie, ...site },
+          });
           expect(answer.status).to.equal(200);
         }
       }
       // A link on another site leads to the page.
       const headers = { 'Sec-Fetch-Site': 'cross-site' };
-      expect((await ask(`${bench.product.api}/console`, { headers })).status).to.equal(200);
+      expect((await sendRequest(`${bench.product.api}/console`, { headers })).status).to.equal(200);
     });
   });
 
@@ -359,7 +361,7 @@ describe('product: console', () => {
         'X-Forwarded-Proto': 'https',
       };
       const path = '/console/v2/links/code/history/and/more';
-      const answer = await ask(bench.product.api + path, { headers, localAddress: proxy });
+      const answer = await sendRequest(bench.product.api + path, { headers, localAddress: proxy });
       const cleared = answer.headers['set-cookie'] ?? [];
       const of = (name: string): readonly string[] => [
         ...new Set(cleared.map((cookie) => new RegExp(`${name}=([^;]+)`).exec(cookie)?.[1] ?? '')),
@@ -379,7 +381,7 @@ describe('product: console', () => {
       const headers = {
         Cookie: `a_linklog_console=x; ${Cookie}; linklog_consoles=x; LINKLOG_CONSOLE=x`,
       };
-      const answer = await ask(`${bench.product.api}/console/v2/usage`, { headers });
+      const answer = await sendRequest(`${bench.product.api}/console/v2/usage`, { headers });
       expect(answer.status).to.equal(200);
     });
   });
@@ -446,7 +448,11 @@ describe('product: console', () => {
       });
       expect(statuses(opened)).to.deep.equal({ 200: 1, 401: 5 });
       const headers = { Cookie: opened.map(cookieOf).join('') };
-      expectBody(await ask(`${bench.product.api}/console/session`, { headers }), 200, whose);
+      expectBody(
+        await sendRequest(`${bench.product.api}/console/session`, { headers }),
+        200,
+        whose,
+      );
       expectBody(await signIn({ token, accept: false }), 401, over);
     });
 
@@ -508,21 +514,21 @@ describe('product: console', () => {
         body: { reason: 'phishing' },
       });
       expect(blocked.json()).to.deep.equal({ shortCode, blocked: true });
-      const history = await ask(`${admin}${path}/history`, { headers });
+      const history = await sendRequest(`${admin}${path}/history`, { headers });
       const { events } = history.json() as { events: { actor: string }[] };
       expect(events.at(-1)?.actor).to.equal('maria');
       // Of the nodes that have an API, each knows the session.
       for (const other of admins.slice(0, bench.product.apis.length)) {
-        expectBody(await ask(`${other}/console/session`, { headers }), 200, {
+        expectBody(await sendRequest(`${other}/console/session`, { headers }), 200, {
           actor: 'maria',
           shortUrlHost: addresses.shortUrlHost,
         });
       }
-      expect((await ask(`${admin}/admin/platform`, { headers })).status).to.equal(401);
+      expect((await sendRequest(`${admin}/admin/platform`, { headers })).status).to.equal(401);
       expect((await fromPage(admin, 'DELETE', '/console/session', { headers })).status).to.equal(
         204,
       );
-      expectBody(await ask(`${admin}/console/admin/platform`, { headers }), 401, signedOut);
+      expectBody(await sendRequest(`${admin}/console/admin/platform`, { headers }), 401, signedOut);
     });
 
     it('takes no name that is Linklog’s own', async () => {
@@ -541,7 +547,10 @@ describe('product: console', () => {
       const guesses = await atOnce(20, (guess) =>
         guess % 2 === 0
           ? signIn({ token: 'x'.repeat(32), actor: 'maria' }, from, admin)
-          : ask(`${admin}/admin/platform`, { ...from, headers: { Authorization: 'Bearer wrong' } }),
+          : sendRequest(`${admin}/admin/platform`, {
+              ...from,
+              headers: { Authorization: 'Bearer wrong' },
+            }),
       );
       expect(statuses(guesses)).to.deep.equal({ 401: 10, 429: 10 });
       expect((await operator('maria', from)).status).to.equal(200);
@@ -561,7 +570,7 @@ describe('product: console', () => {
         '/console/admin/platform',
       ]) {
         for (const method of ['GET', 'POST']) {
-          const { headers } = await ask(listener + path, { method });
+          const { headers } = await sendRequest(listener + path, { method });
           expect(headers, `${method} ${path}`).to.include({
             'content-security-policy': policy,
             'referrer-policy': 'no-referrer',
@@ -596,9 +605,12 @@ describe('product: no console, with CONSOLE=0', () => {
         '/console/admin/platform',
       ]) {
         for (const method of ['GET', 'POST']) {
-          expectEnvelope(await ask(listener + path, { method, headers: { Origin: listener } }), {
-            ...{ status: 404, message: 'Not Found', path, method },
-          });
+          expectEnvelope(
+            await sendRequest(listener + path, { method, headers: { Origin: listener } }),
+            {
+              ...{ status: 404, message: 'Not Found', path, method },
+            },
+          );
         }
       }
     }

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { ask, type Answer } from '../support/http.js';
+import { sendRequest, type Answer } from '../support/http.js';
 import { productFixture, type Bench } from './harness.js';
 
 const origin = 'https://app.example.com';
@@ -10,7 +10,7 @@ const exposed = [
 ];
 
 const preflight = (base: string, path: string, from: string, method = 'POST'): Promise<Answer> =>
-  ask(base + path, {
+  sendRequest(base + path, {
     method: 'OPTIONS',
     headers: {
       Origin: from,
@@ -113,12 +113,12 @@ describe('command API: CORS', () => {
         `${admin}/admin/keys`,
         `${admin}/console/admin/keys`,
       ]) {
-        expect(corsHeaders(await ask(url, { headers })), url).to.deep.equal([]);
+        expect(corsHeaders(await sendRequest(url, { headers })), url).to.deep.equal([]);
       }
     });
 
     it('is no preflight request without Access-Control-Request-Method', async () => {
-      const answer = await ask(`${bench.product.api}/v2/shorten`, {
+      const answer = await sendRequest(`${bench.product.api}/v2/shorten`, {
         method: 'OPTIONS',
         headers: { Origin: origin },
       });

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { runningPostgresUrl } from '../../local/postgres/index.js';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ask, type Answer } from '../support/http.js';
+import { sendRequest, type Answer } from '../support/http.js';
 import { postgresOf, serversFor, startProduct, type Product } from '../support/product.js';
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.js';
 import { sealKeyFileIn } from '../../app/data-dir.js';
@@ -82,8 +82,8 @@ describe('product: while PostgreSQL is away', () => {
     expectRefused(answer, 503, 'Service is temporarily unavailable');
     expect(answer.headers['retry-after']).to.match(/^[1-9]\d*$/);
     expect((await bench.visit(shortCode)).headers.location).to.equal(destination);
-    expect((await ask(`${product.api}/health`)).status).to.equal(200);
-    expect((await ask(`${product.api}/health/ready`)).status).to.equal(503);
+    expect((await sendRequest(`${product.api}/health`)).status).to.equal(200);
+    expect((await sendRequest(`${product.api}/health/ready`)).status).to.equal(503);
 
     proxy.resume();
     await eventuallyPasses(20_000, async () => {

@@ -5,7 +5,7 @@ import type { PlanName } from '../../../schemas/plans.js';
 import type { Scope } from '../../../schemas/scopes.js';
 import { sealKeyFileIn } from '../../app/data-dir.js';
 import { runningPostgresUrl } from '../../local/postgres/index.js';
-import { ask, type Answer, type Ask } from '../support/http.js';
+import { sendRequest, type Answer, type Ask } from '../support/http.js';
 import {
   onStack,
   serversFor,
@@ -94,7 +94,7 @@ export class Bench {
     const { apis, api } = this.product;
     // What an API keeps for itself (verdicts on destinations), the first one is asked for.
     const reads = options.method === undefined || options.method === 'GET';
-    return ask((reads ? this.#next(apis) : api) + path, {
+    return sendRequest((reads ? this.#next(apis) : api) + path, {
       ...options,
       headers: { ...authorization, ...options.headers },
     });
@@ -116,7 +116,7 @@ export class Bench {
     // One edge for all visits of a link: what changes at one edge has a second to reach the others.
     const [shortCode = ''] = code.split(/[?+]/);
     const at = Buffer.from(shortCode).reduce((sum, byte) => sum + byte, 0);
-    return ask(`${edges[at % edges.length] ?? ''}/${code}`, options);
+    return sendRequest(`${edges[at % edges.length] ?? ''}/${code}`, options);
   }
 
   async stats(code: string, key: string): Promise<Stats> {
@@ -132,7 +132,7 @@ export class Bench {
   }
 
   admin(method: string, path: string, body?: unknown): Promise<Answer> {
-    return ask(this.product.admin + path, {
+    return sendRequest(this.product.admin + path, {
       method,
       headers: { Authorization: `Bearer ${this.product.adminToken}` },
       ...(body !== undefined && { body }),

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ask, atOnce, statuses, type Answer, type Ask } from '../support/http.js';
+import { sendRequest, atOnce, statuses, type Answer, type Ask } from '../support/http.js';
 import { connectTo } from '../support/raw-http.js';
 import { eventually } from '../support/waiting.js';
 import { productFixture } from './harness.js';
@@ -22,7 +22,7 @@ describe('product: log under a flood', () => {
       body,
     });
     const signedIn = async (listener: string, body: object): Promise<Ask> => {
-      const { headers } = await ask(`${listener}/console/session`, signIn(listener, body));
+      const { headers } = await sendRequest(`${listener}/console/session`, signIn(listener, body));
       return { headers: { Cookie: headers['set-cookie']?.[0]?.split(';')[0] ?? '' } };
     };
     const operator = { token: bench.product.adminToken, actor: 'maria' };
@@ -45,13 +45,13 @@ describe('product: log under a flood', () => {
     for (const [status, url, options] of floods) {
       const answers: Answer[] = [];
       while (answers.length < times) {
-        answers.push(...(await atOnce(inFlight, () => ask(url, options))));
+        answers.push(...(await atOnce(inFlight, () => sendRequest(url, options))));
       }
       expect(statuses(answers), url.slice(0, 60)).to.deep.equal({ [status]: times });
     }
     // Who pays for its calls finds each of them.
     const headers = { 'X-Request-Id': 'the-last-one', Authorization: `Bearer ${key}` };
-    await ask(`${api}/v2/${long}`, { headers });
+    await sendRequest(`${api}/v2/${long}`, { headers });
     await eventually('the last request is logged', () =>
       bench.product.stderr().includes('the-last-one'),
     );

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { ask, atOnce, statuses, type Answer, type Ask } from '../support/http.js';
+import { sendRequest, atOnce, statuses, type Answer, type Ask } from '../support/http.js';
 import { connectTo } from '../support/raw-http.js';
 import { expectError, productFixture } from './harness.js';
 
@@ -13,7 +13,7 @@ describe('product: admin listener under attack', () => {
   });
 
   const withToken = (token: string, options: Ask = {}): Promise<Answer> =>
-    ask(`${bench.product.admin}/admin/platform`, {
+    sendRequest(`${bench.product.admin}/admin/platform`, {
       ...options,
       headers: { ...options.headers, Authorization: `Bearer ${token}` },
     });
@@ -33,7 +33,7 @@ describe('product: admin listener under attack', () => {
         for (const admin of bench.product.admins) {
           for (const path of ['/health', '/health/ready', '/metrics', '/admin/platform']) {
             const headers = { Host: host, Authorization: `Bearer ${bench.product.adminToken}` };
-            expectError(await ask(`${admin}${path}?a=b`, { headers }), {
+            expectError(await sendRequest(`${admin}${path}?a=b`, { headers }), {
               status: 421,
               message: 'This listener answers to addresses, localhost and the names in ADMIN_HOSTS',
               path,
@@ -116,8 +116,8 @@ describe('product: admin listener under attack', () => {
       expect((await withToken(wrong, from)).status).to.equal(429);
       expect((await withToken(wrong)).status).to.equal(401);
       // It has no token to guess with.
-      expect((await ask(`${bench.product.admin}/admin/keys`, from)).status).to.equal(401);
-      expect((await ask(`${bench.product.admin}/metrics`, from)).status).to.equal(200);
+      expect((await sendRequest(`${bench.product.admin}/admin/keys`, from)).status).to.equal(401);
+      expect((await sendRequest(`${bench.product.admin}/metrics`, from)).status).to.equal(200);
     });
 
     it('behind a trusted proxy are those of the client’s address, of IPv6 its /64', async () => {
@@ -139,7 +139,7 @@ describe('product: admin listener under attack', () => {
     const { shortCode } = await bench.link(key);
     const path = `/admin/links/${shortCode}/block`;
     for (const actor of ['system', 'web-safety', 'visitor', 'Web-Safety', id, id.toUpperCase()]) {
-      const answer = await ask(bench.product.admin + path, {
+      const answer = await sendRequest(bench.product.admin + path, {
         method: 'POST',
         headers: { Authorization: `Bearer ${bench.product.adminToken}`, 'X-Actor': actor },
         body: { reason: 'forged' },

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { topics, type TopicName } from '../../../schemas/events/topics.js';
-import { ask } from '../support/http.js';
+import { sendRequest } from '../support/http.js';
 import { kafkaStartMs } from '../support/kafka.js';
 import { runToEnd, startLinklogCli, type Said } from '../support/process.js';
 import { startEmbeddedProduct } from '../support/product.js';
@@ -49,7 +49,7 @@ describe('product: when an operator changes topics in Kafka', function () {
     startLinklogCli(args, { DATA_DIR: dataDir.path, ...env }).ended;
 
   const readiness = async () => {
-    const answer = await ask(`${bench.product.admin}/health/ready`);
+    const answer = await sendRequest(`${bench.product.admin}/health/ready`);
     const { dependencies } = answer.json() as { dependencies: Record<string, object> };
     return { status: answer.status, log: dependencies['log'] };
   };
@@ -69,7 +69,7 @@ describe('product: when an operator changes topics in Kafka', function () {
     });
 
   const metricOf = async (code: string): Promise<string | undefined> => {
-    const { text } = await ask(`${bench.product.admin}/metrics`);
+    const { text } = await sendRequest(`${bench.product.admin}/metrics`);
     return text.split('\n').find((line) => line.startsWith(`linklog_log_faults{code="${code}"}`));
   };
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { ask, type Ask } from '../support/http.js';
+import { sendRequest, type Ask } from '../support/http.js';
 import { connectTo } from '../support/raw-http.js';
 import { eventuallyPasses } from '../support/waiting.js';
 import { productFixture } from './harness.js';
@@ -22,7 +22,7 @@ describe('product: X-Content-Type-Options', () => {
   /** Asks for each of these, and expects the header beside the status. */
   const walk = async (asked: readonly (readonly [number, string, Ask])[]): Promise<void> => {
     for (const [status, url, options] of asked) {
-      const answer = await ask(url, options);
+      const answer = await sendRequest(url, options);
       const what = `${options.method ?? 'GET'} ${url}`;
       expect(answer.status, what).to.equal(status);
       expect(answer.headers['x-content-type-options'], what).to.equal('nosniff');
@@ -45,7 +45,7 @@ describe('product: X-Content-Type-Options', () => {
     const { key } = await bench.key('FREE');
     const auth = { Authorization: `Bearer ${key}` };
     const { shortCode } = await bench.link(key);
-    const tag = (await ask(`${api}/docs`)).headers.etag ?? '';
+    const tag = (await sendRequest(`${api}/docs`)).headers.etag ?? '';
     const post = (body: unknown, headers = {}): Ask => ({
       method: 'POST',
       headers: { ...json, ...auth, ...headers },

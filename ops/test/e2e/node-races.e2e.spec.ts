@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { EventNamed } from '../../../schemas/events/catalogue.js';
 import { inheritedEnvironment } from '../../config/config.js';
-import { ask, atOnce, statuses, type Answer, type Ask } from '../support/http.js';
+import { sendRequest, atOnce, statuses, type Answer, type Ask } from '../support/http.js';
 import { startLinklogCli } from '../support/process.js';
 import { onStack, serversFor, type IssuedKey, type Product } from '../support/product.js';
 import { eventually, eventuallyPasses } from '../support/waiting.js';
@@ -57,7 +57,7 @@ describe('product: races over two APIs and two edges', () => {
   });
 
   const call = (n: number, { key }: { key: string }, path: string, options: Ask = {}) =>
-    ask(`${apis[n % apis.length] ?? ''}/v2${path}`, {
+    sendRequest(`${apis[n % apis.length] ?? ''}/v2${path}`, {
       ...options,
       headers: { Authorization: `Bearer ${key}`, ...options.headers },
     });
@@ -69,7 +69,7 @@ describe('product: races over two APIs and two edges', () => {
     (await bench.link(pro.key, body)).shortCode;
 
   const visit = (n: number, code: string, headers = {}): Promise<Answer> =>
-    ask(`${edges[n % edges.length] ?? ''}/${code}`, { headers });
+    sendRequest(`${edges[n % edges.length] ?? ''}/${code}`, { headers });
 
   /** Each edge has the link in memory. */
   const warm = async (code: string): Promise<void> => {

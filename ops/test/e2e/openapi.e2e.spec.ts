@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { ask, atOnce, type Answer, type Ask } from '../support/http.js';
+import { sendRequest, atOnce, type Answer, type Ask } from '../support/http.js';
 import { Document } from '../support/openapi.js';
 import { keyFixture, productFixture, destination, expectEnvelope } from './harness.js';
 import { eventuallyPasses } from '../support/waiting.js';
@@ -65,7 +65,7 @@ describe('command API: GET /openapi.json', () => {
   it('is on no other listener', async () => {
     for (const origin of [bench.product.edge, bench.product.admin]) {
       for (const at of ['/openapi.json', '/docs']) {
-        expect((await ask(origin + at)).status, origin + at).to.equal(404);
+        expect((await sendRequest(origin + at)).status, origin + at).to.equal(404);
       }
     }
   });

@@ -3,7 +3,7 @@ import pg from 'pg';
 import { afterMessage } from '../../../schemas/http/list-links.js';
 import { readEvent } from '../../../schemas/events/codec.js';
 import { runningPostgresUrl } from '../../local/postgres/index.js';
-import { ask, atOnce, statuses, type Answer } from '../support/http.js';
+import { sendRequest, atOnce, statuses, type Answer } from '../support/http.js';
 import { eventually, eventuallyPasses } from '../support/waiting.js';
 import { keyFixture, destination, expectError, productFixture } from './harness.js';
 
@@ -34,7 +34,7 @@ describe('command API: operators and links of all accounts', () => {
     body?: unknown,
     headers: Record<string, string> = {},
   ): Promise<Answer> =>
-    ask(bench.product.admin + path, {
+    sendRequest(bench.product.admin + path, {
       method,
       headers: {
         Authorization: `Bearer ${bench.product.adminToken}`,

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { scopeNames, type Scope } from '../../../schemas/scopes.js';
-import { ask, atOnce, statuses, type Answer, type Ask } from '../support/http.js';
+import { sendRequest, atOnce, statuses, type Answer, type Ask } from '../support/http.js';
 import type { IssuedKey } from '../support/product.js';
 import {
   destination,
@@ -63,7 +63,7 @@ describe('command API: keys that people make', () => {
       const { apis } = bench.product;
       const { key = '' } = of[index % of.length] ?? {};
       const options: Ask = { headers: { Authorization: `Bearer ${key}` } };
-      return ask(`${apis[index % apis.length] ?? ''}${path}`, options);
+      return sendRequest(`${apis[index % apis.length] ?? ''}${path}`, options);
     });
 
   const works = async ({ key }: Pick<IssuedKey, 'key'>): Promise<boolean> => {

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { ask, atOnce, statuses, type Answer, type Ask } from '../support/http.js';
+import { sendRequest, atOnce, statuses, type Answer, type Ask } from '../support/http.js';
 import {
   keyFixture,
   destination,
@@ -322,7 +322,7 @@ describe('redirect edge: link with a password, asked directly', () => {
         'X-Forwarded-For': `198.51.100.${attempts}`,
       };
       answers.push(
-        await ask(shortUrl, { method: 'POST', body: form({ password: 'no' }), headers }),
+        await sendRequest(shortUrl, { method: 'POST', body: form({ password: 'no' }), headers }),
       );
     }
     expect(statuses(answers)).to.deep.equal({ 401: 5, 429: 1 });

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { ask, atOnce, statuses, type Answer, type Ask } from '../support/http.js';
+import { sendRequest, atOnce, statuses, type Answer, type Ask } from '../support/http.js';
 import { keyFixture, destination, expectError, productFixture } from './harness.js';
 import { eventuallyPasses } from '../support/waiting.js';
 
@@ -79,7 +79,7 @@ describe('redirect edge: redirect edge', () => {
 
   it('redirects at the short URL itself', async () => {
     const { shortUrl } = await bench.link(pro.key);
-    expectRedirect(await ask(shortUrl), destination);
+    expectRedirect(await sendRequest(shortUrl), destination);
   });
 
   it('redirects a HEAD likewise', async () => {

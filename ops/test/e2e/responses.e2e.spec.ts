@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import pg from 'pg';
 import { startSafeBrowsingDouble } from '../../../command-api/safety/testing/safe-browsing-double.js';
 import { runningPostgresUrl } from '../../local/postgres/index.js';
-import { ask, type Answer, type Ask } from '../support/http.js';
+import { sendRequest, type Answer, type Ask } from '../support/http.js';
 import {
   keyFixture,
   productFixture,
@@ -50,7 +50,7 @@ describe('product: what all answers have in common', () => {
   });
 
   const admin = (path: string, options: Ask = {}): Promise<Answer> =>
-    ask(bench.product.admin + path, {
+    sendRequest(bench.product.admin + path, {
       ...options,
       headers: { Authorization: `Bearer ${bench.product.adminToken}`, ...options.headers },
     });
@@ -157,8 +157,8 @@ describe('product: what all answers have in common', () => {
       [`${operators}/health`, {}],
     ];
     for (const [url, headers] of targets) {
-      const get = await ask(url, { headers });
-      const head = await ask(url, { method: 'HEAD', headers });
+      const get = await sendRequest(url, { headers });
+      const head = await sendRequest(url, { method: 'HEAD', headers });
       expect([head.status, head.text], url).to.deep.equal([get.status, '']);
       for (const name of ['content-type', 'cache-control', 'location', 'www-authenticate']) {
         expect(head.headers[name], `${name} of ${url}`).to.equal(get.headers[name]);

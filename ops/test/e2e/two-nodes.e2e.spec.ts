@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { ask, atOnce, statuses, type Answer } from '../support/http.js';
+import { sendRequest, atOnce, statuses, type Answer } from '../support/http.js';
 import type { Product } from '../support/product.js';
 import { productFixture, destination, expectBody, invalidKey, startBeside } from './harness.js';
 import { eventuallyPasses } from '../support/waiting.js';
@@ -30,10 +30,10 @@ describe('product: two nodes on one database', () => {
     of[index % 2 === 0 ? 0 : 1];
 
   const usage = (api: string, key: string): Promise<Answer> =>
-    ask(`${api}/v2/usage`, { headers: { Authorization: `Bearer ${key}` } });
+    sendRequest(`${api}/v2/usage`, { headers: { Authorization: `Bearer ${key}` } });
 
   const enter = (edge: string, code: string, password: string): Promise<Answer> =>
-    ask(`${edge}/${code}`, {
+    sendRequest(`${edge}/${code}`, {
       method: 'POST',
       headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
       body: new URLSearchParams({ password }).toString(),
@@ -57,14 +57,14 @@ describe('product: two nodes on one database', () => {
   it('know a console’s session of the other node, and end it with its key within a second', async () => {
     const { key, id } = await bench.key('PRO');
     const [here] = apis;
-    const signedIn = await ask(`${here}/console/session`, {
+    const signedIn = await sendRequest(`${here}/console/session`, {
       method: 'POST',
       headers: { Origin: here },
       body: { key },
     });
     const [Cookie = ''] = signedIn.headers['set-cookie']?.join().split(';') ?? [];
     const status = async (api: string, path: string): Promise<number> =>
-      (await ask(`${api}/console/${path}`, { headers: { Cookie } })).status;
+      (await sendRequest(`${api}/console/${path}`, { headers: { Cookie } })).status;
     for (const api of apis) {
       expect(await status(api, 'session')).to.equal(200);
       expect(await status(api, 'v2/usage')).to.equal(200);
@@ -82,14 +82,14 @@ describe('product: two nodes on one database', () => {
     for (let round = 0; round < 20; round += 1) {
       const [here, there] = round % 2 === 0 ? [0, 1] : ([1, 0] as const);
       const alias = `round-${round}`;
-      expect((await ask(`${edges[there]}/${alias}`)).status).to.equal(404);
-      const made = await ask(`${apis[here]}/v2/shorten`, {
+      expect((await sendRequest(`${edges[there]}/${alias}`)).status).to.equal(404);
+      const made = await sendRequest(`${apis[here]}/v2/shorten`, {
         method: 'POST',
         headers: { Authorization: `Bearer ${pro}` },
         body: { url: destination, alias },
       });
       expect(made.status, made.text).to.equal(201);
-      const visit = await ask(`${edges[there]}/${alias}`);
+      const visit = await sendRequest(`${edges[there]}/${alias}`);
       expect(visit.headers.location).to.equal(destination);
     }
     const { key } = await bench.key('FREE');
@@ -114,14 +114,16 @@ describe('product: two nodes on one database', () => {
 
   it('share a link’s click limit', async () => {
     const { shortCode } = await bench.link(pro, { maxClicks: 25 });
-    const answers = await atOnce(100, (index) => ask(`${alternately(edges, index)}/${shortCode}`));
+    const answers = await atOnce(100, (index) =>
+      sendRequest(`${alternately(edges, index)}/${shortCode}`),
+    );
     expect(statuses(answers)).to.deep.equal({ 302: 25, 410: 75 });
   });
 
   it('both apply a block and maintenance', async () => {
     const { shortCode } = await bench.link(pro);
     const statusAt = async (edge: string): Promise<number> =>
-      (await ask(`${edge}/${shortCode}`)).status;
+      (await sendRequest(`${edge}/${shortCode}`)).status;
     for (const edge of edges) expect(await statusAt(edge)).to.equal(302);
     await bench.admin('POST', `/admin/links/${shortCode}/block`, { reason: 'phishing' });
     await eventuallyPasses(10_000, async () => {

@@ -39,7 +39,7 @@ const targetOf = (url: string): { host: string; port: string; path: string } => 
  * One request, answered in full; never repeated, and redirects are not followed. `url` begins with an
  * origin as a product's ready line has it, and its path is sent without any change.
  */
-export const ask = (url: string, options: Ask = {}): Promise<Answer> =>
+export const sendRequest = (url: string, options: Ask = {}): Promise<Answer> =>
   new Promise((resolve, reject) => {
     const { method = 'GET', timeoutMs = 30_000, localAddress } = options;
     const body = bytesOf(options.body);

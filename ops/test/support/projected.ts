@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ask } from './http.js';
+import { sendRequest } from './http.js';
 import { eventually } from './waiting.js';
 
 /** The service remembers a health report for 500 ms. */
@@ -18,7 +18,7 @@ export const untilProjected = async (edges: readonly string[]): Promise<void> =>
   await sleep(rememberedMs);
   await eventually('the projections are caught up', async () => {
     for (const edge of edges) {
-      const report = (await ask(`${edge}/health/ready`)).json() as Report;
+      const report = (await sendRequest(`${edge}/health/ready`)).json() as Report;
       if (report.projections.some(({ lag }) => lag !== 0) || report.spool.events > 0) return false;
     }
     return true;

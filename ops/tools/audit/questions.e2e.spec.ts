@@ -12,7 +12,7 @@ import { runningPostgresUrl } from '../../local/postgres/index.js';
 import { createLogger } from '../../platform/logging.js';
 import { createPool, type Pool } from '../../platform/postgres/pool.js';
 import { projectFile } from '../../platform/files/project-file.js';
-import { ask, atOnce, statuses, type Ask } from '../../test/support/http.js';
+import { sendRequest, atOnce, statuses, type Ask } from '../../test/support/http.js';
 import { kafkaStartMs, testKafka, type TestKafka } from '../../test/support/kafka.js';
 import { startProduct, type Product } from '../../test/support/product.js';
 import { untilProjected } from '../../test/support/projected.js';
@@ -83,7 +83,7 @@ for (const logName of ['embedded', 'on Kafka'] as const) {
     };
 
     const admin = async (actor: string, method: string, where: string, body?: object) => {
-      const answer = await ask(`${product.admin}/admin${where}`, {
+      const answer = await sendRequest(`${product.admin}/admin${where}`, {
         method,
         headers: { Authorization: `Bearer ${product.adminToken}`, 'X-Actor': actor },
         ...(body && { body }),
@@ -92,7 +92,8 @@ for (const logName of ['embedded', 'on Kafka'] as const) {
       return answer.json() as { id: string; key: string };
     };
 
-    const visit = (code: string, options: Ask = {}) => ask(`${product.edge}/${code}`, options);
+    const visit = (code: string, options: Ask = {}) =>
+      sendRequest(`${product.edge}/${code}`, options);
 
     before(async function () {
       this.timeout(kafkaStartMs);
@@ -137,7 +138,7 @@ for (const logName of ['embedded', 'on Kafka'] as const) {
         { url: 'https://example.com/spring', alias: 'spring-sale' },
         { url: 'https://example.com/raffle', alias: 'hundred', maxClicks: 100 },
       ];
-      const made = await ask(`${product.api}/v2/shorten/batch`, {
+      const made = await sendRequest(`${product.api}/v2/shorten/batch`, {
         method: 'POST',
         headers,
         body: { urls },
@@ -146,7 +147,7 @@ for (const logName of ['embedded', 'on Kafka'] as const) {
       const third = { method: 'POST', headers: { Authorization: headers.Authorization } };
       for (const status of [201, 429]) {
         const body = { url: 'https://example.com/' };
-        const { status: got } = await ask(`${product.api}/v2/shorten`, { ...third, body });
+        const { status: got } = await sendRequest(`${product.api}/v2/shorten`, { ...third, body });
         expect(got).to.equal(status);
       }
       moments.used = await now();

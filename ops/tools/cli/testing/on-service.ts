@@ -3,7 +3,7 @@ import { runningPostgresUrl } from '../../../local/postgres/index.js';
 import { createLogger } from '../../../platform/logging.js';
 import { createPool, type Pool } from '../../../platform/postgres/pool.js';
 import { startLinklogCli, type Said } from '../../../test/support/process.js';
-import { ask, type Answer } from '../../../test/support/http.js';
+import { sendRequest, type Answer } from '../../../test/support/http.js';
 import { serversFor, startProduct, type Product } from '../../../test/support/product.js';
 import { untilProjected } from '../../../test/support/projected.js';
 
@@ -87,10 +87,12 @@ export const onService = () => {
     },
 
     usage: (key: string): Promise<Answer> =>
-      ask(`${service().product.api}/v2/usage`, { headers: { Authorization: `Bearer ${key}` } }),
+      sendRequest(`${service().product.api}/v2/usage`, {
+        headers: { Authorization: `Bearer ${key}` },
+      }),
 
     shorten: async (key: string): Promise<string> => {
-      const answer = await ask(`${service().product.api}/v2/shorten`, {
+      const answer = await sendRequest(`${service().product.api}/v2/shorten`, {
         method: 'POST',
         headers: { Authorization: `Bearer ${key}` },
         body: { url: 'https://example.com/' },
@@ -100,7 +102,7 @@ export const onService = () => {
     },
 
     visit: async (code: string): Promise<void> => {
-      expect((await ask(`${service().product.edge}/${code}`)).status).to.equal(302);
+      expect((await sendRequest(`${service().product.edge}/${code}`)).status).to.equal(302);
     },
 
     projected: (): Promise<void> => untilProjected(service().product.edges),
