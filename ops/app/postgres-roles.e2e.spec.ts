@@ -10,7 +10,7 @@ import {
   startTestServer,
   type TestDatabase,
 } from '../test/support/database.js';
-import { sendRequest, type Answer } from '../test/support/http.js';
+import { sendRequest, type HttpResponse } from '../test/support/http.js';
 import {
   launch,
   mainFile,
@@ -158,12 +158,12 @@ describe('services with roles of their own in PostgreSQL', () => {
       ({ key } = await issueKey({ admin, adminToken }, { plan: 'PRO' }));
     });
 
-    const call = async (method: string, path: string, body?: object): Promise<Answer> => {
+    const call = async (method: string, path: string, body?: object): Promise<HttpResponse> => {
       const headers = { Authorization: `Bearer ${key}`, 'Idempotency-Key': path + method };
       return sendRequest(api + path, { method, headers, ...(body && { body }) });
     };
 
-    const operate = (method: string, path: string, body: object = {}): Promise<Answer> =>
+    const operate = (method: string, path: string, body: object = {}): Promise<HttpResponse> =>
       sendRequest(admin + path, {
         method,
         headers: { Authorization: `Bearer ${adminToken}` },

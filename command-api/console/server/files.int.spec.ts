@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import Koa from 'koa';
 import { createLogger } from '../../../ops/platform/logging.js';
-import { sendRequest, type Ask } from '../../../ops/test/support/http.js';
+import { sendRequest, type RequestOptions } from '../../../ops/test/support/http.js';
 import { consoleFiles } from './files.js';
 
 describe('command API: files of the console', () => {
@@ -32,7 +32,7 @@ describe('command API: files of the console', () => {
   const serve = async (
     page: 'index.html' | 'operators.html',
     from = folder,
-  ): Promise<(at: string, options?: Ask) => ReturnType<typeof sendRequest>> => {
+  ): Promise<(at: string, options?: RequestOptions) => ReturnType<typeof sendRequest>> => {
     const files = consoleFiles(page, createLogger('silent'), from);
     const app = new Koa();
     app.use((ctx) => {

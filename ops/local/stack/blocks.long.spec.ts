@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { sendRequest, type Answer } from '../../test/support/http.js';
+import { sendRequest, type HttpResponse } from '../../test/support/http.js';
 import { issueKey } from '../../test/support/product.js';
 import { kafkaStartMs } from '../../test/support/kafka.js';
 import { startStackProcess } from '../../test/support/stack.js';
@@ -23,7 +23,7 @@ describe('local servers: block on the stack', function () {
   });
 
   const makeLink = async (): Promise<string> => {
-    const make = (): Promise<Answer> =>
+    const make = (): Promise<HttpResponse> =>
       sendRequest(`${stack.apis[0] ?? ''}/v2/shorten`, {
         method: 'POST',
         headers: { Authorization: `Bearer ${key}` },
@@ -45,7 +45,7 @@ describe('local servers: block on the stack', function () {
     return answers.map(({ status }) => status);
   };
 
-  const block = (code: string): Promise<Answer> =>
+  const block = (code: string): Promise<HttpResponse> =>
     sendRequest(`${stack.admin}/admin/links/${code}/block`, {
       method: 'POST',
       headers: { Authorization: `Bearer ${stack.adminToken}` },

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { inheritedEnvironment } from '../../config/config.js';
 import { kafkaStartMs } from '../../test/support/kafka.js';
-import { sendRequest, atOnce, statuses, type Answer } from '../../test/support/http.js';
+import { sendRequest, atOnce, statuses, type HttpResponse } from '../../test/support/http.js';
 import { startStackProduct } from '../../test/support/product.js';
 import { fixture } from '../../test/support/fixture.js';
 
@@ -27,7 +27,7 @@ describe(`local servers: races over two APIs and two edges, ${rounds} rounds`, f
   const newKey = async (plan: 'FREE' | 'PRO'): Promise<string> =>
     (await product.createKey({ plan })).key;
 
-  const shorten = (index: number, key: string, body: object): Promise<Answer> =>
+  const shorten = (index: number, key: string, body: object): Promise<HttpResponse> =>
     sendRequest(`${of(product.apis, index)}/v2/shorten`, {
       method: 'POST',
       headers: { Authorization: `Bearer ${key}` },

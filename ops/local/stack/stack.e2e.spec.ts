@@ -5,7 +5,7 @@ import { mkdir, readdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { inheritedEnvironment } from '../../config/config.js';
-import { sendRequest, type Answer } from '../../test/support/http.js';
+import { sendRequest, type HttpResponse } from '../../test/support/http.js';
 import { kafkaStartMs } from '../../test/support/kafka.js';
 import { briefJava } from '../../test/support/stack.js';
 import { eventually, within } from '../../test/support/waiting.js';
@@ -117,7 +117,7 @@ describe('local servers: npm run stack', function () {
     if (stack.child.exitCode === null) await stack.stop();
   });
 
-  const api = (index: number, path: string, body?: unknown): Promise<Answer> =>
+  const api = (index: number, path: string, body?: unknown): Promise<HttpResponse> =>
     sendRequest((ready.apis[index] ?? '') + path, {
       headers: { Authorization: `Bearer ${key}` },
       ...(body !== undefined && { method: 'POST', body }),

@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { healthResponse } from '../../../schemas/http/health.js';
-import { sendRequest, type Ask } from '../support/http.js';
+import { sendRequest, type RequestOptions } from '../support/http.js';
 import { generousPlansFile } from '../support/plans.js';
 import { temporaryDir } from '../support/process.js';
 import { startEmbeddedProduct, type Product } from '../support/product.js';
@@ -39,12 +39,12 @@ const mainThreadMs = (pid: number): number =>
 interface Row {
   readonly name: string;
   readonly path: string;
-  readonly request?: Ask;
+  readonly request?: RequestOptions;
   /** The first part of the URL; the API by default. */
   readonly origin?: string;
 }
 
-const batchOf = (urlOf: (index: number) => string): Ask => ({
+const batchOf = (urlOf: (index: number) => string): RequestOptions => ({
   method: 'POST',
   body: { urls: Array.from({ length: batchSize }, (_, index) => ({ url: urlOf(index) })) },
 });
@@ -94,7 +94,7 @@ const rowsOf = (product: Product, code: string, codes: readonly string[]): reado
 
 /** Each call changes all links: a repeated change would be none. */
 let bulks = 0;
-const bulkOf = (codes: readonly string[]): Ask => ({
+const bulkOf = (codes: readonly string[]): RequestOptions => ({
   method: 'POST',
   get body() {
     bulks += 1;

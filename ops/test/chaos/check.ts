@@ -5,7 +5,7 @@ import { runningPostgresUrl } from '../../local/postgres/index.js';
 import { hasCode } from '../../platform/errors.js';
 import { createLogger } from '../../platform/logging.js';
 import { createPool, type Pool } from '../../platform/postgres/pool.js';
-import { sendRequest, type Answer, type Ask } from '../support/http.js';
+import { sendRequest, type HttpResponse, type RequestOptions } from '../support/http.js';
 import type { IssuedKey } from '../support/product.js';
 import { eventually, eventuallyPasses } from '../support/waiting.js';
 import { settleCreations } from './load.js';
@@ -50,7 +50,7 @@ const forEach = async <Item>(
 };
 
 /** Sends a request that may be repeated: once more where the server has closed an idle connection. */
-const read = async (url: string, options: Ask = {}): Promise<Answer> => {
+const read = async (url: string, options: RequestOptions = {}): Promise<HttpResponse> => {
   try {
     return await sendRequest(url, options);
   } catch (error) {
@@ -59,7 +59,7 @@ const read = async (url: string, options: Ask = {}): Promise<Answer> => {
   }
 };
 
-const healthOf = (node: string): Promise<Answer> => read(`${node}/health/ready`);
+const healthOf = (node: string): Promise<HttpResponse> => read(`${node}/health/ready`);
 
 /** Waits until every node is ready. */
 export const untilReady = ({ apis, edges }: Target): Promise<void> =>
@@ -87,12 +87,16 @@ const settle = ({ edges }: Target): Promise<void> => {
 };
 
 /** An answer of the edge to a HEAD, which counts for nothing: whether it is what this link is to get. */
-const isServed = (link: PromisedLink, { status, headers }: Answer, usedUp: boolean): boolean => {
+const isServed = (
+  link: PromisedLink,
+  { status, headers }: HttpResponse,
+  usedUp: boolean,
+): boolean => {
   if (link.maxClicks === null) return status === 302 && headers.location === link.url;
   return status === (usedUp ? 410 : 200);
 };
 
-const head = (edge: string, { code }: PromisedLink): Promise<Answer> =>
+const head = (edge: string, { code }: PromisedLink): Promise<HttpResponse> =>
   read(`${edge}/${code}`, { method: 'HEAD' });
 
 const checkLink = async (

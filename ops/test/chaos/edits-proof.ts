@@ -11,7 +11,7 @@ import { createLogger } from '../../platform/logging.js';
 import { openRedis } from '../../platform/redis.js';
 import { makeLinks } from '../bench/make-links.js';
 import { parseExposition, total } from '../support/exposition.js';
-import { sendRequest, type Answer, type Ask } from '../support/http.js';
+import { sendRequest, type HttpResponse, type RequestOptions } from '../support/http.js';
 import { temporaryDir } from '../support/process.js';
 import { issueKey } from '../support/product.js';
 import { startStackProcess, type RunningStack } from '../support/stack.js';
@@ -44,7 +44,7 @@ const coldAfterMs = 50;
 const rewindEveryMs = 10;
 
 /** Once more on another connection, where the server has just closed this one as idle: all of it may be repeated. */
-const askAgain = async (url: string, options: Ask = {}): Promise<Answer> => {
+const askAgain = async (url: string, options: RequestOptions = {}): Promise<HttpResponse> => {
   try {
     return await sendRequest(url, options);
   } catch (error) {
@@ -53,7 +53,7 @@ const askAgain = async (url: string, options: Ask = {}): Promise<Answer> => {
   }
 };
 
-const visit = (edge: string, code: string): Promise<Answer> => askAgain(`${edge}/${code}`);
+const visit = (edge: string, code: string): Promise<HttpResponse> => askAgain(`${edge}/${code}`);
 
 const newUrl = (code: string): string => `https://example.com/edited/${code}`;
 

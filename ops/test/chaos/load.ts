@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { messages } from '../../../schemas/http/errors.js';
 import { hasCode } from '../../platform/errors.js';
-import { sendRequest, type Answer, type Ask } from '../support/http.js';
+import { sendRequest, type HttpResponse, type RequestOptions } from '../support/http.js';
 import { watchOwnDelays, type AskedKind, type Timed } from './deadlines.js';
 import { manage } from './managed-links.js';
 import { liveKey, type KeyCalls } from './own-keys.js';
@@ -68,11 +68,11 @@ const raceEvery = 10;
 interface Answered {
   readonly node: string;
   readonly kind: AskedKind;
-  readonly answer: Answer;
+  readonly answer: HttpResponse;
 }
 
 /** A 503 says when to come again; any other 5xx is a fault of ours. */
-const checkFailure = ({ promises, tally }: Loading, path: string, answer: Answer): void => {
+const checkFailure = ({ promises, tally }: Loading, path: string, answer: HttpResponse): void => {
   const { status, headers } = answer;
   if (status !== 503) {
     tally.serverErrors += 1;
@@ -91,7 +91,7 @@ const askAny = async (
   nodes: readonly string[],
   kindAt: (node: string) => AskedKind,
   path: string,
-  options: Ask,
+  options: RequestOptions,
 ): Promise<Answered | 'lost' | 'unsent'> => {
   const { random, noteAnswer } = loading;
   const first = random.below(nodes.length);
@@ -116,9 +116,9 @@ const askAny = async (
 const askApi = async (
   loading: Loading,
   path: string,
-  options: Ask,
+  options: RequestOptions,
   nodes: readonly string[] = loading.target.apis,
-): Promise<Answer | null> => {
+): Promise<HttpResponse | null> => {
   const { tally } = loading;
   const asked = await askAny(loading, nodes, () => 'API', path, options);
   if (typeof asked === 'string') {
@@ -135,7 +135,7 @@ const askApi = async (
 /** As the owner of links or keys, at any API. */
 const askAs =
   (loading: Loading, key: { readonly key: string }) =>
-  (path: string, options: Ask): Promise<Answer | null> =>
+  (path: string, options: RequestOptions): Promise<HttpResponse | null> =>
     askApi(loading, path, { ...options, headers: { ...bearer(key), ...options.headers } });
 
 /** Sends a creation, for the first time or again, and notes what came of it. */
@@ -191,7 +191,7 @@ const retryCreations = async (
 const noteManaged = (
   { promises, tally }: Loading,
   managed: ManagedLink,
-  answer: Answer,
+  answer: HttpResponse,
   { request, wasDeleted }: { readonly request: string; readonly wasDeleted: boolean },
 ): void => {
   const { link, urls, served } = managed;

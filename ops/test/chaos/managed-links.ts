@@ -8,13 +8,13 @@ import {
   type LinkState,
   type ExistingLink,
 } from '../../../schemas/folds/link.js';
-import type { Answer, Ask } from '../support/http.js';
+import type { HttpResponse, RequestOptions } from '../support/http.js';
 import type { LogCopy } from './log-copy.js';
 import type { ManagedLink, PromisedVersion, Promises } from './promises.js';
 import type { Random } from './random.js';
 
 /** Asks an API as the owner; `null` where it is unknown what was done, or nothing for a while. */
-export type AskOwner = (path: string, options: Ask) => Promise<Answer | null>;
+export type AskOwner = (path: string, options: RequestOptions) => Promise<HttpResponse | null>;
 
 interface Managing {
   readonly ask: AskOwner;
@@ -30,7 +30,7 @@ const newUrl = (managed: ManagedLink): string => {
   return url;
 };
 
-const unexpected = ({ promises }: Managing, what: string, answer: Answer): void => {
+const unexpected = ({ promises }: Managing, what: string, answer: HttpResponse): void => {
   promises.broken.push(`${what} was answered ${answer.status}: ${answer.text}`);
 };
 

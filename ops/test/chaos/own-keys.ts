@@ -1,15 +1,19 @@
 /** The life of a key that its owner makes, and what each call with it must be answered. */
 import { randomUUID } from 'node:crypto';
-import type { Answer, Ask } from '../support/http.js';
+import type { HttpResponse, RequestOptions } from '../support/http.js';
 import { keyMarker } from './log-copy.js';
 import type { Promises } from './promises.js';
 
 /** Asks each API, or the first of them that answers; `null` where it is unknown what was done. */
 export interface KeyCalls {
   /** As the owner. */
-  readonly ask: (path: string, options: Ask) => Promise<Answer | null>;
+  readonly ask: (path: string, options: RequestOptions) => Promise<HttpResponse | null>;
   /** With a key, at each API: the statuses of those that answered. */
-  readonly everywhere: (key: string, path: string, options?: Ask) => Promise<readonly number[]>;
+  readonly everywhere: (
+    key: string,
+    path: string,
+    options?: RequestOptions,
+  ) => Promise<readonly number[]>;
 }
 
 interface Secret {
@@ -39,7 +43,11 @@ export const liveKey = async (
   promises: Promises,
 ): Promise<void> => {
   const { ask, everywhere } = calls;
-  const expected = (what: string, status: number, answer: Answer | null): answer is Answer => {
+  const expected = (
+    what: string,
+    status: number,
+    answer: HttpResponse | null,
+  ): answer is HttpResponse => {
     if (answer === null) return false;
     if (answer.status === status) return true;
     promises.broken.push(`${what} was answered ${answer.status}: ${answer.text}`);
@@ -50,7 +58,7 @@ export const liveKey = async (
     status: number,
     key: string,
     path = '/v2/usage',
-    options: Ask = {},
+    options: RequestOptions = {},
   ): Promise<void> => {
     for (const found of await everywhere(key, path, options)) {
       if (found !== status) promises.broken.push(`${what}: a call was answered ${found}`);

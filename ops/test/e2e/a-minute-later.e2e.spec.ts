@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startSafeBrowsingDouble } from '../../../command-api/safety/testing/safe-browsing-double.js';
-import { statuses, atOnce, type Answer } from '../support/http.js';
+import { statuses, atOnce, type HttpResponse } from '../support/http.js';
 import {
   keyFixture,
   productFixture,
@@ -40,7 +40,7 @@ describe('product: minute later', () => {
 
   let spare: RawConnection;
 
-  const enter = (password: string): Promise<Answer> =>
+  const enter = (password: string): Promise<HttpResponse> =>
     bench.visit(guarded, {
       method: 'POST',
       headers: { 'Content-Type': 'application/x-www-form-urlencoded' },

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { atOnce, type Answer } from '../support/http.js';
+import { atOnce, type HttpResponse } from '../support/http.js';
 import {
   destination,
   expectBody,
@@ -34,9 +34,9 @@ describe('command API: POST /v2/shorten/batch', () => {
     body: unknown,
     key: string | null = pro,
     headers: Record<string, string> = {},
-  ): Promise<Answer> => bench.api(path, key, { method: 'POST', body, headers });
+  ): Promise<HttpResponse> => bench.api(path, key, { method: 'POST', body, headers });
 
-  const resultsOf = (answer: Answer): readonly Result[] => {
+  const resultsOf = (answer: HttpResponse): readonly Result[] => {
     expect(answer.status, answer.text).to.equal(200);
     const body = answer.json() as { results: readonly Result[] };
     expect(Object.keys(body)).to.deep.equal(['results']);
@@ -275,7 +275,7 @@ describe('command API: POST /v2/shorten/batch', () => {
   });
 
   describe('with an Idempotency-Key', () => {
-    const once = (name: string, body: unknown, key = pro): Promise<Answer> =>
+    const once = (name: string, body: unknown, key = pro): Promise<HttpResponse> =>
       send(body, key, { 'Idempotency-Key': name });
 
     it('replays the answer, failed items included, and makes nothing new', async () => {

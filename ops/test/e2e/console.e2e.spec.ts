@@ -1,7 +1,13 @@
 import { expect } from 'chai';
 import { messages } from '../../../schemas/http/errors.js';
 import { scopeNames } from '../../../schemas/scopes.js';
-import { sendRequest, atOnce, statuses, type Answer, type Ask } from '../support/http.js';
+import {
+  sendRequest,
+  atOnce,
+  statuses,
+  type HttpResponse,
+  type RequestOptions,
+} from '../support/http.js';
 import { startLinklogCli } from '../support/process.js';
 import { eventuallyPasses } from '../support/waiting.js';
 import {
@@ -22,9 +28,9 @@ const policy =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; " +
   "font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-const setCookie = ({ headers }: Answer): string => headers['set-cookie']?.join() ?? '';
+const setCookie = ({ headers }: HttpResponse): string => headers['set-cookie']?.join() ?? '';
 /** As a browser sends it back. */
-const cookieOf = (answer: Answer): string => setCookie(answer).split(';')[0] ?? '';
+const cookieOf = (answer: HttpResponse): string => setCookie(answer).split(';')[0] ?? '';
 
 describe('product: console', () => {
   const bench = productFixture({ TRUSTED_PROXIES: proxy, LOG_LEVEL: 'trace' });
@@ -41,11 +47,11 @@ describe('product: console', () => {
     listener: string,
     method: string,
     path: string,
-    { headers, ...options }: Ask = {},
-  ): Promise<Answer> =>
+    { headers, ...options }: RequestOptions = {},
+  ): Promise<HttpResponse> =>
     sendRequest(listener + path, { method, ...options, headers: { Origin: listener, ...headers } });
 
-  const signIn = (body: unknown, options: Ask = {}, listener = bench.product.api) =>
+  const signIn = (body: unknown, options: RequestOptions = {}, listener = bench.product.api) =>
     fromPage(listener, 'POST', '/console/session', { ...options, body });
 
   /** A session of a new key, on the first API. */
@@ -62,7 +68,7 @@ describe('product: console', () => {
     };
   };
 
-  const operator = (actor: string, options: Ask = {}) =>
+  const operator = (actor: string, options: RequestOptions = {}) =>
     signIn({ token: bench.product.adminToken, actor }, options, bench.product.admin);
 
   describe('signing in with a key', () => {

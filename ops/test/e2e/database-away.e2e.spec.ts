@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { runningPostgresUrl } from '../../local/postgres/index.js';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { sendRequest, type Answer } from '../support/http.js';
+import { sendRequest, type HttpResponse } from '../support/http.js';
 import { postgresOf, serversFor, startProduct, type Product } from '../support/product.js';
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.js';
 import { sealKeyFileIn } from '../../app/data-dir.js';
@@ -46,7 +46,7 @@ describe('product: while PostgreSQL is away', () => {
     this.timeout(30_000);
     const { shortCode: limited } = await bench.link(pro, { maxClicks: 1_000 });
     const ended: { readonly what: string; readonly status: number; readonly ms: number }[] = [];
-    const watch = async (what: string, answer: Promise<Answer>): Promise<void> => {
+    const watch = async (what: string, answer: Promise<HttpResponse>): Promise<void> => {
       const began = performance.now();
       const { status } = await answer;
       ended.push({ what, status, ms: performance.now() - began });

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { stopProcess } from '../support/process.js';
-import { sendRequest, type Answer } from '../support/http.js';
+import { sendRequest, type HttpResponse } from '../support/http.js';
 import { kafkaStartMs } from '../support/kafka.js';
 import { startStackProcess, type RunningStack } from '../support/stack.js';
 import { eventually, eventuallyPasses } from '../support/waiting.js';
@@ -36,7 +36,7 @@ class Tally {
   ) as Record<Asked, Seen>;
   readonly pending: Promise<void>[] = [];
 
-  watch(what: Asked, answer: Promise<Answer>): void {
+  watch(what: Asked, answer: Promise<HttpResponse>): void {
     const began = performance.now();
     this.pending.push(
       answer.then(({ status, headers, text }) => {
@@ -95,7 +95,7 @@ describe('product: while a part of the stack is frozen', function () {
     ({ key } = made.json() as { key: string });
   });
 
-  const post = (api: string, body: object): Promise<Answer> =>
+  const post = (api: string, body: object): Promise<HttpResponse> =>
     sendRequest(`${api}/v2/shorten`, {
       method: 'POST',
       headers: { Authorization: `Bearer ${key}` },
@@ -112,7 +112,7 @@ describe('product: while a part of the stack is frozen', function () {
   const whileFrozen = async (kind: keyof RunningStack['pids']): Promise<Tally> => {
     const api = stack.apis.at(-1) ?? '';
     const edge = stack.edges.at(-1) ?? '';
-    const visit = (code: string): Promise<Answer> => sendRequest(`${edge}/${code}`);
+    const visit = (code: string): Promise<HttpResponse> => sendRequest(`${edge}/${code}`);
     const warm = await link();
     const limited = await link({ maxClicks: 1_000_000 });
     const cold: string[] = [];

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { sendRequest, type Answer } from '../support/http.js';
+import { sendRequest, type HttpResponse } from '../support/http.js';
 import { startTcpProxy } from '../support/tcp-proxy.js';
 import { eventually } from '../support/waiting.js';
 import { productFixture, dependenciesAt } from './harness.js';
@@ -26,7 +26,7 @@ describe('product: health of a product whose PostgreSQL is away', () => {
   const bench = productFixture(() => ({ DATABASE_URL: proxy.url }));
 
   const listeners = ['api', 'edge', 'admin'] as const;
-  const readiness = (): Promise<Answer[]> =>
+  const readiness = (): Promise<HttpResponse[]> =>
     Promise.all(
       listeners.map((name) =>
         sendRequest(`${bench.product[name]}/health/ready`, { timeoutMs: boundMs }),

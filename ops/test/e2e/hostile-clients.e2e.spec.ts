@@ -4,7 +4,12 @@ import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { sendRequest, atOnce } from '../support/http.js';
-import { connectTo, type RawAnswer, type RawConnection, readAnswer } from '../support/raw-http.js';
+import {
+  connectTo,
+  type RawResponse,
+  type RawConnection,
+  parseResponse,
+} from '../support/raw-http.js';
 import {
   keyFixture,
   destination,
@@ -30,20 +35,20 @@ describe('product: hostile clients', () => {
   });
 
   /** All answers to these bytes, until the other side closes the connection. */
-  const answersTo = async (origin: string, bytes: string): Promise<RawAnswer[]> => {
+  const answersTo = async (origin: string, bytes: string): Promise<RawResponse[]> => {
     const connection = await connectTo(origin);
     connection.socket.write(Buffer.from(bytes, 'latin1'));
     await connection.closed(10_000);
-    const answers: RawAnswer[] = [];
+    const answers: RawResponse[] = [];
     for (let rest = Buffer.from(connection.received()); ;) {
-      const read = readAnswer(rest, false);
+      const read = parseResponse(rest, false);
       if (!read) return answers;
       answers.push(read.answer);
       rest = Buffer.from(read.rest);
     }
   };
 
-  const messageOf = ({ body }: RawAnswer): unknown =>
+  const messageOf = ({ body }: RawResponse): unknown =>
     (JSON.parse(body.toString()) as { message?: unknown }).message;
 
   it('that send slowly, or never finish, do not delay other clients', async () => {

@@ -1,6 +1,12 @@
 import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { sendRequest, atOnce, statuses, type Answer, type Ask } from '../support/http.js';
+import {
+  sendRequest,
+  atOnce,
+  statuses,
+  type HttpResponse,
+  type RequestOptions,
+} from '../support/http.js';
 import { connectTo } from '../support/raw-http.js';
 import { eventually } from '../support/waiting.js';
 import { productFixture } from './harness.js';
@@ -16,19 +22,19 @@ describe('product: log under a flood', () => {
   it('takes a few lines of each kind of request that costs nothing, with a part of its path', async () => {
     const { api, admin } = bench.product;
     const { key } = await bench.key('PRO');
-    const signIn = (listener: string, body: object): Ask => ({
+    const signIn = (listener: string, body: object): RequestOptions => ({
       method: 'POST',
       headers: { Origin: listener },
       body,
     });
-    const signedIn = async (listener: string, body: object): Promise<Ask> => {
+    const signedIn = async (listener: string, body: object): Promise<RequestOptions> => {
       const { headers } = await sendRequest(`${listener}/console/session`, signIn(listener, body));
       return { headers: { Cookie: headers['set-cookie']?.[0]?.split(';')[0] ?? '' } };
     };
     const operator = { token: bench.product.adminToken, actor: 'maria' };
     const before = bench.product.stderr().length;
     const long = 'x'.repeat(15_000);
-    const floods: readonly (readonly [number, string, Ask])[] = [
+    const floods: readonly (readonly [number, string, RequestOptions])[] = [
       [404, `${api}/${long}`, {}],
       [401, `${api}/v2/${long}`, {}],
       [401, `${api}/v2/usage`, { headers: { Authorization: `Bearer ll_${'a'.repeat(38)}` } }],
@@ -43,7 +49,7 @@ describe('product: log under a flood', () => {
       [200, `${admin}/console/session`, signIn(admin, operator)],
     ];
     for (const [status, url, options] of floods) {
-      const answers: Answer[] = [];
+      const answers: HttpResponse[] = [];
       while (answers.length < times) {
         answers.push(...(await atOnce(inFlight, () => sendRequest(url, options))));
       }

@@ -1,5 +1,11 @@
 import { expect } from 'chai';
-import { sendRequest, atOnce, statuses, type Answer, type Ask } from '../support/http.js';
+import {
+  sendRequest,
+  atOnce,
+  statuses,
+  type HttpResponse,
+  type RequestOptions,
+} from '../support/http.js';
 import { connectTo } from '../support/raw-http.js';
 import { expectError, productFixture } from './harness.js';
 
@@ -12,7 +18,7 @@ describe('product: admin listener under attack', () => {
     TRUSTED_PROXIES: proxy,
   });
 
-  const withToken = (token: string, options: Ask = {}): Promise<Answer> =>
+  const withToken = (token: string, options: RequestOptions = {}): Promise<HttpResponse> =>
     sendRequest(`${bench.product.admin}/admin/platform`, {
       ...options,
       headers: { ...options.headers, Authorization: `Bearer ${token}` },
@@ -121,7 +127,7 @@ describe('product: admin listener under attack', () => {
     });
 
     it('behind a trusted proxy are those of the client’s address, of IPv6 its /64', async () => {
-      const by = (client: string): Ask => ({
+      const by = (client: string): RequestOptions => ({
         localAddress: proxy,
         headers: { 'X-Forwarded-For': client },
       });

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { atOnce, type Answer } from '../support/http.js';
+import { atOnce, type HttpResponse } from '../support/http.js';
 import { destination, expectRefused, productFixture } from './harness.js';
 
 const mismatch = 'Idempotency-Key was already used with another request body';
@@ -13,10 +13,10 @@ describe('command API: Idempotency-Key', () => {
     pro = (await bench.key('PRO')).key;
   });
 
-  const post = (idempotencyKey: string, body: unknown, key = pro): Promise<Answer> =>
+  const post = (idempotencyKey: string, body: unknown, key = pro): Promise<HttpResponse> =>
     bench.shorten(key, body, { 'Idempotency-Key': idempotencyKey });
 
-  const expectReplay = (again: Answer, first: Answer): void => {
+  const expectReplay = (again: HttpResponse, first: HttpResponse): void => {
     expect(first.status, first.text).to.equal(201);
     expect(again.status, again.text).to.equal(201);
     expect(again.text).to.equal(first.text);

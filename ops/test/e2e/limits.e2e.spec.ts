@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { sendRequest, type Answer, type Ask } from '../support/http.js';
+import { sendRequest, type HttpResponse, type RequestOptions } from '../support/http.js';
 import { onStack } from '../support/product.js';
 import {
   keyFixture,
@@ -25,7 +25,7 @@ describe('command API: limits', () => {
     readonly reset: number;
   }
 
-  const rateHeaders = ({ headers }: Answer): RateHeaders => {
+  const rateHeaders = ({ headers }: HttpResponse): RateHeaders => {
     const number = (name: string): number => {
       expect(headers[name], name).to.match(/^\d+$/);
       return Number(headers[name]);
@@ -103,12 +103,12 @@ describe('command API: limits', () => {
   });
 
   describe('rate-limit headers are on every answer to a known key', () => {
-    const post = (body: unknown, headers: Record<string, string> = {}): Ask => ({
+    const post = (body: unknown, headers: Record<string, string> = {}): RequestOptions => ({
       method: 'POST',
       body,
       headers,
     });
-    const table: readonly [number, string, Ask][] = [
+    const table: readonly [number, string, RequestOptions][] = [
       [200, '/v2/usage', {}],
       [200, '/v2/usage', { method: 'HEAD' }],
       [201, '/v2/shorten', post({ url: destination })],

@@ -2,7 +2,13 @@ import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { EventNamed } from '../../../schemas/events/catalogue.js';
 import { inheritedEnvironment } from '../../config/config.js';
-import { sendRequest, atOnce, statuses, type Answer, type Ask } from '../support/http.js';
+import {
+  sendRequest,
+  atOnce,
+  statuses,
+  type HttpResponse,
+  type RequestOptions,
+} from '../support/http.js';
 import { startLinklogCli } from '../support/process.js';
 import { onStack, serversFor, type IssuedKey, type Product } from '../support/product.js';
 import { eventually, eventuallyPasses } from '../support/waiting.js';
@@ -28,7 +34,7 @@ const inEachRound = (title: string, run: (round: number) => Promise<void>): void
   });
 };
 
-const taken = (answers: readonly Answer[]): number => statuses(answers)[302] ?? 0;
+const taken = (answers: readonly HttpResponse[]): number => statuses(answers)[302] ?? 0;
 
 describe('product: races over two APIs and two edges', () => {
   const bench = productFixture();
@@ -56,19 +62,19 @@ describe('product: races over two APIs and two edges', () => {
     }
   });
 
-  const call = (n: number, { key }: { key: string }, path: string, options: Ask = {}) =>
+  const call = (n: number, { key }: { key: string }, path: string, options: RequestOptions = {}) =>
     sendRequest(`${apis[n % apis.length] ?? ''}/v2${path}`, {
       ...options,
       headers: { Authorization: `Bearer ${key}`, ...options.headers },
     });
 
-  const change = (n: number, code: string, body: object, headers = {}): Promise<Answer> =>
+  const change = (n: number, code: string, body: object, headers = {}): Promise<HttpResponse> =>
     call(n, pro, `/links/${code}`, { method: 'PATCH', body, headers });
 
   const made = async (body: Record<string, unknown> = {}): Promise<string> =>
     (await bench.link(pro.key, body)).shortCode;
 
-  const visit = (n: number, code: string, headers = {}): Promise<Answer> =>
+  const visit = (n: number, code: string, headers = {}): Promise<HttpResponse> =>
     sendRequest(`${edges[n % edges.length] ?? ''}/${code}`, { headers });
 
   /** Each edge has the link in memory. */
@@ -181,7 +187,7 @@ describe('product: races over two APIs and two edges', () => {
         call(round, pro, `/links/${code}`, { method: 'DELETE' }),
       ]);
       expect(deletion.status).to.equal(204);
-      const more: Answer[] = [];
+      const more: HttpResponse[] = [];
       // The ledger decides the clicks of a limit, an edge's memory all others.
       await eventuallyPasses(maxClicks === null ? liveWithinMs : 0, async () => {
         const asked = await atOnce(edges.length, (n) => visit(n, code));

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { sendRequest, atOnce, type Answer, type Ask } from '../support/http.js';
+import { sendRequest, atOnce, type HttpResponse, type RequestOptions } from '../support/http.js';
 import { Document } from '../support/openapi.js';
 import { keyFixture, productFixture, destination, expectEnvelope } from './harness.js';
 import { eventuallyPasses } from '../support/waiting.js';
@@ -87,9 +87,9 @@ describe('command API: GET /openapi.json', () => {
       operation: string,
       status: number,
       key: string | null,
-      options: Ask = {},
+      options: RequestOptions = {},
       query = '',
-    ): Promise<Answer> => {
+    ): Promise<HttpResponse> => {
       const [method = '', at = ''] = operation.split(' ');
       const target = targetOf(at) + query;
       const answer = await bench.api(target, key, { method, ...options });
@@ -129,7 +129,7 @@ describe('command API: GET /openapi.json', () => {
       'PATCH /v2/keys/{id}': { active: true },
       'POST /v2/keys/{id}/rotate': {},
     } as const;
-    const bodyOf = (operation: string): Ask =>
+    const bodyOf = (operation: string): RequestOptions =>
       operation in bodies ? { body: bodies[operation as keyof typeof bodies] } : {};
 
     beforeEach(() => {

@@ -3,7 +3,7 @@ import pg from 'pg';
 import { afterMessage } from '../../../schemas/http/list-links.js';
 import { readEvent } from '../../../schemas/events/codec.js';
 import { runningPostgresUrl } from '../../local/postgres/index.js';
-import { sendRequest, atOnce, statuses, type Answer } from '../support/http.js';
+import { sendRequest, atOnce, statuses, type HttpResponse } from '../support/http.js';
 import { eventually, eventuallyPasses } from '../support/waiting.js';
 import { keyFixture, destination, expectError, productFixture } from './harness.js';
 
@@ -33,7 +33,7 @@ describe('command API: operators and links of all accounts', () => {
     path: string,
     body?: unknown,
     headers: Record<string, string> = {},
-  ): Promise<Answer> =>
+  ): Promise<HttpResponse> =>
     sendRequest(bench.product.admin + path, {
       method,
       headers: {
@@ -174,7 +174,7 @@ describe('command API: operators and links of all accounts', () => {
     };
     const find = async (name: string): Promise<Projection | undefined> =>
       (await list()).find((one) => one.name === name);
-    const work = (name: string, what: string, headers = {}): Promise<Answer> =>
+    const work = (name: string, what: string, headers = {}): Promise<HttpResponse> =>
       operator('POST', `/admin/projections/${name}/${what}`, undefined, headers);
     /** What the log tells of it: who, request, data. */
     const requested = async (): Promise<readonly (readonly unknown[])[]> => {

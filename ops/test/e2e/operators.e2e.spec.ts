@@ -3,7 +3,7 @@ import { readEvent } from '../../../schemas/events/codec.js';
 import { runningPostgresUrl } from '../../local/postgres/index.js';
 import { createLogger } from '../../platform/logging.js';
 import { createPool, type Pool } from '../../platform/postgres/pool.js';
-import { sendRequest, type Answer } from '../support/http.js';
+import { sendRequest, type HttpResponse } from '../support/http.js';
 import {
   destination,
   expectEnvelope,
@@ -65,7 +65,7 @@ describe('command API: operators', () => {
     path: string,
     body?: unknown,
     headers: Record<string, string> = {},
-  ): Promise<Answer> =>
+  ): Promise<HttpResponse> =>
     sendRequest(bench.product.admin + path, {
       method,
       headers: { Authorization: `Bearer ${bench.product.adminToken}`, ...headers },

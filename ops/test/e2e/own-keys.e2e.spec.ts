@@ -1,6 +1,12 @@
 import { expect } from 'chai';
 import { scopeNames, type Scope } from '../../../schemas/scopes.js';
-import { sendRequest, atOnce, statuses, type Answer, type Ask } from '../support/http.js';
+import {
+  sendRequest,
+  atOnce,
+  statuses,
+  type HttpResponse,
+  type RequestOptions,
+} from '../support/http.js';
 import type { IssuedKey } from '../support/product.js';
 import {
   destination,
@@ -42,7 +48,7 @@ describe('command API: keys that people make', () => {
     method: string,
     path = '',
     body?: unknown,
-  ): Promise<Answer> =>
+  ): Promise<HttpResponse> =>
     bench.api(`/v2/keys${path}`, key, { method, ...(body !== undefined && { body }) });
 
   const make = async (by: Pick<IssuedKey, 'key'>, body: object = {}): Promise<OwnKey> => {
@@ -62,7 +68,7 @@ describe('command API: keys that people make', () => {
     atOnce(count, (index) => {
       const { apis } = bench.product;
       const { key = '' } = of[index % of.length] ?? {};
-      const options: Ask = { headers: { Authorization: `Bearer ${key}` } };
+      const options: RequestOptions = { headers: { Authorization: `Bearer ${key}` } };
       return sendRequest(`${apis[index % apis.length] ?? ''}${path}`, options);
     });
 
@@ -75,7 +81,7 @@ describe('command API: keys that people make', () => {
     return first.status === 200;
   };
 
-  const unknown = (answer: Answer, method: string, id: string, more = ''): void => {
+  const unknown = (answer: HttpResponse, method: string, id: string, more = ''): void => {
     const path = `/v2/keys/${id}${more}`;
     expectError(answer, { status: 404, message: 'API key not found', path, method });
   };

@@ -1,7 +1,13 @@
 import { expect } from 'chai';
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { sendRequest, atOnce, statuses, type Answer, type Ask } from '../support/http.js';
+import {
+  sendRequest,
+  atOnce,
+  statuses,
+  type HttpResponse,
+  type RequestOptions,
+} from '../support/http.js';
 import {
   keyFixture,
   destination,
@@ -38,7 +44,7 @@ describe('redirect edge: link with a password', () => {
     tried: string,
     client: string,
     headers: Record<string, string> = {},
-  ): Promise<Answer> =>
+  ): Promise<HttpResponse> =>
     bench.visit(shortCode, {
       method: 'POST',
       body: form({ password: tried }),
@@ -49,7 +55,7 @@ describe('redirect edge: link with a password', () => {
       },
     });
 
-  const expectForm = (answer: Answer, status: 200 | 401): void => {
+  const expectForm = (answer: HttpResponse, status: 200 | 401): void => {
     expect(answer.status, answer.text).to.equal(status);
     expect(answer.headers['content-type']).to.equal('text/html; charset=utf-8');
     expect(answer.headers['cache-control']).to.equal('no-store');
@@ -63,7 +69,7 @@ describe('redirect edge: link with a password', () => {
     expect(answer.text.includes('id="error"')).to.equal(status === 401);
   };
 
-  const expectEntered = (answer: Answer): void => {
+  const expectEntered = (answer: HttpResponse): void => {
     expect(answer.status, answer.text).to.equal(303);
     expect(answer.headers).to.include({
       location: destination,
@@ -200,7 +206,7 @@ describe('redirect edge: link with a password', () => {
   it('accepts a form of at most 4 KiB, and no other body', async () => {
     const shortCode = await code();
     const path = `/${shortCode}`;
-    const json: Ask = { method: 'POST', body: { password } };
+    const json: RequestOptions = { method: 'POST', body: { password } };
     expectError(await bench.visit(shortCode, json), {
       status: 415,
       message: 'Content-Type must be application/x-www-form-urlencoded',
@@ -238,7 +244,7 @@ describe('redirect edge: link with a password', () => {
   });
 
   describe('limits guesses', () => {
-    const expectThrottled = (answer: Answer, shortCode: string): void => {
+    const expectThrottled = (answer: HttpResponse, shortCode: string): void => {
       const retryAfter = Number(answer.headers['retry-after']);
       expectError(answer, {
         status: 429,
@@ -315,7 +321,7 @@ describe('redirect edge: link with a password, asked directly', () => {
   it('ignores X-Forwarded-For', async () => {
     const pro = (await bench.key('PRO')).key;
     const { shortUrl } = await bench.link(pro, { password });
-    const answers: Answer[] = [];
+    const answers: HttpResponse[] = [];
     for (let attempts = 0; attempts < 6; attempts += 1) {
       const headers = {
         'Content-Type': 'application/x-www-form-urlencoded',

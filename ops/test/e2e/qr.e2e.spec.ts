@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { choices, longHost, misread, randomLinks, sampleLooks } from '../bench/qr-codes.js';
 import { seededRandom } from '../chaos/random.js';
-import { atOnce, statuses, type Answer } from '../support/http.js';
+import { atOnce, statuses, type HttpResponse } from '../support/http.js';
 import { readQrCodes } from '../support/qr-reader.js';
 import {
   destination,
@@ -36,8 +36,12 @@ describe('command API: GET /v2/qr', () => {
     link = await bench.link(pro, { alias: 'pictured' });
   });
 
-  const qr = (query = '', key = pro, code = link.shortCode, method = 'GET'): Promise<Answer> =>
-    bench.api(`/v2/qr/${code}${query}`, key, { method });
+  const qr = (
+    query = '',
+    key = pro,
+    code = link.shortCode,
+    method = 'GET',
+  ): Promise<HttpResponse> => bench.api(`/v2/qr/${code}${query}`, key, { method });
 
   const image = async (query: string, code = link.shortCode): Promise<Buffer> => {
     const answer = await qr(query, pro, code);

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { inheritedEnvironment } from '../../config/config.js';
-import { atOnce, statuses, type Answer } from '../support/http.js';
+import { atOnce, statuses, type HttpResponse } from '../support/http.js';
 import { destination, expectBody, expectRefused, monthly, productFixture } from './harness.js';
 import { eventuallyPasses } from '../support/waiting.js';
 
@@ -69,7 +69,7 @@ describe('product: races', () => {
 
   inEachRound('60 a minute and 200 at once: exactly 60', async () => {
     const { id, key } = await bench.key('FREE');
-    const answers = await atOnce(200, (n): Promise<Answer> =>
+    const answers = await atOnce(200, (n): Promise<HttpResponse> =>
       bench.api(n % 2 === 0 ? '/v2/usage' : '/v2/stats/nothing0', key),
     );
     const refused = answers.filter(({ status }) => status === 429);

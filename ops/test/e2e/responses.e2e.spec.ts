@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import pg from 'pg';
 import { startSafeBrowsingDouble } from '../../../command-api/safety/testing/safe-browsing-double.js';
 import { runningPostgresUrl } from '../../local/postgres/index.js';
-import { sendRequest, type Answer, type Ask } from '../support/http.js';
+import { sendRequest, type HttpResponse, type RequestOptions } from '../support/http.js';
 import {
   keyFixture,
   productFixture,
@@ -43,20 +43,20 @@ describe('product: what all answers have in common', () => {
     code = (await bench.link(pro.key)).shortCode;
   });
 
-  const post = (body: unknown, headers: Record<string, string> = {}): Ask => ({
+  const post = (body: unknown, headers: Record<string, string> = {}): RequestOptions => ({
     method: 'POST',
     body,
     headers,
   });
 
-  const admin = (path: string, options: Ask = {}): Promise<Answer> =>
+  const admin = (path: string, options: RequestOptions = {}): Promise<HttpResponse> =>
     sendRequest(bench.product.admin + path, {
       ...options,
       headers: { Authorization: `Bearer ${bench.product.adminToken}`, ...options.headers },
     });
 
   describe('rate-limit headers', () => {
-    const expectStatus = (answer: Answer, status: number): void => {
+    const expectStatus = (answer: HttpResponse, status: number): void => {
       expect(answer.status, answer.text).to.equal(status);
       expect(answer.headers).to.include.all.keys(...rateHeaders);
       expect(answer.headers['x-ratelimit-limit']).to.equal('5000');

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { sendRequest, atOnce, statuses, type Answer } from '../support/http.js';
+import { sendRequest, atOnce, statuses, type HttpResponse } from '../support/http.js';
 import type { Product } from '../support/product.js';
 import { productFixture, destination, expectBody, invalidKey, startBeside } from './harness.js';
 import { eventuallyPasses } from '../support/waiting.js';
@@ -29,10 +29,10 @@ describe('product: two nodes on one database', () => {
   const alternately = (of: readonly [string, string], index: number): string =>
     of[index % 2 === 0 ? 0 : 1];
 
-  const usage = (api: string, key: string): Promise<Answer> =>
+  const usage = (api: string, key: string): Promise<HttpResponse> =>
     sendRequest(`${api}/v2/usage`, { headers: { Authorization: `Bearer ${key}` } });
 
-  const enter = (edge: string, code: string, password: string): Promise<Answer> =>
+  const enter = (edge: string, code: string, password: string): Promise<HttpResponse> =>
     sendRequest(`${edge}/${code}`, {
       method: 'POST',
       headers: { 'Content-Type': 'application/x-www-form-urlencoded' },

@@ -8,7 +8,7 @@ import { runningPostgresUrl } from '../../local/postgres/index.js';
 import { nullOn } from '../../platform/errors.js';
 import { createLogger } from '../../platform/logging.js';
 import { openRedis } from '../../platform/redis.js';
-import { atOnce, type Answer, type Ask } from '../support/http.js';
+import { atOnce, type HttpResponse, type RequestOptions } from '../support/http.js';
 import { startLinklogCli } from '../support/process.js';
 import { serversFor } from '../support/product.js';
 import { untilProjected } from '../support/projected.js';
@@ -38,7 +38,7 @@ describe('redirect edge: what a visit records', function () {
     (await bench.link(pro.key, body)).shortCode;
 
   /** What a browser sends on behalf of a visitor behind a proxy. */
-  const from = (address: string, headers: Record<string, string> = {}): Ask => ({
+  const from = (address: string, headers: Record<string, string> = {}): RequestOptions => ({
     headers: {
       'X-Forwarded-For': address,
       'User-Agent': firefox,
@@ -48,7 +48,7 @@ describe('redirect edge: what a visit records', function () {
     },
   });
 
-  const entry = ({ headers }: Ask, password: string): Ask => ({
+  const entry = ({ headers }: RequestOptions, password: string): RequestOptions => ({
     method: 'POST',
     headers: { ...headers, 'Content-Type': 'application/x-www-form-urlencoded' },
     body: new URLSearchParams({ password }).toString(),
@@ -79,7 +79,11 @@ describe('redirect edge: what a visit records', function () {
     );
   };
 
-  const follow = async (code: string, options: Ask, status = 302): Promise<Answer> => {
+  const follow = async (
+    code: string,
+    options: RequestOptions,
+    status = 302,
+  ): Promise<HttpResponse> => {
     const answer = await bench.visit(code, options);
     expect(answer.status, answer.text).to.equal(status);
     return answer;

@@ -12,7 +12,7 @@ import { runningPostgresUrl } from '../../local/postgres/index.js';
 import { createLogger } from '../../platform/logging.js';
 import { createPool, type Pool } from '../../platform/postgres/pool.js';
 import { projectFile } from '../../platform/files/project-file.js';
-import { sendRequest, atOnce, statuses, type Ask } from '../../test/support/http.js';
+import { sendRequest, atOnce, statuses, type RequestOptions } from '../../test/support/http.js';
 import { kafkaStartMs, testKafka, type TestKafka } from '../../test/support/kafka.js';
 import { startProduct, type Product } from '../../test/support/product.js';
 import { untilProjected } from '../../test/support/projected.js';
@@ -92,7 +92,7 @@ for (const logName of ['embedded', 'on Kafka'] as const) {
       return answer.json() as { id: string; key: string };
     };
 
-    const visit = (code: string, options: Ask = {}) =>
+    const visit = (code: string, options: RequestOptions = {}) =>
       sendRequest(`${product.edge}/${code}`, options);
 
     before(async function () {

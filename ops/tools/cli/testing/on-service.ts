@@ -3,7 +3,7 @@ import { runningPostgresUrl } from '../../../local/postgres/index.js';
 import { createLogger } from '../../../platform/logging.js';
 import { createPool, type Pool } from '../../../platform/postgres/pool.js';
 import { startLinklogCli, type Said } from '../../../test/support/process.js';
-import { sendRequest, type Answer } from '../../../test/support/http.js';
+import { sendRequest, type HttpResponse } from '../../../test/support/http.js';
 import { serversFor, startProduct, type Product } from '../../../test/support/product.js';
 import { untilProjected } from '../../../test/support/projected.js';
 
@@ -86,7 +86,7 @@ export const onService = () => {
       expect(said, args.join(' ')).to.deep.equal({ exitCode, stdout: '', stderr });
     },
 
-    usage: (key: string): Promise<Answer> =>
+    usage: (key: string): Promise<HttpResponse> =>
       sendRequest(`${service().product.api}/v2/usage`, {
         headers: { Authorization: `Bearer ${key}` },
       }),
