@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { inheritedEnvironment } from '../../config/config.js';
 import { kafkaStartMs } from '../../test/support/kafka.js';
-import { sendRequest, atOnce, statuses, type HttpResponse } from '../../test/support/http.js';
+import { sendRequest, concurrently, statuses, type HttpResponse } from '../../test/support/http.js';
 import { startStackProduct } from '../../test/support/product.js';
 import { fixture } from '../../test/support/fixture.js';
 
@@ -44,7 +44,7 @@ describe(`local servers: races over two APIs and two edges, ${rounds} rounds`, f
   it(`one alias and ${racers} racers: one gets it`, async () => {
     for (let round = 1; round <= rounds; round += 1) {
       const keys = [await newKey('PRO'), await newKey('PRO')];
-      const answers = await atOnce(racers, (racer) =>
+      const answers = await concurrently(racers, (racer) =>
         shorten(racer, keys[Math.floor(racer / 2) % 2] ?? '', { alias: `raced-for-${round}` }),
       );
       expect(statuses(answers), `round ${round}`).to.deep.equal({ 201: 1, 400: racers - 1 });
@@ -56,7 +56,7 @@ describe(`local servers: races over two APIs and two edges, ${rounds} rounds`, f
       const key = await newKey('PRO');
       for (let round = 1; round <= rounds; round += 1) {
         const code = await link(key, { maxClicks: limit });
-        const answers = await atOnce(racers, (visitor) =>
+        const answers = await concurrently(racers, (visitor) =>
           sendRequest(`${of(product.edges, visitor)}/${code}`),
         );
         const expected = { 302: limit, 410: racers - limit };
@@ -68,7 +68,7 @@ describe(`local servers: races over two APIs and two edges, ${rounds} rounds`, f
   it('60 a minute and 200 calls at once: exactly 60', async () => {
     for (let round = 1; round <= rounds; round += 1) {
       const key = await newKey('FREE');
-      const answers = await atOnce(200, (call) =>
+      const answers = await concurrently(200, (call) =>
         sendRequest(`${of(product.apis, call)}/v2/usage`, {
           headers: { Authorization: `Bearer ${key}` },
         }),

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { seededRandom, type Random } from '../chaos/random.js';
-import { sendRequest, atOnce } from '../support/http.js';
+import { sendRequest, concurrently } from '../support/http.js';
 import { startProduct, type Product } from '../support/product.js';
 import { readQrCodes, type QrImage } from '../support/qr-reader.js';
 
@@ -70,7 +70,7 @@ export const randomLinks = async (
   random: Random,
 ): Promise<CodedLink[]> => {
   const { key } = await product.createKey({ plan: 'PRO' });
-  return atOnce(count, async (index) => {
+  return concurrently(count, async (index) => {
     const length = 8 + (index % 43);
     const alias = Array.from({ length }, () => characters[random.below(64)]).join('');
     const answer = await sendRequest(`${product.api}/v2/shorten`, {

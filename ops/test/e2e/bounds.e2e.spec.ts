@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { visitUnknownCodes } from '../bench/unknown-codes.js';
-import { sendRequest, atOnce } from '../support/http.js';
+import { sendRequest, concurrently } from '../support/http.js';
 import { keyFixture, expectRefused, productFixture } from './harness.js';
 import { connectTo, type RawConnection } from '../support/raw-http.js';
 
@@ -130,7 +130,7 @@ describe('product: bounds', () => {
     expect(packed.length).to.be.below(65_536);
     const grown = await growth(async () => {
       const headers = { 'Content-Type': 'application/json', 'Content-Encoding': 'gzip' };
-      const answers = await atOnce(20, () => bench.shorten(pro.key, packed, headers));
+      const answers = await concurrently(20, () => bench.shorten(pro.key, packed, headers));
       for (const answer of answers) expectRefused(answer, 413, 'Request body is too large');
     });
     expect(grown).to.be.below(slackMiB);
@@ -150,7 +150,7 @@ describe('product: bounds', () => {
     const grown = await growth(async () => {
       for (const name of listeners) {
         for (let wave = 0; wave < 10; wave += 1) {
-          idle.push(...(await atOnce(200, () => connectTo(bench.product[name]))));
+          idle.push(...(await concurrently(200, () => connectTo(bench.product[name]))));
         }
       }
       await stillAnswers();

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { atOnce, type HttpResponse } from '../support/http.js';
+import { concurrently, type HttpResponse } from '../support/http.js';
 import { eventuallyPasses } from '../support/waiting.js';
 import {
   keyFixture,
@@ -30,7 +30,7 @@ describe('command API: POST /v2/links/bulk', () => {
   const pro = keyFixture(bench, 'PRO');
 
   const links = (count: number, body: object = {}): Promise<readonly string[]> =>
-    atOnce(count, async () => (await bench.link(pro.key, { ...body })).shortCode);
+    concurrently(count, async () => (await bench.link(pro.key, { ...body })).shortCode);
 
   const bulk = (
     key: string,
@@ -163,7 +163,7 @@ describe('command API: the month’s calls and POST /v2/links/bulk', () => {
     const codes = [shortCode, ...Array.from({ length: 99 }, (_, index) => `unknown-${index}`)];
     const bulk = (change: object): Promise<HttpResponse> =>
       bench.api(path, key, { method: 'POST', body: { shortCodes: codes, change } });
-    const answers = await atOnce(25, () => bulk({ addTags: ['x'] }));
+    const answers = await concurrently(25, () => bulk({ addTags: ['x'] }));
     const passed = answers.filter(({ status }) => status === 200);
     const spent = passed.flatMap(resultsOf).filter(({ statusCode }) => statusCode !== 429);
     // One call made the link.

@@ -3,7 +3,7 @@ import { messages } from '../../../schemas/http/errors.js';
 import { scopeNames } from '../../../schemas/scopes.js';
 import {
   sendRequest,
-  atOnce,
+  concurrently,
   statuses,
   type HttpResponse,
   type RequestOptions,
@@ -114,7 +114,7 @@ describe('product: console', () => {
       const from = { localAddress: '127.0.0.2' };
       const { key } = await bench.key('FREE');
       const wrong = [`ll_${'0'.repeat(38)}`, key.toUpperCase(), ''];
-      const guesses = await atOnce(40, (guess) => signIn({ key: wrong[guess % 3] }, from));
+      const guesses = await concurrently(40, (guess) => signIn({ key: wrong[guess % 3] }, from));
       expect(statuses(guesses)).to.deep.equal({ 401: 10, 429: 30 });
       for (const guess of guesses) if (guess.status === 401) expectBody(guess, 401, invalidKey);
       const late = guesses.find(({ status }) => status === 429);
@@ -128,7 +128,9 @@ describe('product: console', () => {
       const { key } = await bench.key('FREE');
       const from = { localAddress: '127.0.0.3' };
       for (let round = 0; round < 3; round += 1) {
-        expect(statuses(await atOnce(8, () => signIn({ key }, from)))).to.deep.equal({ 200: 8 });
+        expect(statuses(await concurrently(8, () => signIn({ key }, from)))).to.deep.equal({
+          200: 8,
+        });
       }
     });
   });
@@ -167,7 +169,7 @@ describe('product: console', () => {
       const none = '/console/v2/none';
       expectError(await asks('GET', none), { status: 404, message: 'Not Found', path: none });
       expect((await asks('DELETE', path)).status).to.equal(405);
-      const answers = await atOnce(60, () => asks('GET', '/console/v2/usage'));
+      const answers = await concurrently(60, () => asks('GET', '/console/v2/usage'));
       expect(statuses(answers)).to.deep.equal({ 200: 57, 429: 3 });
     });
 
@@ -448,7 +450,7 @@ describe('product: console', () => {
         expectBody(preview, 200, whose);
         expect(setCookie(preview)).to.equal('');
       }
-      const opened = await atOnce(6, (index) => {
+      const opened = await concurrently(6, (index) => {
         const { apis, api } = bench.product;
         return signIn({ token, accept: true }, {}, apis[index % apis.length] ?? api);
       });
@@ -491,7 +493,7 @@ describe('product: console', () => {
 
     it('may be guessed ten times a minute', async () => {
       const from = { localAddress: '127.0.0.4' };
-      const guesses = await atOnce(20, (guess) =>
+      const guesses = await concurrently(20, (guess) =>
         signIn({ token: 'x'.repeat(43), accept: guess % 2 === 0 }, from),
       );
       expect(statuses(guesses)).to.deep.equal({ 401: 10, 429: 10 });
@@ -550,7 +552,7 @@ describe('product: console', () => {
     it('counts guesses of the token together with those of /admin', async () => {
       const from = { localAddress: '127.0.0.5' };
       const { admin } = bench.product;
-      const guesses = await atOnce(20, (guess) =>
+      const guesses = await concurrently(20, (guess) =>
         guess % 2 === 0
           ? signIn({ token: 'x'.repeat(32), actor: 'maria' }, from, admin)
           : sendRequest(`${admin}/admin/platform`, {

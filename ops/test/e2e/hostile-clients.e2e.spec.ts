@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { sendRequest, atOnce } from '../support/http.js';
+import { sendRequest, concurrently } from '../support/http.js';
 import {
   connectTo,
   type RawResponse,
@@ -77,7 +77,7 @@ describe('product: hostile clients', () => {
     try {
       for (const [origin, beginning] of beginnings) {
         slow.push(
-          ...(await atOnce(slowOnes / 2, async () => {
+          ...(await concurrently(slowOnes / 2, async () => {
             const connection = await connectTo(origin);
             connection.socket.write(beginning);
             return connection;
@@ -85,7 +85,7 @@ describe('product: hostile clients', () => {
         );
       }
       for (const name of listeners) {
-        const answers = await atOnce(50, () => sendRequest(`${bench.product[name]}/health`));
+        const answers = await concurrently(50, () => sendRequest(`${bench.product[name]}/health`));
         expect(answers.every(({ status }) => status === 200)).to.equal(true);
       }
       expect((await bench.visit(link.shortCode)).status).to.equal(302);

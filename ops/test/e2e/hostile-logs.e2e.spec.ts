@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   sendRequest,
-  atOnce,
+  concurrently,
   statuses,
   type HttpResponse,
   type RequestOptions,
@@ -51,7 +51,7 @@ describe('product: log under a flood', () => {
     for (const [status, url, options] of floods) {
       const answers: HttpResponse[] = [];
       while (answers.length < times) {
-        answers.push(...(await atOnce(inFlight, () => sendRequest(url, options))));
+        answers.push(...(await concurrently(inFlight, () => sendRequest(url, options))));
       }
       expect(statuses(answers), url.slice(0, 60)).to.deep.equal({ [status]: times });
     }

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import {
   sendRequest,
-  atOnce,
+  concurrently,
   statuses,
   type HttpResponse,
   type RequestOptions,
@@ -100,7 +100,7 @@ describe('product: admin listener under attack', () => {
 
     it('get 429 after ten wrong ones in a minute; the right token never does', async () => {
       const from = { localAddress: '127.0.0.2' };
-      const guesses = await atOnce(200, (guess) =>
+      const guesses = await concurrently(200, (guess) =>
         withToken(`${wrong}${guess}`, {
           ...from,
           // Written by a stranger: no proxy says so.
@@ -131,7 +131,7 @@ describe('product: admin listener under attack', () => {
         localAddress: proxy,
         headers: { 'X-Forwarded-For': client },
       });
-      const guesses = await atOnce(20, (guess) =>
+      const guesses = await concurrently(20, (guess) =>
         withToken(wrong, by(`2001:db8:0:1::${guess.toString(16)}`)),
       );
       expect(statuses(guesses)).to.deep.equal({ 401: 10, 429: 10 });

@@ -5,7 +5,7 @@ import { startSafeBrowsingDouble } from '../../../command-api/safety/testing/saf
 import { defaultPlanTable } from '../../../schemas/plans.js';
 import { projectFile } from '../../platform/files/project-file.js';
 import { merged, parseExposition, total, type Series } from '../support/exposition.js';
-import { sendRequest, atOnce } from '../support/http.js';
+import { sendRequest, concurrently } from '../support/http.js';
 import { startEventStoreDouble, type EventStoreDouble } from '../support/eventstore/double.js';
 import { onStack } from '../support/product.js';
 import { testRedis } from '../support/redis.js';
@@ -126,7 +126,7 @@ describe('product: metrics of the running product', () => {
     const began = performance.now();
     const bodies: string[] = [];
     for (let round = 0; round < 5; round += 1) {
-      const answers = await atOnce(40, () => sendRequest(`${bench.product.admin}/metrics`));
+      const answers = await concurrently(40, () => sendRequest(`${bench.product.admin}/metrics`));
       bodies.push(...answers.map(({ text }) => text));
     }
     const renderings = (performance.now() - began) / 250 + 1;
@@ -168,7 +168,7 @@ describe('product: metrics of the running product', () => {
         ['linklog_spool_appended_visits_total'],
       ],
       async () => {
-        await atOnce(200, () => bench.visit(shortCode));
+        await concurrently(200, () => bench.visit(shortCode));
         await times(50, () => bench.visit(shortCode));
         await times(3, () => bench.visit(shortCode, { method: 'HEAD' }));
         await times(3, () => bench.visit(limited));
@@ -372,7 +372,7 @@ describe('product: metrics of the running product', () => {
     const random = (): string => Math.random().toString(36).slice(2);
     const methods = ['GET', 'HEAD', 'POST', 'DELETE', 'PROPFIND', 'MKCOL', 'REPORT'];
     const flood = (): Promise<unknown> =>
-      atOnce(1_000, (index) => {
+      concurrently(1_000, (index) => {
         const { api, edge, admin } = bench.product;
         const origin = [edge, api, admin][index % 3] ?? edge;
         const path = [`/${random()}`, `/${random()}/${random()}`, `/v2/stats/${random()}`][

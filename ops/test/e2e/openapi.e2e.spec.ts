@@ -1,7 +1,12 @@
 import { expect } from 'chai';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { sendRequest, atOnce, type HttpResponse, type RequestOptions } from '../support/http.js';
+import {
+  sendRequest,
+  concurrently,
+  type HttpResponse,
+  type RequestOptions,
+} from '../support/http.js';
 import { Document } from '../support/openapi.js';
 import { keyFixture, productFixture, destination, expectEnvelope } from './harness.js';
 import { eventuallyPasses } from '../support/waiting.js';
@@ -322,7 +327,7 @@ describe('command API: GET /openapi.json', () => {
       for (const operation of posts) {
         const headers = { 'Idempotency-Key': alias };
         const [method = '', at = ''] = operation.split(' ');
-        const rivals = await atOnce(20, () =>
+        const rivals = await concurrently(20, () =>
           bench.api(at, pro.key, { method, headers, ...bodyOf(operation) }),
         );
         for (const answer of rivals) {

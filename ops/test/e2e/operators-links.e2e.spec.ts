@@ -3,7 +3,7 @@ import pg from 'pg';
 import { afterMessage } from '../../../schemas/http/list-links.js';
 import { readEvent } from '../../../schemas/events/codec.js';
 import { runningPostgresUrl } from '../../local/postgres/index.js';
-import { sendRequest, atOnce, statuses, type HttpResponse } from '../support/http.js';
+import { sendRequest, concurrently, statuses, type HttpResponse } from '../support/http.js';
 import { eventually, eventuallyPasses } from '../support/waiting.js';
 import { keyFixture, destination, expectError, productFixture } from './harness.js';
 
@@ -228,7 +228,7 @@ describe('command API: operators and links of all accounts', () => {
     });
 
     it('are worked on one at a time', async () => {
-      const answers = await atOnce(5, () => work('stats', 'rebuild'));
+      const answers = await concurrently(5, () => work('stats', 'rebuild'));
       const { 409: refused = 0, ...begun } = statuses(answers);
       expect(refused).to.be.at.least(1);
       expect(Object.keys(begun)).to.satisfy((all: string[]) =>

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { scopeNames, type Scope } from '../../../schemas/scopes.js';
 import {
   sendRequest,
-  atOnce,
+  concurrently,
   statuses,
   type HttpResponse,
   type RequestOptions,
@@ -65,7 +65,7 @@ describe('command API: keys that people make', () => {
 
   /** Calls of keys in turn, by turns on each API. */
   const callsOf = (of: readonly { readonly key: string }[], count: number, path: string) =>
-    atOnce(count, (index) => {
+    concurrently(count, (index) => {
       const { apis } = bench.product;
       const { key = '' } = of[index % of.length] ?? {};
       const options: RequestOptions = { headers: { Authorization: `Bearer ${key}` } };
@@ -159,7 +159,7 @@ describe('command API: keys that people make', () => {
     it('makes 100 live keys an account, exactly, however many are asked for at once', async () => {
       const root = await newRoot();
       const first = await make(root);
-      const made = await atOnce(120, () => keys(root, 'POST', '', { name: 'one of many' }));
+      const made = await concurrently(120, () => keys(root, 'POST', '', { name: 'one of many' }));
       expect(statuses(made)).to.deep.equal({ 201: 98, 400: 22 });
       const message = 'At most 100 keys an account';
       for (const answer of made.filter(({ status }) => status === 400)) {
@@ -428,7 +428,7 @@ describe('command API: keys that people make', () => {
     it('are those of one key: 35 links a month, exactly', async () => {
       const root = await newRoot('FREE');
       const all = [await make(root), await make(root), root];
-      const answers = await atOnce(54, (index) =>
+      const answers = await concurrently(54, (index) =>
         bench.shorten(all[index % 3]?.key ?? '', { url: destination }),
       );
       expect(statuses(answers)).to.deep.equal({ 201: 35, 429: 19 });

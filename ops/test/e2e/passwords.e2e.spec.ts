@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import {
   sendRequest,
-  atOnce,
+  concurrently,
   statuses,
   type HttpResponse,
   type RequestOptions,
@@ -230,7 +230,7 @@ describe('redirect edge: link with a password', () => {
   it('keeps its click limit exactly among concurrent visitors with the password', async () => {
     const shortCode = await code({ maxClicks: 7 });
     expectForm(await bench.visit(shortCode), 200);
-    const answers = await atOnce(30, (index) =>
+    const answers = await concurrently(30, (index) =>
       // Half of them from one address: more attempts than it may have wrong.
       enter(shortCode, password, index < 15 ? '203.0.113.77' : newClient()),
     );
@@ -276,7 +276,7 @@ describe('redirect edge: link with a password', () => {
     it('when they come concurrently, too', async () => {
       const shortCode = await code();
       const client = newClient();
-      const answers = await atOnce(40, (index) => enter(shortCode, `guess ${index}`, client));
+      const answers = await concurrently(40, (index) => enter(shortCode, `guess ${index}`, client));
       expect(statuses(answers)).to.deep.equal({ 401: 5, 429: 35 });
     });
 

@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import path from 'node:path';
 import { copyClusterTemplate } from '../support/cluster.js';
-import { sendRequest, atOnce } from '../support/http.js';
+import { sendRequest, concurrently } from '../support/http.js';
 import { postgresOf, startProduct, type Product } from '../support/product.js';
 import { Bench, destination, productFixture, type Link } from './harness.js';
 import { eventuallyPasses, within } from '../support/waiting.js';
@@ -324,7 +324,7 @@ describe('product: process', () => {
       const limited = await before.link(free.key, { maxClicks: 3 });
       await before.visit(limited.shortCode);
       for (let call = 0; call < 30; call += 1) await before.api('/v2/usage', free.key);
-      const visits = await atOnce(100, () => before.visit('kept'));
+      const visits = await concurrently(100, () => before.visit('kept'));
       expect(visits.filter(({ status }) => status === 302)).to.have.length(100);
       await end(before.product);
 

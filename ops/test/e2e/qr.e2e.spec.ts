@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { choices, longHost, misread, randomLinks, sampleLooks } from '../bench/qr-codes.js';
 import { seededRandom } from '../chaos/random.js';
-import { atOnce, statuses, type HttpResponse } from '../support/http.js';
+import { concurrently, statuses, type HttpResponse } from '../support/http.js';
 import { readQrCodes } from '../support/qr-reader.js';
 import {
   destination,
@@ -204,7 +204,7 @@ describe('command API: GET /v2/qr', () => {
 
   it('has 35 a month on FREE, exactly, also with concurrent requests', async () => {
     const { key } = await bench.key('FREE');
-    const answers = await atOnce(55, (n) => qr(`?size=${100 + n}`, key));
+    const answers = await concurrently(55, (n) => qr(`?size=${100 + n}`, key));
     expect(statuses(answers)).to.deep.equal({ 200: 35, 429: 20 });
     for (const answer of answers.filter(({ status }) => status === 429)) {
       expectBody(answer, 429, monthly('Monthly QR code limit reached.', 35));

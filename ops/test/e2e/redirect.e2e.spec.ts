@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import {
   sendRequest,
-  atOnce,
+  concurrently,
   statuses,
   type HttpResponse,
   type RequestOptions,
@@ -308,7 +308,7 @@ describe('redirect edge: redirect edge', () => {
 
     it('is exact among concurrent visitors', async () => {
       const limited = await code({ maxClicks: 10 });
-      const answers = await atOnce(50, () => bench.visit(limited));
+      const answers = await concurrently(50, () => bench.visit(limited));
       expect(statuses(answers)).to.deep.equal({ 302: 10, 410: 40 });
     });
   });

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { sendRequest, atOnce, statuses, type HttpResponse } from '../support/http.js';
+import { sendRequest, concurrently, statuses, type HttpResponse } from '../support/http.js';
 import type { Product } from '../support/product.js';
 import { productFixture, destination, expectBody, invalidKey, startBeside } from './harness.js';
 import { eventuallyPasses } from '../support/waiting.js';
@@ -41,7 +41,7 @@ describe('product: two nodes on one database', () => {
 
   it('let a client guess five times a minute in total, with a wait of 30 s at most', async () => {
     const { shortCode } = await bench.link(pro, { password: 'secret' });
-    const answers = await atOnce(40, (index) =>
+    const answers = await concurrently(40, (index) =>
       enter(alternately(edges, index), shortCode, `guess ${index}`),
     );
     expect(statuses(answers)).to.deep.equal({ 401: 5, 429: 35 });
@@ -108,13 +108,13 @@ describe('product: two nodes on one database', () => {
 
   it('share a key’s limits', async () => {
     const { key } = await bench.key('FREE');
-    const answers = await atOnce(100, (index) => usage(alternately(apis, index), key));
+    const answers = await concurrently(100, (index) => usage(alternately(apis, index), key));
     expect(statuses(answers)).to.deep.equal({ 200: 60, 429: 40 });
   });
 
   it('share a link’s click limit', async () => {
     const { shortCode } = await bench.link(pro, { maxClicks: 25 });
-    const answers = await atOnce(100, (index) =>
+    const answers = await concurrently(100, (index) =>
       sendRequest(`${alternately(edges, index)}/${shortCode}`),
     );
     expect(statuses(answers)).to.deep.equal({ 302: 25, 410: 75 });

@@ -8,7 +8,7 @@ import { runningPostgresUrl } from '../../local/postgres/index.js';
 import { nullOn } from '../../platform/errors.js';
 import { createLogger } from '../../platform/logging.js';
 import { openRedis } from '../../platform/redis.js';
-import { atOnce, type HttpResponse, type RequestOptions } from '../support/http.js';
+import { concurrently, type HttpResponse, type RequestOptions } from '../support/http.js';
 import { startLinklogCli } from '../support/process.js';
 import { serversFor } from '../support/product.js';
 import { untilProjected } from '../support/projected.js';
@@ -114,7 +114,7 @@ describe('redirect edge: what a visit records', function () {
     for (const code of codes) {
       const answers = [await follow(code, from(american))];
       const [during, edit] = await Promise.all([
-        atOnce(30, () => bench.visit(code, from(american))),
+        concurrently(30, () => bench.visit(code, from(american))),
         bench.api(`/v2/links/${code}`, pro.key, {
           method: 'PATCH',
           body: { url: `${destination}#2` },

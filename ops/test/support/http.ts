@@ -87,7 +87,7 @@ export const sendRequest = (url: string, options: RequestOptions = {}): Promise<
   });
 
 /** All at once: what `make` gives for 0 to `count` - 1, in that order. */
-export const atOnce = <Value>(
+export const concurrently = <Value>(
   count: number,
   make: (index: number) => Promise<Value>,
 ): Promise<Value[]> => Promise.all(Array.from({ length: count }, (_, index) => make(index)));

@@ -12,7 +12,12 @@ import { runningPostgresUrl } from '../../local/postgres/index.js';
 import { createLogger } from '../../platform/logging.js';
 import { createPool, type Pool } from '../../platform/postgres/pool.js';
 import { projectFile } from '../../platform/files/project-file.js';
-import { sendRequest, atOnce, statuses, type RequestOptions } from '../../test/support/http.js';
+import {
+  sendRequest,
+  concurrently,
+  statuses,
+  type RequestOptions,
+} from '../../test/support/http.js';
 import { kafkaStartMs, testKafka, type TestKafka } from '../../test/support/kafka.js';
 import { startProduct, type Product } from '../../test/support/product.js';
 import { untilProjected } from '../../test/support/projected.js';
@@ -151,7 +156,7 @@ for (const logName of ['embedded', 'on Kafka'] as const) {
         expect(got).to.equal(status);
       }
       moments.used = await now();
-      const clicks = await atOnce(105, () => visit('hundred'));
+      const clicks = await concurrently(105, () => visit('hundred'));
       expect(statuses(clicks)).to.deep.equal({ 302: 100, 410: 5 });
       for (let index = 0; index < 2; index += 1) await visit('spring-sale');
       await visit('spring-sale', { headers: { Referer: 'https://news.example.com/' } });
