@@ -4,11 +4,11 @@ import { launchBrowser } from '../support/browser.js';
 import {
   faultsInAllModes,
   openConsole,
-  refusedWith,
-  signInToOperate,
+  loadError,
+  signInAsOperator,
   type ConsolePage,
 } from '../support/console.js';
-import { openPlace, operatorsPlaces } from '../support/console-pages.js';
+import { openRoute, operatorRoutes } from '../support/console-pages.js';
 import { doneBy, withLedger } from '../support/ledger-events.js';
 import { eventually } from '../support/waiting.js';
 import { destination, productFixture } from './harness.js';
@@ -29,7 +29,7 @@ describe('the operators’ console', () => {
     opened = await openConsole(browser, bench.product.admin);
     ({ page } = opened);
     provoked = [];
-    await signInToOperate(page, bench.product.adminToken, 'ann');
+    await signInAsOperator(page, bench.product.adminToken, 'ann');
   });
 
   afterEach(async () => {
@@ -199,7 +199,7 @@ describe('the operators’ console', () => {
     await page.goto(`${bench.product.admin}/console/links/nothing0`);
     await page.getByText('Short URL not found').waitFor();
     expect(await faultsInAllModes(page)).to.deep.equal([]);
-    provoked = [refusedWith(404)];
+    provoked = [loadError(404)];
   });
 
   it('switches features and maintenance, in the operator’s name', async () => {
@@ -300,10 +300,10 @@ describe('the operators’ console', () => {
     await button('Sign out').click();
     await page.getByLabel('Admin token').waitFor();
     expect(await faultsInAllModes(page), 'sign-in').to.deep.equal([]);
-    await signInToOperate(page, bench.product.adminToken, 'ann');
+    await signInAsOperator(page, bench.product.adminToken, 'ann');
     const { shortCode } = await bench.link((await bench.key('PRO')).key);
-    for (const place of operatorsPlaces(shortCode)) {
-      await openPlace(page, bench.product.admin, place);
+    for (const place of operatorRoutes(shortCode)) {
+      await openRoute(page, bench.product.admin, place);
       expect(await faultsInAllModes(page), place.name).to.deep.equal([]);
     }
   });

@@ -25,7 +25,7 @@ const addresses = ['8.8.8.8', '193.0.14.129', '9.9.9.9', '202.12.27.33', '194.14
 const referrers = ['https://news.example/', 'https://search.example/', 'https://www.blog.example/'];
 
 /** Makes a few links, and visits them from several countries. Gives the key that owns them. */
-export const makeSampleLinks = async (product: Product): Promise<string> => {
+export const createSampleLinks = async (product: Product): Promise<string> => {
   const { key } = await product.createKey({ plan: 'PRO', name: 'website' });
   const headers = { Authorization: `Bearer ${key}` };
   for (const [index, alias] of aliases.entries()) {
