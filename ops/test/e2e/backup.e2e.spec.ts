@@ -7,7 +7,7 @@ import { serversFor, startProduct, type IssuedKey } from '../support/product.js'
 import { Bench, destination, type Link } from './harness.js';
 import {
   type RunningCommand,
-  type Said,
+  type CommandOutput,
   startLinklogCli,
   temporaryDir,
 } from '../support/process.js';
@@ -71,7 +71,7 @@ describe('product: backup under load, restored into a new installation', () => {
   const start = async (args: readonly string[], dataDir: string): Promise<RunningCommand> =>
     startLinklogCli(args, { ...(await serversFor(dataDir)), DATA_DIR: dataDir });
 
-  const linklog = async (args: readonly string[], dataDir: string): Promise<Said> =>
+  const linklog = async (args: readonly string[], dataDir: string): Promise<CommandOutput> =>
     (await start(args, dataDir)).ended;
 
   /** What a client and an operator see of what the load leaves alone. */

@@ -9,7 +9,7 @@ import {
   type ConsolePage,
 } from '../support/console.js';
 import { openRoute, operatorRoutes } from '../support/console-pages.js';
-import { doneBy, withLedger } from '../support/ledger-events.js';
+import { eventNamesBy, withLedger } from '../support/ledger-events.js';
 import { eventually } from '../support/waiting.js';
 import { destination, productFixture } from './harness.js';
 import { fixture } from '../support/fixture.js';
@@ -43,7 +43,7 @@ describe('the operators’ console', () => {
   const button = (name: string) => page.getByRole('button', { name, exact: true });
 
   /** What the operator has done to a subject, as the log tells it. */
-  const done = (subject: string) => doneBy(bench.product, 'ann', subject);
+  const done = (subject: string) => eventNamesBy(bench.product, 'ann', subject);
 
   /** What the operator has done to the platform besides what is recorded already. */
   const doneToPlatform = async (work: () => Promise<void>): Promise<readonly string[]> => {

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { topics, type TopicName } from '../../../schemas/events/topics.js';
 import { sendRequest } from '../support/http.js';
 import { kafkaStartMs } from '../support/kafka.js';
-import { runToEnd, startLinklogCli, type Said } from '../support/process.js';
+import { runToEnd, startLinklogCli, type CommandOutput } from '../support/process.js';
 import { startEmbeddedProduct } from '../support/product.js';
 import { untilProjected } from '../support/projected.js';
 import { eventuallyPasses } from '../support/waiting.js';
@@ -45,7 +45,7 @@ describe('product: when an operator changes topics in Kafka', function () {
 
   const nameOf = (topic: TopicName): string => kafka.prefix + topic;
 
-  const linklog = (...args: readonly string[]): Promise<Said> =>
+  const linklog = (...args: readonly string[]): Promise<CommandOutput> =>
     startLinklogCli(args, { DATA_DIR: dataDir.path, ...env }).ended;
 
   const readiness = async () => {

@@ -22,7 +22,7 @@ import {
   unblocked,
 } from '../../../schemas/testing/events.js';
 import { kafkaStartMs } from '../support/kafka.js';
-import { runToEnd, startLinklogCli, type Said } from '../support/process.js';
+import { runToEnd, startLinklogCli, type CommandOutput } from '../support/process.js';
 import { startEmbeddedProduct } from '../support/product.js';
 import { untilProjected } from '../support/projected.js';
 import { eventuallyPasses } from '../support/waiting.js';
@@ -72,7 +72,7 @@ describe('product: someone who can write to Kafka', function () {
 
   const statusOf = async (code: string): Promise<number> => (await bench.visit(code)).status;
 
-  const linklog = (...args: readonly string[]): Promise<Said> =>
+  const linklog = (...args: readonly string[]): Promise<CommandOutput> =>
     startLinklogCli(args, { DATA_DIR: dataDir.path, ...env }).ended;
 
   it('cannot unblock a link, nor keep a block from taking effect', async () => {

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import pg from 'pg';
 import { runningPostgresUrl } from '../../local/postgres/index.js';
-import { startLinklogCli, type Said } from '../support/process.js';
+import { startLinklogCli, type CommandOutput } from '../support/process.js';
 import { startEmbeddedProduct } from '../support/product.js';
 import { untilProjected } from '../support/projected.js';
 import { Bench, destination, type Link } from './harness.js';
@@ -28,7 +28,7 @@ describe('product: someone who has all rights in PostgreSQL', function () {
     await bench.end();
   });
 
-  const linklog = (...args: readonly string[]): Promise<Said> =>
+  const linklog = (...args: readonly string[]): Promise<CommandOutput> =>
     startLinklogCli(args, { DATA_DIR: bench.product.dataDir }).ended;
 
   /** A link that the edge has not in memory. */

@@ -20,7 +20,7 @@ export const withLedger = async <Result>(
 };
 
 /** What somebody did to a subject, oldest first, as the names of events: `LinkBlocked`. On Kafka, of the last day. */
-export const doneBy = (
+export const eventNamesBy = (
   product: Pick<Product, 'dataDir'>,
   actor: string,
   subject: string,

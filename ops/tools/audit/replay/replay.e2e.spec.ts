@@ -10,7 +10,7 @@ import { sendRequest } from '../../../test/support/http.js';
 import { startProduct } from '../../../test/support/product.js';
 import { eventually } from '../../../test/support/waiting.js';
 import { openTestLog } from '../../../test/support/node.js';
-import { type Said, startLinklogCli } from '../../../test/support/process.js';
+import { type CommandOutput, startLinklogCli } from '../../../test/support/process.js';
 import { fixture } from '../../../test/support/fixture.js';
 
 describe('audit: linklog audit replay and history', () => {
@@ -21,7 +21,7 @@ describe('audit: linklog audit replay and history', () => {
   const code = 'spring-sale';
   const destination = 'https://example.com/spring';
 
-  const linklog = (...args: readonly string[]): Promise<Said> =>
+  const linklog = (...args: readonly string[]): Promise<CommandOutput> =>
     startLinklogCli(args, { DATA_DIR: product.dataDir }).ended;
 
   /** What is said when all is well. */

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { runningPostgresUrl } from '../../../local/postgres/index.js';
 import { createLogger } from '../../../platform/logging.js';
 import { createPool, type Pool } from '../../../platform/postgres/pool.js';
-import { startLinklogCli, type Said } from '../../../test/support/process.js';
+import { startLinklogCli, type CommandOutput } from '../../../test/support/process.js';
 import { sendRequest, type HttpResponse } from '../../../test/support/http.js';
 import { serversFor, startProduct, type Product } from '../../../test/support/product.js';
 import { untilProjected } from '../../../test/support/projected.js';
@@ -54,7 +54,7 @@ export const onService = () => {
     return started;
   };
 
-  const linklog = (...args: readonly string[]): Promise<Said> =>
+  const linklog = (...args: readonly string[]): Promise<CommandOutput> =>
     startLinklogCli(args, service().env).ended;
 
   /** What a person sees when all is well. */
