@@ -6,7 +6,7 @@ import { sendRequest } from '../support/http.js';
 import { kafkaStartMs } from '../support/kafka.js';
 import { runToEnd, startLinklogCli, type CommandOutput } from '../support/process.js';
 import { startEmbeddedProduct } from '../support/product.js';
-import { untilProjected } from '../support/projected.js';
+import { waitUntilProjected } from '../support/projected.js';
 import { eventuallyPasses } from '../support/waiting.js';
 import { Bench } from './harness.js';
 import { fixture } from '../support/fixture.js';
@@ -107,7 +107,7 @@ describe('product: when an operator changes topics in Kafka', function () {
     await untilReadiness(200, { state: 'up', code: 'TOPIC_EXTENDED', detail });
     await visitAndCount(shortCode, 2);
     for (let made = 0; made < 20; made += 1) await bench.link(key);
-    await untilProjected(bench.product.edges);
+    await waitUntilProjected(bench.product.edges);
     const file = path.join(dataDir.path, 'extended.backup');
     const backup = await linklog('backup', file);
     expect(backup, backup.stderr).to.include({ exitCode: 0 });
@@ -119,7 +119,7 @@ describe('product: when an operator changes topics in Kafka', function () {
 
   it('goes on with a log that was cut at its start, and refuses what needs all of it', async () => {
     const { shortCode } = await bench.link(key);
-    await untilProjected(bench.product.edges);
+    await waitUntilProjected(bench.product.edges);
     const topic = nameOf(topics.links.name);
     const offsets = await admin.fetchTopicOffsets(topic);
     const cut = offsets.filter(({ high }) => Number(high) > 0);

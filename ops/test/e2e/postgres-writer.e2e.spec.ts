@@ -3,7 +3,7 @@ import pg from 'pg';
 import { runningPostgresUrl } from '../../local/postgres/index.js';
 import { startLinklogCli, type CommandOutput } from '../support/process.js';
 import { startEmbeddedProduct } from '../support/product.js';
-import { untilProjected } from '../support/projected.js';
+import { waitUntilProjected } from '../support/projected.js';
 import { Bench, destination, type Link } from './harness.js';
 
 const evil = 'https://evil.example/';
@@ -34,7 +34,7 @@ describe('product: someone who has all rights in PostgreSQL', function () {
   /** A link that the edge has not in memory. */
   const projected = async (): Promise<Link> => {
     const link = await bench.link(key);
-    await untilProjected(bench.product.edges);
+    await waitUntilProjected(bench.product.edges);
     return link;
   };
 
@@ -72,7 +72,7 @@ describe('product: someone who has all rights in PostgreSQL', function () {
     expect((await guess(password)).status).to.equal(303);
     const retry = await bench.shorten(key, { url: destination }, { 'Idempotency-Key': 'retry' });
     expect(retry.status).to.equal(201);
-    await untilProjected(bench.product.edges);
+    await waitUntilProjected(bench.product.edges);
     const all = await dump();
     // It is a dump of what there is.
     expect(all).to.include('argon2id').and.to.include(shortCode);

@@ -11,7 +11,7 @@ import { openRedis } from '../../platform/redis.js';
 import { concurrently, type HttpResponse, type RequestOptions } from '../support/http.js';
 import { startLinklogCli } from '../support/process.js';
 import { serversFor } from '../support/product.js';
-import { untilProjected } from '../support/projected.js';
+import { waitUntilProjected } from '../support/projected.js';
 import { eventually } from '../support/waiting.js';
 import { keyFixture, destination, expectError, productFixture } from './harness.js';
 
@@ -61,7 +61,7 @@ describe('redirect edge: what a visit records', function () {
   });
 
   const replay = async (...args: readonly string[]): Promise<string> => {
-    await untilProjected(bench.product.edges);
+    await waitUntilProjected(bench.product.edges);
     const { exitCode, stdout, stderr } = await startLinklogCli(
       ['audit', 'replay', ...args],
       await servers(),

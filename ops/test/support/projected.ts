@@ -14,7 +14,7 @@ interface Report {
  * Waits until every event from before the call is in every projection. A report that the service
  * remembers may be from before the caller's last change, so only later reports count.
  */
-export const untilProjected = async (edges: readonly string[]): Promise<void> => {
+export const waitUntilProjected = async (edges: readonly string[]): Promise<void> => {
   await sleep(rememberedMs);
   await eventually('the projections are caught up', async () => {
     for (const edge of edges) {

@@ -20,7 +20,7 @@ import {
 } from '../../test/support/http.js';
 import { kafkaStartMs, testKafka, type TestKafka } from '../../test/support/kafka.js';
 import { startProduct, type Product } from '../../test/support/product.js';
-import { untilProjected } from '../../test/support/projected.js';
+import { waitUntilProjected } from '../../test/support/projected.js';
 
 const mainFile = fileURLToPath(new URL('../cli/main.js', import.meta.url));
 const document = readFileSync(projectFile('ops', 'docs', 'audit.md'), 'utf8');
@@ -166,7 +166,7 @@ for (const logName of ['embedded', 'on Kafka'] as const) {
       await admin('bob', 'POST', '/links/spring-sale/block', { reason: 'phishing' });
       moments.reported = await now();
       await admin('alice', 'POST', '/links/spring-sale/unblock', { reason: 'a mistake' });
-      await untilProjected(product.edges);
+      await waitUntilProjected(product.edges);
       moments.ended = await now();
     };
 

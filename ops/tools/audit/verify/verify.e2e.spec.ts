@@ -9,7 +9,7 @@ import { isClean, type Difference, type Verification } from './report.js';
 import { createTraffic, runUnderLoad } from '../../../test/support/audit/traffic.js';
 import { verify } from './verify.js';
 import { startLinklogCli } from '../../../test/support/process.js';
-import { untilProjected } from '../../../test/support/projected.js';
+import { waitUntilProjected } from '../../../test/support/projected.js';
 import { fixture } from '../../../test/support/fixture.js';
 
 /** In words that are quick to compare. */
@@ -51,7 +51,7 @@ describe('audit verify, on a running service', function () {
   };
 
   /** Until the projections have all that the altered rows are of. */
-  const settled = (): Promise<void> => untilProjected(bench.product.edges);
+  const settled = (): Promise<void> => waitUntilProjected(bench.product.edges);
 
   it('finds nothing under load, again and again', async () => {
     const events: number[] = [];

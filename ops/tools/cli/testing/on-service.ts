@@ -5,7 +5,7 @@ import { createPool, type Pool } from '../../../platform/postgres/pool.js';
 import { startLinklogCli, type CommandOutput } from '../../../test/support/process.js';
 import { sendRequest, type HttpResponse } from '../../../test/support/http.js';
 import { serversFor, startProduct, type Product } from '../../../test/support/product.js';
-import { untilProjected } from '../../../test/support/projected.js';
+import { waitUntilProjected } from '../../../test/support/projected.js';
 
 export interface Key {
   readonly id: string;
@@ -105,6 +105,6 @@ export const onService = () => {
       expect((await sendRequest(`${service().product.edge}/${code}`)).status).to.equal(302);
     },
 
-    projected: (): Promise<void> => untilProjected(service().product.edges),
+    projected: (): Promise<void> => waitUntilProjected(service().product.edges),
   };
 };
