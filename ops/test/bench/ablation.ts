@@ -21,7 +21,7 @@ import { temporaryDir } from '../support/process.js';
 import { startEmbeddedProduct, type Product } from '../support/product.js';
 import { eventually } from '../support/waiting.js';
 import { cpuMs, cpuMsOfTree } from './cpu-ms.js';
-import { makeLinks } from './make-links.js';
+import { createLinks } from './make-links.js';
 
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,
@@ -104,7 +104,7 @@ const allWorkloads: readonly Workload[] = [
   {
     name: 'batches of 50 links, 8 clients',
     operations: 6_000,
-    run: ({ product, key }, operations) => makeLinks(product.api, key, operations, urlOf),
+    run: ({ product, key }, operations) => createLinks(product.api, key, operations, urlOf),
   },
   {
     name: 'visits, 64 clients',
@@ -168,7 +168,7 @@ const env = { PLANS_FILE: await generousPlansFile(dir), LOG_LEVEL: 'warn' };
 const start = async (program: string): Promise<Subject> => {
   const product = await startEmbeddedProduct({ env, program: path.resolve(program) });
   const { key } = await product.createKey({ plan: 'PRO' });
-  const codes = await makeLinks(product.api, key, 5_000, urlOf);
+  const codes = await createLinks(product.api, key, 5_000, urlOf);
   return { product, key, codes };
 };
 

@@ -4,7 +4,7 @@ import { sendRequest } from '../support/http.js';
 const linksOfBatch = 50;
 
 /** Makes `count` links, a multiple of 50, to the destinations that `urlOf` gives by number. @returns their codes */
-export const makeLinks = async (
+export const createLinks = async (
   api: string,
   key: string,
   count: number,

@@ -109,7 +109,7 @@ const atATime = 50;
  *
  * @returns a line for each image that has another size than asked, or is not read as its short URL
  */
-export const misread = async (
+export const findMisread = async (
   product: Product,
   links: readonly CodedLink[],
   looks: readonly Look[],
@@ -149,7 +149,7 @@ const run = async (rounds: number, seed: number): Promise<void> => {
       const looks = shuffle(everyLook(), random);
       for (let first = 0; first < looks.length; first += batch) {
         const some = looks.slice(first, first + batch);
-        wrong.push(...(await misread(product, links, some)));
+        wrong.push(...(await findMisread(product, links, some)));
         read += some.length;
       }
     }

@@ -17,7 +17,7 @@ import { launch, mainFile, readyLine, temporaryDir } from '../support/process.js
 import { startEmbeddedProduct } from '../support/product.js';
 import { eventually } from '../support/waiting.js';
 import { cpuMsOfTree } from './cpu-ms.js';
-import { makeLinks } from './make-links.js';
+import { createLinks } from './make-links.js';
 
 /**
  * Redirects of the edge alone and of everything in one process, beside bare node:http and nginx (a map, an
@@ -206,7 +206,7 @@ const startAllInOne = async (): Promise<Server> => {
   const product = await startEmbeddedProduct({ env: environment });
   startOn(otherCore);
   const { api, edge, pid, firstKey } = product;
-  const codes = await makeLinks(api, firstKey ?? '', links, urlOf);
+  const codes = await createLinks(api, firstKey ?? '', links, urlOf);
   const stop = async (): Promise<void> => {
     await product.stop();
     await product.cleanup();
@@ -221,7 +221,7 @@ const startEdgesAlone = async (): Promise<readonly Server[]> => {
   const apiOnly = { ...shared, SHORT_URL_HOST: 'http://localhost' };
   const api = await start('api', [mainFile, 'api'], apiOnly);
   const { api: url = '', firstKey = '' } = api.ready;
-  const codes = await makeLinks(url, firstKey, links, urlOf);
+  const codes = await createLinks(url, firstKey, links, urlOf);
   const startEdge = async (
     name: string,
     env: Record<string, string>,

@@ -23,7 +23,7 @@ import { sendRequest } from '../support/http.js';
 import { generousPlansFile } from '../support/plans.js';
 import { temporaryDir } from '../support/process.js';
 import { startProduct } from '../support/product.js';
-import { makeLinks } from './make-links.js';
+import { createLinks } from './make-links.js';
 import { randomFacts } from './random-visits.js';
 import { printGrowth, tableSizes, type TableSizes } from './table-sizes.js';
 
@@ -121,8 +121,8 @@ const measure = async (key: string, path: string): Promise<void> => {
 try {
   const one = await product.createKey({ plan: 'PRO', account: 'one' });
   const busy = await product.createKey({ plan: 'PRO', account: 'busy' });
-  const [code = ''] = await makeLinks(product.api, one.key, made, () => 'https://example.com/');
-  const top = await makeLinks(product.api, busy.key, made, (n) => `https://example.com/${n}`);
+  const [code = ''] = await createLinks(product.api, one.key, made, () => 'https://example.com/');
+  const top = await createLinks(product.api, busy.key, made, (n) => `https://example.com/${n}`);
 
   await grow('one link, a day', visits === 0 ? 0 : days, function* () {
     for (let from = 0; from < visits; from += batch) {

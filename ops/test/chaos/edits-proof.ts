@@ -9,7 +9,7 @@ import { serviceDir } from '../../local/stack/topology.js';
 import { hasCode } from '../../platform/errors.js';
 import { createLogger } from '../../platform/logging.js';
 import { openRedis } from '../../platform/redis.js';
-import { makeLinks } from '../bench/make-links.js';
+import { createLinks } from '../bench/make-links.js';
 import { parseExposition, total } from '../support/exposition.js';
 import { sendRequest, type HttpResponse, type RequestOptions } from '../support/http.js';
 import { temporaryDir } from '../support/process.js';
@@ -75,7 +75,7 @@ const linksOf = async (stack: RunningStack, count: number): Promise<readonly str
   const { key } = await issueKey(stack, { plan: 'PRO' });
   const made = Math.ceil(count / linksOfBatch) * linksOfBatch;
   const api = stack.apis[0] ?? '';
-  return (await makeLinks(api, key, made, (n) => `https://example.com/${n}`)).slice(0, count);
+  return (await createLinks(api, key, made, (n) => `https://example.com/${n}`)).slice(0, count);
 };
 
 /** The copies of some links that lie in Redis. */

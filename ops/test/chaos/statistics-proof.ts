@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { groupBy } from '../../platform/group-by.js';
 import type { AccountStatsResponse, StatsResponse } from '../../../schemas/http/statistics.js';
 import { dimensionNames, type Dimension } from '../../../schemas/statistics/document.js';
-import { makeLinks } from '../bench/make-links.js';
+import { createLinks } from '../bench/make-links.js';
 import { testDatabase } from '../support/database.js';
 import { sendRequest } from '../support/http.js';
 import { generousPlansFile } from '../support/plans.js';
@@ -250,7 +250,7 @@ export const proveStatistics = async (proof: StatisticsProof): Promise<readonly 
   const projectors = await startProjectors(env);
   try {
     const { key } = await issueKey({ admin, adminToken }, { plan: 'PRO' });
-    const codes = await makeLinks(api, key, proof.links, (n) => `https://example.com/${n}`);
+    const codes = await createLinks(api, key, proof.links, (n) => `https://example.com/${n}`);
     const dayOf = (): string => new Date().toISOString().slice(0, 10);
     const begun = dayOf();
     let answered = 0;

@@ -76,14 +76,14 @@ describe('product: on a full disk', function () {
     expect(await redirected(bench, limited.shortCode, 1)).to.equal(1);
     await expectClicks(shortCode, counted);
 
-    await disk.makeRoom();
+    await disk.deleteFiller();
     expect(await redirected(bench, shortCode, 50)).to.equal(50);
     counted += 50;
 
     await disk.fill();
     counted += await redirectedUntilNone(bench, shortCode);
     await bench.product.killTree();
-    await disk.makeRoom();
+    await disk.deleteFiller();
     bench.use(await startProduct(options));
     await expectClicks(shortCode, counted);
     await expectClicks(limited.shortCode, 1);
@@ -145,7 +145,7 @@ describe('product: on a full disk', function () {
       counted += 5;
     }
 
-    await disk.makeRoom();
+    await disk.deleteFiller();
     await eventuallyPasses(60_000, async () => {
       expect((await shorten(orders[0] ?? '')).status).to.equal(201);
     });

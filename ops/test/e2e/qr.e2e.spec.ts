@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { choices, longHost, misread, randomLinks, sampleLooks } from '../bench/qr-codes.js';
+import { choices, longHost, findMisread, randomLinks, sampleLooks } from '../bench/qr-codes.js';
 import { seededRandom } from '../chaos/random.js';
 import { concurrently, statuses, type HttpResponse } from '../support/http.js';
 import { readQrCodes } from '../support/qr-reader.js';
@@ -288,7 +288,7 @@ describe('command API: QR code, read back by another’s reader', () => {
     it(`is its short URL: a random look for each of 100 random links, round ${round}`, async () => {
       const links = await randomLinks(bench.product, 100, seededRandom(seed + 10 + round));
       const some = looks.slice(round * 100, (round + 1) * 100);
-      expect(await misread(bench.product, links, some)).to.deep.equal([]);
+      expect(await findMisread(bench.product, links, some)).to.deep.equal([]);
     });
   }
 
@@ -303,7 +303,7 @@ describe('command API: QR code, read back by another’s reader', () => {
       ),
     );
     // The longest aliases only.
-    expect(await misread(bench.product, links.slice(-5), looks)).to.deep.equal([]);
+    expect(await findMisread(bench.product, links.slice(-5), looks)).to.deep.equal([]);
   });
 
   it('is readable with the least contrast that is allowed, and in the largest size', async () => {
@@ -315,6 +315,6 @@ describe('command API: QR code, read back by another’s reader', () => {
     });
     const pale = [asked(['939393', 'fff']), asked(['000', '5a5a5a']), asked(['a08a00', 'fff'])];
     const largest = { ...asked(['000', 'fff']), size: 4_000 };
-    expect(await misread(bench.product, links, [...pale, largest])).to.deep.equal([]);
+    expect(await findMisread(bench.product, links, [...pale, largest])).to.deep.equal([]);
   });
 });
