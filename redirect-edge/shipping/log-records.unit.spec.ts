@@ -9,7 +9,7 @@ import { visit } from '../spool/testing/harness.js';
 import { partitionOf } from '../../ops/event-log/partition.js';
 import { topics } from '../../schemas/events/topics.js';
 import { lineLimits } from '../../ops/event-log/lines.js';
-import { toRecords } from '../../ops/test/support/singly.js';
+import { toRecords } from '../../ops/test/support/to-records.js';
 import { LineWriter } from './line-writer.js';
 import { logRecordsIn } from './log-records.js';
 

@@ -21,7 +21,7 @@ import { spooledVisit } from '../../schemas/testing/events.js';
 import { segmentPath } from './segment.js';
 import { append, SpoolBench, FakeLog, range, visit } from './testing/harness.js';
 import { eventRecord, writeOrphan } from './testing/orphan-folder.js';
-import { toRecords } from '../../ops/test/support/singly.js';
+import { toRecords } from '../../ops/test/support/to-records.js';
 import { eventually } from '../../ops/test/support/waiting.js';
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((a, b) => a + b, 0);

@@ -21,7 +21,7 @@ import { temporaryDir } from '../support/process.js';
 import { startEmbeddedProduct, type Product } from '../support/product.js';
 import { eventually } from '../support/waiting.js';
 import { cpuMs, cpuMsOfTree } from './cpu-ms.js';
-import { createLinks } from './make-links.js';
+import { createLinks } from '../support/create-links.js';
 
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,

@@ -17,7 +17,7 @@ import { launch, mainFile, readyLine, temporaryDir } from '../support/process.js
 import { startEmbeddedProduct } from '../support/product.js';
 import { eventually } from '../support/waiting.js';
 import { cpuMsOfTree } from './cpu-ms.js';
-import { createLinks } from './make-links.js';
+import { createLinks } from '../support/create-links.js';
 
 /**
  * Redirects of the edge alone and of everything in one process, beside bare node:http and nginx (a map, an

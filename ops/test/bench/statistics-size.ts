@@ -23,7 +23,7 @@ import { sendRequest } from '../support/http.js';
 import { generousPlansFile } from '../support/plans.js';
 import { temporaryDir } from '../support/process.js';
 import { startProduct } from '../support/product.js';
-import { createLinks } from './make-links.js';
+import { createLinks } from '../support/create-links.js';
 import { randomFacts } from './random-visits.js';
 import { printGrowth, tableSizes, type TableSizes } from './table-sizes.js';
 

@@ -9,7 +9,7 @@ import { serviceDir } from '../../local/stack/topology.js';
 import { hasCode } from '../../platform/errors.js';
 import { createLogger } from '../../platform/logging.js';
 import { openRedis } from '../../platform/redis.js';
-import { createLinks } from '../bench/make-links.js';
+import { createLinks } from '../support/create-links.js';
 import { parseExposition, total } from '../support/exposition.js';
 import { sendRequest, type HttpResponse, type RequestOptions } from '../support/http.js';
 import { temporaryDir } from '../support/process.js';

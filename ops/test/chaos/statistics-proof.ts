@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { groupBy } from '../../platform/group-by.js';
 import type { AccountStatsResponse, StatsResponse } from '../../../schemas/http/statistics.js';
 import { dimensionNames, type Dimension } from '../../../schemas/statistics/document.js';
-import { createLinks } from '../bench/make-links.js';
+import { createLinks } from '../support/create-links.js';
 import { testDatabase } from '../support/database.js';
 import { sendRequest } from '../support/http.js';
 import { generousPlansFile } from '../support/plans.js';

@@ -9,7 +9,7 @@ import { setImmediate as tick, setTimeout as sleep } from 'node:timers/promises'
 import { pino } from 'pino';
 import { SpoolUnavailable } from '../appender.js';
 import { shipHere } from '../../shipping/shipping.js';
-import { toRecords } from '../../../ops/test/support/singly.js';
+import { toRecords } from '../../../ops/test/support/to-records.js';
 import type { Shipping } from '../shipper.js';
 import { openSpool } from '../spool.js';
 import { append, visit } from './harness.js';

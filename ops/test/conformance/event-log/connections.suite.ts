@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { topics } from '../../../../schemas/events/topics.js';
 import type { NewRecord } from '../../../event-log/port.js';
-import { toRecords } from '../../support/singly.js';
+import { toRecords } from '../../support/to-records.js';
 import type { LogBench } from './bench.js';
 import { eventIdOf, newCode, recordsOf } from './events.js';
 import { fence } from './reader.js';

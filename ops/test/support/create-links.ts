@@ -1,5 +1,5 @@
 import pLimit from 'p-limit';
-import { sendRequest } from '../support/http.js';
+import { sendRequest } from './http.js';
 
 const linksOfBatch = 50;
 
