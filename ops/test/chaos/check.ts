@@ -20,7 +20,7 @@ import {
   type Promises,
   type SwitchedLink,
 } from './promises.js';
-import type { Random } from './random.js';
+import type { Random } from '../support/random.js';
 import { bearer, type LoadKeys, type Target } from './setup.js';
 import { verifyAll } from './verify.js';
 

@@ -5,7 +5,7 @@ import { stopProcess } from '../support/process.js';
 import { eventually } from '../support/waiting.js';
 import { moveLeaders, reassignReplicas, untilInSync } from './kafka-cluster.js';
 import { linkedKinds, type LinkedKind, type LinkedStack } from './linked-stack.js';
-import type { Random } from './random.js';
+import type { Random } from '../support/random.js';
 
 interface PartFault {
   readonly type: 'kill' | 'pause';

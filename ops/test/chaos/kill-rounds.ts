@@ -7,7 +7,7 @@ import { startLoad, type Pace } from './load.js';
 import { LogCopy } from './log-copy.js';
 import { readTableOn } from './log-sources.js';
 import { noPromises } from './promises.js';
-import { seededRandom } from './random.js';
+import { seededRandom } from '../support/random.js';
 import { rebuildAll } from './rebuilds.js';
 import { checkEverything } from './check.js';
 import { issueLoadKeys, writePlans } from './setup.js';

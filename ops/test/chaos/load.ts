@@ -16,7 +16,7 @@ import {
   type Promises,
   type SwitchedLink,
 } from './promises.js';
-import type { Random } from './random.js';
+import type { Random } from '../support/random.js';
 import { newTally, type Tally } from './tally.js';
 import { bearer, type LoadKeys, type Target } from './setup.js';
 

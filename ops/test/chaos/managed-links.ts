@@ -11,7 +11,7 @@ import {
 import type { HttpResponse, RequestOptions } from '../support/http.js';
 import type { LogCopy } from './log-copy.js';
 import type { ManagedLink, PromisedVersion, Promises } from './promises.js';
-import type { Random } from './random.js';
+import type { Random } from '../support/random.js';
 
 /** Asks an API as the owner; `null` where it is unknown what was done, or nothing for a while. */
 export type AskOwner = (path: string, options: RequestOptions) => Promise<HttpResponse | null>;

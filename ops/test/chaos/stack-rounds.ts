@@ -30,7 +30,7 @@ import { countLog, type LogCounts } from './log-counts.js';
 import { LogCopy } from './log-copy.js';
 import { readKafkaOn } from './log-sources.js';
 import { noPromises, type PromisedLink } from './promises.js';
-import { seededRandom } from './random.js';
+import { seededRandom } from '../support/random.js';
 import { rebuildAll } from './rebuilds.js';
 import { since, type Tally } from './tally.js';
 import { issueLoadKeys, writePlans } from './setup.js';

@@ -11,7 +11,7 @@ import { generousPlansFile } from '../support/plans.js';
 import { launch, mainFile, readyLine, temporaryDir } from '../support/process.js';
 import { issueKey } from '../support/product.js';
 import { eventually } from '../support/waiting.js';
-import { seededRandom, type Random } from './random.js';
+import { seededRandom, type Random } from '../support/random.js';
 import { rebuildAll } from './rebuilds.js';
 
 export interface StatisticsProof {

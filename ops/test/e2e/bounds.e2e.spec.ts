@@ -1,10 +1,11 @@
 import { expect } from 'chai';
 import type { Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
-import { visitUnknownCodes } from '../bench/unknown-codes.js';
 import { sendRequest, concurrently } from '../support/http.js';
 import { keyFixture, expectRefused, productFixture } from './harness.js';
 import { connectTo, type RawConnection } from '../support/raw-http.js';
+import { watchRss } from '../support/rss.js';
+import { openStatusClient } from '../support/status-client.js';
 
 const listeners = ['api', 'edge', 'admin'] as const;
 const mebibyte = 1_048_576;
@@ -17,21 +18,36 @@ describe('product: bounds', () => {
   const bench = productFixture();
   const pro = keyFixture(bench, 'PRO');
 
-  /** Runs something and says by how much it has grown at most meanwhile, in MiB. */
+  /** How much the memory grows at most during `run`, in MiB. */
   const growth = async (run: () => Promise<void>): Promise<number> => {
-    const before = await bench.product.rssMiB();
-    let most = before;
-    const look = setInterval(() => {
-      void bench.product.rssMiB().then((now) => {
-        most = Math.max(most, now);
-      });
-    }, 20);
+    const memory = await watchRss(bench.product);
+    let grown = 0;
     try {
       await run();
     } finally {
-      clearInterval(look);
+      const { before, most } = await memory.stop();
+      grown = most - before;
     }
-    return Math.max(most, await bench.product.rssMiB()) - before;
+    return grown;
+  };
+
+  const visitUnknownCodes = async (
+    edge: string,
+    count: number,
+  ): Promise<Record<string, number>> => {
+    const seen: Record<string, number> = {};
+    let sent = 0;
+    const visit = async (): Promise<void> => {
+      const client = openStatusClient(edge);
+      while (sent < count) {
+        sent += 1;
+        const status = await client.send(`GET /unknown-${sent} HTTP/1.1\r\nHost: a\r\n\r\n`);
+        seen[status] = (seen[status] ?? 0) + 1;
+      }
+      client.close();
+    };
+    await Promise.all(Array.from({ length: 100 }, visit));
+    return seen;
   };
 
   const stillAnswers = async (): Promise<void> => {

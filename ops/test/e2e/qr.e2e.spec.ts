@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { choices, longHost, findMisread, randomLinks, sampleLooks } from '../bench/qr-codes.js';
-import { seededRandom } from '../chaos/random.js';
+import { choices, longHost, findMisread, randomLinks, sampleLooks } from '../support/qr-images.js';
+import { seededRandom } from '../support/random.js';
 import { concurrently, statuses, type HttpResponse } from '../support/http.js';
 import { readQrCodes } from '../support/qr-reader.js';
 import {
