@@ -8,10 +8,10 @@ import { createPool, type Pool } from '../../platform/postgres/pool.js';
 import { sendRequest, type HttpResponse, type RequestOptions } from '../support/http.js';
 import type { IssuedKey } from '../support/product.js';
 import { eventually, eventuallyPasses } from '../support/waiting.js';
-import { settleCreations } from './load.js';
-import { checkLog, checkSettledLog } from './log-check.js';
+import { retryOpenCreations } from './load.js';
+import { checkLog, checkIdleLog } from './log-check.js';
 import type { LogCopy } from './log-copy.js';
-import type { ReadOn } from './log-sources.js';
+import type { CatchUp } from './log-sources.js';
 import { managedState } from './managed-links.js';
 import {
   mayChange,
@@ -140,14 +140,14 @@ const checkSwitched = async (
   switched: SwitchedLink,
   promises: Promises,
 ): Promise<void> => {
-  const { link, blocked, asked } = switched;
+  const { link, blocked, switches: asked } = switched;
   if (blocked === null) return;
   const state = blocked ? 'blocked' : 'unblocked';
   for (const edge of target.edges) {
     try {
       await eventuallyPasses(changeWithinMs, async () => {
         const { status } = await head(edge, link);
-        if (switched.asked === asked && status !== (blocked ? 410 : 302)) {
+        if (switched.switches === asked && status !== (blocked ? 410 : 302)) {
           throw new Error(`${link.code} is ${state}, and ${edge} answers ${status}`);
         }
       });
@@ -249,7 +249,7 @@ export const checkPromises = async (
   promises: Promises,
   random: Random,
 ): Promise<void> => {
-  await settleCreations(target, keys, promises, random);
+  await retryOpenCreations(target, keys, promises, random);
   if (promises.openCreations.length > 0) promises.broken.push('a creation is still not answered');
   await settle(target);
   let asked = 0;
@@ -285,7 +285,7 @@ export interface Checked {
   readonly promises: Promises;
   readonly random: Random;
   readonly log: LogCopy;
-  readonly readOn: ReadOn;
+  readonly catchUp: CatchUp;
   /** For commands: see `verifyAll`. */
   readonly env: Readonly<Record<string, string>>;
 }
@@ -312,7 +312,7 @@ export const checkEverything = async (checked: Checked): Promise<void> => {
   await checkPromises(target, keys, promises, random);
   await withPool(target.dataDir, async (pool) => {
     await checkLog({ ...checked, pool });
-    await checkSettledLog({ ...checked, pool, keyId: keys.pro.id });
+    await checkIdleLog({ ...checked, pool, keyId: keys.pro.id });
   });
   await forEach(promises.managed, (managed) => checkManaged(checked, managed));
   promises.broken.push(...(await verifyAll(checked.env)));

@@ -178,7 +178,7 @@ const act = async (stack: LinkedStack, fault: Fault, durationMs: number): Promis
  * Does it; resolves when the part runs again, or its link is whole. One broker may be away at a time: the next fault
  * begins when all replicas are in sync.
  */
-export const inflict = async (
+export const inject = async (
   stack: LinkedStack,
   fault: Fault,
   durationMs: number,

@@ -7,7 +7,7 @@ import type { Promises } from './promises.js';
 /** Asks each API, or the first of them that answers; `null` where it is unknown what was done. */
 export interface KeyCalls {
   /** As the owner. */
-  readonly ask: (path: string, options: RequestOptions) => Promise<HttpResponse | null>;
+  readonly send: (path: string, options: RequestOptions) => Promise<HttpResponse | null>;
   /** With a key, at each API: the statuses of those that answered. */
   readonly everywhere: (
     key: string,
@@ -24,7 +24,7 @@ interface Secret {
 const mostKeys = 'At most 100 keys an account';
 
 /** Revokes what was left where an answer was lacking. */
-const sweep = async ({ ask }: KeyCalls, rootId: string): Promise<void> => {
+const sweep = async ({ send: ask }: KeyCalls, rootId: string): Promise<void> => {
   const page = await ask('/v2/keys?limit=100', {});
   if (page?.status !== 200) return;
   const { keys } = page.json() as { readonly keys: readonly { readonly id: string }[] };
@@ -42,7 +42,7 @@ export const liveKey = async (
   rootId: string,
   promises: Promises,
 ): Promise<void> => {
-  const { ask, everywhere } = calls;
+  const { send: ask, everywhere } = calls;
   const expected = (
     what: string,
     status: number,
@@ -65,7 +65,7 @@ export const liveKey = async (
     }
   };
   const note = (marker: string): void => {
-    promises.changes.push({ marker, logged: true });
+    promises.changes.push({ marker, published: true });
   };
 
   const [name, renamed] = [randomUUID(), randomUUID()];

@@ -95,8 +95,8 @@ const outcome = await stackRounds({
   seed,
   pace: {
     // Enough askers for answers that take 2 s, which is what a log that is away takes.
-    creations: { perSecond: creates, atOnce: creates * 2 },
-    visits: { perSecond: visits, atOnce: Math.ceil(visits / 3) },
+    creations: { perSecond: creates, clients: creates * 2 },
+    visits: { perSecond: visits, clients: Math.ceil(visits / 3) },
   },
   withinMs: minutes * 60_000,
   longestMs: longest * 1_000,
