@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { Overloaded } from '../../ops/platform/concurrency/batcher.js';
 import { createLogger } from '../../ops/platform/logging.js';
-import { ask } from '../../ops/test/support/http.js';
+import { sendRequest } from '../../ops/test/support/http.js';
 import { createApp } from './app.js';
 import { createV2, type V2Deps } from './routes.js';
 
@@ -33,7 +33,7 @@ describe('command API: /v2, where the admission handler fails', () => {
     [new Error('a secret'), 500],
   ] as const) {
     it(`answers ${status} to nobody else, and without the detail`, async () => {
-      const answer = await ask(`${await start(error)}/v2/usage`);
+      const answer = await sendRequest(`${await start(error)}/v2/usage`);
       expect(answer.status).to.equal(status);
       expect(answer.headers['cache-control']).to.equal('no-store');
       expect(answer.text).not.to.include(error.message);

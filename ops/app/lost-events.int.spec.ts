@@ -29,7 +29,7 @@ import { listenToPostgres, type NotificationListener } from '../platform/postgre
 import { execute, transaction } from '../platform/postgres/pool.js';
 import { settingsOf } from '../test/conformance/event-log/kafka-harness.js';
 import { kafkaStartMs } from '../test/support/kafka.js';
-import { untilCheckpointed } from '../test/support/relayed.js';
+import { waitUntilCheckpointed } from '../test/support/relayed.js';
 import { eventually } from '../test/support/waiting.js';
 import { fixture } from '../test/support/fixture.js';
 import { databaseFixture, kafkaFixture, ledgerFixture } from '../test/support/fixtures.js';
@@ -102,7 +102,7 @@ describe('composition root: events that Kafka acknowledged and does not have', f
       );
       expect(await delivery.logged(outboxPosition, 20_000)).to.equal(true);
     }
-    await untilCheckpointed(database.pool);
+    await waitUntilCheckpointed(database.pool);
     await relaying.stop();
   };
 

@@ -10,7 +10,7 @@ import {
   startTestServer,
   type TestDatabase,
 } from '../test/support/database.js';
-import { ask, type Answer } from '../test/support/http.js';
+import { sendRequest, type HttpResponse } from '../test/support/http.js';
 import {
   launch,
   mainFile,
@@ -158,17 +158,21 @@ describe('services with roles of their own in PostgreSQL', () => {
       ({ key } = await issueKey({ admin, adminToken }, { plan: 'PRO' }));
     });
 
-    const call = async (method: string, path: string, body?: object): Promise<Answer> => {
+    const call = async (method: string, path: string, body?: object): Promise<HttpResponse> => {
       const headers = { Authorization: `Bearer ${key}`, 'Idempotency-Key': path + method };
-      return ask(api + path, { method, headers, ...(body && { body }) });
+      return sendRequest(api + path, { method, headers, ...(body && { body }) });
     };
 
-    const operate = (method: string, path: string, body: object = {}): Promise<Answer> =>
-      ask(admin + path, { method, headers: { Authorization: `Bearer ${adminToken}` }, body });
+    const operate = (method: string, path: string, body: object = {}): Promise<HttpResponse> =>
+      sendRequest(admin + path, {
+        method,
+        headers: { Authorization: `Bearer ${adminToken}` },
+        body,
+      });
 
     const create = async (body: object): Promise<string> => {
       const headers = { Authorization: `Bearer ${key}` };
-      const answer = await ask(`${api}/v2/shorten`, {
+      const answer = await sendRequest(`${api}/v2/shorten`, {
         ...{ method: 'POST', headers, body: { url: destination, ...body } },
       });
       expect(answer.status, answer.text).to.equal(201);
@@ -177,7 +181,7 @@ describe('services with roles of their own in PostgreSQL', () => {
 
     const visit = async (code: string, password?: string): Promise<number> => {
       const form = { 'Content-Type': 'application/x-www-form-urlencoded' };
-      const answer = await ask(`${edge}/${code}`, {
+      const answer = await sendRequest(`${edge}/${code}`, {
         ...(password !== undefined && {
           ...{ method: 'POST', headers: form, body: `password=${password}` },
         }),
@@ -210,7 +214,7 @@ describe('services with roles of their own in PostgreSQL', () => {
         expect(await visit(plain)).to.equal(410);
       });
       for (const address of [api, edge, admin]) {
-        const health = await ask(`${address}/health/ready`);
+        const health = await sendRequest(`${address}/health/ready`);
         expect(health.status, health.text).to.equal(200);
       }
     });
@@ -221,7 +225,7 @@ describe('services with roles of their own in PostgreSQL', () => {
         expect(begun.status, begun.text).to.be.oneOf([200, 202]);
         await eventuallyPasses(30_000, async () => {
           const { projections } = (
-            await ask(`${admin}/admin/projections`, {
+            await sendRequest(`${admin}/admin/projections`, {
               headers: { Authorization: `Bearer ${adminToken}` },
             })
           ).json() as { projections: { name: string; running: unknown; last: unknown }[] };

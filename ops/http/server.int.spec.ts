@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { GeneralError } from '../../schemas/http/errors.js';
 import { eventually, rejection } from '../test/support/waiting.js';
-import { RawClient, readAnswer, type RawAnswer } from '../test/support/raw-http.js';
+import { RawClient, parseResponse, type RawResponse } from '../test/support/raw-http.js';
 import { ConfigError } from '../platform/process/config-error.js';
 import { trustNobody } from './client-address.js';
 import type { OpenLane } from './fast-path.js';
@@ -141,7 +141,7 @@ const suite = (lane: OpenLane | null) => (): void => {
   });
 
   describe('answers in the general envelope, and ends the connection,', () => {
-    const exchange = async (bytes: string): Promise<RawAnswer[]> => {
+    const exchange = async (bytes: string): Promise<RawResponse[]> => {
       const listener = await start((request, response) => {
         request.resume();
         request.once('end', () => response.end('hello'));
@@ -152,7 +152,7 @@ const suite = (lane: OpenLane | null) => (): void => {
       const toHead = bytes.startsWith('HEAD');
       return client.exchange({ bytes: Buffer.from(bytes, 'latin1'), toHead, last: true }, 10_000);
     };
-    const expectRefusal = (answer: RawAnswer | undefined, expected: object): void => {
+    const expectRefusal = (answer: RawResponse | undefined, expected: object): void => {
       const { timestamp, ...body } = JSON.parse(answer?.body.toString() ?? '{}') as GeneralError;
       expect(body).to.deep.equal(expected);
       expect(timestamp).to.match(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
@@ -235,7 +235,7 @@ const suite = (lane: OpenLane | null) => (): void => {
         received = '';
         socket.end(`whole${method} /a?b HTTP/1.1\r\n${host}No : such name\r\n\r\n`);
         await closed;
-        const read = readAnswer(Buffer.from(received, 'latin1'), method === 'HEAD');
+        const read = parseResponse(Buffer.from(received, 'latin1'), method === 'HEAD');
         expect(read?.rest).to.have.length(0);
         if (method === 'HEAD') expect(read?.answer.status).to.equal(400);
         else expectRefusal(read?.answer, { ...bad, method, path: '/a' });
@@ -285,7 +285,7 @@ const suite = (lane: OpenLane | null) => (): void => {
     const bodiesOf = (received: string): readonly string[] => {
       const bodies: string[] = [];
       for (let rest = Buffer.from(received, 'latin1'); ;) {
-        const read = readAnswer(rest, false);
+        const read = parseResponse(rest, false);
         if (!read) return bodies;
         bodies.push(read.answer.body.toString());
         rest = Buffer.from(read.rest);

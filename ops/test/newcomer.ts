@@ -9,7 +9,7 @@ import { timeFirstPages } from './support/first-pages.js';
 import { walkNewcomersPath, type NewcomerStep } from './support/newcomer.js';
 import { mainFile } from './support/process.js';
 import { startProduct } from './support/product.js';
-import { makeSampleLinks } from './support/sample-links.js';
+import { createSampleLinks } from './support/sample-links.js';
 
 const slowDown = 4;
 const runs = 5;
@@ -34,7 +34,7 @@ try {
   const total = steps.reduce((sum, { ms }) => sum + ms, 0);
   process.stdout.write(`${table('Step', [...steps, { name: 'in all', ms: total }])}\n\n`);
   await page.context().close();
-  const key = await makeSampleLinks(product);
+  const key = await createSampleLinks(product);
   const pages = await timeFirstPages(browser, product, key, { slowDown, runs });
   const title = `First page, processor ${slowDown} × slower, median of ${runs}`;
   process.stdout.write(`${table(title, pages)}\n`);

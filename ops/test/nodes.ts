@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { inheritedEnvironment } from '../config/config.js';
 import { failures, summary } from './mocha-output.js';
-import { makeClusterTemplate, templateVariable } from './support/cluster.js';
+import { createClusterTemplate, templateVariable } from './support/cluster.js';
 import { keepTemporaryInMemory } from './support/memory-dir.js';
 import { temporaryDir } from './support/process.js';
 
@@ -25,7 +25,7 @@ const removeTemporary = await keepTemporaryInMemory();
 const dir = await mkdtemp(path.join(tmpdir(), 'linklog-nodes-'));
 
 const template = await temporaryDir();
-await makeClusterTemplate(template);
+await createClusterTemplate(template);
 
 /** Runs the specs on one version; prints the output whole, for several run at once, and returns it. */
 const runOn = async (version: number): Promise<string> => {

@@ -21,7 +21,7 @@ import { fileURLToPath } from 'node:url';
 import { failures, summary } from './mocha-output.js';
 import { missingPrograms } from './programs.js';
 import { firstFailures, toRepeat, type Batch } from './repetition.js';
-import { makeClusterTemplate, templateVariable } from './support/cluster.js';
+import { createClusterTemplate, templateVariable } from './support/cluster.js';
 import { sharedKafkaVariable, startSharedKafka } from './support/kafka.js';
 import { keepTemporaryInMemory } from './support/memory-dir.js';
 import { temporaryDir } from './support/process.js';
@@ -130,7 +130,7 @@ const template = await temporaryDir();
 const mayStartKafka = missingPrograms('dist/ops/test/support/kafka.js').length === 0;
 const [kafka] = await Promise.all([
   mayStartKafka ? startSharedKafka() : null,
-  makeClusterTemplate(template),
+  createClusterTemplate(template),
 ]);
 process.env[templateVariable] = template;
 if (kafka) process.env[sharedKafkaVariable] = kafka.value;

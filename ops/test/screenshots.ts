@@ -5,10 +5,10 @@
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { launchBrowser } from './support/browser.js';
-import { openConsole, signIn, signInToOperate } from './support/console.js';
+import { openConsole, signIn, signInAsOperator } from './support/console.js';
 import { temporaryDir } from './support/process.js';
 import { startProduct } from './support/product.js';
-import { makeSampleLinks, sampleEnv, sampleLink } from './support/sample-links.js';
+import { createSampleLinks, sampleEnv, sampleLink } from './support/sample-links.js';
 
 const modes = {
   light: { colorScheme: 'light', viewport: { width: 1_280, height: 860 } },
@@ -42,7 +42,7 @@ await mkdir(folder, { recursive: true });
 const product = await startProduct({ env: sampleEnv }, false);
 const browser = await launchBrowser();
 try {
-  const key = await makeSampleLinks(product);
+  const key = await createSampleLinks(product);
   for (const [mode, options] of Object.entries(modes)) {
     for (const [listener, pages] of [
       [product.api, developers],
@@ -50,7 +50,7 @@ try {
     ] as const) {
       const { page } = await openConsole(browser, listener, options);
       if (pages === developers) await signIn(page, key);
-      else await signInToOperate(page, product.adminToken, 'ann');
+      else await signInAsOperator(page, product.adminToken, 'ann');
       for (const [name, at] of Object.entries(pages)) {
         await page.goto(`${listener}/console${at}`, { waitUntil: 'networkidle' });
         await page.screenshot({ path: path.join(folder, `${name}-${mode}.png`), fullPage: true });

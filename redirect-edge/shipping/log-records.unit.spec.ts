@@ -9,7 +9,7 @@ import { visit } from '../spool/testing/harness.js';
 import { partitionOf } from '../../ops/event-log/partition.js';
 import { topics } from '../../schemas/events/topics.js';
 import { lineLimits } from '../../ops/event-log/lines.js';
-import { singly } from '../../ops/test/support/singly.js';
+import { toRecords } from '../../ops/test/support/to-records.js';
 import { LineWriter } from './line-writer.js';
 import { logRecordsIn } from './log-records.js';
 
@@ -25,7 +25,7 @@ const chunkOf = (...visits: readonly (readonly [...Parameters<RecordBuffer['add'
 const writer = new LineWriter();
 const recordsOf = (chunk: Buffer, max: number) => {
   const { records, shipped } = logRecordsIn(chunk, spoolId, max, writer);
-  return { records: singly(records), shipped };
+  return { records: toRecords(records), shipped };
 };
 
 describe('redirect edge: log’s records of a spool', () => {
@@ -107,7 +107,7 @@ describe('redirect edge: log’s records of a spool', () => {
       if (!('lines' in one)) throw new Error('A plain visit is a line');
       expect(one.records).to.be.at.most(lineLimits.records);
       expect(one.lines.length).to.be.at.most(lineLimits.bytes);
-      const lines = singly([one]);
+      const lines = toRecords([one]);
       expect(lines).to.have.lengthOf(one.records);
       for (const { key, value } of lines) {
         expect(partitionOf(key, topics.visits.partitions)).to.equal(one.partition);
@@ -132,7 +132,7 @@ describe('redirect edge: log’s records of a spool', () => {
     const { records } = logRecordsIn(chunk, spoolId, 3, writer);
     expect(records.map((one) => 'lines' in one)).to.deep.equal([true, false, true]);
     expect(
-      records.flatMap((one) => singly([one])).map(({ value }) => readEvent(value).sequence),
+      records.flatMap((one) => toRecords([one])).map(({ value }) => readEvent(value).sequence),
     ).to.deep.equal([1, 2, 3]);
   });
 

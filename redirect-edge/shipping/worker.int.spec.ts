@@ -12,7 +12,7 @@ import { openKafkaLog } from '../../ops/event-log/kafka/kafka-log.js';
 import type { EventLog } from '../../ops/event-log/port.js';
 import { createLogger } from '../../ops/platform/logging.js';
 import { endTestServer, startTestServer, testDatabase } from '../../ops/test/support/database.js';
-import { kafkaStartMs, ownTestKafka } from '../../ops/test/support/kafka.js';
+import { kafkaStartMs, dedicatedKafka } from '../../ops/test/support/kafka.js';
 import { openTestLog } from '../../ops/test/support/node.js';
 import { readEvent, writeEvent } from '../../schemas/events/codec.js';
 import { topics } from '../../schemas/events/topics.js';
@@ -39,7 +39,7 @@ interface Target {
 }
 
 const onKafka = async (): Promise<Target> => {
-  const kafka = await ownTestKafka('shipping');
+  const kafka = await dedicatedKafka('shipping');
   const settings = settingsOf(kafka);
   const log = openKafkaLog({ settings, logger });
   await log.ready;

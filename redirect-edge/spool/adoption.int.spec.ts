@@ -21,7 +21,7 @@ import { spooledVisit } from '../../schemas/testing/events.js';
 import { segmentPath } from './segment.js';
 import { append, SpoolBench, FakeLog, range, visit } from './testing/harness.js';
 import { eventRecord, writeOrphan } from './testing/orphan-folder.js';
-import { singly } from '../../ops/test/support/singly.js';
+import { toRecords } from '../../ops/test/support/to-records.js';
 import { eventually } from '../../ops/test/support/waiting.js';
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((a, b) => a + b, 0);
@@ -189,7 +189,7 @@ describe('redirect edge: spool of an ended process', () => {
       ship: async (records) => {
         if (shipped >= 2000) throw new Error('The log is away');
         await log.ship(records);
-        shipped += singly(records).length;
+        shipped += toRecords(records).length;
       },
     });
     await eventually('all 2,000 visits are shipped', () => shipped === 2000);

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import Koa from 'koa';
 import { createLogger } from '../../../ops/platform/logging.js';
-import { ask, type Ask } from '../../../ops/test/support/http.js';
+import { sendRequest, type RequestOptions } from '../../../ops/test/support/http.js';
 import { consoleFiles } from './files.js';
 
 describe('command API: files of the console', () => {
@@ -32,7 +32,7 @@ describe('command API: files of the console', () => {
   const serve = async (
     page: 'index.html' | 'operators.html',
     from = folder,
-  ): Promise<(at: string, options?: Ask) => ReturnType<typeof ask>> => {
+  ): Promise<(at: string, options?: RequestOptions) => ReturnType<typeof sendRequest>> => {
     const files = consoleFiles(page, createLogger('silent'), from);
     const app = new Koa();
     app.use((ctx) => {
@@ -43,7 +43,7 @@ describe('command API: files of the console', () => {
     server = createServer((request, response) => void handle(request, response)).listen(0);
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;
-    return (at, options) => ask(`http://127.0.0.1:${port}${at}`, options);
+    return (at, options) => sendRequest(`http://127.0.0.1:${port}${at}`, options);
   };
 
   it('are kept for ever where their names tell what is in them', async () => {

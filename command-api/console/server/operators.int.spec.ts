@@ -4,7 +4,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { trustNobody } from '../../../ops/http/client-address.js';
 import { createLogger } from '../../../ops/platform/logging.js';
-import { ask } from '../../../ops/test/support/http.js';
+import { sendRequest } from '../../../ops/test/support/http.js';
 import { createApp } from '../../http/app.js';
 import { operatorsConsole } from './operators.js';
 import { databaseFixture } from '../../../ops/test/support/fixtures.js';
@@ -42,7 +42,7 @@ describe('command API: sessions of operators', () => {
     const token = 'the-first-admin-token';
     const [before, after] = await Promise.all([start(token), start('the-second-admin-token')]);
     const signIn = async (): Promise<string> => {
-      const { headers } = await ask(`${before}/console/session`, {
+      const { headers } = await sendRequest(`${before}/console/session`, {
         method: 'POST',
         headers: { Origin: before },
         body: { token, actor: 'maria' },
@@ -52,7 +52,7 @@ describe('command API: sessions of operators', () => {
     const cookies = [await signIn(), await signIn()];
     for (const Cookie of cookies) {
       const status = async (at: string) =>
-        (await ask(`${at}/console/session`, { headers: { Cookie } })).status;
+        (await sendRequest(`${at}/console/session`, { headers: { Cookie } })).status;
       expect([await status(before), await status(after)]).to.deep.equal([200, 204]);
     }
     // Equal secrets look different: a list of hashes of likely tokens is of no use.

@@ -3,7 +3,12 @@ import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { kafkaStartMs, ownTestKafka, testKafka, type TestKafka } from '../../test/support/kafka.js';
+import {
+  kafkaStartMs,
+  dedicatedKafka,
+  testKafka,
+  type TestKafka,
+} from '../../test/support/kafka.js';
 import { eventually } from '../../test/support/waiting.js';
 import { cuttableSockets } from '../../test/conformance/event-log/cuttable-sockets.js';
 import { settingsOf } from '../../test/conformance/event-log/kafka-harness.js';
@@ -230,7 +235,7 @@ describe('platform: kafkajs, mended', function () {
 
     it('asks again what it takes, until it answers', async function () {
       this.timeout(kafkaStartMs);
-      const kafka = await ownTestKafka('hangs');
+      const kafka = await dedicatedKafka('hangs');
       let timedOut = false;
       const client = createKafkaClient(settingsOf(kafka), {
         isLevelEnabled: () => true,

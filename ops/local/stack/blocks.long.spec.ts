@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ask, type Answer } from '../../test/support/http.js';
+import { sendRequest, type HttpResponse } from '../../test/support/http.js';
 import { issueKey } from '../../test/support/product.js';
 import { kafkaStartMs } from '../../test/support/kafka.js';
 import { startStackProcess } from '../../test/support/stack.js';
@@ -23,8 +23,8 @@ describe('local servers: block on the stack', function () {
   });
 
   const makeLink = async (): Promise<string> => {
-    const make = (): Promise<Answer> =>
-      ask(`${stack.apis[0] ?? ''}/v2/shorten`, {
+    const make = (): Promise<HttpResponse> =>
+      sendRequest(`${stack.apis[0] ?? ''}/v2/shorten`, {
         method: 'POST',
         headers: { Authorization: `Bearer ${key}` },
         body: { url: 'https://example.com/' },
@@ -41,12 +41,12 @@ describe('local servers: block on the stack', function () {
   };
 
   const visit = async (code: string): Promise<number[]> => {
-    const answers = await Promise.all(stack.edges.map((edge) => ask(`${edge}/${code}`)));
+    const answers = await Promise.all(stack.edges.map((edge) => sendRequest(`${edge}/${code}`)));
     return answers.map(({ status }) => status);
   };
 
-  const block = (code: string): Promise<Answer> =>
-    ask(`${stack.admin}/admin/links/${code}/block`, {
+  const block = (code: string): Promise<HttpResponse> =>
+    sendRequest(`${stack.admin}/admin/links/${code}/block`, {
       method: 'POST',
       headers: { Authorization: `Bearer ${stack.adminToken}` },
       body: { reason: 'phishing' },

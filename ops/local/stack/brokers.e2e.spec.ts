@@ -4,7 +4,7 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { topicNames } from '../../../schemas/events/topics.js';
-import { ask, type Answer } from '../../test/support/http.js';
+import { sendRequest, type HttpResponse } from '../../test/support/http.js';
 import { kafkaStartMs } from '../../test/support/kafka.js';
 import { launch, stopProcess, temporaryDir } from '../../test/support/process.js';
 import { issueKey } from '../../test/support/product.js';
@@ -54,8 +54,8 @@ describe('local servers: npm run stack -- --brokers 3', function () {
       return topics.flatMap((topic) => topic.partitions);
     });
 
-  const create = (): Promise<Answer> =>
-    ask(`${stack.apis[0] ?? ''}/v2/shorten`, {
+  const create = (): Promise<HttpResponse> =>
+    sendRequest(`${stack.apis[0] ?? ''}/v2/shorten`, {
       method: 'POST',
       headers: { Authorization: `Bearer ${key}` },
       body: { url: 'https://example.com/' },

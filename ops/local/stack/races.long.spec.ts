@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { inheritedEnvironment } from '../../config/config.js';
 import { kafkaStartMs } from '../../test/support/kafka.js';
-import { ask, atOnce, statuses, type Answer } from '../../test/support/http.js';
+import { sendRequest, concurrently, statuses, type HttpResponse } from '../../test/support/http.js';
 import { startStackProduct } from '../../test/support/product.js';
 import { fixture } from '../../test/support/fixture.js';
 
@@ -27,8 +27,8 @@ describe(`local servers: races over two APIs and two edges, ${rounds} rounds`, f
   const newKey = async (plan: 'FREE' | 'PRO'): Promise<string> =>
     (await product.createKey({ plan })).key;
 
-  const shorten = (index: number, key: string, body: object): Promise<Answer> =>
-    ask(`${of(product.apis, index)}/v2/shorten`, {
+  const shorten = (index: number, key: string, body: object): Promise<HttpResponse> =>
+    sendRequest(`${of(product.apis, index)}/v2/shorten`, {
       method: 'POST',
       headers: { Authorization: `Bearer ${key}` },
       body: { url: 'https://example.com/', ...body },
@@ -44,7 +44,7 @@ describe(`local servers: races over two APIs and two edges, ${rounds} rounds`, f
   it(`one alias and ${racers} racers: one gets it`, async () => {
     for (let round = 1; round <= rounds; round += 1) {
       const keys = [await newKey('PRO'), await newKey('PRO')];
-      const answers = await atOnce(racers, (racer) =>
+      const answers = await concurrently(racers, (racer) =>
         shorten(racer, keys[Math.floor(racer / 2) % 2] ?? '', { alias: `raced-for-${round}` }),
       );
       expect(statuses(answers), `round ${round}`).to.deep.equal({ 201: 1, 400: racers - 1 });
@@ -56,8 +56,8 @@ describe(`local servers: races over two APIs and two edges, ${rounds} rounds`, f
       const key = await newKey('PRO');
       for (let round = 1; round <= rounds; round += 1) {
         const code = await link(key, { maxClicks: limit });
-        const answers = await atOnce(racers, (visitor) =>
-          ask(`${of(product.edges, visitor)}/${code}`),
+        const answers = await concurrently(racers, (visitor) =>
+          sendRequest(`${of(product.edges, visitor)}/${code}`),
         );
         const expected = { 302: limit, 410: racers - limit };
         expect(statuses(answers), `round ${round}`).to.deep.equal(expected);
@@ -68,8 +68,10 @@ describe(`local servers: races over two APIs and two edges, ${rounds} rounds`, f
   it('60 a minute and 200 calls at once: exactly 60', async () => {
     for (let round = 1; round <= rounds; round += 1) {
       const key = await newKey('FREE');
-      const answers = await atOnce(200, (call) =>
-        ask(`${of(product.apis, call)}/v2/usage`, { headers: { Authorization: `Bearer ${key}` } }),
+      const answers = await concurrently(200, (call) =>
+        sendRequest(`${of(product.apis, call)}/v2/usage`, {
+          headers: { Authorization: `Bearer ${key}` },
+        }),
       );
       expect(statuses(answers), `round ${round}`).to.deep.equal({ 200: 60, 429: 140 });
     }
@@ -79,7 +81,9 @@ describe(`local servers: races over two APIs and two edges, ${rounds} rounds`, f
     const key = await newKey('PRO');
     for (let made = 1; made <= rounds * 20; made += 1) {
       const code = await link(key, {});
-      const answers = await Promise.all(product.edges.map((edge) => ask(`${edge}/${code}`)));
+      const answers = await Promise.all(
+        product.edges.map((edge) => sendRequest(`${edge}/${code}`)),
+      );
       expect(
         answers.map(({ status }) => status),
         `link ${made}`,

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { projectionNames } from '../../../projectors/runtime/projection.js';
-import { ask } from '../../test/support/http.js';
+import { sendRequest } from '../../test/support/http.js';
 import { kafkaStartMs } from '../../test/support/kafka.js';
 import { issueKey } from '../../test/support/product.js';
 import { startStackProcess } from '../../test/support/stack.js';
@@ -29,7 +29,7 @@ describe('local servers: projections rebuilt from Kafka while the stack is used'
   });
 
   const make = async (): Promise<string> => {
-    const made = await ask(`${stack.apis[0] ?? ''}/v2/shorten`, {
+    const made = await sendRequest(`${stack.apis[0] ?? ''}/v2/shorten`, {
       method: 'POST',
       headers,
       body: { url: 'https://example.com/' },
@@ -39,7 +39,7 @@ describe('local servers: projections rebuilt from Kafka while the stack is used'
   };
 
   const clicksAt = async (api: string, code: string): Promise<number> => {
-    const answer = await ask(`${api}/v2/stats/${code}`, { headers });
+    const answer = await sendRequest(`${api}/v2/stats/${code}`, { headers });
     expect(answer.status, answer.text).to.equal(200);
     return (answer.json() as { clickCount: number }).clickCount;
   };
@@ -58,7 +58,9 @@ describe('local servers: projections rebuilt from Kafka while the stack is used'
         const count = visits.get(code);
         if (!count) throw new Error('A link without a count');
         count.asked += 1;
-        const { status } = await ask(`${stack.edges[visit % stack.edges.length] ?? ''}/${code}`);
+        const { status } = await sendRequest(
+          `${stack.edges[visit % stack.edges.length] ?? ''}/${code}`,
+        );
         expect(status, code).to.equal(302);
         count.answered += 1;
       }
@@ -79,7 +81,9 @@ describe('local servers: projections rebuilt from Kafka while the stack is used'
     const create = async (): Promise<void> => {
       while (!isOver()) {
         const code = await make();
-        const answers = await Promise.all(stack.edges.map((edge) => ask(`${edge}/${code}`)));
+        const answers = await Promise.all(
+          stack.edges.map((edge) => sendRequest(`${edge}/${code}`)),
+        );
         expect(answers.map(({ status }) => status)).to.deep.equal([302, 302]);
         await sleep(50);
       }

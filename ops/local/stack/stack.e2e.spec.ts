@@ -5,7 +5,7 @@ import { mkdir, readdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { inheritedEnvironment } from '../../config/config.js';
-import { ask, type Answer } from '../../test/support/http.js';
+import { sendRequest, type HttpResponse } from '../../test/support/http.js';
 import { kafkaStartMs } from '../../test/support/kafka.js';
 import { briefJava } from '../../test/support/stack.js';
 import { eventually, within } from '../../test/support/waiting.js';
@@ -117,15 +117,15 @@ describe('local servers: npm run stack', function () {
     if (stack.child.exitCode === null) await stack.stop();
   });
 
-  const api = (index: number, path: string, body?: unknown): Promise<Answer> =>
-    ask((ready.apis[index] ?? '') + path, {
+  const api = (index: number, path: string, body?: unknown): Promise<HttpResponse> =>
+    sendRequest((ready.apis[index] ?? '') + path, {
       headers: { Authorization: `Bearer ${key}` },
       ...(body !== undefined && { method: 'POST', body }),
     });
 
   /** The statuses of each edge. */
   const visits = async (code: string): Promise<number[]> => {
-    const answers = await Promise.all(ready.edges.map((edge) => ask(`${edge}/${code}`)));
+    const answers = await Promise.all(ready.edges.map((edge) => sendRequest(`${edge}/${code}`)));
     return answers.map(({ status }) => status);
   };
 
@@ -149,7 +149,7 @@ describe('local servers: npm run stack', function () {
     expect(ready.console).to.match(/^http:\/\/127\.0\.0\.1:\d+\/console#t=/);
     expect(stack.stdout).to.include(`curl -s ${apis[0] ?? ''}/v2/shorten`);
     for (const address of [...apis, ...edges, admin]) {
-      expect((await ask(`${address}/health`)).status).to.equal(200);
+      expect((await sendRequest(`${address}/health`)).status).to.equal(200);
     }
   });
 

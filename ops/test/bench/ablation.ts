@@ -1,12 +1,12 @@
 /**
- * What engines save, as CPU time: builds of the product in turns, on the same operations.
+ * CPU time of builds of the product, measured alternately with the same operations:
  *
  *     node dist/ops/test/bench/ablation.js WITH WITHOUT… [--rounds 5] [--scale 1] [--only TEXT]
  *
  * Each argument is the main file of a build, such as `dist/ops/main.js`. To ablate an engine, copy `dist`, and remove the
  * engine from the copy. The figures are medians, over the rounds, of CPU microseconds for each link or visit, until the
- * product is idle again, and how much more than the first build all other builds need. CPU time hardly depends on other
- * load on the machine. `--only` measures the operations whose name contains the text. Linux only.
+ * product is idle, and the difference from the first build. CPU time hardly depends on other load on the machine.
+ * `--only` measures the operations whose name contains the text. Linux only.
  */
 import { Agent, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -14,14 +14,15 @@ import path from 'node:path';
 import { parseArgs } from 'node:util';
 import pLimit from 'p-limit';
 import { healthResponse } from '../../../schemas/http/health.js';
-import { ask } from '../support/http.js';
+import { createLinks } from '../support/create-links.js';
+import { sendRequest } from '../support/http.js';
 import { median } from '../support/median.js';
 import { generousPlansFile } from '../support/plans.js';
 import { temporaryDir } from '../support/process.js';
 import { startEmbeddedProduct, type Product } from '../support/product.js';
+import { markdownTable } from '../support/table.js';
 import { eventually } from '../support/waiting.js';
-import { cpuMs, cpuMsOfTree } from './cpu-ms.js';
-import { makeLinks } from './make-links.js';
+import { cpuMsOfTree, cpuUsSince, productCpu, type ProductCpu } from './cpu-ms.js';
 
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,
@@ -69,12 +70,7 @@ const inParallel = (
   clients: number,
   operations: number,
   operation: (index: number) => Promise<void>,
-): Promise<unknown> => {
-  const limited = pLimit(clients);
-  return Promise.all(
-    Array.from({ length: operations }, (_, index) => limited(() => operation(index))),
-  );
-};
+): Promise<unknown> => pLimit(clients).map([...Array(operations).keys()], operation);
 
 const urlOf = (index: number): string => `https://example.com/some/where/${index}?utm_source=news`;
 
@@ -104,7 +100,7 @@ const allWorkloads: readonly Workload[] = [
   {
     name: 'batches of 50 links, 8 clients',
     operations: 6_000,
-    run: ({ product, key }, operations) => makeLinks(product.api, key, operations, urlOf),
+    run: ({ product, key }, operations) => createLinks(product.api, key, operations, urlOf),
   },
   {
     name: 'visits, 64 clients',
@@ -120,7 +116,6 @@ const allWorkloads: readonly Workload[] = [
       ),
   },
 ];
-
 const workloads = allWorkloads.filter(({ name }) => name.includes(options.only));
 
 /** Waits for the projections, which lag behind the load. */
@@ -131,33 +126,20 @@ const untilIdle = ({ product: { api, pid } }: Subject): Promise<void> =>
       const before = cpuMsOfTree(pid);
       await sleep(500);
       const usedMs = cpuMsOfTree(pid) - before;
-      const { projections } = healthResponse.parse((await ask(`${api}/health/ready`)).json());
+      const response = await sendRequest(`${api}/health/ready`);
+      const { projections } = healthResponse.parse(response.json());
       return usedMs < 40 && projections.every(({ lag }) => lag === 0);
     },
     120_000,
   );
 
-interface Cost {
-  readonly node: number;
-  readonly postgres: number;
-}
-
-/** In microseconds for each operation. */
-const measure = async (subject: Subject, { run, operations }: Workload): Promise<Cost> => {
+const measure = async (subject: Subject, { run, operations }: Workload): Promise<ProductCpu> => {
   const { pid } = subject.product;
   const count = Math.round((operations * scale) / 50) * 50;
-  const cpu = (): Cost => {
-    const node = cpuMs(pid);
-    return { node, postgres: cpuMsOfTree(pid) - node };
-  };
-  const before = cpu();
+  const before = productCpu(pid);
   await run(subject, count);
   await untilIdle(subject);
-  const after = cpu();
-  return {
-    node: ((after.node - before.node) * 1_000) / count,
-    postgres: ((after.postgres - before.postgres) * 1_000) / count,
-  };
+  return cpuUsSince(before, productCpu(pid), count);
 };
 
 const dir = await temporaryDir();
@@ -166,14 +148,14 @@ const env = { PLANS_FILE: await generousPlansFile(dir), LOG_LEVEL: 'warn' };
 const start = async (program: string): Promise<Subject> => {
   const product = await startEmbeddedProduct({ env, program: path.resolve(program) });
   const { key } = await product.createKey({ plan: 'PRO' });
-  const codes = await makeLinks(product.api, key, 5_000, urlOf);
+  const codes = await createLinks(product.api, key, 5_000, urlOf);
   return { product, key, codes };
 };
 
 const subjects: Subject[] = [];
 try {
   for (const program of positionals) subjects.push(await start(program));
-  const costs = workloads.map(() => subjects.map((): Cost[] => []));
+  const costs = workloads.map(() => subjects.map((): ProductCpu[] => []));
   // The first round warms up.
   for (let round = 0; round <= rounds; round += 1) {
     for (const [row, workload] of workloads.entries()) {
@@ -184,23 +166,21 @@ try {
       }
     }
   }
-  process.stdout.write(
-    '| operation | build | Node | PostgreSQL | all | more than the first |\n|---|---|---|---|---|---|\n',
-  );
-  for (const [row, { name }] of workloads.entries()) {
+  const rows = workloads.flatMap(({ name }, row) => {
     const totals = (costs[row] ?? []).map((builds) =>
       median(builds.map(({ node, postgres }) => node + postgres)),
     );
-    for (const [column, program] of positionals.entries()) {
-      const rounds = costs[row]?.[column] ?? [];
-      const node = median(rounds.map((cost) => cost.node));
-      const postgres = median(rounds.map((cost) => cost.postgres));
+    return positionals.map((program, column) => {
+      const builds = costs[row]?.[column] ?? [];
+      const node = median(builds.map((cost) => cost.node));
+      const postgres = median(builds.map((cost) => cost.postgres));
       const [first = NaN, total = NaN] = [totals[0], totals[column]];
       const figures = [node, postgres, total].map((us) => us.toFixed(1));
-      const more = `${((total / first - 1) * 100).toFixed(1)} %`;
-      process.stdout.write(`| ${[name, program, ...figures, more].join(' | ')} |\n`);
-    }
-  }
+      return [name, program, ...figures, `${((total / first - 1) * 100).toFixed(1)} %`];
+    });
+  });
+  const header = ['operation', 'build', 'Node', 'PostgreSQL', 'all', 'more than the first'];
+  process.stdout.write(markdownTable(header, rows));
 } finally {
   for (const { product } of subjects) await product.cleanup();
 }

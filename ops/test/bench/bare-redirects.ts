@@ -3,8 +3,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 /**
- * The least that node:http can do: redirects out of a Map, with the edge's headers. The floor that
- * `redirects.ts` measures the edge by: `node dist/ops/test/bench/bare-redirects.js CODES_FILE`.
+ * The baseline of `redirects.ts`: node:http with redirects from a Map and the headers of the edge.
+ * `node dist/ops/test/bench/bare-redirects.js CODES_FILE`
  */
 const codes = readFileSync(process.argv[2] ?? '', 'utf8').split('\n');
 const locations = new Map(codes.map((code, index) => [code, `https://example.com/${index}`]));

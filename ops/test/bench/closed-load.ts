@@ -1,10 +1,8 @@
-import { fork } from 'node:child_process';
-import { once } from 'node:events';
-import { connect } from 'node:net';
-import { fileURLToPath } from 'node:url';
+import { runForked, serveForked } from '../support/forked.js';
+import { openStatusClient } from '../support/status-client.js';
 import { pinTo } from './cores.js';
 
-/** POSTs by so many clients, each of which sends the next one when the last was answered. */
+/** POSTs by several clients; each sends the next request after the response to its last one. */
 export interface ClosedLoad {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -16,81 +14,45 @@ export interface ClosedLoad {
 
 export interface ClosedLoadResult {
   readonly perSecond: number;
-  /** Milliseconds until the answer. */
+  /** Response time, ms. */
   readonly p50: number;
   readonly p99: number;
-  readonly answers: Readonly<Record<string, number>>;
+  readonly statuses: Readonly<Record<string, number>>;
 }
 
-/** Answers of a server that says how long each is; a client must cost little beside what it asks. */
-const runClients = async (load: ClosedLoad): Promise<ClosedLoadResult> => {
-  const { hostname: host, port, pathname } = new URL(load.url);
+/** Runs a load in another process, pinned to a core. */
+export const runClosedLoad = (load: ClosedLoad, core: number): Promise<ClosedLoadResult> =>
+  runForked(import.meta.url, load, (pid) => {
+    pinTo(core, [pid]);
+  });
+
+serveForked(import.meta.url, async (load: ClosedLoad): Promise<ClosedLoadResult> => {
+  const { pathname } = new URL(load.url);
   const fields = Object.entries({ Host: 'a', ...load.headers }).map((pair) => pair.join(': '));
   const head = [`POST ${pathname} HTTP/1.1`, ...fields].join('\r\n');
-  // Unlike those of a load before it.
+  // Differs from the numbers of an earlier load.
   const run = Date.now().toString(36);
   const times: number[] = [];
-  const answers: Record<string, number> = {};
+  const statuses: Record<string, number> = {};
   let sent = 0;
-  const began = performance.now();
-  const client = async (): Promise<void> => {
-    const socket = connect({ host, port: Number(port), noDelay: true });
-    const lost = once(socket, 'close').then(() => {
-      throw new Error('The server closed a connection');
-    });
-    // It is closed from here in the end.
-    lost.catch(() => undefined);
-    let answered: (status: string) => void = () => undefined;
-    let text = '';
-    socket.setEncoding('latin1').on('data', (part: string) => {
-      text += part;
-      const end = text.indexOf('\r\n\r\n');
-      if (end < 0) return;
-      const length = Number(/\r\ncontent-length: (\d+)/i.exec(text)?.[1]);
-      if (text.length < end + 4 + length) return;
-      const status = text.slice(9, 12);
-      text = '';
-      answered(status);
-    });
-    while (performance.now() - began < load.ms) {
+  const startedAt = performance.now();
+  const sendRequests = async (): Promise<void> => {
+    const client = openStatusClient(load.url);
+    while (performance.now() - startedAt < load.ms) {
       sent += 1;
       const body = load.body.replace('{n}', `${run}-${sent}`);
-      const at = performance.now();
-      const answer = new Promise<string>((resolve) => (answered = resolve));
-      socket.write(`${head}\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
-      const status = await Promise.race([answer, lost]);
-      times.push(performance.now() - at);
-      answers[status] = (answers[status] ?? 0) + 1;
+      const length = Buffer.byteLength(body);
+      const sentAt = performance.now();
+      const status = await client.send(`${head}\r\nContent-Length: ${length}\r\n\r\n${body}`);
+      if (status === 'lost') throw new Error('the server closed a connection');
+      times.push(performance.now() - sentAt);
+      statuses[status] = (statuses[status] ?? 0) + 1;
     }
-    socket.destroy();
+    client.close();
   };
-  await Promise.all(Array.from({ length: load.connections }, client));
-  const seconds = (performance.now() - began) / 1_000;
+  await Promise.all(Array.from({ length: load.connections }, sendRequests));
+  const seconds = (performance.now() - startedAt) / 1_000;
   times.sort((a, b) => a - b);
   const at = (share: number): number => times[Math.floor(times.length * share)] ?? NaN;
-  return { perSecond: times.length / seconds, p50: at(0.5), p99: at(0.99), answers };
-};
-
-/** Runs a load in a process of its own, on a core. */
-export const runClosedLoad = async (load: ClosedLoad, core: number): Promise<ClosedLoadResult> => {
-  const child = fork(fileURLToPath(import.meta.url), [], { stdio: 'inherit' });
-  pinTo(core, [child.pid]);
-  const ended = once(child, 'exit').then(([code]) => {
-    throw new Error(`A load ended with ${String(code)} before its result`);
-  });
-  // The end that was asked for.
-  ended.catch(() => undefined);
-  try {
-    child.send(load);
-    const [result] = (await Promise.race([once(child, 'message'), ended])) as [ClosedLoadResult];
-    return result;
-  } finally {
-    child.kill();
-  }
-};
-
-if (process.send && process.argv[1] === fileURLToPath(import.meta.url)) {
-  process.once('message', (load: ClosedLoad) => {
-    void runClients(load).then((result) => process.send?.(result));
-  });
-}
+  return { perSecond: times.length / seconds, p50: at(0.5), p99: at(0.99), statuses };
+});

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 
-/** Keeps processes, with their threads and what they start from now on, on a core. Linux only. */
+/** Pins processes, with their threads and future children, to a core. Linux only. */
 export const pinTo = (core: number, pids: readonly (number | undefined)[]): void => {
   for (const pid of pids) {
     const { status } = spawnSync('taskset', ['-acp', String(core), String(pid)]);

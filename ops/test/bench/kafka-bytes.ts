@@ -1,5 +1,5 @@
 /**
- * Bytes that a visit takes in a broker's segments, shipped from a spool as an edge does it, at several rates:
+ * Bytes of a visit in the segments of a broker, shipped from a spool, at several rates:
  *
  *     node dist/ops/test/bench/kafka-bytes.js [SECONDS]
  */
@@ -17,6 +17,7 @@ import { createLogger } from '../../platform/logging.js';
 import { settingsOf } from '../conformance/event-log/kafka-harness.js';
 import { stopTestKafka, testKafka } from '../support/kafka.js';
 import { temporaryDir } from '../support/process.js';
+import { markdownTable } from '../support/table.js';
 import { eventually } from '../support/waiting.js';
 import { randomVisit } from './random-visits.js';
 
@@ -27,22 +28,22 @@ const logger = createLogger('warn');
 interface Run {
   readonly perSecond: number;
   readonly compression: KafkaSettings['compression'];
-  /** Whether all come with the same browser, from the same country and page, as load tools do. */
+  /** Whether all visitors have the same browser, country and referrer, like those of a load tool. */
   readonly alike: boolean;
 }
 
-const visitsOf = ({ alike }: Run): (() => NewVisit) => {
-  const { facts } = randomVisit();
+const visitSource = ({ alike }: Run): (() => NewVisit) => {
+  const first = randomVisit();
   if (!alike) return randomVisit;
   return () => {
     const visit = randomVisit();
-    return { ...visit, facts: { ...facts, visitor: visit.facts.visitor } };
+    return { ...visit, facts: { ...first.facts, visitor: visit.facts.visitor } };
   };
 };
 
-const bytesOfVisit = async (run: Run): Promise<number> => {
+const measureBytes = async (run: Run): Promise<number> => {
   const { perSecond, compression } = run;
-  const nextVisit = visitsOf(run);
+  const nextVisit = visitSource(run);
   const kafka = await testKafka('bytes');
   const settings = { ...settingsOf(kafka), compression };
   const log = openKafkaLog({ settings, logger });
@@ -60,11 +61,11 @@ const bytesOfVisit = async (run: Run): Promise<number> => {
     logger,
   });
   const startedAt = performance.now();
-  let made = 0;
-  while (made < perSecond * seconds) {
-    const due = Math.floor(((performance.now() - startedAt) / 1_000) * perSecond) - made;
+  let sent = 0;
+  while (sent < perSecond * seconds) {
+    const due = Math.floor(((performance.now() - startedAt) / 1_000) * perSecond) - sent;
     await Promise.all(Array.from({ length: due }, () => append(spool, nextVisit())));
-    made += due;
+    sent += due;
     await sleep(tickMs);
   }
   await eventually('all visits are shipped', () => spool.depth().events === 0);
@@ -72,7 +73,7 @@ const bytesOfVisit = async (run: Run): Promise<number> => {
   await spool.stop();
   await log.close();
   await rm(dataDir, { recursive: true });
-  return bytes / made;
+  return bytes / sent;
 };
 
 const runs: readonly Run[] = [
@@ -83,13 +84,12 @@ const runs: readonly Run[] = [
   { perSecond: 5_000, compression: 'gzip', alike: true },
   { perSecond: 1_000, compression: 'none', alike: false },
 ];
-process.stdout.write('| Visits a second | Visitors | Compression | Bytes a visit |\n');
-process.stdout.write('| ---: | --- | --- | ---: |\n');
+const rows = [];
 for (const run of runs) {
-  const bytes = await bytesOfVisit(run);
-  const visitors = run.alike ? 'alike' : 'as in life';
-  process.stdout.write(
-    `| ${run.perSecond} | ${visitors} | ${run.compression} | ${bytes.toFixed(1)} |\n`,
-  );
+  const visitors = run.alike ? 'alike' : 'different';
+  const bytes = (await measureBytes(run)).toFixed(1);
+  rows.push([run.perSecond, visitors, run.compression, bytes]);
 }
+const header = ['Visits a second', 'Visitors', 'Compression', 'Bytes a visit'];
+process.stdout.write(markdownTable(header, rows));
 await stopTestKafka();

@@ -5,40 +5,39 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { healthResponse } from '../../../schemas/http/health.js';
-import { runningPostgresUrl } from '../../local/postgres/index.js';
-import { createLogger } from '../../platform/logging.js';
-import { createPool, type Pool } from '../../platform/postgres/pool.js';
-import { ask } from '../support/http.js';
+import type { Pool } from '../../platform/postgres/pool.js';
+import { sendRequest } from '../support/http.js';
+import { openProductPool } from '../support/ledger-events.js';
 import { median } from '../support/median.js';
 import { generousPlansFile } from '../support/plans.js';
 import { temporaryDir } from '../support/process.js';
 import { postgresOf, startEmbeddedProduct, type Product } from '../support/product.js';
+import { markdownTable } from '../support/table.js';
 import { eventually } from '../support/waiting.js';
 import { runClosedLoad } from './closed-load.js';
 import { pinTo } from './cores.js';
-import { cpuMs, cpuMsOfTree } from './cpu-ms.js';
-import { printGrowth, tableSizes, type TableSizes } from './table-sizes.js';
+import { cpuMs, cpuUsSince, productCpu, type ProductCpu } from './cpu-ms.js';
+import { printGrowth, readTableSizes, type TableSizes } from './table-sizes.js';
 
 /**
- * What making a link costs: `node dist/ops/test/bench/link-creation.js [ROUNDS] [SECONDS]`. Everything in one
- * process, with its own PostgreSQL, on one core; the load on another. Each round has 64 clients at once and one
- * alone, on Linklog and on bare `node:http` that answers as many bytes. CPU counts what projections, seals and
- * PostgreSQL do behind an answer while the load lasts. Then what the tables grow by for a link, from one rest to
- * the next: all compacted and vacuumed, as PostgreSQL does by itself each minute. Linux only.
+ * The cost of creating a link: `node dist/ops/test/bench/link-creation.js [ROUNDS] [SECONDS]`. Everything in one
+ * process, with its own PostgreSQL, on one core; the load on another. Each round runs 64 clients and one client,
+ * on Linklog and on bare `node:http` with a response of the same size. CPU time includes projections, seals and
+ * PostgreSQL during the load. Then the growth of the tables for each link, both times after compaction and
+ * vacuum, which run each minute. Linux only.
  */
 const [rounds = 3, seconds = 10] = process.argv.slice(2).map(Number);
 const serverCore = 0;
 const loadCore = 1;
 const body = JSON.stringify({ url: 'https://example.com/some/where/{n}?utm_source=newsletter' });
-const logger = createLogger('silent');
 
-/** A server that does nothing with a POST but to read it. */
+/** Reads POST requests and ignores them. */
 const serveBare = (): void => {
-  const answer = Buffer.alloc(170, 'a');
+  const body = Buffer.alloc(170, 'a');
   const server = createServer((request, response) => {
     request.resume().on('end', () => {
       response.writeHead(201, { 'Content-Type': 'application/json', 'Content-Length': 170 });
-      response.end(answer);
+      response.end(body);
     });
   }).listen(0, '127.0.0.1', () => process.send?.((server.address() as AddressInfo).port));
 };
@@ -47,8 +46,7 @@ interface Subject {
   readonly name: string;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** CPU so far, in milliseconds, of Node and of PostgreSQL. */
-  readonly cpu: () => { readonly node: number; readonly postgres: number };
+  readonly cpu: () => ProductCpu;
 }
 
 const measure = async (subject: Subject, connections: number) => {
@@ -57,54 +55,49 @@ const measure = async (subject: Subject, connections: number) => {
   const load = { url, headers, body, connections, ms: seconds * 1_000 };
   const result = await runClosedLoad(load, loadCore);
   const after = subject.cpu();
-  const made = result.answers['201'] ?? 0;
-  if (Object.keys(result.answers).length > 1) throw new Error(JSON.stringify(result.answers));
-  return {
-    ...result,
-    made,
-    node: ((after.node - before.node) * 1_000) / made,
-    postgres: ((after.postgres - before.postgres) * 1_000) / made,
-  };
+  const created = result.statuses['201'] ?? 0;
+  if (Object.keys(result.statuses).length > 1) throw new Error(JSON.stringify(result.statuses));
+  return { ...result, created, ...cpuUsSince(before, after, created) };
 };
 
 const compare = async (subjects: readonly Subject[]): Promise<void> => {
-  const columns = 'a second | p50 ms | p99 ms | CPU µs, Node | PostgreSQL';
-  process.stdout.write(`| | clients | ${columns} |\n|---|---|---|---|---|---|---|\n`);
+  const rows: string[][] = [];
   for (const connections of [64, 1]) {
     const results = new Map<string, Awaited<ReturnType<typeof measure>>[]>();
     for (let round = 0; round < rounds; round += 1) {
       for (const subject of subjects) {
         const result = await measure(subject, connections);
         results.set(subject.name, [...(results.get(subject.name) ?? []), result]);
-        // What is done behind the answers.
+        // Background work of the load.
         await sleep(2_000);
       }
     }
-    for (const [name, all] of results) {
+    for (const [name, measured] of results) {
       const [perSecond, p50, p99, node, postgres] = (
         ['perSecond', 'p50', 'p99', 'node', 'postgres'] as const
-      ).map((field) => median(all.map((result) => result[field])));
+      ).map((field) => median(measured.map((result) => result[field])));
       const numbers = [perSecond?.toFixed(0), p50?.toFixed(2), p99?.toFixed(2), node?.toFixed(0)];
-      const row = [name, connections, ...numbers, postgres?.toFixed(0)];
-      process.stdout.write(`| ${row.join(' | ')} |\n`);
+      rows.push([name, String(connections), ...[...numbers, postgres?.toFixed(0)].map(String)]);
     }
   }
+  const columns = ['a second', 'p50 ms', 'p99 ms', 'CPU µs, Node', 'PostgreSQL'];
+  process.stdout.write(markdownTable(['', 'clients', ...columns], rows));
 };
 
-/** Of all partitions, that wait for others. */
+/** Records of all partitions that are too few to be compacted. */
 const alwaysWaiting = 16 * 50;
 
-const sizesAtRest = async ({ api }: Product, pool: Pool): Promise<TableSizes> => {
+const readSizesAtRest = async ({ api }: Product, pool: Pool): Promise<TableSizes> => {
   const isAtRest = async (): Promise<boolean> => {
-    const health = healthResponse.parse((await ask(`${api}/health/ready`)).json());
+    const health = healthResponse.parse((await sendRequest(`${api}/health/ready`)).json());
     const waiting = health.compaction?.waiting ?? 0;
     return health.projections.every(({ lag }) => lag === 0) && waiting < alwaysWaiting;
   };
-  // What it reads may be a minute old.
+  // The health report can be a minute old.
   await sleep(60_000);
   await eventually('all is compacted', isAtRest, 600_000);
   await pool.query('VACUUM');
-  return tableSizes(pool);
+  return readTableSizes(pool);
 };
 
 const bench = async (): Promise<void> => {
@@ -114,21 +107,18 @@ const bench = async (): Promise<void> => {
   const product = await startEmbeddedProduct({
     env: { PLANS_FILE: plansFile, LOG_LEVEL: 'warn' },
   });
-  const url = (await runningPostgresUrl(product.dataDir)) ?? '';
-  const pool = createPool({ url, name: 'bench', max: 1, logger });
+  const pool = await openProductPool(product.dataDir);
   try {
     pinTo(serverCore, [bare.pid, product.pid, ...(await postgresOf(product.dataDir))]);
-    const cpuOf = () => {
-      const node = cpuMs(product.pid);
-      // Also of what has ended, such as a worker of autovacuum.
-      return { node, postgres: cpuMsOfTree(product.pid) - node };
-    };
     const headers = {
       'Content-Type': 'application/json',
       Authorization: `Bearer ${(await product.createKey({ plan: 'PRO' })).key}`,
     };
-    const linklog = { name: 'Linklog', url: `${product.api}/v2/shorten`, headers, cpu: cpuOf };
-    // What runs for the first time is compiled first.
+    const linklog = {
+      ...{ name: 'Linklog', url: `${product.api}/v2/shorten`, headers },
+      cpu: () => productCpu(product.pid),
+    };
+    // Warms up the JIT compiler.
     await measure(linklog, 64);
     await compare([
       linklog,
@@ -137,9 +127,9 @@ const bench = async (): Promise<void> => {
         cpu: () => ({ node: cpuMs(bare.pid ?? 0), postgres: 0 }),
       },
     ]);
-    const before = await sizesAtRest(product, pool);
-    const { made } = await measure(linklog, 64);
-    printGrowth('a link', before, await sizesAtRest(product, pool), made);
+    const before = await readSizesAtRest(product, pool);
+    const { created } = await measure(linklog, 64);
+    printGrowth('a link', before, await readSizesAtRest(product, pool), created);
   } finally {
     await pool.end();
     bare.kill();

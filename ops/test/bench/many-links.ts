@@ -4,7 +4,7 @@ import { created } from '../../../schemas/testing/events.js';
 import { transaction, type Pool } from '../../platform/postgres/pool.js';
 import { fillLinksByClicks } from '../support/links-by-clicks.js';
 
-/** Whose links they are. */
+/** The owner of the links. */
 export const account = 'bench';
 const batch = 500_000;
 const byProjection = 1_000;
@@ -16,8 +16,8 @@ export const codeOf = (index: number): string =>
 
 const timeOf = (first: number, index: number): Date => new Date(first + index * spacingMs);
 
-/** Link number `index`: the newest has the highest. Every tenth has a tag, every ten-thousandth another one. */
-const linkNumber = (index: number, first: number) => {
+/** Link number `index`, oldest first. Every tenth has the tag `common`, every ten-thousandth also `rare`. */
+const linkCreated = (index: number, first: number) => {
   const code = codeOf(index);
   const host = index % 50_000 === 7 ? 'rare.example' : `shop${index % 7}.example.com`;
   return created(
@@ -25,14 +25,14 @@ const linkNumber = (index: number, first: number) => {
     {
       url: `https://${host}/articles/${index.toString(16)}-${code}?utm_source=letter`,
       tags: [...(index % 10 === 0 ? ['common'] : []), ...(index % 10_000 === 10 ? ['rare'] : [])],
-      // A campaign of long ago.
+      // An old campaign.
       ...(index % 1_000 === 3 && index < 500_000 && { title: 'Spring campaign' }),
     },
     { account, time: timeOf(first, index), sequence: 1 },
   );
 };
 
-/** Fills a table with the rows of the same links, those from $2 to before $3; link 0 was made at $1. */
+/** Inserts the rows of links $2 to $3 - 1; $1 is the creation time of link 0. */
 const insertInto = (table: string): string =>
   `INSERT INTO ${table} (code, status, url, account, created_at, sequence, title, tags, folded)
    SELECT code, status, url, account, created_at, 1, title, tags,
@@ -46,22 +46,22 @@ const insertInto = (table: string): string =>
        WHEN i % 10 = 0 THEN '["common"]'::jsonb END AS tags
    FROM generate_series($2::integer, $3::integer - 1) i, LATERAL (
      SELECT translate(encode(substring(decode(md5(i::text), 'hex') FOR 6), 'base64'), '+/', '-_') AS code
-   ) coded) made`;
+   ) coded) created`;
 
 /**
- * Fills an empty database with many links of one account, and their clicks. The projection makes the first of them;
- * they must be as the statement makes them, which then makes the others.
+ * Fills an empty database with many links of one account, and their clicks. The projection inserts the first links,
+ * to check that the SQL statement, which inserts the others, creates equal rows.
  */
 export const fillWithLinks = async (pool: Pool, links: number): Promise<void> => {
   const first = Date.now() - 60_000 - links * spacingMs;
-  const events = Array.from({ length: byProjection }, (_, index) => linkNumber(index, first));
+  const events = Array.from({ length: byProjection }, (_, index) => linkCreated(index, first));
   await transaction(pool, (tx) => redirects.apply(tx, 'projection_redirects', events, 0));
   const table = 'projection_redirects.links';
   await transaction(pool, async (tx) => {
-    await tx.query(`CREATE TEMPORARY TABLE alike (LIKE ${table}) ON COMMIT DROP`);
-    await tx.query(insertInto('alike'), [timeOf(first, 0), 0, byProjection]);
+    await tx.query(`CREATE TEMPORARY TABLE expected (LIKE ${table}) ON COMMIT DROP`);
+    await tx.query(insertInto('expected'), [timeOf(first, 0), 0, byProjection]);
     const { rows } = await tx.query(
-      `(TABLE ${table} EXCEPT TABLE alike) UNION ALL (TABLE alike EXCEPT TABLE ${table})`,
+      `(TABLE ${table} EXCEPT TABLE expected) UNION ALL (TABLE expected EXCEPT TABLE ${table})`,
     );
     if (rows.length > 0) throw new Error(`${rows.length} rows differ from the projection's`);
   });
@@ -80,7 +80,7 @@ export const fillWithLinks = async (pool: Pool, links: number): Promise<void> =>
     `INSERT INTO ledger.links (code, key_id, account, sequence, last_event_at, created_at)
      SELECT code, 'bench-key', account, 1, created_at, created_at FROM ${table}`,
   );
-  // A fifth were clicked; few of them often.
+  // A fifth of the links have clicks, few of them many.
   await pool.query(
     `INSERT INTO projection_stats.codes
        (code, account, clicks, bots, last_accessed, day, uniques, series, document, visitors, visitors_before)

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { NewVisit } from '../../../redirect-edge/spool/record.js';
 
-/** Those at the front come much more often, as in life: the first takes a third. */
+/** Skewed to the front: the first of ten items gets almost half of the draws. */
 const oneOf = <Item>(items: readonly Item[]): Item =>
   items[Math.floor(items.length * Math.random() ** 3)] as Item;
 
@@ -18,7 +18,7 @@ const agents = [
   { browser: 'Firefox', os: 'Linux', device: 'desktop' },
   { browser: 'Safari', os: 'iOS', device: 'tablet' },
 ] as const;
-const places = [
+const origins = [
   { country: 'DE', language: 'de' },
   { country: 'US', language: 'en' },
   { country: 'AT', language: 'de' },
@@ -30,10 +30,10 @@ const places = [
 ];
 const referrers = Array.from({ length: 100 }, (_, index) => `site-${index}.example.com`);
 
-/** What an event can say of a visit by this visitor, as skewed as in life. */
-export const randomFacts = (visitor: string): NewVisit['facts'] => ({
+/** The fields of a visit by this visitor, with a realistic skew. */
+export const randomFields = (visitor: string): NewVisit['facts'] => ({
   bot: false,
-  ...oneOf(places),
+  ...oneOf(origins),
   ...oneOf(agents),
   referrer: Math.random() < 0.5 ? null : oneOf(referrers),
   visitor,
@@ -41,11 +41,11 @@ export const randomFacts = (visitor: string): NewVisit['facts'] => ({
   version: 1,
 });
 
-/** A visit now, with all that an event can say: links alike, the rest as skewed as in life. */
+/** A visit of now. Links are drawn uniformly, the other fields with a skew. */
 export const randomVisit = (): NewVisit => ({
   code: codes[Math.floor(codes.length * Math.random())] ?? '',
   account: 'default',
   at: Date.now(),
   requestId: undefined,
-  facts: randomFacts(randomBytes(12).toString('base64url')),
+  facts: randomFields(randomBytes(12).toString('base64url')),
 });

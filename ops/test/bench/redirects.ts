@@ -5,43 +5,45 @@ import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
+import { Command } from 'commander';
 import { z } from 'zod';
 import { freePort } from '../../local/process/server.js';
 import { hasCode } from '../../platform/errors.js';
 import { stopTestServer, testDatabase } from '../support/database.js';
-import { ask } from '../support/http.js';
+import { sendRequest } from '../support/http.js';
 import { median } from '../support/median.js';
+import { wholeNumber } from '../support/options.js';
 import { generousPlansFile } from '../support/plans.js';
 import { launch, mainFile, readyLine, temporaryDir } from '../support/process.js';
 import { startEmbeddedProduct } from '../support/product.js';
+import { markdownTable } from '../support/table.js';
 import { eventually } from '../support/waiting.js';
 import { cpuMsOfTree } from './cpu-ms.js';
-import { makeLinks } from './make-links.js';
+import { createLinks } from '../support/create-links.js';
 
 /**
- * Redirects of the edge alone and of everything in one process, beside bare node:http and nginx (a map, an
- * access log; left out where it is missing), which answer with the same headers:
+ * Redirects of the edge alone and of everything in one process, compared with bare node:http and nginx (a map and
+ * an access log; skipped if it is not installed), which send the same headers:
  * `node dist/ops/test/bench/redirects.js [--rounds N] [--seconds N] [--links N] [--visitors] [--processes] [--bare]`
  *
- * Each server has core 0 for itself. `wrk` has core 1, where the API and the PostgreSQL of the edge alone run when
- * it does not. Each round measures each server, in another order. `--visitors`: 10,000 addresses and 500 user
- * agents; else one of each. `--processes`: also an edge of two processes, which shares both cores with `wrk`, on
- * equal terms. `--bare`: only everything in one process, and bare node:http.
+ * The measured server has core 0. `wrk` has core 1, which it shares with the API and the PostgreSQL of the edge
+ * alone, at a higher priority. Each round measures each server, in another order. `--visitors`: 10,000 addresses
+ * and 500 user agents instead of one. `--processes`: also an edge of two processes, which shares both cores with
+ * `wrk` at the same priority. `--bare`: only everything in one process, and bare node:http.
  */
-const options = parseArgs({
-  options: {
-    rounds: { type: 'string', default: '5' },
-    seconds: { type: 'string', default: '5' },
-    links: { type: 'string', default: '100000' },
-    visitors: { type: 'boolean', default: false },
-    processes: { type: 'boolean', default: false },
-    bare: { type: 'boolean', default: false },
-  },
-}).values;
-const rounds = Number(options.rounds);
-const seconds = Number(options.seconds);
-const links = Number(options.links);
+const options = new Command('redirects')
+  .option('--rounds <count>', 'rounds', wholeNumber, 5)
+  .option('--seconds <count>', 'length of a round', wholeNumber, 5)
+  .option('--links <count>', 'links', wholeNumber, 100_000)
+  .option('--visitors', '10,000 addresses and 500 user agents')
+  .option('--processes', 'also an edge of two processes')
+  .option('--bare', 'only everything in one process, and bare node:http')
+  .parse()
+  .opts<
+    Record<'rounds' | 'seconds' | 'links', number> &
+      Partial<Record<'visitors' | 'processes' | 'bare', true>>
+  >();
+const { rounds, seconds, links } = options;
 const connections = 64;
 
 interface Server {
@@ -50,14 +52,14 @@ interface Server {
   readonly pid: number;
   readonly codes: readonly string[];
   readonly stop: () => Promise<unknown>;
-  /** Where its load comes from. */
+  /** The cores of its load; core 1 by default. */
   readonly loadedFrom?: Cores;
 }
 
 const [serverCore, otherCore, bothCores] = ['0', '1', '0,1'] as const;
 type Cores = typeof serverCore | typeof otherCore | typeof bothCores;
 
-/** Whatever this process starts from now on has these cores. */
+/** Sets the cores of processes that this process starts from now on. */
 const startOn = (cores: Cores): void => {
   execFileSync('taskset', ['--cpu-list', '--pid', cores, String(process.pid)]);
 };
@@ -71,8 +73,8 @@ const agentOf = (number: number): string => {
     : `Mozilla/5.0 (${system}; rv:${version}) Gecko/20100101 Firefox/${version}`;
 };
 
-/** A line for each request: path, client's address (may be empty), user agent. */
-const requestsOf = (codes: readonly string[]): string =>
+/** A line for each request: path, address of the client (or empty), user agent. */
+const requestLines = (codes: readonly string[]): string =>
   codes
     .map((code, index) => {
       const address = `10.9.${(index >> 8) % 40}.${index % 250}`;
@@ -126,18 +128,19 @@ const wrkResult = z.object({
 const servers: Server[] = [];
 
 /**
- * Goes before a command, and lets it run before all others of its core; needs root. Where the kernel lets whatever
- * runs finish its 4 ms, PostgreSQL would keep wrk from asking, and the edge's core would do nothing for a tenth of
- * the time.
+ * Command prefix that runs a program before all others of its core; needs root. Without it, PostgreSQL delays wrk by
+ * time slices of 4 ms, and the core of the edge is idle for a tenth of the time.
  */
 const realTime = ['chrt', '--fifo', '1'];
 const wrkPriority = spawnSync('env', [...realTime, 'true']).status === 0 ? realTime : [];
 if (wrkPriority.length === 0) {
-  process.stderr.write('wrk has no priority (not root?): PostgreSQL slows down the edge alone.\n');
+  process.stderr.write(
+    'wrk runs without real-time priority (not root?): PostgreSQL slows down the edge alone\n',
+  );
 }
 
-/** Waits until the servers have done what a load has left behind. */
-const quiet = (): Promise<void> =>
+/** Waits for the background work of a load. */
+const untilQuiet = (): Promise<void> =>
   eventually(
     'the servers are quiet',
     async () => {
@@ -150,12 +153,12 @@ const quiet = (): Promise<void> =>
   );
 
 /**
- * Runs wrk: in the order of the links, from the one of this number on, or at random. Their CPU is all that the
- * server uses until it is quiet again: projections are behind while a core is full.
+ * Runs wrk with the links in order from number `first` on, or at random. The CPU time is counted until the server is
+ * quiet: projections lag while the core is busy.
  *
- * @throws where an answer was no redirect
+ * @throws if a response is not a redirect
  */
-const load = async (server: Server, forSeconds: number, first: number | null) => {
+const runWrk = async (server: Server, forSeconds: number, first: number | null) => {
   const before = cpuMsOfTree(server.pid);
   startOn(server.loadedFrom ?? otherCore);
   const wrk = spawn(
@@ -169,14 +172,14 @@ const load = async (server: Server, forSeconds: number, first: number | null) =>
     { stdio: ['ignore', 'pipe', 'inherit'] },
   );
   startOn(otherCore);
-  const said = await text(wrk.stdout);
-  const { requests, us, p50, p99 } = wrkResult.parse(JSON.parse(said.split('\n').at(-2) ?? ''));
+  const output = await text(wrk.stdout);
+  const { requests, us, p50, p99 } = wrkResult.parse(JSON.parse(output.split('\n').at(-2) ?? ''));
   const perSecond = (requests * 1e6) / us;
-  await quiet();
+  await untilQuiet();
   const cpuUs = ((cpuMsOfTree(server.pid) - before) * 1_000) / requests;
   return { requests, perSecond, cpuUs, p50, p99 };
 };
-type Result = Awaited<ReturnType<typeof load>>;
+type Result = Awaited<ReturnType<typeof runWrk>>;
 
 const plansFile = await generousPlansFile(dir);
 const adminToken = 'bench-admin-token-0123456789';
@@ -187,7 +190,7 @@ const environment = {
 };
 const urlOf = (index: number): string => `https://example.com/${index}?utm_source=bench`;
 
-/** Starts a program of ours that says where it listens. */
+/** Starts a program that prints a ready line with its addresses. */
 const start = async (name: string, program: readonly string[], env: Record<string, string>) => {
   const running = launch({ ...environment, DATA_DIR: path.join(dir, name), ...env }, program);
   const ready = (await readyLine(running)) as Record<string, string>;
@@ -206,7 +209,7 @@ const startAllInOne = async (): Promise<Server> => {
   const product = await startEmbeddedProduct({ env: environment });
   startOn(otherCore);
   const { api, edge, pid, firstKey } = product;
-  const codes = await makeLinks(api, firstKey ?? '', links, urlOf);
+  const codes = await createLinks(api, firstKey ?? '', links, urlOf);
   const stop = async (): Promise<void> => {
     await product.stop();
     await product.cleanup();
@@ -214,14 +217,14 @@ const startAllInOne = async (): Promise<Server> => {
   return { name: 'all in one', url: edge, pid, codes, stop };
 };
 
-/** Edges that share a PostgreSQL and its links: one as it is, and one without its lane. */
+/** Edges that share a PostgreSQL and its links, with and without the fast path. */
 const startEdgesAlone = async (): Promise<readonly Server[]> => {
   const database = await testDatabase('redirects');
   const shared = { DATABASE_URL: database.url };
   const apiOnly = { ...shared, SHORT_URL_HOST: 'http://localhost' };
   const api = await start('api', [mainFile, 'api'], apiOnly);
   const { api: url = '', firstKey = '' } = api.ready;
-  const codes = await makeLinks(url, firstKey, links, urlOf);
+  const codes = await createLinks(url, firstKey, links, urlOf);
   const startEdge = async (
     name: string,
     env: Record<string, string>,
@@ -258,7 +261,7 @@ const startBare = async (codes: readonly string[]): Promise<Server> => {
   return { name: 'bare node:http', url: ready['edge'] ?? '', pid, codes, stop };
 };
 
-/** `null` where there is no nginx. */
+/** @returns `null` if nginx is not installed */
 const startNginx = async (codes: readonly string[]): Promise<Server | null> => {
   const home = path.join(dir, 'nginx');
   await mkdir(home);
@@ -297,7 +300,7 @@ const startNginx = async (codes: readonly string[]): Promise<Server | null> => {
   }
   const url = `http://127.0.0.1:${port}`;
   await eventually('nginx listens', () =>
-    ask(url).then(
+    sendRequest(url).then(
       () => true,
       () => false,
     ),
@@ -321,46 +324,44 @@ try {
   if (nginx) servers.push(nginx);
 
   for (const server of servers) {
-    await writeFile(requestsFile(server), requestsOf(server.codes));
-    // Until each link is in memory.
-    for (let made = 0; made < links;) made += (await load(server, 2, made)).requests;
+    await writeFile(requestsFile(server), requestLines(server.codes));
+    // Caches each link.
+    for (let sent = 0; sent < links;) sent += (await runWrk(server, 2, sent)).requests;
   }
   const results = new Map<string, Result[]>(servers.map(({ name }) => [name, []]));
   for (let round = 0; round < rounds; round += 1) {
-    // The first of each round has the quietest machine, and another one is the first each time.
+    // Rotated: the first server of a round has the quietest machine.
     const order = servers.map((_, index) => servers[(index + round) % servers.length]);
     for (const server of order) {
       if (!server) continue;
-      results.get(server.name)?.push(await load(server, seconds, null));
+      results.get(server.name)?.push(await runWrk(server, seconds, null));
     }
   }
 
-  const floor = results.get(bare.name) ?? [];
-  const lines = [
+  const baseline = results.get(bare.name) ?? [];
+  const rows = [...results].map(([name, measured]) => {
+    const value = (figure: keyof Result): number =>
+      median(measured.map((result) => result[figure]));
+    const ratio = (figure: keyof Result): string =>
+      median(
+        measured.map((result, round) => result[figure] / (baseline[round]?.[figure] ?? NaN)),
+      ).toFixed(2);
+    return [
+      name,
+      value('perSecond').toFixed(0),
+      ratio('perSecond'),
+      value('cpuUs').toFixed(1),
+      ratio('cpuUs'),
+      (value('p50') / 1_000).toFixed(2),
+      (value('p99') / 1_000).toFixed(2),
+    ];
+  });
+  const columns = ['Redirects a second', '× bare', 'CPU µs', '× bare', 'p50 ms', 'p99 ms'];
+  process.stdout.write(
     `${connections} connections, ${links} links, ${rounds} rounds of ${seconds} s, Node ${process.version}` +
-      (options.visitors ? ', 10,000 addresses and 500 user agents' : ''),
-    '',
-    '| Server | Redirects a second | × bare | CPU µs | × bare | p50 ms | p99 ms |',
-    '| --- | --- | --- | --- | --- | --- | --- |',
-    ...[...results].map(([name, all]) => {
-      const of = (figure: keyof Result): number => median(all.map((result) => result[figure]));
-      const ratio = (figure: keyof Result): string =>
-        median(
-          all.map((result, round) => result[figure] / (floor[round]?.[figure] ?? NaN)),
-        ).toFixed(2);
-      const cells = [
-        name,
-        of('perSecond').toFixed(0),
-        ratio('perSecond'),
-        of('cpuUs').toFixed(1),
-        ratio('cpuUs'),
-        (of('p50') / 1_000).toFixed(2),
-        (of('p99') / 1_000).toFixed(2),
-      ];
-      return `| ${cells.join(' | ')} |`;
-    }),
-  ];
-  process.stdout.write(`${lines.join('\n')}\n`);
+      `${options.visitors ? ', 10,000 addresses and 500 user agents' : ''}\n\n` +
+      markdownTable(['Server', ...columns], rows),
+  );
 } finally {
   for (const server of servers) await server.stop();
   await rm(dir, { recursive: true, force: true });

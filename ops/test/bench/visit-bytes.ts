@@ -10,26 +10,26 @@ import { createLogger } from '../../platform/logging.js';
 import { stopTestServer, testDatabase, type TestDatabase } from '../support/database.js';
 import { openTestLog } from '../support/node.js';
 import { allSealed, newSealKey } from '../support/sealing.js';
+import { markdownTable } from '../support/table.js';
 import { eventually } from '../support/waiting.js';
 
 /**
- * What a visit takes on disk in the embedded log and its seals, indexes included, when it was appended and
+ * Bytes of a visit on disk in the embedded log and its seals, with indexes, right after the append and
  * a day later: `node dist/ops/test/bench/visit-bytes.js [VISITS [RATE …]]`, for each rate in visits a second.
  *
- * Time is compressed. Visits of 100,000 links are appended as the spool ships them at a rate, one
- * shipment in a tenth of a second. After each thousand of them, or each minute's, the log is sealed,
- * compacted and vacuumed, as the projectors and PostgreSQL do by themselves each minute.
+ * Time is compressed. Visits of 100,000 links are appended in shipments of a tenth of a second. After each
+ * thousand visits, or the visits of each minute, the log is sealed, compacted and vacuumed, as in production.
  */
-const [most = 200_000, ...asked] = process.argv.slice(2).map(Number);
-const rates = asked.length > 0 ? asked : [1, 12, 5_000];
-const inDay = 86_400;
+const [most = 200_000, ...chosenRates] = process.argv.slice(2).map(Number);
+const rates = chosenRates.length > 0 ? chosenRates : [1, 12, 5_000];
+const secondsOfDay = 86_400;
 
 const logger = createLogger('silent');
 const tables = ['log.records', 'log.segments', 'seals.checkpoints', 'seals.chains'];
 
 const codes = Array.from({ length: 100_000 }, () => randomBytes(6).toString('base64url'));
 const source = spoolSource(randomBytes(8).toString('hex'));
-/** As skewed as visitors are: half have the first value, a quarter the second … */
+/** Half of the draws are the first value, a quarter the second, and so on. */
 const skewed = <Value>(values: readonly Value[]): Value | null =>
   values[Math.floor(-Math.log2(Math.random()))] ?? null;
 
@@ -63,7 +63,7 @@ const vacuum = async ({ pool }: TestDatabase): Promise<void> => {
   await pool.query(`VACUUM ${tables.join(', ')}, log.partitions`);
 };
 
-const sizes = async ({ pool }: TestDatabase): Promise<number[]> => {
+const readSizes = async ({ pool }: TestDatabase): Promise<number[]> => {
   const { rows } = await pool.query<{ bytes: number }>(
     `SELECT pg_total_relation_size(name::regclass) AS bytes
      FROM unnest($1::text[]) WITH ORDINALITY AS t (name, position) ORDER BY position`,
@@ -73,12 +73,16 @@ const sizes = async ({ pool }: TestDatabase): Promise<number[]> => {
 };
 
 /** Bytes of each table for a visit. */
-const bytesAt = async (rate: number, visits: number, compacted: boolean): Promise<number[]> => {
+const measureBytes = async (
+  rate: number,
+  visits: number,
+  compacted: boolean,
+): Promise<number[]> => {
   const database = await testDatabase('visit_bytes');
   const { pool, url } = database;
   const { log } = await openTestLog({ pool, url, logger });
   const signer = await newSealKey(pool);
-  const empty = await sizes(database);
+  const empty = await readSizes(database);
   const deps = { pool, log, signer, logger };
   const sealing = await startSealing({ ...deps, pace: { records: 1_000, ms: 20 } });
   const pace = { everyMs: 20, minRecords: 50, keepMs: 0 };
@@ -93,11 +97,11 @@ const bytesAt = async (rate: number, visits: number, compacted: boolean): Promis
       await allSealed(pool, log);
       const mostWaiting = topics.visits.partitions * pace.minRecords;
       const isCompact = (): boolean => (compactor?.progress()?.waiting ?? 0) < mostWaiting;
-      if (compactor) await eventually('it is compacted', isCompact, 600_000);
+      if (compactor) await eventually('the log is compacted', isCompact, 600_000);
       await vacuum(database);
     }
   }
-  const grown = (await sizes(database)).map(
+  const grown = (await readSizes(database)).map(
     (bytes, index) => (bytes - (empty[index] ?? 0)) / visits,
   );
   await compactor?.stop();
@@ -107,18 +111,17 @@ const bytesAt = async (rate: number, visits: number, compacted: boolean): Promis
   return grown;
 };
 
-const text = (bytes: number): string => bytes.toFixed(1);
-const all = (bytes: readonly number[]): string => text(bytes.reduce((sum, one) => sum + one, 0));
+const formatSum = (bytes: readonly number[]): string =>
+  bytes.reduce((sum, table) => sum + table, 0).toFixed(1);
 
-process.stdout.write(
-  `| Visits a second | Visits | When appended | A day later | ${tables.map((name) => `\`${name}\``).join(' | ')} |\n` +
-    `| --- | --- | --- | --- |${' --- |'.repeat(tables.length)}\n`,
-);
+const rows = [];
 for (const rate of rates) {
-  const visits = Math.min(most, rate * inDay);
-  const appended = await bytesAt(rate, Math.min(visits, 20_000), false);
-  const later = await bytesAt(rate, visits, true);
-  const cells = [rate, visits, all(appended), all(later), ...later.map(text)];
-  process.stdout.write(`| ${cells.join(' | ')} |\n`);
+  const visits = Math.min(most, rate * secondsOfDay);
+  const appended = await measureBytes(rate, Math.min(visits, 20_000), false);
+  const later = await measureBytes(rate, visits, true);
+  const byTable = later.map((bytes) => bytes.toFixed(1));
+  rows.push([rate, visits, formatSum(appended), formatSum(later), ...byTable]);
 }
+const header = ['Visits a second', 'Visits', 'When appended', 'A day later'];
+process.stdout.write(markdownTable([...header, ...tables.map((name) => `\`${name}\``)], rows));
 await stopTestServer();

@@ -11,8 +11,8 @@ describe('chaos: three Kafka brokers, one of them restarted, leaders moved, unde
       ...{ brokers: 3, nodes: 1, faults: 2, seed },
       only: ({ type, index }) => index === 0 && (type === 'restart' || type === 'election'),
       pace: {
-        creations: { perSecond: 5, atOnce: 10 },
-        visits: { perSecond: 25, atOnce: 20 },
+        creations: { perSecond: 5, clients: 10 },
+        visits: { perSecond: 25, clients: 20 },
       },
       longestMs: 1_000,
       pauseMs: 500,

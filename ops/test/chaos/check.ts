@@ -5,13 +5,13 @@ import { runningPostgresUrl } from '../../local/postgres/index.js';
 import { hasCode } from '../../platform/errors.js';
 import { createLogger } from '../../platform/logging.js';
 import { createPool, type Pool } from '../../platform/postgres/pool.js';
-import { ask, type Answer, type Ask } from '../support/http.js';
+import { sendRequest, type HttpResponse, type RequestOptions } from '../support/http.js';
 import type { IssuedKey } from '../support/product.js';
 import { eventually, eventuallyPasses } from '../support/waiting.js';
-import { settleCreations } from './load.js';
-import { checkLog, checkSettledLog } from './log-check.js';
+import { retryOpenCreations } from './load.js';
+import { checkLog, checkIdleLog } from './log-check.js';
 import type { LogCopy } from './log-copy.js';
-import type { ReadOn } from './log-sources.js';
+import type { CatchUp } from './log-sources.js';
 import { managedState } from './managed-links.js';
 import {
   mayChange,
@@ -20,7 +20,7 @@ import {
   type Promises,
   type SwitchedLink,
 } from './promises.js';
-import type { Random } from './random.js';
+import type { Random } from '../support/random.js';
 import { bearer, type LoadKeys, type Target } from './setup.js';
 import { verifyAll } from './verify.js';
 
@@ -50,16 +50,16 @@ const forEach = async <Item>(
 };
 
 /** Sends a request that may be repeated: once more where the server has closed an idle connection. */
-const read = async (url: string, options: Ask = {}): Promise<Answer> => {
+const read = async (url: string, options: RequestOptions = {}): Promise<HttpResponse> => {
   try {
-    return await ask(url, options);
+    return await sendRequest(url, options);
   } catch (error) {
     if (!hasCode(error, 'ECONNRESET')) throw error;
-    return ask(url, options);
+    return sendRequest(url, options);
   }
 };
 
-const healthOf = (node: string): Promise<Answer> => read(`${node}/health/ready`);
+const healthOf = (node: string): Promise<HttpResponse> => read(`${node}/health/ready`);
 
 /** Waits until every node is ready. */
 export const untilReady = ({ apis, edges }: Target): Promise<void> =>
@@ -87,12 +87,16 @@ const settle = ({ edges }: Target): Promise<void> => {
 };
 
 /** An answer of the edge to a HEAD, which counts for nothing: whether it is what this link is to get. */
-const isServed = (link: PromisedLink, { status, headers }: Answer, usedUp: boolean): boolean => {
+const isServed = (
+  link: PromisedLink,
+  { status, headers }: HttpResponse,
+  usedUp: boolean,
+): boolean => {
   if (link.maxClicks === null) return status === 302 && headers.location === link.url;
   return status === (usedUp ? 410 : 200);
 };
 
-const head = (edge: string, { code }: PromisedLink): Promise<Answer> =>
+const head = (edge: string, { code }: PromisedLink): Promise<HttpResponse> =>
   read(`${edge}/${code}`, { method: 'HEAD' });
 
 const checkLink = async (
@@ -136,14 +140,14 @@ const checkSwitched = async (
   switched: SwitchedLink,
   promises: Promises,
 ): Promise<void> => {
-  const { link, blocked, asked } = switched;
+  const { link, blocked, switches: asked } = switched;
   if (blocked === null) return;
   const state = blocked ? 'blocked' : 'unblocked';
   for (const edge of target.edges) {
     try {
       await eventuallyPasses(changeWithinMs, async () => {
         const { status } = await head(edge, link);
-        if (switched.asked === asked && status !== (blocked ? 410 : 302)) {
+        if (switched.switches === asked && status !== (blocked ? 410 : 302)) {
           throw new Error(`${link.code} is ${state}, and ${edge} answers ${status}`);
         }
       });
@@ -245,7 +249,7 @@ export const checkPromises = async (
   promises: Promises,
   random: Random,
 ): Promise<void> => {
-  await settleCreations(target, keys, promises, random);
+  await retryOpenCreations(target, keys, promises, random);
   if (promises.openCreations.length > 0) promises.broken.push('a creation is still not answered');
   await settle(target);
   let asked = 0;
@@ -281,7 +285,7 @@ export interface Checked {
   readonly promises: Promises;
   readonly random: Random;
   readonly log: LogCopy;
-  readonly readOn: ReadOn;
+  readonly catchUp: CatchUp;
   /** For commands: see `verifyAll`. */
   readonly env: Readonly<Record<string, string>>;
 }
@@ -308,7 +312,7 @@ export const checkEverything = async (checked: Checked): Promise<void> => {
   await checkPromises(target, keys, promises, random);
   await withPool(target.dataDir, async (pool) => {
     await checkLog({ ...checked, pool });
-    await checkSettledLog({ ...checked, pool, keyId: keys.pro.id });
+    await checkIdleLog({ ...checked, pool, keyId: keys.pro.id });
   });
   await forEach(promises.managed, (managed) => checkManaged(checked, managed));
   promises.broken.push(...(await verifyAll(checked.env)));

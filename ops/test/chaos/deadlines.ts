@@ -1,11 +1,11 @@
 /** What is asked: an API, an edge for a link that it has in memory, or an edge for anything else. */
-export const askedKinds = ['API', 'edge', 'warm link'] as const;
+export const responseKinds = ['API', 'edge', 'cached link'] as const;
 
-export type AskedKind = (typeof askedKinds)[number];
+export type ResponseKind = (typeof responseKinds)[number];
 
 /** An answer, or the end of the wait for one. Times in milliseconds, of `performance.now`. */
 export interface Timed {
-  readonly kind: AskedKind;
+  readonly kind: ResponseKind;
   /** Whose it is, by its address. */
   readonly node: string;
   readonly from: number;
@@ -26,16 +26,16 @@ export interface Frozen extends Span {
 }
 
 /** Milliseconds, as the contract has them. */
-const deadlines: Readonly<Record<AskedKind, number>> = {
+const deadlines: Readonly<Record<ResponseKind, number>> = {
   API: 2_000,
   edge: 2_000,
-  'warm link': 500,
+  'cached link': 500,
 };
 
 /** While another node is frozen, which may hold locks, API and edge may take as long. */
 const besideFrozenMs = 3_000;
 
-export type Milliseconds = Readonly<Record<AskedKind, number>>;
+export type Milliseconds = Readonly<Record<ResponseKind, number>>;
 
 export interface Judgement {
   readonly worst: Milliseconds;
@@ -46,13 +46,13 @@ export interface Judgement {
 const overlap = (one: Span, other: Span): number =>
   Math.max(0, Math.min(one.to, other.to) - Math.max(one.from, other.from));
 
-const deadlineOf = (kind: AskedKind, besideFrozen: boolean): number =>
-  besideFrozen && kind !== 'warm link' ? besideFrozenMs : deadlines[kind];
+const deadlineOf = (kind: ResponseKind, besideFrozen: boolean): number =>
+  besideFrozen && kind !== 'cached link' ? besideFrozenMs : deadlines[kind];
 
 /**
  * Holds answers against their deadlines. Those of a frozen node do not count.
  */
-export const judgeAnswers = (
+export const checkDeadlines = (
   answers: readonly Timed[],
   seen: {
     readonly frozen: readonly Frozen[];
@@ -60,7 +60,7 @@ export const judgeAnswers = (
     readonly tolerance: Milliseconds;
   },
 ): Judgement => {
-  const worst = { API: 0, edge: 0, 'warm link': 0 };
+  const worst = { API: 0, edge: 0, 'cached link': 0 };
   const late: { readonly text: string; readonly overdueMs: number }[] = [];
   for (const answer of answers) {
     const { kind, node, ms } = answer;
@@ -78,7 +78,7 @@ export const judgeAnswers = (
   return { worst, late: late.map(({ text }) => text) };
 };
 
-export const noTolerance: Milliseconds = { API: 0, edge: 0, 'warm link': 0 };
+export const noTolerance: Milliseconds = { API: 0, edge: 0, 'cached link': 0 };
 
 const stepMs = 10;
 /** Longer than anybody waits for an answer. */

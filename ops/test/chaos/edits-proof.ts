@@ -9,9 +9,9 @@ import { serviceDir } from '../../local/stack/topology.js';
 import { hasCode } from '../../platform/errors.js';
 import { createLogger } from '../../platform/logging.js';
 import { openRedis } from '../../platform/redis.js';
-import { makeLinks } from '../bench/make-links.js';
+import { createLinks } from '../support/create-links.js';
 import { parseExposition, total } from '../support/exposition.js';
-import { ask, type Answer, type Ask } from '../support/http.js';
+import { sendRequest, type HttpResponse, type RequestOptions } from '../support/http.js';
 import { temporaryDir } from '../support/process.js';
 import { issueKey } from '../support/product.js';
 import { startStackProcess, type RunningStack } from '../support/stack.js';
@@ -44,16 +44,16 @@ const coldAfterMs = 50;
 const rewindEveryMs = 10;
 
 /** Once more on another connection, where the server has just closed this one as idle: all of it may be repeated. */
-const askAgain = async (url: string, options: Ask = {}): Promise<Answer> => {
+const askAgain = async (url: string, options: RequestOptions = {}): Promise<HttpResponse> => {
   try {
-    return await ask(url, options);
+    return await sendRequest(url, options);
   } catch (error) {
     if (!hasCode(error, 'ECONNRESET')) throw error;
-    return ask(url, options);
+    return sendRequest(url, options);
   }
 };
 
-const visit = (edge: string, code: string): Promise<Answer> => askAgain(`${edge}/${code}`);
+const visit = (edge: string, code: string): Promise<HttpResponse> => askAgain(`${edge}/${code}`);
 
 const newUrl = (code: string): string => `https://example.com/edited/${code}`;
 
@@ -75,7 +75,7 @@ const linksOf = async (stack: RunningStack, count: number): Promise<readonly str
   const { key } = await issueKey(stack, { plan: 'PRO' });
   const made = Math.ceil(count / linksOfBatch) * linksOfBatch;
   const api = stack.apis[0] ?? '';
-  return (await makeLinks(api, key, made, (n) => `https://example.com/${n}`)).slice(0, count);
+  return (await createLinks(api, key, made, (n) => `https://example.com/${n}`)).slice(0, count);
 };
 
 /** The copies of some links that lie in Redis. */
@@ -120,7 +120,7 @@ export const proveEdits = async (proof: EditsProof): Promise<EditsReport> => {
       for (const index of edges.keys()) {
         const admin = (await publishedAddresses(serviceDir(stack.dataDir, 'edge', index)))?.admin;
         if (admin === undefined) throw new Error(`Edge ${index} has a listener for operators`);
-        const { text } = await ask(`${admin}/metrics`);
+        const { text } = await sendRequest(`${admin}/metrics`);
         sum += total(parseExposition(text), 'linklog_edge_shared_cache_lookups_total', { result });
       }
       return sum;

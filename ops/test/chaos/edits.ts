@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { median } from '../support/median.js';
 import { proveEdits } from './edits-proof.js';
-import { wholeNumber } from './options.js';
+import { wholeNumber } from '../support/options.js';
 
 /** What an edit may take to be served by every edge. */
 const withinMs = 1_000;

@@ -5,7 +5,7 @@ import { stopProcess } from '../support/process.js';
 import { eventually } from '../support/waiting.js';
 import { moveLeaders, reassignReplicas, untilInSync } from './kafka-cluster.js';
 import { linkedKinds, type LinkedKind, type LinkedStack } from './linked-stack.js';
-import type { Random } from './random.js';
+import type { Random } from '../support/random.js';
 
 interface PartFault {
   readonly type: 'kill' | 'pause';
@@ -178,7 +178,7 @@ const act = async (stack: LinkedStack, fault: Fault, durationMs: number): Promis
  * Does it; resolves when the part runs again, or its link is whole. One broker may be away at a time: the next fault
  * begins when all replicas are in sync.
  */
-export const inflict = async (
+export const inject = async (
   stack: LinkedStack,
   fault: Fault,
   durationMs: number,

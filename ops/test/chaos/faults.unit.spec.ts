@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { durationOf, nameOf, planFaults, type Fault } from './faults.js';
-import { seededRandom } from './random.js';
+import { seededRandom } from '../support/random.js';
 
 describe('chaos: plan of faults', () => {
   const pids = {

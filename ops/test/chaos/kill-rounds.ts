@@ -5,9 +5,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { startProduct, type Product } from '../support/product.js';
 import { startLoad, type Pace } from './load.js';
 import { LogCopy } from './log-copy.js';
-import { readTableOn } from './log-sources.js';
+import { catchUpFromTable } from './log-sources.js';
 import { noPromises } from './promises.js';
-import { seededRandom } from './random.js';
+import { seededRandom } from '../support/random.js';
 import { rebuildAll } from './rebuilds.js';
 import { checkEverything } from './check.js';
 import { issueLoadKeys, writePlans } from './setup.js';
@@ -40,8 +40,8 @@ interface RoundLoad {
 /** As fast as the product answers, for a moment. */
 const burst: RoundLoad = {
   pace: {
-    creations: { perSecond: 600, atOnce: 6 },
-    visits: { perSecond: 10_000, atOnce: 24 },
+    creations: { perSecond: 600, clients: 6 },
+    visits: { perSecond: 10_000, clients: 24 },
   },
   shortestMs: 200,
   longestMs: 2_500,
@@ -49,7 +49,7 @@ const burst: RoundLoad = {
 
 /** As in every day's work: what is kept in memory, compacted or ended meanwhile is there at the kill. */
 export const steady: RoundLoad = {
-  pace: { creations: { perSecond: 3, atOnce: 3 }, visits: { perSecond: 150, atOnce: 12 } },
+  pace: { creations: { perSecond: 3, clients: 3 }, visits: { perSecond: 150, clients: 12 } },
   shortestMs: 20_000,
   longestMs: 90_000,
 };
@@ -100,7 +100,7 @@ export const killRounds = async (options: {
       const restartMs = performance.now() - restarted;
       await checkEverything({
         ...{ target: product, keys, promises, random, log, env },
-        readOn: readTableOn,
+        catchUp: catchUpFromTable,
       });
       const { links, broken } = promises;
       options.onRound?.({

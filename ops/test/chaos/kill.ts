@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import { Command } from 'commander';
 import { killRounds, steady } from './kill-rounds.js';
 import { ledgerFaults } from './ledger-faults.js';
-import { wholeNumber } from './options.js';
+import { wholeNumber } from '../support/options.js';
 
 const command = new Command('chaos')
   .description('Kills the product with -9 under load and checks what was promised, round by round.')
@@ -10,7 +10,7 @@ const command = new Command('chaos')
   .option('--minutes <count>', 'for so long instead, under a steady load', wholeNumber)
   .option('--ledger', 'injects faults into the transactions of the ledger instead')
   .option('--faults <count>', 'with --ledger: how many', wholeNumber, 1_000_000)
-  .option('--seed <number>', 'gives the same moments again', wholeNumber, randomInt(1, 2 ** 31))
+  .option('--seed <number>', 'repeats the kills of a run', wholeNumber, randomInt(1, 2 ** 31))
   .parse();
 const { rounds, minutes, seed, ledger, faults } = command.opts<{
   rounds: number;

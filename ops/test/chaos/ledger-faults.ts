@@ -27,7 +27,7 @@ import {
   type LedgerCommands,
 } from '../support/ledger-commands.js';
 import { testNode, type TestNode } from '../support/node.js';
-import { seededRandom, type Random } from './random.js';
+import { seededRandom, type Random } from '../support/random.js';
 
 const logger = createLogger('silent');
 

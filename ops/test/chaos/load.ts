@@ -3,8 +3,8 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { messages } from '../../../schemas/http/errors.js';
 import { hasCode } from '../../platform/errors.js';
-import { ask, type Answer, type Ask } from '../support/http.js';
-import { watchOwnDelays, type AskedKind, type Timed } from './deadlines.js';
+import { sendRequest, type HttpResponse, type RequestOptions } from '../support/http.js';
+import { watchOwnDelays, type ResponseKind, type Timed } from './deadlines.js';
 import { manage } from './managed-links.js';
 import { liveKey, type KeyCalls } from './own-keys.js';
 import {
@@ -16,14 +16,14 @@ import {
   type Promises,
   type SwitchedLink,
 } from './promises.js';
-import type { Random } from './random.js';
+import type { Random } from '../support/random.js';
 import { newTally, type Tally } from './tally.js';
 import { bearer, type LoadKeys, type Target } from './setup.js';
 
 /** A second's requests, as far as `atOnce` askers, of whom each waits for its answer, can send them. */
 export interface Rate {
   readonly perSecond: number;
-  readonly atOnce: number;
+  readonly clients: number;
 }
 
 export interface Pace {
@@ -34,9 +34,9 @@ export interface Pace {
 export interface Load {
   readonly tally: Readonly<Tally>;
   /** The answers since the last call; of those that were lost with their connection, none. */
-  takeAnswers(): readonly Timed[];
+  takeResponses(): readonly Timed[];
   /** An edge has begun anew: it has no link in memory. */
-  forgetWarm(edge: string): void;
+  forgetCached(edge: string): void;
   /** Sends nothing new from now on; resolves when every request was answered or is lost. */
   stop(): Promise<void>;
 }
@@ -49,9 +49,9 @@ interface Loading {
   readonly random: Random;
   readonly tally: Tally;
   /** Hears of each answer, and of a wait that was given up, when it is over. */
-  readonly noteAnswer: (asked: Omit<Timed, 'to' | 'ms'>) => void;
+  readonly noteResponse: (asked: Omit<Timed, 'to' | 'ms'>) => void;
   /** The codes of links without a limit that an edge has redirected, by the edge's address. */
-  readonly warm: Map<string, Set<string>>;
+  readonly cached: Map<string, Set<string>>;
 }
 
 const timeoutMs = 10_000;
@@ -67,12 +67,12 @@ const raceEvery = 10;
 /** An answer, and the node that gave it. */
 interface Answered {
   readonly node: string;
-  readonly kind: AskedKind;
-  readonly answer: Answer;
+  readonly kind: ResponseKind;
+  readonly answer: HttpResponse;
 }
 
 /** A 503 says when to come again; any other 5xx is a fault of ours. */
-const checkFailure = ({ promises, tally }: Loading, path: string, answer: Answer): void => {
+const checkFailure = ({ promises, tally }: Loading, path: string, answer: HttpResponse): void => {
   const { status, headers } = answer;
   if (status !== 503) {
     tally.serverErrors += 1;
@@ -86,20 +86,20 @@ const checkFailure = ({ promises, tally }: Loading, path: string, answer: Answer
  * Asks one node, chosen by the random numbers, and the next one where nobody listens: such a request
  * was never sent. `lost`: the connection ended without an answer; `unsent`: nobody listens at all.
  */
-const askAny = async (
+const sendToAny = async (
   loading: Loading,
   nodes: readonly string[],
-  kindAt: (node: string) => AskedKind,
+  kindAt: (node: string) => ResponseKind,
   path: string,
-  options: Ask,
+  options: RequestOptions,
 ): Promise<Answered | 'lost' | 'unsent'> => {
-  const { random, noteAnswer } = loading;
+  const { random, noteResponse: noteAnswer } = loading;
   const first = random.below(nodes.length);
   for (const index of nodes.keys()) {
     const node = nodes[(first + index) % nodes.length] ?? '';
     const asked = { kind: kindAt(node), node, from: performance.now() };
     try {
-      const answer = await ask(`${node}${path}`, { timeoutMs, ...options });
+      const answer = await sendRequest(`${node}${path}`, { timeoutMs, ...options });
       noteAnswer(asked);
       if (answer.status >= 500) checkFailure(loading, path, answer);
       return { node, kind: asked.kind, answer };
@@ -113,14 +113,14 @@ const askAny = async (
 };
 
 /** Asks an API and counts what came of it: an answer, or `null` where it is unknown what was done. */
-const askApi = async (
+const sendToApi = async (
   loading: Loading,
   path: string,
-  options: Ask,
+  options: RequestOptions,
   nodes: readonly string[] = loading.target.apis,
-): Promise<Answer | null> => {
+): Promise<HttpResponse | null> => {
   const { tally } = loading;
-  const asked = await askAny(loading, nodes, () => 'API', path, options);
+  const asked = await sendToAny(loading, nodes, () => 'API', path, options);
   if (typeof asked === 'string') {
     tally.lost += 1;
     return null;
@@ -133,17 +133,17 @@ const askApi = async (
 };
 
 /** As the owner of links or keys, at any API. */
-const askAs =
+const sendAs =
   (loading: Loading, key: { readonly key: string }) =>
-  (path: string, options: Ask): Promise<Answer | null> =>
-    askApi(loading, path, { ...options, headers: { ...bearer(key), ...options.headers } });
+  (path: string, options: RequestOptions): Promise<HttpResponse | null> =>
+    sendToApi(loading, path, { ...options, headers: { ...bearer(key), ...options.headers } });
 
 /** Sends a creation, for the first time or again, and notes what came of it. */
 const create = async (loading: Loading, creation: OpenCreation): Promise<PromisedLink | null> => {
   const { keys, promises, tally } = loading;
   const { idempotencyKey, body } = creation;
   const headers = { ...bearer(keys.pro), 'Idempotency-Key': idempotencyKey };
-  const answer = await askApi(loading, '/v2/shorten', { method: 'POST', headers, body });
+  const answer = await sendToApi(loading, '/v2/shorten', { method: 'POST', headers, body });
   // 409: the first one of this key may still be answered.
   if (answer === null || answer.status === 409) {
     promises.openCreations.push(creation);
@@ -191,7 +191,7 @@ const retryCreations = async (
 const noteManaged = (
   { promises, tally }: Loading,
   managed: ManagedLink,
-  answer: Answer,
+  answer: HttpResponse,
   { request, wasDeleted }: { readonly request: string; readonly wasDeleted: boolean },
 ): void => {
   const { link, urls, served } = managed;
@@ -211,15 +211,15 @@ const noteManaged = (
 };
 
 const visit = async (loading: Loading, link: PromisedLink): Promise<void> => {
-  const { target, promises, tally, warm } = loading;
+  const { target, promises, tally, cached: warm } = loading;
   const managed = promises.managed.find((one) => one.link === link);
   const isSwitched = (): boolean => promises.switched.some((switched) => switched.link === link);
-  const kindAt = (edge: string): AskedKind =>
-    warm.get(edge)?.has(link.code) === true && !isSwitched() ? 'warm link' : 'edge';
+  const kindAt = (edge: string): ResponseKind =>
+    warm.get(edge)?.has(link.code) === true && !isSwitched() ? 'cached link' : 'edge';
   const request = randomUUID();
   const wasDeleted = managed?.deletion === 'done';
   link.inFlight += 1;
-  const asked = await askAny(loading, target.edges, kindAt, `/${link.code}`, {
+  const asked = await sendToAny(loading, target.edges, kindAt, `/${link.code}`, {
     ...(managed && { headers: { 'X-Request-Id': request } }),
   });
   link.inFlight -= 1;
@@ -232,7 +232,7 @@ const visit = async (loading: Loading, link: PromisedLink): Promise<void> => {
   if (answer.status >= 500) {
     tally.edgeRefused += 1;
     link.unanswered += 1;
-    if (kind === 'warm link') {
+    if (kind === 'cached link') {
       promises.broken.push(`${node} has ${link.code} in memory, and answered ${answer.status}`);
     }
     return;
@@ -264,7 +264,7 @@ const visit = async (loading: Loading, link: PromisedLink): Promise<void> => {
 const hammer = async (loading: Loading): Promise<void> => {
   const { keys, promises } = loading;
   const options = { headers: bearer(keys.hammer) };
-  const answer = await askApi(loading, '/v2/stats/unknown-code', options);
+  const answer = await sendToApi(loading, '/v2/stats/unknown-code', options);
   if (answer?.status !== 404) return;
   const reset = Number(answer.headers['x-ratelimit-reset']);
   promises.passed.set(reset, (promises.passed.get(reset) ?? 0) + 1);
@@ -272,7 +272,7 @@ const hammer = async (loading: Loading): Promise<void> => {
 
 const createFree = async (loading: Loading): Promise<void> => {
   const { keys, promises } = loading;
-  const answer = await askApi(loading, '/v2/shorten', {
+  const answer = await sendToApi(loading, '/v2/shorten', {
     method: 'POST',
     headers: bearer(keys.small),
     body: { url: 'https://example.com/free' },
@@ -291,14 +291,14 @@ const change = async (
   const marker = randomUUID();
   const headers = bearer({ key: target.adminToken });
   const options = { method, headers, body: body(marker) };
-  const answer = await askApi(loading, path, options, [target.admin]);
+  const answer = await sendToApi(loading, path, options, [target.admin]);
   if (answer === null) return null;
   if (answer.status !== 200 && answer.status !== 202) {
     promises.broken.push(`${method} ${path} was answered ${answer.status}: ${answer.text}`);
     return null;
   }
   tally.changed += 1;
-  return { marker, logged: answer.status === 200 };
+  return { marker, published: answer.status === 200 };
 };
 
 const rename = async (loading: Loading): Promise<void> => {
@@ -313,11 +313,9 @@ const switchBlock = async (loading: Loading, switched: SwitchedLink): Promise<vo
   const before = switched.blocked;
   const block = before !== true;
   switched.blocked = null;
-  switched.asked += 1;
-  switched.askedAt = performance.now();
+  switched.switches += 1;
   const path = `/admin/links/${code}/${block ? 'block' : 'unblock'}`;
   const changed = await change(loading, 'POST', path, (reason) => ({ reason }));
-  switched.askedAt = performance.now();
   if (changed === null) return;
   switched.blocked = block;
   // Where an answer was lacking before, it may have been so already: then there is no event.
@@ -363,7 +361,7 @@ const manageOne = async (loading: Loading): Promise<void> => {
     return;
   }
   const managing = {
-    ...{ promises, random, ask: askAs(loading, keys.pro) },
+    ...{ promises, random, send: sendAs(loading, keys.pro) },
     changed: () => (tally.changed += 1),
   };
   await Promise.all([
@@ -377,11 +375,11 @@ const useKeys = (loading: Loading): Promise<void> => {
   const everywhere: KeyCalls['everywhere'] = async (key, path, options = {}) => {
     const asked = { ...options, headers: bearer({ key }) };
     const answers = await Promise.all(
-      target.apis.map((api) => askApi(loading, path, asked, [api])),
+      target.apis.map((api) => sendToApi(loading, path, asked, [api])),
     );
     return answers.flatMap((answer) => (answer === null ? [] : [answer.status]));
   };
-  return liveKey({ ask: askAs(loading, keys.root), everywhere }, keys.root.id, promises);
+  return liveKey({ send: sendAs(loading, keys.root), everywhere }, keys.root.id, promises);
 };
 
 const loadingOf = (
@@ -389,14 +387,14 @@ const loadingOf = (
   keys: LoadKeys,
   promises: Promises,
   random: Random,
-  noteAnswer: Loading['noteAnswer'] = () => undefined,
+  noteAnswer: Loading['noteResponse'] = () => undefined,
 ): Loading => ({
-  ...{ target, keys, promises, random, noteAnswer, tally: newTally() },
-  warm: new Map(target.edges.map((edge) => [edge, new Set()])),
+  ...{ target, keys, promises, random, noteResponse: noteAnswer, tally: newTally() },
+  cached: new Map(target.edges.map((edge) => [edge, new Set()])),
 });
 
 /** Asks again, some times, for what was never answered, of a product that is well. */
-export const settleCreations = async (
+export const retryOpenCreations = async (
   target: Target,
   keys: LoadKeys,
   promises: Promises,
@@ -426,7 +424,10 @@ export const startLoad = (options: {
   });
   let stopped = false;
 
-  const paced = async ({ perSecond, atOnce }: Rate, act: () => Promise<void>): Promise<void> => {
+  const paced = async (
+    { perSecond, clients: atOnce }: Rate,
+    act: () => Promise<void>,
+  ): Promise<void> => {
     const everyMs = (atOnce * 1_000) / perSecond;
     const actor = async (number: number): Promise<void> => {
       // What was missed is not made up for: a load that has waited is no load that jumps.
@@ -444,7 +445,7 @@ export const startLoad = (options: {
   const switchOne = async (): Promise<void> => {
     if (promises.switched.length < switchedLinks) {
       const link = await create(loading, newCreation());
-      if (link) promises.switched.push({ link, blocked: false, asked: 0, askedAt: 0 });
+      if (link) promises.switched.push({ link, blocked: false, switches: 0 });
       return;
     }
     const switched = promises.switched[random.below(switchedLinks)];
@@ -458,18 +459,18 @@ export const startLoad = (options: {
       await Promise.all(newCreations(loading).map((creation) => create(loading, creation)));
     }),
     paced(pace.visits, () => visitOne(loading)),
-    paced({ perSecond: 5, atOnce: 1 }, () => retryCreations(loading, () => stopped)),
-    paced({ perSecond: 20, atOnce: 3 }, () => hammer(loading)),
-    paced({ perSecond: 2, atOnce: 1 }, () => createFree(loading)),
-    paced({ perSecond: 2, atOnce: 1 }, () => rename(loading)),
-    paced({ perSecond: 2, atOnce: 1 }, switchOne),
-    paced({ perSecond: 20, atOnce: 4 }, () => manageOne(loading)),
-    paced({ perSecond: 1, atOnce: 1 }, () => useKeys(loading)),
+    paced({ perSecond: 5, clients: 1 }, () => retryCreations(loading, () => stopped)),
+    paced({ perSecond: 20, clients: 3 }, () => hammer(loading)),
+    paced({ perSecond: 2, clients: 1 }, () => createFree(loading)),
+    paced({ perSecond: 2, clients: 1 }, () => rename(loading)),
+    paced({ perSecond: 2, clients: 1 }, switchOne),
+    paced({ perSecond: 20, clients: 4 }, () => manageOne(loading)),
+    paced({ perSecond: 1, clients: 1 }, () => useKeys(loading)),
   ];
   return {
     tally: loading.tally,
-    takeAnswers: () => answers.splice(0),
-    forgetWarm: (edge) => loading.warm.get(edge)?.clear(),
+    takeResponses: () => answers.splice(0),
+    forgetCached: (edge) => loading.cached.get(edge)?.clear(),
     async stop() {
       stopped = true;
       await Promise.all(running);

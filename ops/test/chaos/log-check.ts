@@ -1,7 +1,7 @@
 import type { Pool } from '../../platform/postgres/pool.js';
 import type { LogCopy } from './log-copy.js';
 import { lateClickFaults, servedFaults, versionFaults } from './managed-links.js';
-import type { ReadOn } from './log-sources.js';
+import type { CatchUp } from './log-sources.js';
 import { visitsAtMost, type PromisedLink, type Promises } from './promises.js';
 import { differences, readReadModels } from './read-models.js';
 
@@ -52,11 +52,11 @@ export const checkLog = async (options: {
   readonly promises: Promises;
   readonly pool: Pool;
   readonly log: LogCopy;
-  readonly readOn: ReadOn;
+  readonly catchUp: CatchUp;
 }): Promise<void> => {
-  const { promises, pool, log, readOn } = options;
+  const { promises, pool, log, catchUp: readOn } = options;
   const links = promises.links.slice();
-  const changes = promises.changes.filter(({ logged }) => logged);
+  const changes = promises.changes.filter(({ published: logged }) => logged);
   const versions = promises.versions.slice();
   const readModels = await readReadModels(pool);
   await readOn(log, pool);
@@ -82,7 +82,7 @@ export const checkLog = async (options: {
 };
 
 /** What must hold besides once nothing is in flight and every sender is through. */
-export const checkSettledLog = async (options: {
+export const checkIdleLog = async (options: {
   readonly promises: Promises;
   readonly pool: Pool;
   readonly log: LogCopy;

@@ -16,13 +16,13 @@ export interface CopiedRecord {
   readonly value: string;
 }
 
-interface Place {
+interface RecordPosition {
   readonly partition: number;
   readonly offset: number;
 }
 
 /** An event of a link, and where it stands. */
-export interface PlacedLinkEvent extends Place {
+export interface PositionedLinkEvent extends RecordPosition {
   readonly event: LinkEvent;
 }
 
@@ -46,9 +46,9 @@ export class LogCopy {
   /** What no log of ours may hold, in words. */
   readonly faults: string[] = [];
   /** By code, each without repeats, in order. */
-  readonly linkEvents = new Map<string, PlacedLinkEvent[]>();
+  readonly linkEvents = new Map<string, PositionedLinkEvent[]>();
   /** By code: where its visits stand that are no bot's, and when they were. */
-  readonly visits = new Map<string, (Place & { readonly time: string })[]>();
+  readonly visits = new Map<string, (RecordPosition & { readonly time: string })[]>();
   /** Links by the key that asked for them. */
   readonly linksOfKey = new Map<string, number>();
   /** Destinations, and how many links were made to each. */
@@ -123,7 +123,7 @@ export class LogCopy {
     return true;
   }
 
-  #fold(place: Place, event: LinklogEvent): void {
+  #fold(place: RecordPosition, event: LinklogEvent): void {
     if (isLinkEvent(event)) {
       const known = this.linkEvents.get(event.subject) ?? [];
       known.push({ ...place, event });

@@ -6,13 +6,13 @@ import type { LogCopy } from './log-copy.js';
 import { within } from '../support/waiting.js';
 
 /** Brings a copy up to where the log ends now; the pool is where an embedded one is. */
-export type ReadOn = (copy: LogCopy, pool: Pool) => Promise<void>;
+export type CatchUp = (copy: LogCopy, pool: Pool) => Promise<void>;
 
 const readWithinMs = 180_000;
 
 /** Reads the log as anybody could, with kafkajs alone: the product's own reader is what is tested. */
-export const readKafkaOn =
-  (brokers: string): ReadOn =>
+export const catchUpFromKafka =
+  (brokers: string): CatchUp =>
   async (copy) => {
     const kafka = chaosClient(brokers);
     const due = new Map<string, number>();
@@ -69,7 +69,7 @@ export const readKafkaOn =
   };
 
 /** Reads the embedded log, which is a table. */
-export const readTableOn: ReadOn = async (copy, pool) => {
+export const catchUpFromTable: CatchUp = async (copy, pool) => {
   const { rows: partitions } = await pool.query<{ id: number; topic: string; partition: number }>(
     'SELECT id, topic, partition FROM log.partitions',
   );

@@ -8,16 +8,16 @@ import {
   type LinkState,
   type ExistingLink,
 } from '../../../schemas/folds/link.js';
-import type { Answer, Ask } from '../support/http.js';
+import type { HttpResponse, RequestOptions } from '../support/http.js';
 import type { LogCopy } from './log-copy.js';
 import type { ManagedLink, PromisedVersion, Promises } from './promises.js';
-import type { Random } from './random.js';
+import type { Random } from '../support/random.js';
 
 /** Asks an API as the owner; `null` where it is unknown what was done, or nothing for a while. */
-export type AskOwner = (path: string, options: Ask) => Promise<Answer | null>;
+export type SendAsOwner = (path: string, options: RequestOptions) => Promise<HttpResponse | null>;
 
 interface Managing {
-  readonly ask: AskOwner;
+  readonly send: SendAsOwner;
   readonly promises: Promises;
   readonly random: Random;
   /** Hears of each change that was acknowledged. */
@@ -30,7 +30,7 @@ const newUrl = (managed: ManagedLink): string => {
   return url;
 };
 
-const unexpected = ({ promises }: Managing, what: string, answer: Answer): void => {
+const unexpected = ({ promises }: Managing, what: string, answer: HttpResponse): void => {
   promises.broken.push(`${what} was answered ${answer.status}: ${answer.text}`);
 };
 
@@ -51,7 +51,7 @@ const patch = async (
   body: object,
   is: PromisedVersion['is'],
 ): Promise<void> => {
-  const answer = await managing.ask(`/v2/links/${code}`, { method: 'PATCH', body });
+  const answer = await managing.send(`/v2/links/${code}`, { method: 'PATCH', body });
   if (answer === null) return;
   if (answer.status === 200) noteVersion(managing, code, answer.json() as LinkDetails, is);
   else unexpected(managing, `an edit of ${code}`, answer);
@@ -61,7 +61,7 @@ const patch = async (
 const race = async (managing: Managing, managed: ManagedLink): Promise<void> => {
   const path = `/v2/links/${managed.link.code}`;
   const { code } = managed.link;
-  const details = await managing.ask(path, {});
+  const details = await managing.send(path, {});
   const etag = details?.headers.etag;
   if (etag === undefined) {
     if (details) unexpected(managing, path, details);
@@ -69,7 +69,7 @@ const race = async (managing: Managing, managed: ManagedLink): Promise<void> => 
   }
   const edit = async (url: string): Promise<boolean> => {
     const headers = { 'If-Match': etag };
-    const answer = await managing.ask(path, { method: 'PATCH', headers, body: { url } });
+    const answer = await managing.send(path, { method: 'PATCH', headers, body: { url } });
     if (answer === null || answer.status === 412) return false;
     if (answer.status === 200) noteVersion(managing, code, answer.json() as LinkDetails, { url });
     else unexpected(managing, `an edit of ${code}`, answer);
@@ -82,7 +82,7 @@ const race = async (managing: Managing, managed: ManagedLink): Promise<void> => 
 const remove = async (managing: Managing, managed: ManagedLink): Promise<void> => {
   const { code } = managed.link;
   managed.deletion = 'asked';
-  const answer = await managing.ask(`/v2/links/${code}`, { method: 'DELETE' });
+  const answer = await managing.send(`/v2/links/${code}`, { method: 'DELETE' });
   if (answer === null) return;
   if (answer.status === 204) {
     managed.deletion = 'done';
@@ -95,7 +95,7 @@ const tagTogether = async (managing: Managing, all: readonly ManagedLink[]): Pro
   const tag = randomUUID();
   const shortCodes = all.map(({ link }) => link.code);
   const body = { shortCodes, change: { tags: [tag] } };
-  const answer = await managing.ask('/v2/links/bulk', { method: 'POST', body });
+  const answer = await managing.send('/v2/links/bulk', { method: 'POST', body });
   if (answer === null) return;
   if (answer.status !== 200) {
     unexpected(managing, 'a bulk change', answer);

@@ -1,15 +1,19 @@
 /** The life of a key that its owner makes, and what each call with it must be answered. */
 import { randomUUID } from 'node:crypto';
-import type { Answer, Ask } from '../support/http.js';
+import type { HttpResponse, RequestOptions } from '../support/http.js';
 import { keyMarker } from './log-copy.js';
 import type { Promises } from './promises.js';
 
 /** Asks each API, or the first of them that answers; `null` where it is unknown what was done. */
 export interface KeyCalls {
   /** As the owner. */
-  readonly ask: (path: string, options: Ask) => Promise<Answer | null>;
+  readonly send: (path: string, options: RequestOptions) => Promise<HttpResponse | null>;
   /** With a key, at each API: the statuses of those that answered. */
-  readonly everywhere: (key: string, path: string, options?: Ask) => Promise<readonly number[]>;
+  readonly everywhere: (
+    key: string,
+    path: string,
+    options?: RequestOptions,
+  ) => Promise<readonly number[]>;
 }
 
 interface Secret {
@@ -20,7 +24,7 @@ interface Secret {
 const mostKeys = 'At most 100 keys an account';
 
 /** Revokes what was left where an answer was lacking. */
-const sweep = async ({ ask }: KeyCalls, rootId: string): Promise<void> => {
+const sweep = async ({ send: ask }: KeyCalls, rootId: string): Promise<void> => {
   const page = await ask('/v2/keys?limit=100', {});
   if (page?.status !== 200) return;
   const { keys } = page.json() as { readonly keys: readonly { readonly id: string }[] };
@@ -38,8 +42,12 @@ export const liveKey = async (
   rootId: string,
   promises: Promises,
 ): Promise<void> => {
-  const { ask, everywhere } = calls;
-  const expected = (what: string, status: number, answer: Answer | null): answer is Answer => {
+  const { send: ask, everywhere } = calls;
+  const expected = (
+    what: string,
+    status: number,
+    answer: HttpResponse | null,
+  ): answer is HttpResponse => {
     if (answer === null) return false;
     if (answer.status === status) return true;
     promises.broken.push(`${what} was answered ${answer.status}: ${answer.text}`);
@@ -50,14 +58,14 @@ export const liveKey = async (
     status: number,
     key: string,
     path = '/v2/usage',
-    options: Ask = {},
+    options: RequestOptions = {},
   ): Promise<void> => {
     for (const found of await everywhere(key, path, options)) {
       if (found !== status) promises.broken.push(`${what}: a call was answered ${found}`);
     }
   };
   const note = (marker: string): void => {
-    promises.changes.push({ marker, logged: true });
+    promises.changes.push({ marker, published: true });
   };
 
   const [name, renamed] = [randomUUID(), randomUUID()];

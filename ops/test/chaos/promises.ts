@@ -24,7 +24,7 @@ export interface OpenCreation {
 export interface PromisedChange {
   readonly marker: string;
   /** It was answered 200: the log proper has it. With 202 it is to come. */
-  readonly logged: boolean;
+  readonly published: boolean;
 }
 
 /** A link that operators block and unblock, over and over. */
@@ -33,8 +33,7 @@ export interface SwitchedLink {
   /** `null` while an answer is lacking. */
   blocked: boolean | null;
   /** How often it was asked for, and when last, by `performance.now`. */
-  asked: number;
-  askedAt: number;
+  switches: number;
 }
 
 /** A link that its owner edits, describes, disables, enables and at last deletes. */

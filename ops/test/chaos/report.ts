@@ -1,4 +1,4 @@
-import { askedKinds, type AskedKind, type Milliseconds } from './deadlines.js';
+import { responseKinds, type ResponseKind, type Milliseconds } from './deadlines.js';
 import { nameOf } from './faults.js';
 import type { Count } from './log-counts.js';
 import type { Latency, Outcome } from './stack-rounds.js';
@@ -25,13 +25,13 @@ const table = (rows: readonly (readonly (string | number)[])[]): string => {
 const told = ({ p99Ms, count }: Latency): string => `p99 ${p99Ms.toFixed(1)} ms of ${count}`;
 
 const worstOf = (those: Outcome['suffered']): Milliseconds => {
-  const worst = (kind: AskedKind): number =>
+  const worst = (kind: ResponseKind): number =>
     Math.max(0, ...those.map(({ judgement }) => judgement.worst[kind]));
-  return { API: worst('API'), edge: worst('edge'), 'warm link': worst('warm link') };
+  return { API: worst('API'), edge: worst('edge'), 'cached link': worst('cached link') };
 };
 
 const toldOf = (ms: Milliseconds): string =>
-  askedKinds.map((kind) => `${kind} ${Math.round(ms[kind])} ms`).join(', ');
+  responseKinds.map((kind) => `${kind} ${Math.round(ms[kind])} ms`).join(', ');
 
 const countLine = (what: string, { acknowledged, found, missing, unanswered }: Count): string =>
   `  ${what}: ${acknowledged}, found in the log: ${found} (${missing} missing; ${unanswered} more were not answered)`;
@@ -53,14 +53,14 @@ export const reportOf = (outcome: Outcome): string => {
       Math.round(Math.max(...those.map(({ withoutLinkMs }) => withoutLinkMs))),
       ...[created, visited, limited, apiRefused, lost, edgeRefused, lostVisits, serverErrors],
       those.reduce((count, { judgement }) => count + judgement.late.length, 0),
-      ...askedKinds.map((asked) => Math.round(worst[asked])),
+      ...responseKinds.map((asked) => Math.round(worst[asked])),
     ];
   });
   const header = [
     ...['fault', 'count', 'all ready, median ms', 'longest', 'links made, median ms', 'longest'],
     'no link, longest ms',
     ...['created', 'visited', 'limited', 'API 503', 'lost', 'edge 503', 'lost', '500'],
-    ...['late', ...askedKinds.map((asked) => `worst ms, ${asked}`)],
+    ...['late', ...responseKinds.map((asked) => `worst ms, ${asked}`)],
   ];
   const late = suffered.filter(({ judgement }) => judgement.late.length > 0);
   return [

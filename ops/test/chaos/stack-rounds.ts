@@ -5,8 +5,8 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Checked, checkEverything, checkLive, untilReady, withPool } from './check.js';
 import {
-  askedKinds,
-  judgeAnswers,
+  responseKinds,
+  checkDeadlines,
   noTolerance,
   type Frozen,
   type Judgement,
@@ -16,7 +16,7 @@ import {
 import {
   durationOf,
   freezesNode,
-  inflict,
+  inject,
   movesLeaders,
   nameOf,
   planFaults,
@@ -28,15 +28,15 @@ import { startLoad, type Load, type Pace } from './load.js';
 import { checkLog } from './log-check.js';
 import { countLog, type LogCounts } from './log-counts.js';
 import { LogCopy } from './log-copy.js';
-import { readKafkaOn } from './log-sources.js';
+import { catchUpFromKafka } from './log-sources.js';
 import { noPromises, type PromisedLink } from './promises.js';
-import { seededRandom } from './random.js';
+import { seededRandom } from '../support/random.js';
 import { rebuildAll } from './rebuilds.js';
 import { since, type Tally } from './tally.js';
 import { issueLoadKeys, writePlans } from './setup.js';
 
 /** One fault, and what was seen of it. */
-export interface Suffered {
+export interface FaultReport {
   readonly fault: Fault;
   /** Milliseconds from the fault until the part ran again. */
   readonly restartMs: number;
@@ -62,7 +62,7 @@ export interface Latency {
 }
 
 export interface Outcome {
-  readonly suffered: readonly Suffered[];
+  readonly suffered: readonly FaultReport[];
   readonly tally: Tally;
   readonly records: number;
   readonly repeats: number;
@@ -101,7 +101,7 @@ export interface StackRoundsOptions {
 /** Of redirects of links in memory. */
 const latencyOf = (answers: readonly Timed[]): Latency => {
   const sorted = answers
-    .filter(({ kind }) => kind === 'warm link')
+    .filter(({ kind }) => kind === 'cached link')
     .map(({ ms }) => ms)
     .sort((a, b) => a - b);
   return { p99Ms: sorted[Math.floor(sorted.length * 0.99)] ?? 0, count: sorted.length };
@@ -169,18 +169,18 @@ class Rounds {
   ) {}
 
   /** Inflicts it, waits until all is well, and checks. */
-  async suffer(fault: Fault, durationMs: number): Promise<Suffered> {
+  async injectFault(fault: Fault, durationMs: number): Promise<FaultReport> {
     const { stack, load } = this;
     const { promises } = this.checked;
     const before = { ...load.tally };
     const startedAt = performance.now();
-    const answers = [...load.takeAnswers()];
+    const answers = [...load.takeResponses()];
     this.normal.push(...answers);
     const creations = watchCreations(load.tally);
     await this.#inflict(fault, durationMs);
     const restartMs = performance.now() - startedAt;
     if (fault.type !== 'kill' && fault.part === 'kafka') {
-      const meanwhile = load.takeAnswers();
+      const meanwhile = load.takeResponses();
       answers.push(...meanwhile);
       this.brokerAway.push(...meanwhile);
       const failed = failedVisits(since(before, load.tally));
@@ -196,7 +196,7 @@ class Rounds {
       );
     }
     await this.#checkSofar();
-    answers.push(...load.takeAnswers());
+    answers.push(...load.takeResponses());
     return {
       fault,
       restartMs,
@@ -205,7 +205,7 @@ class Rounds {
       withoutLinkMs,
       checkMs: performance.now() - startedAt - wellMs,
       tally: since(before, load.tally),
-      judgement: judgeAnswers(answers, {
+      judgement: checkDeadlines(answers, {
         frozen: this.#frozen,
         tolerance: this.tolerance,
       }),
@@ -217,11 +217,11 @@ class Rounds {
     const { stack, load } = this;
     const nodes = nodesOf(stack, fault);
     const forget = (): void => {
-      if (fault.type === 'kill') for (const node of nodes) load.forgetWarm(node);
+      if (fault.type === 'kill') for (const node of nodes) load.forgetCached(node);
     };
     const from = performance.now();
     forget();
-    await inflict(stack, fault, durationMs);
+    await inject(stack, fault, durationMs);
     // Again, for the last answers of the process that was killed.
     forget();
     if (freezesNode(fault)) this.#frozen.push({ nodes, from, to: performance.now() });
@@ -269,13 +269,13 @@ const lineOf = ({
   tally,
   judgement,
   broken,
-}: Suffered) =>
+}: FaultReport) =>
   `${nameOf(fault)} ${fault.index}, over in ${Math.round(restartMs)} ms, ` +
   `all ready in ${Math.round(readyMs)} ms, links made in ${Math.round(wellMs)} ms ` +
   `(none for ${Math.round(withoutLinkMs)} ms), checked in ${Math.round(checkMs)} ms; ` +
   `${tally.created} created, ${tally.visited} visited, ` +
   `${tally.apiRefused + tally.edgeRefused} answered 503; ` +
-  `worst ${askedKinds.map((kind) => `${kind} ${Math.round(judgement.worst[kind])}`).join(', ')} ms; ` +
+  `worst ${responseKinds.map((kind) => `${kind} ${Math.round(judgement.worst[kind])}`).join(', ')} ms; ` +
   `${judgement.late.length} late, ${broken.length} promises broken`;
 
 /**
@@ -309,22 +309,22 @@ export const stackRounds = async (options: StackRoundsOptions): Promise<Outcome>
       promises,
       random: ofLoad,
       log: new LogCopy(),
-      readOn: readKafkaOn(stack.brokers),
+      catchUp: catchUpFromKafka(stack.brokers),
       env: { DATA_DIR: stack.dataDir, KAFKA_BROKERS: stack.brokers },
     };
     load = startLoad({ ...checked, pace });
     const rounds = new Rounds(stack, load, checked);
     await sleep(controlMs);
-    const controlled = await rounds.suffer(control, 0);
+    const controlled = await rounds.injectFault(control, 0);
     rounds.tolerance = controlled.judgement.worst;
     onProgress(`control: ${lineOf(controlled)}`);
 
-    const suffered: Suffered[] = [];
+    const reports: FaultReport[] = [];
     for (const fault of planFaults({ faults, rolling }, stack.pids, random, only)) {
       await sleep(random.between(pauseMs / 4, pauseMs));
-      const one = await rounds.suffer(fault, durationOf(random, longestMs));
-      suffered.push(one);
-      onProgress(`${suffered.length}: ${lineOf(one)}`);
+      const one = await rounds.injectFault(fault, durationOf(random, longestMs));
+      reports.push(one);
+      onProgress(`${reports.length}: ${lineOf(one)}`);
       if (one.broken.length > 0 || performance.now() > until) break;
     }
     await load.stop();
@@ -333,7 +333,7 @@ export const stackRounds = async (options: StackRoundsOptions): Promise<Outcome>
     onProgress('rebuilding every projection');
     promises.broken.push(...(await rebuildAll(checked.env)));
     return {
-      suffered,
+      suffered: reports,
       tally: load.tally,
       records: checked.log.records,
       repeats: checked.log.repeats,

@@ -13,8 +13,8 @@ describe('chaos: stack, each part killed and paused, each link failing, under lo
       only: ({ index }) => index === 0,
       seed,
       pace: {
-        creations: { perSecond: 20, atOnce: 20 },
-        visits: { perSecond: 100, atOnce: 20 },
+        creations: { perSecond: 20, clients: 20 },
+        visits: { perSecond: 100, clients: 20 },
       },
       longestMs: 4_000,
       pauseMs: 500,
@@ -31,8 +31,8 @@ describe('chaos: stack, each part killed and paused, each link failing, under lo
       only: ({ type }) => type === 'restart' || type === 'election' || type === 'reassign',
       seed: randomInt(1, 2 ** 31),
       pace: {
-        creations: { perSecond: 10, atOnce: 20 },
-        visits: { perSecond: 100, atOnce: 34 },
+        creations: { perSecond: 10, clients: 20 },
+        visits: { perSecond: 100, clients: 34 },
       },
       longestMs: 1_000,
       pauseMs: 500,

@@ -3,7 +3,7 @@ import { Command, InvalidArgumentError } from 'commander';
 import { partKinds } from '../../local/stack/parts.js';
 import { maxBrokers } from '../../local/stack/topology.js';
 import { faultTypes } from './faults.js';
-import { wholeNumber, wholeNumberOrNone } from './options.js';
+import { wholeNumber, wholeNumberOrZero } from '../support/options.js';
 import { reportOf } from './report.js';
 import { stackRounds } from './stack-rounds.js';
 
@@ -30,9 +30,9 @@ const command = new Command('chaos:stack')
   .option(
     '--rolling <count>',
     'restarts of all brokers, one after another, besides (default: 5)',
-    wholeNumberOrNone,
+    wholeNumberOrZero,
   )
-  .option('--seed <number>', 'gives the same faults again', wholeNumber, randomInt(1, 2 ** 31))
+  .option('--seed <number>', 'repeats the faults of a run', wholeNumber, randomInt(1, 2 ** 31))
   .option('--creates <rate>', 'links made a second', wholeNumber, 10)
   .option('--visits <rate>', 'visits a second', wholeNumber, 100)
   .option('--longest <seconds>', 'a pause, or a failing link; most are short', wholeNumber, 15)
@@ -95,8 +95,8 @@ const outcome = await stackRounds({
   seed,
   pace: {
     // Enough askers for answers that take 2 s, which is what a log that is away takes.
-    creations: { perSecond: creates, atOnce: creates * 2 },
-    visits: { perSecond: visits, atOnce: Math.ceil(visits / 3) },
+    creations: { perSecond: creates, clients: creates * 2 },
+    visits: { perSecond: visits, clients: Math.ceil(visits / 3) },
   },
   withinMs: minutes * 60_000,
   longestMs: longest * 1_000,

@@ -4,14 +4,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { groupBy } from '../../platform/group-by.js';
 import type { AccountStatsResponse, StatsResponse } from '../../../schemas/http/statistics.js';
 import { dimensionNames, type Dimension } from '../../../schemas/statistics/document.js';
-import { makeLinks } from '../bench/make-links.js';
+import { createLinks } from '../support/create-links.js';
 import { testDatabase } from '../support/database.js';
-import { ask } from '../support/http.js';
+import { sendRequest } from '../support/http.js';
 import { generousPlansFile } from '../support/plans.js';
 import { launch, mainFile, readyLine, temporaryDir } from '../support/process.js';
 import { issueKey } from '../support/product.js';
 import { eventually } from '../support/waiting.js';
-import { seededRandom, type Random } from './random.js';
+import { seededRandom, type Random } from '../support/random.js';
 import { rebuildAll } from './rebuilds.js';
 
 export interface StatisticsProof {
@@ -250,7 +250,7 @@ export const proveStatistics = async (proof: StatisticsProof): Promise<readonly 
   const projectors = await startProjectors(env);
   try {
     const { key } = await issueKey({ admin, adminToken }, { plan: 'PRO' });
-    const codes = await makeLinks(api, key, proof.links, (n) => `https://example.com/${n}`);
+    const codes = await createLinks(api, key, proof.links, (n) => `https://example.com/${n}`);
     const dayOf = (): string => new Date().toISOString().slice(0, 10);
     const begun = dayOf();
     let answered = 0;
@@ -275,7 +275,7 @@ export const proveStatistics = async (proof: StatisticsProof): Promise<readonly 
 
     const statsOf = async (path: string): Promise<StatsResponse & AccountStatsResponse> => {
       const headers = { Authorization: `Bearer ${key}` };
-      const answer = await ask(`${api}${path}?include=all&limit=200`, { headers });
+      const answer = await sendRequest(`${api}${path}?include=all&limit=200`, { headers });
       if (answer.status !== 200) throw new Error(answer.text);
       return answer.json() as StatsResponse & AccountStatsResponse;
     };

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { Command } from 'commander';
 import { stopTestServer } from '../support/database.js';
-import { wholeNumber } from './options.js';
+import { wholeNumber } from '../support/options.js';
 import { proveStatistics } from './statistics-proof.js';
 
 const command = new Command('statistics')
@@ -12,7 +12,7 @@ const command = new Command('statistics')
   .option('--links <count>', 'a multiple of 50', wholeNumber, 1_000)
   .option('--clients <count>', 'at once', wholeNumber, 64)
   .option('--kill-every <ms>', 'from one kill to the next', wholeNumber, 5_000)
-  .option('--seed <number>', 'gives the same visits again', wholeNumber, randomInt(1, 2 ** 31))
+  .option('--seed <number>', 'repeats the visits of a run', wholeNumber, randomInt(1, 2 ** 31))
   .parse();
 const { killEvery: killEveryMs, ...options } =
   command.opts<Record<'visits' | 'links' | 'clients' | 'killEvery' | 'seed', number>>();

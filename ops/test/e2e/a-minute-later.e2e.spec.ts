@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startSafeBrowsingDouble } from '../../../command-api/safety/testing/safe-browsing-double.js';
-import { statuses, atOnce, type Answer } from '../support/http.js';
+import { statuses, concurrently, type HttpResponse } from '../support/http.js';
 import {
   keyFixture,
   productFixture,
@@ -40,7 +40,7 @@ describe('product: minute later', () => {
 
   let spare: RawConnection;
 
-  const enter = (password: string): Promise<Answer> =>
+  const enter = (password: string): Promise<HttpResponse> =>
     bench.visit(guarded, {
       method: 'POST',
       headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
@@ -94,7 +94,7 @@ describe('product: minute later', () => {
     const first = await bench.api('/v2/usage', free.key);
     const windowMs = performance.now();
     reset = Number(first.headers['x-ratelimit-reset']);
-    const answers = await atOnce(80, () => bench.api('/v2/usage', free.key));
+    const answers = await concurrently(80, () => bench.api('/v2/usage', free.key));
     expect(statuses(answers)).to.deep.equal({ 200: 59, 429: 21 });
     links = {
       warm: await bench.link(pro.key, { alias: 'warm-one', expiresIn: 60 }),
@@ -167,7 +167,7 @@ describe('product: minute later', () => {
   it('a key gets a new window of 60 s', async () => {
     await sleep(Math.max(0, reset * 1_000 - Date.now()));
     const from = Math.floor(Date.now() / 1_000);
-    const answers = await atOnce(80, () => bench.api('/v2/usage', free.key));
+    const answers = await concurrently(80, () => bench.api('/v2/usage', free.key));
     expect(statuses(answers)).to.deep.equal({ 200: 60, 429: 20 });
     const resets = new Set(answers.map(({ headers }) => headers['x-ratelimit-reset']));
     expect([...resets].map(Number)).to.have.length(1);

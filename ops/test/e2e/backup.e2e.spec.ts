@@ -2,12 +2,12 @@ import { expect } from 'chai';
 import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { atOnce, statuses } from '../support/http.js';
+import { concurrently, statuses } from '../support/http.js';
 import { serversFor, startProduct, type IssuedKey } from '../support/product.js';
 import { Bench, destination, type Link } from './harness.js';
 import {
   type RunningCommand,
-  type Said,
+  type CommandOutput,
   startLinklogCli,
   temporaryDir,
 } from '../support/process.js';
@@ -71,7 +71,7 @@ describe('product: backup under load, restored into a new installation', () => {
   const start = async (args: readonly string[], dataDir: string): Promise<RunningCommand> =>
     startLinklogCli(args, { ...(await serversFor(dataDir)), DATA_DIR: dataDir });
 
-  const linklog = async (args: readonly string[], dataDir: string): Promise<Said> =>
+  const linklog = async (args: readonly string[], dataDir: string): Promise<CommandOutput> =>
     (await start(args, dataDir)).ended;
 
   /** What a client and an operator see of what the load leaves alone. */
@@ -290,7 +290,7 @@ describe('product: backup under load, restored into a new installation', () => {
     for (let number = 0; number < 4; number += 1) answers.push(await statusOf(restored, limited));
     expect(answers).to.deep.equal([302, 302, 302, 410]);
     const { clickCount } = await restored.stats(contested.shortCode, busy.key);
-    const visits = await atOnce(1_000, () => restored.visit(contested.shortCode));
+    const visits = await concurrently(1_000, () => restored.visit(contested.shortCode));
     const { 302: left = 0, 410: gone = 0 } = statuses(visits);
     expect([clickCount + left, left + gone]).to.deep.equal([1_000, 1_000]);
   });

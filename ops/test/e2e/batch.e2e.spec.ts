@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { atOnce, type Answer } from '../support/http.js';
+import { concurrently, type HttpResponse } from '../support/http.js';
 import {
   destination,
   expectBody,
@@ -34,9 +34,9 @@ describe('command API: POST /v2/shorten/batch', () => {
     body: unknown,
     key: string | null = pro,
     headers: Record<string, string> = {},
-  ): Promise<Answer> => bench.api(path, key, { method: 'POST', body, headers });
+  ): Promise<HttpResponse> => bench.api(path, key, { method: 'POST', body, headers });
 
-  const resultsOf = (answer: Answer): readonly Result[] => {
+  const resultsOf = (answer: HttpResponse): readonly Result[] => {
     expect(answer.status, answer.text).to.equal(200);
     const body = answer.json() as { results: readonly Result[] };
     expect(Object.keys(body)).to.deep.equal(['results']);
@@ -182,7 +182,7 @@ describe('command API: POST /v2/shorten/batch', () => {
   });
 
   it('gives an alias to one of many batches that want it at once', async () => {
-    const rounds = await atOnce(20, (n) =>
+    const rounds = await concurrently(20, (n) =>
       batch([{ url: destination }, { url: `https://example.com/${n}`, alias: 'batch-race' }]),
     );
     const winners = rounds.flatMap((results) => results.filter(({ alias }) => alias));
@@ -215,7 +215,7 @@ describe('command API: POST /v2/shorten/batch', () => {
 
     it('never exceeds the quota with many batches at once', async () => {
       const { key } = await bench.key('FREE');
-      const all = await atOnce(10, () => batch(some(8), key));
+      const all = await concurrently(10, () => batch(some(8), key));
       expect(all.reduce((sum, results) => sum + made(results), 0)).to.equal(35);
       expect(await usage(key)).to.deep.equal({ calls: 10, links: 35 });
     });
@@ -275,7 +275,7 @@ describe('command API: POST /v2/shorten/batch', () => {
   });
 
   describe('with an Idempotency-Key', () => {
-    const once = (name: string, body: unknown, key = pro): Promise<Answer> =>
+    const once = (name: string, body: unknown, key = pro): Promise<HttpResponse> =>
       send(body, key, { 'Idempotency-Key': name });
 
     it('replays the answer, failed items included, and makes nothing new', async () => {
@@ -350,7 +350,7 @@ describe('command API: POST /v2/shorten/batch', () => {
 
     it('makes its links once when many copies come at once', async () => {
       const { key } = await bench.key('PRO');
-      const answers = await atOnce(30, () => once('race', { urls: some(5) }, key));
+      const answers = await concurrently(30, () => once('race', { urls: some(5) }, key));
       const done = answers.filter(({ status }) => status === 200);
       expect(done.length).to.be.above(0);
       expect(new Set(done.map(({ text }) => text)).size).to.equal(1);

@@ -11,7 +11,7 @@ import { promisify } from 'node:util';
 import { hasCode } from '../../platform/errors.js';
 import { projectFile } from '../../platform/files/project-file.js';
 import { freePort } from '../../local/process/server.js';
-import { ask } from '../support/http.js';
+import { sendRequest } from '../support/http.js';
 import { temporaryDir } from '../support/process.js';
 import { eventually, rejection } from '../support/waiting.js';
 import { keyFixture, productFixture, type Link } from './harness.js';
@@ -70,7 +70,7 @@ const startNginx = async (upstreams: Readonly<Record<'edge' | 'api', string>>) =
   const ended = once(child, 'close');
   await eventually('nginx listens', async () => {
     if (child.exitCode !== null) throw new Error(`nginx ended: ${await said}`);
-    return ask(`http://127.0.0.1:${http}/`, { headers: { Host: go } }).then(
+    return sendRequest(`http://127.0.0.1:${http}/`, { headers: { Host: go } }).then(
       () => true,
       (error: unknown) => {
         if (hasCode(error, 'ECONNREFUSED')) return false;
@@ -189,7 +189,7 @@ describe('product: behind the nginx of ops/docs/tls.md', () => {
 
   it('leads from http to https, and keeps method, path and query', async () => {
     for (const host of [go, api]) {
-      const answer = await ask(`${nginx.http}/a%2Fb?c=d`, {
+      const answer = await sendRequest(`${nginx.http}/a%2Fb?c=d`, {
         method: 'POST',
         headers: { Host: host },
         body: '{}',
@@ -204,7 +204,7 @@ describe('product: behind the nginx of ops/docs/tls.md', () => {
   it('answers to no other name', async () => {
     const stranger = 'admin.example.com';
     const headers = { Host: stranger };
-    expect(await rejection(ask(`${nginx.http}/`, { headers }))).to.have.property(
+    expect(await rejection(sendRequest(`${nginx.http}/`, { headers }))).to.have.property(
       'code',
       'ECONNRESET',
     );

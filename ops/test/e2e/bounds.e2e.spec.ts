@@ -1,10 +1,11 @@
 import { expect } from 'chai';
 import type { Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
-import { visitUnknownCodes } from '../bench/unknown-codes.js';
-import { ask, atOnce } from '../support/http.js';
+import { sendRequest, concurrently } from '../support/http.js';
 import { keyFixture, expectRefused, productFixture } from './harness.js';
 import { connectTo, type RawConnection } from '../support/raw-http.js';
+import { watchRss } from '../support/rss.js';
+import { openStatusClient } from '../support/status-client.js';
 
 const listeners = ['api', 'edge', 'admin'] as const;
 const mebibyte = 1_048_576;
@@ -17,26 +18,41 @@ describe('product: bounds', () => {
   const bench = productFixture();
   const pro = keyFixture(bench, 'PRO');
 
-  /** Runs something and says by how much it has grown at most meanwhile, in MiB. */
+  /** How much the memory grows at most during `run`, in MiB. */
   const growth = async (run: () => Promise<void>): Promise<number> => {
-    const before = await bench.product.rssMiB();
-    let most = before;
-    const look = setInterval(() => {
-      void bench.product.rssMiB().then((now) => {
-        most = Math.max(most, now);
-      });
-    }, 20);
+    const memory = await watchRss(bench.product);
+    let grown = 0;
     try {
       await run();
     } finally {
-      clearInterval(look);
+      const { before, most } = await memory.stop();
+      grown = most - before;
     }
-    return Math.max(most, await bench.product.rssMiB()) - before;
+    return grown;
+  };
+
+  const visitUnknownCodes = async (
+    edge: string,
+    count: number,
+  ): Promise<Record<string, number>> => {
+    const seen: Record<string, number> = {};
+    let sent = 0;
+    const visit = async (): Promise<void> => {
+      const client = openStatusClient(edge);
+      while (sent < count) {
+        sent += 1;
+        const status = await client.send(`GET /unknown-${sent} HTTP/1.1\r\nHost: a\r\n\r\n`);
+        seen[status] = (seen[status] ?? 0) + 1;
+      }
+      client.close();
+    };
+    await Promise.all(Array.from({ length: 100 }, visit));
+    return seen;
   };
 
   const stillAnswers = async (): Promise<void> => {
     for (const name of listeners) {
-      const answer = await ask(`${bench.product[name]}/health`, { timeoutMs: 2_000 });
+      const answer = await sendRequest(`${bench.product[name]}/health`, { timeoutMs: 2_000 });
       expect(answer.status, name).to.equal(200);
     }
     expect((await bench.link(pro.key)).shortCode).to.be.a('string');
@@ -130,7 +146,7 @@ describe('product: bounds', () => {
     expect(packed.length).to.be.below(65_536);
     const grown = await growth(async () => {
       const headers = { 'Content-Type': 'application/json', 'Content-Encoding': 'gzip' };
-      const answers = await atOnce(20, () => bench.shorten(pro.key, packed, headers));
+      const answers = await concurrently(20, () => bench.shorten(pro.key, packed, headers));
       for (const answer of answers) expectRefused(answer, 413, 'Request body is too large');
     });
     expect(grown).to.be.below(slackMiB);
@@ -139,7 +155,9 @@ describe('product: bounds', () => {
   it('headers beyond 16 KiB get 431', async () => {
     for (const name of listeners) {
       const headers = { 'X-Long': 'x'.repeat(20_000) };
-      expect((await ask(`${bench.product[name]}/health`, { headers })).status).to.equal(431);
+      expect((await sendRequest(`${bench.product[name]}/health`, { headers })).status).to.equal(
+        431,
+      );
     }
   });
 
@@ -148,7 +166,7 @@ describe('product: bounds', () => {
     const grown = await growth(async () => {
       for (const name of listeners) {
         for (let wave = 0; wave < 10; wave += 1) {
-          idle.push(...(await atOnce(200, () => connectTo(bench.product[name]))));
+          idle.push(...(await concurrently(200, () => connectTo(bench.product[name]))));
         }
       }
       await stillAnswers();

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { atOnce, type Answer } from '../support/http.js';
+import { concurrently, type HttpResponse } from '../support/http.js';
 import { eventuallyPasses } from '../support/waiting.js';
 import {
   keyFixture,
@@ -20,7 +20,7 @@ interface Result {
   readonly [field: string]: unknown;
 }
 
-const resultsOf = (answer: Answer): readonly Result[] => {
+const resultsOf = (answer: HttpResponse): readonly Result[] => {
   expect(answer.status, answer.text).to.equal(200);
   return (answer.json() as { results: readonly Result[] }).results;
 };
@@ -30,9 +30,13 @@ describe('command API: POST /v2/links/bulk', () => {
   const pro = keyFixture(bench, 'PRO');
 
   const links = (count: number, body: object = {}): Promise<readonly string[]> =>
-    atOnce(count, async () => (await bench.link(pro.key, { ...body })).shortCode);
+    concurrently(count, async () => (await bench.link(pro.key, { ...body })).shortCode);
 
-  const bulk = (key: string, shortCodes: readonly string[], change: object): Promise<Answer> =>
+  const bulk = (
+    key: string,
+    shortCodes: readonly string[],
+    change: object,
+  ): Promise<HttpResponse> =>
     bench.api(path, key, { method: 'POST', body: { shortCodes, change } });
 
   const callsOf = async (key: string): Promise<number> => {
@@ -157,9 +161,9 @@ describe('command API: the month’s calls and POST /v2/links/bulk', () => {
     const { key } = await bench.key('FREE');
     const { shortCode } = await bench.link(key);
     const codes = [shortCode, ...Array.from({ length: 99 }, (_, index) => `unknown-${index}`)];
-    const bulk = (change: object): Promise<Answer> =>
+    const bulk = (change: object): Promise<HttpResponse> =>
       bench.api(path, key, { method: 'POST', body: { shortCodes: codes, change } });
-    const answers = await atOnce(25, () => bulk({ addTags: ['x'] }));
+    const answers = await concurrently(25, () => bulk({ addTags: ['x'] }));
     const passed = answers.filter(({ status }) => status === 200);
     const spent = passed.flatMap(resultsOf).filter(({ statusCode }) => statusCode !== 429);
     // One call made the link.

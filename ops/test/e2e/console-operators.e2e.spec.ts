@@ -4,12 +4,12 @@ import { launchBrowser } from '../support/browser.js';
 import {
   faultsInAllModes,
   openConsole,
-  refusedWith,
-  signInToOperate,
+  loadError,
+  signInAsOperator,
   type ConsolePage,
 } from '../support/console.js';
-import { openPlace, operatorsPlaces } from '../support/console-pages.js';
-import { doneBy, withLedger } from '../support/ledger-events.js';
+import { openRoute, operatorRoutes } from '../support/console-pages.js';
+import { eventNamesBy, withLedger } from '../support/ledger-events.js';
 import { eventually } from '../support/waiting.js';
 import { destination, productFixture } from './harness.js';
 import { fixture } from '../support/fixture.js';
@@ -29,7 +29,7 @@ describe('the operators’ console', () => {
     opened = await openConsole(browser, bench.product.admin);
     ({ page } = opened);
     provoked = [];
-    await signInToOperate(page, bench.product.adminToken, 'ann');
+    await signInAsOperator(page, bench.product.adminToken, 'ann');
   });
 
   afterEach(async () => {
@@ -43,7 +43,7 @@ describe('the operators’ console', () => {
   const button = (name: string) => page.getByRole('button', { name, exact: true });
 
   /** What the operator has done to a subject, as the log tells it. */
-  const done = (subject: string) => doneBy(bench.product, 'ann', subject);
+  const done = (subject: string) => eventNamesBy(bench.product, 'ann', subject);
 
   /** What the operator has done to the platform besides what is recorded already. */
   const doneToPlatform = async (work: () => Promise<void>): Promise<readonly string[]> => {
@@ -199,7 +199,7 @@ describe('the operators’ console', () => {
     await page.goto(`${bench.product.admin}/console/links/nothing0`);
     await page.getByText('Short URL not found').waitFor();
     expect(await faultsInAllModes(page)).to.deep.equal([]);
-    provoked = [refusedWith(404)];
+    provoked = [loadError(404)];
   });
 
   it('switches features and maintenance, in the operator’s name', async () => {
@@ -300,10 +300,10 @@ describe('the operators’ console', () => {
     await button('Sign out').click();
     await page.getByLabel('Admin token').waitFor();
     expect(await faultsInAllModes(page), 'sign-in').to.deep.equal([]);
-    await signInToOperate(page, bench.product.adminToken, 'ann');
+    await signInAsOperator(page, bench.product.adminToken, 'ann');
     const { shortCode } = await bench.link((await bench.key('PRO')).key);
-    for (const place of operatorsPlaces(shortCode)) {
-      await openPlace(page, bench.product.admin, place);
+    for (const place of operatorRoutes(shortCode)) {
+      await openRoute(page, bench.product.admin, place);
       expect(await faultsInAllModes(page), place.name).to.deep.equal([]);
     }
   });

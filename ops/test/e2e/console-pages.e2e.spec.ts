@@ -8,11 +8,11 @@ import { launchBrowser } from '../support/browser.js';
 import {
   faultsInAllModes,
   openConsole,
-  refusedWith,
+  loadError,
   signIn,
   type ConsolePage,
 } from '../support/console.js';
-import { developersPlaces, openPlace } from '../support/console-pages.js';
+import { developerRoutes, openRoute } from '../support/console-pages.js';
 import { walkNewcomersPath } from '../support/newcomer.js';
 import type { IssuedKey } from '../support/product.js';
 import { readQrCodes } from '../support/qr-reader.js';
@@ -72,7 +72,7 @@ describe('the console’s pages', () => {
     await page.keyboard.type('ll_wrong');
     await page.keyboard.press('Enter');
     await page.getByText('Invalid or inactive API key.').waitFor();
-    provoked = [refusedWith(401)];
+    provoked = [loadError(401)];
     await page.getByLabel('API key').fill('');
     await page.getByLabel('API key').focus();
     await page.keyboard.type(key.key);
@@ -113,7 +113,7 @@ describe('the console’s pages', () => {
     await goTo('New link');
     await makeLink(destination, 'login');
     await page.getByText('This alias is reserved and cannot be used').waitFor();
-    provoked = [refusedWith(400)];
+    provoked = [loadError(400)];
     expect(await page.getByLabel('Destination').inputValue()).to.equal(destination);
     expect(await page.getByLabel('Alias').inputValue()).to.equal('login');
     expect(await faultsInAllModes(page)).to.deep.equal([]);
@@ -149,7 +149,7 @@ describe('the console’s pages', () => {
     await page.context().clearCookies();
     await makeLink(destination, 'after-a-break');
     await page.getByText('Your session has ended').waitFor();
-    provoked = [refusedWith(401)];
+    provoked = [loadError(401)];
     expect(await faultsInAllModes(page)).to.deep.equal([]);
     await page.getByRole('dialog').getByLabel('API key').fill(key.key);
     await page.getByRole('dialog').getByRole('button', { name: 'Sign in' }).click();
@@ -162,7 +162,7 @@ describe('the console’s pages', () => {
     await goTo('New link');
     await page.context().clearCookies();
     await makeLink('https://example.com/secret', 'for-the-first');
-    provoked = [refusedWith(401)];
+    provoked = [loadError(401)];
     await page.getByRole('dialog').getByLabel('API key').fill(other.key);
     await page.getByRole('dialog').getByRole('button', { name: 'Sign in' }).click();
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
@@ -189,7 +189,7 @@ describe('the console’s pages', () => {
     await Promise.all(Array.from({ length: 60 }, () => bench.api('/v2/usage', free)));
     await makeLink(destination, '');
     await page.getByText(/Rate limit exceeded\. .* You can try again in \d+ s\./).waitFor();
-    provoked = [refusedWith(429)];
+    provoked = [loadError(429)];
     expect(await faultsInAllModes(page)).to.deep.equal([]);
   });
 
@@ -201,7 +201,7 @@ describe('the console’s pages', () => {
     try {
       await makeLink(destination, '');
       await page.getByText('Service is temporarily unavailable for maintenance').waitFor();
-      provoked = [refusedWith(503)];
+      provoked = [loadError(503)];
       expect(await faultsInAllModes(page)).to.deep.equal([]);
     } finally {
       await bench.admin('PATCH', '/admin/platform', { maintenance: false });
@@ -240,7 +240,7 @@ describe('the console’s pages', () => {
     await page.goto('about:blank');
     await page.goto(url);
     await page.getByText('This address was used').waitFor();
-    provoked = [refusedWith(401)];
+    provoked = [loadError(401)];
   });
 
   it('are for everybody while they wait for answers, and where there is nothing yet', async () => {
@@ -266,7 +266,7 @@ describe('the console’s pages', () => {
     await page.goto(`${api}/console/links/nothing0`);
     await page.getByText('Short URL not found').waitFor();
     expect(await faultsInAllModes(page)).to.deep.equal([]);
-    provoked = [refusedWith(404), refusedWith(404)];
+    provoked = [loadError(404), loadError(404)];
   });
 
   it('say so on every page when there is no network', async () => {
@@ -439,9 +439,9 @@ describe('the console’s pages', () => {
       await bench.visit(shortCode, { headers: { Referer: `https://site-${site}.example/` } });
     }
     await signIn(page, key.key);
-    const places = developersPlaces(shortCode);
+    const places = developerRoutes(shortCode);
     for (const place of places) {
-      await openPlace(page, bench.product.api, place);
+      await openRoute(page, bench.product.api, place);
       expect(await faultsInAllModes(page), place.name).to.deep.equal([]);
       expect(await page.locator('main img, main script, main b, main svg').count()).to.equal(0);
     }
@@ -517,7 +517,7 @@ describe('the console’s pages', () => {
     await bench.api(`/v2/links/${shortCode}`, key.key, { method: 'PATCH', body });
     await button('Save').click();
     await page.getByRole('alert').waitFor();
-    provoked = [refusedWith(412)];
+    provoked = [loadError(412)];
     expect(await page.getByLabel('Title').inputValue()).to.equal('Mine');
   });
 

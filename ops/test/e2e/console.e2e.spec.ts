@@ -1,7 +1,13 @@
 import { expect } from 'chai';
 import { messages } from '../../../schemas/http/errors.js';
 import { scopeNames } from '../../../schemas/scopes.js';
-import { ask, atOnce, statuses, type Answer, type Ask } from '../support/http.js';
+import {
+  sendRequest,
+  concurrently,
+  statuses,
+  type HttpResponse,
+  type RequestOptions,
+} from '../support/http.js';
 import { startLinklogCli } from '../support/process.js';
 import { eventuallyPasses } from '../support/waiting.js';
 import {
@@ -22,9 +28,9 @@ const policy =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; " +
   "font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-const setCookie = ({ headers }: Answer): string => headers['set-cookie']?.join() ?? '';
+const setCookie = ({ headers }: HttpResponse): string => headers['set-cookie']?.join() ?? '';
 /** As a browser sends it back. */
-const cookieOf = (answer: Answer): string => setCookie(answer).split(';')[0] ?? '';
+const cookieOf = (answer: HttpResponse): string => setCookie(answer).split(';')[0] ?? '';
 
 describe('product: console', () => {
   const bench = productFixture({ TRUSTED_PROXIES: proxy, LOG_LEVEL: 'trace' });
@@ -41,11 +47,11 @@ describe('product: console', () => {
     listener: string,
     method: string,
     path: string,
-    { headers, ...options }: Ask = {},
-  ): Promise<Answer> =>
-    ask(listener + path, { method, ...options, headers: { Origin: listener, ...headers } });
+    { headers, ...options }: RequestOptions = {},
+  ): Promise<HttpResponse> =>
+    sendRequest(listener + path, { method, ...options, headers: { Origin: listener, ...headers } });
 
-  const signIn = (body: unknown, options: Ask = {}, listener = bench.product.api) =>
+  const signIn = (body: unknown, options: RequestOptions = {}, listener = bench.product.api) =>
     fromPage(listener, 'POST', '/console/session', { ...options, body });
 
   /** A session of a new key, on the first API. */
@@ -62,7 +68,7 @@ describe('product: console', () => {
     };
   };
 
-  const operator = (actor: string, options: Ask = {}) =>
+  const operator = (actor: string, options: RequestOptions = {}) =>
     signIn({ token: bench.product.adminToken, actor }, options, bench.product.admin);
 
   describe('signing in with a key', () => {
@@ -80,7 +86,7 @@ describe('product: console', () => {
       expect(answer.text + setCookie(answer)).not.to.include(key);
       const headers = { Cookie: cookieOf(answer) };
       for (const api of bench.product.apis) {
-        const known = await ask(`${api}/console/session`, { headers });
+        const known = await sendRequest(`${api}/console/session`, { headers });
         expectBody(known, 200, {
           account,
           key: { id, name, plan: 'HOBBY', scopes: [...scopeNames] },
@@ -108,7 +114,7 @@ describe('product: console', () => {
       const from = { localAddress: '127.0.0.2' };
       const { key } = await bench.key('FREE');
       const wrong = [`ll_${'0'.repeat(38)}`, key.toUpperCase(), ''];
-      const guesses = await atOnce(40, (guess) => signIn({ key: wrong[guess % 3] }, from));
+      const guesses = await concurrently(40, (guess) => signIn({ key: wrong[guess % 3] }, from));
       expect(statuses(guesses)).to.deep.equal({ 401: 10, 429: 30 });
       for (const guess of guesses) if (guess.status === 401) expectBody(guess, 401, invalidKey);
       const late = guesses.find(({ status }) => status === 429);
@@ -122,7 +128,9 @@ describe('product: console', () => {
       const { key } = await bench.key('FREE');
       const from = { localAddress: '127.0.0.3' };
       for (let round = 0; round < 3; round += 1) {
-        expect(statuses(await atOnce(8, () => signIn({ key }, from)))).to.deep.equal({ 200: 8 });
+        expect(statuses(await concurrently(8, () => signIn({ key }, from)))).to.deep.equal({
+          200: 8,
+        });
       }
     });
   });
@@ -143,11 +151,11 @@ describe('product: console', () => {
         expect(stats.json()).to.deep.include({ shortCode, url: destination });
       }
       for (const path of ['/v2/usage', `/v2/stats/${shortCode}`]) {
-        const answer = await ask(bench.product.api + path, { headers: { Cookie } });
+        const answer = await sendRequest(bench.product.api + path, { headers: { Cookie } });
         expect(answer.status, path).to.equal(401);
       }
       const headers = { Authorization: `Bearer ${key}` };
-      const byKey = await ask(`${bench.product.api}/console/v2/usage`, { headers });
+      const byKey = await sendRequest(`${bench.product.api}/console/v2/usage`, { headers });
       expectBody(byKey, 401, signedOut);
     });
 
@@ -161,7 +169,7 @@ describe('product: console', () => {
       const none = '/console/v2/none';
       expectError(await asks('GET', none), { status: 404, message: 'Not Found', path: none });
       expect((await asks('DELETE', path)).status).to.equal(405);
-      const answers = await atOnce(60, () => asks('GET', '/console/v2/usage'));
+      const answers = await concurrently(60, () => asks('GET', '/console/v2/usage'));
       expect(statuses(answers)).to.deep.equal({ 200: 57, 429: 3 });
     });
 
@@ -214,9 +222,9 @@ describe('product: console', () => {
         [api, `linklog_console=${operating}`, 'v2/usage'],
       ] as const) {
         const headers = { Cookie };
-        const who = await ask(`${listener}/console/session`, { headers });
+        const who = await sendRequest(`${listener}/console/session`, { headers });
         expect(who).to.include({ status: 204, text: '' });
-        expectBody(await ask(`${listener}/console/${path}`, { headers }), 401, signedOut);
+        expectBody(await sendRequest(`${listener}/console/${path}`, { headers }), 401, signedOut);
       }
     });
   });
@@ -254,7 +262,7 @@ describe('product: console', () => {
           [admin, operating, 'PUT', '/console/admin/reserved-aliases/docs/override', {}],
         ] as const;
         for (const [listener, cookie, method, path, body] of calls) {
-          const answer = await ask(listener + path, {
+          const answer = await sendRequest(listener + path, {
             method,
             headers: { Cookie: cookie, ...origin },
             body,
@@ -266,7 +274,7 @@ describe('product: console', () => {
         const usage = (await asks('GET', '/console/v2/usage')).json();
         expect(usage).to.deep.nested.include({ 'links.used': 1, 'qrCodes.used': 0 });
         const headers = { Cookie: operating };
-        const platform = await ask(`${admin}/console/admin/platform`, { headers });
+        const platform = await sendRequest(`${admin}/console/admin/platform`, { headers });
         expect(platform.json()).to.have.nested.property('features.qr', true);
       });
     }
@@ -285,9 +293,9 @@ describe('product: console', () => {
           [bench.product.admin, operating, '/console/admin/keys'],
         ] as const) {
           const headers = { Cookie: cookie, 'Sec-Fetch-Site': site };
-          const answer = await ask(listener + path, { headers });
+          const answer = await sendRequest(listener + path, { headers });
           expectError(answer, { status: 403, message, path });
-          const head = await ask(listener + path, { method: 'HEAD', headers });
+          const head = await sendRequest(listener + path, { method: 'HEAD', headers });
           expect(head.status).to.equal(403);
         }
         const usage = await asks('GET', '/console/v2/usage');
@@ -303,13 +311,15 @@ describe('product: console', () => {
           [bench.product.api, Cookie, '/console/v2/usage'],
           [bench.product.admin, operating, '/console/admin/platform'],
         ] as const) {
-          const answer = await ask(listener + path, { headers: { Cookie: cookie, ...site } });
+          const answer = await sendRequest(listener + path, {
+            headers: { Cookie: cookie, ...site },
+          });
           expect(answer.status).to.equal(200);
         }
       }
       // A link on another site leads to the page.
       const headers = { 'Sec-Fetch-Site': 'cross-site' };
-      expect((await ask(`${bench.product.api}/console`, { headers })).status).to.equal(200);
+      expect((await sendRequest(`${bench.product.api}/console`, { headers })).status).to.equal(200);
     });
   });
 
@@ -359,7 +369,7 @@ describe('product: console', () => {
         'X-Forwarded-Proto': 'https',
       };
       const path = '/console/v2/links/code/history/and/more';
-      const answer = await ask(bench.product.api + path, { headers, localAddress: proxy });
+      const answer = await sendRequest(bench.product.api + path, { headers, localAddress: proxy });
       const cleared = answer.headers['set-cookie'] ?? [];
       const of = (name: string): readonly string[] => [
         ...new Set(cleared.map((cookie) => new RegExp(`${name}=([^;]+)`).exec(cookie)?.[1] ?? '')),
@@ -379,7 +389,7 @@ describe('product: console', () => {
       const headers = {
         Cookie: `a_linklog_console=x; ${Cookie}; linklog_consoles=x; LINKLOG_CONSOLE=x`,
       };
-      const answer = await ask(`${bench.product.api}/console/v2/usage`, { headers });
+      const answer = await sendRequest(`${bench.product.api}/console/v2/usage`, { headers });
       expect(answer.status).to.equal(200);
     });
   });
@@ -440,13 +450,17 @@ describe('product: console', () => {
         expectBody(preview, 200, whose);
         expect(setCookie(preview)).to.equal('');
       }
-      const opened = await atOnce(6, (index) => {
+      const opened = await concurrently(6, (index) => {
         const { apis, api } = bench.product;
         return signIn({ token, accept: true }, {}, apis[index % apis.length] ?? api);
       });
       expect(statuses(opened)).to.deep.equal({ 200: 1, 401: 5 });
       const headers = { Cookie: opened.map(cookieOf).join('') };
-      expectBody(await ask(`${bench.product.api}/console/session`, { headers }), 200, whose);
+      expectBody(
+        await sendRequest(`${bench.product.api}/console/session`, { headers }),
+        200,
+        whose,
+      );
       expectBody(await signIn({ token, accept: false }), 401, over);
     });
 
@@ -479,7 +493,7 @@ describe('product: console', () => {
 
     it('may be guessed ten times a minute', async () => {
       const from = { localAddress: '127.0.0.4' };
-      const guesses = await atOnce(20, (guess) =>
+      const guesses = await concurrently(20, (guess) =>
         signIn({ token: 'x'.repeat(43), accept: guess % 2 === 0 }, from),
       );
       expect(statuses(guesses)).to.deep.equal({ 401: 10, 429: 10 });
@@ -508,21 +522,21 @@ describe('product: console', () => {
         body: { reason: 'phishing' },
       });
       expect(blocked.json()).to.deep.equal({ shortCode, blocked: true });
-      const history = await ask(`${admin}${path}/history`, { headers });
+      const history = await sendRequest(`${admin}${path}/history`, { headers });
       const { events } = history.json() as { events: { actor: string }[] };
       expect(events.at(-1)?.actor).to.equal('maria');
       // Of the nodes that have an API, each knows the session.
       for (const other of admins.slice(0, bench.product.apis.length)) {
-        expectBody(await ask(`${other}/console/session`, { headers }), 200, {
+        expectBody(await sendRequest(`${other}/console/session`, { headers }), 200, {
           actor: 'maria',
           shortUrlHost: addresses.shortUrlHost,
         });
       }
-      expect((await ask(`${admin}/admin/platform`, { headers })).status).to.equal(401);
+      expect((await sendRequest(`${admin}/admin/platform`, { headers })).status).to.equal(401);
       expect((await fromPage(admin, 'DELETE', '/console/session', { headers })).status).to.equal(
         204,
       );
-      expectBody(await ask(`${admin}/console/admin/platform`, { headers }), 401, signedOut);
+      expectBody(await sendRequest(`${admin}/console/admin/platform`, { headers }), 401, signedOut);
     });
 
     it('takes no name that is Linklog’s own', async () => {
@@ -538,10 +552,13 @@ describe('product: console', () => {
     it('counts guesses of the token together with those of /admin', async () => {
       const from = { localAddress: '127.0.0.5' };
       const { admin } = bench.product;
-      const guesses = await atOnce(20, (guess) =>
+      const guesses = await concurrently(20, (guess) =>
         guess % 2 === 0
           ? signIn({ token: 'x'.repeat(32), actor: 'maria' }, from, admin)
-          : ask(`${admin}/admin/platform`, { ...from, headers: { Authorization: 'Bearer wrong' } }),
+          : sendRequest(`${admin}/admin/platform`, {
+              ...from,
+              headers: { Authorization: 'Bearer wrong' },
+            }),
       );
       expect(statuses(guesses)).to.deep.equal({ 401: 10, 429: 10 });
       expect((await operator('maria', from)).status).to.equal(200);
@@ -561,7 +578,7 @@ describe('product: console', () => {
         '/console/admin/platform',
       ]) {
         for (const method of ['GET', 'POST']) {
-          const { headers } = await ask(listener + path, { method });
+          const { headers } = await sendRequest(listener + path, { method });
           expect(headers, `${method} ${path}`).to.include({
             'content-security-policy': policy,
             'referrer-policy': 'no-referrer',
@@ -596,9 +613,12 @@ describe('product: no console, with CONSOLE=0', () => {
         '/console/admin/platform',
       ]) {
         for (const method of ['GET', 'POST']) {
-          expectEnvelope(await ask(listener + path, { method, headers: { Origin: listener } }), {
-            ...{ status: 404, message: 'Not Found', path, method },
-          });
+          expectEnvelope(
+            await sendRequest(listener + path, { method, headers: { Origin: listener } }),
+            {
+              ...{ status: 404, message: 'Not Found', path, method },
+            },
+          );
         }
       }
     }

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { ask, type Answer } from '../support/http.js';
+import { sendRequest, type HttpResponse } from '../support/http.js';
 import { productFixture, type Bench } from './harness.js';
 
 const origin = 'https://app.example.com';
@@ -9,8 +9,13 @@ const exposed = [
   ...['ETag', 'Retry-After', 'Linklog-Ignored-Fields'],
 ];
 
-const preflight = (base: string, path: string, from: string, method = 'POST'): Promise<Answer> =>
-  ask(base + path, {
+const preflight = (
+  base: string,
+  path: string,
+  from: string,
+  method = 'POST',
+): Promise<HttpResponse> =>
+  sendRequest(base + path, {
     method: 'OPTIONS',
     headers: {
       Origin: from,
@@ -19,13 +24,17 @@ const preflight = (base: string, path: string, from: string, method = 'POST'): P
     },
   });
 
-const corsHeaders = ({ headers }: Answer): readonly string[] =>
+const corsHeaders = ({ headers }: HttpResponse): readonly string[] =>
   Object.keys(headers).filter((name) => name.startsWith('access-control-'));
 
 const list = (value: string | undefined): readonly string[] => (value ?? '').split(', ');
 
-const call = (bench: Bench, from: string, path = '/v2/usage', key?: string): Promise<Answer> =>
-  bench.api(path, key ?? null, { headers: { Origin: from } });
+const call = (
+  bench: Bench,
+  from: string,
+  path = '/v2/usage',
+  key?: string,
+): Promise<HttpResponse> => bench.api(path, key ?? null, { headers: { Origin: from } });
 
 describe('command API: CORS', () => {
   describe('with a list of origins', () => {
@@ -113,12 +122,12 @@ describe('command API: CORS', () => {
         `${admin}/admin/keys`,
         `${admin}/console/admin/keys`,
       ]) {
-        expect(corsHeaders(await ask(url, { headers })), url).to.deep.equal([]);
+        expect(corsHeaders(await sendRequest(url, { headers })), url).to.deep.equal([]);
       }
     });
 
     it('is no preflight request without Access-Control-Request-Method', async () => {
-      const answer = await ask(`${bench.product.api}/v2/shorten`, {
+      const answer = await sendRequest(`${bench.product.api}/v2/shorten`, {
         method: 'OPTIONS',
         headers: { Origin: origin },
       });

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { runningPostgresUrl } from '../../local/postgres/index.js';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ask, type Answer } from '../support/http.js';
+import { sendRequest, type HttpResponse } from '../support/http.js';
 import { postgresOf, serversFor, startProduct, type Product } from '../support/product.js';
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.js';
 import { sealKeyFileIn } from '../../app/data-dir.js';
@@ -46,7 +46,7 @@ describe('product: while PostgreSQL is away', () => {
     this.timeout(30_000);
     const { shortCode: limited } = await bench.link(pro, { maxClicks: 1_000 });
     const ended: { readonly what: string; readonly status: number; readonly ms: number }[] = [];
-    const watch = async (what: string, answer: Promise<Answer>): Promise<void> => {
+    const watch = async (what: string, answer: Promise<HttpResponse>): Promise<void> => {
       const began = performance.now();
       const { status } = await answer;
       ended.push({ what, status, ms: performance.now() - began });
@@ -82,8 +82,8 @@ describe('product: while PostgreSQL is away', () => {
     expectRefused(answer, 503, 'Service is temporarily unavailable');
     expect(answer.headers['retry-after']).to.match(/^[1-9]\d*$/);
     expect((await bench.visit(shortCode)).headers.location).to.equal(destination);
-    expect((await ask(`${product.api}/health`)).status).to.equal(200);
-    expect((await ask(`${product.api}/health/ready`)).status).to.equal(503);
+    expect((await sendRequest(`${product.api}/health`)).status).to.equal(200);
+    expect((await sendRequest(`${product.api}/health/ready`)).status).to.equal(503);
 
     proxy.resume();
     await eventuallyPasses(20_000, async () => {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import pg from 'pg';
-import { ask } from '../support/http.js';
+import { sendRequest } from '../support/http.js';
 import { eventually, eventuallyPasses } from '../support/waiting.js';
 import { keyFixture, productFixture, destination, expectRefused } from './harness.js';
 import { fixture } from '../support/fixture.js';
@@ -38,7 +38,7 @@ describe('product: while PostgreSQL is read-only', function () {
   };
 
   const report = async (): Promise<Report & { readonly httpStatus: number }> => {
-    const answer = await ask(`${bench.product.admin}/health/ready`);
+    const answer = await sendRequest(`${bench.product.admin}/health/ready`);
     return { ...(answer.json() as Report), httpStatus: answer.status };
   };
 

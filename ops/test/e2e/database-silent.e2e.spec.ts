@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { stopProcess } from '../support/process.js';
-import type { Answer } from '../support/http.js';
+import type { HttpResponse } from '../support/http.js';
 import { eventually, eventuallyPasses } from '../support/waiting.js';
 import { destination, productFixture } from './harness.js';
 
@@ -14,7 +14,7 @@ const warmWithinMs = 1_000;
 const refusedWithinMs = 4_000;
 
 interface Asked {
-  readonly answer: Answer;
+  readonly answer: HttpResponse;
   readonly ms: number;
 }
 
@@ -25,7 +25,7 @@ describe('product: while PostgreSQL is silent', () => {
     return Number((await readFile(pidFile, 'utf8')).split('\n')[0]);
   };
 
-  const ask = async (request: Promise<Answer>): Promise<Asked> => {
+  const ask = async (request: Promise<HttpResponse>): Promise<Asked> => {
     const began = performance.now();
     return { answer: await request, ms: performance.now() - began };
   };

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { eventuallyPasses } from '../support/waiting.js';
-import type { Answer } from '../support/http.js';
+import type { HttpResponse } from '../support/http.js';
 import { keyFixture, destination, expectRefused, productFixture } from './harness.js';
 
 const inSeconds = (seconds: number): string => new Date(Date.now() + seconds * 1_000).toISOString();
@@ -9,9 +9,9 @@ describe('command API: start and end of a link', () => {
   const bench = productFixture();
   const pro = keyFixture(bench, 'PRO');
 
-  const shorten = (body: object): Promise<Answer> =>
+  const shorten = (body: object): Promise<HttpResponse> =>
     bench.shorten(pro.key, { url: destination, ...body });
-  const patch = (code: string, body: object): Promise<Answer> =>
+  const patch = (code: string, body: object): Promise<HttpResponse> =>
     bench.api(`/v2/links/${code}`, pro.key, { method: 'PATCH', body });
   const list = async (query: string): Promise<readonly string[]> => {
     const answer = await bench.api(`/v2/links?${query}`, pro.key);
@@ -131,7 +131,7 @@ describe('command API: a limit that comes later', () => {
   const bench = productFixture();
   const pro = keyFixture(bench, 'PRO');
 
-  const patch = (code: string, body: object): Promise<Answer> =>
+  const patch = (code: string, body: object): Promise<HttpResponse> =>
     bench.api(`/v2/links/${code}`, pro.key, { method: 'PATCH', body });
   const show = async (code: string): Promise<object> =>
     (await bench.api(`/v2/links/${code}`, pro.key)).json() as object;

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { parseExposition, total } from '../support/exposition.js';
-import { ask } from '../support/http.js';
+import { sendRequest } from '../support/http.js';
 import { startEmbeddedProduct } from '../support/product.js';
 import { eventually, eventuallyPasses } from '../support/waiting.js';
 import { Bench } from './harness.js';
@@ -56,8 +56,8 @@ describe('product: EDGE_PROCESSES=2', function () {
       expect(answer.status).to.equal(302);
     }
     for (const { admin } of edges) {
-      expect((await ask(`${admin}/health/ready`)).status).to.equal(200);
-      const series = parseExposition((await ask(`${admin}/metrics`)).text);
+      expect((await sendRequest(`${admin}/health/ready`)).status).to.equal(200);
+      const series = parseExposition((await sendRequest(`${admin}/metrics`)).text);
       const labels = { listener: 'edge', status: '302' };
       const answered = total(series, 'linklog_http_request_duration_seconds_count', labels);
       expect(answered).to.equal(10);

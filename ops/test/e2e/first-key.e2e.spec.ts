@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { projectFile } from '../../platform/files/project-file.js';
-import { ask } from '../support/http.js';
+import { sendRequest } from '../support/http.js';
 import { startLinklogCli } from '../support/process.js';
 import { productFixture, type Link } from './harness.js';
 
@@ -19,7 +19,7 @@ describe('product: first key', () => {
     const link = JSON.parse(stdout) as Link;
     expect(link.url).to.equal('https://example.com/');
     // `localhost`, as a person would open it.
-    const visit = await ask(link.shortUrl);
+    const visit = await sendRequest(link.shortUrl);
     expect([visit.status, visit.headers.location]).to.deep.equal([302, 'https://example.com/']);
   });
 });

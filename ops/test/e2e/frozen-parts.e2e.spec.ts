@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { stopProcess } from '../support/process.js';
-import { ask, type Answer } from '../support/http.js';
+import { sendRequest, type HttpResponse } from '../support/http.js';
 import { kafkaStartMs } from '../support/kafka.js';
 import { startStackProcess, type RunningStack } from '../support/stack.js';
 import { eventually, eventuallyPasses } from '../support/waiting.js';
@@ -36,7 +36,7 @@ class Tally {
   ) as Record<Asked, Seen>;
   readonly pending: Promise<void>[] = [];
 
-  watch(what: Asked, answer: Promise<Answer>): void {
+  watch(what: Asked, answer: Promise<HttpResponse>): void {
     const began = performance.now();
     this.pending.push(
       answer.then(({ status, headers, text }) => {
@@ -87,7 +87,7 @@ describe('product: while a part of the stack is frozen', function () {
 
   before(async function () {
     this.timeout(kafkaStartMs);
-    const made = await ask(`${stack.admin}/admin/keys`, {
+    const made = await sendRequest(`${stack.admin}/admin/keys`, {
       method: 'POST',
       headers: { Authorization: `Bearer ${stack.adminToken}` },
       body: { name: 'frozen', plan: 'PRO' },
@@ -95,8 +95,8 @@ describe('product: while a part of the stack is frozen', function () {
     ({ key } = made.json() as { key: string });
   });
 
-  const post = (api: string, body: object): Promise<Answer> =>
-    ask(`${api}/v2/shorten`, {
+  const post = (api: string, body: object): Promise<HttpResponse> =>
+    sendRequest(`${api}/v2/shorten`, {
       method: 'POST',
       headers: { Authorization: `Bearer ${key}` },
       body: { url: destination, ...body },
@@ -112,7 +112,7 @@ describe('product: while a part of the stack is frozen', function () {
   const whileFrozen = async (kind: keyof RunningStack['pids']): Promise<Tally> => {
     const api = stack.apis.at(-1) ?? '';
     const edge = stack.edges.at(-1) ?? '';
-    const visit = (code: string): Promise<Answer> => ask(`${edge}/${code}`);
+    const visit = (code: string): Promise<HttpResponse> => sendRequest(`${edge}/${code}`);
     const warm = await link();
     const limited = await link({ maxClicks: 1_000_000 });
     const cold: string[] = [];
@@ -194,14 +194,14 @@ describe('product: while a part of the stack is frozen', function () {
     const authorization = { Authorization: `Bearer ${key}` };
     for (const [code, { taken, unknown }] of clicks) {
       await eventually(`the clicks of ${code} are ${taken} to ${taken + unknown}`, async () => {
-        const answer = await ask(`${stack.apis[0] ?? ''}/v2/stats/${code}`, {
+        const answer = await sendRequest(`${stack.apis[0] ?? ''}/v2/stats/${code}`, {
           headers: authorization,
         });
         const { clickCount } = answer.json() as Stats;
         return clickCount >= taken && clickCount <= taken + unknown;
       });
     }
-    const usage = await ask(`${stack.apis[0] ?? ''}/v2/usage`, { headers: authorization });
+    const usage = await sendRequest(`${stack.apis[0] ?? ''}/v2/usage`, { headers: authorization });
     const { links } = usage.json() as { readonly links: { readonly used: number } };
     expect(links.used).to.be.within(linksMade, linksMade + linksUnknown);
   });

@@ -5,7 +5,7 @@ import path from 'node:path';
 import pg from 'pg';
 import { runningPostgresUrl } from '../../local/postgres/index.js';
 import { pausePostgres } from '../../tools/cli/testing/spool-ship.suite.js';
-import type { Answer } from '../support/http.js';
+import type { HttpResponse } from '../support/http.js';
 import { temporaryDir } from '../support/process.js';
 import { startEmbeddedProduct, startProduct } from '../support/product.js';
 import { mountTmpfs, type Tmpfs } from '../support/tmpfs.js';
@@ -15,7 +15,7 @@ import { Bench, destination } from './harness.js';
 /** Twice what the contract promises: this machine may be busy itself. */
 const refusedWithinMs = 4_000;
 
-const expectUnavailable = (answer: Answer): void => {
+const expectUnavailable = (answer: HttpResponse): void => {
   expect(answer.status, answer.text).to.equal(503);
   expect(answer.headers['retry-after']).to.match(/^[1-9]\d*$/);
 };
@@ -76,14 +76,14 @@ describe('product: on a full disk', function () {
     expect(await redirected(bench, limited.shortCode, 1)).to.equal(1);
     await expectClicks(shortCode, counted);
 
-    await disk.makeRoom();
+    await disk.deleteFiller();
     expect(await redirected(bench, shortCode, 50)).to.equal(50);
     counted += 50;
 
     await disk.fill();
     counted += await redirectedUntilNone(bench, shortCode);
     await bench.product.killTree();
-    await disk.makeRoom();
+    await disk.deleteFiller();
     bench.use(await startProduct(options));
     await expectClicks(shortCode, counted);
     await expectClicks(limited.shortCode, 1);
@@ -136,7 +136,7 @@ describe('product: on a full disk', function () {
     // Another process may have needed that file before.
     if (failure !== null) expect(failure).to.match(/No space left on device|terminat/);
     const orders = Array.from({ length: 20 }, () => randomUUID());
-    const shorten = (order: string): Promise<Answer> =>
+    const shorten = (order: string): Promise<HttpResponse> =>
       bench.shorten(key, { url: destination }, { 'Idempotency-Key': order });
     for (const order of orders) {
       const both = Promise.all([shorten(order), bench.visit(limited.shortCode)]);
@@ -145,7 +145,7 @@ describe('product: on a full disk', function () {
       counted += 5;
     }
 
-    await disk.makeRoom();
+    await disk.deleteFiller();
     await eventuallyPasses(60_000, async () => {
       expect((await shorten(orders[0] ?? '')).status).to.equal(201);
     });

@@ -5,7 +5,7 @@ import type { PlanName } from '../../../schemas/plans.js';
 import type { Scope } from '../../../schemas/scopes.js';
 import { sealKeyFileIn } from '../../app/data-dir.js';
 import { runningPostgresUrl } from '../../local/postgres/index.js';
-import { ask, type Answer, type Ask } from '../support/http.js';
+import { sendRequest, type HttpResponse, type RequestOptions } from '../support/http.js';
 import {
   onStack,
   serversFor,
@@ -89,18 +89,18 @@ export class Bench {
     return this.product.createKey({ plan, ...options });
   }
 
-  api(path: string, key: string | null, options: Ask = {}): Promise<Answer> {
+  api(path: string, key: string | null, options: RequestOptions = {}): Promise<HttpResponse> {
     const authorization = key === null ? {} : { Authorization: `Bearer ${key}` };
     const { apis, api } = this.product;
     // What an API keeps for itself (verdicts on destinations), the first one is asked for.
     const reads = options.method === undefined || options.method === 'GET';
-    return ask((reads ? this.#next(apis) : api) + path, {
+    return sendRequest((reads ? this.#next(apis) : api) + path, {
       ...options,
       headers: { ...authorization, ...options.headers },
     });
   }
 
-  shorten(key: string, body: unknown, headers: Record<string, string> = {}): Promise<Answer> {
+  shorten(key: string, body: unknown, headers: Record<string, string> = {}): Promise<HttpResponse> {
     return this.api('/v2/shorten', key, { method: 'POST', body, headers });
   }
 
@@ -111,12 +111,12 @@ export class Bench {
     return answer.json() as Link;
   }
 
-  visit(code: string, options: Ask = {}): Promise<Answer> {
+  visit(code: string, options: RequestOptions = {}): Promise<HttpResponse> {
     const { edges } = this.product;
     // One edge for all visits of a link: what changes at one edge has a second to reach the others.
     const [shortCode = ''] = code.split(/[?+]/);
     const at = Buffer.from(shortCode).reduce((sum, byte) => sum + byte, 0);
-    return ask(`${edges[at % edges.length] ?? ''}/${code}`, options);
+    return sendRequest(`${edges[at % edges.length] ?? ''}/${code}`, options);
   }
 
   async stats(code: string, key: string): Promise<Stats> {
@@ -131,8 +131,8 @@ export class Bench {
     return addresses[this.#calls % addresses.length] ?? '';
   }
 
-  admin(method: string, path: string, body?: unknown): Promise<Answer> {
-    return ask(this.product.admin + path, {
+  admin(method: string, path: string, body?: unknown): Promise<HttpResponse> {
+    return sendRequest(this.product.admin + path, {
       method,
       headers: { Authorization: `Bearer ${this.product.adminToken}` },
       ...(body !== undefined && { body }),
@@ -192,7 +192,7 @@ export interface ExpectedError {
 }
 
 /** Why a URL is invalid, unless the test says it. */
-const reasonOf = (answer: Answer, { message, reason }: ExpectedError): object => {
+const reasonOf = (answer: HttpResponse, { message, reason }: ExpectedError): object => {
   if (message !== invalidUrl || reason !== undefined) return {};
   const given = (answer.json() as { readonly reason?: unknown }).reason;
   expect(given, answer.text).to.be.oneOf([...urlFaults]);
@@ -200,7 +200,7 @@ const reasonOf = (answer: Answer, { message, reason }: ExpectedError): object =>
 };
 
 /** The general envelope, no field more and none less. */
-export const expectEnvelope = (answer: Answer, expected: ExpectedError): void => {
+export const expectEnvelope = (answer: HttpResponse, expected: ExpectedError): void => {
   const { status, path, method = 'GET', ...own } = expected;
   const rest = { ...own, ...reasonOf(answer, expected) };
   const body = answer.json() as { timestamp: string };
@@ -218,14 +218,14 @@ export const expectEnvelope = (answer: Answer, expected: ExpectedError): void =>
 };
 
 /** The general envelope where links and keys are: never cached. */
-export const expectError = (answer: Answer, expected: ExpectedError): void => {
+export const expectError = (answer: HttpResponse, expected: ExpectedError): void => {
   expectEnvelope(answer, expected);
   expect(answer.headers['cache-control']).to.equal('no-store');
 };
 
 /** A refusal of POST /v2/shorten. */
 export const expectRefused = (
-  answer: Answer,
+  answer: HttpResponse,
   status: number,
   message: string,
   more: Pick<ExpectedError, 'reason'> = {},
@@ -234,7 +234,7 @@ export const expectRefused = (
 };
 
 /** An error that has a shape of its own: 401, 403, monthly 429. */
-export const expectBody = (answer: Answer, status: number, body: object): void => {
+export const expectBody = (answer: HttpResponse, status: number, body: object): void => {
   expect(answer.json()).to.deep.equal(body);
   expect(answer.status).to.equal(status);
   expect(answer.headers['content-type']).to.equal('application/json; charset=utf-8');

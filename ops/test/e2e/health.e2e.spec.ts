@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { ask, type Answer } from '../support/http.js';
+import { sendRequest, type HttpResponse } from '../support/http.js';
 import { startTcpProxy } from '../support/tcp-proxy.js';
 import { eventually } from '../support/waiting.js';
 import { productFixture, dependenciesAt } from './harness.js';
@@ -26,9 +26,11 @@ describe('product: health of a product whose PostgreSQL is away', () => {
   const bench = productFixture(() => ({ DATABASE_URL: proxy.url }));
 
   const listeners = ['api', 'edge', 'admin'] as const;
-  const readiness = (): Promise<Answer[]> =>
+  const readiness = (): Promise<HttpResponse[]> =>
     Promise.all(
-      listeners.map((name) => ask(`${bench.product[name]}/health/ready`, { timeoutMs: boundMs })),
+      listeners.map((name) =>
+        sendRequest(`${bench.product[name]}/health/ready`, { timeoutMs: boundMs }),
+      ),
     );
   const allAnswer = async (status: number): Promise<boolean> =>
     (await readiness()).every((answer) => answer.status === status);
@@ -85,18 +87,20 @@ describe('product: health of a product whose PostgreSQL is away', () => {
           expect(answer.text).not.to.include(new URL(proxy.url).host);
         }
         for (const name of listeners) {
-          const { status } = await ask(`${bench.product[name]}/health`, { timeoutMs: boundMs });
+          const { status } = await sendRequest(`${bench.product[name]}/health`, {
+            timeoutMs: boundMs,
+          });
           expect(status).to.equal(200);
         }
         // What can be told without PostgreSQL is told.
-        const metrics = await ask(`${bench.product.admin}/metrics`, { timeoutMs: boundMs });
+        const metrics = await sendRequest(`${bench.product.admin}/metrics`, { timeoutMs: boundMs });
         expect(metrics.status).to.equal(200);
         expect(metrics.text).to.include('linklog_dependency_up{dependency="postgres"} 0\n');
       } finally {
         fault.end();
       }
       await eventually('200 on each listener', () => allAnswer(200));
-      const { text } = await ask(`${bench.product.admin}/metrics`);
+      const { text } = await sendRequest(`${bench.product.admin}/metrics`);
       expect(text).to.include('linklog_dependency_up{dependency="postgres"} 1\n');
     });
   }

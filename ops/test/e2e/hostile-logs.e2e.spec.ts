@@ -1,6 +1,12 @@
 import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ask, atOnce, statuses, type Answer, type Ask } from '../support/http.js';
+import {
+  sendRequest,
+  concurrently,
+  statuses,
+  type HttpResponse,
+  type RequestOptions,
+} from '../support/http.js';
 import { connectTo } from '../support/raw-http.js';
 import { eventually } from '../support/waiting.js';
 import { productFixture } from './harness.js';
@@ -16,19 +22,19 @@ describe('product: log under a flood', () => {
   it('takes a few lines of each kind of request that costs nothing, with a part of its path', async () => {
     const { api, admin } = bench.product;
     const { key } = await bench.key('PRO');
-    const signIn = (listener: string, body: object): Ask => ({
+    const signIn = (listener: string, body: object): RequestOptions => ({
       method: 'POST',
       headers: { Origin: listener },
       body,
     });
-    const signedIn = async (listener: string, body: object): Promise<Ask> => {
-      const { headers } = await ask(`${listener}/console/session`, signIn(listener, body));
+    const signedIn = async (listener: string, body: object): Promise<RequestOptions> => {
+      const { headers } = await sendRequest(`${listener}/console/session`, signIn(listener, body));
       return { headers: { Cookie: headers['set-cookie']?.[0]?.split(';')[0] ?? '' } };
     };
     const operator = { token: bench.product.adminToken, actor: 'maria' };
     const before = bench.product.stderr().length;
     const long = 'x'.repeat(15_000);
-    const floods: readonly (readonly [number, string, Ask])[] = [
+    const floods: readonly (readonly [number, string, RequestOptions])[] = [
       [404, `${api}/${long}`, {}],
       [401, `${api}/v2/${long}`, {}],
       [401, `${api}/v2/usage`, { headers: { Authorization: `Bearer ll_${'a'.repeat(38)}` } }],
@@ -43,15 +49,15 @@ describe('product: log under a flood', () => {
       [200, `${admin}/console/session`, signIn(admin, operator)],
     ];
     for (const [status, url, options] of floods) {
-      const answers: Answer[] = [];
+      const answers: HttpResponse[] = [];
       while (answers.length < times) {
-        answers.push(...(await atOnce(inFlight, () => ask(url, options))));
+        answers.push(...(await concurrently(inFlight, () => sendRequest(url, options))));
       }
       expect(statuses(answers), url.slice(0, 60)).to.deep.equal({ [status]: times });
     }
     // Who pays for its calls finds each of them.
     const headers = { 'X-Request-Id': 'the-last-one', Authorization: `Bearer ${key}` };
-    await ask(`${api}/v2/${long}`, { headers });
+    await sendRequest(`${api}/v2/${long}`, { headers });
     await eventually('the last request is logged', () =>
       bench.product.stderr().includes('the-last-one'),
     );

@@ -1,5 +1,11 @@
 import { expect } from 'chai';
-import { ask, atOnce, statuses, type Answer, type Ask } from '../support/http.js';
+import {
+  sendRequest,
+  concurrently,
+  statuses,
+  type HttpResponse,
+  type RequestOptions,
+} from '../support/http.js';
 import { connectTo } from '../support/raw-http.js';
 import { expectError, productFixture } from './harness.js';
 
@@ -12,8 +18,8 @@ describe('product: admin listener under attack', () => {
     TRUSTED_PROXIES: proxy,
   });
 
-  const withToken = (token: string, options: Ask = {}): Promise<Answer> =>
-    ask(`${bench.product.admin}/admin/platform`, {
+  const withToken = (token: string, options: RequestOptions = {}): Promise<HttpResponse> =>
+    sendRequest(`${bench.product.admin}/admin/platform`, {
       ...options,
       headers: { ...options.headers, Authorization: `Bearer ${token}` },
     });
@@ -33,7 +39,7 @@ describe('product: admin listener under attack', () => {
         for (const admin of bench.product.admins) {
           for (const path of ['/health', '/health/ready', '/metrics', '/admin/platform']) {
             const headers = { Host: host, Authorization: `Bearer ${bench.product.adminToken}` };
-            expectError(await ask(`${admin}${path}?a=b`, { headers }), {
+            expectError(await sendRequest(`${admin}${path}?a=b`, { headers }), {
               status: 421,
               message: 'This listener answers to addresses, localhost and the names in ADMIN_HOSTS',
               path,
@@ -94,7 +100,7 @@ describe('product: admin listener under attack', () => {
 
     it('get 429 after ten wrong ones in a minute; the right token never does', async () => {
       const from = { localAddress: '127.0.0.2' };
-      const guesses = await atOnce(200, (guess) =>
+      const guesses = await concurrently(200, (guess) =>
         withToken(`${wrong}${guess}`, {
           ...from,
           // Written by a stranger: no proxy says so.
@@ -116,16 +122,16 @@ describe('product: admin listener under attack', () => {
       expect((await withToken(wrong, from)).status).to.equal(429);
       expect((await withToken(wrong)).status).to.equal(401);
       // It has no token to guess with.
-      expect((await ask(`${bench.product.admin}/admin/keys`, from)).status).to.equal(401);
-      expect((await ask(`${bench.product.admin}/metrics`, from)).status).to.equal(200);
+      expect((await sendRequest(`${bench.product.admin}/admin/keys`, from)).status).to.equal(401);
+      expect((await sendRequest(`${bench.product.admin}/metrics`, from)).status).to.equal(200);
     });
 
     it('behind a trusted proxy are those of the client’s address, of IPv6 its /64', async () => {
-      const by = (client: string): Ask => ({
+      const by = (client: string): RequestOptions => ({
         localAddress: proxy,
         headers: { 'X-Forwarded-For': client },
       });
-      const guesses = await atOnce(20, (guess) =>
+      const guesses = await concurrently(20, (guess) =>
         withToken(wrong, by(`2001:db8:0:1::${guess.toString(16)}`)),
       );
       expect(statuses(guesses)).to.deep.equal({ 401: 10, 429: 10 });
@@ -139,7 +145,7 @@ describe('product: admin listener under attack', () => {
     const { shortCode } = await bench.link(key);
     const path = `/admin/links/${shortCode}/block`;
     for (const actor of ['system', 'web-safety', 'visitor', 'Web-Safety', id, id.toUpperCase()]) {
-      const answer = await ask(bench.product.admin + path, {
+      const answer = await sendRequest(bench.product.admin + path, {
         method: 'POST',
         headers: { Authorization: `Bearer ${bench.product.adminToken}`, 'X-Actor': actor },
         body: { reason: 'forged' },

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ask } from '../support/http.js';
+import { sendRequest } from '../support/http.js';
 import { eventually } from '../support/waiting.js';
 import { productFixture } from './harness.js';
 import { floodWithoutReading } from './hostile/unread.js';
@@ -37,7 +37,7 @@ describe('product: clients that pipeline requests and never read a response', ()
         flood.end();
       }
       expect(most - before).to.be.below(maxGrowthMiB);
-      expect((await ask(`${product[listener]}/health`)).status).to.equal(200);
+      expect((await sendRequest(`${product[listener]}/health`)).status).to.equal(200);
     });
   }
 });

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { ask } from '../support/http.js';
+import { sendRequest } from '../support/http.js';
 import { eventuallyPasses } from '../support/waiting.js';
 import { Bench } from './harness.js';
 import { hostileEnvironment, startHostileRun, type HostileRun } from './hostile/run.js';
@@ -35,7 +35,7 @@ describe('product: hostile requests', () => {
     );
     expect(faults.length, report).to.equal(0);
     for (const listener of ['api', 'edge', 'admin'] as const) {
-      expect((await ask(`${bench.product[listener]}/health`)).status).to.equal(200);
+      expect((await sendRequest(`${bench.product[listener]}/health`)).status).to.equal(200);
     }
     expect((await bench.visit(run.openCode)).status).to.equal(302);
     await eventuallyPasses(20_000, async () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { atOnce, type Answer } from '../support/http.js';
+import { concurrently, type HttpResponse } from '../support/http.js';
 import { destination, expectRefused, productFixture } from './harness.js';
 
 const mismatch = 'Idempotency-Key was already used with another request body';
@@ -13,10 +13,10 @@ describe('command API: Idempotency-Key', () => {
     pro = (await bench.key('PRO')).key;
   });
 
-  const post = (idempotencyKey: string, body: unknown, key = pro): Promise<Answer> =>
+  const post = (idempotencyKey: string, body: unknown, key = pro): Promise<HttpResponse> =>
     bench.shorten(key, body, { 'Idempotency-Key': idempotencyKey });
 
-  const expectReplay = (again: Answer, first: Answer): void => {
+  const expectReplay = (again: HttpResponse, first: HttpResponse): void => {
     expect(first.status, first.text).to.equal(201);
     expect(again.status, again.text).to.equal(201);
     expect(again.text).to.equal(first.text);
@@ -107,7 +107,7 @@ describe('command API: Idempotency-Key', () => {
   it('makes one link from a hundred copies at once: the others get 409 or a replay', async () => {
     for (let round = 0; round < 10; round += 1) {
       const { id, key } = await bench.key('PRO');
-      const answers = await atOnce(100, () => post('race', { url: destination }, key));
+      const answers = await concurrently(100, () => post('race', { url: destination }, key));
       const made = answers.filter(
         ({ status, headers }) => status === 201 && headers['idempotency-replayed'] === undefined,
       );
@@ -129,7 +129,7 @@ describe('command API: Idempotency-Key', () => {
 
   it('does not serialise a hundred different keys', async () => {
     const { key } = await bench.key('PRO');
-    const answers = await atOnce(100, (n) => post(`own-${n}`, { url: destination }, key));
+    const answers = await concurrently(100, (n) => post(`own-${n}`, { url: destination }, key));
     expect(new Set(answers.map(({ text }) => text)).size).to.equal(100);
     for (const { status } of answers) expect(status).to.equal(201);
   });

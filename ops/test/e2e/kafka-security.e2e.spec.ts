@@ -6,7 +6,7 @@ import { readConfig } from '../../config/config.js';
 import type { KafkaSettings } from '../../event-log/kafka/settings.js';
 import { topics } from '../../../schemas/events/topics.js';
 import { newCode, recordsOf } from '../conformance/event-log/events.js';
-import { ask } from '../support/http.js';
+import { sendRequest } from '../support/http.js';
 import { kafkaStartMs } from '../support/kafka.js';
 import { launch, mainFile, readyLine, startLinklogCli, temporaryDir } from '../support/process.js';
 import { startProduct } from '../support/product.js';
@@ -230,7 +230,7 @@ describe('product: on a Kafka with authentication, ACLs and TLS', function () {
       await eventuallyPasses(30_000, async () => {
         expect((await bench.stats(shortCode, key)).clickCount).to.equal(1);
       });
-      const ready = await ask(`${bench.product.admin}/health/ready`);
+      const ready = await sendRequest(`${bench.product.admin}/health/ready`);
       expect(ready.status, ready.text).to.equal(200);
       const env = { ...tls('SASL_SSL'), ...sasl(), KAFKA_TOPIC_PREFIX: products };
       const { dataDir } = bench.product;
@@ -256,7 +256,7 @@ describe('product: on a Kafka with authentication, ACLs and TLS', function () {
       );
       try {
         const { admin } = (await readyLine(api)) as { readonly admin: string };
-        const ready = await ask(`${admin}/health/ready`);
+        const ready = await sendRequest(`${admin}/health/ready`);
         expect(ready.status, ready.text).to.equal(503);
         expect(ready.json()).to.have.nested.include({
           'dependencies.log.state': 'down',

@@ -2,11 +2,11 @@ import { expect } from 'chai';
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { topics, type TopicName } from '../../../schemas/events/topics.js';
-import { ask } from '../support/http.js';
+import { sendRequest } from '../support/http.js';
 import { kafkaStartMs } from '../support/kafka.js';
-import { runToEnd, startLinklogCli, type Said } from '../support/process.js';
+import { runToEnd, startLinklogCli, type CommandOutput } from '../support/process.js';
 import { startEmbeddedProduct } from '../support/product.js';
-import { untilProjected } from '../support/projected.js';
+import { waitUntilProjected } from '../support/projected.js';
 import { eventuallyPasses } from '../support/waiting.js';
 import { Bench } from './harness.js';
 import { fixture } from '../support/fixture.js';
@@ -45,11 +45,11 @@ describe('product: when an operator changes topics in Kafka', function () {
 
   const nameOf = (topic: TopicName): string => kafka.prefix + topic;
 
-  const linklog = (...args: readonly string[]): Promise<Said> =>
+  const linklog = (...args: readonly string[]): Promise<CommandOutput> =>
     startLinklogCli(args, { DATA_DIR: dataDir.path, ...env }).ended;
 
   const readiness = async () => {
-    const answer = await ask(`${bench.product.admin}/health/ready`);
+    const answer = await sendRequest(`${bench.product.admin}/health/ready`);
     const { dependencies } = answer.json() as { dependencies: Record<string, object> };
     return { status: answer.status, log: dependencies['log'] };
   };
@@ -69,7 +69,7 @@ describe('product: when an operator changes topics in Kafka', function () {
     });
 
   const metricOf = async (code: string): Promise<string | undefined> => {
-    const { text } = await ask(`${bench.product.admin}/metrics`);
+    const { text } = await sendRequest(`${bench.product.admin}/metrics`);
     return text.split('\n').find((line) => line.startsWith(`linklog_log_faults{code="${code}"}`));
   };
 
@@ -107,7 +107,7 @@ describe('product: when an operator changes topics in Kafka', function () {
     await untilReadiness(200, { state: 'up', code: 'TOPIC_EXTENDED', detail });
     await visitAndCount(shortCode, 2);
     for (let made = 0; made < 20; made += 1) await bench.link(key);
-    await untilProjected(bench.product.edges);
+    await waitUntilProjected(bench.product.edges);
     const file = path.join(dataDir.path, 'extended.backup');
     const backup = await linklog('backup', file);
     expect(backup, backup.stderr).to.include({ exitCode: 0 });
@@ -119,7 +119,7 @@ describe('product: when an operator changes topics in Kafka', function () {
 
   it('goes on with a log that was cut at its start, and refuses what needs all of it', async () => {
     const { shortCode } = await bench.link(key);
-    await untilProjected(bench.product.edges);
+    await waitUntilProjected(bench.product.edges);
     const topic = nameOf(topics.links.name);
     const offsets = await admin.fetchTopicOffsets(topic);
     const cut = offsets.filter(({ high }) => Number(high) > 0);

@@ -22,9 +22,9 @@ import {
   unblocked,
 } from '../../../schemas/testing/events.js';
 import { kafkaStartMs } from '../support/kafka.js';
-import { runToEnd, startLinklogCli, type Said } from '../support/process.js';
+import { runToEnd, startLinklogCli, type CommandOutput } from '../support/process.js';
 import { startEmbeddedProduct } from '../support/product.js';
-import { untilProjected } from '../support/projected.js';
+import { waitUntilProjected } from '../support/projected.js';
 import { eventuallyPasses } from '../support/waiting.js';
 import { Bench } from './harness.js';
 import { folderFixture, kafkaFixture } from '../support/fixtures.js';
@@ -64,7 +64,7 @@ describe('product: someone who can write to Kafka', function () {
         messages: [{ key: event.subject, value: writeEvent(event) }],
       });
     }
-    await untilProjected(bench.product.edges);
+    await waitUntilProjected(bench.product.edges);
   };
 
   const judge = (code: string, verdict: 'block' | 'unblock') =>
@@ -72,7 +72,7 @@ describe('product: someone who can write to Kafka', function () {
 
   const statusOf = async (code: string): Promise<number> => (await bench.visit(code)).status;
 
-  const linklog = (...args: readonly string[]): Promise<Said> =>
+  const linklog = (...args: readonly string[]): Promise<CommandOutput> =>
     startLinklogCli(args, { DATA_DIR: dataDir.path, ...env }).ended;
 
   it('cannot unblock a link, nor keep a block from taking effect', async () => {
@@ -157,7 +157,7 @@ describe('product: someone who can write to Kafka', function () {
 
   it('can delete the log, which leaves the links and is found by audit verify', async () => {
     const { shortCode } = await bench.link(key);
-    await untilProjected(bench.product.edges);
+    await waitUntilProjected(bench.product.edges);
     const admin = kafka.client().admin();
     await admin.connect();
     const topic = kafka.prefix + topics.links.name;

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { scopeNames } from '../../../schemas/scopes.js';
-import { ask } from '../support/http.js';
+import { sendRequest } from '../support/http.js';
 import type { IssuedKey } from '../support/product.js';
 import {
   destination,
@@ -311,7 +311,7 @@ describe('command API: API keys', () => {
       ];
       for (const path of ['/admin/keys', '/admin/nothing']) {
         for (const each of headers) {
-          const answer = await ask(bench.product.admin + path, { headers: each });
+          const answer = await sendRequest(bench.product.admin + path, { headers: each });
           expectBody(answer, 401, {
             statusCode: 401,
             message: 'Admin token required. Pass it as: Authorization: Bearer <ADMIN_TOKEN>',
@@ -325,7 +325,7 @@ describe('command API: API keys', () => {
     it('are managed on the operators’ listener only', async () => {
       const headers = { Authorization: `Bearer ${bench.product.adminToken}` };
       for (const origin of [bench.product.api, bench.product.edge]) {
-        const answer = await ask(`${origin}/admin/keys`, { headers });
+        const answer = await sendRequest(`${origin}/admin/keys`, { headers });
         expect(answer.status).to.equal(404);
       }
     });

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { ask, type Answer, type Ask } from '../support/http.js';
+import { sendRequest, type HttpResponse, type RequestOptions } from '../support/http.js';
 import { onStack } from '../support/product.js';
 import {
   keyFixture,
@@ -25,7 +25,7 @@ describe('command API: limits', () => {
     readonly reset: number;
   }
 
-  const rateHeaders = ({ headers }: Answer): RateHeaders => {
+  const rateHeaders = ({ headers }: HttpResponse): RateHeaders => {
     const number = (name: string): number => {
       expect(headers[name], name).to.match(/^\d+$/);
       return Number(headers[name]);
@@ -103,12 +103,12 @@ describe('command API: limits', () => {
   });
 
   describe('rate-limit headers are on every answer to a known key', () => {
-    const post = (body: unknown, headers: Record<string, string> = {}): Ask => ({
+    const post = (body: unknown, headers: Record<string, string> = {}): RequestOptions => ({
       method: 'POST',
       body,
       headers,
     });
-    const table: readonly [number, string, Ask][] = [
+    const table: readonly [number, string, RequestOptions][] = [
       [200, '/v2/usage', {}],
       [200, '/v2/usage', { method: 'HEAD' }],
       [201, '/v2/shorten', post({ url: destination })],
@@ -171,7 +171,7 @@ describe('command API: limits', () => {
     }
 
     it('is in the operators’ answers too', async () => {
-      const answer = await ask(`${bench.product.admin}/admin/keys`, {
+      const answer = await sendRequest(`${bench.product.admin}/admin/keys`, {
         headers: { 'X-Request-Id': 'operator-1' },
       });
       expect(answer.headers['x-request-id']).to.equal('operator-1');
@@ -184,7 +184,7 @@ describe('command API: limits', () => {
     for (const name of listeners) {
       it(`passes on the ${name}, without a key, and costs nothing`, async () => {
         for (const method of ['GET', 'HEAD']) {
-          const answer = await ask(`${bench.product[name]}/health`, { method });
+          const answer = await sendRequest(`${bench.product[name]}/health`, { method });
           expect(answer.status).to.equal(200);
           expect(answer.text).to.equal(method === 'GET' ? '{"status":"pass"}' : '');
           expect(answer.headers['content-type']).to.equal('application/json; charset=utf-8');
@@ -194,7 +194,7 @@ describe('command API: limits', () => {
       });
 
       it(`is ready on the ${name}, with each dependency and each projection`, async () => {
-        const answer = await ask(`${bench.product[name]}/health/ready`);
+        const answer = await sendRequest(`${bench.product[name]}/health/ready`);
         expect(answer.status).to.equal(200);
         const report = answer.json() as {
           projections: { name: string; lag: number }[];
@@ -220,7 +220,7 @@ describe('command API: limits', () => {
 
       it(`takes no other method on the ${name}`, async () => {
         for (const path of ['/health', '/health/ready']) {
-          const answer = await ask(bench.product[name] + path, { method: 'POST' });
+          const answer = await sendRequest(bench.product[name] + path, { method: 'POST' });
           expectEnvelope(answer, {
             status: 405,
             message: 'Method Not Allowed',
@@ -235,7 +235,7 @@ describe('command API: limits', () => {
     it('is the only public path of the API and the operators’ listener', async () => {
       for (const origin of [bench.product.api, bench.product.admin]) {
         for (const path of ['/', '/nothing', '/healthy', '/health/', '/V2/usage', '/v2usage']) {
-          const answer = await ask(origin + path);
+          const answer = await sendRequest(origin + path);
           expectEnvelope(answer, { status: 404, message: 'Not Found', path });
         }
       }

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { Answer } from '../support/http.js';
+import type { HttpResponse } from '../support/http.js';
 import { eventuallyPasses } from '../support/waiting.js';
 import { destination, expectError, expectRefused, productFixture, type Bench } from './harness.js';
 
@@ -20,7 +20,12 @@ interface Event {
 
 /** What owners do with a link. */
 const owner = (bench: Bench, key: () => string) => {
-  const ofLink = (method: string, code: string, body?: unknown, headers = {}): Promise<Answer> =>
+  const ofLink = (
+    method: string,
+    code: string,
+    body?: unknown,
+    headers = {},
+  ): Promise<HttpResponse> =>
     bench.api(`/v2/links/${code}`, key(), { method, headers, ...(body !== undefined && { body }) });
   return {
     ask: ofLink,
@@ -43,14 +48,14 @@ const owner = (bench: Bench, key: () => string) => {
   };
 };
 
-const expectLinkRefused = (answer: Answer, status: number, message: string): void => {
+const expectLinkRefused = (answer: HttpResponse, status: number, message: string): void => {
   expect([answer.status, (answer.json() as { message: string }).message]).to.deep.equal([
     status,
     message,
   ]);
 };
 
-const toWhere = (answer: Answer): string => answer.headers.location ?? String(answer.status);
+const toWhere = (answer: HttpResponse): string => answer.headers.location ?? String(answer.status);
 
 describe('command API: /v2/links/:shortCode', () => {
   const bench = productFixture();
@@ -291,7 +296,7 @@ describe('command API: /v2/links/:shortCode', () => {
 
   it('opens with its new password alone', async () => {
     const { shortCode } = await bench.link(pro.key, { password: 'the old one' });
-    const enter = (password: string): Promise<Answer> =>
+    const enter = (password: string): Promise<HttpResponse> =>
       bench.visit(shortCode, {
         method: 'POST',
         headers: { 'Content-Type': 'application/x-www-form-urlencoded' },

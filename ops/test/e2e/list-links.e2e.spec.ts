@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { Answer } from '../support/http.js';
+import type { HttpResponse } from '../support/http.js';
 import { eventuallyPasses } from '../support/waiting.js';
 import { destination, expectBody, expectError, lacking, productFixture } from './harness.js';
 
@@ -12,7 +12,8 @@ describe('command API: GET /v2/links', () => {
   const bench = productFixture();
   let key: string;
 
-  const ask = (query: string, as = key): Promise<Answer> => bench.api(`/v2/links${query}`, as);
+  const ask = (query: string, as = key): Promise<HttpResponse> =>
+    bench.api(`/v2/links${query}`, as);
   const page = async (query: string): Promise<Page> => {
     const answer = await ask(query);
     expect(answer.status, answer.text).to.equal(200);
@@ -112,7 +113,7 @@ describe('command API: GET /v2/links', () => {
   });
 
   it('lists deleted links, and others by their status, only where they are asked for', async () => {
-    const change = (code: string, method: string, body?: object): Promise<Answer> =>
+    const change = (code: string, method: string, body?: object): Promise<HttpResponse> =>
       bench.api(`/v2/links/${code}`, key, { method, ...(body && { body }) });
     await bench.link(key, { alias: 'deleted-one', tags: ['gone'] });
     await bench.link(key, { alias: 'disabled-one', tags: ['gone'] });

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { atOnce, statuses } from '../support/http.js';
+import { concurrently, statuses } from '../support/http.js';
 import { keyFixture, destination, productFixture } from './harness.js';
 
 const times = 100;
@@ -48,7 +48,7 @@ describe('command API: 201 means live', () => {
           expect(status).to.be.oneOf([302, 404]);
         }
       };
-      const askers = atOnce(20, actor);
+      const askers = concurrently(20, actor);
       await bench.link(pro.key, { alias });
       made = true;
       await askers;
@@ -56,7 +56,7 @@ describe('command API: 201 means live', () => {
   });
 
   it(`${times} links made concurrently all redirect`, async () => {
-    const links = await atOnce(times, () => bench.link(pro.key, { maxClicks: 1 }));
+    const links = await concurrently(times, () => bench.link(pro.key, { maxClicks: 1 }));
     const visits = await Promise.all(links.map(({ shortCode }) => bench.visit(shortCode)));
     expect(statuses(visits)).to.deep.equal({ 302: times });
   });

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ownTestKafka } from '../support/kafka.js';
+import { dedicatedKafka } from '../support/kafka.js';
 import { productFixture, destination, expectError, type Link } from './harness.js';
 import { eventuallyPasses, within } from '../support/waiting.js';
 import { fixture } from '../support/fixture.js';
@@ -12,7 +12,7 @@ const logAway = 'The event log is temporarily unavailable';
 describe('product: while the log on Kafka is away', function () {
   this.timeout(120_000);
   const kafka = fixture(
-    () => ownTestKafka('away'),
+    () => dedicatedKafka('away'),
     (kafka) => kafka.drop(),
   );
   const bench = productFixture(() => ({

@@ -5,7 +5,7 @@ import { startSafeBrowsingDouble } from '../../../command-api/safety/testing/saf
 import { defaultPlanTable } from '../../../schemas/plans.js';
 import { projectFile } from '../../platform/files/project-file.js';
 import { merged, parseExposition, total, type Series } from '../support/exposition.js';
-import { ask, atOnce } from '../support/http.js';
+import { sendRequest, concurrently } from '../support/http.js';
 import { startEventStoreDouble, type EventStoreDouble } from '../support/eventstore/double.js';
 import { onStack } from '../support/product.js';
 import { testRedis } from '../support/redis.js';
@@ -75,7 +75,7 @@ describe('product: metrics of the running product', () => {
   });
 
   const scrapeOne = async (admin: string): Promise<readonly Series[]> => {
-    const answer = await ask(`${admin}/metrics`);
+    const answer = await sendRequest(`${admin}/metrics`);
     expect(answer.status).to.equal(200);
     return parseExposition(answer.text);
   };
@@ -84,7 +84,9 @@ describe('product: metrics of the running product', () => {
     merged(await Promise.all(bench.product.admins.map(scrapeOne)), ofSeveral);
 
   const texts = async (): Promise<string> => {
-    const answers = await Promise.all(bench.product.admins.map((at) => ask(`${at}/metrics`)));
+    const answers = await Promise.all(
+      bench.product.admins.map((at) => sendRequest(`${at}/metrics`)),
+    );
     return answers.map(({ text }) => text).join('');
   };
 
@@ -108,23 +110,23 @@ describe('product: metrics of the running product', () => {
   it('need no token, are read-only, and on the operators’ listener only', async () => {
     const { product } = bench;
     for (const admin of product.admins) {
-      const answer = await ask(`${admin}/metrics`);
+      const answer = await sendRequest(`${admin}/metrics`);
       expect(answer.headers['content-type']).to.equal('text/plain; version=0.0.4; charset=utf-8');
       expect(answer.headers['cache-control']).to.equal('no-store');
-      const head = await ask(`${admin}/metrics`, { method: 'HEAD' });
+      const head = await sendRequest(`${admin}/metrics`, { method: 'HEAD' });
       expect([head.status, head.text]).to.deep.equal([200, '']);
-      const post = await ask(`${admin}/metrics`, { method: 'POST' });
+      const post = await sendRequest(`${admin}/metrics`, { method: 'POST' });
       expect([post.status, post.headers.allow]).to.deep.equal([405, 'GET, HEAD']);
     }
-    expect((await ask(`${product.api}/metrics`)).status).to.equal(404);
-    expect((await ask(`${product.edge}/metrics`)).status).to.equal(404);
+    expect((await sendRequest(`${product.api}/metrics`)).status).to.equal(404);
+    expect((await sendRequest(`${product.edge}/metrics`)).status).to.equal(404);
   });
 
   it('are rendered four times a second at most, however many requests there are', async () => {
     const began = performance.now();
     const bodies: string[] = [];
     for (let round = 0; round < 5; round += 1) {
-      const answers = await atOnce(40, () => ask(`${bench.product.admin}/metrics`));
+      const answers = await concurrently(40, () => sendRequest(`${bench.product.admin}/metrics`));
       bodies.push(...answers.map(({ text }) => text));
     }
     const renderings = (performance.now() - began) / 250 + 1;
@@ -166,7 +168,7 @@ describe('product: metrics of the running product', () => {
         ['linklog_spool_appended_visits_total'],
       ],
       async () => {
-        await atOnce(200, () => bench.visit(shortCode));
+        await concurrently(200, () => bench.visit(shortCode));
         await times(50, () => bench.visit(shortCode));
         await times(3, () => bench.visit(shortCode, { method: 'HEAD' }));
         await times(3, () => bench.visit(limited));
@@ -274,11 +276,11 @@ describe('product: metrics of the running product', () => {
         await bench.api('/v2/stats/unknown-code', pro.key);
         await times(7, () => bench.api('/v2/usage', free.key));
         await times(4, () => bench.api(`/v2/stats/${shortCode}`, hobby.key));
-        await ask(`${bench.product.api}/health/ready`);
+        await sendRequest(`${bench.product.api}/health/ready`);
         await bench.api('/v2/nothing', pro.key);
-        await ask(`${bench.product.api}/nothing`);
+        await sendRequest(`${bench.product.api}/nothing`);
         await bench.admin('GET', `/admin/keys/${pro.id}`);
-        await ask(`${bench.product.admin}/admin/keys/${pro.id}`);
+        await sendRequest(`${bench.product.admin}/admin/keys/${pro.id}`);
         await bench.admin('PATCH', '/admin/platform', { maintenance: true });
         try {
           await bench.api('/v2/usage', pro.key);
@@ -370,13 +372,13 @@ describe('product: metrics of the running product', () => {
     const random = (): string => Math.random().toString(36).slice(2);
     const methods = ['GET', 'HEAD', 'POST', 'DELETE', 'PROPFIND', 'MKCOL', 'REPORT'];
     const flood = (): Promise<unknown> =>
-      atOnce(1_000, (index) => {
+      concurrently(1_000, (index) => {
         const { api, edge, admin } = bench.product;
         const origin = [edge, api, admin][index % 3] ?? edge;
         const path = [`/${random()}`, `/${random()}/${random()}`, `/v2/stats/${random()}`][
           Math.floor(index / 3) % 3
         ];
-        return ask(`${origin}${path ?? ''}?${random()}=1`, {
+        return sendRequest(`${origin}${path ?? ''}?${random()}=1`, {
           method: methods[index % methods.length] ?? 'GET',
           headers: { Authorization: `Bearer ${key}`, 'User-Agent': random() },
         });

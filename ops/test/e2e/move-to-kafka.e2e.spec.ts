@@ -5,7 +5,7 @@ import { kafkaStartMs } from '../support/kafka.js';
 import { startEmbeddedProduct, startProduct } from '../support/product.js';
 import { Bench } from './harness.js';
 import { eventuallyPasses } from '../support/waiting.js';
-import { type Said, startLinklogCli } from '../support/process.js';
+import { type CommandOutput, startLinklogCli } from '../support/process.js';
 import { folderFixture, kafkaFixture } from '../support/fixtures.js';
 
 describe('product: embedded installation that moves to Kafka', function () {
@@ -29,7 +29,7 @@ describe('product: embedded installation that moves to Kafka', function () {
     await rm(file, { force: true });
   });
 
-  const linklog = (args: readonly string[], env: Record<string, string>): Promise<Said> =>
+  const linklog = (args: readonly string[], env: Record<string, string>): Promise<CommandOutput> =>
     startLinklogCli(args, env).ended;
 
   it('keeps links, counts, limits and keys, and goes on', async () => {

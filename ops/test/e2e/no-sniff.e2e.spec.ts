@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { ask, type Ask } from '../support/http.js';
+import { sendRequest, type RequestOptions } from '../support/http.js';
 import { connectTo } from '../support/raw-http.js';
 import { eventuallyPasses } from '../support/waiting.js';
 import { productFixture } from './harness.js';
@@ -20,9 +20,11 @@ describe('product: X-Content-Type-Options', () => {
   const bench = productFixture();
 
   /** Asks for each of these, and expects the header beside the status. */
-  const walk = async (asked: readonly (readonly [number, string, Ask])[]): Promise<void> => {
+  const walk = async (
+    asked: readonly (readonly [number, string, RequestOptions])[],
+  ): Promise<void> => {
     for (const [status, url, options] of asked) {
-      const answer = await ask(url, options);
+      const answer = await sendRequest(url, options);
       const what = `${options.method ?? 'GET'} ${url}`;
       expect(answer.status, what).to.equal(status);
       expect(answer.headers['x-content-type-options'], what).to.equal('nosniff');
@@ -45,8 +47,8 @@ describe('product: X-Content-Type-Options', () => {
     const { key } = await bench.key('FREE');
     const auth = { Authorization: `Bearer ${key}` };
     const { shortCode } = await bench.link(key);
-    const tag = (await ask(`${api}/docs`)).headers.etag ?? '';
-    const post = (body: unknown, headers = {}): Ask => ({
+    const tag = (await sendRequest(`${api}/docs`)).headers.etag ?? '';
+    const post = (body: unknown, headers = {}): RequestOptions => ({
       method: 'POST',
       headers: { ...json, ...auth, ...headers },
       body,
@@ -80,7 +82,11 @@ describe('product: X-Content-Type-Options', () => {
     const secured = (await bench.link(key, { password: 'a secret' })).shortCode;
     const limited = (await bench.link(key, { maxClicks: 1 })).shortCode;
     const html = { headers: { Accept: 'text/html' } };
-    const enter = (body: string, headers = form): Ask => ({ method: 'POST', headers, body });
+    const enter = (body: string, headers = form): RequestOptions => ({
+      method: 'POST',
+      headers,
+      body,
+    });
     await walk([
       [302, `${edge}/${open}`, {}],
       [302, `${edge}/${open}`, { method: 'HEAD' }],

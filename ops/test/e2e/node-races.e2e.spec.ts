@@ -2,7 +2,13 @@ import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { EventNamed } from '../../../schemas/events/catalogue.js';
 import { inheritedEnvironment } from '../../config/config.js';
-import { ask, atOnce, statuses, type Answer, type Ask } from '../support/http.js';
+import {
+  sendRequest,
+  concurrently,
+  statuses,
+  type HttpResponse,
+  type RequestOptions,
+} from '../support/http.js';
 import { startLinklogCli } from '../support/process.js';
 import { onStack, serversFor, type IssuedKey, type Product } from '../support/product.js';
 import { eventually, eventuallyPasses } from '../support/waiting.js';
@@ -28,7 +34,7 @@ const inEachRound = (title: string, run: (round: number) => Promise<void>): void
   });
 };
 
-const taken = (answers: readonly Answer[]): number => statuses(answers)[302] ?? 0;
+const taken = (answers: readonly HttpResponse[]): number => statuses(answers)[302] ?? 0;
 
 describe('product: races over two APIs and two edges', () => {
   const bench = productFixture();
@@ -56,24 +62,24 @@ describe('product: races over two APIs and two edges', () => {
     }
   });
 
-  const call = (n: number, { key }: { key: string }, path: string, options: Ask = {}) =>
-    ask(`${apis[n % apis.length] ?? ''}/v2${path}`, {
+  const call = (n: number, { key }: { key: string }, path: string, options: RequestOptions = {}) =>
+    sendRequest(`${apis[n % apis.length] ?? ''}/v2${path}`, {
       ...options,
       headers: { Authorization: `Bearer ${key}`, ...options.headers },
     });
 
-  const change = (n: number, code: string, body: object, headers = {}): Promise<Answer> =>
+  const change = (n: number, code: string, body: object, headers = {}): Promise<HttpResponse> =>
     call(n, pro, `/links/${code}`, { method: 'PATCH', body, headers });
 
   const made = async (body: Record<string, unknown> = {}): Promise<string> =>
     (await bench.link(pro.key, body)).shortCode;
 
-  const visit = (n: number, code: string, headers = {}): Promise<Answer> =>
-    ask(`${edges[n % edges.length] ?? ''}/${code}`, { headers });
+  const visit = (n: number, code: string, headers = {}): Promise<HttpResponse> =>
+    sendRequest(`${edges[n % edges.length] ?? ''}/${code}`, { headers });
 
   /** Each edge has the link in memory. */
   const warm = async (code: string): Promise<void> => {
-    for (const answer of await atOnce(edges.length, (n) => visit(n, code))) {
+    for (const answer of await concurrently(edges.length, (n) => visit(n, code))) {
       expect(answer.status).to.equal(302);
     }
   };
@@ -84,7 +90,7 @@ describe('product: races over two APIs and two edges', () => {
     });
 
   const goneEverywhere = async (code: string): Promise<void> => {
-    for (const answer of await atOnce(edges.length, (n) => visit(n, code))) {
+    for (const answer of await concurrently(edges.length, (n) => visit(n, code))) {
       expect(answer.status).to.equal(410);
     }
   };
@@ -109,7 +115,7 @@ describe('product: races over two APIs and two edges', () => {
   inEachRound('ten edits with one If-Match: one wins', async (round) => {
     const code = await made();
     await warm(code);
-    const answers = await atOnce(10, (n) =>
+    const answers = await concurrently(10, (n) =>
       change(n, code, { url: `${elsewhere}#${n}` }, { 'If-Match': '"1"' }),
     );
     expect(statuses(answers)).to.deep.equal({ 200: 1, 412: 9 });
@@ -117,7 +123,7 @@ describe('product: races over two APIs and two edges', () => {
     const details = await call(round, pro, `/links/${code}`);
     expect(details.json()).to.include({ url, version: 2 });
     await eventuallyPasses(liveWithinMs, async () => {
-      for (const { headers } of await atOnce(edges.length, (n) => visit(n, code))) {
+      for (const { headers } of await concurrently(edges.length, (n) => visit(n, code))) {
         expect(headers.location).to.equal(url);
       }
     });
@@ -141,12 +147,12 @@ describe('product: races over two APIs and two edges', () => {
         got.set(id, version);
         return version;
       };
-      const before = atOnce(250, visitor);
+      const before = concurrently(250, visitor);
       const edit = change(round, code, { url: elsewhere });
-      await Promise.all([before, atOnce(250, visitor)]);
+      await Promise.all([before, concurrently(250, visitor)]);
       expect((await edit).json()).to.include({ url: elsewhere, version: 2 });
       await eventuallyPasses(liveWithinMs, async () => {
-        expect(new Set(await atOnce(edges.length, visitor))).to.deep.equal(new Set([2]));
+        expect(new Set(await concurrently(edges.length, visitor))).to.deep.equal(new Set([2]));
       });
       await counted(code, visitors + edges.length);
     }
@@ -158,12 +164,12 @@ describe('product: races over two APIs and two edges', () => {
   inEachRound('a raised limit and 500 visitors: never more than the new one', async (round) => {
     const code = await made({ maxClicks: 5 });
     const [answers, raise] = await Promise.all([
-      atOnce(500, (n) => visit(n, code)),
+      concurrently(500, (n) => visit(n, code)),
       change(round, code, { maxClicks: 9 }),
     ]);
     expect(raise.status).to.equal(200);
     await eventuallyPasses(liveWithinMs, async () => {
-      answers.push(...(await atOnce(edges.length, (n) => visit(n, code))));
+      answers.push(...(await concurrently(edges.length, (n) => visit(n, code))));
       expect(taken(answers)).to.equal(9);
     });
     await goneEverywhere(code);
@@ -177,14 +183,14 @@ describe('product: races over two APIs and two edges', () => {
       const code = await made({ maxClicks });
       await warm(code);
       const [answers, deletion] = await Promise.all([
-        atOnce(200, (n) => visit(n, code)),
+        concurrently(200, (n) => visit(n, code)),
         call(round, pro, `/links/${code}`, { method: 'DELETE' }),
       ]);
       expect(deletion.status).to.equal(204);
-      const more: Answer[] = [];
+      const more: HttpResponse[] = [];
       // The ledger decides the clicks of a limit, an edge's memory all others.
       await eventuallyPasses(maxClicks === null ? liveWithinMs : 0, async () => {
-        const asked = await atOnce(edges.length, (n) => visit(n, code));
+        const asked = await concurrently(edges.length, (n) => visit(n, code));
         more.push(...asked);
         expect(statuses(asked)).to.deep.equal({ 410: edges.length });
       });
@@ -204,7 +210,7 @@ describe('product: races over two APIs and two edges', () => {
   const callers = async (key: { readonly key: string }) => {
     const calls: Timed[] = [];
     const ended = new AbortController();
-    const running = atOnce(4 * apis.length, async (n) => {
+    const running = concurrently(4 * apis.length, async (n) => {
       while (!ended.signal.aborted) {
         const from = performance.now();
         const { status } = await call(n, key, '/usage');
@@ -241,7 +247,7 @@ describe('product: races over two APIs and two edges', () => {
     const late = calls.filter(({ from }) => from > answered + 1_000);
     expect(statusesOf(late)).to.deep.equal([401]);
     const rotated = answer.json() as { readonly key: string };
-    for (const { status } of await atOnce(apis.length, (n) => call(n, rotated, '/usage'))) {
+    for (const { status } of await concurrently(apis.length, (n) => call(n, rotated, '/usage'))) {
       expect(status).to.equal(200);
     }
   });

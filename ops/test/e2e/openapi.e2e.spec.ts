@@ -1,7 +1,12 @@
 import { expect } from 'chai';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { ask, atOnce, type Answer, type Ask } from '../support/http.js';
+import {
+  sendRequest,
+  concurrently,
+  type HttpResponse,
+  type RequestOptions,
+} from '../support/http.js';
 import { Document } from '../support/openapi.js';
 import { keyFixture, productFixture, destination, expectEnvelope } from './harness.js';
 import { eventuallyPasses } from '../support/waiting.js';
@@ -65,7 +70,7 @@ describe('command API: GET /openapi.json', () => {
   it('is on no other listener', async () => {
     for (const origin of [bench.product.edge, bench.product.admin]) {
       for (const at of ['/openapi.json', '/docs']) {
-        expect((await ask(origin + at)).status, origin + at).to.equal(404);
+        expect((await sendRequest(origin + at)).status, origin + at).to.equal(404);
       }
     }
   });
@@ -87,9 +92,9 @@ describe('command API: GET /openapi.json', () => {
       operation: string,
       status: number,
       key: string | null,
-      options: Ask = {},
+      options: RequestOptions = {},
       query = '',
-    ): Promise<Answer> => {
+    ): Promise<HttpResponse> => {
       const [method = '', at = ''] = operation.split(' ');
       const target = targetOf(at) + query;
       const answer = await bench.api(target, key, { method, ...options });
@@ -129,7 +134,7 @@ describe('command API: GET /openapi.json', () => {
       'PATCH /v2/keys/{id}': { active: true },
       'POST /v2/keys/{id}/rotate': {},
     } as const;
-    const bodyOf = (operation: string): Ask =>
+    const bodyOf = (operation: string): RequestOptions =>
       operation in bodies ? { body: bodies[operation as keyof typeof bodies] } : {};
 
     beforeEach(() => {
@@ -322,7 +327,7 @@ describe('command API: GET /openapi.json', () => {
       for (const operation of posts) {
         const headers = { 'Idempotency-Key': alias };
         const [method = '', at = ''] = operation.split(' ');
-        const rivals = await atOnce(20, () =>
+        const rivals = await concurrently(20, () =>
           bench.api(at, pro.key, { method, headers, ...bodyOf(operation) }),
         );
         for (const answer of rivals) {

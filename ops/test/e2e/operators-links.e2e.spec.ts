@@ -3,7 +3,7 @@ import pg from 'pg';
 import { afterMessage } from '../../../schemas/http/list-links.js';
 import { readEvent } from '../../../schemas/events/codec.js';
 import { runningPostgresUrl } from '../../local/postgres/index.js';
-import { ask, atOnce, statuses, type Answer } from '../support/http.js';
+import { sendRequest, concurrently, statuses, type HttpResponse } from '../support/http.js';
 import { eventually, eventuallyPasses } from '../support/waiting.js';
 import { keyFixture, destination, expectError, productFixture } from './harness.js';
 
@@ -33,8 +33,8 @@ describe('command API: operators and links of all accounts', () => {
     path: string,
     body?: unknown,
     headers: Record<string, string> = {},
-  ): Promise<Answer> =>
-    ask(bench.product.admin + path, {
+  ): Promise<HttpResponse> =>
+    sendRequest(bench.product.admin + path, {
       method,
       headers: {
         Authorization: `Bearer ${bench.product.adminToken}`,
@@ -174,7 +174,7 @@ describe('command API: operators and links of all accounts', () => {
     };
     const find = async (name: string): Promise<Projection | undefined> =>
       (await list()).find((one) => one.name === name);
-    const work = (name: string, what: string, headers = {}): Promise<Answer> =>
+    const work = (name: string, what: string, headers = {}): Promise<HttpResponse> =>
       operator('POST', `/admin/projections/${name}/${what}`, undefined, headers);
     /** What the log tells of it: who, request, data. */
     const requested = async (): Promise<readonly (readonly unknown[])[]> => {
@@ -228,7 +228,7 @@ describe('command API: operators and links of all accounts', () => {
     });
 
     it('are worked on one at a time', async () => {
-      const answers = await atOnce(5, () => work('stats', 'rebuild'));
+      const answers = await concurrently(5, () => work('stats', 'rebuild'));
       const { 409: refused = 0, ...begun } = statuses(answers);
       expect(refused).to.be.at.least(1);
       expect(Object.keys(begun)).to.satisfy((all: string[]) =>

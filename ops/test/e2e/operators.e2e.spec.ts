@@ -3,7 +3,7 @@ import { readEvent } from '../../../schemas/events/codec.js';
 import { runningPostgresUrl } from '../../local/postgres/index.js';
 import { createLogger } from '../../platform/logging.js';
 import { createPool, type Pool } from '../../platform/postgres/pool.js';
-import { ask, type Answer } from '../support/http.js';
+import { sendRequest, type HttpResponse } from '../support/http.js';
 import {
   destination,
   expectEnvelope,
@@ -65,8 +65,8 @@ describe('command API: operators', () => {
     path: string,
     body?: unknown,
     headers: Record<string, string> = {},
-  ): Promise<Answer> =>
-    ask(bench.product.admin + path, {
+  ): Promise<HttpResponse> =>
+    sendRequest(bench.product.admin + path, {
       method,
       headers: { Authorization: `Bearer ${bench.product.adminToken}`, ...headers },
       ...(body !== undefined && { body }),
@@ -210,7 +210,7 @@ describe('command API: operators', () => {
         expect((await bench.visit(shortCode)).status).to.equal(503);
       });
       for (const path of [`/${shortCode}`, '/nothing0', '/']) {
-        const answer = await ask(bench.product.edge + path);
+        const answer = await sendRequest(bench.product.edge + path);
         expectEnvelope(answer, { status: 503, message, path });
         expect(answer.headers['retry-after']).to.match(/^[1-9]\d*$/);
         expect(answer.headers['cache-control']).to.equal('no-store');
@@ -224,7 +224,7 @@ describe('command API: operators', () => {
 
       for (const origin of [bench.product.api, bench.product.edge, bench.product.admin]) {
         for (const path of ['/health', '/health/ready']) {
-          expect((await ask(origin + path)).status, origin + path).to.equal(200);
+          expect((await sendRequest(origin + path)).status, origin + path).to.equal(200);
         }
       }
 
@@ -486,7 +486,7 @@ describe('command API: operators', () => {
     it('let one account use the alias in any spelling, and no other account', async () => {
       const shorten = async (account: string, alias: string): Promise<unknown> => {
         const { key } = await bench.product.createKey({ plan: 'PRO', account });
-        const answer = await ask(`${bench.product.api}/v2/shorten`, {
+        const answer = await sendRequest(`${bench.product.api}/v2/shorten`, {
           method: 'POST',
           headers: { Authorization: `Bearer ${key}` },
           body: { url: 'https://example.com/', alias },

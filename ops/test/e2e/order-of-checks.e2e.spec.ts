@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import pg from 'pg';
 import { runningPostgresUrl } from '../../local/postgres/index.js';
-import type { Answer, Ask } from '../support/http.js';
+import type { HttpResponse, RequestOptions } from '../support/http.js';
 import type { IssuedKey } from '../support/product.js';
 import {
   keyFixture,
@@ -47,7 +47,7 @@ const messages = {
   passwordsOff: 'Password protection is currently disabled on this platform',
 };
 
-const post = (body: unknown, headers: Record<string, string> = {}): Ask => ({
+const post = (body: unknown, headers: Record<string, string> = {}): RequestOptions => ({
   method: 'POST',
   body,
   headers,
@@ -79,7 +79,7 @@ describe('command API: order of checks', () => {
   };
 
   /** What each later check would refuse. */
-  const laterWrongs: readonly [string, string, Ask][] = [
+  const laterWrongs: readonly [string, string, RequestOptions][] = [
     ['an unknown path', '/v2/nothing', {}],
     ['the prefix alone', '/v2', {}],
     ['a wrong method', '/v2/shorten', { method: 'PUT' }],
@@ -149,7 +149,7 @@ describe('command API: order of checks', () => {
   ] as const) {
     it(`a body ${what} is answered alike to a key’s first call and to later ones`, async () => {
       const { key } = await bench.key('PRO');
-      const answers: Answer[] = [];
+      const answers: HttpResponse[] = [];
       for (let call = 1; call <= 2; call += 1) {
         answers.push(await bench.api('/v2/shorten', key, post(body, { 'Content-Type': type })));
       }
@@ -211,7 +211,7 @@ describe('command API: order of checks', () => {
   });
 
   describe('the idempotent replay', () => {
-    const replayed = async (key: string, again: Ask): Promise<Answer> => {
+    const replayed = async (key: string, again: RequestOptions): Promise<HttpResponse> => {
       const headers = { 'Idempotency-Key': 'the-same' };
       const first = await bench.shorten(key, { url: destination }, headers);
       expect(first.status).to.equal(201);
@@ -346,7 +346,7 @@ describe('command API: order of checks', () => {
 
     const alias = 'is-spent-once';
     const idempotent = { 'Idempotency-Key': 'is-spent' };
-    const calls: readonly [string, number, string, Ask, number][] = [
+    const calls: readonly [string, number, string, RequestOptions, number][] = [
       ['a link', 201, '/v2/shorten', post({ url: destination, alias }), 1],
       ['an alias in use', 400, '/v2/shorten', post({ url: destination, alias }), 0],
       ['a reserved alias', 400, '/v2/shorten', post({ url: destination, alias: 'Admin' }), 0],

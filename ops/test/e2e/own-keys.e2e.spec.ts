@@ -1,6 +1,12 @@
 import { expect } from 'chai';
 import { scopeNames, type Scope } from '../../../schemas/scopes.js';
-import { ask, atOnce, statuses, type Answer, type Ask } from '../support/http.js';
+import {
+  sendRequest,
+  concurrently,
+  statuses,
+  type HttpResponse,
+  type RequestOptions,
+} from '../support/http.js';
 import type { IssuedKey } from '../support/product.js';
 import {
   destination,
@@ -42,7 +48,7 @@ describe('command API: keys that people make', () => {
     method: string,
     path = '',
     body?: unknown,
-  ): Promise<Answer> =>
+  ): Promise<HttpResponse> =>
     bench.api(`/v2/keys${path}`, key, { method, ...(body !== undefined && { body }) });
 
   const make = async (by: Pick<IssuedKey, 'key'>, body: object = {}): Promise<OwnKey> => {
@@ -59,11 +65,11 @@ describe('command API: keys that people make', () => {
 
   /** Calls of keys in turn, by turns on each API. */
   const callsOf = (of: readonly { readonly key: string }[], count: number, path: string) =>
-    atOnce(count, (index) => {
+    concurrently(count, (index) => {
       const { apis } = bench.product;
       const { key = '' } = of[index % of.length] ?? {};
-      const options: Ask = { headers: { Authorization: `Bearer ${key}` } };
-      return ask(`${apis[index % apis.length] ?? ''}${path}`, options);
+      const options: RequestOptions = { headers: { Authorization: `Bearer ${key}` } };
+      return sendRequest(`${apis[index % apis.length] ?? ''}${path}`, options);
     });
 
   const works = async ({ key }: Pick<IssuedKey, 'key'>): Promise<boolean> => {
@@ -75,7 +81,7 @@ describe('command API: keys that people make', () => {
     return first.status === 200;
   };
 
-  const unknown = (answer: Answer, method: string, id: string, more = ''): void => {
+  const unknown = (answer: HttpResponse, method: string, id: string, more = ''): void => {
     const path = `/v2/keys/${id}${more}`;
     expectError(answer, { status: 404, message: 'API key not found', path, method });
   };
@@ -153,7 +159,7 @@ describe('command API: keys that people make', () => {
     it('makes 100 live keys an account, exactly, however many are asked for at once', async () => {
       const root = await newRoot();
       const first = await make(root);
-      const made = await atOnce(120, () => keys(root, 'POST', '', { name: 'one of many' }));
+      const made = await concurrently(120, () => keys(root, 'POST', '', { name: 'one of many' }));
       expect(statuses(made)).to.deep.equal({ 201: 98, 400: 22 });
       const message = 'At most 100 keys an account';
       for (const answer of made.filter(({ status }) => status === 400)) {
@@ -422,7 +428,7 @@ describe('command API: keys that people make', () => {
     it('are those of one key: 35 links a month, exactly', async () => {
       const root = await newRoot('FREE');
       const all = [await make(root), await make(root), root];
-      const answers = await atOnce(54, (index) =>
+      const answers = await concurrently(54, (index) =>
         bench.shorten(all[index % 3]?.key ?? '', { url: destination }),
       );
       expect(statuses(answers)).to.deep.equal({ 201: 35, 429: 19 });

@@ -3,7 +3,7 @@ import type { BrowserContextOptions, Page, Response } from 'playwright-core';
 import { auditPage, focused, launchBrowser, zoomText } from '../support/browser.js';
 import { startDestination } from '../support/destination.js';
 import { eventually, rejection } from '../support/waiting.js';
-import { atOnce } from '../support/http.js';
+import { concurrently } from '../support/http.js';
 import { keyFixture, expectRefused, productFixture } from './harness.js';
 import { fixture } from '../support/fixture.js';
 
@@ -196,7 +196,7 @@ describe('redirect edge: pages for visitors, in a browser', () => {
         await tab.open(at);
         const body = 'password=wrong';
         const headers = { 'Content-Type': 'application/x-www-form-urlencoded' };
-        await atOnce(5, () => bench.visit(at.slice(1), { method: 'POST', headers, body }));
+        await concurrently(5, () => bench.visit(at.slice(1), { method: 'POST', headers, body }));
         return enter(tab, 'wrong');
       },
     },

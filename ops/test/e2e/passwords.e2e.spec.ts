@@ -1,7 +1,13 @@
 import { expect } from 'chai';
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { ask, atOnce, statuses, type Answer, type Ask } from '../support/http.js';
+import {
+  sendRequest,
+  concurrently,
+  statuses,
+  type HttpResponse,
+  type RequestOptions,
+} from '../support/http.js';
 import {
   keyFixture,
   destination,
@@ -38,7 +44,7 @@ describe('redirect edge: link with a password', () => {
     tried: string,
     client: string,
     headers: Record<string, string> = {},
-  ): Promise<Answer> =>
+  ): Promise<HttpResponse> =>
     bench.visit(shortCode, {
       method: 'POST',
       body: form({ password: tried }),
@@ -49,7 +55,7 @@ describe('redirect edge: link with a password', () => {
       },
     });
 
-  const expectForm = (answer: Answer, status: 200 | 401): void => {
+  const expectForm = (answer: HttpResponse, status: 200 | 401): void => {
     expect(answer.status, answer.text).to.equal(status);
     expect(answer.headers['content-type']).to.equal('text/html; charset=utf-8');
     expect(answer.headers['cache-control']).to.equal('no-store');
@@ -63,7 +69,7 @@ describe('redirect edge: link with a password', () => {
     expect(answer.text.includes('id="error"')).to.equal(status === 401);
   };
 
-  const expectEntered = (answer: Answer): void => {
+  const expectEntered = (answer: HttpResponse): void => {
     expect(answer.status, answer.text).to.equal(303);
     expect(answer.headers).to.include({
       location: destination,
@@ -200,7 +206,7 @@ describe('redirect edge: link with a password', () => {
   it('accepts a form of at most 4 KiB, and no other body', async () => {
     const shortCode = await code();
     const path = `/${shortCode}`;
-    const json: Ask = { method: 'POST', body: { password } };
+    const json: RequestOptions = { method: 'POST', body: { password } };
     expectError(await bench.visit(shortCode, json), {
       status: 415,
       message: 'Content-Type must be application/x-www-form-urlencoded',
@@ -224,7 +230,7 @@ describe('redirect edge: link with a password', () => {
   it('keeps its click limit exactly among concurrent visitors with the password', async () => {
     const shortCode = await code({ maxClicks: 7 });
     expectForm(await bench.visit(shortCode), 200);
-    const answers = await atOnce(30, (index) =>
+    const answers = await concurrently(30, (index) =>
       // Half of them from one address: more attempts than it may have wrong.
       enter(shortCode, password, index < 15 ? '203.0.113.77' : newClient()),
     );
@@ -238,7 +244,7 @@ describe('redirect edge: link with a password', () => {
   });
 
   describe('limits guesses', () => {
-    const expectThrottled = (answer: Answer, shortCode: string): void => {
+    const expectThrottled = (answer: HttpResponse, shortCode: string): void => {
       const retryAfter = Number(answer.headers['retry-after']);
       expectError(answer, {
         status: 429,
@@ -270,7 +276,7 @@ describe('redirect edge: link with a password', () => {
     it('when they come concurrently, too', async () => {
       const shortCode = await code();
       const client = newClient();
-      const answers = await atOnce(40, (index) => enter(shortCode, `guess ${index}`, client));
+      const answers = await concurrently(40, (index) => enter(shortCode, `guess ${index}`, client));
       expect(statuses(answers)).to.deep.equal({ 401: 5, 429: 35 });
     });
 
@@ -315,14 +321,14 @@ describe('redirect edge: link with a password, asked directly', () => {
   it('ignores X-Forwarded-For', async () => {
     const pro = (await bench.key('PRO')).key;
     const { shortUrl } = await bench.link(pro, { password });
-    const answers: Answer[] = [];
+    const answers: HttpResponse[] = [];
     for (let attempts = 0; attempts < 6; attempts += 1) {
       const headers = {
         'Content-Type': 'application/x-www-form-urlencoded',
         'X-Forwarded-For': `198.51.100.${attempts}`,
       };
       answers.push(
-        await ask(shortUrl, { method: 'POST', body: form({ password: 'no' }), headers }),
+        await sendRequest(shortUrl, { method: 'POST', body: form({ password: 'no' }), headers }),
       );
     }
     expect(statuses(answers)).to.deep.equal({ 401: 5, 429: 1 });

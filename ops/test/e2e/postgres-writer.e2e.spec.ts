@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import pg from 'pg';
 import { runningPostgresUrl } from '../../local/postgres/index.js';
-import { startLinklogCli, type Said } from '../support/process.js';
+import { startLinklogCli, type CommandOutput } from '../support/process.js';
 import { startEmbeddedProduct } from '../support/product.js';
-import { untilProjected } from '../support/projected.js';
+import { waitUntilProjected } from '../support/projected.js';
 import { Bench, destination, type Link } from './harness.js';
 
 const evil = 'https://evil.example/';
@@ -28,13 +28,13 @@ describe('product: someone who has all rights in PostgreSQL', function () {
     await bench.end();
   });
 
-  const linklog = (...args: readonly string[]): Promise<Said> =>
+  const linklog = (...args: readonly string[]): Promise<CommandOutput> =>
     startLinklogCli(args, { DATA_DIR: bench.product.dataDir }).ended;
 
   /** A link that the edge has not in memory. */
   const projected = async (): Promise<Link> => {
     const link = await bench.link(key);
-    await untilProjected(bench.product.edges);
+    await waitUntilProjected(bench.product.edges);
     return link;
   };
 
@@ -72,7 +72,7 @@ describe('product: someone who has all rights in PostgreSQL', function () {
     expect((await guess(password)).status).to.equal(303);
     const retry = await bench.shorten(key, { url: destination }, { 'Idempotency-Key': 'retry' });
     expect(retry.status).to.equal(201);
-    await untilProjected(bench.product.edges);
+    await waitUntilProjected(bench.product.edges);
     const all = await dump();
     // It is a dump of what there is.
     expect(all).to.include('argon2id').and.to.include(shortCode);

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { Answer } from '../support/http.js';
+import type { HttpResponse } from '../support/http.js';
 import { keyFixture, destination, expectError, productFixture } from './harness.js';
 import { eventuallyPasses } from '../support/waiting.js';
 
@@ -13,7 +13,7 @@ describe('redirect edge: preview of a link', () => {
   const code = async (body: Record<string, unknown> = {}): Promise<string> =>
     (await bench.link(pro.key, body)).shortCode;
 
-  const expectPage = (answer: Answer, status: number, title: string): void => {
+  const expectPage = (answer: HttpResponse, status: number, title: string): void => {
     expect(answer.status).to.equal(status);
     expect(answer.headers['content-type']).to.equal('text/html; charset=utf-8');
     expect(answer.headers['cache-control']).to.equal('no-store');

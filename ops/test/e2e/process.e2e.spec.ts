@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import path from 'node:path';
 import { copyClusterTemplate } from '../support/cluster.js';
-import { ask, atOnce } from '../support/http.js';
+import { sendRequest, concurrently } from '../support/http.js';
 import { postgresOf, startProduct, type Product } from '../support/product.js';
 import { Bench, destination, productFixture, type Link } from './harness.js';
 import { eventuallyPasses, within } from '../support/waiting.js';
@@ -149,7 +149,7 @@ describe('product: process', () => {
       });
       for (const address of [api, edge, admin]) {
         expect(address).to.match(/^http:\/\/127\.0\.0\.1:[1-9]\d*$/);
-        expect((await ask(`${address}/health`)).status).to.equal(200);
+        expect((await sendRequest(`${address}/health`)).status).to.equal(200);
       }
       const lines = shared.product.stdout().trimEnd().split('\n');
       expect(JSON.parse(lines.at(-1) ?? '')).to.deep.equal(shared.product.ready);
@@ -168,7 +168,7 @@ describe('product: process', () => {
       expect(ownLines(second)).to.deep.equal([
         `linklog: ${shared.product.dataDir} is in use by process ${pid}`,
       ]);
-      expect((await ask(`${shared.product.api}/health/ready`)).status).to.equal(200);
+      expect((await sendRequest(`${shared.product.api}/health/ready`)).status).to.equal(200);
       expect((await shared.key('FREE')).plan).to.equal('FREE');
     });
   });
@@ -177,7 +177,7 @@ describe('product: process', () => {
     const { product } = await start({ HOST: '0.0.0.0', ADMIN_HOST: '' });
     for (const address of [product.api, product.edge, product.admin]) {
       expect(address).to.match(/^http:\/\/127\.0\.0\.1:\d+$/);
-      expect((await ask(`${address}/health`)).status).to.equal(200);
+      expect((await sendRequest(`${address}/health`)).status).to.equal(200);
     }
   });
 
@@ -324,7 +324,7 @@ describe('product: process', () => {
       const limited = await before.link(free.key, { maxClicks: 3 });
       await before.visit(limited.shortCode);
       for (let call = 0; call < 30; call += 1) await before.api('/v2/usage', free.key);
-      const visits = await atOnce(100, () => before.visit('kept'));
+      const visits = await concurrently(100, () => before.visit('kept'));
       expect(visits.filter(({ status }) => status === 302)).to.have.length(100);
       await end(before.product);
 
@@ -378,8 +378,8 @@ describe('product: process', () => {
     const { key } = await bench.key('PRO', { name: 'SecretName' });
     const url = 'https://secret-destination.example/SecretPath?token=SecretToken#SecretFragment';
     const options = { localAddress: client, headers: { Authorization: `Bearer ${key}` } };
-    const post = (body: unknown, query = ''): ReturnType<typeof ask> =>
-      ask(`${product.api}/v2/shorten${query}`, { ...options, method: 'POST', body });
+    const post = (body: unknown, query = ''): ReturnType<typeof sendRequest> =>
+      sendRequest(`${product.api}/v2/shorten${query}`, { ...options, method: 'POST', body });
     const made = await post({ url, alias: 'logged-link', password: null }, '?q=SecretQuery');
     expect(made.status).to.equal(201);
     const limited = (await post({ url, maxClicks: 1 })).json() as Link;
@@ -393,7 +393,7 @@ describe('product: process', () => {
     ];
     for (const body of wrong) {
       const headers = { ...options.headers, 'Content-Type': 'application/json' };
-      const answer = await ask(`${product.api}/v2/shorten`, {
+      const answer = await sendRequest(`${product.api}/v2/shorten`, {
         method: 'POST',
         ...options,
         headers,
@@ -402,22 +402,22 @@ describe('product: process', () => {
       expect(answer.status, answer.text).to.equal(400);
     }
     for (const code of ['logged-link', limited.shortCode, limited.shortCode, 'nothing0']) {
-      await ask(`${product.edge}/${code}?q=SecretQuery`, { localAddress: client });
+      await sendRequest(`${product.edge}/${code}?q=SecretQuery`, { localAddress: client });
     }
     for (const password of ['SecretGuess', 'SecretPassword']) {
-      await ask(`${product.edge}/locked`, {
+      await sendRequest(`${product.edge}/locked`, {
         localAddress: client,
         method: 'POST',
         headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
         body: `password=${password}`,
       });
     }
-    await ask(`${product.api}/v2/stats/logged-link?q=SecretQuery`, options);
-    await ask(`${product.api}/v2/usage`, {
+    await sendRequest(`${product.api}/v2/stats/logged-link?q=SecretQuery`, options);
+    await sendRequest(`${product.api}/v2/usage`, {
       ...options,
       headers: { Authorization: 'Bearer SecretKey' },
     });
-    await ask(`${product.admin}/admin/keys?after=SecretQuery`, {
+    await sendRequest(`${product.admin}/admin/keys?after=SecretQuery`, {
       ...options,
       headers: { Authorization: `Bearer ${product.adminToken}` },
     });

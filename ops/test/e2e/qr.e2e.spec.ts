@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { choices, longHost, misread, randomLinks, sampleLooks } from '../bench/qr-codes.js';
-import { seededRandom } from '../chaos/random.js';
-import { atOnce, statuses, type Answer } from '../support/http.js';
+import { choices, longHost, findMisread, randomLinks, sampleLooks } from '../support/qr-images.js';
+import { seededRandom } from '../support/random.js';
+import { concurrently, statuses, type HttpResponse } from '../support/http.js';
 import { readQrCodes } from '../support/qr-reader.js';
 import {
   destination,
@@ -36,8 +36,12 @@ describe('command API: GET /v2/qr', () => {
     link = await bench.link(pro, { alias: 'pictured' });
   });
 
-  const qr = (query = '', key = pro, code = link.shortCode, method = 'GET'): Promise<Answer> =>
-    bench.api(`/v2/qr/${code}${query}`, key, { method });
+  const qr = (
+    query = '',
+    key = pro,
+    code = link.shortCode,
+    method = 'GET',
+  ): Promise<HttpResponse> => bench.api(`/v2/qr/${code}${query}`, key, { method });
 
   const image = async (query: string, code = link.shortCode): Promise<Buffer> => {
     const answer = await qr(query, pro, code);
@@ -200,7 +204,7 @@ describe('command API: GET /v2/qr', () => {
 
   it('has 35 a month on FREE, exactly, also with concurrent requests', async () => {
     const { key } = await bench.key('FREE');
-    const answers = await atOnce(55, (n) => qr(`?size=${100 + n}`, key));
+    const answers = await concurrently(55, (n) => qr(`?size=${100 + n}`, key));
     expect(statuses(answers)).to.deep.equal({ 200: 35, 429: 20 });
     for (const answer of answers.filter(({ status }) => status === 429)) {
       expectBody(answer, 429, monthly('Monthly QR code limit reached.', 35));
@@ -284,7 +288,7 @@ describe('command API: QR code, read back by another’s reader', () => {
     it(`is its short URL: a random look for each of 100 random links, round ${round}`, async () => {
       const links = await randomLinks(bench.product, 100, seededRandom(seed + 10 + round));
       const some = looks.slice(round * 100, (round + 1) * 100);
-      expect(await misread(bench.product, links, some)).to.deep.equal([]);
+      expect(await findMisread(bench.product, links, some)).to.deep.equal([]);
     });
   }
 
@@ -299,7 +303,7 @@ describe('command API: QR code, read back by another’s reader', () => {
       ),
     );
     // The longest aliases only.
-    expect(await misread(bench.product, links.slice(-5), looks)).to.deep.equal([]);
+    expect(await findMisread(bench.product, links.slice(-5), looks)).to.deep.equal([]);
   });
 
   it('is readable with the least contrast that is allowed, and in the largest size', async () => {
@@ -311,6 +315,6 @@ describe('command API: QR code, read back by another’s reader', () => {
     });
     const pale = [asked(['939393', 'fff']), asked(['000', '5a5a5a']), asked(['a08a00', 'fff'])];
     const largest = { ...asked(['000', 'fff']), size: 4_000 };
-    expect(await misread(bench.product, links, [...pale, largest])).to.deep.equal([]);
+    expect(await findMisread(bench.product, links, [...pale, largest])).to.deep.equal([]);
   });
 });

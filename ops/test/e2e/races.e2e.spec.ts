@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { inheritedEnvironment } from '../../config/config.js';
-import { atOnce, statuses, type Answer } from '../support/http.js';
+import { concurrently, statuses, type HttpResponse } from '../support/http.js';
 import { destination, expectBody, expectRefused, monthly, productFixture } from './harness.js';
 import { eventuallyPasses } from '../support/waiting.js';
 
@@ -21,7 +21,7 @@ describe('product: races', () => {
   inEachRound('300 racers for one alias: exactly one gets it', async (round) => {
     const keys = [(await bench.key('PRO')).key, (await bench.key('PRO', { account: 'b' })).key];
     const alias = `raced-for-${round}`;
-    const answers = await atOnce(300, (racer) =>
+    const answers = await concurrently(300, (racer) =>
       bench.shorten(keys[racer % 2] ?? '', { url: `${destination}#${racer}`, alias }),
     );
     expect(statuses(answers)).to.deep.equal({ 201: 1, 400: 299 });
@@ -37,7 +37,7 @@ describe('product: races', () => {
     inEachRound(`a limit of ${limit} and 500 visitors at once: exactly ${limit}`, async () => {
       const { key } = await bench.key('FREE');
       const { shortCode } = await bench.link(key, { maxClicks: limit });
-      const answers = await atOnce(500, () => bench.visit(shortCode));
+      const answers = await concurrently(500, () => bench.visit(shortCode));
       expect(statuses(answers)).to.deep.equal({ 302: limit, 410: 500 - limit });
       const gone = answers.filter(({ status }) => status === 410);
       for (const answer of gone) {
@@ -52,7 +52,7 @@ describe('product: races', () => {
 
   inEachRound('FREE’s 35 links and 100 at once: exactly 35', async () => {
     const { id, key } = await bench.key('FREE');
-    const answers = await atOnce(100, () => bench.shorten(key, { url: destination }));
+    const answers = await concurrently(100, () => bench.shorten(key, { url: destination }));
     // FREE's minute has room for 60 of them, and the month for 35 of those.
     const made = answers.filter(({ status }) => status === 201);
     const ofMinute = answers.filter(({ text }) => text.includes('Rate limit exceeded.'));
@@ -69,7 +69,7 @@ describe('product: races', () => {
 
   inEachRound('60 a minute and 200 at once: exactly 60', async () => {
     const { id, key } = await bench.key('FREE');
-    const answers = await atOnce(200, (n): Promise<Answer> =>
+    const answers = await concurrently(200, (n): Promise<HttpResponse> =>
       bench.api(n % 2 === 0 ? '/v2/usage' : '/v2/stats/nothing0', key),
     );
     const refused = answers.filter(({ status }) => status === 429);

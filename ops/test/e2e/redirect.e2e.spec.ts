@@ -1,5 +1,11 @@
 import { expect } from 'chai';
-import { ask, atOnce, statuses, type Answer, type Ask } from '../support/http.js';
+import {
+  sendRequest,
+  concurrently,
+  statuses,
+  type HttpResponse,
+  type RequestOptions,
+} from '../support/http.js';
 import { keyFixture, destination, expectError, productFixture } from './harness.js';
 import { eventuallyPasses } from '../support/waiting.js';
 
@@ -37,7 +43,7 @@ const bots = [
   'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko; compatible; Applebot/0.1)',
 ];
 
-const agent = (userAgent: string | undefined): Ask =>
+const agent = (userAgent: string | undefined): RequestOptions =>
   userAgent === undefined ? {} : { headers: { 'User-Agent': userAgent } };
 
 const html = { headers: { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } };
@@ -49,7 +55,7 @@ describe('redirect edge: redirect edge', () => {
   const code = async (body: Record<string, unknown> = {}): Promise<string> =>
     (await bench.link(pro.key, body)).shortCode;
 
-  const expectRedirect = (answer: Answer, location: string): void => {
+  const expectRedirect = (answer: HttpResponse, location: string): void => {
     const { date, connection, 'keep-alive': keepAlive, ...headers } = answer.headers;
     expect(headers).to.deep.equal({
       location,
@@ -64,7 +70,7 @@ describe('redirect edge: redirect edge', () => {
   };
 
   /** A page for people: the title, and nothing that could load or name anything. */
-  const expectPage = (answer: Answer, status: number, title: string): void => {
+  const expectPage = (answer: HttpResponse, status: number, title: string): void => {
     expect(answer.status).to.equal(status);
     expect(answer.headers['content-type']).to.equal('text/html; charset=utf-8');
     expect(answer.headers['cache-control']).to.equal('no-store');
@@ -79,7 +85,7 @@ describe('redirect edge: redirect edge', () => {
 
   it('redirects at the short URL itself', async () => {
     const { shortUrl } = await bench.link(pro.key);
-    expectRedirect(await ask(shortUrl), destination);
+    expectRedirect(await sendRequest(shortUrl), destination);
   });
 
   it('redirects a HEAD likewise', async () => {
@@ -151,7 +157,7 @@ describe('redirect edge: redirect edge', () => {
     const office = agent('Mozilla/4.0 (compatible; ms-office; MSOffice 16)');
 
     /** The address to which the page refreshes, and to which it links. */
-    const refreshOf = (page: Answer): string => {
+    const refreshOf = (page: HttpResponse): string => {
       const [, refresh] =
         /<meta http-equiv="refresh" content="0;url=([^"]+)">/.exec(page.text) ?? [];
       const [, link] = /<a href="([^"]+)">/.exec(page.text) ?? [];
@@ -302,7 +308,7 @@ describe('redirect edge: redirect edge', () => {
 
     it('is exact among concurrent visitors', async () => {
       const limited = await code({ maxClicks: 10 });
-      const answers = await atOnce(50, () => bench.visit(limited));
+      const answers = await concurrently(50, () => bench.visit(limited));
       expect(statuses(answers)).to.deep.equal({ 302: 10, 410: 40 });
     });
   });

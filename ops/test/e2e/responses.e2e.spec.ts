@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import pg from 'pg';
 import { startSafeBrowsingDouble } from '../../../command-api/safety/testing/safe-browsing-double.js';
 import { runningPostgresUrl } from '../../local/postgres/index.js';
-import { ask, type Answer, type Ask } from '../support/http.js';
+import { sendRequest, type HttpResponse, type RequestOptions } from '../support/http.js';
 import {
   keyFixture,
   productFixture,
@@ -43,20 +43,20 @@ describe('product: what all answers have in common', () => {
     code = (await bench.link(pro.key)).shortCode;
   });
 
-  const post = (body: unknown, headers: Record<string, string> = {}): Ask => ({
+  const post = (body: unknown, headers: Record<string, string> = {}): RequestOptions => ({
     method: 'POST',
     body,
     headers,
   });
 
-  const admin = (path: string, options: Ask = {}): Promise<Answer> =>
-    ask(bench.product.admin + path, {
+  const admin = (path: string, options: RequestOptions = {}): Promise<HttpResponse> =>
+    sendRequest(bench.product.admin + path, {
       ...options,
       headers: { Authorization: `Bearer ${bench.product.adminToken}`, ...options.headers },
     });
 
   describe('rate-limit headers', () => {
-    const expectStatus = (answer: Answer, status: number): void => {
+    const expectStatus = (answer: HttpResponse, status: number): void => {
       expect(answer.status, answer.text).to.equal(status);
       expect(answer.headers).to.include.all.keys(...rateHeaders);
       expect(answer.headers['x-ratelimit-limit']).to.equal('5000');
@@ -157,8 +157,8 @@ describe('product: what all answers have in common', () => {
       [`${operators}/health`, {}],
     ];
     for (const [url, headers] of targets) {
-      const get = await ask(url, { headers });
-      const head = await ask(url, { method: 'HEAD', headers });
+      const get = await sendRequest(url, { headers });
+      const head = await sendRequest(url, { method: 'HEAD', headers });
       expect([head.status, head.text], url).to.deep.equal([get.status, '']);
       for (const name of ['content-type', 'cache-control', 'location', 'www-authenticate']) {
         expect(head.headers[name], `${name} of ${url}`).to.equal(get.headers[name]);

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { eventuallyPasses } from '../support/waiting.js';
-import type { Answer } from '../support/http.js';
+import type { HttpResponse } from '../support/http.js';
 import { keyFixture, expectRefused, productFixture, type Link } from './harness.js';
 
 describe('command API: reuse of a link', () => {
@@ -12,13 +12,13 @@ describe('command API: reuse of a link', () => {
     urls += 1;
     return `https://example.com/reuse/${urls}`;
   };
-  const reuse = (url: string, headers: Record<string, string> = {}): Promise<Answer> =>
+  const reuse = (url: string, headers: Record<string, string> = {}): Promise<HttpResponse> =>
     bench.shorten(pro.key, { url, reuse: true }, headers);
   const usedLinks = async (): Promise<number> => {
     const usage = (await bench.api('/v2/usage', pro.key)).json() as { links: { used: number } };
     return usage.links.used;
   };
-  const expectReused = (answer: Answer, link: Link): void => {
+  const expectReused = (answer: HttpResponse, link: Link): void => {
     expect(answer.status, answer.text).to.equal(200);
     expect(answer.headers['linklog-reused']).to.equal('true');
     expect(answer.json()).to.deep.equal(link);

@@ -7,7 +7,7 @@ import { createLogger } from '../../platform/logging.js';
 import { openRedis } from '../../platform/redis.js';
 import { startRedis, type RedisServer } from '../../local/redis.js';
 import { parseExposition, total } from '../support/exposition.js';
-import { ask } from '../support/http.js';
+import { sendRequest } from '../support/http.js';
 import { startProduct, type Product } from '../support/product.js';
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.js';
 import { eventually } from '../support/waiting.js';
@@ -64,7 +64,7 @@ describe('redirect edge: two edges that share a Redis', () => {
   });
 
   const shorten = async (): Promise<string> => {
-    const answer = await ask(`${one.api}/v2/shorten`, {
+    const answer = await sendRequest(`${one.api}/v2/shorten`, {
       method: 'POST',
       headers: { Authorization: `Bearer ${key}` },
       body: { url: destination },
@@ -74,10 +74,10 @@ describe('redirect edge: two edges that share a Redis', () => {
   };
 
   const visit = async ({ edge }: Product, code: string): Promise<number> =>
-    (await ask(`${edge}/${code}`)).status;
+    (await sendRequest(`${edge}/${code}`)).status;
 
   const decide = async (what: 'block' | 'unblock', code: string): Promise<void> => {
-    const answer = await ask(`${one.admin}/admin/links/${code}/${what}`, {
+    const answer = await sendRequest(`${one.admin}/admin/links/${code}/${what}`, {
       method: 'POST',
       headers: { Authorization: `Bearer ${one.adminToken}` },
       body: { reason: 'phishing' },
@@ -90,7 +90,7 @@ describe('redirect edge: two edges that share a Redis', () => {
     name: string,
     labels: Readonly<Record<string, string>>,
   ): Promise<number> => {
-    const { text } = await ask(`${product.admin}/metrics`);
+    const { text } = await sendRequest(`${product.admin}/metrics`);
     return total(parseExposition(text), name, labels);
   };
 
@@ -167,7 +167,7 @@ describe('redirect edge: two edges that share a Redis', () => {
   };
 
   const ready = async (product: Product): Promise<readonly [number, HealthResponse]> => {
-    const answer = await ask(`${product.edge}/health/ready`);
+    const answer = await sendRequest(`${product.edge}/health/ready`);
     return [answer.status, answer.json() as HealthResponse];
   };
 
@@ -200,7 +200,7 @@ describe('redirect edge: two edges that share a Redis', () => {
         .replace(/"sequence":\d+/, `"sequence":${Number.MAX_SAFE_INTEGER}`);
       expect(forged).to.match(/attacker.*9007199254740991/);
       await attacker.set(name, forged);
-      const { status, headers } = await ask(`${two.edge}/${code}`);
+      const { status, headers } = await sendRequest(`${two.edge}/${code}`);
       expect([status, headers.location]).to.deep.equal([302, destination]);
     });
     await decide('block', code);

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
-import type { Answer } from '../support/http.js';
+import type { HttpResponse } from '../support/http.js';
 import {
   keyFixture,
   destination,
@@ -20,7 +20,7 @@ describe('command API: POST /v2/shorten', () => {
   /** Its limits are far above what these tests need. */
   const pro = keyFixture(bench, 'PRO');
 
-  const shorten = (body: unknown): Promise<Answer> => bench.shorten(pro.key, body);
+  const shorten = (body: unknown): Promise<HttpResponse> => bench.shorten(pro.key, body);
 
   /** The prefix of every short link, without SHORT_URL_HOST. */
   const host = (): string => `http://localhost:${new URL(bench.product.edge).port}`;
@@ -327,7 +327,7 @@ describe('command API: POST /v2/shorten', () => {
   });
 
   describe('of a body', () => {
-    const post = (body: string | Buffer, type: string = json): Promise<Answer> =>
+    const post = (body: string | Buffer, type: string = json): Promise<HttpResponse> =>
       bench.shorten(pro.key, body, { 'Content-Type': type });
 
     const malformed = ['{', '{"url":', "{'url':'x'}", '{"url":"a"}}', 'url=a', '\u0000', '[1,]'];
@@ -339,7 +339,7 @@ describe('command API: POST /v2/shorten', () => {
 
     it('may be compressed, in a known and valid encoding', async () => {
       const text = JSON.stringify({ url: destination });
-      const packed = (encoding: string, body: Buffer): Promise<Answer> =>
+      const packed = (encoding: string, body: Buffer): Promise<HttpResponse> =>
         bench.shorten(pro.key, body, { 'Content-Type': json, 'Content-Encoding': encoding });
       expect((await packed('gzip', gzipSync(text))).status).to.equal(201);
       expect((await packed('br', brotliCompressSync(text))).status).to.equal(201);
@@ -409,7 +409,7 @@ describe('command API: POST /v2/shorten', () => {
       expect((await post(body(65_536))).status).to.equal(201);
       expectRefused(await post(body(65_537)), 413, 'Request body is too large');
       const chunked = { 'Content-Type': json, 'Transfer-Encoding': 'chunked' };
-      const send = (text: string): Promise<Answer> =>
+      const send = (text: string): Promise<HttpResponse> =>
         bench.api('/v2/shorten', pro.key, { method: 'POST', body: text, headers: chunked });
       expect((await send(body(65_536))).status).to.equal(201);
       expectRefused(await send(body(65_537)), 413, 'Request body is too large');

@@ -6,7 +6,7 @@ import { readConfig } from '../../config/config.js';
 import { withDatabase } from '../../tools/cli/database.js';
 import { serversFor } from '../support/product.js';
 import type { AccountStatsResponse, StatsResponse } from '../../../schemas/http/statistics.js';
-import { statuses, type Ask } from '../support/http.js';
+import { statuses, type RequestOptions } from '../support/http.js';
 import { eventuallyPasses } from '../support/waiting.js';
 import { destination, expectError, productFixture } from './harness.js';
 
@@ -15,7 +15,7 @@ const googlebot = 'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.co
 /** An address of the bundled database, in the United States. */
 const american = '8.8.8.8';
 
-const person: Ask = {
+const person: RequestOptions = {
   headers: {
     'X-Forwarded-For': american,
     'User-Agent': firefox,
@@ -23,8 +23,8 @@ const person: Ask = {
     Referer: 'https://www.news.example.com/page',
   },
 };
-const silent: Ask = { headers: { ...person.headers, DNT: '1', 'User-Agent': '' } };
-const bot: Ask = { headers: { 'User-Agent': googlebot } };
+const silent: RequestOptions = { headers: { ...person.headers, DNT: '1', 'User-Agent': '' } };
+const bot: RequestOptions = { headers: { 'User-Agent': googlebot } };
 
 describe('command API: statistics of a period', () => {
   const bench = productFixture({ TRUSTED_PROXIES: '127.0.0.1' });
@@ -48,7 +48,7 @@ describe('command API: statistics of a period', () => {
     return answer.json() as AccountStatsResponse;
   };
 
-  const visit = async (code: string, ...visitors: readonly Ask[]): Promise<void> => {
+  const visit = async (code: string, ...visitors: readonly RequestOptions[]): Promise<void> => {
     for (const visitor of visitors) {
       expect((await bench.visit(code, visitor)).status, code).to.equal(302);
     }

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { atOnce, statuses } from '../support/http.js';
+import { concurrently, statuses } from '../support/http.js';
 import {
   keyFixture,
   destination,
@@ -54,7 +54,7 @@ describe('command API: GET /v2/stats/:shortCode', () => {
       for (const visits of [1, 2, 12]) {
         const before = Date.now();
         const { clickCount } = await bench.stats(shortCode, pro.key);
-        await atOnce(visits, () => bench.visit(shortCode));
+        await concurrently(visits, () => bench.visit(shortCode));
         const after = Date.now();
         await eventuallyPasses(1_000, async () => {
           const stats = await bench.stats(shortCode, pro.key);
@@ -68,7 +68,7 @@ describe('command API: GET /v2/stats/:shortCode', () => {
 
   it('has the statistics of a link that is gone', async () => {
     const { shortCode } = await bench.link(pro.key, { maxClicks: 2 });
-    const answers = await atOnce(5, () => bench.visit(shortCode));
+    const answers = await concurrently(5, () => bench.visit(shortCode));
     expect(statuses(answers)).to.deep.equal({ 302: 2, 410: 3 });
     await eventuallyPasses(1_000, async () => {
       const stats = await bench.stats(shortCode, pro.key);
@@ -187,7 +187,9 @@ describe('command API: GET /v2/usage', () => {
 
   it('is exact after hundreds of concurrent calls', async () => {
     const { key } = await bench.key('PRO');
-    await atOnce(300, (n) => bench.api(n % 2 === 0 ? '/v2/usage' : '/v2/stats/nothing0', key));
+    await concurrently(300, (n) =>
+      bench.api(n % 2 === 0 ? '/v2/usage' : '/v2/stats/nothing0', key),
+    );
     expect((await bench.api('/v2/usage', key)).json()).to.deep.include({
       calls: { used: 150, limit: 500_000 },
     });

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { Answer } from '../support/http.js';
+import type { HttpResponse } from '../support/http.js';
 import { keyFixture, expectError, expectRefused, productFixture } from './harness.js';
 
 const latin1 = (text: string): Buffer => Buffer.from(text, 'latin1');
@@ -9,10 +9,14 @@ describe('command API: text', () => {
   const bench = productFixture();
   const pro = keyFixture(bench, 'PRO');
 
-  const post = (path: string, body: unknown, contentType = 'application/json'): Promise<Answer> =>
+  const post = (
+    path: string,
+    body: unknown,
+    contentType = 'application/json',
+  ): Promise<HttpResponse> =>
     bench.api(path, pro.key, { method: 'POST', body, headers: { 'Content-Type': contentType } });
 
-  const ignored = ({ headers }: Answer): unknown => headers['linklog-ignored-fields'];
+  const ignored = ({ headers }: HttpResponse): unknown => headers['linklog-ignored-fields'];
 
   it('refuses every body that is not UTF-8, and stores nothing of it', async () => {
     const { shortCode } = await bench.link(pro.key);

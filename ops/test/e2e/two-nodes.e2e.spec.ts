@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { ask, atOnce, statuses, type Answer } from '../support/http.js';
+import { sendRequest, concurrently, statuses, type HttpResponse } from '../support/http.js';
 import type { Product } from '../support/product.js';
 import { productFixture, destination, expectBody, invalidKey, startBeside } from './harness.js';
 import { eventuallyPasses } from '../support/waiting.js';
@@ -29,11 +29,11 @@ describe('product: two nodes on one database', () => {
   const alternately = (of: readonly [string, string], index: number): string =>
     of[index % 2 === 0 ? 0 : 1];
 
-  const usage = (api: string, key: string): Promise<Answer> =>
-    ask(`${api}/v2/usage`, { headers: { Authorization: `Bearer ${key}` } });
+  const usage = (api: string, key: string): Promise<HttpResponse> =>
+    sendRequest(`${api}/v2/usage`, { headers: { Authorization: `Bearer ${key}` } });
 
-  const enter = (edge: string, code: string, password: string): Promise<Answer> =>
-    ask(`${edge}/${code}`, {
+  const enter = (edge: string, code: string, password: string): Promise<HttpResponse> =>
+    sendRequest(`${edge}/${code}`, {
       method: 'POST',
       headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
       body: new URLSearchParams({ password }).toString(),
@@ -41,7 +41,7 @@ describe('product: two nodes on one database', () => {
 
   it('let a client guess five times a minute in total, with a wait of 30 s at most', async () => {
     const { shortCode } = await bench.link(pro, { password: 'secret' });
-    const answers = await atOnce(40, (index) =>
+    const answers = await concurrently(40, (index) =>
       enter(alternately(edges, index), shortCode, `guess ${index}`),
     );
     expect(statuses(answers)).to.deep.equal({ 401: 5, 429: 35 });
@@ -57,14 +57,14 @@ describe('product: two nodes on one database', () => {
   it('know a console’s session of the other node, and end it with its key within a second', async () => {
     const { key, id } = await bench.key('PRO');
     const [here] = apis;
-    const signedIn = await ask(`${here}/console/session`, {
+    const signedIn = await sendRequest(`${here}/console/session`, {
       method: 'POST',
       headers: { Origin: here },
       body: { key },
     });
     const [Cookie = ''] = signedIn.headers['set-cookie']?.join().split(';') ?? [];
     const status = async (api: string, path: string): Promise<number> =>
-      (await ask(`${api}/console/${path}`, { headers: { Cookie } })).status;
+      (await sendRequest(`${api}/console/${path}`, { headers: { Cookie } })).status;
     for (const api of apis) {
       expect(await status(api, 'session')).to.equal(200);
       expect(await status(api, 'v2/usage')).to.equal(200);
@@ -82,14 +82,14 @@ describe('product: two nodes on one database', () => {
     for (let round = 0; round < 20; round += 1) {
       const [here, there] = round % 2 === 0 ? [0, 1] : ([1, 0] as const);
       const alias = `round-${round}`;
-      expect((await ask(`${edges[there]}/${alias}`)).status).to.equal(404);
-      const made = await ask(`${apis[here]}/v2/shorten`, {
+      expect((await sendRequest(`${edges[there]}/${alias}`)).status).to.equal(404);
+      const made = await sendRequest(`${apis[here]}/v2/shorten`, {
         method: 'POST',
         headers: { Authorization: `Bearer ${pro}` },
         body: { url: destination, alias },
       });
       expect(made.status, made.text).to.equal(201);
-      const visit = await ask(`${edges[there]}/${alias}`);
+      const visit = await sendRequest(`${edges[there]}/${alias}`);
       expect(visit.headers.location).to.equal(destination);
     }
     const { key } = await bench.key('FREE');
@@ -108,20 +108,22 @@ describe('product: two nodes on one database', () => {
 
   it('share a key’s limits', async () => {
     const { key } = await bench.key('FREE');
-    const answers = await atOnce(100, (index) => usage(alternately(apis, index), key));
+    const answers = await concurrently(100, (index) => usage(alternately(apis, index), key));
     expect(statuses(answers)).to.deep.equal({ 200: 60, 429: 40 });
   });
 
   it('share a link’s click limit', async () => {
     const { shortCode } = await bench.link(pro, { maxClicks: 25 });
-    const answers = await atOnce(100, (index) => ask(`${alternately(edges, index)}/${shortCode}`));
+    const answers = await concurrently(100, (index) =>
+      sendRequest(`${alternately(edges, index)}/${shortCode}`),
+    );
     expect(statuses(answers)).to.deep.equal({ 302: 25, 410: 75 });
   });
 
   it('both apply a block and maintenance', async () => {
     const { shortCode } = await bench.link(pro);
     const statusAt = async (edge: string): Promise<number> =>
-      (await ask(`${edge}/${shortCode}`)).status;
+      (await sendRequest(`${edge}/${shortCode}`)).status;
     for (const edge of edges) expect(await statusAt(edge)).to.equal(302);
     await bench.admin('POST', `/admin/links/${shortCode}/block`, { reason: 'phishing' });
     await eventuallyPasses(10_000, async () => {

@@ -8,10 +8,10 @@ import { runningPostgresUrl } from '../../local/postgres/index.js';
 import { nullOn } from '../../platform/errors.js';
 import { createLogger } from '../../platform/logging.js';
 import { openRedis } from '../../platform/redis.js';
-import { atOnce, type Answer, type Ask } from '../support/http.js';
+import { concurrently, type HttpResponse, type RequestOptions } from '../support/http.js';
 import { startLinklogCli } from '../support/process.js';
 import { serversFor } from '../support/product.js';
-import { untilProjected } from '../support/projected.js';
+import { waitUntilProjected } from '../support/projected.js';
 import { eventually } from '../support/waiting.js';
 import { keyFixture, destination, expectError, productFixture } from './harness.js';
 
@@ -38,7 +38,7 @@ describe('redirect edge: what a visit records', function () {
     (await bench.link(pro.key, body)).shortCode;
 
   /** What a browser sends on behalf of a visitor behind a proxy. */
-  const from = (address: string, headers: Record<string, string> = {}): Ask => ({
+  const from = (address: string, headers: Record<string, string> = {}): RequestOptions => ({
     headers: {
       'X-Forwarded-For': address,
       'User-Agent': firefox,
@@ -48,7 +48,7 @@ describe('redirect edge: what a visit records', function () {
     },
   });
 
-  const entry = ({ headers }: Ask, password: string): Ask => ({
+  const entry = ({ headers }: RequestOptions, password: string): RequestOptions => ({
     method: 'POST',
     headers: { ...headers, 'Content-Type': 'application/x-www-form-urlencoded' },
     body: new URLSearchParams({ password }).toString(),
@@ -61,7 +61,7 @@ describe('redirect edge: what a visit records', function () {
   });
 
   const replay = async (...args: readonly string[]): Promise<string> => {
-    await untilProjected(bench.product.edges);
+    await waitUntilProjected(bench.product.edges);
     const { exitCode, stdout, stderr } = await startLinklogCli(
       ['audit', 'replay', ...args],
       await servers(),
@@ -79,7 +79,11 @@ describe('redirect edge: what a visit records', function () {
     );
   };
 
-  const follow = async (code: string, options: Ask, status = 302): Promise<Answer> => {
+  const follow = async (
+    code: string,
+    options: RequestOptions,
+    status = 302,
+  ): Promise<HttpResponse> => {
     const answer = await bench.visit(code, options);
     expect(answer.status, answer.text).to.equal(status);
     return answer;
@@ -110,7 +114,7 @@ describe('redirect edge: what a visit records', function () {
     for (const code of codes) {
       const answers = [await follow(code, from(american))];
       const [during, edit] = await Promise.all([
-        atOnce(30, () => bench.visit(code, from(american))),
+        concurrently(30, () => bench.visit(code, from(american))),
         bench.api(`/v2/links/${code}`, pro.key, {
           method: 'PATCH',
           body: { url: `${destination}#2` },

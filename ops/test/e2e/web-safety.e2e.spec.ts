@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { startSafeBrowsingDouble } from '../../../command-api/safety/testing/safe-browsing-double.js';
-import type { Answer } from '../support/http.js';
+import type { HttpResponse } from '../support/http.js';
 import { type IssuedKey } from '../support/product.js';
 import { Bench, destination, expectError, expectRefused, monthly, resetDate } from './harness.js';
 import { eventuallyPasses } from '../support/waiting.js';
@@ -45,7 +45,7 @@ describe('command API: web safety check of the running product', () => {
     double.asked.length = 0;
   });
 
-  const shorten = (body: object, headers: Record<string, string> = {}): Promise<Answer> =>
+  const shorten = (body: object, headers: Record<string, string> = {}): Promise<HttpResponse> =>
     bench.shorten(pro.key, body, headers);
 
   const linksOf = async (): Promise<number> => {
@@ -158,7 +158,7 @@ describe('command API: web safety check of the running product', () => {
   });
 
   it('a batch that failed for lack of Safe Browsing can be retried', async () => {
-    const batch = async (name: string, urls: object[]): Promise<[Answer, unknown[]]> => {
+    const batch = async (name: string, urls: object[]): Promise<[HttpResponse, unknown[]]> => {
       const headers = { 'Idempotency-Key': name };
       const options = { method: 'POST', headers, body: { urls } };
       const answer = await bench.api('/v2/shorten/batch', pro.key, options);

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { projectFile } from '../../platform/files/project-file.js';
-import { ask } from '../support/http.js';
+import { sendRequest } from '../support/http.js';
 import { generousPlansFile } from '../support/plans.js';
 import { startProduct } from '../support/product.js';
 import { temporaryDir } from '../support/process.js';
@@ -58,7 +58,7 @@ export const fuzz = async (args: readonly string[] = []): Promise<Fuzzing> => {
   try {
     const { key } = await product.createKey({ plan: 'PRO' });
     const authorization = `Bearer ${key}`;
-    const made = await ask(`${product.api}/v2/shorten`, {
+    const made = await sendRequest(`${product.api}/v2/shorten`, {
       method: 'POST',
       headers: { Authorization: authorization },
       body: { url: 'https://example.com', alias: 'made-before' },

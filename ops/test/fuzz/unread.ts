@@ -1,42 +1,34 @@
 import { Command } from 'commander';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { runLoad } from '../bench/steady-load.js';
-import { wholeNumber } from '../chaos/options.js';
+import { wholeNumber } from '../support/options.js';
 import { Bench } from '../e2e/harness.js';
 import { hostileEnvironment } from '../e2e/hostile/run.js';
 import { floodWithoutReading } from '../e2e/hostile/unread.js';
+import { markdownTable } from '../support/table.js';
+import { runLoad } from '../support/steady-load.js';
+import { watchRss } from '../support/rss.js';
+import { collectGarbageOf, preloaded } from './memory.js';
 
 const command = new Command('fuzz:unread')
   .description(
-    'Floods each listener with pipelined requests whose responses are never read, and measures the memory of the ' +
-      'process and the 99th percentile of other clients.',
+    'Floods each listener with pipelined requests without reading the responses, and measures the memory of the ' +
+      'process and the 99th percentile of the response time of other clients.',
   )
   .option('--connections <number>', 'of the flood', wholeNumber, 500)
   .option('--seconds <number>', 'of a flood, and of the normal load before it', wholeNumber, 30)
   .parse();
 const { connections, seconds } = command.opts<{ connections: number; seconds: number }>();
 
-/** MiB that the memory may grow by. */
-const maxGrowth = 50;
-/** What the 99th percentile of other clients may be multiplied by. */
+const maxGrowthMiB = 50;
+/** Factor for the 99th percentile of other clients. */
 const maxSlowdown = 3;
-/** Of other clients, for each of their URLs. */
+/** Requests of other clients, for each of their URLs. */
 const perSecond = 100;
 const warmUpMs = 5_000;
-const lookMs = 250;
-
-/** MiB, after all garbage was collected. */
-const memoryOf = async ({ product }: Bench): Promise<number> => {
-  process.kill(product.pid, 'SIGUSR2');
-  await sleep(2_000);
-  return product.rssMiB();
-};
 
 const bench = new Bench();
-const preloaded = new URL('../support/collect-garbage.js', import.meta.url).href;
 await bench.start({
   ...(await hostileEnvironment()),
-  NODE_OPTIONS: `--import=${preloaded} --max-old-space-size=512`,
+  NODE_OPTIONS: `${preloaded} --max-old-space-size=512`,
 });
 try {
   const { product } = bench;
@@ -53,40 +45,35 @@ try {
       })),
       ms,
       warmUpMs,
-      givesWay: false,
+      priority: 'high',
     });
   const normal = await load(seconds * 1_000);
-  const lines = [
-    '| Flood | Memory before, MiB | At most, MiB | Connections ended | Other client | p99, ms | Flooded, ms | Times |',
-    '| --- | ---: | ---: | ---: | --- | ---: | ---: | ---: |',
-  ];
+  const rows: string[][] = [];
   let isWithin = true;
   for (const [origin, path] of [
     [product.api, '/openapi.json'],
     [product.edge, `/${shortCode}`],
     [product.admin, '/metrics'],
   ] as const) {
-    const before = await memoryOf(bench);
-    let most = before;
-    const looking = setInterval(() => {
-      void product.rssMiB().then((now) => (most = Math.max(most, now)));
-    }, lookMs);
+    await collectGarbageOf(product);
+    const memory = await watchRss(product);
     const flood = floodWithoutReading(origin, { path, connections });
     const flooded = await load(seconds * 1_000);
-    clearInterval(looking);
+    const { before, most } = await memory.stop();
     const ended = flood.ended();
     flood.end();
-    isWithin &&= most - before <= maxGrowth;
+    isWithin &&= most - before <= maxGrowthMiB;
     for (const name of Object.keys(others)) {
-      const [p99, then] = [normal[name]?.p99 ?? NaN, flooded[name]?.p99 ?? NaN];
-      isWithin &&= then <= p99 * maxSlowdown;
-      const cells = [before, most, p99, then, then / p99].map((figure) => figure.toFixed(1));
-      lines.push(
-        `| ${path} | ${cells[0]} | ${cells[1]} | ${ended} | ${name} | ${cells.slice(2).join(' | ')} |`,
-      );
+      const [p99, floodedP99] = [normal[name]?.p99 ?? NaN, flooded[name]?.p99 ?? NaN];
+      isWithin &&= floodedP99 <= p99 * maxSlowdown;
+      const mib = [before, most].map((figure) => figure.toFixed(1));
+      const times = [p99, floodedP99, floodedP99 / p99].map((figure) => figure.toFixed(1));
+      rows.push([path, ...mib, String(ended), name, ...times]);
     }
   }
-  process.stdout.write(`${connections} connections\n${lines.join('\n')}\n`);
+  const memoryColumns = ['Memory before, MiB', 'At most, MiB', 'Connections ended'];
+  const header = ['Flood', ...memoryColumns, 'Other client', 'p99, ms', 'Flooded, ms', 'Times'];
+  process.stdout.write(`${connections} connections\n${markdownTable(header, rows)}`);
   process.exitCode = isWithin ? 0 : 1;
 } finally {
   await bench.end();

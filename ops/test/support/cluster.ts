@@ -17,7 +17,7 @@ const logger = createLogger('silent');
 export const migratedDatabase = 'migrated';
 
 /** Makes that database, unless it is there. */
-export const makeMigratedDatabase = async (serverUrl: string): Promise<void> => {
+export const createMigratedDatabase = async (serverUrl: string): Promise<void> => {
   const client = new pg.Client({ connectionString: serverUrl });
   await client.connect();
   try {
@@ -40,9 +40,9 @@ export const makeMigratedDatabase = async (serverUrl: string): Promise<void> => 
 };
 
 /** Makes a data directory whose new PostgreSQL cluster other data directories can begin with. */
-export const makeClusterTemplate = async (dataDir: string): Promise<void> => {
+export const createClusterTemplate = async (dataDir: string): Promise<void> => {
   const postgres = await startEmbeddedPostgres({ dataDir, logger });
-  await makeMigratedDatabase(postgres.url);
+  await createMigratedDatabase(postgres.url);
   await postgres.stop();
 };
 

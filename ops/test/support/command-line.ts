@@ -1,6 +1,6 @@
 import { readConfig } from '../../config/config.js';
 import { runCommandLine } from '../../tools/cli/program.js';
-import type { Said } from './process.js';
+import type { CommandOutput } from './process.js';
 
 /**
  * Runs a command line in this process, with this environment and no other: for tables of many, since a process of
@@ -10,7 +10,7 @@ import type { Said } from './process.js';
 export const runLinklogCli = async (
   args: readonly string[],
   env: Readonly<Record<string, string>>,
-): Promise<Said> => {
+): Promise<CommandOutput> => {
   let [stdout, stderr] = ['', ''];
   const exitCode = await runCommandLine(args, {
     out: (text) => (stdout += text),

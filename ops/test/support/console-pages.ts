@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 
 /** A page of a console, of an account with a link that has visits. */
-export interface ConsolePlace {
+export interface ConsoleRoute {
   readonly name: string;
   /** Below /console. */
   readonly path: string;
@@ -10,7 +10,7 @@ export interface ConsolePlace {
 }
 
 /** Of the developers' console. `code` is that of a link with visits. */
-export const developersPlaces = (code: string): readonly ConsolePlace[] => [
+export const developerRoutes = (code: string): readonly ConsoleRoute[] => [
   { name: 'overview', path: '', needs: ['.plot canvas', '.bars a', 'meter'] },
   { name: 'links', path: '/links', needs: ['tbody tr'] },
   { name: 'new link', path: '/new', needs: ['input[name=url]'] },
@@ -24,7 +24,7 @@ export const developersPlaces = (code: string): readonly ConsolePlace[] => [
 ];
 
 /** Of the operators' console. */
-export const operatorsPlaces = (code: string): readonly ConsolePlace[] => [
+export const operatorRoutes = (code: string): readonly ConsoleRoute[] => [
   { name: 'health', path: '', needs: ['tbody tr'] },
   { name: 'keys of all accounts', path: '/keys', needs: ['li.card'] },
   { name: 'links of all accounts', path: '/links', needs: ['tbody tr'] },
@@ -35,10 +35,10 @@ export const operatorsPlaces = (code: string): readonly ConsolePlace[] => [
 ];
 
 /** Opens it in the window, and resolves when it can be used. */
-export const openPlace = async (
+export const openRoute = async (
   page: Page,
   listener: string,
-  { path, needs }: ConsolePlace,
+  { path, needs }: ConsoleRoute,
 ): Promise<void> => {
   await page.goto(`${listener}/console${path}`);
   for (const selector of needs) await page.locator(selector).first().waitFor();

@@ -77,7 +77,7 @@ export const openConsole = async (
 };
 
 /** What Chromium writes to the console for an answer that says no. */
-export const refusedWith = (status: number): string =>
+export const loadError = (status: number): string =>
   `Failed to load resource: the server responded with a status of ${status} (${STATUS_CODES[status]})`;
 
 export const signIn = async (page: Page, key: string): Promise<void> => {
@@ -87,7 +87,7 @@ export const signIn = async (page: Page, key: string): Promise<void> => {
 };
 
 /** As one of the operators. */
-export const signInToOperate = async (page: Page, token: string, name: string): Promise<void> => {
+export const signInAsOperator = async (page: Page, token: string, name: string): Promise<void> => {
   await page.getByLabel('Admin token').fill(token);
   await page.getByLabel('Your name').fill(name);
   await page.getByRole('button', { name: 'Sign in' }).click();

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import pg from 'pg';
-import { copyClusterTemplate, makeMigratedDatabase, migratedDatabase } from './cluster.js';
+import { copyClusterTemplate, createMigratedDatabase, migratedDatabase } from './cluster.js';
 import { startEmbeddedPostgres, type EmbeddedPostgres } from '../../local/postgres/index.js';
 import { createLogger } from '../../platform/logging.js';
 import { createPool, type Pool } from '../../platform/postgres/pool.js';
@@ -91,7 +91,7 @@ const drawAgain = `UPDATE log.identity SET id = gen_random_uuid();
 /** A new database with all migrations applied, for one test file; `name` is of letters. */
 export const testDatabase = async (name: string, ofServer?: TestServer): Promise<TestDatabase> => {
   const server = ofServer ?? (await ownServer());
-  const known = migrated.get(server) ?? makeMigratedDatabase(server.postgres.url);
+  const known = migrated.get(server) ?? createMigratedDatabase(server.postgres.url);
   migrated.set(server, known);
   await known;
   const database = await newDatabase(server, name, migratedDatabase);

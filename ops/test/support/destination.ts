@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-export interface Arrival {
+export interface ReceivedRequest {
   readonly method: string;
   readonly host: string;
   readonly path: string;
@@ -13,12 +13,12 @@ export interface Arrival {
 export interface Destination {
   readonly port: number;
   /** Those who came, the first first. */
-  readonly arrivals: Arrival[];
+  readonly arrivals: ReceivedRequest[];
   close(): Promise<void>;
 }
 
 export const startDestination = async (): Promise<Destination> => {
-  const arrivals: Arrival[] = [];
+  const arrivals: ReceivedRequest[] = [];
   const server = createServer((request, response) => {
     const { method = '', url: path = '', headers } = request;
     if (path !== '/favicon.ico') arrivals.push({ method, host: headers.host ?? '', path, headers });

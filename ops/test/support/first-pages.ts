@@ -1,11 +1,11 @@
 import type { Browser, BrowserContext } from 'playwright-core';
-import { developersPlaces, operatorsPlaces, type ConsolePlace } from './console-pages.js';
-import { signIn, signInToOperate } from './console.js';
+import { developerRoutes, operatorRoutes, type ConsoleRoute } from './console-pages.js';
+import { signIn, signInAsOperator } from './console.js';
 import { median } from './median.js';
 import type { Product } from './product.js';
 import { sampleLink } from './sample-links.js';
 
-const signedOut: readonly ConsolePlace[] = [
+const signedOut: readonly ConsoleRoute[] = [
   { name: 'sign in', path: '', needs: ['input[type=password]'] },
 ];
 
@@ -58,14 +58,14 @@ export const timeFirstPages = async (
   const times: FirstPageTime[] = [];
   for (const [listener, places, begin] of [
     [api, signedOut, null],
-    [api, developersPlaces(sampleLink), signIn],
-    [admin, operatorsPlaces(sampleLink), signInToOperate],
+    [api, developerRoutes(sampleLink), signIn],
+    [admin, operatorRoutes(sampleLink), signInAsOperator],
   ] as const) {
     const first = await browser.newContext({ locale: 'en' });
     const page = await first.newPage();
     await page.goto(`${listener}/console`);
     if (begin === signIn) await signIn(page, key);
-    if (begin === signInToOperate) await signInToOperate(page, adminToken, 'ann');
+    if (begin === signInAsOperator) await signInAsOperator(page, adminToken, 'ann');
     const storageState = await first.storageState();
     await first.close();
     for (const { name, path, needs } of places) {

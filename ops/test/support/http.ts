@@ -1,6 +1,6 @@
 import { Agent, request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 
-export interface Ask {
+export interface RequestOptions {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
   /** Sent as it is when it is text or bytes, otherwise as JSON with its content type. */
@@ -11,7 +11,7 @@ export interface Ask {
   readonly localAddress?: string;
 }
 
-export interface Answer {
+export interface HttpResponse {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly text: string;
@@ -39,7 +39,7 @@ const targetOf = (url: string): { host: string; port: string; path: string } => 
  * One request, answered in full; never repeated, and redirects are not followed. `url` begins with an
  * origin as a product's ready line has it, and its path is sent without any change.
  */
-export const ask = (url: string, options: Ask = {}): Promise<Answer> =>
+export const sendRequest = (url: string, options: RequestOptions = {}): Promise<HttpResponse> =>
   new Promise((resolve, reject) => {
     const { method = 'GET', timeoutMs = 30_000, localAddress } = options;
     const body = bytesOf(options.body);
@@ -87,13 +87,13 @@ export const ask = (url: string, options: Ask = {}): Promise<Answer> =>
   });
 
 /** All at once: what `make` gives for 0 to `count` - 1, in that order. */
-export const atOnce = <Value>(
+export const concurrently = <Value>(
   count: number,
   make: (index: number) => Promise<Value>,
 ): Promise<Value[]> => Promise.all(Array.from({ length: count }, (_, index) => make(index)));
 
 /** How often each status was answered. */
-export const statuses = (answers: readonly Answer[]): Record<number, number> => {
+export const statuses = (answers: readonly HttpResponse[]): Record<number, number> => {
   const counts: Record<number, number> = {};
   for (const { status } of answers) counts[status] = (counts[status] ?? 0) + 1;
   return counts;

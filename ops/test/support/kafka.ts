@@ -25,7 +25,7 @@ export interface TestKafka {
 }
 
 /** On a broker that no other mocha process uses. */
-export interface OwnTestKafka extends TestKafka {
+export interface DedicatedKafka extends TestKafka {
   /** The broker itself, to be killed and restarted; whoever does it leaves it running. */
   readonly server: KafkaServer;
 }
@@ -120,10 +120,10 @@ const partOf = (name: string, { brokers, dataDir }: z.infer<typeof sharedBroker>
 };
 
 /** A part of a broker that this mocha process has for itself: it may be stopped. */
-export const ownTestKafka = async (
+export const dedicatedKafka = async (
   name: string,
   version: KafkaVersion = kafkaVersions[0],
-): Promise<OwnTestKafka> => {
+): Promise<DedicatedKafka> => {
   const { server, dataDir } = await ownBrokerOf(version);
   return { ...partOf(name, { brokers: server.brokers, dataDir }), server };
 };
@@ -132,7 +132,7 @@ export const ownTestKafka = async (
 export const testKafka = async (name: string, version?: KafkaVersion): Promise<TestKafka> => {
   const shared = process.env[sharedKafkaVariable];
   if (shared === undefined || (version !== undefined && version !== kafkaVersions[0])) {
-    return ownTestKafka(name, version);
+    return dedicatedKafka(name, version);
   }
   return partOf(name, sharedBroker.parse(JSON.parse(shared)));
 };

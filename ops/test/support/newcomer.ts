@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core';
-import { ask } from './http.js';
+import { sendRequest } from './http.js';
 import { eventually } from './waiting.js';
 
 /** Of a product that has just started for the first time. */
@@ -76,7 +76,7 @@ export const walkNewcomersPath = async (
     await page.getByAltText(`QR code of ${alias}`).waitFor();
   });
   await step('follow it, and see the bar on the plot', async () => {
-    const { headers } = await ask(`${edge}/${alias}`);
+    const { headers } = await sendRequest(`${edge}/${alias}`);
     if (headers.location !== destination) throw new Error('The link leads elsewhere');
     await link('Statistics').click();
     await eventually('there is a bar', async () => {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { z } from 'zod';
-import type { Answer } from './http.js';
+import type { HttpResponse } from './http.js';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -62,7 +62,7 @@ export class Document {
   expectDescribed(
     method: string,
     path: string,
-    answer: Pick<Answer, 'status' | 'headers' | 'text' | 'json'>,
+    answer: Pick<HttpResponse, 'status' | 'headers' | 'text' | 'json'>,
   ): void {
     const what = `${method} ${path}: ${answer.status}`;
     const operation = `/paths/${path.replaceAll('/', '~1')}/${method.toLowerCase()}`;

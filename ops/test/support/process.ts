@@ -122,7 +122,7 @@ export const readyLine = async ({ child, stdout, stderr }: RunningProcess): Prom
 };
 
 /** What a command of the command line said, and its exit code. */
-export interface Said {
+export interface CommandOutput {
   readonly exitCode: number | null;
   readonly stdout: string;
   readonly stderr: string;
@@ -130,7 +130,7 @@ export interface Said {
 
 export interface RunningCommand {
   readonly child: ChildProcess;
-  readonly ended: Promise<Said>;
+  readonly ended: Promise<CommandOutput>;
 }
 
 /** Starts the real command line, ours or another build's, with this environment and no other. */

@@ -11,7 +11,7 @@ import { layoutOf } from '../../local/postgres/layout.js';
 import { postgresPids } from '../../local/postgres/orphans.js';
 import { serviceDirs } from '../../local/stack/topology.js';
 import { copyClusterTemplate } from './cluster.js';
-import { ask } from './http.js';
+import { sendRequest } from './http.js';
 import { testKafka } from './kafka.js';
 import {
   isAlive,
@@ -177,7 +177,7 @@ export const issueKey = async (
   { admin, adminToken }: Pick<Product, 'admin' | 'adminToken'>,
   { plan, name = `a ${plan} key`, ...more }: Parameters<Product['createKey']>[0],
 ): Promise<IssuedKey> => {
-  const answer = await ask(`${admin}/admin/keys`, {
+  const answer = await sendRequest(`${admin}/admin/keys`, {
     method: 'POST',
     headers: { Authorization: `Bearer ${adminToken}` },
     body: { name, plan, ...more },

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ask } from './http.js';
+import { sendRequest } from './http.js';
 import { eventually } from './waiting.js';
 
 /** The service remembers a health report for 500 ms. */
@@ -14,11 +14,11 @@ interface Report {
  * Waits until every event from before the call is in every projection. A report that the service
  * remembers may be from before the caller's last change, so only later reports count.
  */
-export const untilProjected = async (edges: readonly string[]): Promise<void> => {
+export const waitUntilProjected = async (edges: readonly string[]): Promise<void> => {
   await sleep(rememberedMs);
   await eventually('the projections are caught up', async () => {
     for (const edge of edges) {
-      const report = (await ask(`${edge}/health/ready`)).json() as Report;
+      const report = (await sendRequest(`${edge}/health/ready`)).json() as Report;
       if (report.projections.some(({ lag }) => lag !== 0) || report.spool.events > 0) return false;
     }
     return true;

@@ -45,7 +45,7 @@ export const connectTo = async (origin: string): Promise<RawConnection> => {
 };
 
 /** An answer, read from its bytes: nothing is taken for granted, and nothing is mended. */
-export interface RawAnswer {
+export interface RawResponse {
   readonly status: number;
   /** By their names in lower case; those that came more than once joined by a comma. */
   readonly headers: ReadonlyMap<string, string>;
@@ -53,7 +53,7 @@ export interface RawAnswer {
 }
 
 interface Read {
-  readonly answer: RawAnswer;
+  readonly answer: RawResponse;
   /** What comes after it. */
   readonly rest: Buffer;
 }
@@ -97,7 +97,7 @@ const unchunk = (bytes: Buffer): { body: Buffer; rest: Buffer } | null => {
  *
  * @throws when they are no HTTP/1.1
  */
-export const readAnswer = (bytes: Buffer, toHead: boolean): Read | null => {
+export const parseResponse = (bytes: Buffer, toHead: boolean): Read | null => {
   const end = bytes.indexOf(blankLine);
   if (end === -1) return null;
   const [first = '', ...lines] = bytes.toString('latin1', 0, end).split('\r\n');
@@ -105,7 +105,7 @@ export const readAnswer = (bytes: Buffer, toHead: boolean): Read | null => {
   if (Number.isNaN(status)) throw new Error(`No status line: ${JSON.stringify(first)}`);
   const headers = headersOf(lines);
   const after = bytes.subarray(end + blankLine.length);
-  if (status < 200) return readAnswer(after, toHead);
+  if (status < 200) return parseResponse(after, toHead);
   // What was not read in time may be anything; nobody knows that it is HEAD.
   const bare = (toHead && status !== 408) || status === 204 || status === 304;
   if (bare) return { answer: { status, headers, body: Buffer.alloc(0) }, rest: after };
@@ -167,14 +167,14 @@ export class RawClient {
    *
    * @throws when an answer is malformed, or not there in `withinMs`
    */
-  async exchange({ bytes, toHead, last }: RawRequest, withinMs: number): Promise<RawAnswer[]> {
+  async exchange({ bytes, toHead, last }: RawRequest, withinMs: number): Promise<RawResponse[]> {
     const connection = await this.#connected();
     const deadline = performance.now() + withinMs;
     if (last) connection.socket.end(bytes);
     else connection.socket.write(bytes);
-    const answers: RawAnswer[] = [];
+    const answers: RawResponse[] = [];
     for (;;) {
-      const read = readAnswer(connection.received, toHead && answers.length === 0);
+      const read = parseResponse(connection.received, toHead && answers.length === 0);
       if (read) {
         connection.received = Buffer.from(read.rest);
         answers.push(read.answer);

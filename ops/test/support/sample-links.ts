@@ -1,4 +1,4 @@
-import { ask } from './http.js';
+import { sendRequest } from './http.js';
 import type { Product } from './product.js';
 
 /** What the product must be started with: the addresses of visitors come from the proxy that the sample is. */
@@ -25,7 +25,7 @@ const addresses = ['8.8.8.8', '193.0.14.129', '9.9.9.9', '202.12.27.33', '194.14
 const referrers = ['https://news.example/', 'https://search.example/', 'https://www.blog.example/'];
 
 /** Makes a few links, and visits them from several countries. Gives the key that owns them. */
-export const makeSampleLinks = async (product: Product): Promise<string> => {
+export const createSampleLinks = async (product: Product): Promise<string> => {
   const { key } = await product.createKey({ plan: 'PRO', name: 'website' });
   const headers = { Authorization: `Bearer ${key}` };
   for (const [index, alias] of aliases.entries()) {
@@ -35,7 +35,7 @@ export const makeSampleLinks = async (product: Product): Promise<string> => {
       ...(index % 2 === 0 && { title: `The ${alias.replace('-', ' ')}`, tags: ['print', alias] }),
       ...(index === 4 && { expiresIn: 86_400, maxClicks: 500 }),
     };
-    const made = await ask(`${product.api}/v2/shorten`, { method: 'POST', headers, body });
+    const made = await sendRequest(`${product.api}/v2/shorten`, { method: 'POST', headers, body });
     if (made.status !== 201) throw new Error(made.text);
     for (let visit = 0; visit < 60 / (index + 1); visit += 1) {
       const [userAgent, language] =
@@ -47,7 +47,9 @@ export const makeSampleLinks = async (product: Product): Promise<string> => {
         'X-Forwarded-For': addresses[((visit * visit) % 7) % addresses.length] ?? '',
       };
       const address = `${product.edge}/${alias}${visit % 4 === 0 ? '?qr' : ''}`;
-      await ask(address, { headers: { ...about, ...(Referer !== undefined && { Referer }) } });
+      await sendRequest(address, {
+        headers: { ...about, ...(Referer !== undefined && { Referer }) },
+      });
     }
   }
   return key;

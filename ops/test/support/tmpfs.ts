@@ -38,7 +38,7 @@ export const mountTmpfs = async (mebibytes: number) => {
         await file.close();
       }
     },
-    makeRoom: () => rm(filler, { force: true }),
+    deleteFiller: () => rm(filler, { force: true }),
     async unmount(): Promise<void> {
       await run('umount', [dir]);
       await rm(dir, { recursive: true });

@@ -12,10 +12,15 @@ import { runningPostgresUrl } from '../../local/postgres/index.js';
 import { createLogger } from '../../platform/logging.js';
 import { createPool, type Pool } from '../../platform/postgres/pool.js';
 import { projectFile } from '../../platform/files/project-file.js';
-import { ask, atOnce, statuses, type Ask } from '../../test/support/http.js';
+import {
+  sendRequest,
+  concurrently,
+  statuses,
+  type RequestOptions,
+} from '../../test/support/http.js';
 import { kafkaStartMs, testKafka, type TestKafka } from '../../test/support/kafka.js';
 import { startProduct, type Product } from '../../test/support/product.js';
-import { untilProjected } from '../../test/support/projected.js';
+import { waitUntilProjected } from '../../test/support/projected.js';
 
 const mainFile = fileURLToPath(new URL('../cli/main.js', import.meta.url));
 const document = readFileSync(projectFile('ops', 'docs', 'audit.md'), 'utf8');
@@ -83,7 +88,7 @@ for (const logName of ['embedded', 'on Kafka'] as const) {
     };
 
     const admin = async (actor: string, method: string, where: string, body?: object) => {
-      const answer = await ask(`${product.admin}/admin${where}`, {
+      const answer = await sendRequest(`${product.admin}/admin${where}`, {
         method,
         headers: { Authorization: `Bearer ${product.adminToken}`, 'X-Actor': actor },
         ...(body && { body }),
@@ -92,7 +97,8 @@ for (const logName of ['embedded', 'on Kafka'] as const) {
       return answer.json() as { id: string; key: string };
     };
 
-    const visit = (code: string, options: Ask = {}) => ask(`${product.edge}/${code}`, options);
+    const visit = (code: string, options: RequestOptions = {}) =>
+      sendRequest(`${product.edge}/${code}`, options);
 
     before(async function () {
       this.timeout(kafkaStartMs);
@@ -137,7 +143,7 @@ for (const logName of ['embedded', 'on Kafka'] as const) {
         { url: 'https://example.com/spring', alias: 'spring-sale' },
         { url: 'https://example.com/raffle', alias: 'hundred', maxClicks: 100 },
       ];
-      const made = await ask(`${product.api}/v2/shorten/batch`, {
+      const made = await sendRequest(`${product.api}/v2/shorten/batch`, {
         method: 'POST',
         headers,
         body: { urls },
@@ -146,11 +152,11 @@ for (const logName of ['embedded', 'on Kafka'] as const) {
       const third = { method: 'POST', headers: { Authorization: headers.Authorization } };
       for (const status of [201, 429]) {
         const body = { url: 'https://example.com/' };
-        const { status: got } = await ask(`${product.api}/v2/shorten`, { ...third, body });
+        const { status: got } = await sendRequest(`${product.api}/v2/shorten`, { ...third, body });
         expect(got).to.equal(status);
       }
       moments.used = await now();
-      const clicks = await atOnce(105, () => visit('hundred'));
+      const clicks = await concurrently(105, () => visit('hundred'));
       expect(statuses(clicks)).to.deep.equal({ 302: 100, 410: 5 });
       for (let index = 0; index < 2; index += 1) await visit('spring-sale');
       await visit('spring-sale', { headers: { Referer: 'https://news.example.com/' } });
@@ -160,7 +166,7 @@ for (const logName of ['embedded', 'on Kafka'] as const) {
       await admin('bob', 'POST', '/links/spring-sale/block', { reason: 'phishing' });
       moments.reported = await now();
       await admin('alice', 'POST', '/links/spring-sale/unblock', { reason: 'a mistake' });
-      await untilProjected(product.edges);
+      await waitUntilProjected(product.edges);
       moments.ended = await now();
     };
 

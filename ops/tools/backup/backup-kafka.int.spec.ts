@@ -14,7 +14,7 @@ import { settingsOf } from '../../test/conformance/event-log/kafka-harness.js';
 import { testDatabase } from '../../test/support/database.js';
 import { kafkaStartMs } from '../../test/support/kafka.js';
 import { testNode } from '../../test/support/node.js';
-import { untilCheckpointed } from '../../test/support/relayed.js';
+import { waitUntilCheckpointed } from '../../test/support/relayed.js';
 import { rejection, within } from '../../test/support/waiting.js';
 import { takeBackup } from './backup.js';
 import { openBackup } from './format.js';
@@ -111,7 +111,7 @@ describe('backup: of a log on Kafka with events that wait in the outbox', functi
     withLog('service', async (opened) => {
       const position = await decide(opened, ...sent);
       expect(await opened.delivery.logged(position, 20_000)).to.equal(true);
-      await untilCheckpointed(database.pool);
+      await waitUntilCheckpointed(database.pool);
     });
 
   it('has them while no service runs, and a restore applies them', async () => {

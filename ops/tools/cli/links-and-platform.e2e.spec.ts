@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { ask } from '../../test/support/http.js';
+import { sendRequest } from '../../test/support/http.js';
 import { startLinklogCli } from '../../test/support/process.js';
 import { eventually, eventuallyPasses } from '../../test/support/waiting.js';
 import { actorName } from './service.js';
@@ -30,7 +30,7 @@ describe('CLI: command line, on a running service', () => {
     const { key } = await createKey('PRO');
     const code = await shorten(key);
     await visit(code);
-    const status = async () => (await ask(`${service().product.edge}/${code}`)).status;
+    const status = async () => (await sendRequest(`${service().product.edge}/${code}`)).status;
     expect(await text('links', 'block', code, '--reason', 'phishing, reported')).to.equal(
       `Blocked: ${code}\n`,
     );

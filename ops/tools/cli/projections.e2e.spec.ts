@@ -16,7 +16,7 @@ import { readConfig } from '../../config/config.js';
 import { createLogger } from '../../platform/logging.js';
 import { listenToPostgres } from '../../platform/postgres/listener.js';
 import { startLinklogCli } from '../../test/support/process.js';
-import { ask } from '../../test/support/http.js';
+import { sendRequest } from '../../test/support/http.js';
 import { eventually } from '../../test/support/waiting.js';
 import { onService } from './testing/on-service.js';
 
@@ -74,7 +74,7 @@ describe('CLI: command line, on a running service', () => {
       await visit(code);
       await visit(await shorten(key));
       const clicks = async (): Promise<number> => {
-        const answer = await ask(`${service().product.api}/v2/stats/${code}`, {
+        const answer = await sendRequest(`${service().product.api}/v2/stats/${code}`, {
           headers: { Authorization: `Bearer ${key}` },
         });
         return (answer.json() as { clickCount: number }).clickCount;
@@ -105,7 +105,7 @@ describe('CLI: command line, on a running service', () => {
       await linklog('audit', 'rebuild', 'stats');
       const clicks = async (): Promise<number> => {
         const headers = { Authorization: `Bearer ${key}` };
-        const answer = await ask(`${service().product.api}/v2/stats/${code}`, { headers });
+        const answer = await sendRequest(`${service().product.api}/v2/stats/${code}`, { headers });
         return (answer.json() as { clickCount: number }).clickCount;
       };
       for (const [index, group] of ['projections', 'audit'].entries()) {

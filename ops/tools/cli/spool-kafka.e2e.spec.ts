@@ -1,14 +1,14 @@
-import { kafkaStartMs, ownTestKafka, type OwnTestKafka } from '../../test/support/kafka.js';
+import { kafkaStartMs, dedicatedKafka, type DedicatedKafka } from '../../test/support/kafka.js';
 import { describeSpoolShip } from './testing/spool-ship.suite.js';
 
 describe('CLI: spools of an edge that is gone, to Kafka', function () {
   this.timeout(kafkaStartMs);
-  let kafka: OwnTestKafka | undefined;
+  let kafka: DedicatedKafka | undefined;
 
   after(() => kafka?.drop());
 
   describeSpoolShip(async () => {
-    kafka = await ownTestKafka('shipped');
+    kafka = await dedicatedKafka('shipped');
     const { brokers, prefix, server } = kafka;
     return {
       env: { KAFKA_BROKERS: brokers, KAFKA_TOPIC_PREFIX: prefix },

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { ask } from '../../test/support/http.js';
+import { sendRequest } from '../../test/support/http.js';
 import { onService } from './testing/on-service.js';
 import { fixture } from '../../test/support/fixture.js';
 
@@ -20,7 +20,7 @@ describe('CLI: linklog stats, on a running service', () => {
   /** What the API answers to the key. */
   const api = async (path: string): Promise<unknown> => {
     const headers = { Authorization: `Bearer ${key.key}` };
-    return (await ask(`${service().product.api}/v2/stats${path}`, { headers })).json();
+    return (await sendRequest(`${service().product.api}/v2/stats${path}`, { headers })).json();
   };
 
   it('says with --json what the API answers', async () => {

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { linklogVersion } from '../../platform/files/project-file.js';
 import { runLinklogCli } from '../../test/support/command-line.js';
-import { startLinklogCli, type Said } from '../../test/support/process.js';
+import { startLinklogCli, type CommandOutput } from '../../test/support/process.js';
 import { folderFixture } from '../../test/support/fixtures.js';
 
 const nobody = '01990000-0000-7000-8000-000000000000';
@@ -11,14 +11,14 @@ describe('CLI: command line, without a service', () => {
 
   type Env = Readonly<Record<string, string>>;
 
-  const linklog = (args: readonly string[], env: Env = {}): Promise<Said> =>
+  const linklog = (args: readonly string[], env: Env = {}): Promise<CommandOutput> =>
     runLinklogCli(args, { DATA_DIR: dataDir.path, ADMIN_PORT: '1', ...env });
 
-  const linklogProcess = (args: readonly string[], env: Env = {}): Promise<Said> =>
+  const linklogProcess = (args: readonly string[], env: Env = {}): Promise<CommandOutput> =>
     startLinklogCli(args, { DATA_DIR: dataDir.path, ADMIN_PORT: '1', ...env }).ended;
 
   const expectFailure = async (
-    said: Promise<Said>,
+    said: Promise<CommandOutput>,
     exitCode: number,
     line: string,
   ): Promise<void> => {

@@ -4,7 +4,7 @@ import {
   type EventStoreDouble,
 } from '../../../ops/test/support/eventstore/double.js';
 import { parseExposition } from '../../../ops/test/support/exposition.js';
-import { ask } from '../../../ops/test/support/http.js';
+import { sendRequest } from '../../../ops/test/support/http.js';
 import { startProduct, type Product } from '../../../ops/test/support/product.js';
 import { eventually } from '../../../ops/test/support/waiting.js';
 
@@ -31,7 +31,7 @@ describe('archive: archive of the running product', () => {
     (double.streams.events(stream) ?? []).map(({ type }) => type);
 
   const shorten = async (key: string, alias: string): Promise<void> => {
-    const answer = await ask(`${product.api}/v2/shorten`, {
+    const answer = await sendRequest(`${product.api}/v2/shorten`, {
       method: 'POST',
       headers: { Authorization: `Bearer ${key}` },
       body: { url: 'https://example.com/', alias, password: alias },
@@ -40,13 +40,13 @@ describe('archive: archive of the running product', () => {
   };
 
   const readiness = async (): Promise<readonly [number, unknown]> => {
-    const answer = await ask(`${product.admin}/health/ready`);
+    const answer = await sendRequest(`${product.admin}/health/ready`);
     const { dependencies } = answer.json() as { readonly dependencies: Record<string, unknown> };
     return [answer.status, dependencies['archive']];
   };
 
   const lag = async (): Promise<number | undefined> => {
-    const { text } = await ask(`${product.admin}/metrics`);
+    const { text } = await sendRequest(`${product.admin}/metrics`);
     return parseExposition(text).find(({ name }) => name === 'linklog_archive_lag_events')?.value;
   };
 

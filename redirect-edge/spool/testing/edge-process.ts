@@ -9,7 +9,7 @@ import { setImmediate as tick, setTimeout as sleep } from 'node:timers/promises'
 import { pino } from 'pino';
 import { SpoolUnavailable } from '../appender.js';
 import { shipHere } from '../../shipping/shipping.js';
-import { singly } from '../../../ops/test/support/singly.js';
+import { toRecords } from '../../../ops/test/support/to-records.js';
 import type { Shipping } from '../shipper.js';
 import { openSpool } from '../spool.js';
 import { append, visit } from './harness.js';
@@ -29,7 +29,7 @@ const log = openSync(`${notes}.log`, 'a');
 const toFile: Shipping = {
   ...shipHere(async (records) => {
     await sleep(1);
-    const written = singly(records).map(({ key, value }) => JSON.stringify({ key, value }));
+    const written = toRecords(records).map(({ key, value }) => JSON.stringify({ key, value }));
     writeSync(log, written.map((line) => `${line}\n`).join(''));
   }),
   // Some batches before a test kills it.

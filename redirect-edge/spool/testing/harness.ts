@@ -10,7 +10,7 @@ import type { NewLines, NewRecord } from '../../../ops/event-log/port.js';
 import { partitionOf } from '../../../ops/event-log/partition.js';
 import { topics } from '../../../schemas/events/topics.js';
 import { deferred } from '../../../ops/platform/concurrency/deferred.js';
-import { singly } from '../../../ops/test/support/singly.js';
+import { toRecords } from '../../../ops/test/support/to-records.js';
 import type { NewVisit } from '../record.js';
 import { openSpool, type Spool, type SpoolOptions } from '../spool.js';
 
@@ -42,7 +42,7 @@ export class FakeLog {
     this.tries += 1;
     await sleep(1);
     if (this.isAway) throw new Error('The log is away');
-    this.batches.push(singly(records));
+    this.batches.push(toRecords(records));
   };
 
   get records(): readonly NewRecord[] {

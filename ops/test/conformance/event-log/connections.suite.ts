@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { topics } from '../../../../schemas/events/topics.js';
 import type { NewRecord } from '../../../event-log/port.js';
-import { singly } from '../../support/singly.js';
+import { toRecords } from '../../support/to-records.js';
 import type { LogBench } from './bench.js';
 import { eventIdOf, newCode, recordsOf } from './events.js';
 import { fence } from './reader.js';
@@ -68,7 +68,7 @@ export const describeConnections = (bench: () => LogBench): void => {
         due.set(partition, offset + 1);
       }
       // The writers are done with cuts behind them, so the fence comes through at once.
-      await fence({ append: (_, records) => insist(singly(records)) }, reader, [links]);
+      await fence({ append: (_, records) => insist(toRecords(records)) }, reader, [links]);
       expect(await log.ranges(links)).to.have.lengthOf(8);
     });
   });

@@ -4,7 +4,7 @@ import { topicOf } from '../../../../schemas/events/codec.js';
 import type { TopicName } from '../../../../schemas/events/topics.js';
 import { transaction, type Pool, type Queryable } from '../../../platform/postgres/pool.js';
 import { partitionOf } from '../../../event-log/partition.js';
-import { singly } from '../../support/singly.js';
+import { toRecords } from '../../support/to-records.js';
 import type { EventLog, LogRecord, NewRecord } from '../../../event-log/port.js';
 import { partitionCount } from './events.js';
 import { recordOf } from '../../../../schemas/testing/events.js';
@@ -56,7 +56,7 @@ export const createSerialIdLog = async (pool: Pool): Promise<SerialIdLog> => {
     append: (topic, records) =>
       insert(
         pool,
-        singly(records).map((record) => ({ ...record, topic })),
+        toRecords(records).map((record) => ({ ...record, topic })),
       ),
 
     async decide(events, { hold, rollBack = false } = {}) {

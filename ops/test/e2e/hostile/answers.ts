@@ -30,7 +30,7 @@ import {
 } from '../../../../schemas/http/projections.js';
 import { originFormOf } from '../../../http/refusal.js';
 import type { Document } from '../../support/openapi.js';
-import type { RawAnswer } from '../../support/raw-http.js';
+import type { RawResponse } from '../../support/raw-http.js';
 import { isWhole, type HostileRequest } from './requests.js';
 
 /** The documented shapes, with no field more. */
@@ -78,7 +78,7 @@ const rateLimitHeaders = [
   'x-api-key-name',
 ];
 
-const expectJson = ({ status, body }: RawAnswer, schema: z.ZodType): { message?: unknown } => {
+const expectJson = ({ status, body }: RawResponse, schema: z.ZodType): { message?: unknown } => {
   const json = JSON.parse(body.toString('utf8')) as {
     statusCode?: number;
     path?: string;
@@ -96,7 +96,7 @@ const expectOfConsole = (
   document: Document,
   request: HostileRequest,
   path: string,
-  answer: RawAnswer,
+  answer: RawResponse,
 ): void => {
   const type = answer.headers.get('content-type') ?? '';
   if (type === 'text/html; charset=utf-8') {
@@ -121,7 +121,7 @@ const expectInDocument = (
   document: Document,
   method: string,
   path: string,
-  { status, headers, body }: RawAnswer,
+  { status, headers, body }: RawResponse,
 ): void => {
   const documented = document.pathOf(path);
   if (documented === undefined) throw new Error(`${path} is not in the OpenAPI document`);
@@ -137,7 +137,7 @@ const expectInDocument = (
 /** @throws when an answer is not as the contract has it. */
 export const expectDocumented = (
   request: HostileRequest,
-  answer: RawAnswer,
+  answer: RawResponse,
   { destinations, document }: { destinations: ReadonlySet<string>; document: Document },
 ): void => {
   const { status, headers, body } = answer;
@@ -185,7 +185,7 @@ export const expectDocumented = (
   for (const name of rateLimitHeaders) expect(headers.has(name), name).to.equal(true);
 };
 
-const expectChallenge = (request: HostileRequest, { headers }: RawAnswer): void => {
+const expectChallenge = (request: HostileRequest, { headers }: RawResponse): void => {
   // The form of a link with a password is answered 401 as well, which browsers must not prompt for.
   if (request.listener === 'edge') return;
   expect(headers.get('www-authenticate')).to.equal('Bearer');

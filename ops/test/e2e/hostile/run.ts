@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { ask } from '../../support/http.js';
+import { sendRequest } from '../../support/http.js';
 import { Document } from '../../support/openapi.js';
 import { generousPlansFile } from '../../support/plans.js';
 import { temporaryDir } from '../../support/process.js';
@@ -25,7 +25,7 @@ export const hostileEnvironment = async (): Promise<Record<string, string>> => (
 /** The cookie of a new session, as a line of a request. */
 const signIn = async (bench: Bench, listener: 'api' | 'admin', body: object): Promise<string> => {
   const Origin = originOf(listener);
-  const { headers } = await ask(`${bench.product[listener]}/console/session`, {
+  const { headers } = await sendRequest(`${bench.product[listener]}/console/session`, {
     method: 'POST',
     headers: { Host: new URL(Origin).host, Origin },
     body,

@@ -12,7 +12,7 @@ export interface Traffic {
 }
 
 /** Something of everything that the ledger decides and the read models tell of. */
-export const someTraffic = async (bench: Bench): Promise<Traffic> => {
+export const createTraffic = async (bench: Bench): Promise<Traffic> => {
   const busy = await bench.key('PRO', { account: 'acme', name: 'busy' });
   const idle = await bench.key('FREE');
   const gone = await bench.key('HOBBY');
@@ -39,7 +39,7 @@ export const someTraffic = async (bench: Bench): Promise<Traffic> => {
 };
 
 /** Goes on with all of it, one after the other in several places, until it is stopped. */
-export const underLoad = async (
+export const runUnderLoad = async (
   bench: Bench,
   { busy, codes }: Traffic,
   work: () => Promise<void>,

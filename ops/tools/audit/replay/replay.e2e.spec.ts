@@ -6,11 +6,11 @@ import { cloudEventFaults } from '../../../../schemas/testing/cloud-events.js';
 import { runningPostgresUrl } from '../../../local/postgres/index.js';
 import { createLogger } from '../../../platform/logging.js';
 import { createPool } from '../../../platform/postgres/pool.js';
-import { ask } from '../../../test/support/http.js';
+import { sendRequest } from '../../../test/support/http.js';
 import { startProduct } from '../../../test/support/product.js';
 import { eventually } from '../../../test/support/waiting.js';
 import { openTestLog } from '../../../test/support/node.js';
-import { type Said, startLinklogCli } from '../../../test/support/process.js';
+import { type CommandOutput, startLinklogCli } from '../../../test/support/process.js';
 import { fixture } from '../../../test/support/fixture.js';
 
 describe('audit: linklog audit replay and history', () => {
@@ -21,7 +21,7 @@ describe('audit: linklog audit replay and history', () => {
   const code = 'spring-sale';
   const destination = 'https://example.com/spring';
 
-  const linklog = (...args: readonly string[]): Promise<Said> =>
+  const linklog = (...args: readonly string[]): Promise<CommandOutput> =>
     startLinklogCli(args, { DATA_DIR: product.dataDir }).ended;
 
   /** What is said when all is well. */
@@ -38,14 +38,14 @@ describe('audit: linklog audit replay and history', () => {
 
   before('make a link, visit and block it', async () => {
     const headers = { Authorization: `Bearer ${product.firstKey ?? ''}`, 'X-Request-Id': 'r-1' };
-    const made = await ask(`${product.api}/v2/shorten`, {
+    const made = await sendRequest(`${product.api}/v2/shorten`, {
       method: 'POST',
       headers,
       body: { url: destination, alias: code, maxClicks: 10, expiresIn: 3_600 },
     });
     expect(made.status, made.text).to.equal(201);
     for (let click = 0; click < 2; click += 1) {
-      expect((await ask(`${product.edge}/${code}`)).status).to.equal(302);
+      expect((await sendRequest(`${product.edge}/${code}`)).status).to.equal(302);
     }
     await text('links', 'block', code, '--reason', 'phishing');
   });
@@ -154,13 +154,13 @@ describe('audit: linklog audit replay and history', () => {
   it('write what a visitor has made up as no formula', async () => {
     const formulas = ['=HYPERLINK("http://evil.example","x")', '+1', '-1', '@SUM(A1)'];
     for (const formula of formulas) {
-      const made = await ask(`${product.api}/v2/shorten`, {
+      const made = await sendRequest(`${product.api}/v2/shorten`, {
         method: 'POST',
         headers: { Authorization: `Bearer ${product.firstKey ?? ''}` },
         body: { url: destination, maxClicks: 1 },
       });
       const { shortCode } = made.json() as { shortCode: string };
-      const visit = await ask(`${product.edge}/${shortCode}`, {
+      const visit = await sendRequest(`${product.edge}/${shortCode}`, {
         headers: { 'X-Request-Id': formula },
       });
       expect(visit.status).to.equal(302);

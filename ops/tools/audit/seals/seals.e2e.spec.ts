@@ -4,7 +4,7 @@ import path from 'node:path';
 import { recordOf, spooledVisit } from '../../../../schemas/testing/events.js';
 import { allSealed, alterRecord, forgeChain } from '../../../test/support/sealing.js';
 import { parseExposition, total } from '../../../test/support/exposition.js';
-import { ask } from '../../../test/support/http.js';
+import { sendRequest } from '../../../test/support/http.js';
 import type { HealthResponse } from '../../../../schemas/http/health.js';
 import { topics } from '../../../../schemas/events/topics.js';
 import type { EventLog } from '../../../event-log/port.js';
@@ -142,12 +142,12 @@ describe('audit: linklog audit seal', function () {
     await forgeChain(database.pool, log, { topic: visits, partition: altered }, { from: 0, to });
     await visit(2);
     await eventually('the alarm is given', async () => {
-      const { status, text } = await ask(`${admin}/health/ready`);
+      const { status, text } = await sendRequest(`${admin}/health/ready`);
       expect(status).to.equal(200);
       const { seals } = (JSON.parse(text) as HealthResponse).dependencies;
       return seals?.state === 'down' && seals.code === 'CHAIN_BROKEN';
     });
-    const { text } = await ask(`${admin}/metrics`);
+    const { text } = await sendRequest(`${admin}/metrics`);
     expect(total(parseExposition(text), 'linklog_seals_broken_chains', {})).to.equal(1);
     const told = running.flatMap(({ stderr }) => stderr().split('\n'));
     expect(

@@ -10,7 +10,7 @@ import { openKafkaLog } from '../../../event-log/kafka/kafka-log.js';
 import { createLogger } from '../../../platform/logging.js';
 import { topics } from '../../../../schemas/events/topics.js';
 import type { RowPlace, Verification } from './report.js';
-import { someTraffic, underLoad } from '../../../test/support/audit/traffic.js';
+import { createTraffic, runUnderLoad } from '../../../test/support/audit/traffic.js';
 import { verify } from './verify.js';
 import { fixture } from '../../../test/support/fixture.js';
 import { databaseFixture, kafkaFixture, ledgerFixture } from '../../../test/support/fixtures.js';
@@ -32,8 +32,8 @@ describe('audit verify, with the log on Kafka', function () {
       const config = readConfig({ DATA_DIR: bench.product.dataDir, ...onKafka });
       const verified = (): Promise<Verification> =>
         withDatabase(config, (database) => verify(database), { deadlines: 'patient' });
-      const traffic = await someTraffic(bench);
-      await underLoad(bench, traffic, async () => {
+      const traffic = await createTraffic(bench);
+      await runUnderLoad(bench, traffic, async () => {
         const found = await verified();
         expect(differing(found)).to.deep.equal([]);
         expect(found.gaps).to.deep.equal([]);

@@ -6,10 +6,10 @@ import { destination, productFixture } from '../../../test/e2e/harness.js';
 import { readConfig } from '../../../config/config.js';
 import type { Pool } from '../../../platform/postgres/pool.js';
 import { isClean, type Difference, type Verification } from './report.js';
-import { someTraffic, underLoad } from '../../../test/support/audit/traffic.js';
+import { createTraffic, runUnderLoad } from '../../../test/support/audit/traffic.js';
 import { verify } from './verify.js';
 import { startLinklogCli } from '../../../test/support/process.js';
-import { untilProjected } from '../../../test/support/projected.js';
+import { waitUntilProjected } from '../../../test/support/projected.js';
 import { fixture } from '../../../test/support/fixture.js';
 
 /** In words that are quick to compare. */
@@ -21,7 +21,7 @@ const wordsOf = ({ model, table, kind, key, columns }: Difference): string => {
 describe('audit verify, on a running service', function () {
   this.timeout(120_000);
   const bench = productFixture();
-  const traffic = fixture(() => someTraffic(bench));
+  const traffic = fixture(() => createTraffic(bench));
 
   const onDatabase = <Result>(
     work: (database: Parameters<Parameters<typeof withDatabase<Result>>[1]>[0]) => Promise<Result>,
@@ -51,11 +51,11 @@ describe('audit verify, on a running service', function () {
   };
 
   /** Until the projections have all that the altered rows are of. */
-  const settled = (): Promise<void> => untilProjected(bench.product.edges);
+  const settled = (): Promise<void> => waitUntilProjected(bench.product.edges);
 
   it('finds nothing under load, again and again', async () => {
     const events: number[] = [];
-    const acts = await underLoad(bench, traffic, async () => {
+    const acts = await runUnderLoad(bench, traffic, async () => {
       for (let turn = 0; turn < 4; turn += 1) {
         const projection = projections[turn];
         const [found] = await Promise.all([

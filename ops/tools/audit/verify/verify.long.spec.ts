@@ -3,7 +3,7 @@ import { Bench } from '../../../test/e2e/harness.js';
 import { kafkaStartMs } from '../../../test/support/kafka.js';
 import { serversFor, startStackProduct } from '../../../test/support/product.js';
 import type { Verification } from './report.js';
-import { someTraffic, underLoad } from '../../../test/support/audit/traffic.js';
+import { createTraffic, runUnderLoad } from '../../../test/support/audit/traffic.js';
 import { startLinklogCli } from '../../../test/support/process.js';
 
 const runs = 20;
@@ -17,9 +17,9 @@ describe('audit verify, on a whole stack under load', function () {
       bench.use(await startStackProduct());
       const { dataDir } = bench.product;
       const env = { ...(await serversFor(dataDir, true)), DATA_DIR: dataDir };
-      const traffic = await someTraffic(bench);
+      const traffic = await createTraffic(bench);
       const events: number[] = [];
-      const acts = await underLoad(bench, traffic, async () => {
+      const acts = await runUnderLoad(bench, traffic, async () => {
         for (let run = 1; run <= runs; run += 1) {
           const said = await startLinklogCli(['audit', 'verify', '--json'], env).ended;
           expect(said.exitCode, said.stderr).to.equal(0);

@@ -2,10 +2,10 @@ import { expect } from 'chai';
 import { runningPostgresUrl } from '../../../local/postgres/index.js';
 import { createLogger } from '../../../platform/logging.js';
 import { createPool, type Pool } from '../../../platform/postgres/pool.js';
-import { startLinklogCli, type Said } from '../../../test/support/process.js';
-import { ask, type Answer } from '../../../test/support/http.js';
+import { startLinklogCli, type CommandOutput } from '../../../test/support/process.js';
+import { sendRequest, type HttpResponse } from '../../../test/support/http.js';
 import { serversFor, startProduct, type Product } from '../../../test/support/product.js';
-import { untilProjected } from '../../../test/support/projected.js';
+import { waitUntilProjected } from '../../../test/support/projected.js';
 
 export interface Key {
   readonly id: string;
@@ -54,7 +54,7 @@ export const onService = () => {
     return started;
   };
 
-  const linklog = (...args: readonly string[]): Promise<Said> =>
+  const linklog = (...args: readonly string[]): Promise<CommandOutput> =>
     startLinklogCli(args, service().env).ended;
 
   /** What a person sees when all is well. */
@@ -86,11 +86,13 @@ export const onService = () => {
       expect(said, args.join(' ')).to.deep.equal({ exitCode, stdout: '', stderr });
     },
 
-    usage: (key: string): Promise<Answer> =>
-      ask(`${service().product.api}/v2/usage`, { headers: { Authorization: `Bearer ${key}` } }),
+    usage: (key: string): Promise<HttpResponse> =>
+      sendRequest(`${service().product.api}/v2/usage`, {
+        headers: { Authorization: `Bearer ${key}` },
+      }),
 
     shorten: async (key: string): Promise<string> => {
-      const answer = await ask(`${service().product.api}/v2/shorten`, {
+      const answer = await sendRequest(`${service().product.api}/v2/shorten`, {
         method: 'POST',
         headers: { Authorization: `Bearer ${key}` },
         body: { url: 'https://example.com/' },
@@ -100,9 +102,9 @@ export const onService = () => {
     },
 
     visit: async (code: string): Promise<void> => {
-      expect((await ask(`${service().product.edge}/${code}`)).status).to.equal(302);
+      expect((await sendRequest(`${service().product.edge}/${code}`)).status).to.equal(302);
     },
 
-    projected: (): Promise<void> => untilProjected(service().product.edges),
+    projected: (): Promise<void> => waitUntilProjected(service().product.edges),
   };
 };

@@ -7,7 +7,7 @@ import {
   startLinklogCli,
   stopProcess,
   temporaryDir,
-  type Said,
+  type CommandOutput,
 } from '../../../test/support/process.js';
 import { startEmbeddedProduct, type Product } from '../../../test/support/product.js';
 import { eventuallyPasses } from '../../../test/support/waiting.js';
@@ -39,7 +39,7 @@ export const describeSpoolShip = (open: () => Promise<LogOfProduct>): void => {
   const start = async (): Promise<void> => {
     bench.use(await startEmbeddedProduct({ dataDir, env: log.env }));
   };
-  const ship = (...args: readonly string[]): Promise<Said> =>
+  const ship = (...args: readonly string[]): Promise<CommandOutput> =>
     startLinklogCli(['spool', 'ship', ...args], { ...log.env, DATA_DIR: dataDir }).ended;
   /** Without sockets, which `cp` does not copy: a killed process leaves that of its lock. */
   const copy = (from: string, to: string): Promise<void> =>
