@@ -30,7 +30,7 @@ describe('product: minute later', () => {
   let guarded: string;
   const pro = keyFixture(bench, 'PRO');
   const free = keyFixture(bench, 'FREE');
-  let links: { warm: Link; cold: Link; limited: Link };
+  let links: { cached: Link; uncached: Link; limited: Link };
   let reset: number;
   const slow: {
     readonly what: string;
@@ -94,21 +94,21 @@ describe('product: minute later', () => {
     const first = await bench.api('/v2/usage', free.key);
     const windowMs = performance.now();
     reset = Number(first.headers['x-ratelimit-reset']);
-    const answers = await concurrently(80, () => bench.api('/v2/usage', free.key));
-    expect(statuses(answers)).to.deep.equal({ 200: 59, 429: 21 });
+    const responses = await concurrently(80, () => bench.api('/v2/usage', free.key));
+    expect(statuses(responses)).to.deep.equal({ 200: 59, 429: 21 });
     links = {
-      warm: await bench.link(pro.key, { alias: 'warm-one', expiresIn: 60 }),
-      cold: await bench.link(pro.key, { expiresIn: 60 }),
+      cached: await bench.link(pro.key, { alias: 'cached-one', expiresIn: 60 }),
+      uncached: await bench.link(pro.key, { expiresIn: 60 }),
       limited: await bench.link(pro.key, { expiresIn: 60, maxClicks: 5 }),
     };
     attacked = await bench.link(pro.key, { url: 'https://attacked.example/' });
     reputation.listed.add('attacked.example');
-    await bench.visit('warm-one');
+    await bench.visit('cached-one');
     await bench.visit(links.limited.shortCode);
     await sleep(minuteMs - 3_000 - (performance.now() - windowMs));
     // Until the very end of the window, and of the links' lives.
     expect((await bench.api('/v2/usage', free.key)).status).to.equal(429);
-    const { status } = await bench.visit('warm-one');
+    const { status } = await bench.visit('cached-one');
     expect(status).to.equal(302);
     const end = Date.parse(links.limited.expiresAt ?? '');
     await sleep(end - Date.now() + 20);
@@ -140,7 +140,7 @@ describe('product: minute later', () => {
   });
 
   it('an expired link keeps its statistics, and later visits are not counted', async () => {
-    const { shortCode, createdAt, expiresAt } = links.warm;
+    const { shortCode, createdAt, expiresAt } = links.cached;
     const stats = await bench.stats(shortCode, pro.key);
     expect(stats).to.deep.equal({
       shortCode,
@@ -152,24 +152,24 @@ describe('product: minute later', () => {
       maxClicks: null,
     });
     expect(Date.parse(stats.lastAccessed ?? '')).to.be.below(Date.parse(expiresAt ?? ''));
-    expect((await bench.stats(links.cold.shortCode, pro.key)).clickCount).to.equal(0);
+    expect((await bench.stats(links.uncached.shortCode, pro.key)).clickCount).to.equal(0);
     expect((await bench.stats(links.limited.shortCode, pro.key)).clickCount).to.equal(1);
   });
 
   it('an expired alias cannot be taken over', async () => {
     const other = (await bench.key('PRO', { account: 'other' })).key;
     for (const key of [pro.key, other]) {
-      const answer = await bench.shorten(key, { url: destination, alias: 'warm-one' });
-      expectRefused(answer, 400, 'Alias is already taken');
+      const response = await bench.shorten(key, { url: destination, alias: 'cached-one' });
+      expectRefused(response, 400, 'Alias is already taken');
     }
   });
 
   it('a key gets a new window of 60 s', async () => {
     await sleep(Math.max(0, reset * 1_000 - Date.now()));
     const from = Math.floor(Date.now() / 1_000);
-    const answers = await concurrently(80, () => bench.api('/v2/usage', free.key));
-    expect(statuses(answers)).to.deep.equal({ 200: 60, 429: 20 });
-    const resets = new Set(answers.map(({ headers }) => headers['x-ratelimit-reset']));
+    const responses = await concurrently(80, () => bench.api('/v2/usage', free.key));
+    expect(statuses(responses)).to.deep.equal({ 200: 60, 429: 20 });
+    const resets = new Set(responses.map(({ headers }) => headers['x-ratelimit-reset']));
     expect([...resets].map(Number)).to.have.length(1);
     // 60 s from its first call, whenever that came.
     const until = Math.ceil(Date.now() / 1_000);
@@ -201,8 +201,8 @@ describe('product: minute later', () => {
       });
     });
     await eventuallyPasses(10_000, async () => {
-      const answer = await bench.admin('GET', `/admin/links/${attacked.shortCode}/history`);
-      const { events } = answer.json() as { events: { actor?: string; data: object }[] };
+      const response = await bench.admin('GET', `/admin/links/${attacked.shortCode}/history`);
+      const { events } = response.json() as { events: { actor?: string; data: object }[] };
       expect(events).to.have.length(2);
       expect(events[1]).to.deep.include({
         actor: 'web-safety',

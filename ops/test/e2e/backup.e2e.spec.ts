@@ -76,8 +76,8 @@ describe('product: backup under load, restored into a new installation', () => {
 
   /** What a client and an operator see of what the load leaves alone. */
   const look = async (bench: Bench): Promise<Record<string, unknown>> => {
-    const json = async (answer: ReturnType<Bench['api']>): Promise<unknown> =>
-      (await answer).json();
+    const json = async (response: ReturnType<Bench['api']>): Promise<unknown> =>
+      (await response).json();
     const keys = (await json(bench.admin('GET', '/admin/keys'))) as { keys: { id: string }[] };
     const ofKeys = keys.keys.filter(({ id }) => id !== busy.id);
     return {
@@ -91,7 +91,7 @@ describe('product: backup under load, restored into a new installation', () => {
           shortUrl: null,
         })),
       ),
-      made: (await madeKeys(bench)).map((key) => ({ ...key, usage: null, lastUsedAt: null })),
+      made: (await derivedKeys(bench)).map((key) => ({ ...key, usage: null, lastUsedAt: null })),
       stats: await Promise.all(
         [plain, limited, usedUp, blocked, secret].map(({ shortCode }) =>
           bench.stats(shortCode, quiet.key),
@@ -100,18 +100,18 @@ describe('product: backup under load, restored into a new installation', () => {
     };
   };
 
-  const madeKeys = async (bench: Bench): Promise<readonly object[]> => {
-    const answer = await bench.api('/v2/keys', quiet.key);
-    expect(answer.status, answer.text).to.equal(200);
-    return (answer.json() as { keys: readonly object[] }).keys;
+  const derivedKeys = async (bench: Bench): Promise<readonly object[]> => {
+    const response = await bench.api('/v2/keys', quiet.key);
+    expect(response.status, response.text).to.equal(200);
+    return (response.json() as { keys: readonly object[] }).keys;
   };
 
   /** Changes links and a key as their owner. */
   const manage = async (): Promise<void> => {
     const change = async (method: string, { shortCode }: Link, body?: object): Promise<void> => {
       const options = { method, ...(body && { body }) };
-      const answer = await old.api(`/v2/links/${shortCode}`, quiet.key, options);
-      expect(answer.status, answer.text).to.be.oneOf([200, 204]);
+      const response = await old.api(`/v2/links/${shortCode}`, quiet.key, options);
+      expect(response.status, response.text).to.be.oneOf([200, 204]);
     };
     const texts = { title: 'Käse', note: 'a\nb', tags: ['x', 'y'] };
     managed = {
@@ -132,9 +132,9 @@ describe('product: backup under load, restored into a new installation', () => {
       method: string,
       body: object,
     ): Promise<{ id: string; key: string }> => {
-      const answer = await old.api(`/v2/keys${path}`, quiet.key, { method, body });
-      expect(answer.status, answer.text).to.be.oneOf([200, 201]);
-      return answer.json() as { id: string; key: string };
+      const response = await old.api(`/v2/keys${path}`, quiet.key, { method, body });
+      expect(response.status, response.text).to.be.oneOf([200, 201]);
+      return response.json() as { id: string; key: string };
     };
     const scopes = ['links:read', 'stats:read'];
     const first = await key('', 'POST', { name: 'child', scopes, expiresIn: 86_400 });
@@ -177,11 +177,11 @@ describe('product: backup under load, restored into a new installation', () => {
     await manage();
     await old.admin('PATCH', '/admin/platform', { features: { expiration: false } });
     for (let number = 0; number < 3; number += 1) {
-      const answer = await old.api(`/v2/qr/${plain.shortCode}`, quiet.key);
-      expect(answer.status).to.equal(200);
+      const response = await old.api(`/v2/qr/${plain.shortCode}`, quiet.key);
+      expect(response.status).to.equal(200);
     }
 
-    const made: string[] = [];
+    const codes: string[] = [];
     const loads = {
       visits: repeatedly(async () => {
         expect(await statusOf(old, watched)).to.equal(302);
@@ -190,7 +190,7 @@ describe('product: backup under load, restored into a new installation', () => {
         expect(await statusOf(old, contested)).to.be.oneOf([302, 410]);
       }),
       links: repeatedly(async () => {
-        made.push((await old.link(busy.key)).shortCode);
+        codes.push((await old.link(busy.key)).shortCode);
         await sleep(5);
       }),
       qrCodes: repeatedly(async () => {
@@ -198,12 +198,12 @@ describe('product: backup under load, restored into a new installation', () => {
       }),
       switches: repeatedly(async () => {
         await old.admin('PATCH', '/admin/platform', { features: { shortening: true } });
-        await old.admin('PATCH', `/admin/keys/${busy.id}`, { name: `busy ${made.length}` });
+        await old.admin('PATCH', `/admin/keys/${busy.id}`, { name: `busy ${codes.length}` });
       }),
     };
     await sleep(1_500);
     seenBefore = await look(old);
-    busyLinks = [...made];
+    busyLinks = [...codes];
     acknowledged = {
       visits: loads.visits.done,
       links: busyLinks.length,
@@ -273,7 +273,7 @@ describe('product: backup under load, restored into a new installation', () => {
 
   it('keeps passwords', async () => {
     expect(await statusOf(restored, secret)).to.equal(200);
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       ['wrong word', 'open sesame'].map((password) =>
         restored.visit(secret.shortCode, {
           method: 'POST',
@@ -282,13 +282,13 @@ describe('product: backup under load, restored into a new installation', () => {
         }),
       ),
     );
-    expect(answers.map(({ status }) => status)).to.deep.equal([401, 303]);
+    expect(responses.map(({ status }) => status)).to.deep.equal([401, 303]);
   });
 
   it('keeps the clicks that were left of a limit, exactly', async () => {
-    const answers = [];
-    for (let number = 0; number < 4; number += 1) answers.push(await statusOf(restored, limited));
-    expect(answers).to.deep.equal([302, 302, 302, 410]);
+    const responses = [];
+    for (let number = 0; number < 4; number += 1) responses.push(await statusOf(restored, limited));
+    expect(responses).to.deep.equal([302, 302, 302, 410]);
     const { clickCount } = await restored.stats(contested.shortCode, busy.key);
     const visits = await concurrently(1_000, () => restored.visit(contested.shortCode));
     const { 302: left = 0, 410: gone = 0 } = statuses(visits);

@@ -36,9 +36,9 @@ describe('command API: POST /v2/shorten/batch', () => {
     headers: Record<string, string> = {},
   ): Promise<HttpResponse> => bench.api(path, key, { method: 'POST', body, headers });
 
-  const resultsOf = (answer: HttpResponse): readonly Result[] => {
-    expect(answer.status, answer.text).to.equal(200);
-    const body = answer.json() as { results: readonly Result[] };
+  const resultsOf = (response: HttpResponse): readonly Result[] => {
+    expect(response.status, response.text).to.equal(200);
+    const body = response.json() as { results: readonly Result[] };
     expect(Object.keys(body)).to.deep.equal(['results']);
     return body.results;
   };
@@ -46,7 +46,7 @@ describe('command API: POST /v2/shorten/batch', () => {
   const batch = async (urls: readonly unknown[], key = pro): Promise<readonly Result[]> =>
     resultsOf(await send({ urls }, key));
 
-  const some = (count: number): readonly object[] =>
+  const links = (count: number): readonly object[] =>
     Array.from({ length: count }, () => ({ url: destination }));
 
   const usage = async (key: string): Promise<{ calls: number; links: number }> => {
@@ -57,7 +57,7 @@ describe('command API: POST /v2/shorten/batch', () => {
     return { calls: body.calls.used, links: body.links.used };
   };
 
-  const made = (results: readonly Result[]): number =>
+  const successes = (results: readonly Result[]): number =>
     results.filter(({ success }) => success).length;
 
   it('makes links that redirect, and answers in the order of the items', async () => {
@@ -111,7 +111,7 @@ describe('command API: POST /v2/shorten/batch', () => {
     const urls = bad.flatMap((item) => [item, { url: destination }]);
     const results = await batch(urls, key);
     expect(results).to.have.length(urls.length);
-    expect(made(results)).to.equal(bad.length);
+    expect(successes(results)).to.equal(bad.length);
     for (const [number, item] of bad.entries()) {
       const alone = await bench.shorten(key, JSON.stringify(item), asJson);
       const said = alone.json() as Record<string, unknown>;
@@ -193,8 +193,8 @@ describe('command API: POST /v2/shorten/batch', () => {
   describe('of 35 links a month', () => {
     it('makes as many as the quota allows, in order', async () => {
       const { key } = await bench.key('FREE');
-      expect(made(await batch(some(30), key))).to.equal(30);
-      const urls = [{ url: 'no' }, ...some(4), { url: 'no' }, ...some(3)];
+      expect(successes(await batch(links(30), key))).to.equal(30);
+      const urls = [{ url: 'no' }, ...links(4), { url: 'no' }, ...links(3)];
       const results = await batch(urls, key);
       expect(results.map(({ success }) => success)).to.deep.equal([
         ...[false, true, true, true, true],
@@ -209,34 +209,34 @@ describe('command API: POST /v2/shorten/batch', () => {
         });
       }
       expect(await usage(key)).to.deep.equal({ calls: 2, links: 35 });
-      const [after] = await batch(some(1), key);
+      const [after] = await batch(links(1), key);
       expect(after).to.include({ success: false, statusCode: 429 });
     });
 
     it('never exceeds the quota with many batches at once', async () => {
       const { key } = await bench.key('FREE');
-      const all = await concurrently(10, () => batch(some(8), key));
-      expect(all.reduce((sum, results) => sum + made(results), 0)).to.equal(35);
+      const batches = await concurrently(10, () => batch(links(8), key));
+      expect(batches.reduce((sum, results) => sum + successes(results), 0)).to.equal(35);
       expect(await usage(key)).to.deep.equal({ calls: 10, links: 35 });
     });
   });
 
   it('costs one call, whatever its outcome', async () => {
     const { key } = await bench.key('PRO');
-    expect(made(await batch(some(50), key))).to.equal(50);
+    expect(successes(await batch(links(50), key))).to.equal(50);
     expect(await usage(key)).to.deep.equal({ calls: 1, links: 50 });
     expect((await send({ urls: [] }, key)).status).to.equal(400);
-    expect(made(await batch([{ url: 'no' }], key))).to.equal(0);
+    expect(successes(await batch([{ url: 'no' }], key))).to.equal(0);
     expect(await usage(key)).to.deep.equal({ calls: 3, links: 50 });
   });
 
   it('has 1 to 50 items', async () => {
-    expect(await batch(some(1))).to.have.length(1);
-    const fifty = await batch(some(50));
+    expect(await batch(links(1))).to.have.length(1);
+    const fifty = await batch(links(50));
     expect(new Set(fifty.map(({ shortCode }) => shortCode)).size).to.equal(50);
     const wrong = [
       { urls: [] },
-      { urls: some(51) },
+      { urls: links(51) },
       {},
       [],
       { urls: null },
@@ -244,17 +244,17 @@ describe('command API: POST /v2/shorten/batch', () => {
       { urls: { 0: { url: destination } } },
     ];
     for (const body of wrong) {
-      const answer = await send(body);
-      expectError(answer, { status: 400, message: sizeMessage, path, method: 'POST' });
+      const response = await send(body);
+      expectError(response, { status: 400, message: sizeMessage, path, method: 'POST' });
     }
   });
 
   it('has 512 KiB at most, and more than POST /v2/shorten', async () => {
-    const body = JSON.stringify({ urls: some(2) });
-    expect(made(resultsOf(await send(body.padEnd(bodyLimit), pro, asJson)))).to.equal(2);
-    const answer = await send(body.padEnd(bodyLimit + 1), pro, asJson);
+    const body = JSON.stringify({ urls: links(2) });
+    expect(successes(resultsOf(await send(body.padEnd(bodyLimit), pro, asJson)))).to.equal(2);
+    const response = await send(body.padEnd(bodyLimit + 1), pro, asJson);
     const message = 'Request body is too large';
-    expectError(answer, { status: 413, message, path, method: 'POST' });
+    expectError(response, { status: 413, message, path, method: 'POST' });
   });
 
   it('is refused as a whole when the request itself is invalid', async () => {
@@ -265,10 +265,10 @@ describe('command API: POST /v2/shorten/batch', () => {
       [400, 'Invalid JSON body', `{"urls":[${item}`, asJson],
       [415, 'Content-Type must be application/json', '{}', { 'Content-Type': 'text/plain' }],
     ] as const) {
-      const answer = await send(body, pro, headers);
-      expectError(answer, { status, message, path, method: 'POST' });
+      const response = await send(body, pro, headers);
+      expectError(response, { status, message, path, method: 'POST' });
     }
-    expectBody(await send({ urls: some(1) }, null), 401, missingKey);
+    expectBody(await send({ urls: links(1) }, null), 401, missingKey);
     const get = await bench.api(path, pro);
     expectError(get, { status: 405, message: 'Method Not Allowed', path });
     expect(get.headers.allow).to.equal('POST');
@@ -289,7 +289,7 @@ describe('command API: POST /v2/shorten/batch', () => {
       expect(again.json()).to.deep.equal(first.json());
       expect(await usage(key)).to.deep.equal({ calls: 2, links: 1 });
 
-      const other = await once('again', { urls: some(1) }, key);
+      const other = await once('again', { urls: links(1) }, key);
       const message = 'Idempotency-Key was already used with another request body';
       expectError(other, { status: 422, message, path, method: 'POST' });
     });
@@ -299,11 +299,11 @@ describe('command API: POST /v2/shorten/batch', () => {
       const body = { urls: [{ url: 'no' }, { url: destination, alias: 'batch-later-free' }] };
       await bench.link(key, { alias: 'batch-later-free' });
       for (let attempt = 0; attempt < 2; attempt += 1) {
-        const answer = await once('all-failed', body, key);
-        expect(answer.headers).not.to.have.property('idempotency-replayed');
-        expect(made(resultsOf(answer))).to.equal(0);
+        const response = await once('all-failed', body, key);
+        expect(response.headers).not.to.have.property('idempotency-replayed');
+        expect(successes(resultsOf(response))).to.equal(0);
       }
-      expect(made(resultsOf(await once('all-failed', { urls: some(1) }, key)))).to.equal(1);
+      expect(successes(resultsOf(await once('all-failed', { urls: links(1) }, key)))).to.equal(1);
     });
 
     it('replays an answer of 400 KB byte for byte, also after its links were changed', async () => {
@@ -315,7 +315,7 @@ describe('command API: POST /v2/shorten/batch', () => {
         ...(index === 3 && { alias: 'batch-of-400-kb', maxClicks: 7, expiresIn: 600 }),
       }));
       const first = await once('large', { urls }, key);
-      expect(made(resultsOf(first))).to.equal(45);
+      expect(successes(resultsOf(first))).to.equal(45);
       expect(first.bytes.length).to.be.above(350_000);
       const [{ shortCode } = { shortCode: '' }] = resultsOf(first);
       const changed = `/v2/links/${String(shortCode)}`;
@@ -338,23 +338,23 @@ describe('command API: POST /v2/shorten/batch', () => {
         { 'Idempotency-Key': 'two-paths' },
       );
       expect(alone.status).to.equal(201);
-      const answer = await once('two-paths', { urls: some(1) });
-      expect(answer.headers).not.to.have.property('idempotency-replayed');
-      expect(made(resultsOf(answer))).to.equal(1);
+      const response = await once('two-paths', { urls: links(1) });
+      expect(response.headers).not.to.have.property('idempotency-replayed');
+      expect(successes(resultsOf(response))).to.equal(1);
     });
 
     it('may be repeated after a 400', async () => {
       expect((await once('mended', { urls: [] })).status).to.equal(400);
-      expect(made(resultsOf(await once('mended', { urls: some(1) })))).to.equal(1);
+      expect(successes(resultsOf(await once('mended', { urls: links(1) })))).to.equal(1);
     });
 
     it('makes its links once when many copies come at once', async () => {
       const { key } = await bench.key('PRO');
-      const answers = await concurrently(30, () => once('race', { urls: some(5) }, key));
-      const done = answers.filter(({ status }) => status === 200);
+      const responses = await concurrently(30, () => once('race', { urls: links(5) }, key));
+      const done = responses.filter(({ status }) => status === 200);
       expect(done.length).to.be.above(0);
       expect(new Set(done.map(({ text }) => text)).size).to.equal(1);
-      for (const { status } of answers) expect(status).to.be.oneOf([200, 409]);
+      for (const { status } of responses) expect(status).to.be.oneOf([200, 409]);
       expect((await usage(key)).links).to.equal(5);
     });
   });

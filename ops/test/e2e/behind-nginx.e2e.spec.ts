@@ -90,9 +90,9 @@ const startNginx = async (upstreams: Readonly<Record<'edge' | 'api', string>>) =
         agent: false,
       });
       asked.end(body);
-      const [answer] = (await once(asked, 'response')) as [IncomingMessage];
-      const { statusCode: status = 0 } = answer;
-      return { status, headers: answer.headers, body: await text(answer) };
+      const [response] = (await once(asked, 'response')) as [IncomingMessage];
+      const { statusCode: status = 0 } = response;
+      return { status, headers: response.headers, body: await text(response) };
     },
     async stop(): Promise<void> {
       child.kill();
@@ -121,15 +121,15 @@ describe('product: behind the nginx of ops/docs/tls.md', () => {
       body: JSON.stringify(body),
     });
 
-  const made = async (body: object): Promise<Link> => {
-    const answer = await shorten(body);
-    expect(answer.status, answer.body).to.equal(201);
-    return JSON.parse(answer.body) as Link;
+  const createLink = async (body: object): Promise<Link> => {
+    const response = await shorten(body);
+    expect(response.status, response.body).to.equal(201);
+    return JSON.parse(response.body) as Link;
   };
 
   it('makes links that begin with https, and redirects them', async () => {
     const url = 'https://example.com/%2e%2e/a//b?c=%20d';
-    const { shortUrl, shortCode } = await made({ url });
+    const { shortUrl, shortCode } = await createLink({ url });
     expect(shortUrl).to.equal(`https://${go}/${shortCode}`);
     const visit = await nginx.get(go, `/${shortCode}`);
     expect([visit.status, visit.headers.location]).to.deep.equal([302, url]);
@@ -143,7 +143,10 @@ describe('product: behind the nginx of ops/docs/tls.md', () => {
   });
 
   it('throttles each client by its own address, whatever it claims to be', async () => {
-    const { shortCode } = await made({ url: 'https://example.com/', password: 'open sesame' });
+    const { shortCode } = await createLink({
+      url: 'https://example.com/',
+      password: 'open sesame',
+    });
     const guess = (password: string, from: string, claimed?: string): Promise<Received> =>
       nginx.get(go, `/${shortCode}`, {
         method: 'POST',
@@ -189,12 +192,12 @@ describe('product: behind the nginx of ops/docs/tls.md', () => {
 
   it('leads from http to https, and keeps method, path and query', async () => {
     for (const host of [go, api]) {
-      const answer = await sendRequest(`${nginx.http}/a%2Fb?c=d`, {
+      const response = await sendRequest(`${nginx.http}/a%2Fb?c=d`, {
         method: 'POST',
         headers: { Host: host },
         body: '{}',
       });
-      expect([answer.status, answer.headers.location]).to.deep.equal([
+      expect([response.status, response.headers.location]).to.deep.equal([
         308,
         `https://${host}/a%2Fb?c=d`,
       ]);
@@ -217,9 +220,9 @@ describe('product: behind the nginx of ops/docs/tls.md', () => {
 describe('product: what the nginx of ops/docs/tls.md passes on', () => {
   let headers: IncomingHttpHeaders;
   let nginx: Awaited<ReturnType<typeof startNginx>>;
-  const listener = createServer((asked, answer) => {
+  const listener = createServer((asked, response) => {
     headers = asked.headers;
-    answer.end();
+    response.end();
   });
 
   before(async () => {

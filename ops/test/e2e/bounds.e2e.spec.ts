@@ -36,8 +36,8 @@ describe('product: bounds', () => {
 
   const stillAnswers = async (): Promise<void> => {
     for (const name of listeners) {
-      const answer = await sendRequest(`${bench.product[name]}/health`, { timeoutMs: 2_000 });
-      expect(answer.status, name).to.equal(200);
+      const response = await sendRequest(`${bench.product[name]}/health`, { timeoutMs: 2_000 });
+      expect(response.status, name).to.equal(200);
     }
     expect((await bench.link(pro.key)).shortCode).to.be.a('string');
   };
@@ -120,8 +120,8 @@ describe('product: bounds', () => {
   it('a client that reads only after it has sent everything gets the 413 too', async () => {
     const headers = { 'Content-Type': 'application/json' };
     for (let round = 0; round < 20; round += 1) {
-      const answer = await bench.shorten(pro.key, Buffer.alloc(5 * mebibyte, 0x20), headers);
-      expectRefused(answer, 413, 'Request body is too large');
+      const response = await bench.shorten(pro.key, Buffer.alloc(5 * mebibyte, 0x20), headers);
+      expectRefused(response, 413, 'Request body is too large');
     }
   });
 
@@ -130,8 +130,8 @@ describe('product: bounds', () => {
     expect(packed.length).to.be.below(65_536);
     const grown = await growth(async () => {
       const headers = { 'Content-Type': 'application/json', 'Content-Encoding': 'gzip' };
-      const answers = await concurrently(20, () => bench.shorten(pro.key, packed, headers));
-      for (const answer of answers) expectRefused(answer, 413, 'Request body is too large');
+      const responses = await concurrently(20, () => bench.shorten(pro.key, packed, headers));
+      for (const response of responses) expectRefused(response, 413, 'Request body is too large');
     });
     expect(grown).to.be.below(slackMiB);
   });

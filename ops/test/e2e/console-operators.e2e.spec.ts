@@ -61,8 +61,8 @@ describe('the operators’ console', () => {
     await page.getByLabel('Ends', { exact: true }).selectOption('86400');
     await page.getByLabel('Manage keys').uncheck();
     await button('Make the key').click();
-    const kept = page.getByRole('dialog', { name: 'Keep this key' });
-    const secret = (await kept.locator('code').textContent()) ?? '';
+    const secretDialog = page.getByRole('dialog', { name: 'Keep this key' });
+    const secret = (await secretDialog.locator('code').textContent()) ?? '';
     expect(await faultsInAllModes(page)).to.deep.equal([]);
     await button('I have kept it').click();
     expect((await bench.api('/v2/usage', secret)).json()).to.include({ plan: 'HOBBY' });

@@ -47,7 +47,7 @@ describe('the console’s pages', () => {
   const goTo = (name: string): Promise<void> =>
     page.getByRole('link', { name, exact: true }).first().click();
 
-  const makeLink = async (url: string, alias: string): Promise<void> => {
+  const createLink = async (url: string, alias: string): Promise<void> => {
     await page.getByLabel('Destination').fill(url);
     await page.getByLabel('Alias').fill(alias);
     await page.getByRole('button', { name: 'Make the link' }).click();
@@ -55,7 +55,7 @@ describe('the console’s pages', () => {
 
   const button = (name: string) => page.getByRole('button', { name, exact: true });
 
-  const made = () => page.getByText('Your link is live').waitFor();
+  const linkIsLive = () => page.getByText('Your link is live').waitFor();
 
   it('have 100 KB of JavaScript at most, packed, those of operators included', async () => {
     const assets = projectFile('dist', 'command-api', 'console', 'client', 'assets');
@@ -79,12 +79,12 @@ describe('the console’s pages', () => {
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
 
-    const kept = await page.evaluate<string>(
+    const stored = await page.evaluate<string>(
       'JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, location.href])',
     );
     const cookies = JSON.stringify(await page.context().cookies());
-    expect(kept + cookies).not.to.include(key.key);
-    expect(kept).to.match(/^\[\{\},\{\},"",/);
+    expect(stored + cookies).not.to.include(key.key);
+    expect(stored).to.match(/^\[\{\},\{\},"",/);
 
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByLabel('API key').waitFor();
@@ -99,11 +99,11 @@ describe('the console’s pages', () => {
     await page.getByLabel('Title').fill(texts.title);
     await page.getByLabel('Tags').fill(texts.tags.join(', '));
     await page.getByLabel('Note').fill(texts.note);
-    await makeLink(destination, 'from-the-console');
-    await made();
+    await createLink(destination, 'from-the-console');
+    await linkIsLive();
     expect(await faultsInAllModes(page)).to.deep.equal([]);
-    const answer = await bench.visit('from-the-console');
-    expect(answer.headers.location).to.equal(destination);
+    const response = await bench.visit('from-the-console');
+    expect(response.headers.location).to.equal(destination);
     const details = await bench.api('/v2/links/from-the-console', key.key);
     expect(details.json()).to.deep.include(texts);
   });
@@ -111,7 +111,7 @@ describe('the console’s pages', () => {
   it('say what is wrong with a link, and keep what was typed', async () => {
     await signIn(page, key.key);
     await goTo('New link');
-    await makeLink(destination, 'login');
+    await createLink(destination, 'login');
     await page.getByText('This alias is reserved and cannot be used').waitFor();
     provoked = [loadError(400)];
     expect(await page.getByLabel('Destination').inputValue()).to.equal(destination);
@@ -147,13 +147,13 @@ describe('the console’s pages', () => {
     await signIn(page, key.key);
     await goTo('New link');
     await page.context().clearCookies();
-    await makeLink(destination, 'after-a-break');
+    await createLink(destination, 'after-a-break');
     await page.getByText('Your session has ended').waitFor();
     provoked = [loadError(401)];
     expect(await faultsInAllModes(page)).to.deep.equal([]);
     await page.getByRole('dialog').getByLabel('API key').fill(key.key);
     await page.getByRole('dialog').getByRole('button', { name: 'Sign in' }).click();
-    await made();
+    await linkIsLive();
   });
 
   it('show another owner nothing of the one before', async () => {
@@ -161,7 +161,7 @@ describe('the console’s pages', () => {
     await signIn(page, key.key);
     await goTo('New link');
     await page.context().clearCookies();
-    await makeLink('https://example.com/secret', 'for-the-first');
+    await createLink('https://example.com/secret', 'for-the-first');
     provoked = [loadError(401)];
     await page.getByRole('dialog').getByLabel('API key').fill(other.key);
     await page.getByRole('dialog').getByRole('button', { name: 'Sign in' }).click();
@@ -173,13 +173,13 @@ describe('the console’s pages', () => {
     await signIn(page, key.key);
     await goTo('New link');
     await page.context().setOffline(true);
-    await makeLink(destination, 'back-online');
+    await createLink(destination, 'back-online');
     await page.getByText('The service cannot be reached.').waitFor();
     provoked = ['Failed to load resource: net::ERR_INTERNET_DISCONNECTED'];
     expect(await faultsInAllModes(page)).to.deep.equal([]);
     await page.context().setOffline(false);
     await page.getByRole('button', { name: 'Make the link' }).click();
-    await made();
+    await linkIsLive();
   });
 
   it('count down while the minute is full', async () => {
@@ -187,7 +187,7 @@ describe('the console’s pages', () => {
     await signIn(page, free);
     await goTo('New link');
     await Promise.all(Array.from({ length: 60 }, () => bench.api('/v2/usage', free)));
-    await makeLink(destination, '');
+    await createLink(destination, '');
     await page.getByText(/Rate limit exceeded\. .* You can try again in \d+ s\./).waitFor();
     provoked = [loadError(429)];
     expect(await faultsInAllModes(page)).to.deep.equal([]);
@@ -199,7 +199,7 @@ describe('the console’s pages', () => {
     await page.goto(`${bench.product.api}/console/new`, { waitUntil: 'networkidle' });
     await bench.admin('PATCH', '/admin/platform', { maintenance: true });
     try {
-      await makeLink(destination, '');
+      await createLink(destination, '');
       await page.getByText('Service is temporarily unavailable for maintenance').waitFor();
       provoked = [loadError(503)];
       expect(await faultsInAllModes(page)).to.deep.equal([]);
@@ -221,8 +221,8 @@ describe('the console’s pages', () => {
 
   it('say whose account a one-time address opens, and ask before it ends a session', async () => {
     const other = await bench.key('HOBBY', { account: 'another-one', name: '<b>theirs</b>' });
-    const made = await bench.admin('POST', '/admin/console', { key: other.id });
-    const { url } = made.json() as { readonly url: string };
+    const issued = await bench.admin('POST', '/admin/console', { key: other.id });
+    const { url } = issued.json() as { readonly url: string };
     await signIn(page, key.key);
     await page.goto('about:blank');
     await page.goto(url);
@@ -247,9 +247,9 @@ describe('the console’s pages', () => {
     await signIn(page, key.key);
     const { api } = bench.product;
     for (const path of ['', '/links', '/keys']) {
-      let answer = (): void => undefined;
+      let response = (): void => undefined;
       const mayAnswer = new Promise<void>((resolve) => {
-        answer = resolve;
+        response = resolve;
       });
       await page.route('**/console/v2/**', async (route) => {
         await mayAnswer;
@@ -258,7 +258,7 @@ describe('the console’s pages', () => {
       await page.goto(`${api}/console${path}`);
       await page.getByRole('heading', { level: 1 }).waitFor();
       expect(await faultsInAllModes(page), `${path}, waiting`).to.deep.equal([]);
-      answer();
+      response();
       await page.unroute('**/console/v2/**');
       await page.getByText(/Begin here|^Made /).waitFor();
       expect(await faultsInAllModes(page), `${path}, empty`).to.deep.equal([]);

@@ -30,7 +30,7 @@ const policy =
 
 const setCookie = ({ headers }: HttpResponse): string => headers['set-cookie']?.join() ?? '';
 /** As a browser sends it back. */
-const cookieOf = (answer: HttpResponse): string => setCookie(answer).split(';')[0] ?? '';
+const cookieOf = (response: HttpResponse): string => setCookie(response).split(';')[0] ?? '';
 
 describe('product: console', () => {
   const bench = productFixture({ TRUSTED_PROXIES: proxy, LOG_LEVEL: 'trace' });
@@ -57,9 +57,9 @@ describe('product: console', () => {
   /** A session of a new key, on the first API. */
   const session = async (plan: 'FREE' | 'PRO' = 'PRO') => {
     const key = await bench.key(plan);
-    const answer = await signIn({ key: key.key });
-    expect(answer.status, answer.text).to.equal(200);
-    const Cookie = cookieOf(answer);
+    const response = await signIn({ key: key.key });
+    expect(response.status, response.text).to.equal(200);
+    const Cookie = cookieOf(response);
     return {
       ...key,
       Cookie,
@@ -74,17 +74,17 @@ describe('product: console', () => {
   describe('signing in with a key', () => {
     it('gives a cookie without the key in it, and whose account it is', async () => {
       const { key, id, name, account } = await bench.key('HOBBY', { account: 'acme' });
-      const answer = await signIn({ key });
-      expectBody(answer, 200, {
+      const response = await signIn({ key });
+      expectBody(response, 200, {
         account,
         key: { id, name, plan: 'HOBBY', scopes: [...scopeNames] },
         ...addresses,
       });
-      expect(setCookie(answer)).to.match(
+      expect(setCookie(response)).to.match(
         /^linklog_console=[\w-]{43}; Path=\/console; Max-Age=604800; HttpOnly; SameSite=Strict$/,
       );
-      expect(answer.text + setCookie(answer)).not.to.include(key);
-      const headers = { Cookie: cookieOf(answer) };
+      expect(response.text + setCookie(response)).not.to.include(key);
+      const headers = { Cookie: cookieOf(response) };
       for (const api of bench.product.apis) {
         const known = await sendRequest(`${api}/console/session`, { headers });
         expectBody(known, 200, {
@@ -137,22 +137,22 @@ describe('product: console', () => {
 
   describe('a session', () => {
     it('stands in place of the key below /console/v2, and nowhere else', async () => {
-      const { key, ask: asks, Cookie } = await session();
-      const made = await asks('POST', '/console/v2/shorten', { url: destination });
-      expect(made.status, made.text).to.equal(201);
-      const { shortCode } = made.json() as { shortCode: string };
+      const { key, ask: request, Cookie } = await session();
+      const created = await request('POST', '/console/v2/shorten', { url: destination });
+      expect(created.status, created.text).to.equal(201);
+      const { shortCode } = created.json() as { shortCode: string };
       expect((await bench.visit(shortCode)).status).to.equal(302);
       const tagged = { shortCodes: [shortCode, 'unknown'], change: { addTags: ['a'] } };
-      expect((await asks('POST', '/console/v2/links/bulk', tagged)).status).to.equal(200);
-      const usage = await asks('GET', '/console/v2/usage');
+      expect((await request('POST', '/console/v2/links/bulk', tagged)).status).to.equal(200);
+      const usage = await request('GET', '/console/v2/usage');
       expect(usage.json()).to.deep.nested.include({ 'calls.used': 0, 'links.used': 1 });
       for (const api of bench.product.apis) {
-        const stats = await asks('GET', `/console/v2/stats/${shortCode}`, undefined, api);
+        const stats = await request('GET', `/console/v2/stats/${shortCode}`, undefined, api);
         expect(stats.json()).to.deep.include({ shortCode, url: destination });
       }
       for (const path of ['/v2/usage', `/v2/stats/${shortCode}`]) {
-        const answer = await sendRequest(bench.product.api + path, { headers: { Cookie } });
-        expect(answer.status, path).to.equal(401);
+        const response = await sendRequest(bench.product.api + path, { headers: { Cookie } });
+        expect(response.status, path).to.equal(401);
       }
       const headers = { Authorization: `Bearer ${key}` };
       const byKey = await sendRequest(`${bench.product.api}/console/v2/usage`, { headers });
@@ -160,27 +160,27 @@ describe('product: console', () => {
     });
 
     it('answers like /v2: limits, errors, order of checks', async () => {
-      const { ask: asks, name } = await session('FREE');
+      const { ask: request, name } = await session('FREE');
       const path = '/console/v2/shorten';
       const method = 'POST';
-      const bad = await asks(method, path, { url: 'x' });
+      const bad = await request(method, path, { url: 'x' });
       expectError(bad, { status: 400, message: 'Please provide a valid URL', path, method });
       expect(bad.headers).to.include({ 'x-ratelimit-limit': '60', 'x-api-key-name': name });
       const none = '/console/v2/none';
-      expectError(await asks('GET', none), { status: 404, message: 'Not Found', path: none });
-      expect((await asks('DELETE', path)).status).to.equal(405);
-      const answers = await concurrently(60, () => asks('GET', '/console/v2/usage'));
-      expect(statuses(answers)).to.deep.equal({ 200: 57, 429: 3 });
+      expectError(await request('GET', none), { status: 404, message: 'Not Found', path: none });
+      expect((await request('DELETE', path)).status).to.equal(405);
+      const responses = await concurrently(60, () => request('GET', '/console/v2/usage'));
+      expect(statuses(responses)).to.deep.equal({ 200: 57, 429: 3 });
     });
 
     it('makes QR codes by POST alone: no GET spends one', async () => {
-      const { ask: asks, key } = await session();
+      const { ask: request, key } = await session();
       const { shortCode } = await bench.link(key);
       const path = `/console/v2/qr/${shortCode}`;
-      expect((await asks('GET', path)).headers.allow).to.equal('POST');
-      const image = await asks('POST', `${path}?format=svg`);
+      expect((await request('GET', path)).headers.allow).to.equal('POST');
+      const image = await request('POST', `${path}?format=svg`);
       expect(image.headers['content-type']).to.equal('image/svg+xml');
-      const usage = (await asks('GET', '/console/v2/usage')).json();
+      const usage = (await request('GET', '/console/v2/usage')).json();
       expect(usage).to.have.nested.property('qrCodes.used', 1);
     });
 
@@ -189,28 +189,28 @@ describe('product: console', () => {
         ['DELETE', undefined],
         ['PATCH', { active: false }],
       ] as const) {
-        const { id, ask: asks } = await session();
-        expect((await asks('GET', '/console/v2/usage')).status).to.equal(200);
+        const { id, ask: request } = await session();
+        expect((await request('GET', '/console/v2/usage')).status).to.equal(200);
         expect((await bench.admin(method, `/admin/keys/${id}`, body)).status).to.equal(200);
         await eventuallyPasses(1_000, async () => {
           for (const api of bench.product.apis) {
-            const who = await asks('GET', '/console/session', undefined, api);
-            expect(who).to.include({ status: 204, text: '' });
-            expectBody(await asks('GET', '/console/v2/usage', undefined, api), 401, signedOut);
+            const session = await request('GET', '/console/session', undefined, api);
+            expect(session).to.include({ status: 204, text: '' });
+            expectBody(await request('GET', '/console/v2/usage', undefined, api), 401, signedOut);
           }
         });
       }
     });
 
     it('ends when its owner signs out, and takes the cookie along', async () => {
-      const { ask: asks } = await session();
-      const gone = await asks('DELETE', '/console/session');
+      const { ask: request } = await session();
+      const gone = await request('DELETE', '/console/session');
       expect(gone).to.include({ status: 204, text: '' });
       expect(setCookie(gone)).to.match(/^linklog_console=; Path=\/console; Max-Age=0; HttpOnly/);
       for (const api of bench.product.apis) {
-        expectBody(await asks('GET', '/console/v2/usage', undefined, api), 401, signedOut);
+        expectBody(await request('GET', '/console/v2/usage', undefined, api), 401, signedOut);
       }
-      expect((await asks('DELETE', '/console/session')).status).to.equal(204);
+      expect((await request('DELETE', '/console/session')).status).to.equal(204);
     });
 
     it('is good on one listener alone', async () => {
@@ -222,8 +222,8 @@ describe('product: console', () => {
         [api, `linklog_console=${operating}`, 'v2/usage'],
       ] as const) {
         const headers = { Cookie };
-        const who = await sendRequest(`${listener}/console/session`, { headers });
-        expect(who).to.include({ status: 204, text: '' });
+        const session = await sendRequest(`${listener}/console/session`, { headers });
+        expect(session).to.include({ status: 204, text: '' });
         expectBody(await sendRequest(`${listener}/console/${path}`, { headers }), 401, signedOut);
       }
     });
@@ -244,7 +244,7 @@ describe('product: console', () => {
     for (const [what, given] of strangers) {
       it(`with ${what}`, async () => {
         const { api, admin, adminToken } = bench.product;
-        const { key, Cookie, ask: asks } = await session();
+        const { key, Cookie, ask: request } = await session();
         const { shortCode } = await bench.link(key);
         const operating = cookieOf(await operator('maria'));
         const Origin =
@@ -262,16 +262,16 @@ describe('product: console', () => {
           [admin, operating, 'PUT', '/console/admin/reserved-aliases/docs/override', {}],
         ] as const;
         for (const [listener, cookie, method, path, body] of calls) {
-          const answer = await sendRequest(listener + path, {
+          const response = await sendRequest(listener + path, {
             method,
             headers: { Cookie: cookie, ...origin },
             body,
           });
           const message = 'Origin must be that of the console';
-          expectError(answer, { status: 403, message, path, method });
-          expect(setCookie(answer)).to.equal('');
+          expectError(response, { status: 403, message, path, method });
+          expect(setCookie(response)).to.equal('');
         }
-        const usage = (await asks('GET', '/console/v2/usage')).json();
+        const usage = (await request('GET', '/console/v2/usage')).json();
         expect(usage).to.deep.nested.include({ 'links.used': 1, 'qrCodes.used': 0 });
         const headers = { Cookie: operating };
         const platform = await sendRequest(`${admin}/console/admin/platform`, { headers });
@@ -285,7 +285,7 @@ describe('product: console', () => {
 
     for (const site of ['cross-site', 'same-site', 'same-origin, cross-site', 'unknown', '']) {
       it(`gets 403 and spends no call: Sec-Fetch-Site ${JSON.stringify(site)}`, async () => {
-        const { Cookie, ask: asks } = await session('FREE');
+        const { Cookie, ask: request } = await session('FREE');
         const operating = cookieOf(await operator('maria'));
         for (const [listener, cookie, path] of [
           [bench.product.api, Cookie, '/console/v2/links'],
@@ -293,12 +293,12 @@ describe('product: console', () => {
           [bench.product.admin, operating, '/console/admin/keys'],
         ] as const) {
           const headers = { Cookie: cookie, 'Sec-Fetch-Site': site };
-          const answer = await sendRequest(listener + path, { headers });
-          expectError(answer, { status: 403, message, path });
+          const response = await sendRequest(listener + path, { headers });
+          expectError(response, { status: 403, message, path });
           const head = await sendRequest(listener + path, { method: 'HEAD', headers });
           expect(head.status).to.equal(403);
         }
-        const usage = await asks('GET', '/console/v2/usage');
+        const usage = await request('GET', '/console/v2/usage');
         expect(usage.headers['x-ratelimit-remaining']).to.equal('59');
       });
     }
@@ -311,10 +311,10 @@ describe('product: console', () => {
           [bench.product.api, Cookie, '/console/v2/usage'],
           [bench.product.admin, operating, '/console/admin/platform'],
         ] as const) {
-          const answer = await sendRequest(listener + path, {
+          const response = await sendRequest(listener + path, {
             headers: { Cookie: cookie, ...site },
           });
-          expect(answer.status).to.equal(200);
+          expect(response.status).to.equal(200);
         }
       }
       // A link on another site leads to the page.
@@ -327,7 +327,7 @@ describe('product: console', () => {
     const planted = 'x'.repeat(43);
 
     it('get 401 from every call of a session, and both are cleared', async () => {
-      const { key, Cookie, ask: asks } = await session();
+      const { key, Cookie, ask: request } = await session();
       const operating = cookieOf(await operator('maria'));
       const { api, admin, adminToken } = bench.product;
       const calls = [
@@ -347,18 +347,18 @@ describe('product: console', () => {
       };
       for (const [listener, own, method, path, body] of calls) {
         const [name = ''] = own.split('=');
-        for (const both of [`${own}; ${name}=${planted}`, `${name}=${planted};${own}`]) {
-          const headers = { Cookie: both };
-          const answer = await fromPage(listener, method, path, { headers, body });
-          expectBody(answer, 401, twice);
-          const cleared = answer.headers['set-cookie'] ?? [];
+        for (const cookies of [`${own}; ${name}=${planted}`, `${name}=${planted};${own}`]) {
+          const headers = { Cookie: cookies };
+          const response = await fromPage(listener, method, path, { headers, body });
+          expectBody(response, 401, twice);
+          const cleared = response.headers['set-cookie'] ?? [];
           for (const at of ['/', '/console', '/console/']) {
             const attributes = `Path=${at}; Max-Age=0; HttpOnly; SameSite=Strict`;
             expect(cleared).to.include(`${name}=; ${attributes}`);
           }
         }
       }
-      expect((await asks('GET', '/console/v2/usage')).status).to.equal(200);
+      expect((await request('GET', '/console/v2/usage')).status).to.equal(200);
     });
 
     it('are cleared for each domain and path that the browser may have sent them for', async () => {
@@ -369,13 +369,21 @@ describe('product: console', () => {
         'X-Forwarded-Proto': 'https',
       };
       const path = '/console/v2/links/code/history/and/more';
-      const answer = await sendRequest(bench.product.api + path, { headers, localAddress: proxy });
-      const cleared = answer.headers['set-cookie'] ?? [];
-      const of = (name: string): readonly string[] => [
+      const response = await sendRequest(bench.product.api + path, {
+        headers,
+        localAddress: proxy,
+      });
+      const cleared = response.headers['set-cookie'] ?? [];
+      const attributeValues = (name: string): readonly string[] => [
         ...new Set(cleared.map((cookie) => new RegExp(`${name}=([^;]+)`).exec(cookie)?.[1] ?? '')),
       ];
-      expect(of('Domain')).to.deep.equal(['', 'b.go.example.com', 'go.example.com', 'example.com']);
-      expect(of('Path')).to.deep.equal([
+      expect(attributeValues('Domain')).to.deep.equal([
+        '',
+        'b.go.example.com',
+        'go.example.com',
+        'example.com',
+      ]);
+      expect(attributeValues('Path')).to.deep.equal([
         ...['/', '/console', '/console/', '/console/v2', '/console/v2/', '/console/v2/links'],
         ...['/console/v2/links/', '/console/v2/links/code', '/console/v2/links/code/'],
         '/console/v2/links/code/history',
@@ -389,8 +397,8 @@ describe('product: console', () => {
       const headers = {
         Cookie: `a_linklog_console=x; ${Cookie}; linklog_consoles=x; LINKLOG_CONSOLE=x`,
       };
-      const answer = await sendRequest(`${bench.product.api}/console/v2/usage`, { headers });
-      expect(answer.status).to.equal(200);
+      const response = await sendRequest(`${bench.product.api}/console/v2/usage`, { headers });
+      expect(response.status).to.equal(200);
     });
   });
 
@@ -416,14 +424,14 @@ describe('product: console', () => {
       return token;
     };
 
-    const made = async (body: object = {}): Promise<{ url: string; token: string }> => {
-      const answer = await bench.admin('POST', '/admin/console', body);
-      expect(answer.status, answer.text).to.equal(201);
-      const { url } = answer.json() as { url: string };
+    const createAddress = async (body: object = {}): Promise<{ url: string; token: string }> => {
+      const response = await bench.admin('POST', '/admin/console', body);
+      expect(response.status, response.text).to.equal(201);
+      const { url } = response.json() as { url: string };
       return { url, token: tokenIn(url) };
     };
 
-    const over = {
+    const expiredAddress = {
       statusCode: 401,
       message: 'This address was used, or is older than 10 minutes. Make another: linklog console',
       error: 'Unauthorized',
@@ -433,14 +441,14 @@ describe('product: console', () => {
       const { ready, stdout } = bench.product;
       const { console: url } = ready as { console: string };
       expect(stdout().split('\n')).to.include(url);
-      const answer = await signIn({ token: tokenIn(url), accept: true });
-      expect(answer.json()).to.deep.include({ account: 'default' });
-      expect(answer.json()).to.have.nested.property('key.name', 'first-key');
+      const response = await signIn({ token: tokenIn(url), accept: true });
+      expect(response.json()).to.deep.include({ account: 'default' });
+      expect(response.json()).to.have.nested.property('key.name', 'first-key');
     });
 
     it('tells whose account it is as often as it is asked, and opens it once', async () => {
       const { id, name, account } = await bench.key('INDIE', { account: 'acme' });
-      const { token } = await made({ key: id });
+      const { token } = await createAddress({ key: id });
       const key = { id, name, plan: 'INDIE', scopes: [...scopeNames] };
       const whose = { account, key, ...addresses };
       const { Cookie } = await session();
@@ -461,15 +469,15 @@ describe('product: console', () => {
         200,
         whose,
       );
-      expectBody(await signIn({ token, accept: false }), 401, over);
+      expectBody(await signIn({ token, accept: false }), 401, expiredAddress);
     });
 
     it('is the oldest key’s unless told, and dies with its key', async () => {
       const { id } = await bench.key('PRO');
-      const { token } = await made({ key: id });
+      const { token } = await createAddress({ key: id });
       await bench.admin('DELETE', `/admin/keys/${id}`);
-      expectBody(await signIn({ token, accept: true }), 401, over);
-      const first = await signIn({ token: (await made()).token, accept: false });
+      expectBody(await signIn({ token, accept: true }), 401, expiredAddress);
+      const first = await signIn({ token: (await createAddress()).token, accept: false });
       expect(first.json()).to.have.nested.property('key.name', 'first-key');
       const path = '/admin/console';
       const message = 'No such API key is active';
@@ -497,7 +505,7 @@ describe('product: console', () => {
         signIn({ token: 'x'.repeat(43), accept: guess % 2 === 0 }, from),
       );
       expect(statuses(guesses)).to.deep.equal({ 401: 10, 429: 10 });
-      const { token } = await made();
+      const { token } = await createAddress();
       for (const accept of [false, true]) {
         expect((await signIn({ token, accept }, from)).status).to.equal(200);
       }
@@ -507,13 +515,13 @@ describe('product: console', () => {
   describe('the operators’', () => {
     it('takes the admin token and a name, which is the actor of what is done', async () => {
       const { admin, admins, adminToken } = bench.product;
-      const answer = await operator('maria', { headers: { 'X-Actor': 'other' } });
-      expectBody(answer, 200, { actor: 'maria', shortUrlHost: addresses.shortUrlHost });
-      expect(setCookie(answer)).to.match(
+      const response = await operator('maria', { headers: { 'X-Actor': 'other' } });
+      expectBody(response, 200, { actor: 'maria', shortUrlHost: addresses.shortUrlHost });
+      expect(setCookie(response)).to.match(
         /^linklog_operator=[\w-]{43}; Path=\/console; .*HttpOnly; SameSite=Strict$/,
       );
-      expect(answer.text + setCookie(answer)).not.to.include(adminToken);
-      const headers = { Cookie: cookieOf(answer) };
+      expect(response.text + setCookie(response)).not.to.include(adminToken);
+      const headers = { Cookie: cookieOf(response) };
       const { key } = await bench.key('PRO');
       const { shortCode } = await bench.link(key);
       const path = `/console/admin/links/${shortCode}`;

@@ -46,9 +46,9 @@ describe('product: while PostgreSQL is away', () => {
     this.timeout(30_000);
     const { shortCode: limited } = await bench.link(pro, { maxClicks: 1_000 });
     const ended: { readonly what: string; readonly status: number; readonly ms: number }[] = [];
-    const watch = async (what: string, answer: Promise<HttpResponse>): Promise<void> => {
+    const watch = async (what: string, response: Promise<HttpResponse>): Promise<void> => {
       const began = performance.now();
-      const { status } = await answer;
+      const { status } = await response;
       ended.push({ what, status, ms: performance.now() - began });
     };
     proxy.disturb('slow');
@@ -78,9 +78,9 @@ describe('product: while PostgreSQL is away', () => {
     proxy.cut();
 
     const idempotent = { 'Idempotency-Key': 'away' };
-    const answer = await bench.shorten(pro, { url: destination }, idempotent);
-    expectRefused(answer, 503, 'Service is temporarily unavailable');
-    expect(answer.headers['retry-after']).to.match(/^[1-9]\d*$/);
+    const response = await bench.shorten(pro, { url: destination }, idempotent);
+    expectRefused(response, 503, 'Service is temporarily unavailable');
+    expect(response.headers['retry-after']).to.match(/^[1-9]\d*$/);
     expect((await bench.visit(shortCode)).headers.location).to.equal(destination);
     expect((await sendRequest(`${product.api}/health`)).status).to.equal(200);
     expect((await sendRequest(`${product.api}/health/ready`)).status).to.equal(503);
@@ -108,8 +108,8 @@ describe('product: whose own PostgreSQL is killed', () => {
     await eventuallyPasses(20_000, async () => {
       expect((await bench.visit(shortCode)).status).to.equal(302);
       visits += 1;
-      const answer = await bench.shorten(key, { url: destination });
-      expect(answer.status, answer.text).to.equal(201);
+      const response = await bench.shorten(key, { url: destination });
+      expect(response.status, response.text).to.equal(201);
     });
     await eventuallyPasses(20_000, async () => {
       expect((await bench.stats(shortCode, key)).clickCount).to.equal(visits);

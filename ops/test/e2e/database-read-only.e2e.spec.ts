@@ -38,8 +38,8 @@ describe('product: while PostgreSQL is read-only', function () {
   };
 
   const report = async (): Promise<Report & { readonly httpStatus: number }> => {
-    const answer = await sendRequest(`${bench.product.admin}/health/ready`);
-    return { ...(answer.json() as Report), httpStatus: answer.status };
+    const response = await sendRequest(`${bench.product.admin}/health/ready`);
+    return { ...(response.json() as Report), httpStatus: response.status };
   };
 
   it('answers 503 to what writes, redirects cached links, and recovers without a restart', async () => {
@@ -57,9 +57,9 @@ describe('product: while PostgreSQL is read-only', function () {
       });
     });
     for (const body of [{ url: destination }, { url: destination, alias: 'read-only' }]) {
-      const answer = await bench.shorten(pro.key, body);
-      expectRefused(answer, 503, unavailable);
-      expect(answer.headers['retry-after']).to.match(/^[1-9]\d*$/);
+      const response = await bench.shorten(pro.key, body);
+      expectRefused(response, 503, unavailable);
+      expect(response.headers['retry-after']).to.match(/^[1-9]\d*$/);
     }
     expect((await bench.api('/v2/usage', pro.key)).status, 'admission writes').to.equal(503);
     const blocked = await bench.admin('POST', `/admin/links/${shortCode}/block`, { reason: 'no' });
@@ -72,8 +72,8 @@ describe('product: while PostgreSQL is read-only', function () {
     // The sessions that began meanwhile stay read-only: a new one is needed for each.
     await setReadOnly('off', { terminate: false });
     await eventuallyPasses(30_000, async () => {
-      const answer = await bench.shorten(pro.key, { url: destination, alias: 'read-only' });
-      expect(answer.status, answer.text).to.equal(201);
+      const response = await bench.shorten(pro.key, { url: destination, alias: 'read-only' });
+      expect(response.status, response.text).to.equal(201);
     });
     await eventually('readiness passes', async () => (await report()).httpStatus === 200);
     await eventuallyPasses(30_000, async () => {

@@ -10,7 +10,7 @@ import { destination, productFixture } from './harness.js';
 /** Long enough that each deadline passes several times. `DATABASE_SILENT_MS=60000` is the long form. */
 const silentMs = Number(process.env['DATABASE_SILENT_MS'] ?? 6_000);
 /** Twice what the contract promises: this machine may be busy itself. */
-const warmWithinMs = 1_000;
+const cachedWithinMs = 1_000;
 const refusedWithinMs = 4_000;
 
 interface Asked {
@@ -33,10 +33,10 @@ describe('product: while PostgreSQL is silent', () => {
   it('warm links redirect, the rest gets 503 in time, and nothing is lost or spent twice', async function () {
     this.timeout(silentMs + 60_000);
     const { key } = await bench.key('PRO');
-    const warm = await bench.link(key);
-    const cold = await bench.link(key);
+    const cached = await bench.link(key);
+    const uncached = await bench.link(key);
     const limited = await bench.link(key, { maxClicks: 1_000_000 });
-    expect((await bench.visit(warm.shortCode)).status).to.equal(302);
+    expect((await bench.visit(cached.shortCode)).status).to.equal(302);
     expect((await bench.visit(limited.shortCode)).status).to.equal(302);
 
     const visits: Promise<Asked>[] = [];
@@ -44,8 +44,8 @@ describe('product: while PostgreSQL is silent', () => {
     const goOn = await stopProcess(await postmaster());
     const until = performance.now() + silentMs;
     while (performance.now() < until) {
-      visits.push(ask(bench.visit(warm.shortCode)));
-      refused.push(ask(bench.visit(cold.shortCode)));
+      visits.push(ask(bench.visit(cached.shortCode)));
+      refused.push(ask(bench.visit(uncached.shortCode)));
       refused.push(ask(bench.visit(limited.shortCode)));
       refused.push(ask(bench.shorten(key, { url: destination })));
       refused.push(ask(bench.api('/v2/usage', key)));
@@ -54,24 +54,24 @@ describe('product: while PostgreSQL is silent', () => {
     }
     await Promise.allSettled([...visits, ...refused]);
     goOn();
-    for (const { answer, ms } of await Promise.all(visits)) {
-      expect(answer.status, answer.text).to.equal(302);
-      expect(ms).to.be.below(warmWithinMs);
+    for (const { answer: response, ms } of await Promise.all(visits)) {
+      expect(response.status, response.text).to.equal(302);
+      expect(ms).to.be.below(cachedWithinMs);
     }
-    for (const { answer, ms } of await Promise.all(refused)) {
-      expect(answer.status, answer.text).to.equal(503);
-      expect(answer.headers['retry-after']).to.match(/^[1-9]\d*$/);
+    for (const { answer: response, ms } of await Promise.all(refused)) {
+      expect(response.status, response.text).to.equal(503);
+      expect(response.headers['retry-after']).to.match(/^[1-9]\d*$/);
       expect(ms).to.be.below(refusedWithinMs);
     }
-    const logged = bench.product.stdout() + bench.product.stderr();
-    expect(logged).not.to.match(/a request failed|a visit failed|answered with 503/);
+    const log = bench.product.stdout() + bench.product.stderr();
+    expect(log).not.to.match(/a request failed|a visit failed|answered with 503/);
 
     await eventuallyPasses(20_000, async () => {
       await bench.link(key);
     });
-    expect((await bench.visit(cold.shortCode)).status).to.equal(302);
+    expect((await bench.visit(uncached.shortCode)).status).to.equal(302);
     await eventually('every visit is counted', async () => {
-      const { clickCount } = await bench.stats(warm.shortCode, key);
+      const { clickCount } = await bench.stats(cached.shortCode, key);
       return clickCount === visits.length + 1;
     });
   });

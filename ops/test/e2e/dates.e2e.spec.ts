@@ -14,8 +14,8 @@ describe('command API: start and end of a link', () => {
   const patch = (code: string, body: object): Promise<HttpResponse> =>
     bench.api(`/v2/links/${code}`, pro.key, { method: 'PATCH', body });
   const list = async (query: string): Promise<readonly string[]> => {
-    const answer = await bench.api(`/v2/links?${query}`, pro.key);
-    return (answer.json() as { links: { shortCode: string }[] }).links.map(
+    const response = await bench.api(`/v2/links?${query}`, pro.key);
+    return (response.json() as { links: { shortCode: string }[] }).links.map(
       ({ shortCode }) => shortCode,
     );
   };
@@ -68,9 +68,9 @@ describe('command API: start and end of a link', () => {
     expect(link).to.include({ startsAt });
     const code = link.shortCode;
     for (const name of [code, `${code}+`]) {
-      const answer = await bench.visit(name);
-      expect(answer.status).to.equal(404);
-      expect(answer.json()).to.include({ message: 'Short URL not found' });
+      const response = await bench.visit(name);
+      expect(response.status).to.equal(404);
+      expect(response.json()).to.include({ message: 'Short URL not found' });
     }
     const show = async () => (await bench.api(`/v2/links/${code}`, pro.key)).json();
     expect(await show()).to.include({ status: 'scheduled', startsAt });

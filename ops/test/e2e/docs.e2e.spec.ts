@@ -26,8 +26,8 @@ describe('command API: GET /docs', () => {
       if (message.type() === 'error') complaints.push(message.text());
     });
     page.on('pageerror', (error) => complaints.push(error.message));
-    const answer = await page.goto(`${bench.product.api}/docs`);
-    expect(answer?.status()).to.equal(200);
+    const response = await page.goto(`${bench.product.api}/docs`);
+    expect(response?.status()).to.equal(200);
     await page.locator('.opblock').first().waitFor();
   });
 
@@ -40,9 +40,9 @@ describe('command API: GET /docs', () => {
   };
 
   it('has a content security policy without foreign origins or inline code', async () => {
-    const answer = await bench.api('/docs', null);
-    expect(answer.headers['content-type']).to.equal('text/html; charset=utf-8');
-    const policy = answer.headers['content-security-policy'] ?? '';
+    const response = await bench.api('/docs', null);
+    expect(response.headers['content-type']).to.equal('text/html; charset=utf-8');
+    const policy = response.headers['content-security-policy'] ?? '';
     expect(policy).to.match(/default-src 'none'.*script-src 'self';/);
     expect(policy).not.to.match(/unsafe|https?:|\*/);
   });

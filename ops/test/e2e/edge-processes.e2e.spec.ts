@@ -39,7 +39,7 @@ describe('product: EDGE_PROCESSES=2', function () {
       const options = { headers: { Connection: 'close' } };
       // A connection may be to the process that is killed.
       const status = await bench.visit(code, options).then(
-        (answer) => answer.status,
+        (response) => response.status,
         () => null,
       );
       if (status === 302) redirected += 1;
@@ -52,15 +52,15 @@ describe('product: EDGE_PROCESSES=2', function () {
     expect(edges).to.have.length(2);
     const { shortCode } = await bench.link(key);
     for (let visit = 0; visit < 20; visit += 1) {
-      const answer = await bench.visit(shortCode, { headers: { Connection: 'close' } });
-      expect(answer.status).to.equal(302);
+      const response = await bench.visit(shortCode, { headers: { Connection: 'close' } });
+      expect(response.status).to.equal(302);
     }
     for (const { admin } of edges) {
       expect((await sendRequest(`${admin}/health/ready`)).status).to.equal(200);
       const series = parseExposition((await sendRequest(`${admin}/metrics`)).text);
       const labels = { listener: 'edge', status: '302' };
-      const answered = total(series, 'linklog_http_request_duration_seconds_count', labels);
-      expect(answered).to.equal(10);
+      const count = total(series, 'linklog_http_request_duration_seconds_count', labels);
+      expect(count).to.equal(10);
     }
     await eventuallyPasses(10_000, async () => {
       expect((await bench.stats(shortCode, key)).clickCount).to.equal(20);

@@ -14,7 +14,7 @@ describe('product: first key', () => {
     const line = bench.product
       .stdout()
       .split('\n')
-      .find((each) => each.split(' ')[0] === 'curl');
+      .find((output) => output.split(' ')[0] === 'curl');
     const { stdout } = await promisify(execFile)('bash', ['-c', line ?? '']);
     const link = JSON.parse(stdout) as Link;
     expect(link.url).to.equal('https://example.com/');

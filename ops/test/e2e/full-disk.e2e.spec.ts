@@ -15,15 +15,15 @@ import { Bench, destination } from './harness.js';
 /** Twice what the contract promises: this machine may be busy itself. */
 const refusedWithinMs = 4_000;
 
-const expectUnavailable = (answer: HttpResponse): void => {
-  expect(answer.status, answer.text).to.equal(503);
-  expect(answer.headers['retry-after']).to.match(/^[1-9]\d*$/);
+const expectUnavailable = (response: HttpResponse): void => {
+  expect(response.status, response.text).to.equal(503);
+  expect(response.headers['retry-after']).to.match(/^[1-9]\d*$/);
 };
 
 /** Asks so often at once; how many were redirected. The others must have got 503. */
 const redirected = async (bench: Bench, code: string, times: number): Promise<number> => {
-  const answers = await Promise.all(Array.from({ length: times }, () => bench.visit(code)));
-  const refused = answers.filter(({ status }) => status !== 302);
+  const responses = await Promise.all(Array.from({ length: times }, () => bench.visit(code)));
+  const refused = responses.filter(({ status }) => status !== 302);
   refused.forEach(expectUnavailable);
   return times - refused.length;
 };
@@ -139,8 +139,8 @@ describe('product: on a full disk', function () {
     const shorten = (order: string): Promise<HttpResponse> =>
       bench.shorten(key, { url: destination }, { 'Idempotency-Key': order });
     for (const order of orders) {
-      const both = Promise.all([shorten(order), bench.visit(limited.shortCode)]);
-      (await within(refusedWithinMs, 'both are refused', both)).forEach(expectUnavailable);
+      const responses = Promise.all([shorten(order), bench.visit(limited.shortCode)]);
+      (await within(refusedWithinMs, 'both are refused', responses)).forEach(expectUnavailable);
       expect(await redirected(bench, shortCode, 5)).to.equal(5);
       counted += 5;
     }
@@ -149,8 +149,8 @@ describe('product: on a full disk', function () {
     await eventuallyPasses(60_000, async () => {
       expect((await shorten(orders[0] ?? '')).status).to.equal(201);
     });
-    const made = await Promise.all(orders.map(shorten));
-    expect(made.map(({ status }) => status)).to.deep.equal(orders.map(() => 201));
+    const retries = await Promise.all(orders.map(shorten));
+    expect(retries.map(({ status }) => status)).to.deep.equal(orders.map(() => 201));
     const usage = (await bench.api('/v2/usage', key)).json() as { links: { used: number } };
     expect(usage.links.used).to.equal(2 + orders.length);
     expect(await redirected(bench, limited.shortCode, 1)).to.equal(1);

@@ -106,9 +106,9 @@ export class Bench {
 
   /** A link that is made for certain. */
   async link(key: string, body: Record<string, unknown> = {}): Promise<Link> {
-    const answer = await this.shorten(key, { url: destination, ...body });
-    expect(answer.status, answer.text).to.equal(201);
-    return answer.json() as Link;
+    const response = await this.shorten(key, { url: destination, ...body });
+    expect(response.status, response.text).to.equal(201);
+    return response.json() as Link;
   }
 
   visit(code: string, options: RequestOptions = {}): Promise<HttpResponse> {
@@ -120,9 +120,9 @@ export class Bench {
   }
 
   async stats(code: string, key: string): Promise<Stats> {
-    const answer = await this.api(`/v2/stats/${code}`, key);
-    expect(answer.status, answer.text).to.equal(200);
-    return answer.json() as Stats;
+    const response = await this.api(`/v2/stats/${code}`, key);
+    expect(response.status, response.text).to.equal(200);
+    return response.json() as Stats;
   }
 
   /** Each node in its turn, where there are several: it must be all the same. */
@@ -192,19 +192,19 @@ export interface ExpectedError {
 }
 
 /** Why a URL is invalid, unless the test says it. */
-const reasonOf = (answer: HttpResponse, { message, reason }: ExpectedError): object => {
+const reasonOf = (response: HttpResponse, { message, reason }: ExpectedError): object => {
   if (message !== invalidUrl || reason !== undefined) return {};
-  const given = (answer.json() as { readonly reason?: unknown }).reason;
-  expect(given, answer.text).to.be.oneOf([...urlFaults]);
+  const given = (response.json() as { readonly reason?: unknown }).reason;
+  expect(given, response.text).to.be.oneOf([...urlFaults]);
   return { reason: given };
 };
 
 /** The general envelope, no field more and none less. */
-export const expectEnvelope = (answer: HttpResponse, expected: ExpectedError): void => {
+export const expectEnvelope = (response: HttpResponse, expected: ExpectedError): void => {
   const { status, path, method = 'GET', ...own } = expected;
-  const rest = { ...own, ...reasonOf(answer, expected) };
-  const body = answer.json() as { timestamp: string };
-  expect(body, answer.text).to.deep.equal({
+  const rest = { ...own, ...reasonOf(response, expected) };
+  const body = response.json() as { timestamp: string };
+  expect(body, response.text).to.deep.equal({
     statusCode: status,
     timestamp: body.timestamp,
     path,
@@ -213,32 +213,32 @@ export const expectEnvelope = (answer: HttpResponse, expected: ExpectedError): v
   });
   expect(body.timestamp).to.match(timestampPattern);
   expect(Math.abs(Date.parse(body.timestamp) - Date.now())).to.be.below(10_000);
-  expect(answer.status).to.equal(status);
-  expect(answer.headers['content-type']).to.equal('application/json; charset=utf-8');
+  expect(response.status).to.equal(status);
+  expect(response.headers['content-type']).to.equal('application/json; charset=utf-8');
 };
 
 /** The general envelope where links and keys are: never cached. */
-export const expectError = (answer: HttpResponse, expected: ExpectedError): void => {
-  expectEnvelope(answer, expected);
-  expect(answer.headers['cache-control']).to.equal('no-store');
+export const expectError = (response: HttpResponse, expected: ExpectedError): void => {
+  expectEnvelope(response, expected);
+  expect(response.headers['cache-control']).to.equal('no-store');
 };
 
 /** A refusal of POST /v2/shorten. */
 export const expectRefused = (
-  answer: HttpResponse,
+  response: HttpResponse,
   status: number,
   message: string,
   more: Pick<ExpectedError, 'reason'> = {},
 ): void => {
-  expectError(answer, { status, message, path: '/v2/shorten', method: 'POST', ...more });
+  expectError(response, { status, message, path: '/v2/shorten', method: 'POST', ...more });
 };
 
 /** An error that has a shape of its own: 401, 403, monthly 429. */
-export const expectBody = (answer: HttpResponse, status: number, body: object): void => {
-  expect(answer.json()).to.deep.equal(body);
-  expect(answer.status).to.equal(status);
-  expect(answer.headers['content-type']).to.equal('application/json; charset=utf-8');
-  expect(answer.headers['cache-control']).to.equal('no-store');
+export const expectBody = (response: HttpResponse, status: number, body: object): void => {
+  expect(response.json()).to.deep.equal(body);
+  expect(response.status).to.equal(status);
+  expect(response.headers['content-type']).to.equal('application/json; charset=utf-8');
+  expect(response.headers['cache-control']).to.equal('no-store');
 };
 
 /** The 403 of a key that lacks a scope. */

@@ -33,7 +33,7 @@ describe('product: health of a product whose PostgreSQL is away', () => {
       ),
     );
   const allAnswer = async (status: number): Promise<boolean> =>
-    (await readiness()).every((answer) => answer.status === status);
+    (await readiness()).every((response) => response.status === status);
 
   const faults: readonly {
     readonly what: string;
@@ -79,12 +79,12 @@ describe('product: health of a product whose PostgreSQL is away', () => {
       fault.begin();
       try {
         await eventually('503 on each listener', () => allAnswer(503));
-        for (const [index, answer] of (await readiness()).entries()) {
-          const { status, dependencies } = answer.json() as Report;
+        for (const [index, response] of (await readiness()).entries()) {
+          const { status, dependencies } = response.json() as Report;
           expect(status).to.equal('fail');
           expect(dependencies['postgres']?.state).to.equal('down');
           expect(dependencies).to.have.all.keys(dependenciesAt(listeners[index] ?? 'api'));
-          expect(answer.text).not.to.include(new URL(proxy.url).host);
+          expect(response.text).not.to.include(new URL(proxy.url).host);
         }
         for (const name of listeners) {
           const { status } = await sendRequest(`${bench.product[name]}/health`, {

@@ -39,11 +39,11 @@ describe('product: hostile clients', () => {
     const connection = await connectTo(origin);
     connection.socket.write(Buffer.from(bytes, 'latin1'));
     await connection.closed(10_000);
-    const answers: RawResponse[] = [];
+    const responses: RawResponse[] = [];
     for (let rest = Buffer.from(connection.received()); ;) {
       const read = parseResponse(rest, false);
-      if (!read) return answers;
-      answers.push(read.answer);
+      if (!read) return responses;
+      responses.push(read.answer);
       rest = Buffer.from(read.rest);
     }
   };
@@ -85,8 +85,10 @@ describe('product: hostile clients', () => {
         );
       }
       for (const name of listeners) {
-        const answers = await concurrently(50, () => sendRequest(`${bench.product[name]}/health`));
-        expect(answers.every(({ status }) => status === 200)).to.equal(true);
+        const responses = await concurrently(50, () =>
+          sendRequest(`${bench.product[name]}/health`),
+        );
+        expect(responses.every(({ status }) => status === 200)).to.equal(true);
       }
       expect((await bench.visit(link.shortCode)).status).to.equal(302);
       await bench.link(pro.key);
@@ -129,15 +131,15 @@ describe('product: hostile clients', () => {
           ['admin', '/admin/platform'],
         ] as const) {
           const head = `POST ${target} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n`;
-          const answers = await answersTo(bench.product[name], head + frame);
-          const last = answers.at(-1);
-          expect(last?.status, `${name}: ${answers.map(({ status }) => status).join()}`).to.equal(
+          const responses = await answersTo(bench.product[name], head + frame);
+          const last = responses.at(-1);
+          expect(last?.status, `${name}: ${responses.map(({ status }) => status).join()}`).to.equal(
             400,
           );
           expect(last && messageOf(last)).to.equal('Bad Request');
           expect(last?.headers.get('connection')).to.equal('close');
           // What was hidden would have been asked for a token.
-          const paths = answers.map(({ body }) => body.toString());
+          const paths = responses.map(({ body }) => body.toString());
           expect(paths.join()).to.not.include('/admin/keys');
         }
       });
@@ -152,9 +154,9 @@ describe('product: hostile clients', () => {
         'get / HTTP/1.1\r\n\r\n',
         'GET / HTTP/9.9\r\n\r\n',
       ]) {
-        const [answer] = await answersTo(bench.product[name], bytes);
-        expect(answer?.status).to.equal(400);
-        const body = JSON.parse(answer?.body.toString() ?? '{}') as Record<string, unknown>;
+        const [response] = await answersTo(bench.product[name], bytes);
+        expect(response?.status).to.equal(400);
+        const body = JSON.parse(response?.body.toString() ?? '{}') as Record<string, unknown>;
         expect(body).to.have.all.keys('statusCode', 'timestamp', 'path', 'method', 'message');
         expect(body['timestamp']).to.match(timestampPattern);
       }
@@ -164,9 +166,9 @@ describe('product: hostile clients', () => {
   it('that send a header too long get 431 in the error envelope', async () => {
     for (const name of listeners) {
       const headers = { 'X-Long': 'x'.repeat(20_000) };
-      const answer = await sendRequest(`${bench.product[name]}/health?a=b`, { headers });
-      expect(answer.status).to.equal(431);
-      const { timestamp, ...body } = answer.json() as Record<string, unknown>;
+      const response = await sendRequest(`${bench.product[name]}/health?a=b`, { headers });
+      expect(response.status).to.equal(431);
+      const { timestamp, ...body } = response.json() as Record<string, unknown>;
       expect(timestamp).to.match(timestampPattern);
       expect(body).to.deep.equal({
         statusCode: 431,
@@ -213,9 +215,13 @@ describe('product: hostile clients', () => {
       ]) {
         const headers = { 'Content-Type': 'application/json' };
         for (const target of ['/v2/shorten', '/v2/shorten/batch']) {
-          const answer = await bench.api(target, pro.key, { method: 'POST', body: text, headers });
-          expect(answer.status, text).to.equal(400);
-          expect((answer.json() as { message: string }).message).to.match(
+          const response = await bench.api(target, pro.key, {
+            method: 'POST',
+            body: text,
+            headers,
+          });
+          expect(response.status, text).to.equal(400);
+          expect((response.json() as { message: string }).message).to.match(
             /^property (?:__proto__|constructor|prototype) should not exist$/,
           );
         }
@@ -227,9 +233,9 @@ describe('product: hostile clients', () => {
       ]);
       const { shortCode } = link;
       for (const query of [...pairs, `__proto__=${encodeURIComponent(json)}`]) {
-        const answer = await bench.api(`/v2/qr/${shortCode}?${query}`, pro.key);
-        expect(answer.status, query).to.equal(200);
-        expect(answer.headers['content-type'], query).to.equal('image/png');
+        const response = await bench.api(`/v2/qr/${shortCode}?${query}`, pro.key);
+        expect(response.status, query).to.equal(200);
+        expect(response.headers['content-type'], query).to.equal('image/png');
       }
       const form = { 'Content-Type': 'application/x-www-form-urlencoded' };
       const secured = await bench.link(pro.key, { password: 'another' });
@@ -237,10 +243,10 @@ describe('product: hostile clients', () => {
       const entry = await bench.visit(secured.shortCode, { method: 'POST', headers: form, body });
       expect(entry.status).to.equal(401);
 
-      const made = await bench.link(pro.key);
-      expect(made).to.have.all.keys('shortUrl', 'shortCode', 'url', 'createdAt');
+      const created = await bench.link(pro.key);
+      expect(created).to.have.all.keys('shortUrl', 'shortCode', 'url', 'createdAt');
       for (let visit = 0; visit < 2; visit += 1) {
-        expect((await bench.visit(made.shortCode)).headers.location).to.equal(destination);
+        expect((await bench.visit(created.shortCode)).headers.location).to.equal(destination);
       }
       const missing = await bench.api('/v2/stats/nothing0', pro.key);
       expect(missing.json()).to.have.all.keys(
@@ -284,8 +290,8 @@ describe('product: hostile clients', () => {
     }
 
     it('512 KiB of [', async () => {
-      const answer = await post('/v2/shorten/batch', '['.repeat(524_288));
-      expect(answer.json()).to.include({ statusCode: 400, message: 'Invalid JSON body' });
+      const response = await post('/v2/shorten/batch', '['.repeat(524_288));
+      expect(response.json()).to.include({ statusCode: 400, message: 'Invalid JSON body' });
     });
   });
 
@@ -307,8 +313,8 @@ describe('product: hostile clients', () => {
       const off = (text: string, at: number): string =>
         text.slice(0, at) + (text[at] === 'a' ? 'b' : 'a') + text.slice(at + 1);
       for (const at of [3, 10, pro.key.length - 1]) {
-        const answer = await bench.api('/v2/usage', off(pro.key, at));
-        expectBody(answer, 401, invalidKey);
+        const response = await bench.api('/v2/usage', off(pro.key, at));
+        expectBody(response, 401, invalidKey);
       }
       // Compared as digests, of one length whatever was sent: in constant time.
       for (const guess of [
@@ -321,8 +327,8 @@ describe('product: hostile clients', () => {
         token.repeat(50),
       ]) {
         const headers = { Authorization: `Bearer ${guess}` };
-        const answer = await sendRequest(`${bench.product.admin}/admin/keys`, { headers });
-        expect(answer.status, guess).to.equal(401);
+        const response = await sendRequest(`${bench.product.admin}/admin/keys`, { headers });
+        expect(response.status, guess).to.equal(401);
       }
     });
 
@@ -332,7 +338,7 @@ describe('product: hostile clients', () => {
       const entries = await readdir(dataDir, { recursive: true, withFileTypes: true });
       let keys = 0;
       let hashes = 0;
-      for (const entry of entries.filter((each) => each.isFile())) {
+      for (const entry of entries.filter((file) => file.isFile())) {
         const bytes = await contentOf(path.join(entry.parentPath, entry.name));
         if (bytes.includes(pro.key)) keys += 1;
         if (bytes.includes(hash)) hashes += 1;

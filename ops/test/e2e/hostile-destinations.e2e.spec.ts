@@ -78,9 +78,9 @@ describe('product: hostile destinations', () => {
 
     it('no answer repeats a request header, except a valid X-Request-Id', async () => {
       const headers = { 'X-Request-Id': 'a b', 'X-Injected': '1' };
-      const answer = await bench.api('/v2/usage', pro.key, { headers });
-      expect(answer.headers['x-request-id']).to.match(/^[0-9a-f-]{36}$/);
-      expect(answer.headers).to.not.have.property('x-injected');
+      const response = await bench.api('/v2/usage', pro.key, { headers });
+      expect(response.headers['x-request-id']).to.match(/^[0-9a-f-]{36}$/);
+      expect(response.headers).to.not.have.property('x-injected');
     });
   });
 
@@ -126,12 +126,12 @@ describe('product: hostile destinations', () => {
       const { apis, edges, admins } = bench.product;
       for (const api of apis) {
         for (const own of [...apis, ...edges, ...admins]) {
-          const answer = await sendRequest(`${api}/v2/shorten`, {
+          const response = await sendRequest(`${api}/v2/shorten`, {
             method: 'POST',
             headers: { Authorization: `Bearer ${pro.key}` },
             body: { url: `${own.replace('127.0.0.1', 'LocalHost')}/${link.shortCode}` },
           });
-          expectRefused(answer, 400, badUrl);
+          expectRefused(response, 400, badUrl);
         }
       }
     });
@@ -246,11 +246,13 @@ describe('product: hostile destinations', () => {
 
   it('no listener reflects the Host header', async () => {
     const headers = { Host: 'evil.example', 'X-Forwarded-Host': 'evil.example' };
-    const made = await bench.shorten(pro.key, { url: destination }, headers);
+    const created = await bench.shorten(pro.key, { url: destination }, headers);
     const edge = new URL(bench.product.edge);
-    expect((made.json() as Link).shortUrl).to.match(new RegExp(`^http://localhost:${edge.port}/`));
-    const answers = [
-      made,
+    expect((created.json() as Link).shortUrl).to.match(
+      new RegExp(`^http://localhost:${edge.port}/`),
+    );
+    const responses = [
+      created,
       await bench.api('/v2/nothing', pro.key, { headers }),
       await bench.api('/v2/shorten', pro.key, { headers, method: 'PUT' }),
       await bench.api(`/v2/qr/${link.shortCode}?format=svg`, pro.key, { headers }),
@@ -259,8 +261,8 @@ describe('product: hostile destinations', () => {
       await bench.visit('nothing0', { headers: { ...headers, Accept: 'text/html' } }),
       await sendRequest(`${bench.product.admin}/admin/keys`, { headers }),
     ];
-    for (const { headers: answered, text } of answers) {
-      expect(JSON.stringify(answered) + text).to.not.include('evil.example');
+    for (const { headers: responseHeaders, text } of responses) {
+      expect(JSON.stringify(responseHeaders) + text).to.not.include('evil.example');
     }
   });
 });

@@ -31,10 +31,10 @@ describe('redirect edge: flood of guesses at one link', () => {
   it('from many addresses is checked or refused, and other visitors are served, at the same link too', async function () {
     this.timeout(120_000);
     const figures = await flood(true);
-    const { answers, sent } = figures.guesses;
+    const { answers: responses, sent } = figures.guesses;
     // On a busy machine the guesses arrive slowly enough that all of them are checked.
-    expect(['401', '503']).to.include.members(Object.keys(answers));
-    expect(Object.values(answers).reduce((sum, count) => sum + count)).to.equal(sent);
+    expect(['401', '503']).to.include.members(Object.keys(responses));
+    expect(Object.values(responses).reduce((sum, count) => sum + count)).to.equal(sent);
     expectOthersServed(figures);
     const lines = bench.product.stderr().trim().split('\n');
     expect(lines.length, 'one line for many refusals').to.be.below(20);
@@ -43,10 +43,10 @@ describe('redirect edge: flood of guesses at one link', () => {
   it('from one address gets at most six 401 and then 429, and other visitors are served', async function () {
     this.timeout(120_000);
     const figures = await flood(false);
-    const { answers } = figures.guesses;
-    expect(answers['401']).to.be.within(1, 6);
-    expect(answers['429']).to.be.above(0);
-    expect(answers).to.not.have.any.keys('303', '500', 'ECONNRESET');
+    const { answers: responses } = figures.guesses;
+    expect(responses['401']).to.be.within(1, 6);
+    expect(responses['429']).to.be.above(0);
+    expect(responses).to.not.have.any.keys('303', '500', 'ECONNRESET');
     expectOthersServed(figures);
   });
 });

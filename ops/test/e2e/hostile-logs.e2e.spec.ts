@@ -49,11 +49,11 @@ describe('product: log under a flood', () => {
       [200, `${admin}/console/session`, signIn(admin, operator)],
     ];
     for (const [status, url, options] of floods) {
-      const answers: HttpResponse[] = [];
-      while (answers.length < times) {
-        answers.push(...(await concurrently(inFlight, () => sendRequest(url, options))));
+      const responses: HttpResponse[] = [];
+      while (responses.length < times) {
+        responses.push(...(await concurrently(inFlight, () => sendRequest(url, options))));
       }
-      expect(statuses(answers), url.slice(0, 60)).to.deep.equal({ [status]: times });
+      expect(statuses(responses), url.slice(0, 60)).to.deep.equal({ [status]: times });
     }
     // Who pays for its calls finds each of them.
     const headers = { 'X-Request-Id': 'the-last-one', Authorization: `Bearer ${key}` };
@@ -61,10 +61,10 @@ describe('product: log under a flood', () => {
     await eventually('the last request is logged', () =>
       bench.product.stderr().includes('the-last-one'),
     );
-    const logged = bench.product.stderr().slice(before);
-    expect(logged.length).to.be.below(maxBytes);
-    for (const status of [200, 401, 404, 405]) expect(logged).to.include(`"status":${status},`);
-    expect(logged).to.include('x'.repeat(150)).and.not.include('x'.repeat(201));
+    const log = bench.product.stderr().slice(before);
+    expect(log.length).to.be.below(maxBytes);
+    for (const status of [200, 401, 404, 405]) expect(log).to.include(`"status":${status},`);
+    expect(log).to.include('x'.repeat(150)).and.not.include('x'.repeat(201));
   });
 
   it('takes no error for a body that cannot be read while the link is looked up', async () => {

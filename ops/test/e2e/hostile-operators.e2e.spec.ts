@@ -89,8 +89,8 @@ describe('product: admin listener under attack', () => {
         'OPS.example.com.:443',
         'command-api-1',
       ]) {
-        const answer = await withToken(bench.product.adminToken, { headers: { Host: host } });
-        expect(answer.status, host).to.equal(200);
+        const response = await withToken(bench.product.adminToken, { headers: { Host: host } });
+        expect(response.status, host).to.equal(200);
       }
     });
   });
@@ -145,13 +145,13 @@ describe('product: admin listener under attack', () => {
     const { shortCode } = await bench.link(key);
     const path = `/admin/links/${shortCode}/block`;
     for (const actor of ['system', 'web-safety', 'visitor', 'Web-Safety', id, id.toUpperCase()]) {
-      const answer = await sendRequest(bench.product.admin + path, {
+      const response = await sendRequest(bench.product.admin + path, {
         method: 'POST',
         headers: { Authorization: `Bearer ${bench.product.adminToken}`, 'X-Actor': actor },
         body: { reason: 'forged' },
       });
       const message = 'X-Actor must not be system, web-safety, visitor or the id of a key';
-      expectError(answer, { status: 400, message, path, method: 'POST' });
+      expectError(response, { status: 400, message, path, method: 'POST' });
     }
     expect((await bench.visit(shortCode)).status).to.equal(302);
   });

@@ -79,9 +79,9 @@ describe('command API: Idempotency-Key', () => {
   it('is case-sensitive', async () => {
     const first = await post('Exact', { url: destination });
     for (const key of ['exact', 'Exact.', ' '.repeat(3) + 'exacT']) {
-      const answer = await post(key, { url: destination });
-      expect(answer.headers, key).not.to.have.property('idempotency-replayed');
-      expect(answer.text).not.to.equal(first.text);
+      const response = await post(key, { url: destination });
+      expect(response.headers, key).not.to.have.property('idempotency-replayed');
+      expect(response.text).not.to.equal(first.text);
     }
   });
 
@@ -98,29 +98,29 @@ describe('command API: Idempotency-Key', () => {
     const { shortCode } = await bench.link(pro);
     const headers = { 'Idempotency-Key': 'k'.repeat(300) };
     for (let ask = 0; ask < 2; ask += 1) {
-      const answer = await bench.api(`/v2/stats/${shortCode}`, pro, { headers });
-      expect(answer.status).to.equal(200);
-      expect(answer.headers).not.to.have.property('idempotency-replayed');
+      const response = await bench.api(`/v2/stats/${shortCode}`, pro, { headers });
+      expect(response.status).to.equal(200);
+      expect(response.headers).not.to.have.property('idempotency-replayed');
     }
   });
 
   it('makes one link from a hundred copies at once: the others get 409 or a replay', async () => {
     for (let round = 0; round < 10; round += 1) {
       const { id, key } = await bench.key('PRO');
-      const answers = await concurrently(100, () => post('race', { url: destination }, key));
-      const made = answers.filter(
+      const responses = await concurrently(100, () => post('race', { url: destination }, key));
+      const created = responses.filter(
         ({ status, headers }) => status === 201 && headers['idempotency-replayed'] === undefined,
       );
-      expect(made).to.have.length(1);
-      const [first] = made;
+      expect(created).to.have.length(1);
+      const [first] = created;
       if (!first) throw new Error('One was made');
-      const inFlight = answers.filter(({ status }) => status === 409);
+      const inFlight = responses.filter(({ status }) => status === 409);
       expect(inFlight.length).to.be.above(0);
-      for (const answer of inFlight) {
-        expectRefused(answer, 409, 'A request with this Idempotency-Key is still in progress');
+      for (const response of inFlight) {
+        expectRefused(response, 409, 'A request with this Idempotency-Key is still in progress');
       }
-      const replays = answers.filter((answer) => answer !== first && answer.status !== 409);
-      for (const answer of replays) expectReplay(answer, first);
+      const replays = responses.filter((response) => response !== first && response.status !== 409);
+      for (const response of replays) expectReplay(response, first);
       expectReplay(await post('race', { url: destination }, key), first);
       const usage = (await bench.admin('GET', `/admin/keys/${id}`)).json();
       expect(usage).to.have.nested.property('usage.month.links', 1);
@@ -129,8 +129,8 @@ describe('command API: Idempotency-Key', () => {
 
   it('does not serialise a hundred different keys', async () => {
     const { key } = await bench.key('PRO');
-    const answers = await concurrently(100, (n) => post(`own-${n}`, { url: destination }, key));
-    expect(new Set(answers.map(({ text }) => text)).size).to.equal(100);
-    for (const { status } of answers) expect(status).to.equal(201);
+    const responses = await concurrently(100, (n) => post(`own-${n}`, { url: destination }, key));
+    expect(new Set(responses.map(({ text }) => text)).size).to.equal(100);
+    for (const { status } of responses) expect(status).to.equal(201);
   });
 });

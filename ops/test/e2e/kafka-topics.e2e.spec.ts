@@ -49,9 +49,9 @@ describe('product: when an operator changes topics in Kafka', function () {
     startLinklogCli(args, { DATA_DIR: dataDir.path, ...env }).ended;
 
   const readiness = async () => {
-    const answer = await sendRequest(`${bench.product.admin}/health/ready`);
-    const { dependencies } = answer.json() as { dependencies: Record<string, object> };
-    return { status: answer.status, log: dependencies['log'] };
+    const response = await sendRequest(`${bench.product.admin}/health/ready`);
+    const { dependencies } = response.json() as { dependencies: Record<string, object> };
+    return { status: response.status, log: dependencies['log'] };
   };
 
   const untilReadiness = (status: number, log: object): Promise<void> =>
@@ -106,7 +106,7 @@ describe('product: when an operator changes topics in Kafka', function () {
     await start();
     await untilReadiness(200, { state: 'up', code: 'TOPIC_EXTENDED', detail });
     await visitAndCount(shortCode, 2);
-    for (let made = 0; made < 20; made += 1) await bench.link(key);
+    for (let count = 0; count < 20; count += 1) await bench.link(key);
     await waitUntilProjected(bench.product.edges);
     const file = path.join(dataDir.path, 'extended.backup');
     const backup = await linklog('backup', file);

@@ -30,32 +30,33 @@ const owner = (bench: Bench, key: () => string) => {
   return {
     ask: ofLink,
     changed: async (code: string, body: unknown, headers = {}): Promise<Details> => {
-      const answer = await ofLink('PATCH', code, body, headers);
-      expect(answer.status, answer.text).to.equal(200);
-      expect(answer.headers.etag).to.equal(`"${(answer.json() as Details).version}"`);
-      return answer.json() as Details;
+      const response = await ofLink('PATCH', code, body, headers);
+      expect(response.status, response.text).to.equal(200);
+      expect(response.headers.etag).to.equal(`"${(response.json() as Details).version}"`);
+      return response.json() as Details;
     },
     details: async (code: string): Promise<Details> => {
-      const answer = await ofLink('GET', code);
-      expect(answer.status, answer.text).to.equal(200);
-      return answer.json() as Details;
+      const response = await ofLink('GET', code);
+      expect(response.status, response.text).to.equal(200);
+      return response.json() as Details;
     },
     history: async (code: string): Promise<readonly Event[]> => {
-      const answer = await bench.api(`/v2/links/${code}/history`, key());
-      expect(answer.status, answer.text).to.equal(200);
-      return (answer.json() as { events: readonly Event[] }).events;
+      const response = await bench.api(`/v2/links/${code}/history`, key());
+      expect(response.status, response.text).to.equal(200);
+      return (response.json() as { events: readonly Event[] }).events;
     },
   };
 };
 
-const expectLinkRefused = (answer: HttpResponse, status: number, message: string): void => {
-  expect([answer.status, (answer.json() as { message: string }).message]).to.deep.equal([
+const expectLinkRefused = (response: HttpResponse, status: number, message: string): void => {
+  expect([response.status, (response.json() as { message: string }).message]).to.deep.equal([
     status,
     message,
   ]);
 };
 
-const toWhere = (answer: HttpResponse): string => answer.headers.location ?? String(answer.status);
+const toWhere = (response: HttpResponse): string =>
+  response.headers.location ?? String(response.status);
 
 describe('command API: /v2/links/:shortCode', () => {
   const bench = productFixture();
@@ -67,14 +68,14 @@ describe('command API: /v2/links/:shortCode', () => {
   });
 
   it('tells of a new link all that there is, absent values as null', async () => {
-    const made = await bench.link(pro.key, { alias: 'told' });
-    const answer = await ask('GET', 'told');
-    expect(answer.headers.etag).to.equal('"1"');
-    expect(answer.json()).to.deep.equal({
-      ...{ ...made, alias: 'told', startsAt: null, expiresAt: null, maxClicks: null },
+    const created = await bench.link(pro.key, { alias: 'told' });
+    const response = await ask('GET', 'told');
+    expect(response.headers.etag).to.equal('"1"');
+    expect(response.json()).to.deep.equal({
+      ...{ ...created, alias: 'told', startsAt: null, expiresAt: null, maxClicks: null },
       ...{ status: 'active', title: null, note: null, tags: [], hasPassword: false },
       ...{ clickCount: 0, clicksLeft: null },
-      ...{ lastAccessed: null, updatedAt: made.createdAt, version: 1 },
+      ...{ lastAccessed: null, updatedAt: created.createdAt, version: 1 },
     });
     expect(await details((await bench.link(pro.key)).shortCode)).to.include({ alias: null });
   });
@@ -121,8 +122,8 @@ describe('command API: /v2/links/:shortCode', () => {
 
   it('takes any of the fields, takes them away with null, and does nothing twice', async () => {
     const { shortCode, createdAt } = await bench.link(pro.key, { maxClicks: 5 });
-    const all = { maxClicks: 7, title: 't', note: 'n', tags: ['a'], disabled: true };
-    const after = await changed(shortCode, { ...all, expiresIn: 3_600, password: 'open' });
+    const fields = { maxClicks: 7, title: 't', note: 'n', tags: ['a'], disabled: true };
+    const after = await changed(shortCode, { ...fields, expiresIn: 3_600, password: 'open' });
     expect(after).to.deep.include({
       ...{ maxClicks: 7, title: 't', note: 'n', tags: ['a'], status: 'disabled' },
       ...{ hasPassword: true, version: 4 },
@@ -130,7 +131,7 @@ describe('command API: /v2/links/:shortCode', () => {
     const end = Date.parse(String(after['expiresAt'])) - Date.parse(after.updatedAt);
     expect(end).to.equal(3_600_000);
     expect(Date.parse(after.updatedAt)).to.be.at.least(Date.parse(createdAt));
-    expect(await changed(shortCode, { ...all, url: destination })).to.deep.equal(after);
+    expect(await changed(shortCode, { ...fields, url: destination })).to.deep.equal(after);
     const nothing = { expiresIn: null, password: null, title: null, note: null, tags: null };
     expect(await changed(shortCode, { ...nothing, disabled: false })).to.deep.include({
       ...{ expiresAt: null, hasPassword: false, title: null, note: null, tags: [] },
@@ -158,10 +159,10 @@ describe('command API: /v2/links/:shortCode', () => {
       ...[{ note: '\0' }, { tags: ['a,b'] }, { tags: [''] }, { tags: ['x'.repeat(51)] }],
       ...[{ tags: Array.from({ length: 21 }, String) }, { tags: 'a' }, { title: '\ud800' }],
     ]) {
-      const answer = await ask('PATCH', shortCode, body);
+      const response = await ask('PATCH', shortCode, body);
       const [field = ''] = Object.keys(body);
-      expect(answer.status).to.equal(400);
-      expect(answer.text).to.include(`"message":"${field} must `);
+      expect(response.status).to.equal(400);
+      expect(response.text).to.include(`"message":"${field} must `);
     }
     expect(await details(shortCode)).to.include({ version: 1 });
   });
@@ -173,8 +174,8 @@ describe('command API: /v2/links/:shortCode', () => {
     const path = `/v2/links/${shortCode}`;
     for (const method of ['GET', 'PATCH', 'DELETE']) {
       const body = method === 'PATCH' ? { body: { title: 'x' } } : {};
-      const answer = await bench.api(path, other, { method, ...body });
-      expectError(answer, { status: 404, message: 'Short URL not found', path, method });
+      const response = await bench.api(path, other, { method, ...body });
+      expectError(response, { status: 404, message: 'Short URL not found', path, method });
     }
     const theirs = await bench.api(`${path}/history`, other);
     expectError(theirs, { status: 404, message: 'Short URL not found', path: `${path}/history` });
@@ -191,9 +192,9 @@ describe('command API: /v2/links/:shortCode', () => {
     for (let click = 0; click < 2; click += 1) await bench.visit(shortCode);
     const path = `/v2/links/${shortCode}`;
     const change = (body: object) => bench.api(path, writer.key, { method: 'PATCH', body });
-    const answer = await change({ disabled: true, note: 'written' });
-    expect([answer.status, answer.headers.etag]).to.deep.equal([200, '"3"']);
-    expect(answer.json()).to.deep.equal({ shortCode, version: 3, status: 'disabled' });
+    const response = await change({ disabled: true, note: 'written' });
+    expect([response.status, response.headers.etag]).to.deep.equal([200, '"3"']);
+    expect(response.json()).to.deep.equal({ shortCode, version: 3, status: 'disabled' });
     const refused = await change({ maxClicks: 1 });
     const message = 'maxClicks must be at least the clicks taken';
     expectError(refused, { status: 400, message, path, method: 'PATCH' });
@@ -210,8 +211,8 @@ describe('command API: /v2/links/:shortCode', () => {
     const outdated = { 'If-Match': '"1"' };
     expect(await changed(shortCode, { title: 'a' }, outdated)).to.include({ version: 2 });
     for (const method of ['PATCH', 'DELETE']) {
-      const answer = await ask(method, shortCode, { title: 'b' }, outdated);
-      expectLinkRefused(answer, 412, 'The link was changed meanwhile');
+      const response = await ask(method, shortCode, { title: 'b' }, outdated);
+      expectLinkRefused(response, 412, 'The link was changed meanwhile');
     }
     expect(await changed(shortCode, { title: 'b' }, { 'If-Match': '"9", W/"2"' })).to.include({
       ...{ title: 'b', version: 3 },
@@ -248,8 +249,8 @@ describe('command API: /v2/links/:shortCode', () => {
     const { shortCode } = await bench.link(pro.key, { alias: 'deleted-one' });
     await bench.visit(shortCode);
     for (let time = 1; time <= 2; time += 1) {
-      const answer = await ask('DELETE', shortCode);
-      expect([answer.status, answer.text]).to.deep.equal([204, '']);
+      const response = await ask('DELETE', shortCode);
+      expect([response.status, response.text]).to.deep.equal([204, '']);
     }
     const gone = { errorType: 'DELETED', message: 'This link has been deleted', statusCode: 410 };
     await eventuallyPasses(1_000, async () => {

@@ -15,9 +15,9 @@ describe('command API: GET /v2/links', () => {
   const ask = (query: string, as = key): Promise<HttpResponse> =>
     bench.api(`/v2/links${query}`, as);
   const page = async (query: string): Promise<Page> => {
-    const answer = await ask(query);
-    expect(answer.status, answer.text).to.equal(200);
-    return answer.json() as Page;
+    const response = await ask(query);
+    expect(response.status, response.text).to.equal(200);
+    return response.json() as Page;
   };
   const codes = async (query: string): Promise<readonly string[]> =>
     (await page(query)).links.map(({ shortCode }) => shortCode);
@@ -54,8 +54,8 @@ describe('command API: GET /v2/links', () => {
     expect(first.links.map(({ shortCode }) => shortCode)).to.deep.equal([
       ...['fourth', 'third', 'second'],
     ]);
-    const made = await bench.link(key, { alias: 'meanwhile' });
-    await eventually('?limit=1', [made.shortCode]);
+    const created = await bench.link(key, { alias: 'meanwhile' });
+    await eventually('?limit=1', [created.shortCode]);
     const next = `after=${first.next ?? ''}`;
     expect(await codes(`?${next}`)).to.deep.equal(['first']);
     for (const query of [`?${next}&tag=sale`, `?${next}&sort=clicks`, `?${next}x`, '?after=x']) {

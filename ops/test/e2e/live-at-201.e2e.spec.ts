@@ -35,12 +35,12 @@ describe('command API: 201 means live', () => {
   it('links redirect at once while other visitors keep requesting them', async () => {
     for (let round = 0; round < 10; round += 1) {
       const alias = `hot-before-birth-${round}`;
-      let made = false;
-      const actor = async (): Promise<void> => {
+      let isLive = false;
+      const visitUntilLive = async (): Promise<void> => {
         for (;;) {
-          const wasMade = made;
+          const wasLive = isLive;
           const { status } = await bench.visit(alias);
-          if (wasMade) {
+          if (wasLive) {
             // Sent after the 201 was received: not found would be a lie.
             expect(status).to.equal(302);
             return;
@@ -48,10 +48,10 @@ describe('command API: 201 means live', () => {
           expect(status).to.be.oneOf([302, 404]);
         }
       };
-      const askers = concurrently(20, actor);
+      const visitors = concurrently(20, visitUntilLive);
       await bench.link(pro.key, { alias });
-      made = true;
-      await askers;
+      isLive = true;
+      await visitors;
     }
   });
 

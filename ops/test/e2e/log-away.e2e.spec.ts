@@ -35,8 +35,8 @@ describe('product: while the log on Kafka is away', function () {
   afterEach(resume);
 
   const usage = async (key: string): Promise<{ calls: number; links: number }> => {
-    const answer = await bench.api('/v2/usage', key);
-    const { calls, links } = answer.json() as Record<'calls' | 'links', { used: number }>;
+    const response = await bench.api('/v2/usage', key);
+    const { calls, links } = response.json() as Record<'calls' | 'links', { used: number }>;
     return { calls: calls.used, links: links.used };
   };
 
@@ -50,17 +50,17 @@ describe('product: while the log on Kafka is away', function () {
       ['/v2/shorten/batch', { urls: [{ url: destination }] }],
     ] as const) {
       const call = bench.api(path, key, { method: 'POST', body });
-      const answer = await within(answerMs, path, call);
-      expectError(answer, { status: 503, message: logAway, path, method: 'POST' });
-      expect(answer.headers['retry-after']).to.match(/^[1-9]\d*$/);
-      expect(answer.headers).to.include.keys('x-ratelimit-limit', 'x-api-key-name');
+      const response = await within(answerMs, path, call);
+      expectError(response, { status: 503, message: logAway, path, method: 'POST' });
+      expect(response.headers['retry-after']).to.match(/^[1-9]\d*$/);
+      expect(response.headers).to.include.keys('x-ratelimit-limit', 'x-api-key-name');
     }
     expect((await bench.shorten('ll_none', { url: destination })).status).to.equal(401);
     expect(await usage(key)).to.deep.equal(before);
     resume();
     await eventuallyPasses(60_000, async () => {
-      const answer = await bench.shorten(key, { url: destination });
-      expect(answer.status, answer.text).to.equal(201);
+      const response = await bench.shorten(key, { url: destination });
+      expect(response.status, response.text).to.equal(201);
     });
   });
 
@@ -76,10 +76,10 @@ describe('product: while the log on Kafka is away', function () {
     expect([409, 503]).to.include((await bench.shorten(key, body, headers)).status);
     resume();
     await eventuallyPasses(60_000, async () => {
-      const answer = await bench.shorten(key, body, headers);
-      expect(answer.status, answer.text).to.equal(201);
-      expect(answer.headers['idempotency-replayed']).to.equal('true');
-      expect((answer.json() as Link).shortCode).to.equal('one-link');
+      const response = await bench.shorten(key, body, headers);
+      expect(response.status, response.text).to.equal(201);
+      expect(response.headers['idempotency-replayed']).to.equal('true');
+      expect((response.json() as Link).shortCode).to.equal('one-link');
     });
     expect(await usage(key)).to.include({ links: 1 });
     const again = await bench.shorten(key, body);
@@ -99,9 +99,9 @@ describe('product: while the log on Kafka is away', function () {
     await eventuallyPasses(1_000, async () => {
       expect((await bench.visit(shortCode)).status).to.equal(410);
     });
-    const made = await bench.admin('POST', '/admin/keys', { name: 'now', plan: 'FREE' });
-    expect(made.status).to.equal(202);
-    const { key: other } = made.json() as { key: string };
+    const issued = await bench.admin('POST', '/admin/keys', { name: 'now', plan: 'FREE' });
+    expect(issued.status).to.equal(202);
+    const { key: other } = issued.json() as { key: string };
     expect((await bench.api('/v2/usage', other)).status).to.equal(200);
     expect((await bench.admin('DELETE', `/admin/keys/${id}`)).status).to.equal(202);
     expect((await bench.api('/v2/usage', key)).status).to.equal(401);
@@ -115,8 +115,8 @@ describe('product: while the log on Kafka is away', function () {
     }
     resume();
     await eventuallyPasses(60_000, async () => {
-      const answer = await bench.admin('PATCH', '/admin/platform', { features: { qr: true } });
-      expect(answer.status).to.equal(200);
+      const response = await bench.admin('PATCH', '/admin/platform', { features: { qr: true } });
+      expect(response.status).to.equal(200);
     });
     await eventuallyPasses(20_000, async () => {
       const history = await bench.admin('GET', `/admin/links/${shortCode}/history`);

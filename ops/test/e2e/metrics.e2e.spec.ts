@@ -75,32 +75,32 @@ describe('product: metrics of the running product', () => {
   });
 
   const scrapeOne = async (admin: string): Promise<readonly Series[]> => {
-    const answer = await sendRequest(`${admin}/metrics`);
-    expect(answer.status).to.equal(200);
-    return parseExposition(answer.text);
+    const response = await sendRequest(`${admin}/metrics`);
+    expect(response.status).to.equal(200);
+    return parseExposition(response.text);
   };
 
   const scrape = async (): Promise<readonly Series[]> =>
     merged(await Promise.all(bench.product.admins.map(scrapeOne)), ofSeveral);
 
   const texts = async (): Promise<string> => {
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       bench.product.admins.map((at) => sendRequest(`${at}/metrics`)),
     );
-    return answers.map(({ text }) => text).join('');
+    return responses.map(({ text }) => text).join('');
   };
 
   type Labels = Readonly<Record<string, string>>;
 
   /** How much numbers rise by what is done. */
-  const rises = async (
-    of: readonly (readonly [name: string, labels?: Labels])[],
+  const measureIncreases = async (
+    series: readonly (readonly [name: string, labels?: Labels])[],
     act: () => Promise<unknown>,
   ): Promise<number[]> => {
     const before = await scrape();
     await act();
     const after = await scrape();
-    return of.map(([name, labels]) => total(after, name, labels) - total(before, name, labels));
+    return series.map(([name, labels]) => total(after, name, labels) - total(before, name, labels));
   };
 
   const times = async (count: number, act: (index: number) => Promise<unknown>): Promise<void> => {
@@ -110,9 +110,9 @@ describe('product: metrics of the running product', () => {
   it('need no token, are read-only, and on the operators’ listener only', async () => {
     const { product } = bench;
     for (const admin of product.admins) {
-      const answer = await sendRequest(`${admin}/metrics`);
-      expect(answer.headers['content-type']).to.equal('text/plain; version=0.0.4; charset=utf-8');
-      expect(answer.headers['cache-control']).to.equal('no-store');
+      const response = await sendRequest(`${admin}/metrics`);
+      expect(response.headers['content-type']).to.equal('text/plain; version=0.0.4; charset=utf-8');
+      expect(response.headers['cache-control']).to.equal('no-store');
       const head = await sendRequest(`${admin}/metrics`, { method: 'HEAD' });
       expect([head.status, head.text]).to.deep.equal([200, '']);
       const post = await sendRequest(`${admin}/metrics`, { method: 'POST' });
@@ -126,8 +126,8 @@ describe('product: metrics of the running product', () => {
     const began = performance.now();
     const bodies: string[] = [];
     for (let round = 0; round < 5; round += 1) {
-      const answers = await concurrently(40, () => sendRequest(`${bench.product.admin}/metrics`));
-      bodies.push(...answers.map(({ text }) => text));
+      const responses = await concurrently(40, () => sendRequest(`${bench.product.admin}/metrics`));
+      bodies.push(...responses.map(({ text }) => text));
     }
     const renderings = (performance.now() - began) / 250 + 1;
     // CPU time, memory and requests differ in each.
@@ -149,7 +149,7 @@ describe('product: metrics of the running product', () => {
         body: `password=${encodeURIComponent(password)}`,
         headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
       });
-    const risen = await rises(
+    const increases = await measureIncreases(
       [
         at('/:shortCode', 'GET', 302),
         at('/:shortCode', 'HEAD', 302),
@@ -181,18 +181,18 @@ describe('product: metrics of the running product', () => {
         for (const path of ['', 'robots.txt', 'health', '%zz', 'a/b']) await bench.visit(path);
       },
     );
-    expect(risen).to.deep.equal([252, 3, 4, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 270, 251]);
+    expect(increases).to.deep.equal([252, 3, 4, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 270, 251]);
   });
 
   it('show the edge’s cache, and its spool until the projections have caught up', async () => {
     const { key } = await bench.key('PRO');
     const { shortCode } = await bench.link(key);
     const lookups = 'linklog_edge_cache_lookups_total';
-    const risen = await rises(
+    const increases = await measureIncreases(
       [[lookups, { result: 'miss' }], [lookups, { result: 'hit' }], ['linklog_edge_cache_links']],
       () => times(10, () => bench.visit(shortCode)),
     );
-    expect(risen).to.deep.equal([1, 9, 1]);
+    expect(increases).to.deep.equal([1, 9, 1]);
     await eventually('all is shipped and applied', async () => {
       const series = await scrape();
       const left = ['linklog_spool_events', 'linklog_spool_bytes', 'linklog_projection_lag_events'];
@@ -236,7 +236,7 @@ describe('product: metrics of the running product', () => {
       'linklog_admissions_total',
       { outcome },
     ];
-    const risen = await rises(
+    const increases = await measureIncreases(
       [
         api('/v2/shorten', 'POST', 201),
         api('/v2/shorten', 'POST', 400),
@@ -290,7 +290,7 @@ describe('product: metrics of the running product', () => {
       },
     );
     // FREE has five calls a minute here, HOBBY three a month.
-    expect(risen).to.deep.equal([
+    expect(increases).to.deep.equal([
       3, 1, 2, 1, 1, 1, 4, 1, 5, 2, 1, 1, 1, 2, 26, 1, 1, 18, 2, 2, 1, 1,
     ]);
   });
@@ -304,7 +304,7 @@ describe('product: metrics of the running product', () => {
     const cache = 'linklog_safe_browsing_cache_lookups_total';
     const calls = 'linklog_safe_browsing_calls_total';
     const shorten = (url: string): Promise<unknown> => bench.shorten(key, { url });
-    const risen = await rises(
+    const increases = await measureIncreases(
       [
         verdict('safe'),
         verdict('unsafe'),
@@ -324,7 +324,7 @@ describe('product: metrics of the running product', () => {
         double.behaviour = 'answer';
       },
     );
-    expect(risen).to.deep.equal([2, 2, 1, 1, 3, 2, 1]);
+    expect(increases).to.deep.equal([2, 2, 1, 1, 3, 2, 1]);
     const breaker = async (state: string): Promise<number> =>
       // Each API has one of its own.
       total(await scrapeOne(bench.product.admin), 'linklog_safe_browsing_breaker', { state });

@@ -53,7 +53,7 @@ describe('product: embedded installation that moves to Kafka', function () {
       // The new installation has other ports.
       return [
         { ...link, shortUrl: null },
-        ...keys.map((one) => ({ ...one, usage: null, lastUsedAt: null })),
+        ...keys.map((listed) => ({ ...listed, usage: null, lastUsedAt: null })),
       ];
     };
     const before = [await old.stats(shortCode, key), await old.stats(limited, key)];

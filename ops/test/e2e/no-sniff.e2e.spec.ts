@@ -21,13 +21,13 @@ describe('product: X-Content-Type-Options', () => {
 
   /** Asks for each of these, and expects the header beside the status. */
   const walk = async (
-    asked: readonly (readonly [number, string, RequestOptions])[],
+    requests: readonly (readonly [number, string, RequestOptions])[],
   ): Promise<void> => {
-    for (const [status, url, options] of asked) {
-      const answer = await sendRequest(url, options);
+    for (const [status, url, options] of requests) {
+      const response = await sendRequest(url, options);
       const what = `${options.method ?? 'GET'} ${url}`;
-      expect(answer.status, what).to.equal(status);
-      expect(answer.headers['x-content-type-options'], what).to.equal('nosniff');
+      expect(response.status, what).to.equal(status);
+      expect(response.headers['x-content-type-options'], what).to.equal('nosniff');
     }
   };
 
@@ -122,16 +122,16 @@ describe('product: X-Content-Type-Options', () => {
       [404, `${admin}/admin/nothing`, { headers: auth }],
       [405, `${admin}/admin/platform`, { method: 'PUT', headers: auth }],
     ]);
-    for (const each of admins) {
+    for (const listener of admins) {
       await walk([
-        [200, `${each}/health`, {}],
-        [200, `${each}/health/ready`, {}],
-        [200, `${each}/metrics`, {}],
-        [405, `${each}/metrics`, { method: 'PUT' }],
-        [404, `${each}/nothing`, {}],
-        [421, `${each}/health`, { headers: { Host: 'evil.example' } }],
+        [200, `${listener}/health`, {}],
+        [200, `${listener}/health/ready`, {}],
+        [200, `${listener}/metrics`, {}],
+        [405, `${listener}/metrics`, { method: 'PUT' }],
+        [404, `${listener}/nothing`, {}],
+        [421, `${listener}/health`, { headers: { Host: 'evil.example' } }],
       ]);
-      await walkRaw(each);
+      await walkRaw(listener);
     }
   });
 

@@ -34,7 +34,7 @@ const inEachRound = (title: string, run: (round: number) => Promise<void>): void
   });
 };
 
-const taken = (answers: readonly HttpResponse[]): number => statuses(answers)[302] ?? 0;
+const redirects = (responses: readonly HttpResponse[]): number => statuses(responses)[302] ?? 0;
 
 describe('product: races over two APIs and two edges', () => {
   const bench = productFixture();
@@ -71,16 +71,16 @@ describe('product: races over two APIs and two edges', () => {
   const change = (n: number, code: string, body: object, headers = {}): Promise<HttpResponse> =>
     call(n, pro, `/links/${code}`, { method: 'PATCH', body, headers });
 
-  const made = async (body: Record<string, unknown> = {}): Promise<string> =>
+  const createLink = async (body: Record<string, unknown> = {}): Promise<string> =>
     (await bench.link(pro.key, body)).shortCode;
 
   const visit = (n: number, code: string, headers = {}): Promise<HttpResponse> =>
     sendRequest(`${edges[n % edges.length] ?? ''}/${code}`, { headers });
 
   /** Each edge has the link in memory. */
-  const warm = async (code: string): Promise<void> => {
-    for (const answer of await concurrently(edges.length, (n) => visit(n, code))) {
-      expect(answer.status).to.equal(302);
+  const cacheOnEdges = async (code: string): Promise<void> => {
+    for (const response of await concurrently(edges.length, (n) => visit(n, code))) {
+      expect(response.status).to.equal(302);
     }
   };
 
@@ -90,8 +90,8 @@ describe('product: races over two APIs and two edges', () => {
     });
 
   const goneEverywhere = async (code: string): Promise<void> => {
-    for (const answer of await concurrently(edges.length, (n) => visit(n, code))) {
-      expect(answer.status).to.equal(410);
+    for (const response of await concurrently(edges.length, (n) => visit(n, code))) {
+      expect(response.status).to.equal(410);
     }
   };
 
@@ -113,13 +113,13 @@ describe('product: races over two APIs and two edges', () => {
   };
 
   inEachRound('ten edits with one If-Match: one wins', async (round) => {
-    const code = await made();
-    await warm(code);
-    const answers = await concurrently(10, (n) =>
+    const code = await createLink();
+    await cacheOnEdges(code);
+    const responses = await concurrently(10, (n) =>
       change(n, code, { url: `${elsewhere}#${n}` }, { 'If-Match': '"1"' }),
     );
-    expect(statuses(answers)).to.deep.equal({ 200: 1, 412: 9 });
-    const url = `${elsewhere}#${answers.findIndex(({ status }) => status === 200)}`;
+    expect(statuses(responses)).to.deep.equal({ 200: 1, 412: 9 });
+    const url = `${elsewhere}#${responses.findIndex(({ status }) => status === 200)}`;
     const details = await call(round, pro, `/links/${code}`);
     expect(details.json()).to.include({ url, version: 2 });
     await eventuallyPasses(liveWithinMs, async () => {
@@ -133,8 +133,8 @@ describe('product: races over two APIs and two edges', () => {
     this.timeout(60_000 + rounds * 10_000);
     const got = new Map<string, number>();
     for (let round = 1; round <= rounds; round += 1) {
-      const code = await made(round % 2 === 0 ? { maxClicks: 1_000 } : {});
-      await warm(code);
+      const code = await createLink(round % 2 === 0 ? { maxClicks: 1_000 } : {});
+      await cacheOnEdges(code);
       let visitors = 0;
       const visitor = async (n: number): Promise<number> => {
         visitors += 1;
@@ -162,15 +162,15 @@ describe('product: races over two APIs and two edges', () => {
   });
 
   inEachRound('a raised limit and 500 visitors: never more than the new one', async (round) => {
-    const code = await made({ maxClicks: 5 });
-    const [answers, raise] = await Promise.all([
+    const code = await createLink({ maxClicks: 5 });
+    const [responses, raise] = await Promise.all([
       concurrently(500, (n) => visit(n, code)),
       change(round, code, { maxClicks: 9 }),
     ]);
     expect(raise.status).to.equal(200);
     await eventuallyPasses(liveWithinMs, async () => {
-      answers.push(...(await concurrently(edges.length, (n) => visit(n, code))));
-      expect(taken(answers)).to.equal(9);
+      responses.push(...(await concurrently(edges.length, (n) => visit(n, code))));
+      expect(redirects(responses)).to.equal(9);
     });
     await goneEverywhere(code);
     expect((await call(round, pro, `/links/${code}`)).json()).to.include({ status: 'expired' });
@@ -180,9 +180,9 @@ describe('product: races over two APIs and two edges', () => {
   for (const maxClicks of [null, 1_000]) {
     const limit = maxClicks === null ? 'without a limit' : 'with a limit';
     inEachRound(`a deletion and 200 clicks ${limit}: none after it`, async (round) => {
-      const code = await made({ maxClicks });
-      await warm(code);
-      const [answers, deletion] = await Promise.all([
+      const code = await createLink({ maxClicks });
+      await cacheOnEdges(code);
+      const [responses, deletion] = await Promise.all([
         concurrently(200, (n) => visit(n, code)),
         call(round, pro, `/links/${code}`, { method: 'DELETE' }),
       ]);
@@ -190,20 +190,22 @@ describe('product: races over two APIs and two edges', () => {
       const more: HttpResponse[] = [];
       // The ledger decides the clicks of a limit, an edge's memory all others.
       await eventuallyPasses(maxClicks === null ? liveWithinMs : 0, async () => {
-        const asked = await concurrently(edges.length, (n) => visit(n, code));
-        more.push(...asked);
-        expect(statuses(asked)).to.deep.equal({ 410: edges.length });
+        const late = await concurrently(edges.length, (n) => visit(n, code));
+        more.push(...late);
+        expect(statuses(late)).to.deep.equal({ 410: edges.length });
       });
-      for (const { status } of [...answers, ...more]) expect(status).to.be.oneOf([302, 410]);
-      await counted(code, edges.length + taken([...answers, ...more]));
+      for (const { status } of [...responses, ...more]) expect(status).to.be.oneOf([302, 410]);
+      await counted(code, edges.length + redirects([...responses, ...more]));
     });
   }
 
   /** A new key that this one makes. */
-  const child = async (of: IssuedKey): Promise<{ readonly id: string; readonly key: string }> => {
-    const answer = await call(0, of, '/keys', { method: 'POST', body: { name: 'child' } });
-    expect(answer.status, answer.text).to.equal(201);
-    return answer.json() as { id: string; key: string };
+  const createChild = async (
+    parent: IssuedKey,
+  ): Promise<{ readonly id: string; readonly key: string }> => {
+    const response = await call(0, parent, '/keys', { method: 'POST', body: { name: 'child' } });
+    expect(response.status, response.text).to.equal(201);
+    return response.json() as { id: string; key: string };
   };
 
   /** Calls one after the other of four clients at each API, until they are ended; at least one was answered. */
@@ -232,21 +234,21 @@ describe('product: races over two APIs and two edges', () => {
 
   inEachRound('a rotation: refuses no call within the overlap, takes none after', async (round) => {
     const root = await bench.key('PRO', { account: `rotated-${round}` });
-    const old = await child(root);
+    const old = await createChild(root);
     const end = await callers(old);
-    const asked = performance.now();
+    const requestedAt = performance.now();
     const path = `/keys/${old.id}/rotate`;
     const rotate = { method: 'POST', body: { overlapSeconds: 1 } };
-    const answer = await call(round, root, path, rotate);
-    const answered = performance.now();
-    expect(answer.status, answer.text).to.equal(200);
+    const response = await call(round, root, path, rotate);
+    const respondedAt = performance.now();
+    expect(response.status, response.text).to.equal(200);
     await sleep(1_300);
     const calls = await end();
-    const overlapped = calls.filter(({ until }) => until < asked + 1_000);
+    const overlapped = calls.filter(({ until }) => until < requestedAt + 1_000);
     expect(statusesOf(overlapped)).to.deep.equal([200]);
-    const late = calls.filter(({ from }) => from > answered + 1_000);
+    const late = calls.filter(({ from }) => from > respondedAt + 1_000);
     expect(statusesOf(late)).to.deep.equal([401]);
-    const rotated = answer.json() as { readonly key: string };
+    const rotated = response.json() as { readonly key: string };
     for (const { status } of await concurrently(apis.length, (n) => call(n, rotated, '/usage'))) {
       expect(status).to.equal(200);
     }
@@ -254,17 +256,17 @@ describe('product: races over two APIs and two edges', () => {
 
   inEachRound('a root’s end: takes no call of its descendants after it', async (round) => {
     const root = await bench.key('PRO', { account: `root-${round}` });
-    const end = await callers(await child(root));
-    const asked = performance.now();
-    const answer =
+    const end = await callers(await createChild(root));
+    const requestedAt = performance.now();
+    const response =
       round % 2 === 0
         ? await call(round, root, `/keys/${root.id}`, { method: 'DELETE' })
         : await bench.admin('DELETE', `/admin/keys/${root.id}`);
-    const answered = performance.now();
-    expect(answer.status, answer.text).to.be.oneOf([200, 204]);
+    const respondedAt = performance.now();
+    expect(response.status, response.text).to.be.oneOf([200, 204]);
     await sleep(50);
     const calls = await end();
-    expect(statusesOf(calls.filter(({ until }) => until < asked))).to.deep.equal([200]);
-    expect(statusesOf(calls.filter(({ from }) => from > answered))).to.deep.equal([401]);
+    expect(statusesOf(calls.filter(({ until }) => until < requestedAt))).to.deep.equal([200]);
+    expect(statusesOf(calls.filter(({ from }) => from > respondedAt))).to.deep.equal([401]);
   });
 });

@@ -40,15 +40,15 @@ describe('command API: GET /openapi.json', () => {
   });
 
   it('needs no key, and has an ETag', async () => {
-    const answer = await bench.api('/openapi.json', null);
-    expect(answer.status).to.equal(200);
-    expect(answer.headers).to.include({
+    const response = await bench.api('/openapi.json', null);
+    expect(response.status).to.equal(200);
+    expect(response.headers).to.include({
       'content-type': 'application/json; charset=utf-8',
       'cache-control': 'no-cache',
       'x-content-type-options': 'nosniff',
     });
-    expect(answer.json()).to.include({ openapi: '3.1.1' });
-    const { etag = '' } = answer.headers;
+    expect(response.json()).to.include({ openapi: '3.1.1' });
+    const { etag = '' } = response.headers;
     const again = await bench.api('/openapi.json', null, { headers: { 'If-None-Match': etag } });
     expect([again.status, again.text]).to.deep.equal([304, '']);
     expect(again.headers.etag).to.equal(etag);
@@ -97,12 +97,12 @@ describe('command API: GET /openapi.json', () => {
     ): Promise<HttpResponse> => {
       const [method = '', at = ''] = operation.split(' ');
       const target = targetOf(at) + query;
-      const answer = await bench.api(target, key, { method, ...options });
-      expect(answer.status, `${operation} ${answer.text}`).to.equal(status);
+      const response = await bench.api(target, key, { method, ...options });
+      expect(response.status, `${operation} ${response.text}`).to.equal(status);
       // What other methods of a path are answered is said by those that it has.
-      document.expectDescribed(method, at, answer);
+      document.expectDescribed(method, at, response);
       seen.push(`${operation} ${status}`);
-      return answer;
+      return response;
     };
 
     const posts = ['POST /v2/shorten', 'POST /v2/shorten/batch'] as const;
@@ -149,8 +149,8 @@ describe('command API: GET /openapi.json', () => {
         ['POST /v2/shorten/batch', 200],
       ] as const) {
         const body = { ...bodies[operation], colour: 1 };
-        const answer = await described(operation, status, pro.key, { body });
-        expect(answer.headers['linklog-ignored-fields']).to.equal('colour');
+        const response = await described(operation, status, pro.key, { body });
+        expect(response.headers['linklog-ignored-fields']).to.equal('colour');
       }
       const everything = {
         url: ` ${destination} `,
@@ -174,8 +174,8 @@ describe('command API: GET /openapi.json', () => {
 
     it('when a batch is made, with every kind of outcome', async () => {
       const urls = [{ url: destination, alias }, { url: destination, alias }, 5, { url: 'x' }];
-      const answer = await described('POST /v2/shorten/batch', 200, pro.key, { body: { urls } });
-      const { results } = answer.json() as { results: { success: boolean }[] };
+      const response = await described('POST /v2/shorten/batch', 200, pro.key, { body: { urls } });
+      const { results } = response.json() as { results: { success: boolean }[] };
       expect(results.map(({ success }) => success)).to.deep.equal([true, false, false, false]);
       const gated = { urls: [{ url: destination, password: 'abcd' }, { url: destination }] };
       const { key } = await bench.key('INDIE');
@@ -222,11 +222,13 @@ describe('command API: GET /openapi.json', () => {
       await described(remove, 412, pro.key, outdated);
       const indie = (await bench.key('INDIE')).key;
       await described(change, 403, indie, { body: { password: 'open' } });
-      for (const each of [
+      for (const change of [
         { addTags: ['y'], removeTags: ['x'] },
         { tags: null, disabled: false },
       ]) {
-        await described(bulk, 200, pro.key, { body: { shortCodes: [alias, 'no'], change: each } });
+        await described(bulk, 200, pro.key, {
+          body: { shortCodes: [alias, 'no'], change: change },
+        });
       }
       const writer = (await bench.key('PRO', { scopes: ['links:write'] })).key;
       await described(change, 200, writer, { body: { disabled: true } });
@@ -254,8 +256,8 @@ describe('command API: GET /openapi.json', () => {
     });
 
     it('when keys are made, listed, changed, rotated and revoked', async () => {
-      const made = await described('POST /v2/keys', 201, pro.key, bodyOf('POST /v2/keys'));
-      keyId = (made.json() as { id: string }).id;
+      const created = await described('POST /v2/keys', 201, pro.key, bodyOf('POST /v2/keys'));
+      keyId = (created.json() as { id: string }).id;
       await described('GET /v2/keys', 200, pro.key);
       await described('PATCH /v2/keys/{id}', 200, pro.key, bodyOf('PATCH /v2/keys/{id}'));
       await described('POST /v2/keys/{id}/rotate', 200, pro.key, { body: { overlapSeconds: 60 } });
@@ -276,7 +278,7 @@ describe('command API: GET /openapi.json', () => {
     it('when the key lacks the scope', async () => {
       const { key } = await bench.key('PRO', { scopes: [] });
       const unscoped = ['GET /v2/usage'];
-      for (const operation of everywhere.filter((each) => !unscoped.includes(each))) {
+      for (const operation of everywhere.filter((operation) => !unscoped.includes(operation))) {
         await described(operation, 403, key, bodyOf(operation));
       }
     });
@@ -290,14 +292,14 @@ describe('command API: GET /openapi.json', () => {
       await bench.link(pro.key, { alias });
       await described('GET /v2/qr/{shortCode}', 429, key);
       await described('GET /v2/stats/{shortCode}', 200, hobby);
-      for (const operation of everywhere.filter((each) => !free.includes(each))) {
+      for (const operation of everywhere.filter((operation) => !free.includes(operation))) {
         await described(operation, 429, hobby, bodyOf(operation));
       }
       const spent = (await bench.key('FREE')).key;
       await described('GET /v2/usage', 200, spent);
       for (const operation of everywhere) {
-        const answer = await described(operation, 429, spent, bodyOf(operation));
-        expect(answer.headers).to.have.property('retry-after');
+        const response = await described(operation, 429, spent, bodyOf(operation));
+        expect(response.headers).to.have.property('retry-after');
       }
     });
 
@@ -330,9 +332,9 @@ describe('command API: GET /openapi.json', () => {
         const rivals = await concurrently(20, () =>
           bench.api(at, pro.key, { method, headers, ...bodyOf(operation) }),
         );
-        for (const answer of rivals) {
-          document.expectDescribed(method, at, answer);
-          seen.push(`${operation} ${answer.status}`);
+        for (const response of rivals) {
+          document.expectDescribed(method, at, response);
+          seen.push(`${operation} ${response.status}`);
         }
         await described(operation, 422, pro.key, { headers, body: { url: 'https://example.com' } });
       }
@@ -341,10 +343,10 @@ describe('command API: GET /openapi.json', () => {
     it('when the method is not allowed', async () => {
       for (const operation of [...everywhere, 'GET /health', 'GET /health/ready']) {
         const [method = '', at = ''] = operation.split(' ');
-        const answer = await bench.api(targetOf(at), pro.key, { method: 'PUT' });
-        expect(answer.status).to.equal(405);
-        document.expectDescribed(method, at, answer);
-        expect(answer.headers.allow?.split(', ')).to.include(method);
+        const response = await bench.api(targetOf(at), pro.key, { method: 'PUT' });
+        expect(response.status).to.equal(405);
+        document.expectDescribed(method, at, response);
+        expect(response.headers.allow?.split(', ')).to.include(method);
         seen.push(`${operation} 405`);
       }
     });
@@ -366,13 +368,17 @@ describe('command API: GET /openapi.json', () => {
     });
 
     it('and describes no other status', () => {
-      const said = [...everywhere, 'GET /health', 'GET /health/ready'].flatMap((operation) => {
-        const [method = '', at = ''] = operation.split(' ');
-        return document.statusesOf(method, at).map((status) => `${operation} ${status}`);
-      });
+      const documented = [...everywhere, 'GET /health', 'GET /health/ready'].flatMap(
+        (operation) => {
+          const [method = '', at = ''] = operation.split(' ');
+          return document.statusesOf(method, at).map((status) => `${operation} ${status}`);
+        },
+      );
       // What is broken on purpose elsewhere: the product itself, and what it needs.
-      const notTried = said.filter((one) => / 500$|ready 503$/.test(one));
-      expect([...new Set(seen)]).to.have.members(said.filter((one) => !notTried.includes(one)));
+      const notTried = documented.filter((status) => / 500$|ready 503$/.test(status));
+      expect([...new Set(seen)]).to.have.members(
+        documented.filter((status) => !notTried.includes(status)),
+      );
     });
   });
 });

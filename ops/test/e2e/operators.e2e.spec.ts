@@ -73,17 +73,17 @@ describe('command API: operators', () => {
     });
 
   const done = async (...request: Parameters<typeof admin>): Promise<unknown> => {
-    const answer = await admin(...request);
-    expect(answer.status, answer.text).to.equal(200);
-    expect(answer.headers['cache-control']).to.equal('no-store');
-    return answer.json();
+    const response = await admin(...request);
+    expect(response.status, response.text).to.equal(200);
+    expect(response.headers['cache-control']).to.equal('no-store');
+    return response.json();
   };
 
   const switchFeature = (feature: string, on: boolean): Promise<unknown> =>
     done('PATCH', '/admin/platform', { features: { [feature]: on } });
 
   /** What the log tells of a subject: name, who, request, data. */
-  const told = async (subject: string): Promise<readonly (readonly unknown[])[]> => {
+  const eventsOf = async (subject: string): Promise<readonly (readonly unknown[])[]> => {
     const { rows } = await pool.query<{ value: string }>(
       'SELECT value FROM log.events WHERE key = $1 ORDER BY record_offset',
       [subject],
@@ -129,7 +129,7 @@ describe('command API: operators', () => {
     for (const [feature, message, more] of features) {
       it(`${feature} off: refused at once, in a batch too; everything else works`, async () => {
         const { key } = await bench.key('PRO');
-        const kept = await bench.link(key, { alias: `before-${feature}`, expiresIn: 3_600 });
+        const existing = await bench.link(key, { alias: `before-${feature}`, expiresIn: 3_600 });
         await switchFeature(feature, false);
         expectRefused(await bench.shorten(key, { url: destination, ...more }), 400, message);
         // Bodies are looked at before switches.
@@ -142,21 +142,21 @@ describe('command API: operators', () => {
         const { results } = batch.json() as { results: readonly object[] };
         expect(results[0]).to.include({ success: false, statusCode: 400, message });
         expect(results[1]).to.include({ success: feature !== 'shortening' });
-        expect((await bench.visit(kept.shortCode)).status).to.equal(302);
-        expect((await bench.api(`/v2/qr/${kept.shortCode}`, key)).status).to.equal(200);
+        expect((await bench.visit(existing.shortCode)).status).to.equal(302);
+        expect((await bench.api(`/v2/qr/${existing.shortCode}`, key)).status).to.equal(200);
         await switchFeature(feature, true);
         expect((await bench.shorten(key, { url: destination })).status).to.equal(201);
       });
     }
 
     it('are recorded with actor and request id; no change records nothing', async () => {
-      const before = await told('platform');
+      const before = await eventsOf('platform');
       const headers = { 'X-Actor': 'maria', 'X-Request-Id': 'switch-1' };
       const body = { maintenance: true, features: { qr: false, shortening: true } };
       await done('PATCH', '/admin/platform', body, headers);
       await done('PATCH', '/admin/platform', body, headers);
       await done('PATCH', '/admin/platform', { maintenance: false }, { 'X-Request-Id': 's-2' });
-      expect((await told('platform')).slice(before.length)).to.deep.equal([
+      expect((await eventsOf('platform')).slice(before.length)).to.deep.equal([
         ['linklog.MaintenanceSwitched.v1', 'maria', 'switch-1', { on: true }],
         ['linklog.FeatureSwitched.v1', 'maria', 'switch-1', { feature: 'qr', on: false }],
         ['linklog.MaintenanceSwitched.v1', 'admin', 's-2', { on: false }],
@@ -179,8 +179,8 @@ describe('command API: operators', () => {
     ];
     for (const [body, message] of wrong) {
       it(`say what is wrong with ${JSON.stringify(body)}`, async () => {
-        const answer = await admin('PATCH', '/admin/platform', body);
-        expectError(answer, { status: 400, message, path: '/admin/platform', method: 'PATCH' });
+        const response = await admin('PATCH', '/admin/platform', body);
+        expectError(response, { status: 400, message, path: '/admin/platform', method: 'PATCH' });
       });
     }
   });
@@ -199,10 +199,10 @@ describe('command API: operators', () => {
         [`/v2/qr/${shortCode}`, key],
         ['/v2/nothing', key],
       ] as const) {
-        const answer = await bench.api(path, token);
-        expectError(answer, { status: 503, message, path });
-        expect(answer.headers['retry-after']).to.match(/^[1-9]\d*$/);
-        expect('x-ratelimit-limit' in answer.headers).to.equal(token !== null);
+        const response = await bench.api(path, token);
+        expectError(response, { status: 503, message, path });
+        expect(response.headers['retry-after']).to.match(/^[1-9]\d*$/);
+        expect('x-ratelimit-limit' in response.headers).to.equal(token !== null);
       }
       expectRefused(await bench.shorten(key, { url: destination }), 503, message);
 
@@ -210,10 +210,10 @@ describe('command API: operators', () => {
         expect((await bench.visit(shortCode)).status).to.equal(503);
       });
       for (const path of [`/${shortCode}`, '/nothing0', '/']) {
-        const answer = await sendRequest(bench.product.edge + path);
-        expectEnvelope(answer, { status: 503, message, path });
-        expect(answer.headers['retry-after']).to.match(/^[1-9]\d*$/);
-        expect(answer.headers['cache-control']).to.equal('no-store');
+        const response = await sendRequest(bench.product.edge + path);
+        expectEnvelope(response, { status: 503, message, path });
+        expect(response.headers['retry-after']).to.match(/^[1-9]\d*$/);
+        expect(response.headers['cache-control']).to.equal('no-store');
       }
       const page = await bench.visit(shortCode, { headers: { Accept: 'text/html' } });
       expect([page.status, page.headers['content-type']]).to.deep.equal([
@@ -266,14 +266,14 @@ describe('command API: operators', () => {
       });
 
     it('take effect at the edge within 1 s, as do unblocks, cached or not', async () => {
-      const cold = await bench.link(pro);
+      const uncached = await bench.link(pro);
       const limited = await bench.link(pro, { maxClicks: 100 });
       for (const { shortCode } of [link, limited]) {
         for (let visit = 0; visit < 3; visit += 1) {
           expect((await bench.visit(shortCode)).status).to.equal(302);
         }
       }
-      for (const { shortCode } of [link, limited, cold]) {
+      for (const { shortCode } of [link, limited, uncached]) {
         for (let round = 0; round < 3; round += 1) {
           expect(await block('block', 'phishing', shortCode)).to.deep.equal({
             shortCode,
@@ -324,8 +324,8 @@ describe('command API: operators', () => {
         for (const code of ['nothing0', 'x', 'a.b', '%00']) {
           const path = `/admin/links/${code}/${what}`;
           const message = 'Short URL not found';
-          const answer = await admin('POST', path, { reason: 'spam' });
-          expectError(answer, { status: 404, message, path, method: 'POST' });
+          const response = await admin('POST', path, { reason: 'spam' });
+          expectError(response, { status: 404, message, path, method: 'POST' });
         }
       }
     });
@@ -334,10 +334,10 @@ describe('command API: operators', () => {
     for (const body of bad) {
       it(`need a reason, which ${JSON.stringify(body).slice(0, 30)} is not`, async () => {
         const path = `/admin/links/${link.shortCode}/block`;
-        const answer = await admin('POST', path, JSON.stringify(body), {
+        const response = await admin('POST', path, JSON.stringify(body), {
           'Content-Type': 'application/json',
         });
-        expectError(answer, { status: 400, message: reasonMessage, path, method: 'POST' });
+        expectError(response, { status: 400, message: reasonMessage, path, method: 'POST' });
         expect((await bench.visit(link.shortCode)).status).to.equal(302);
       });
     }
@@ -345,12 +345,12 @@ describe('command API: operators', () => {
     it('need the admin token, and a printable actor', async () => {
       const path = `/admin/links/${link.shortCode}/block`;
       const body = { reason: 'spam' };
-      const nobody = await admin('POST', path, body, { Authorization: `Bearer ${pro}` });
-      expect(nobody.status).to.equal(401);
+      const unauthorized = await admin('POST', path, body, { Authorization: `Bearer ${pro}` });
+      expect(unauthorized.status).to.equal(401);
       for (const actor of ['two words', 'x'.repeat(65), '']) {
-        const answer = await admin('POST', path, body, { 'X-Actor': actor });
+        const response = await admin('POST', path, body, { 'X-Actor': actor });
         const message = 'X-Actor must have 1 to 64 visible characters';
-        expectError(answer, { status: 400, message, path, method: 'POST' });
+        expectError(response, { status: 400, message, path, method: 'POST' });
       }
       expect((await bench.visit(link.shortCode)).status).to.equal(302);
     });
@@ -362,16 +362,16 @@ describe('command API: operators', () => {
 
     it('lists events with actor and request id, at once and without secrets', async () => {
       const headers = { 'X-Request-Id': 'made-1' };
-      const made = await bench.shorten(pro, { url: destination, alias: 'historic' }, headers);
-      const { shortCode } = made.json() as Link;
+      const created = await bench.shorten(pro, { url: destination, alias: 'historic' }, headers);
+      const { shortCode } = created.json() as Link;
       const path = `/admin/links/${shortCode}`;
       await done('POST', `${path}/block`, { reason: 'phishing – käse' }, { 'X-Actor': 'maria' });
       // It is so already: nothing happens.
       await done('POST', `${path}/block`, { reason: 'again' }, { 'X-Actor': 'otto' });
       const unblocking = { 'X-Actor': 'otto', 'X-Request-Id': 'unblock-1' };
       await done('POST', `${path}/unblock`, { reason: 'a mistake' }, unblocking);
-      const answer = await admin('GET', `${path}/history`);
-      const { events, next } = answer.json() as History;
+      const response = await admin('GET', `${path}/history`);
+      const { events, next } = response.json() as History;
       expect(next).to.equal(null);
       const brief = (event: HistoryEvent) => [event.type, event.actor, event.data];
       expect(events.map(brief)).to.deep.equal([
@@ -388,7 +388,7 @@ describe('command API: operators', () => {
       expect(new Set(events.map(({ subject }) => subject))).to.deep.equal(new Set([shortCode]));
       expect(events.map(({ sequence }) => Number(sequence))).to.deep.equal([1, 2, 3]);
       for (const secret of ['passwordHash', pro, bench.product.adminToken]) {
-        expect(answer.text).to.not.include(secret);
+        expect(response.text).to.not.include(secret);
       }
       // The log says the same as the projection, once that has it.
       await eventuallyPasses(5_000, async () => {
@@ -417,8 +417,8 @@ describe('command API: operators', () => {
         const what = change % 2 === 0 ? 'block' : 'unblock';
         await done('POST', `/admin/links/${shortCode}/${what}`, { reason: `number ${change}` });
       }
-      const all = (await history(shortCode)).events;
-      expect(all).to.have.length(7);
+      const events = (await history(shortCode)).events;
+      expect(events).to.have.length(7);
       for (const limit of [1, 2, 3, 6, 7, 8]) {
         const pages: (readonly HistoryEvent[])[] = [];
         let after: number | null = 0;
@@ -427,8 +427,8 @@ describe('command API: operators', () => {
           pages.push(page.events);
           after = page.next;
         }
-        expect(pages.flat(), `limit ${limit}`).to.deep.equal(all);
-        expect(pages).to.have.length(Math.ceil(all.length / limit));
+        expect(pages.flat(), `limit ${limit}`).to.deep.equal(events);
+        expect(pages).to.have.length(Math.ceil(events.length / limit));
       }
       expect(await history(shortCode, '?after=7')).to.deep.equal({ events: [], next: null });
     });
@@ -437,8 +437,8 @@ describe('command API: operators', () => {
       for (const code of ['nothing0', 'x', '%00']) {
         for (const query of ['', '?after=3']) {
           const path = `/admin/links/${code}/history`;
-          const answer = await admin('GET', path + query);
-          expectError(answer, { status: 404, message: 'Short URL not found', path });
+          const response = await admin('GET', path + query);
+          expectError(response, { status: 404, message: 'Short URL not found', path });
         }
       }
     });
@@ -475,7 +475,7 @@ describe('command API: operators', () => {
       const message = 'Override not found';
       expectError(again, { status: 404, message, path: at, method: 'DELETE' });
       await done('PUT', at, { account: 'acme' }, headers('o-5'));
-      expect(await told('admin')).to.deep.equal([
+      expect(await eventsOf('admin')).to.deep.equal([
         ['linklog.AliasOverrideGranted.v1', 'maria', 'o-1', { account: 'acme' }],
         ['linklog.AliasOverrideGranted.v1', 'maria', 'o-3', { account: 'other' }],
         ['linklog.AliasOverrideRevoked.v1', 'maria', 'o-4', {}],
@@ -486,14 +486,14 @@ describe('command API: operators', () => {
     it('let one account use the alias in any spelling, and no other account', async () => {
       const shorten = async (account: string, alias: string): Promise<unknown> => {
         const { key } = await bench.product.createKey({ plan: 'PRO', account });
-        const answer = await sendRequest(`${bench.product.api}/v2/shorten`, {
+        const response = await sendRequest(`${bench.product.api}/v2/shorten`, {
           method: 'POST',
           headers: { Authorization: `Bearer ${key}` },
           body: { url: 'https://example.com/', alias },
         });
-        return answer.status === 201
-          ? (answer.json() as { alias: string }).alias
-          : (answer.json() as { message: string }).message;
+        return response.status === 201
+          ? (response.json() as { alias: string }).alias
+          : (response.json() as { message: string }).message;
       };
       const reserved = 'This alias is reserved and cannot be used';
       expect(await shorten('acme', 'PayPal')).to.equal(reserved);
@@ -509,22 +509,22 @@ describe('command API: operators', () => {
       for (const alias of ['never-there', 'x', '%00']) {
         const path = pathOf(alias);
         const message = 'Override not found';
-        const answer = await admin('DELETE', path);
-        expectError(answer, { status: 404, message, path, method: 'DELETE' });
+        const response = await admin('DELETE', path);
+        expectError(response, { status: 404, message, path, method: 'DELETE' });
       }
     });
 
     it('need an alias and an account', async () => {
       const method = 'PUT';
       for (const body of [{ account: '' }, { account: 'a b' }, { account: null }, {}]) {
-        const answer = await admin(method, pathOf('admin'), body);
+        const response = await admin(method, pathOf('admin'), body);
         const message = accountMessage;
-        expectError(answer, { status: 400, message, path: pathOf('admin'), method });
+        expectError(response, { status: 400, message, path: pathOf('admin'), method });
       }
       for (const alias of ['ab', 'x'.repeat(51), 'a.b', '%00ab']) {
-        const answer = await admin(method, pathOf(alias), { account: 'acme' });
+        const response = await admin(method, pathOf(alias), { account: 'acme' });
         const message = 'Alias must have 3 to 50 letters, numbers, hyphens and underscores';
-        expectError(answer, { status: 400, message, path: pathOf(alias), method });
+        expectError(response, { status: 400, message, path: pathOf(alias), method });
       }
     });
   });

@@ -100,21 +100,21 @@ describe('command API: order of checks', () => {
   it('the per-minute limit comes before the monthly calls and all that follows', async () => {
     const key = await exhausted('FREE');
     for (const [what, at, options] of laterWrongs) {
-      const answer = await bench.api(at, key, options);
-      const { retryAfter } = answer.json() as { retryAfter: number };
+      const response = await bench.api(at, key, options);
+      const { retryAfter } = response.json() as { retryAfter: number };
       const { rateLimited: message } = messages;
       const { method = 'GET' } = options;
-      expect(answer.status, what).to.equal(429);
-      expectError(answer, { status: 429, message, path: at, method, retryAfter });
+      expect(response.status, what).to.equal(429);
+      expectError(response, { status: 429, message, path: at, method, retryAfter });
     }
   });
 
   it('the monthly calls come before all that follows', async () => {
     const key = await exhausted('HOBBY');
     for (const [what, at, options] of laterWrongs) {
-      const answer = await bench.api(at, key, options);
-      expect(answer.status, what).to.equal(429);
-      expectBody(answer, 429, monthly(messages.calls, 3));
+      const response = await bench.api(at, key, options);
+      expect(response.status, what).to.equal(429);
+      expectBody(response, 429, monthly(messages.calls, 3));
     }
   });
 
@@ -149,13 +149,13 @@ describe('command API: order of checks', () => {
   ] as const) {
     it(`a body ${what} is answered alike to a key’s first call and to later ones`, async () => {
       const { key } = await bench.key('PRO');
-      const answers: HttpResponse[] = [];
+      const responses: HttpResponse[] = [];
       for (let call = 1; call <= 2; call += 1) {
-        answers.push(await bench.api('/v2/shorten', key, post(body, { 'Content-Type': type })));
+        responses.push(await bench.api('/v2/shorten', key, post(body, { 'Content-Type': type })));
       }
-      const said = answers.map((answer) => ({
-        status: answer.status,
-        message: (answer.json() as { message?: string }).message,
+      const said = responses.map((response) => ({
+        status: response.status,
+        message: (response.json() as { message?: string }).message,
       }));
       expect(said[1]).to.deep.equal(said[0]);
       const links = said[0]?.status === 201 ? 2 : 0;
@@ -168,8 +168,8 @@ describe('command API: order of checks', () => {
   }
 
   it('size comes before type', async () => {
-    const answer = await bench.api('/v2/shorten', pro.key, post(large, text));
-    expectRefused(answer, 413, messages.tooLarge);
+    const response = await bench.api('/v2/shorten', pro.key, post(large, text));
+    expectRefused(response, 413, messages.tooLarge);
   });
 
   describe('the scope', () => {
@@ -267,12 +267,12 @@ describe('command API: order of checks', () => {
   });
 
   it('the body comes before the platform’s switches', async () => {
-    const answer = await bench.shorten(pro.key, {
+    const response = await bench.shorten(pro.key, {
       url: destination,
       password: 'long enough',
       maxClicks: 0,
     });
-    expectRefused(answer, 400, 'maxClicks must be at least 1');
+    expectRefused(response, 400, 'maxClicks must be at least 1');
   });
 
   /** As an operator's event would leave it. */
@@ -336,8 +336,8 @@ describe('command API: order of checks', () => {
   describe('what is spent', () => {
     /** Calls and links of a key, as its operator sees them: looking costs nothing. */
     const spent = async (id: string): Promise<{ minute: number; calls: number; links: number }> => {
-      const answer = await bench.admin('GET', `/admin/keys/${id}`);
-      const { usage } = answer.json() as {
+      const response = await bench.admin('GET', `/admin/keys/${id}`);
+      const { usage } = response.json() as {
         usage: { minute: { used: number }; month: { calls: number; links: number } };
       };
       const { calls, links } = usage.month;
@@ -366,8 +366,8 @@ describe('command API: order of checks', () => {
       it(`one call by ${what}${links === 1 ? ', and one link' : ''}`, async () => {
         const { id, key } = pro;
         const before = await spent(id);
-        const answer = await bench.api(at, key, options);
-        expect(answer.status, answer.text).to.equal(status);
+        const response = await bench.api(at, key, options);
+        expect(response.status, response.text).to.equal(status);
         const after = await spent(id);
         expect(after.calls - before.calls, 'calls').to.equal(at === '/v2/usage' ? 0 : 1);
         expect(after.links - before.links, 'links').to.equal(links);
@@ -377,8 +377,8 @@ describe('command API: order of checks', () => {
 
     it('a 403 costs a call and no link', async () => {
       const { id, key } = await bench.key('HOBBY');
-      const answer = await bench.shorten(key, { url: destination, alias: 'any-alias' });
-      expect(answer.status).to.equal(403);
+      const response = await bench.shorten(key, { url: destination, alias: 'any-alias' });
+      expect(response.status).to.equal(403);
       expect(await spent(id)).to.deep.equal({ minute: 1, calls: 1, links: 0 });
     });
 

@@ -82,7 +82,7 @@ describe('redirect edge: pages for visitors, in a browser', () => {
   const enter = async ({ page }: Tab, text: string): Promise<Response> => {
     await page.getByLabel('Password').fill(text);
     const [response] = await Promise.all([
-      page.waitForResponse((answer) => answer.request().isNavigationRequest()),
+      page.waitForResponse((response) => response.request().isNavigationRequest()),
       page.getByRole('button', { name: 'Continue' }).click(),
     ]);
     await page.waitForLoadState();

@@ -55,23 +55,23 @@ describe('redirect edge: link with a password', () => {
       },
     });
 
-  const expectForm = (answer: HttpResponse, status: 200 | 401): void => {
-    expect(answer.status, answer.text).to.equal(status);
-    expect(answer.headers['content-type']).to.equal('text/html; charset=utf-8');
-    expect(answer.headers['cache-control']).to.equal('no-store');
-    const policy = answer.headers['content-security-policy'];
+  const expectForm = (response: HttpResponse, status: 200 | 401): void => {
+    expect(response.status, response.text).to.equal(status);
+    expect(response.headers['content-type']).to.equal('text/html; charset=utf-8');
+    expect(response.headers['cache-control']).to.equal('no-store');
+    const policy = response.headers['content-security-policy'];
     expect(policy).to.match(/^default-src 'none'; style-src 'sha256-[^']+'; base-uri 'none'; /);
     expect(policy).to.include("form-action 'self' http: https:; frame-ancestors 'none'");
-    expect(answer.headers).not.to.have.property('location');
-    expect(answer.text).not.to.include('example.com');
-    expect(answer.text).to.include('<form method="post">').and.include('<label for="password">');
-    expect(answer.text.includes('aria-describedby="error"')).to.equal(status === 401);
-    expect(answer.text.includes('id="error"')).to.equal(status === 401);
+    expect(response.headers).not.to.have.property('location');
+    expect(response.text).not.to.include('example.com');
+    expect(response.text).to.include('<form method="post">').and.include('<label for="password">');
+    expect(response.text.includes('aria-describedby="error"')).to.equal(status === 401);
+    expect(response.text.includes('id="error"')).to.equal(status === 401);
   };
 
-  const expectEntered = (answer: HttpResponse): void => {
-    expect(answer.status, answer.text).to.equal(303);
-    expect(answer.headers).to.include({
+  const expectEntered = (response: HttpResponse): void => {
+    expect(response.status, response.text).to.equal(303);
+    expect(response.headers).to.include({
       location: destination,
       'cache-control': 'private, no-store',
       'referrer-policy': 'no-referrer-when-downgrade',
@@ -86,10 +86,10 @@ describe('redirect edge: link with a password', () => {
     });
 
   it('does not show the password in the answer', async () => {
-    const answer = await bench.shorten(pro.key, { url: destination, password });
-    expect(answer.status).to.equal(201);
-    expect(answer.json()).to.have.all.keys('shortUrl', 'shortCode', 'url', 'createdAt');
-    expect(answer.text).not.to.match(/argon2|password/i);
+    const response = await bench.shorten(pro.key, { url: destination, password });
+    expect(response.status).to.equal(201);
+    expect(response.json()).to.have.all.keys('shortUrl', 'shortCode', 'url', 'createdAt');
+    expect(response.text).not.to.match(/argon2|password/i);
   });
 
   it('needs the INDIE plan', async () => {
@@ -107,13 +107,13 @@ describe('redirect edge: link with a password', () => {
   it('can be made in a batch, each link with its own password', async () => {
     const passwords = Array.from({ length: 12 }, (_, index) => `password ${index}`);
     const urls = passwords.map((own) => ({ url: destination, password: own }));
-    const answer = await bench.api('/v2/shorten/batch', pro.key, {
+    const response = await bench.api('/v2/shorten/batch', pro.key, {
       method: 'POST',
       body: { urls: [...urls, { url: destination }, { url: destination, password: 'abc' }] },
     });
-    expect(answer.status).to.equal(200);
-    expect(answer.text).not.to.include('argon2');
-    const { results } = answer.json() as { results: { success: boolean; shortCode: string }[] };
+    expect(response.status).to.equal(200);
+    expect(response.text).not.to.include('argon2');
+    const { results } = response.json() as { results: { success: boolean; shortCode: string }[] };
     expect(results.map(({ success }) => success)).to.deep.equal([
       ...passwords.map(() => true),
       true,
@@ -230,12 +230,12 @@ describe('redirect edge: link with a password', () => {
   it('keeps its click limit exactly among concurrent visitors with the password', async () => {
     const shortCode = await code({ maxClicks: 7 });
     expectForm(await bench.visit(shortCode), 200);
-    const answers = await concurrently(30, (index) =>
+    const responses = await concurrently(30, (index) =>
       // Half of them from one address: more attempts than it may have wrong.
       enter(shortCode, password, index < 15 ? '203.0.113.77' : newClient()),
     );
     // On a busy machine, a visitor may get 503 in the end, whose click may be spent.
-    const { 303: redirected = 0, 410: late = 0, 503: refused = 0 } = statuses(answers);
+    const { 303: redirected = 0, 410: late = 0, 503: refused = 0 } = statuses(responses);
     expect(redirected + late + refused).to.equal(30);
     expect(redirected).to.be.within(7 - refused, 7);
     expect((await enter(shortCode, 'wrong', newClient())).status).to.equal(410);
@@ -244,9 +244,9 @@ describe('redirect edge: link with a password', () => {
   });
 
   describe('limits guesses', () => {
-    const expectThrottled = (answer: HttpResponse, shortCode: string): void => {
-      const retryAfter = Number(answer.headers['retry-after']);
-      expectError(answer, {
+    const expectThrottled = (response: HttpResponse, shortCode: string): void => {
+      const retryAfter = Number(response.headers['retry-after']);
+      expectError(response, {
         status: 429,
         message: tooMany,
         path: `/${shortCode}`,
@@ -276,8 +276,10 @@ describe('redirect edge: link with a password', () => {
     it('when they come concurrently, too', async () => {
       const shortCode = await code();
       const client = newClient();
-      const answers = await concurrently(40, (index) => enter(shortCode, `guess ${index}`, client));
-      expect(statuses(answers)).to.deep.equal({ 401: 5, 429: 35 });
+      const responses = await concurrently(40, (index) =>
+        enter(shortCode, `guess ${index}`, client),
+      );
+      expect(statuses(responses)).to.deep.equal({ 401: 5, 429: 35 });
     });
 
     it('per IPv6 /64, whatever X-Forwarded-For says', async () => {
@@ -295,9 +297,14 @@ describe('redirect edge: link with a password', () => {
           'Content-Type': 'application/x-www-form-urlencoded',
           'X-Forwarded-For': newClient(),
         };
-        const answer = await bench.visit(shortCode, { method: 'POST', body, headers, ...stranger });
-        if (attempts < 5) expectForm(answer, 401);
-        else expectThrottled(answer, shortCode);
+        const response = await bench.visit(shortCode, {
+          method: 'POST',
+          body,
+          headers,
+          ...stranger,
+        });
+        if (attempts < 5) expectForm(response, 401);
+        else expectThrottled(response, shortCode);
       }
     });
   });
@@ -321,16 +328,16 @@ describe('redirect edge: link with a password, asked directly', () => {
   it('ignores X-Forwarded-For', async () => {
     const pro = (await bench.key('PRO')).key;
     const { shortUrl } = await bench.link(pro, { password });
-    const answers: HttpResponse[] = [];
+    const responses: HttpResponse[] = [];
     for (let attempts = 0; attempts < 6; attempts += 1) {
       const headers = {
         'Content-Type': 'application/x-www-form-urlencoded',
         'X-Forwarded-For': `198.51.100.${attempts}`,
       };
-      answers.push(
+      responses.push(
         await sendRequest(shortUrl, { method: 'POST', body: form({ password: 'no' }), headers }),
       );
     }
-    expect(statuses(answers)).to.deep.equal({ 401: 5, 429: 1 });
+    expect(statuses(responses)).to.deep.equal({ 401: 5, 429: 1 });
   });
 });

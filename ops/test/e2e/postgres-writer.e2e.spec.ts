@@ -49,10 +49,10 @@ describe('product: someone who has all rights in PostgreSQL', function () {
     );
     const tables: string[] = [];
     for (const { name } of rows) {
-      const { rows: all } = await client.query<{ row: string }>(
+      const { rows: table } = await client.query<{ row: string }>(
         `SELECT t::text AS row FROM ${name} t`,
       );
-      tables.push(`${name}\n${all.map(({ row }) => row).join('\n')}`);
+      tables.push(`${name}\n${table.map(({ row }) => row).join('\n')}`);
     }
     return tables.join('\n');
   };
@@ -73,13 +73,13 @@ describe('product: someone who has all rights in PostgreSQL', function () {
     const retry = await bench.shorten(key, { url: destination }, { 'Idempotency-Key': 'retry' });
     expect(retry.status).to.equal(201);
     await waitUntilProjected(bench.product.edges);
-    const all = await dump();
+    const text = await dump();
     // It is a dump of what there is.
-    expect(all).to.include('argon2id').and.to.include(shortCode);
+    expect(text).to.include('argon2id').and.to.include(shortCode);
     const secrets = [key, bench.product.adminToken, bench.product.firstKey ?? '', password];
     for (const secret of [...secrets, localAddress]) {
-      expect(all).not.to.include(secret);
-      expect(all).not.to.include(Buffer.from(secret).toString('hex'));
+      expect(text).not.to.include(secret);
+      expect(text).not.to.include(Buffer.from(secret).toString('hex'));
     }
   });
 

@@ -198,12 +198,12 @@ describe('product: process', () => {
   }
 
   it('keeps its secrets in a DATA_DIR that others cannot read', async () => {
-    const made = path.join(dir, 'not', 'yet', 'there');
+    const newDir = path.join(dir, 'not', 'yet', 'there');
     // PostgreSQL's account must pass the directories above.
     await chmod(dir, 0o711);
-    const { product } = await start({}, made);
-    expect((await stat(made)).mode & 0o066).to.equal(0);
-    const token = await stat(path.join(made, 'admin-token'));
+    const { product } = await start({}, newDir);
+    expect((await stat(newDir)).mode & 0o066).to.equal(0);
+    const token = await stat(path.join(newDir, 'admin-token'));
     expect(token.mode & 0o777).to.equal(0o600);
     expect(product.adminToken).to.match(/^[\x21-\x7e]{32,}$/);
   });
@@ -257,9 +257,9 @@ describe('product: process', () => {
       const { product } = bench;
       const idle = await connectTo(product.edge);
       const request = await halfSent(product, 'in-flight');
-      const answered = await connectTo(product.api);
-      answered.socket.write('GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n');
-      await answered.until(/pass/);
+      const keptAlive = await connectTo(product.api);
+      keptAlive.socket.write('GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n');
+      await keptAlive.until(/pass/);
       process.kill(product.pid, signal);
       await refused(product.api);
       expect(await request.finish()).to.include('"shortCode":"in-flight"');
@@ -268,7 +268,7 @@ describe('product: process', () => {
       expect(ended).to.include({ exitCode: 0, signal: null });
       // Nobody was waited for but the one with a request: the rest is PostgreSQL's shutdown.
       expect(await idle.closed(0)).to.be.a('number');
-      expect(await answered.closed(0)).to.be.a('number');
+      expect(await keptAlive.closed(0)).to.be.a('number');
       expect(await postgresOf(dir)).to.deep.equal([]);
       expect(ownLines(ended)).to.deep.equal([]);
       expect(levels(ended.stderr).filter((level) => level > 30)).to.deep.equal([]);
@@ -319,8 +319,8 @@ describe('product: process', () => {
       const free = await before.key('FREE');
       const body = { url: destination, alias: 'kept', expiresIn: 3_600 };
       const retry = { 'Idempotency-Key': 'kept' };
-      const made = await before.shorten(firstKey, body, retry);
-      expect(made.status).to.equal(201);
+      const first = await before.shorten(firstKey, body, retry);
+      expect(first.status).to.equal(201);
       const limited = await before.link(free.key, { maxClicks: 3 });
       await before.visit(limited.shortCode);
       for (let call = 0; call < 30; call += 1) await before.api('/v2/usage', free.key);
@@ -336,7 +336,7 @@ describe('product: process', () => {
 
       const again = await after.shorten(firstKey, body, retry);
       expect(again.headers['idempotency-replayed']).to.equal('true');
-      expect(again.text).to.equal(made.text);
+      expect(again.text).to.equal(first.text);
       const taken = await after.shorten(firstKey, body);
       expect(taken.json()).to.include({ statusCode: 400, message: 'Alias is already taken' });
       await eventuallyPasses(6_000, async () => {
@@ -366,8 +366,15 @@ describe('product: process', () => {
       'PLANS_FILE',
       'GEOIP_FILE',
     ];
-    const all = [...names, ...more, 'ROOT_REDIRECT', 'LOG_LEVEL', 'SPOOL_MAX_BYTES', 'SPOOL_FSYNC'];
-    const bench = await start(Object.fromEntries(all.map((name) => [name, ''])));
+    const variables = [
+      ...names,
+      ...more,
+      'ROOT_REDIRECT',
+      'LOG_LEVEL',
+      'SPOOL_MAX_BYTES',
+      'SPOOL_FSYNC',
+    ];
+    const bench = await start(Object.fromEntries(variables.map((name) => [name, ''])));
     expect((await bench.visit('')).status).to.equal(404);
   });
 
@@ -380,8 +387,8 @@ describe('product: process', () => {
     const options = { localAddress: client, headers: { Authorization: `Bearer ${key}` } };
     const post = (body: unknown, query = ''): ReturnType<typeof sendRequest> =>
       sendRequest(`${product.api}/v2/shorten${query}`, { ...options, method: 'POST', body });
-    const made = await post({ url, alias: 'logged-link', password: null }, '?q=SecretQuery');
-    expect(made.status).to.equal(201);
+    const created = await post({ url, alias: 'logged-link', password: null }, '?q=SecretQuery');
+    expect(created.status).to.equal(201);
     const limited = (await post({ url, maxClicks: 1 })).json() as Link;
     expect((await post({ url, alias: 'locked', password: 'SecretPassword' })).status).to.equal(201);
     const wrong: readonly unknown[] = [
@@ -393,13 +400,13 @@ describe('product: process', () => {
     ];
     for (const body of wrong) {
       const headers = { ...options.headers, 'Content-Type': 'application/json' };
-      const answer = await sendRequest(`${product.api}/v2/shorten`, {
+      const response = await sendRequest(`${product.api}/v2/shorten`, {
         method: 'POST',
         ...options,
         headers,
         body,
       });
-      expect(answer.status, answer.text).to.equal(400);
+      expect(response.status, response.text).to.equal(400);
     }
     for (const code of ['logged-link', limited.shortCode, limited.shortCode, 'nothing0']) {
       await sendRequest(`${product.edge}/${code}?q=SecretQuery`, { localAddress: client });

@@ -44,9 +44,9 @@ describe('command API: GET /v2/qr', () => {
   ): Promise<HttpResponse> => bench.api(`/v2/qr/${code}${query}`, key, { method });
 
   const image = async (query: string, code = link.shortCode): Promise<Buffer> => {
-    const answer = await qr(query, pro, code);
-    expect(answer.status, `${query}: ${answer.text.slice(0, 200)}`).to.equal(200);
-    return answer.bytes;
+    const response = await qr(query, pro, code);
+    expect(response.status, `${query}: ${response.text.slice(0, 200)}`).to.equal(200);
+    return response.bytes;
   };
 
   const spent = async (key: string): Promise<number> => {
@@ -55,27 +55,27 @@ describe('command API: GET /v2/qr', () => {
   };
 
   it('is a PNG of 300 pixels by default, with its headers', async () => {
-    const answer = await qr();
-    expect(answer.status).to.equal(200);
-    expect(answer.headers).to.include({
+    const response = await qr();
+    expect(response.status).to.equal(200);
+    expect(response.headers).to.include({
       'content-type': 'image/png',
-      'content-length': String(answer.bytes.length),
+      'content-length': String(response.bytes.length),
       'cache-control': 'private, max-age=3600',
       'x-api-key-name': 'a PRO key',
       'x-ratelimit-limit': '5000',
     });
-    expect(answer.headers.etag).to.match(/^"[\w-]+"$/);
-    expect(pngSize(answer.bytes)).to.deep.equal([300, 300]);
-    expect(answer.bytes).to.deep.equal(
+    expect(response.headers.etag).to.match(/^"[\w-]+"$/);
+    expect(pngSize(response.bytes)).to.deep.equal([300, 300]);
+    expect(response.bytes).to.deep.equal(
       await image('?format=png&size=300&margin=4&ecc=M&dark=000&light=fff'),
     );
   });
 
   it('is an SVG when asked', async () => {
-    const answer = await qr('?format=svg&size=250');
-    expect(answer.headers['content-type']).to.match(/^image\/svg\+xml/);
-    expect(answer.text).to.match(/^<svg [^>]*width="250" height="250"/);
-    expect(answer.text).to.not.match(/<script|href/);
+    const response = await qr('?format=svg&size=250');
+    expect(response.headers['content-type']).to.match(/^image\/svg\+xml/);
+    expect(response.text).to.match(/^<svg [^>]*width="250" height="250"/);
+    expect(response.text).to.not.match(/<script|href/);
   });
 
   it('has exactly the requested size', async () => {
@@ -105,12 +105,12 @@ describe('command API: GET /v2/qr', () => {
     const { key } = await bench.key('FREE');
     const headers = { 'If-None-Match': (await qr('', key)).headers.etag ?? '' };
     for (const tag of [headers['If-None-Match'], `"other", W/${headers['If-None-Match']}`]) {
-      const answer = await bench.api(`/v2/qr/${link.shortCode}`, key, {
+      const response = await bench.api(`/v2/qr/${link.shortCode}`, key, {
         headers: { 'If-None-Match': tag },
       });
-      expect([answer.status, answer.bytes.length]).to.deep.equal([304, 0]);
-      expect(answer.headers.etag).to.equal(headers['If-None-Match']);
-      expect(answer.headers['cache-control']).to.equal('private, max-age=3600');
+      expect([response.status, response.bytes.length]).to.deep.equal([304, 0]);
+      expect(response.headers.etag).to.equal(headers['If-None-Match']);
+      expect(response.headers['cache-control']).to.equal('private, max-age=3600');
     }
     expect(await spent(key)).to.equal(1);
     const other = await bench.link(pro);
@@ -121,9 +121,9 @@ describe('command API: GET /v2/qr', () => {
     ];
     const tags = new Set([headers['If-None-Match']]);
     for (const url of urls) {
-      const answer = await bench.api(url, key, { headers });
-      expect(answer.status, url).to.equal(200);
-      tags.add(answer.headers.etag ?? '');
+      const response = await bench.api(url, key, { headers });
+      expect(response.status, url).to.equal(200);
+      tags.add(response.headers.etag ?? '');
     }
     expect(tags.size).to.equal(urls.length + 1);
     expect(await spent(key)).to.equal(urls.length + 1);
@@ -174,8 +174,8 @@ describe('command API: GET /v2/qr', () => {
   it('is 404 for an unknown code, and 401 without a key', async () => {
     const message = 'Short URL not found';
     for (const code of ['nothing0', 'ab', 'x'.repeat(51), 'QR-CODE', 'a.b', '%00']) {
-      const answer = await qr('', pro, code);
-      expectError(answer, { status: 404, message, path: `/v2/qr/${code}` });
+      const response = await qr('', pro, code);
+      expectError(response, { status: 404, message, path: `/v2/qr/${code}` });
     }
     expectBody(await qr('', 'll_nobody'), 401, invalidKey);
   });
@@ -204,11 +204,11 @@ describe('command API: GET /v2/qr', () => {
 
   it('has 35 a month on FREE, exactly, also with concurrent requests', async () => {
     const { key } = await bench.key('FREE');
-    const answers = await concurrently(55, (n) => qr(`?size=${100 + n}`, key));
-    expect(statuses(answers)).to.deep.equal({ 200: 35, 429: 20 });
-    for (const answer of answers.filter(({ status }) => status === 429)) {
-      expectBody(answer, 429, monthly('Monthly QR code limit reached.', 35));
-      expect(answer.headers).to.not.have.property('retry-after');
+    const responses = await concurrently(55, (n) => qr(`?size=${100 + n}`, key));
+    expect(statuses(responses)).to.deep.equal({ 200: 35, 429: 20 });
+    for (const response of responses.filter(({ status }) => status === 429)) {
+      expectBody(response, 429, monthly('Monthly QR code limit reached.', 35));
+      expect(response.headers).to.not.have.property('retry-after');
     }
     expect(await spent(key)).to.equal(35);
     expect((await qr('', key)).status).to.equal(429);
@@ -287,8 +287,8 @@ describe('command API: QR code, read back by another’s reader', () => {
   for (const round of [0, 1, 2]) {
     it(`is its short URL: a random look for each of 100 random links, round ${round}`, async () => {
       const links = await randomLinks(bench.product, 100, seededRandom(seed + 10 + round));
-      const some = looks.slice(round * 100, (round + 1) * 100);
-      expect(await findMisread(bench.product, links, some)).to.deep.equal([]);
+      const roundLooks = looks.slice(round * 100, (round + 1) * 100);
+      expect(await findMisread(bench.product, links, roundLooks)).to.deep.equal([]);
     });
   }
 

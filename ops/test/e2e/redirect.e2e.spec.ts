@@ -55,8 +55,8 @@ describe('redirect edge: redirect edge', () => {
   const code = async (body: Record<string, unknown> = {}): Promise<string> =>
     (await bench.link(pro.key, body)).shortCode;
 
-  const expectRedirect = (answer: HttpResponse, location: string): void => {
-    const { date, connection, 'keep-alive': keepAlive, ...headers } = answer.headers;
+  const expectRedirect = (response: HttpResponse, location: string): void => {
+    const { date, connection, 'keep-alive': keepAlive, ...headers } = response.headers;
     expect(headers).to.deep.equal({
       location,
       'cache-control': 'private, no-store',
@@ -65,18 +65,18 @@ describe('redirect edge: redirect edge', () => {
       'content-length': '0',
     });
     expect([date, connection, keepAlive]).not.to.include(undefined);
-    expect(answer.status).to.equal(302);
-    expect(answer.text).to.equal('');
+    expect(response.status).to.equal(302);
+    expect(response.text).to.equal('');
   };
 
   /** A page for people: the title, and nothing that could load or name anything. */
-  const expectPage = (answer: HttpResponse, status: number, title: string): void => {
-    expect(answer.status).to.equal(status);
-    expect(answer.headers['content-type']).to.equal('text/html; charset=utf-8');
-    expect(answer.headers['cache-control']).to.equal('no-store');
-    expect(answer.headers['content-security-policy']).to.match(/^default-src 'none';/);
-    expect(answer.text).to.include(`<title>${title}</title>`);
-    expect(answer.text).not.to.include('example.com');
+  const expectPage = (response: HttpResponse, status: number, title: string): void => {
+    expect(response.status).to.equal(status);
+    expect(response.headers['content-type']).to.equal('text/html; charset=utf-8');
+    expect(response.headers['cache-control']).to.equal('no-store');
+    expect(response.headers['content-security-policy']).to.match(/^default-src 'none';/);
+    expect(response.text).to.include(`<title>${title}</title>`);
+    expect(response.text).not.to.include('example.com');
   };
 
   it('redirects with exactly these headers and no body', async () => {
@@ -211,8 +211,8 @@ describe('redirect edge: redirect edge', () => {
     }
 
     it('without the query in the error’s path', async () => {
-      const answer = await bench.visit('nothing0?secret=1');
-      expectError(answer, { status: 404, message, path: '/nothing0' });
+      const response = await bench.visit('nothing0?secret=1');
+      expectError(response, { status: 404, message, path: '/nothing0' });
     });
 
     it('with a page for browsers', async () => {
@@ -221,16 +221,16 @@ describe('redirect edge: redirect edge', () => {
 
     it('with JSON for clients that do not accept text/html', async () => {
       for (const accept of ['*/*', 'application/json', 'text/*', 'text/html;q=0,*/*;q=0.1']) {
-        const answer = await bench.visit('nothing0', { headers: { Accept: accept } });
-        expectError(answer, { status: 404, message, path: '/nothing0' });
+        const response = await bench.visit('nothing0', { headers: { Accept: accept } });
+        expectError(response, { status: 404, message, path: '/nothing0' });
       }
     });
 
     it('without a body for HEAD', async () => {
-      const answer = await bench.visit('nothing0', { method: 'HEAD' });
-      expect(answer.status).to.equal(404);
-      expect(answer.text).to.equal('');
-      expect(answer.headers['cache-control']).to.equal('no-store');
+      const response = await bench.visit('nothing0', { method: 'HEAD' });
+      expect(response.status).to.equal(404);
+      expect(response.text).to.equal('');
+      expect(response.headers['cache-control']).to.equal('no-store');
     });
   });
 
@@ -259,11 +259,11 @@ describe('redirect edge: redirect edge', () => {
       const limited = await code({ maxClicks: 1 });
       const [bot] = bots;
       for (const options of [agent(bot), { ...html, ...agent(bot) }]) {
-        const answer = await bench.visit(limited, options);
-        expectPage(answer, 200, 'A short link');
-        expect(answer.headers).not.to.have.property('location');
-        expect(answer.headers['content-security-policy']).to.include("form-action 'self' http:");
-        expect(answer.text)
+        const response = await bench.visit(limited, options);
+        expectPage(response, 200, 'A short link');
+        expect(response.headers).not.to.have.property('location');
+        expect(response.headers['content-security-policy']).to.include("form-action 'self' http:");
+        expect(response.text)
           .to.include('<form method="post">\n<button type="submit">Continue</button>\n</form>')
           .and.not.to.include('<input');
       }
@@ -283,9 +283,9 @@ describe('redirect edge: redirect edge', () => {
       const [bot] = bots;
       const form = { 'Content-Type': 'application/x-www-form-urlencoded' };
       for (const headers of [{ 'User-Agent': bot ?? '', ...form }, form, {}]) {
-        const answer = await bench.visit(limited, { method: 'POST', headers });
-        expect(answer.status, answer.text).to.equal(303);
-        expect(answer.headers).to.include({
+        const response = await bench.visit(limited, { method: 'POST', headers });
+        expect(response.status, response.text).to.equal(303);
+        expect(response.headers).to.include({
           location: destination,
           'cache-control': 'private, no-store',
         });
@@ -300,16 +300,16 @@ describe('redirect edge: redirect edge', () => {
 
     it('allows GET, HEAD and POST', async () => {
       const limited = await code({ maxClicks: 3 });
-      const answer = await bench.visit(limited, { method: 'PUT' });
+      const response = await bench.visit(limited, { method: 'PUT' });
       const path = `/${limited}`;
-      expectError(answer, { status: 405, message: 'Method Not Allowed', path, method: 'PUT' });
-      expect(answer.headers.allow).to.equal('GET, HEAD, POST');
+      expectError(response, { status: 405, message: 'Method Not Allowed', path, method: 'PUT' });
+      expect(response.headers.allow).to.equal('GET, HEAD, POST');
     });
 
     it('is exact among concurrent visitors', async () => {
       const limited = await code({ maxClicks: 10 });
-      const answers = await concurrently(50, () => bench.visit(limited));
-      expect(statuses(answers)).to.deep.equal({ 302: 10, 410: 40 });
+      const responses = await concurrently(50, () => bench.visit(limited));
+      expect(statuses(responses)).to.deep.equal({ 302: 10, 410: 40 });
     });
   });
 
@@ -353,14 +353,14 @@ describe('redirect edge: redirect edge', () => {
     const known = await code();
     for (const path of [known, 'nothing0', '', 'health']) {
       for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
-        const answer = await bench.visit(path, { method });
-        expectError(answer, {
+        const response = await bench.visit(path, { method });
+        expectError(response, {
           status: 405,
           message: 'Method Not Allowed',
           path: `/${path}`,
           method,
         });
-        expect(answer.headers.allow, method).to.equal('GET, HEAD');
+        expect(response.headers.allow, method).to.equal('GET, HEAD');
       }
     }
   });
@@ -395,10 +395,10 @@ describe('redirect edge: redirect edge with ROOT_REDIRECT and SHORT_URL_HOST', (
   const bench = productFixture({ ROOT_REDIRECT: home, SHORT_URL_HOST: 'https://sho.rt/' });
 
   it('redirects its root to that URL', async () => {
-    const answer = await bench.visit('');
-    expect(answer.status).to.equal(302);
-    expect(answer.headers.location).to.equal(home);
-    expect(answer.headers['cache-control']).to.match(/no-store/);
+    const response = await bench.visit('');
+    expect(response.status).to.equal(302);
+    expect(response.headers.location).to.equal(home);
+    expect(response.headers['cache-control']).to.match(/no-store/);
   });
 
   it('names the short-link host without a trailing slash', async () => {
@@ -416,8 +416,8 @@ describe('redirect edge: redirect edge with ROOT_REDIRECT and SHORT_URL_HOST', (
       'http://sho.rt:443/',
       'https://sho.rt.',
     ]) {
-      const answer = await bench.shorten(key, { url });
-      expect(answer.status, url).to.equal(400);
+      const response = await bench.shorten(key, { url });
+      expect(response.status, url).to.equal(400);
     }
     expect((await bench.shorten(key, { url: 'https://sho.rt:8443/' })).status).to.equal(201);
     expect((await bench.shorten(key, { url: 'https://www.sho.rt/' })).status).to.equal(201);

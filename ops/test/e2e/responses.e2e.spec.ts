@@ -56,10 +56,10 @@ describe('product: what all answers have in common', () => {
     });
 
   describe('rate-limit headers', () => {
-    const expectStatus = (answer: HttpResponse, status: number): void => {
-      expect(answer.status, answer.text).to.equal(status);
-      expect(answer.headers).to.include.all.keys(...rateHeaders);
-      expect(answer.headers['x-ratelimit-limit']).to.equal('5000');
+    const expectStatus = (response: HttpResponse, status: number): void => {
+      expect(response.status, response.text).to.equal(status);
+      expect(response.headers).to.include.all.keys(...rateHeaders);
+      expect(response.headers['x-ratelimit-limit']).to.equal('5000');
     };
 
     it('are on 200 with an image, and on 304', async () => {
@@ -101,10 +101,10 @@ describe('product: what all answers have in common', () => {
 
     it('are on 503', async () => {
       double.behaviour = 'fail';
-      const answer = await bench.shorten(pro.key, { url: 'https://nobody-knows.example/' });
+      const response = await bench.shorten(pro.key, { url: 'https://nobody-knows.example/' });
       double.behaviour = 'answer';
-      expectStatus(answer, 503);
-      expect(answer.headers['retry-after']).to.match(/^[1-9]\d*$/);
+      expectStatus(response, 503);
+      expect(response.headers['retry-after']).to.match(/^[1-9]\d*$/);
     });
   });
 
@@ -123,8 +123,8 @@ describe('product: what all answers have in common', () => {
       },
     ]);
     for (let link = 0; link < 35; link += 1) await bench.link(key);
-    const answer = await bench.shorten(key, { url: destination });
-    expectBody(answer, 429, { ...monthly('Monthly link limit reached.', 35), upgradeUrl });
+    const response = await bench.shorten(key, { url: destination });
+    expectBody(response, 429, { ...monthly('Monthly link limit reached.', 35), upgradeUrl });
   });
 
   it('HEAD is answered as GET is, without the body', async () => {
@@ -194,9 +194,11 @@ describe('product: what all answers have in common', () => {
         ? (method: string) => bench.api(path, pro.key, { method })
         : (method: string) => admin(path, { method });
       for (const method of methods.filter((name) => !allow.includes(name))) {
-        const answer = await request(method);
-        expectError(answer, { status: 405, message: 'Method Not Allowed', path, method });
-        expect(answer.headers.allow?.split(', ').sort(), `${method} ${path}`).to.deep.equal(allow);
+        const response = await request(method);
+        expectError(response, { status: 405, message: 'Method Not Allowed', path, method });
+        expect(response.headers.allow?.split(', ').sort(), `${method} ${path}`).to.deep.equal(
+          allow,
+        );
       }
     }
   });
@@ -205,8 +207,8 @@ describe('product: what all answers have in common', () => {
     const paths = ['/v2/stats/%6eothing', '/v2/stats/%E0%A4%A', '/v2/stats/a%2Fb', '/v2/%75sage'];
     for (const path of paths) {
       const message = path.includes('/stats/') ? 'Short URL not found' : 'Not Found';
-      const answer = await bench.api(`${path}?key=secret&x=/y`, pro.key);
-      expectError(answer, { status: 404, message, path });
+      const response = await bench.api(`${path}?key=secret&x=/y`, pro.key);
+      expectError(response, { status: 404, message, path });
     }
     const refused = await bench.api('/v2/shorten?dry=run', pro.key, post({}));
     expectRefused(refused, 400, 'Please provide a valid URL');
@@ -234,8 +236,8 @@ describe('product: what all answers have in common', () => {
         headers: { Accept: 'text/html', ...languages },
       });
       expect(page.text).to.equal(text);
-      const answer = await bench.shorten(pro.key, {}, languages);
-      expectRefused(answer, 400, 'Please provide a valid URL');
+      const response = await bench.shorten(pro.key, {}, languages);
+      expectRefused(response, 400, 'Please provide a valid URL');
       const usage = await bench.api('/v2/usage', 'no-key', { headers: languages });
       expectBody(usage, 401, invalidKey);
     }
@@ -264,35 +266,35 @@ describe('product: what all answers have in common', () => {
 
     it('the API says Internal server error and no more, and the log has the request id', async () => {
       await without('ledger', 'links', async () => {
-        const answer = await bench.shorten(
+        const response = await bench.shorten(
           pro.key,
           { url: destination },
           { 'X-Request-Id': 'broken-1' },
         );
-        expectRefused(answer, 500, message);
-        expect(answer.headers).to.include.all.keys(...rateHeaders);
-        expect(answer.headers['x-request-id']).to.equal('broken-1');
+        expectRefused(response, 500, message);
+        expect(response.headers).to.include.all.keys(...rateHeaders);
+        expect(response.headers['x-request-id']).to.equal('broken-1');
       });
       expect((await bench.shorten(pro.key, { url: destination })).status).to.equal(201);
       await eventuallyPasses(2_000, () => {
         const lines = bench.product.stderr().split('\n');
-        expect(lines.find((each) => each.includes('broken-1'))).to.include('ledger.links');
+        expect(lines.find((line) => line.includes('broken-1'))).to.include('ledger.links');
       });
     });
 
     it('the edge says the same after a failed look-up, in JSON even to a browser', async () => {
       await without('projection_redirects', 'links', async () => {
-        const answer = await bench.visit('unseen00');
-        expectEnvelope(answer, { status: 500, message, path: '/unseen00' });
-        expect(answer.headers['cache-control']).to.equal('no-store');
+        const response = await bench.visit('unseen00');
+        expectEnvelope(response, { status: 500, message, path: '/unseen00' });
+        expect(response.headers['cache-control']).to.equal('no-store');
       });
       expect((await bench.visit('unseen00')).status).to.equal(404);
     });
 
     it('operators get no details either', async () => {
       await without('ledger', 'api_keys', async () => {
-        const answer = await admin('/admin/keys');
-        expectError(answer, { status: 500, message, path: '/admin/keys' });
+        const response = await admin('/admin/keys');
+        expectError(response, { status: 500, message, path: '/admin/keys' });
       });
     });
   });

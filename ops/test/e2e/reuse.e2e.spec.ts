@@ -18,10 +18,10 @@ describe('command API: reuse of a link', () => {
     const usage = (await bench.api('/v2/usage', pro.key)).json() as { links: { used: number } };
     return usage.links.used;
   };
-  const expectReused = (answer: HttpResponse, link: Link): void => {
-    expect(answer.status, answer.text).to.equal(200);
-    expect(answer.headers['linklog-reused']).to.equal('true');
-    expect(answer.json()).to.deep.equal(link);
+  const expectReused = (response: HttpResponse, link: Link): void => {
+    expect(response.status, response.text).to.equal(200);
+    expect(response.headers['linklog-reused']).to.equal('true');
+    expect(response.json()).to.deep.equal(link);
   };
 
   it('returns the link that was created before, and spends none', async () => {
@@ -43,10 +43,10 @@ describe('command API: reuse of a link', () => {
 
   it('creates one link for many concurrent requests', async () => {
     const url = newUrl();
-    const answers = await Promise.all(Array.from({ length: 40 }, () => reuse(url)));
-    const codes = new Set(answers.map((answer) => (answer.json() as Link).shortCode));
+    const responses = await Promise.all(Array.from({ length: 40 }, () => reuse(url)));
+    const codes = new Set(responses.map((response) => (response.json() as Link).shortCode));
     expect(codes.size).to.equal(1);
-    expect(answers.filter(({ status }) => status === 201)).lengthOf(1);
+    expect(responses.filter(({ status }) => status === 201)).lengthOf(1);
   });
 
   it('ignores links with options, of other accounts, and that do not redirect', async () => {
@@ -99,11 +99,11 @@ describe('command API: reuse of a link', () => {
       400,
       'reuse must be true or false',
     );
-    const answer = await bench.api('/v2/shorten/batch', pro.key, {
+    const response = await bench.api('/v2/shorten/batch', pro.key, {
       method: 'POST',
       body: { urls: [1, 2].map(() => ({ url, reuse: true })) },
     });
-    const { results } = answer.json() as { results: Link[] };
+    const { results } = response.json() as { results: Link[] };
     expect(new Set(results.map(({ shortCode }) => shortCode)).size).to.equal(2);
   });
 

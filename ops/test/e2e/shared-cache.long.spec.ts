@@ -29,8 +29,8 @@ describe('redirect edge: two edges that share a Redis', () => {
   let dataDir: string;
   let redis: RedisServer;
   let proxy: TcpProxy;
-  let one: Product;
-  let two: Product;
+  let first: Product;
+  let second: Product;
   let key: string;
   const started: Product[] = [];
 
@@ -45,9 +45,9 @@ describe('redirect edge: two edges that share a Redis', () => {
       ADMIN_TOKEN: 'a-token-of-both-products',
       LOG_LEVEL: 'error',
     };
-    started.push((one = await startProduct({ env })));
-    started.push((two = await startProduct({ env })));
-    ({ key } = await one.createKey({ plan: 'PRO' }));
+    started.push((first = await startProduct({ env })));
+    started.push((second = await startProduct({ env })));
+    ({ key } = await first.createKey({ plan: 'PRO' }));
     await sleep(settlingMs);
   });
 
@@ -64,25 +64,25 @@ describe('redirect edge: two edges that share a Redis', () => {
   });
 
   const shorten = async (): Promise<string> => {
-    const answer = await sendRequest(`${one.api}/v2/shorten`, {
+    const response = await sendRequest(`${first.api}/v2/shorten`, {
       method: 'POST',
       headers: { Authorization: `Bearer ${key}` },
       body: { url: destination },
     });
-    expect(answer.status).to.equal(201);
-    return (answer.json() as Link).shortCode;
+    expect(response.status).to.equal(201);
+    return (response.json() as Link).shortCode;
   };
 
   const visit = async ({ edge }: Product, code: string): Promise<number> =>
     (await sendRequest(`${edge}/${code}`)).status;
 
   const decide = async (what: 'block' | 'unblock', code: string): Promise<void> => {
-    const answer = await sendRequest(`${one.admin}/admin/links/${code}/${what}`, {
+    const response = await sendRequest(`${first.admin}/admin/links/${code}/${what}`, {
       method: 'POST',
-      headers: { Authorization: `Bearer ${one.adminToken}` },
+      headers: { Authorization: `Bearer ${first.adminToken}` },
       body: { reason: 'phishing' },
     });
-    expect(answer.status).to.equal(200);
+    expect(response.status).to.equal(200);
   };
 
   const measured = async (
@@ -115,9 +115,9 @@ describe('redirect edge: two edges that share a Redis', () => {
   ): Promise<void> => {
     const sum = (): Promise<number> => measured(product, name, {});
     await eventually(what, async () => {
-      const [all, before] = [await sum(), await measured(product, name, { result })];
+      const [total, before] = [await sum(), await measured(product, name, { result })];
       await act();
-      await eventually('it has come to something', async () => (await sum()) > all);
+      await eventually('it has come to something', async () => (await sum()) > total);
       return (await measured(product, name, { result })) > before;
     });
   };
@@ -125,41 +125,41 @@ describe('redirect edge: two edges that share a Redis', () => {
   /** A link whose copy the first edge has laid down, and that the second one never saw. */
   const sharedLink = async (): Promise<string> => {
     let code = '';
-    await inTime('its copy is laid down', one, writes, 'done', async () => {
+    await inTime('its copy is laid down', first, writes, 'done', async () => {
       code = await shorten();
-      expect(await visit(one, code)).to.equal(302);
+      expect(await visit(first, code)).to.equal(302);
     });
     return code;
   };
 
   /** The second edge serves what the first one has read. */
   const isShared = (): Promise<void> =>
-    inTime('it is served from a copy', two, lookups, 'hit', async () => {
-      expect(await visit(two, await sharedLink())).to.equal(302);
+    inTime('it is served from a copy', second, lookups, 'hit', async () => {
+      expect(await visit(second, await sharedLink())).to.equal(302);
     });
 
   const expectBlocked = async (...codes: readonly string[]): Promise<void> => {
     await sleep(heardWithinMs);
     for (let index = 0; index < 5; index += 1) {
       for (const code of codes) {
-        for (const product of [one, two]) expect(await visit(product, code)).to.equal(410);
+        for (const product of [first, second]) expect(await visit(product, code)).to.equal(410);
       }
     }
   };
 
   const circuitIs = (state: string): Promise<void> =>
     eventually(`the circuits are ${state}`, async () => {
-      let both = true;
-      for (const product of [one, two]) {
+      let areInState = true;
+      for (const product of [first, second]) {
         await visit(product, 'nobody');
         const value = await measured(product, 'linklog_edge_shared_cache_circuit', { state });
-        both &&= value === 1;
+        areInState &&= value === 1;
       }
-      return both;
+      return areInState;
     });
 
   const isInUse = async (): Promise<void> => {
-    for (const product of [one, two]) {
+    for (const product of [first, second]) {
       await inTime('Redis is asked, and answers', product, lookups, 'miss', async () => {
         await visit(product, 'nobody');
       });
@@ -167,13 +167,13 @@ describe('redirect edge: two edges that share a Redis', () => {
   };
 
   const ready = async (product: Product): Promise<readonly [number, HealthResponse]> => {
-    const answer = await sendRequest(`${product.edge}/health/ready`);
-    return [answer.status, answer.json() as HealthResponse];
+    const response = await sendRequest(`${product.edge}/health/ready`);
+    return [response.status, response.json() as HealthResponse];
   };
 
   it('use what the other edge has cached', async () => {
     await isShared();
-    const [status, { dependencies }] = await ready(two);
+    const [status, { dependencies }] = await ready(second);
     expect([status, dependencies['redis']]).to.deep.equal([200, { state: 'up' }]);
   });
 
@@ -182,7 +182,7 @@ describe('redirect edge: two edges that share a Redis', () => {
     await decide('block', code);
     await expectBlocked(code);
     await decide('unblock', code);
-    for (const product of [one, two]) {
+    for (const product of [first, second]) {
       await eventually('it redirects', async () => (await visit(product, code)) === 302);
     }
   });
@@ -192,7 +192,7 @@ describe('redirect edge: two edges that share a Redis', () => {
     const attacker = await openRedis(redis.url, logger);
     await eventually('Redis answers', () => attacker.status === 'ready');
     let [code, name, forged] = ['', '', ''];
-    await inTime('it is seen to be forged', two, lookups, 'forged', async () => {
+    await inTime('it is seen to be forged', second, lookups, 'forged', async () => {
       code = await sharedLink();
       [name = ''] = await attacker.keys(`*:${code}`);
       forged = ((await attacker.get(name)) ?? '')
@@ -200,7 +200,7 @@ describe('redirect edge: two edges that share a Redis', () => {
         .replace(/"sequence":\d+/, `"sequence":${Number.MAX_SAFE_INTEGER}`);
       expect(forged).to.match(/attacker.*9007199254740991/);
       await attacker.set(name, forged);
-      const { status, headers } = await sendRequest(`${two.edge}/${code}`);
+      const { status, headers } = await sendRequest(`${second.edge}/${code}`);
       expect([status, headers.location]).to.deep.equal([302, destination]);
     });
     await decide('block', code);
@@ -228,13 +228,13 @@ describe('redirect edge: two edges that share a Redis', () => {
     this.timeout(60_000);
     const code = await sharedLink();
     proxy.mute();
-    const made = await shorten();
-    for (const product of [one, two]) expect(await visit(product, made)).to.equal(302);
+    const created = await shorten();
+    for (const product of [first, second]) expect(await visit(product, created)).to.equal(302);
     await decide('block', code);
-    await decide('block', made);
-    await expectBlocked(code, made);
+    await decide('block', created);
+    await expectBlocked(code, created);
     await circuitIs('open');
-    expect(await measured(two, lookups, { result: 'failed' })).to.be.above(0);
+    expect(await measured(second, lookups, { result: 'failed' })).to.be.above(0);
     proxy.cut();
     await isInUse();
   });
@@ -245,13 +245,13 @@ describe('redirect edge: two edges that share a Redis', () => {
     const port = Number(new URL(redis.url).port);
     process.kill(redis.pid, 'SIGKILL');
     await redis.exited;
-    const made = await shorten();
-    for (const product of [one, two]) expect(await visit(product, made)).to.equal(302);
+    const created = await shorten();
+    for (const product of [first, second]) expect(await visit(product, created)).to.equal(302);
     await decide('block', code);
-    await decide('block', made);
-    await expectBlocked(code, made);
+    await decide('block', created);
+    await expectBlocked(code, created);
     await circuitIs('open');
-    for (const product of [one, two]) {
+    for (const product of [first, second]) {
       await eventually('it is known to be down', async () => {
         const [status, { dependencies, ...report }] = await ready(product);
         expect([status, report.status]).to.deep.equal([200, 'pass']);
@@ -260,7 +260,7 @@ describe('redirect edge: two edges that share a Redis', () => {
     }
     redis = await startRedis({ dataDir, logger, tied: true, dump: true, port });
     await isInUse();
-    await expectBlocked(code, made);
+    await expectBlocked(code, created);
     await isShared();
   });
 });

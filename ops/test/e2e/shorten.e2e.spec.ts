@@ -27,8 +27,8 @@ describe('command API: POST /v2/shorten', () => {
 
   describe('answers 201 with the link', () => {
     it('without optional fields when they were not sent', async () => {
-      const answer = await shorten({ url: destination });
-      const link = answer.json() as Link;
+      const response = await shorten({ url: destination });
+      const link = response.json() as Link;
       expect(link).to.deep.equal({
         shortUrl: `${host()}/${link.shortCode}`,
         shortCode: link.shortCode,
@@ -38,10 +38,10 @@ describe('command API: POST /v2/shorten', () => {
       expect(link.shortCode).to.match(/^[0-9A-Za-z]{8}$/);
       expect(link.createdAt).to.match(timestampPattern);
       expect(Math.abs(Date.parse(link.createdAt) - Date.now())).to.be.below(5_000);
-      expect(answer.status).to.equal(201);
-      expect(answer.headers['content-type']).to.equal('application/json; charset=utf-8');
-      expect(answer.headers['cache-control']).to.equal('no-store');
-      expect(answer.headers).not.to.have.property('idempotency-replayed');
+      expect(response.status).to.equal(201);
+      expect(response.headers['content-type']).to.equal('application/json; charset=utf-8');
+      expect(response.headers['cache-control']).to.equal('no-store');
+      expect(response.headers).not.to.have.property('idempotency-replayed');
     });
 
     it('with every optional field that was sent', async () => {
@@ -87,10 +87,10 @@ describe('command API: POST /v2/shorten', () => {
         'application/json; charset=utf-8',
         'Application/Json ; a=b',
       ]) {
-        const answer = await bench.shorten(pro.key, JSON.stringify({ url: destination }), {
+        const response = await bench.shorten(pro.key, JSON.stringify({ url: destination }), {
           'Content-Type': type,
         });
-        expect(answer.status, type).to.equal(201);
+        expect(response.status, type).to.equal(201);
       }
     });
   });
@@ -236,12 +236,12 @@ describe('command API: POST /v2/shorten', () => {
     for (const [fields, message] of table) {
       const shown = JSON.stringify(fields);
       it(shown.length > 60 ? `${shown.slice(0, 60)}…` : shown, async () => {
-        const answer = await shorten({ url: destination, ...fields });
-        if (typeof message === 'string') expectRefused(answer, 400, message);
+        const response = await shorten({ url: destination, ...fields });
+        if (typeof message === 'string') expectRefused(response, 400, message);
         else {
-          const said = (answer.json() as { message: string }).message;
+          const said = (response.json() as { message: string }).message;
           expect(said).to.match(message);
-          expectRefused(answer, 400, said);
+          expectRefused(response, 400, said);
         }
       });
     }
@@ -292,8 +292,8 @@ describe('command API: POST /v2/shorten', () => {
 
     it('a generated code as an alias', async () => {
       const { shortCode } = await bench.link(pro.key);
-      const answer = await shorten({ url: destination, alias: shortCode });
-      expectRefused(answer, 400, 'Alias is already taken');
+      const response = await shorten({ url: destination, alias: shortCode });
+      expectRefused(response, 400, 'Alias is already taken');
     });
 
     it('no alias that differs only in case', async () => {
@@ -389,14 +389,17 @@ describe('command API: POST /v2/shorten', () => {
     const types = ['text/plain', 'application/x-www-form-urlencoded', 'application/jsonx', 'json'];
     for (const type of [...types, 'application/vnd.api+json', 'multipart/form-data; boundary=x']) {
       it(`must not be of type ${type}`, async () => {
-        const answer = await post(`{${url}}`, type);
-        expectRefused(answer, 415, 'Content-Type must be application/json');
+        const response = await post(`{${url}}`, type);
+        expectRefused(response, 415, 'Content-Type must be application/json');
       });
     }
 
     it('must have a type', async () => {
-      const answer = await bench.api('/v2/shorten', pro.key, { method: 'POST', body: `{${url}}` });
-      expectRefused(answer, 415, 'Content-Type must be application/json');
+      const response = await bench.api('/v2/shorten', pro.key, {
+        method: 'POST',
+        body: `{${url}}`,
+      });
+      expectRefused(response, 415, 'Content-Type must be application/json');
       const none = await bench.api('/v2/shorten', pro.key, { method: 'POST' });
       expectRefused(none, 415, 'Content-Type must be application/json');
     });

@@ -37,15 +37,15 @@ describe('command API: statistics of a period', () => {
   };
 
   const statsOf = async (key: string, code: string, query: string): Promise<StatsResponse> => {
-    const answer = await bench.api(`/v2/stats/${code}?${query}`, key);
-    expect(answer.status, answer.text).to.equal(200);
-    return answer.json() as StatsResponse;
+    const response = await bench.api(`/v2/stats/${code}?${query}`, key);
+    expect(response.status, response.text).to.equal(200);
+    return response.json() as StatsResponse;
   };
 
   const accountStats = async (key: string, query = ''): Promise<AccountStatsResponse> => {
-    const answer = await bench.api(`/v2/stats?${query}`, key);
-    expect(answer.status, answer.text).to.equal(200);
-    return answer.json() as AccountStatsResponse;
+    const response = await bench.api(`/v2/stats?${query}`, key);
+    expect(response.status, response.text).to.equal(200);
+    return response.json() as AccountStatsResponse;
   };
 
   const visit = async (code: string, ...visitors: readonly RequestOptions[]): Promise<void> => {
@@ -80,9 +80,9 @@ describe('command API: statistics of a period', () => {
       expect(stats.period).to.include({ interval: 'day', tz: 'UTC', clickCount: 4 });
       expect(stats.timeseries).to.have.length.within(31, 32);
       const last = stats.timeseries?.slice(-2) ?? [];
-      expect(last.reduce((sum, each) => sum + each.clicks, 0)).to.equal(4);
+      expect(last.reduce((sum, bucket) => sum + bucket.clicks, 0)).to.equal(4);
       const { devices = [] } = stats;
-      expect(devices.reduce((sum, each) => sum + each.clicks, 0)).to.equal(4);
+      expect(devices.reduce((sum, device) => sum + device.clicks, 0)).to.equal(4);
       const ofAccount = await accountStats(key, 'include=all,links');
       expect(ofAccount).to.deep.include({
         ...{ linkCount: 1, clickCount: 4, ...lists, devices, timeseries: stats.timeseries },
@@ -104,8 +104,8 @@ describe('command API: statistics of a period', () => {
         body: 'password=open+sesame',
         headers: { ...person.headers, 'Content-Type': 'application/x-www-form-urlencoded' },
       };
-      const answer = await bench.visit(shortCode, 'password' in body ? form : person);
-      expect(answer.status).to.be.oneOf([302, 303]);
+      const response = await bench.visit(shortCode, 'password' in body ? form : person);
+      expect(response.status).to.be.oneOf([302, 303]);
       await eventuallyPasses(1_000, async () => {
         const stats = await statsOf(key, shortCode, 'include=countries,uniques');
         expect(stats).to.deep.include({ countries: [clicks('US', 1)], uniques: 1 });
@@ -118,9 +118,9 @@ describe('command API: statistics of a period', () => {
     const { shortCode } = await bench.link(key);
     const { dataDir } = bench.product;
     const config = readConfig({ ...(await serversFor(dataDir)), DATA_DIR: dataDir });
-    const told = { time: new Date(), account: `account-${accounts}`, spool: 'earlier' };
+    const visitFields = { time: new Date(), account: `account-${accounts}`, spool: 'earlier' };
     const records = [1, 2].map((sequence) =>
-      firstVisitRecordOf(spooledVisit(shortCode, { sequence, ...told })),
+      firstVisitRecordOf(spooledVisit(shortCode, { sequence, ...visitFields })),
     );
     await withDatabase(config, ({ log }) => log.append(topics.visits.name, records));
     await visit(shortCode, person);
@@ -163,9 +163,9 @@ describe('command API: statistics of a period', () => {
     const key = await newAccount();
     expect(await accountStats(key)).to.deep.include({ linkCount: 0, clickCount: 0 });
     const codes: string[] = [];
-    for (const made of [1, 2, 3]) {
+    for (const count of [1, 2, 3]) {
       codes.push((await bench.link(key)).shortCode);
-      expect((await accountStats(key)).linkCount).to.equal(made);
+      expect((await accountStats(key)).linkCount).to.equal(count);
     }
     const urls = [{ url: destination }, { url: 'nonsense' }];
     await bench.api('/v2/shorten/batch', key, { method: 'POST', body: { urls } });
@@ -178,7 +178,9 @@ describe('command API: statistics of a period', () => {
     const [first = '', second = ''] = [one, three].sort();
     await eventuallyPasses(1_000, async () => {
       const { links, clickCount, period } = await accountStats(key, 'include=links');
-      expect(links?.map(({ shortCode, clicks: some }) => [shortCode, some])).to.deep.equal([
+      expect(
+        links?.map(({ shortCode, clicks: linkClicks }) => [shortCode, linkClicks]),
+      ).to.deep.equal([
         ...[
           [two, 3],
           [first, 1],
@@ -198,10 +200,10 @@ describe('command API: statistics of a period', () => {
   it('is exact for visits that come at once', async () => {
     const key = await newAccount();
     const { shortCode } = await bench.link(key);
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 200 }, () => bench.visit(shortCode, person)),
     );
-    expect(statuses(answers)).to.deep.equal({ 302: 200 });
+    expect(statuses(responses)).to.deep.equal({ 302: 200 });
     await eventuallyPasses(1_000, async () => {
       const stats = await statsOf(key, shortCode, 'include=all');
       expect(stats.period?.clickCount).to.equal(200);
@@ -233,9 +235,9 @@ describe('command API: statistics of a period', () => {
     it('include', async () => {
       const key = await newAccount();
       const path = '/v2/stats/nothing0';
-      const answer = await bench.api(`${path}?include=links`, key);
-      expectError(answer, { status: 400, message: (answer.json() as Error).message, path });
-      expect((answer.json() as Error).message).to.match(/^include must be all, or some of /);
+      const response = await bench.api(`${path}?include=links`, key);
+      expectError(response, { status: 400, message: (response.json() as Error).message, path });
+      expect((response.json() as Error).message).to.match(/^include must be all, or some of /);
     });
   });
 });

@@ -16,11 +16,11 @@ describe('command API: GET /v2/stats/:shortCode', () => {
 
   it('has exactly seven fields', async () => {
     const link = await bench.link(pro.key);
-    const answer = await bench.api(`/v2/stats/${link.shortCode}`, pro.key);
-    expect(answer.status).to.equal(200);
-    expect(answer.headers['content-type']).to.equal('application/json; charset=utf-8');
-    expect(answer.headers['cache-control']).to.equal('no-store');
-    expect(answer.json()).to.deep.equal({
+    const response = await bench.api(`/v2/stats/${link.shortCode}`, pro.key);
+    expect(response.status).to.equal(200);
+    expect(response.headers['content-type']).to.equal('application/json; charset=utf-8');
+    expect(response.headers['cache-control']).to.equal('no-store');
+    expect(response.json()).to.deep.equal({
       shortCode: link.shortCode,
       url: destination,
       clickCount: 0,
@@ -68,8 +68,8 @@ describe('command API: GET /v2/stats/:shortCode', () => {
 
   it('has the statistics of a link that is gone', async () => {
     const { shortCode } = await bench.link(pro.key, { maxClicks: 2 });
-    const answers = await concurrently(5, () => bench.visit(shortCode));
-    expect(statuses(answers)).to.deep.equal({ 302: 2, 410: 3 });
+    const responses = await concurrently(5, () => bench.visit(shortCode));
+    expect(statuses(responses)).to.deep.equal({ 302: 2, 410: 3 });
     await eventuallyPasses(1_000, async () => {
       const stats = await bench.stats(shortCode, pro.key);
       expect(stats).to.include({ shortCode, clickCount: 2, maxClicks: 2, url: destination });
@@ -112,34 +112,34 @@ describe('command API: GET /v2/stats/:shortCode', () => {
 
   it('answers HEAD without a body', async () => {
     const { shortCode } = await bench.link(pro.key);
-    const answer = await bench.api(`/v2/stats/${shortCode}`, pro.key, { method: 'HEAD' });
-    expect([answer.status, answer.text]).to.deep.equal([200, '']);
-    expect(answer.headers).to.have.property('x-ratelimit-remaining');
+    const response = await bench.api(`/v2/stats/${shortCode}`, pro.key, { method: 'HEAD' });
+    expect([response.status, response.text]).to.deep.equal([200, '']);
+    expect(response.headers).to.have.property('x-ratelimit-remaining');
   });
 
   it('ignores a body', async () => {
     const { shortCode } = await bench.link(pro.key);
-    const answer = await bench.api(`/v2/stats/${shortCode}`, pro.key, {
+    const response = await bench.api(`/v2/stats/${shortCode}`, pro.key, {
       headers: { 'Content-Type': 'text/plain' },
       body: '{"not": read',
     });
-    expect(answer.status).to.equal(200);
+    expect(response.status).to.equal(200);
   });
 
   it('refuses other methods', async () => {
     for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
       const path = '/v2/stats/nothing0';
-      const answer = await bench.api(path, pro.key, { method });
-      expectError(answer, { status: 405, message: 'Method Not Allowed', path, method });
-      expect(answer.headers.allow).to.equal('HEAD, GET');
+      const response = await bench.api(path, pro.key, { method });
+      expectError(response, { status: 405, message: 'Method Not Allowed', path, method });
+      expect(response.headers.allow).to.equal('HEAD, GET');
     }
   });
 
   it('has no other paths', async () => {
     const paths = ['/v2', '/v2/', '/v2/stats/', '/v2/stats/a/b', '/v2/usage/'];
     for (const path of [...paths, '/v2/Shorten', '/v2/STATS/x', '/v2//usage']) {
-      const answer = await bench.api(path, pro.key);
-      expectError(answer, { status: 404, message: 'Not Found', path });
+      const response = await bench.api(path, pro.key);
+      expectError(response, { status: 404, message: 'Not Found', path });
     }
   });
 });
@@ -164,11 +164,11 @@ describe('command API: GET /v2/usage', () => {
         resetDate: resetDate(),
       });
       for (let look = 0; look < 3; look += 1) {
-        const answer = await bench.api('/v2/usage', key);
-        expect(answer.status).to.equal(200);
-        expect(answer.headers['content-type']).to.equal('application/json; charset=utf-8');
-        expect(answer.headers['cache-control']).to.equal('no-store');
-        expect(answer.json()).to.deep.equal(expected(0, 0));
+        const response = await bench.api('/v2/usage', key);
+        expect(response.status).to.equal(200);
+        expect(response.headers['content-type']).to.equal('application/json; charset=utf-8');
+        expect(response.headers['cache-control']).to.equal('no-store');
+        expect(response.json()).to.deep.equal(expected(0, 0));
       }
       const { shortCode } = await bench.link(key);
       await bench.stats(shortCode, key);

@@ -26,8 +26,8 @@ describe('product: two nodes on one database', () => {
     }
   });
 
-  const alternately = (of: readonly [string, string], index: number): string =>
-    of[index % 2 === 0 ? 0 : 1];
+  const alternately = (origins: readonly [string, string], index: number): string =>
+    origins[index % 2 === 0 ? 0 : 1];
 
   const usage = (api: string, key: string): Promise<HttpResponse> =>
     sendRequest(`${api}/v2/usage`, { headers: { Authorization: `Bearer ${key}` } });
@@ -41,11 +41,11 @@ describe('product: two nodes on one database', () => {
 
   it('let a client guess five times a minute in total, with a wait of 30 s at most', async () => {
     const { shortCode } = await bench.link(pro, { password: 'secret' });
-    const answers = await concurrently(40, (index) =>
+    const responses = await concurrently(40, (index) =>
       enter(alternately(edges, index), shortCode, `guess ${index}`),
     );
-    expect(statuses(answers)).to.deep.equal({ 401: 5, 429: 35 });
-    for (const { status, headers } of answers) {
+    expect(statuses(responses)).to.deep.equal({ 401: 5, 429: 35 });
+    for (const { status, headers } of responses) {
       if (status === 429) expect(Number(headers['retry-after'])).to.be.within(1, 30);
     }
     // Nothing of this is undone by a right password: that would be a sixth guess.
@@ -83,12 +83,12 @@ describe('product: two nodes on one database', () => {
       const [here, there] = round % 2 === 0 ? [0, 1] : ([1, 0] as const);
       const alias = `round-${round}`;
       expect((await sendRequest(`${edges[there]}/${alias}`)).status).to.equal(404);
-      const made = await sendRequest(`${apis[here]}/v2/shorten`, {
+      const created = await sendRequest(`${apis[here]}/v2/shorten`, {
         method: 'POST',
         headers: { Authorization: `Bearer ${pro}` },
         body: { url: destination, alias },
       });
-      expect(made.status, made.text).to.equal(201);
+      expect(created.status, created.text).to.equal(201);
       const visit = await sendRequest(`${edges[there]}/${alias}`);
       expect(visit.headers.location).to.equal(destination);
     }
@@ -108,16 +108,16 @@ describe('product: two nodes on one database', () => {
 
   it('share a key’s limits', async () => {
     const { key } = await bench.key('FREE');
-    const answers = await concurrently(100, (index) => usage(alternately(apis, index), key));
-    expect(statuses(answers)).to.deep.equal({ 200: 60, 429: 40 });
+    const responses = await concurrently(100, (index) => usage(alternately(apis, index), key));
+    expect(statuses(responses)).to.deep.equal({ 200: 60, 429: 40 });
   });
 
   it('share a link’s click limit', async () => {
     const { shortCode } = await bench.link(pro, { maxClicks: 25 });
-    const answers = await concurrently(100, (index) =>
+    const responses = await concurrently(100, (index) =>
       sendRequest(`${alternately(edges, index)}/${shortCode}`),
     );
-    expect(statuses(answers)).to.deep.equal({ 302: 25, 410: 75 });
+    expect(statuses(responses)).to.deep.equal({ 302: 25, 410: 75 });
   });
 
   it('both apply a block and maintenance', async () => {

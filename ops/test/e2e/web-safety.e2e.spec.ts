@@ -49,8 +49,8 @@ describe('command API: web safety check of the running product', () => {
     bench.shorten(pro.key, body, headers);
 
   const linksOf = async (): Promise<number> => {
-    const answer = await bench.api('/v2/usage', pro.key);
-    return (answer.json() as { links: { used: number } }).links.used;
+    const response = await bench.api('/v2/usage', pro.key);
+    return (response.json() as { links: { used: number } }).links.used;
   };
 
   it('accepts a safe URL, and looks it up once', async () => {
@@ -92,9 +92,9 @@ describe('command API: web safety check of the running product', () => {
     expectRefused(await shorten({ url, alias: 'safety-order' }), 400, unsafe);
     const { key } = await bench.key('FREE');
     for (let link = 0; link < 35; link += 1) await bench.link(key);
-    const answer = await bench.shorten(key, { url });
-    expect(answer.json()).to.deep.equal(monthly('Monthly link limit reached.', 35));
-    expect(answer.json()).to.include({ resetDate: resetDate() });
+    const response = await bench.shorten(key, { url });
+    expect(response.json()).to.deep.equal(monthly('Monthly link limit reached.', 35));
+    expect(response.json()).to.include({ resetDate: resetDate() });
   });
 
   it('checks all items of a batch in one call, each with its own outcome', async () => {
@@ -107,12 +107,12 @@ describe('command API: web safety check of the running product', () => {
       { url: 'https://batch-2.example/', alias: 'p4ypal-login' },
       { url: 'https://batch-2.example/', alias: 'batch-of-safe' },
     ];
-    const answer = await bench.api('/v2/shorten/batch', pro.key, {
+    const response = await bench.api('/v2/shorten/batch', pro.key, {
       method: 'POST',
       body: { urls },
     });
-    expect(answer.status).to.equal(200);
-    const { results } = answer.json() as { results: Record<string, unknown>[] };
+    expect(response.status).to.equal(200);
+    const { results } = response.json() as { results: Record<string, unknown>[] };
     expect(results.map(({ message }) => message)).to.deep.equal([
       undefined,
       unsafe,
@@ -161,9 +161,9 @@ describe('command API: web safety check of the running product', () => {
     const batch = async (name: string, urls: object[]): Promise<[HttpResponse, unknown[]]> => {
       const headers = { 'Idempotency-Key': name };
       const options = { method: 'POST', headers, body: { urls } };
-      const answer = await bench.api('/v2/shorten/batch', pro.key, options);
-      const { results } = answer.json() as { results: { statusCode?: number }[] };
-      return [answer, results.map(({ statusCode }) => statusCode)];
+      const response = await bench.api('/v2/shorten/batch', pro.key, options);
+      const { results } = response.json() as { results: { statusCode?: number }[] };
+      return [response, results.map(({ statusCode }) => statusCode)];
     };
     const away = { url: 'https://away.example/' };
     const malformed = { url: 'no url' };
@@ -176,9 +176,9 @@ describe('command API: web safety check of the running product', () => {
     expect(outcomes).to.deep.equal([undefined, 400]);
     expect(again.headers).not.to.have.property('idempotency-replayed');
     // A link was made: to try the others again would make it twice.
-    const [kept, before] = await batch('one-made', [away, known]);
+    const [replay, before] = await batch('one-made', [away, known]);
     expect(before).to.deep.equal([503, undefined]);
-    expect(kept.headers['idempotency-replayed']).to.equal('true');
+    expect(replay.headers['idempotency-replayed']).to.equal('true');
   });
 
   it('reloads the blocklist file, and keeps the old list when the new one is invalid', async () => {
@@ -228,8 +228,9 @@ describe('command API: web safety check of the running product', () => {
     });
     expect((await bench.visit(other.shortCode)).status).to.equal(302);
     const history = async () => {
-      const answer = await bench.admin('GET', `/admin/links/${link.shortCode}/history`);
-      return (answer.json() as { events: { type: string; actor?: string; data: object }[] }).events;
+      const response = await bench.admin('GET', `/admin/links/${link.shortCode}/history`);
+      return (response.json() as { events: { type: string; actor?: string; data: object }[] })
+        .events;
     };
     await eventuallyPasses(10_000, async () => {
       const blocks = (await history()).filter(({ type }) => type === 'linklog.LinkBlocked.v1');

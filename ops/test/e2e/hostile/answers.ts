@@ -96,19 +96,19 @@ const expectOfConsole = (
   document: Document,
   request: HostileRequest,
   path: string,
-  answer: RawResponse,
+  response: RawResponse,
 ): void => {
-  const type = answer.headers.get('content-type') ?? '';
+  const type = response.headers.get('content-type') ?? '';
   if (type === 'text/html; charset=utf-8') {
-    expect(answer.body.toString('utf8')).to.match(/^<!doctype html>/i);
+    expect(response.body.toString('utf8')).to.match(/^<!doctype html>/i);
   } else if (/^\/console\/v2\//i.test(path)) {
     // A GET makes no QR code here.
     const isQr = path.startsWith('/console/v2/qr/');
     const method = isQr && request.method === 'POST' ? 'GET' : request.method;
-    expectInDocument(document, method, path.replace(/^\/console/i, ''), answer);
+    expectInDocument(document, method, path.replace(/^\/console/i, ''), response);
   } else {
     expectJson(
-      answer,
+      response,
       request.listener === 'api' ? consoleSession.strict() : undocumentedSuccesses,
     );
   }
@@ -137,10 +137,10 @@ const expectInDocument = (
 /** @throws when an answer is not as the contract has it. */
 export const expectDocumented = (
   request: HostileRequest,
-  answer: RawResponse,
+  response: RawResponse,
   { destinations, document }: { destinations: ReadonlySet<string>; document: Document },
 ): void => {
-  const { status, headers, body } = answer;
+  const { status, headers, body } = response;
   const target = originFormOf(request.target);
   expect(headers.get('x-content-type-options')).to.equal('nosniff');
   // Whoever asks: on a machine with much else to do, something may take longer than readiness has.
@@ -159,7 +159,7 @@ export const expectDocumented = (
   expect(location).to.equal(undefined);
   if (request.listener === 'edge') expect(headers.get('cache-control')).to.match(/no-store/);
   if (status === 405) expect(headers.get('allow')).to.match(/^[A-Z]+(?:, [A-Z]+)*$/);
-  if (status === 401) expectChallenge(request, answer);
+  if (status === 401) expectChallenge(request, response);
   let message: unknown = null;
   if (body.length > 0) {
     const type = headers.get('content-type') ?? '';
@@ -169,11 +169,11 @@ export const expectDocumented = (
     if (documents && /^\/(?:openapi\.json|docs)/.test(target)) return;
     const [path = ''] = target.split('?');
     if (request.listener !== 'edge' && status < 300 && isConsolePath(path)) {
-      expectOfConsole(document, request, path, answer);
+      expectOfConsole(document, request, path, response);
     } else if (request.listener === 'api' && status < 300) {
-      expectInDocument(document, request.method, path, answer);
+      expectInDocument(document, request.method, path, response);
     } else if (type === 'application/json; charset=utf-8') {
-      ({ message } = expectJson(answer, status < 400 ? undocumentedSuccesses : errors));
+      ({ message } = expectJson(response, status < 400 ? undocumentedSuccesses : errors));
     } else if (type === 'text/html; charset=utf-8') {
       expect(request.listener).to.equal('edge');
       expect(body.toString('utf8')).to.match(/^<!doctype html>/i);

@@ -645,13 +645,13 @@ export const hostileRequest = (known: Known): fc.Arbitrary<HostileRequest> => {
       rest: fc.dictionary(fc.string(), fc.jsonValue(), { maxKeys: 3, noNullPrototype: true }),
     })
     .map(({ target: where, url, rest }): HostileRequest => {
-      const one = { ...rest, url };
+      const item = { ...rest, url };
       return {
         listener: 'api',
         method: 'POST',
         target: where,
         lines: [bearer(key), 'Content-Type: application/json'],
-        body: Buffer.from(JSON.stringify(where.endsWith('batch') ? { urls: [one] } : one)),
+        body: Buffer.from(JSON.stringify(where.endsWith('batch') ? { urls: [item] } : item)),
         framing: 'length',
         kind: 'destinations',
         key,

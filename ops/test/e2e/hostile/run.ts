@@ -85,12 +85,12 @@ export const startHostileRun = async (bench: Bench) => {
     const toHead = request.method === 'HEAD';
     const last = !isWhole(request);
     const bytes = bytesOf(request);
-    const answers = await client.exchange({ bytes, toHead, last }, answeredWithinMs);
-    if (!last) expect(answers).to.have.length(1);
-    for (const answer of answers) {
-      expectDocumented(request, answer, { destinations, document });
+    const responses = await client.exchange({ bytes, toHead, last }, answeredWithinMs);
+    if (!last) expect(responses).to.have.length(1);
+    for (const response of responses) {
+      expectDocumented(request, response, { destinations, document });
     }
-    count(request.kind, answers.map(({ status }) => status).join('+') || 'closed');
+    count(request.kind, responses.map(({ status }) => status).join('+') || 'closed');
   };
 
   const work = async (client: RawClient, waiting: HostileRequest[]): Promise<void> => {
@@ -112,10 +112,10 @@ export const startHostileRun = async (bench: Bench) => {
     outcomes,
     /** Sends requests that the seed gives again, each listener's by several clients at once. */
     async send(numRuns: number, seed: number): Promise<void> {
-      const all = fc.sample(requests, { numRuns, seed });
+      const sample = fc.sample(requests, { numRuns, seed });
       await Promise.all(
         listeners.flatMap((listener, index) => {
-          const waiting = all.filter((request) => request.listener === listener);
+          const waiting = sample.filter((request) => request.listener === listener);
           return clients[index]?.map((client) => work(client, waiting)) ?? [];
         }),
       );
