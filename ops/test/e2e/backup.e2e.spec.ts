@@ -15,7 +15,7 @@ import { folderFixture } from '../support/fixtures.js';
 
 const elsewhere = 'https://example.com/elsewhere';
 
-/** One after the other: who acts, until it is stopped. */
+/** Repeats an action sequentially until `stop`. */
 interface Load {
   readonly done: number;
   stop(): Promise<void>;
@@ -58,14 +58,14 @@ describe('product: backup under load, restored into a new installation', () => {
   let secret: Link;
   let watched: Link;
   let contested: Link;
-  /** What owners have changed, by what they did. */
+  /** Links that their owner has changed, by the change. */
   let managed: Record<'described' | 'disabled' | 'deleted' | 'raised', Link>;
-  /** Both secrets of a key that `quiet` made. */
+  /** Both secrets of a key derived from `quiet`. */
   let child: readonly { readonly id: string; readonly key: string }[];
-  let seenBefore: Record<string, unknown>;
+  let stateBefore: Record<string, unknown>;
   let usageBefore: unknown;
   let busyLinks: readonly string[];
-  /** What was acknowledged when the backup began. */
+  /** Counts acknowledged when the backup started. */
   let acknowledged: { visits: number; links: number; qrCodes: number; calls: number };
 
   const start = async (args: readonly string[], dataDir: string): Promise<RunningCommand> =>
@@ -74,8 +74,8 @@ describe('product: backup under load, restored into a new installation', () => {
   const linklog = async (args: readonly string[], dataDir: string): Promise<CommandOutput> =>
     (await start(args, dataDir)).ended;
 
-  /** What a client and an operator see of what the load leaves alone. */
-  const look = async (bench: Bench): Promise<Record<string, unknown>> => {
+  /** The state that clients and operators see, without what the load changes. */
+  const readState = async (bench: Bench): Promise<Record<string, unknown>> => {
     const json = async (response: ReturnType<Bench['api']>): Promise<unknown> =>
       (await response).json();
     const keys = (await json(bench.admin('GET', '/admin/keys'))) as { keys: { id: string }[] };
@@ -106,7 +106,6 @@ describe('product: backup under load, restored into a new installation', () => {
     return (response.json() as { keys: readonly object[] }).keys;
   };
 
-  /** Changes links and a key as their owner. */
   const manage = async (): Promise<void> => {
     const change = async (method: string, { shortCode }: Link, body?: object): Promise<void> => {
       const options = { method, ...(body && { body }) };
@@ -202,7 +201,7 @@ describe('product: backup under load, restored into a new installation', () => {
       }),
     };
     await sleep(1_500);
-    seenBefore = await look(old);
+    stateBefore = await readState(old);
     busyLinks = [...codes];
     acknowledged = {
       visits: loads.visits.done,
@@ -228,7 +227,7 @@ describe('product: backup under load, restored into a new installation', () => {
     for (const path of [dir, target]) await rm(path, { recursive: true, force: true });
   });
 
-  it('is a file that only its owner can read', async () => {
+  it('writes a file that only its owner can read', async () => {
     expect((await stat(file)).mode & 0o777).to.equal(0o600);
     expect(await readdir(dir)).to.deep.equal(['linklog.backup']);
   });
@@ -236,7 +235,7 @@ describe('product: backup under load, restored into a new installation', () => {
   it('restores keys, switches, overrides, histories, statistics and quotas', async () => {
     expect(restored.product.firstKey).to.equal(null);
     expect(await usage(restored, quiet)).to.deep.equal(usageBefore);
-    expect(await look(restored)).to.deep.equal(seenBefore);
+    expect(await readState(restored)).to.deep.equal(stateBefore);
     const docs = await restored.shorten(quiet.key, { url: destination, alias: 'docs' });
     expect(docs.status, docs.text).to.equal(201);
     const late = await restored.shorten(quiet.key, { url: destination, expiresIn: 60 });
@@ -285,7 +284,7 @@ describe('product: backup under load, restored into a new installation', () => {
     expect(responses.map(({ status }) => status)).to.deep.equal([401, 303]);
   });
 
-  it('keeps the clicks that were left of a limit, exactly', async () => {
+  it('keeps the remaining clicks of a limit, exactly', async () => {
     const responses = [];
     for (let number = 0; number < 4; number += 1) responses.push(await statusOf(restored, limited));
     expect(responses).to.deep.equal([302, 302, 302, 410]);
@@ -295,7 +294,7 @@ describe('product: backup under load, restored into a new installation', () => {
     expect([clickCount + left, left + gone]).to.deep.equal([1_000, 1_000]);
   });
 
-  it('has everything that was acknowledged before the backup began', async () => {
+  it('contains everything that was acknowledged before the backup started', async () => {
     for (const code of busyLinks) {
       expect((await restored.visit(code, { method: 'HEAD' })).status, code).to.equal(302);
     }
@@ -307,7 +306,7 @@ describe('product: backup under load, restored into a new installation', () => {
     expect(qrCodes.used).to.be.at.least(acknowledged.qrCodes);
   });
 
-  describe('refuses with one line of explanation', () => {
+  describe('rejects with one line', () => {
     const empty = folderFixture();
 
     const expectLine = async (
@@ -340,7 +339,7 @@ describe('product: backup under load, restored into a new installation', () => {
       expect(await stat(file)).to.include({ size, mtimeMs });
     });
 
-    it('when a backup cannot be written, or no service runs', async () => {
+    it('when the backup file cannot be written, or no service runs', async () => {
       const nowhere = path.join(dir, 'nowhere', 'a.backup');
       await expectLine(['backup', nowhere], target, /^linklog: \S+ cannot be written: ENOENT/);
       await expectLine(
@@ -351,7 +350,7 @@ describe('product: backup under load, restored into a new installation', () => {
       expect(await readdir(dir)).to.deep.equal(['linklog.backup']);
     });
 
-    it('when the service of the restore’s target runs, or ran before', async () => {
+    it('when the service of the target runs, or the target is not empty', async () => {
       const { pid } = restored.product;
       await expectLine(
         ['restore', file],
@@ -361,7 +360,7 @@ describe('product: backup under load, restored into a new installation', () => {
       await expectLine(['restore', file], old.product.dataDir, /is not empty: restore needs a new/);
     });
 
-    it('when the backup is truncated, altered, of a later version, of another kind, or missing', async () => {
+    it('when the backup is truncated, altered, of a later version, of another format, or missing', async () => {
       const bytes = await readFile(file);
       const half = bytes.subarray(0, bytes.length / 2);
       const altered = Buffer.from(bytes);
@@ -390,7 +389,7 @@ describe('product: backup under load, restored into a new installation', () => {
       child.kill('SIGTERM');
       const said = await ended;
       if (said.exitCode === 0) {
-        // It was quicker than the signal: then it is whole.
+        // The restore completed before the signal arrived.
         return;
       }
       expect(said.exitCode, said.stderr).to.equal(130);

@@ -60,7 +60,7 @@ describe('command API: POST /v2/shorten/batch', () => {
   const successes = (results: readonly Result[]): number =>
     results.filter(({ success }) => success).length;
 
-  it('makes links that redirect, and answers in the order of the items', async () => {
+  it('creates links that redirect, and returns results in the order of the items', async () => {
     const urls = [
       { url: `${destination}&n=0` },
       { url: `${destination}&n=1`, alias: 'batch-order-1', maxClicks: 3 },
@@ -88,7 +88,7 @@ describe('command API: POST /v2/shorten/batch', () => {
     expect(results[1]).to.include({ alias: 'batch-order-1', maxClicks: 3 });
   });
 
-  it('refuses a bad item with the message of POST /v2/shorten, and makes the others', async () => {
+  it('rejects an invalid item with the message of POST /v2/shorten, and creates the others', async () => {
     const { key } = await bench.key('HOBBY');
     await bench.link(key, { alias: 'batch-taken' });
     const bad: readonly unknown[] = [
@@ -115,7 +115,7 @@ describe('command API: POST /v2/shorten/batch', () => {
     for (const [number, item] of bad.entries()) {
       const alone = await bench.shorten(key, JSON.stringify(item), asJson);
       const said = alone.json() as Record<string, unknown>;
-      // The envelope's time, path and method are those of a request, not of an item.
+      // An item has no timestamp, path or method.
       const error = Object.fromEntries(
         Object.entries(said).filter(([name]) => !['timestamp', 'path', 'method'].includes(name)),
       );
@@ -131,9 +131,9 @@ describe('command API: POST /v2/shorten/batch', () => {
     expect((await usage(key)).links).to.equal(bad.length + 1);
   });
 
-  it('gives a 403 item its feature, plan and upgrade', async () => {
+  it('returns feature, plan and upgrade URL of an item with 403', async () => {
     const { key } = await bench.key('FREE');
-    // What is switched off for everybody would be told first.
+    // A disabled feature would determine the message.
     await bench.admin('PATCH', '/admin/platform', { features: { passwords: true } });
     const results = await batch(
       [
@@ -166,7 +166,7 @@ describe('command API: POST /v2/shorten/batch', () => {
     expect((await bench.visit('batch-free')).status).to.equal(404);
   });
 
-  it('lets the first of equal aliases win', async () => {
+  it('assigns an alias to the first of two items', async () => {
     const alias = 'batch-twice';
     const results = await batch([
       { url: destination, alias },
@@ -181,7 +181,7 @@ describe('command API: POST /v2/shorten/batch', () => {
     expect((await bench.visit(alias)).headers.location).to.equal(destination);
   });
 
-  it('gives an alias to one of many batches that want it at once', async () => {
+  it('assigns an alias to one of many concurrent batches', async () => {
     const rounds = await concurrently(20, (n) =>
       batch([{ url: destination }, { url: `https://example.com/${n}`, alias: 'batch-race' }]),
     );
@@ -190,8 +190,8 @@ describe('command API: POST /v2/shorten/batch', () => {
     expect((await bench.visit('batch-race')).headers.location).to.equal(winners[0]?.['url']);
   });
 
-  describe('of 35 links a month', () => {
-    it('makes as many as the quota allows, in order', async () => {
+  describe('with 35 links a month', () => {
+    it('creates the links that the quota allows, in order', async () => {
       const { key } = await bench.key('FREE');
       expect(successes(await batch(links(30), key))).to.equal(30);
       const urls = [{ url: 'no' }, ...links(4), { url: 'no' }, ...links(3)];
@@ -213,7 +213,7 @@ describe('command API: POST /v2/shorten/batch', () => {
       expect(after).to.include({ success: false, statusCode: 429 });
     });
 
-    it('never exceeds the quota with many batches at once', async () => {
+    it('never exceeds the quota with concurrent batches', async () => {
       const { key } = await bench.key('FREE');
       const batches = await concurrently(10, () => batch(links(8), key));
       expect(batches.reduce((sum, results) => sum + successes(results), 0)).to.equal(35);
@@ -230,7 +230,7 @@ describe('command API: POST /v2/shorten/batch', () => {
     expect(await usage(key)).to.deep.equal({ calls: 3, links: 50 });
   });
 
-  it('has 1 to 50 items', async () => {
+  it('accepts 1 to 50 items', async () => {
     expect(await batch(links(1))).to.have.length(1);
     const fifty = await batch(links(50));
     expect(new Set(fifty.map(({ shortCode }) => shortCode)).size).to.equal(50);
@@ -249,7 +249,7 @@ describe('command API: POST /v2/shorten/batch', () => {
     }
   });
 
-  it('has 512 KiB at most, and more than POST /v2/shorten', async () => {
+  it('accepts a body of at most 512 KiB', async () => {
     const body = JSON.stringify({ urls: links(2) });
     expect(successes(resultsOf(await send(body.padEnd(bodyLimit), pro, asJson)))).to.equal(2);
     const response = await send(body.padEnd(bodyLimit + 1), pro, asJson);
@@ -257,7 +257,7 @@ describe('command API: POST /v2/shorten/batch', () => {
     expectError(response, { status: 413, message, path, method: 'POST' });
   });
 
-  it('is refused as a whole when the request itself is invalid', async () => {
+  it('is rejected as a whole when the request itself is invalid', async () => {
     const item = `{"url":"${destination}"}`;
     const polluted = `{"urls":[${item},{"url":"${destination}","x":{"__proto__":{}}}]}`;
     for (const [status, message, body, headers] of [
@@ -278,7 +278,7 @@ describe('command API: POST /v2/shorten/batch', () => {
     const once = (name: string, body: unknown, key = pro): Promise<HttpResponse> =>
       send(body, key, { 'Idempotency-Key': name });
 
-    it('replays the answer, failed items included, and makes nothing new', async () => {
+    it('replays the response, failed items included, and creates nothing', async () => {
       const { key } = await bench.key('PRO');
       const body = { urls: [{ url: destination }, { url: 'no' }] };
       const first = await once('again', body, key);
@@ -294,7 +294,7 @@ describe('command API: POST /v2/shorten/batch', () => {
       expectError(other, { status: 422, message, path, method: 'POST' });
     });
 
-    it('stores no answer in which all items failed: a retry is decided again', async () => {
+    it('does not store a response in which all items failed: a retry is decided again', async () => {
       const { key } = await bench.key('PRO');
       const body = { urls: [{ url: 'no' }, { url: destination, alias: 'batch-later-free' }] };
       await bench.link(key, { alias: 'batch-later-free' });
@@ -306,7 +306,7 @@ describe('command API: POST /v2/shorten/batch', () => {
       expect(successes(resultsOf(await once('all-failed', { urls: links(1) }, key)))).to.equal(1);
     });
 
-    it('replays an answer of 400 KB byte for byte, also after its links were changed', async () => {
+    it('replays a response of 400 KB byte for byte, also after its links were changed', async () => {
       const { key } = await bench.key('PRO');
       const note = '\u{1F517}'.repeat(1_990);
       const urls = Array.from({ length: 50 }, (_, index) => ({
@@ -343,12 +343,12 @@ describe('command API: POST /v2/shorten/batch', () => {
       expect(successes(resultsOf(response))).to.equal(1);
     });
 
-    it('may be repeated after a 400', async () => {
+    it('accepts a retry after a 400', async () => {
       expect((await once('mended', { urls: [] })).status).to.equal(400);
       expect(successes(resultsOf(await once('mended', { urls: links(1) })))).to.equal(1);
     });
 
-    it('makes its links once when many copies come at once', async () => {
+    it('creates its links once for concurrent copies', async () => {
       const { key } = await bench.key('PRO');
       const responses = await concurrently(30, () => once('race', { urls: links(5) }, key));
       const done = responses.filter(({ status }) => status === 200);

@@ -44,7 +44,7 @@ describe('command API: POST /v2/links/bulk', () => {
     return calls.used;
   };
 
-  it('is no short code: other methods answer 405', async () => {
+  it('is not a short code: other methods get 405', async () => {
     for (const method of ['GET', 'PATCH', 'DELETE']) {
       const response = await bench.api(path, pro.key, { method });
       expectError(response, { status: 405, message: 'Method Not Allowed', path, method });
@@ -55,7 +55,7 @@ describe('command API: POST /v2/links/bulk', () => {
     expectError(alias, { status: 400, message, path: '/v2/shorten', method: 'POST' });
   });
 
-  it('changes each link alone, and answers in the order asked', async () => {
+  it('changes each link separately, and returns results in the order of the request', async () => {
     const [first = '', deleted = '', full = ''] = await links(3, { tags: ['old', 'kept'] });
     const tags = Array.from({ length: 20 }, (_, index) => `tag ${index}`);
     await bench.api(`/v2/links/${full}`, pro.key, { method: 'PATCH', body: { tags } });
@@ -128,7 +128,7 @@ describe('command API: POST /v2/links/bulk', () => {
     });
   });
 
-  it('is refused as a whole by its body or the scope, for one call', async () => {
+  it('is rejected as a whole by its body or the scope, for one call', async () => {
     const { key } = await bench.key('PRO');
     const body = { shortCodes: ['a-code', 'a-code'], change: { delete: true } };
     expectError(await bench.api(path, key, { method: 'POST', body }), {
@@ -143,7 +143,7 @@ describe('command API: POST /v2/links/bulk', () => {
     expectBody(await bulk(reader, ['a-code'], { delete: true }), 403, lacking('links:write'));
   });
 
-  it('costs a call of the month for each code, and one of the minute', async () => {
+  it('costs one monthly call per code, and one call of the minute', async () => {
     const { key } = await bench.key('PRO');
     const codes = [...(await links(2)), 'nothing', 'no code!'];
     const response = await bulk(key, codes, { disabled: true });
@@ -158,10 +158,10 @@ describe('command API: POST /v2/links/bulk', () => {
   });
 });
 
-describe('command API: the month’s calls and POST /v2/links/bulk', () => {
+describe('command API: monthly calls and POST /v2/links/bulk', () => {
   const bench = productFixture();
 
-  it('refuse alone what the month has no room for, exactly, of requests that race', async () => {
+  it('reject exactly the codes beyond the monthly limit, also of concurrent requests', async () => {
     const { key } = await bench.key('FREE');
     const { shortCode } = await bench.link(key);
     const codes = [shortCode, ...Array.from({ length: 99 }, (_, index) => `unknown-${index}`)];
@@ -170,7 +170,7 @@ describe('command API: the month’s calls and POST /v2/links/bulk', () => {
     const responses = await concurrently(25, () => bulk({ addTags: ['x'] }));
     const passed = responses.filter(({ status }) => status === 200);
     const spent = passed.flatMap(resultsOf).filter(({ statusCode }) => statusCode !== 429);
-    // One call made the link.
+    // One call created the link.
     expect(spent).to.have.lengthOf(1_999);
     const message = 'Monthly API call limit reached.';
     for (const response of responses) {

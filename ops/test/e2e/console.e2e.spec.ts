@@ -29,7 +29,6 @@ const policy =
   "font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 const setCookie = ({ headers }: HttpResponse): string => headers['set-cookie']?.join() ?? '';
-/** As a browser sends it back. */
 const cookieOf = (response: HttpResponse): string => setCookie(response).split(';')[0] ?? '';
 
 describe('product: console', () => {
@@ -42,8 +41,8 @@ describe('product: console', () => {
     addresses = { upgradeUrl, shortUrlHost };
   });
 
-  /** What a page of this listener's console asks. */
-  const fromPage = (
+  /** Sends a request as a page of this listener's console does. */
+  const sendFromPage = (
     listener: string,
     method: string,
     path: string,
@@ -52,9 +51,9 @@ describe('product: console', () => {
     sendRequest(listener + path, { method, ...options, headers: { Origin: listener, ...headers } });
 
   const signIn = (body: unknown, options: RequestOptions = {}, listener = bench.product.api) =>
-    fromPage(listener, 'POST', '/console/session', { ...options, body });
+    sendFromPage(listener, 'POST', '/console/session', { ...options, body });
 
-  /** A session of a new key, on the first API. */
+  /** Signs in with a new key at the first API. */
   const session = async (plan: 'FREE' | 'PRO' = 'PRO') => {
     const key = await bench.key(plan);
     const response = await signIn({ key: key.key });
@@ -64,7 +63,7 @@ describe('product: console', () => {
       ...key,
       Cookie,
       ask: (method: string, path: string, body?: unknown, api = bench.product.api) =>
-        fromPage(api, method, path, { headers: { Cookie }, body }),
+        sendFromPage(api, method, path, { headers: { Cookie }, body }),
     };
   };
 
@@ -72,7 +71,7 @@ describe('product: console', () => {
     signIn({ token: bench.product.adminToken, actor }, options, bench.product.admin);
 
   describe('signing in with a key', () => {
-    it('gives a cookie without the key in it, and whose account it is', async () => {
+    it('sets a cookie without the key, and returns the account', async () => {
       const { key, id, name, account } = await bench.key('HOBBY', { account: 'acme' });
       const response = await signIn({ key });
       expectBody(response, 200, {
@@ -95,14 +94,14 @@ describe('product: console', () => {
       }
     });
 
-    it('ends the session before, and never gives a token twice', async () => {
+    it('ends the previous session, and never repeats a token', async () => {
       const first = await session();
       const again = await signIn({ key: first.key }, { headers: { Cookie: first.Cookie } });
       expect(cookieOf(again)).not.to.equal(first.Cookie);
       expect((await first.ask('GET', '/console/session')).status).to.equal(204);
     });
 
-    it('takes a key, or a token with accept', async () => {
+    it('accepts a key, or a token with accept', async () => {
       const path = '/console/session';
       const message = 'Give key, or token and accept';
       for (const body of [{}, { key: 1 }, { token: 'x' }, []]) {
@@ -110,7 +109,7 @@ describe('product: console', () => {
       }
     });
 
-    it('gets 429 after ten wrong keys in a minute; the right key never does', async () => {
+    it('gets 429 after ten wrong keys in a minute; the right key is always accepted', async () => {
       const from = { localAddress: '127.0.0.2' };
       const { key } = await bench.key('FREE');
       const wrong = [`ll_${'0'.repeat(38)}`, key.toUpperCase(), ''];
@@ -124,7 +123,7 @@ describe('product: console', () => {
       expect((await signIn({ key: '' })).status).to.equal(401);
     });
 
-    it('may be done by many at once', async () => {
+    it('accepts concurrent sign-ins', async () => {
       const { key } = await bench.key('FREE');
       const from = { localAddress: '127.0.0.3' };
       for (let round = 0; round < 3; round += 1) {
@@ -136,7 +135,7 @@ describe('product: console', () => {
   });
 
   describe('a session', () => {
-    it('stands in place of the key below /console/v2, and nowhere else', async () => {
+    it('authenticates below /console/v2 only', async () => {
       const { key, ask: request, Cookie } = await session();
       const created = await request('POST', '/console/v2/shorten', { url: destination });
       expect(created.status, created.text).to.equal(201);
@@ -159,7 +158,7 @@ describe('product: console', () => {
       expectBody(byKey, 401, signedOut);
     });
 
-    it('answers like /v2: limits, errors, order of checks', async () => {
+    it('gets the responses of /v2: limits, errors, order of checks', async () => {
       const { ask: request, name } = await session('FREE');
       const path = '/console/v2/shorten';
       const method = 'POST';
@@ -173,7 +172,7 @@ describe('product: console', () => {
       expect(statuses(responses)).to.deep.equal({ 200: 57, 429: 3 });
     });
 
-    it('makes QR codes by POST alone: no GET spends one', async () => {
+    it('creates QR codes by POST only: no GET spends one', async () => {
       const { ask: request, key } = await session();
       const { shortCode } = await bench.link(key);
       const path = `/console/v2/qr/${shortCode}`;
@@ -202,7 +201,7 @@ describe('product: console', () => {
       }
     });
 
-    it('ends when its owner signs out, and takes the cookie along', async () => {
+    it('ends with the sign-out, which deletes the cookie', async () => {
       const { ask: request } = await session();
       const gone = await request('DELETE', '/console/session');
       expect(gone).to.include({ status: 204, text: '' });
@@ -213,7 +212,7 @@ describe('product: console', () => {
       expect((await request('DELETE', '/console/session')).status).to.equal(204);
     });
 
-    it('is good on one listener alone', async () => {
+    it('is valid on one listener only', async () => {
       const { admin, api } = bench.product;
       const [, developer = ''] = (await session()).Cookie.split('=');
       const [, operating = ''] = cookieOf(await operator('maria')).split('=');
@@ -229,7 +228,7 @@ describe('product: console', () => {
     });
   });
 
-  describe('a page of a stranger’s changes nothing', () => {
+  describe('a page of another site changes nothing', () => {
     const strangers: readonly [string, Record<string, string> | null][] = [
       ['another origin', { Origin: 'https://evil.example' }],
       ['another port', { Origin: 'http://127.0.0.1:1' }],
@@ -237,19 +236,19 @@ describe('product: console', () => {
       ['null', { Origin: 'null' }],
       ['no origin', null],
       [
-        'what it says of a proxy',
+        'a forged X-Forwarded-Host',
         { Origin: 'http://evil.example', 'X-Forwarded-Host': 'evil.example' },
       ],
     ];
-    for (const [what, given] of strangers) {
-      it(`with ${what}`, async () => {
+    for (const [origin, given] of strangers) {
+      it(`with ${origin}`, async () => {
         const { api, admin, adminToken } = bench.product;
         const { key, Cookie, ask: request } = await session();
         const { shortCode } = await bench.link(key);
         const operating = cookieOf(await operator('maria'));
         const Origin =
           given?.['Origin'] === 'https' ? api.replace('http', 'https') : given?.['Origin'];
-        const origin = given && { ...given, ...(Origin !== undefined && { Origin }) };
+        const forged = given && { ...given, ...(Origin !== undefined && { Origin }) };
         const calls = [
           [api, Cookie, 'POST', '/console/session', { key }],
           [api, Cookie, 'DELETE', '/console/session'],
@@ -264,7 +263,7 @@ describe('product: console', () => {
         for (const [listener, cookie, method, path, body] of calls) {
           const response = await sendRequest(listener + path, {
             method,
-            headers: { Cookie: cookie, ...origin },
+            headers: { Cookie: cookie, ...forged },
             body,
           });
           const message = 'Origin must be that of the console';
@@ -303,7 +302,7 @@ describe('product: console', () => {
       });
     }
 
-    it('is answered from a page of the console, from the address bar, and without the header', async () => {
+    it('is accepted from a page of the console, from the address bar, and without the header', async () => {
       const { Cookie } = await session();
       const operating = cookieOf(await operator('maria'));
       for (const site of [{ 'Sec-Fetch-Site': 'same-origin' }, { 'Sec-Fetch-Site': 'none' }, {}]) {
@@ -317,7 +316,7 @@ describe('product: console', () => {
           expect(response.status).to.equal(200);
         }
       }
-      // A link on another site leads to the page.
+      // Another site may link to the page.
       const headers = { 'Sec-Fetch-Site': 'cross-site' };
       expect((await sendRequest(`${bench.product.api}/console`, { headers })).status).to.equal(200);
     });
@@ -326,7 +325,7 @@ describe('product: console', () => {
   describe('two session cookies', () => {
     const planted = 'x'.repeat(43);
 
-    it('get 401 from every call of a session, and both are cleared', async () => {
+    it('get 401 from every call of a session, and are both cleared', async () => {
       const { key, Cookie, ask: request } = await session();
       const operating = cookieOf(await operator('maria'));
       const { api, admin, adminToken } = bench.product;
@@ -349,7 +348,7 @@ describe('product: console', () => {
         const [name = ''] = own.split('=');
         for (const cookies of [`${own}; ${name}=${planted}`, `${name}=${planted};${own}`]) {
           const headers = { Cookie: cookies };
-          const response = await fromPage(listener, method, path, { headers, body });
+          const response = await sendFromPage(listener, method, path, { headers, body });
           expectBody(response, 401, twice);
           const cleared = response.headers['set-cookie'] ?? [];
           for (const at of ['/', '/console', '/console/']) {
@@ -361,7 +360,7 @@ describe('product: console', () => {
       expect((await request('GET', '/console/v2/usage')).status).to.equal(200);
     });
 
-    it('are cleared for each domain and path that the browser may have sent them for', async () => {
+    it('are cleared for each possible domain and path', async () => {
       const { Cookie } = await session();
       const headers = {
         Cookie: `${Cookie}; linklog_console=${planted}`,
@@ -392,7 +391,7 @@ describe('product: console', () => {
       for (const cookie of cleared) expect(cookie).to.match(/^linklog_console=; .*; Secure$/);
     });
 
-    it('of other names are none of them', async () => {
+    it('do not include cookies with other names', async () => {
       const { Cookie } = await session();
       const headers = {
         Cookie: `a_linklog_console=x; ${Cookie}; linklog_consoles=x; LINKLOG_CONSOLE=x`,
@@ -402,7 +401,7 @@ describe('product: console', () => {
     });
   });
 
-  it('behind a trusted proxy has the origin that the proxy tells, and a Secure cookie', async () => {
+  it('uses the origin that a trusted proxy forwards, and a Secure cookie', async () => {
     const { key } = await bench.key('PRO');
     const headers = {
       Origin: 'https://go.example.com',
@@ -437,7 +436,7 @@ describe('product: console', () => {
       error: 'Unauthorized',
     };
 
-    it('comes with the first key, in the ready line and for a person', async () => {
+    it('is printed with the first key, in the ready line and on its own line', async () => {
       const { ready, stdout } = bench.product;
       const { console: url } = ready as { console: string };
       expect(stdout().split('\n')).to.include(url);
@@ -446,7 +445,7 @@ describe('product: console', () => {
       expect(response.json()).to.have.nested.property('key.name', 'first-key');
     });
 
-    it('tells whose account it is as often as it is asked, and opens it once', async () => {
+    it('shows its account any number of times, and opens it once', async () => {
       const { id, name, account } = await bench.key('INDIE', { account: 'acme' });
       const { token } = await createAddress({ key: id });
       const key = { id, name, plan: 'INDIE', scopes: [...scopeNames] };
@@ -472,7 +471,7 @@ describe('product: console', () => {
       expectBody(await signIn({ token, accept: false }), 401, expiredAddress);
     });
 
-    it('is the oldest key’s unless told, and dies with its key', async () => {
+    it('is for the oldest key by default, and ends with its key', async () => {
       const { id } = await bench.key('PRO');
       const { token } = await createAddress({ key: id });
       await bench.admin('DELETE', `/admin/keys/${id}`);
@@ -486,7 +485,7 @@ describe('product: console', () => {
       });
     });
 
-    it('comes from the command line too', async () => {
+    it('is created by the command line too', async () => {
       const { id, name } = await bench.key('FREE');
       const { dataDir } = bench.product;
       const args = ['console', '--key', id];
@@ -499,7 +498,7 @@ describe('product: console', () => {
       expect(JSON.parse(json.stdout)).to.have.all.keys('url', 'account', 'key');
     });
 
-    it('may be guessed ten times a minute', async () => {
+    it('accepts ten guesses a minute', async () => {
       const from = { localAddress: '127.0.0.4' };
       const guesses = await concurrently(20, (guess) =>
         signIn({ token: 'x'.repeat(43), accept: guess % 2 === 0 }, from),
@@ -512,8 +511,8 @@ describe('product: console', () => {
     });
   });
 
-  describe('the operators’', () => {
-    it('takes the admin token and a name, which is the actor of what is done', async () => {
+  describe('a session of an operator', () => {
+    it('requires the admin token and a name, which becomes the actor', async () => {
       const { admin, admins, adminToken } = bench.product;
       const response = await operator('maria', { headers: { 'X-Actor': 'other' } });
       expectBody(response, 200, { actor: 'maria', shortUrlHost: addresses.shortUrlHost });
@@ -525,7 +524,7 @@ describe('product: console', () => {
       const { key } = await bench.key('PRO');
       const { shortCode } = await bench.link(key);
       const path = `/console/admin/links/${shortCode}`;
-      const blocked = await fromPage(admin, 'POST', `${path}/block`, {
+      const blocked = await sendFromPage(admin, 'POST', `${path}/block`, {
         headers,
         body: { reason: 'phishing' },
       });
@@ -533,7 +532,7 @@ describe('product: console', () => {
       const history = await sendRequest(`${admin}${path}/history`, { headers });
       const { events } = history.json() as { events: { actor: string }[] };
       expect(events.at(-1)?.actor).to.equal('maria');
-      // Of the nodes that have an API, each knows the session.
+      // The session is valid on each node that has an API.
       for (const other of admins.slice(0, bench.product.apis.length)) {
         expectBody(await sendRequest(`${other}/console/session`, { headers }), 200, {
           actor: 'maria',
@@ -541,13 +540,13 @@ describe('product: console', () => {
         });
       }
       expect((await sendRequest(`${admin}/admin/platform`, { headers })).status).to.equal(401);
-      expect((await fromPage(admin, 'DELETE', '/console/session', { headers })).status).to.equal(
-        204,
-      );
+      expect(
+        (await sendFromPage(admin, 'DELETE', '/console/session', { headers })).status,
+      ).to.equal(204);
       expectBody(await sendRequest(`${admin}/console/admin/platform`, { headers }), 401, signedOut);
     });
 
-    it('takes no name that is Linklog’s own', async () => {
+    it('rejects reserved names', async () => {
       const path = '/console/session';
       for (const [actor, message] of [
         ['system', 'actor must not be system, web-safety, visitor or the id of a key'],
@@ -557,7 +556,7 @@ describe('product: console', () => {
       }
     });
 
-    it('counts guesses of the token together with those of /admin', async () => {
+    it('counts guesses of the token together with those at /admin', async () => {
       const from = { localAddress: '127.0.0.5' };
       const { admin } = bench.product;
       const guesses = await concurrently(20, (guess) =>
@@ -573,7 +572,7 @@ describe('product: console', () => {
     });
   });
 
-  it('has its policy on every answer, and no other site shows it in a frame', async () => {
+  it('sends its content security policy with every response, which forbids frames', async () => {
     const { api, admin } = bench.product;
     for (const listener of [api, admin]) {
       for (const path of [
@@ -597,7 +596,7 @@ describe('product: console', () => {
     }
   });
 
-  it('writes neither keys nor tokens into the log', async () => {
+  it('logs neither keys nor tokens', async () => {
     const { key, Cookie } = await session();
     const { token } = (await bench.admin('POST', '/admin/console', {})).json() as { token: string };
     await signIn({ token, accept: true });
@@ -611,7 +610,7 @@ describe('product: console', () => {
 describe('product: no console, with CONSOLE=0', () => {
   const bench = productFixture({ CONSOLE: '0' });
 
-  it('answers 404 on both listeners, and tells of no address', async () => {
+  it('responds with 404 on both listeners, and prints no address', async () => {
     const { api, admin, ready } = bench.product;
     for (const listener of [api, admin]) {
       for (const path of [

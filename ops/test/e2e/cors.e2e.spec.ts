@@ -40,7 +40,7 @@ describe('command API: CORS', () => {
   describe('with a list of origins', () => {
     const bench = productFixture({ CORS_ORIGINS: `${origin}, HTTP://localhost:3000` });
 
-    it('answers a preflight request from an allowed origin with 204', async () => {
+    it('responds with 204 to a preflight request from an allowed origin', async () => {
       for (const from of [origin, 'http://localhost:3000']) {
         for (const path of ['/v2/shorten', '/v2/links/some-code', '/v2/unknown', '/v2']) {
           const response = await preflight(bench.product.api, path, from);
@@ -63,7 +63,7 @@ describe('command API: CORS', () => {
       }
     });
 
-    it('refuses every other preflight request with 403, without CORS headers', async () => {
+    it('rejects every other preflight request with 403, without CORS headers', async () => {
       const { api, admin } = bench.product;
       for (const [base, path, from] of [
         [api, '/v2/shorten', other],
@@ -84,7 +84,7 @@ describe('command API: CORS', () => {
       }
     });
 
-    it('lets an allowed origin read every answer of /v2, errors included', async () => {
+    it('lets an allowed origin read every response of /v2, errors included', async () => {
       const { key } = await bench.key('PRO');
       const link = await bench.link(key);
       for (const [path, status, own] of [
@@ -105,12 +105,12 @@ describe('command API: CORS', () => {
       }
     });
 
-    it('gives no CORS headers to another origin, or to another path', async () => {
+    it('sends no CORS headers to another origin, or for another path', async () => {
       const { key } = await bench.key('PRO');
       const response = await call(bench, other, '/v2/usage', key);
       expect(response.status).to.equal(200);
       expect(corsHeaders(response)).to.deep.equal([]);
-      // A cache must not give this answer to the allowed origin.
+      // A cache must not serve this response to the allowed origin.
       expect(response.headers.vary).to.equal('Origin');
       const { api, admin, adminToken } = bench.product;
       const headers = { Origin: origin, Authorization: `Bearer ${adminToken}` };
@@ -126,7 +126,7 @@ describe('command API: CORS', () => {
       }
     });
 
-    it('is no preflight request without Access-Control-Request-Method', async () => {
+    it('requires Access-Control-Request-Method for a preflight request', async () => {
       const response = await sendRequest(`${bench.product.api}/v2/shorten`, {
         method: 'OPTIONS',
         headers: { Origin: origin },
@@ -152,7 +152,7 @@ describe('command API: CORS', () => {
   describe('without CORS_ORIGINS', () => {
     const bench = productFixture();
 
-    it('refuses preflight requests, and gives no CORS headers', async () => {
+    it('rejects preflight requests, and sends no CORS headers', async () => {
       const asked = await preflight(bench.product.api, '/v2/shorten', origin);
       expect(asked.status).to.equal(403);
       for (const response of [asked, await call(bench, origin)]) {

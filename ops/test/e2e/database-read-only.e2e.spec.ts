@@ -28,7 +28,7 @@ describe('product: while PostgreSQL is read-only', function () {
   const bench = productFixture(() => ({ DATABASE_URL: database.url }));
   const pro = keyFixture(bench, 'PRO');
 
-  /** As a provider does it when the disk is full; each session gets the setting when it begins. */
+  /** As a provider does when the disk is full; sessions use the setting of their start. */
   const setReadOnly = async (state: 'on' | 'off', { terminate = true } = {}): Promise<void> => {
     const name = pg.escapeIdentifier(new URL(database.url).pathname.slice(1));
     await operator.query(`ALTER DATABASE ${name} SET default_transaction_read_only = ${state}`);
@@ -42,7 +42,7 @@ describe('product: while PostgreSQL is read-only', function () {
     return { ...(response.json() as Report), httpStatus: response.status };
   };
 
-  it('answers 503 to what writes, redirects cached links, and recovers without a restart', async () => {
+  it('responds with 503 to writes, redirects cached links, and recovers without a restart', async () => {
     const { shortCode } = await bench.link(pro.key);
     const { shortCode: limited } = await bench.link(pro.key, { maxClicks: 3 });
     expect((await bench.visit(shortCode)).status).to.equal(302);
@@ -69,7 +69,7 @@ describe('product: while PostgreSQL is read-only', function () {
       expect((await bench.visit(shortCode)).status).to.equal(302);
     }
 
-    // The sessions that began meanwhile stay read-only: a new one is needed for each.
+    // Sessions that started read-only stay read-only and must be replaced.
     await setReadOnly('off', { terminate: false });
     await eventuallyPasses(30_000, async () => {
       const response = await bench.shorten(pro.key, { url: destination, alias: 'read-only' });
@@ -83,7 +83,7 @@ describe('product: while PostgreSQL is read-only', function () {
         projections.map(() => 0),
       );
     });
-    // Each session that began read-only answers one 503 before it is replaced: that click is not spent.
+    // Each read-only session causes one 503 before it is replaced; that click is not spent.
     const statuses: number[] = [];
     await eventually('the limited link is used up', async () => {
       const { status } = await bench.visit(limited);

@@ -7,30 +7,30 @@ import type { HttpResponse } from '../support/http.js';
 import { eventually, eventuallyPasses } from '../support/waiting.js';
 import { destination, productFixture } from './harness.js';
 
-/** Long enough that each deadline passes several times. `DATABASE_SILENT_MS=60000` is the long form. */
+/** Each deadline expires several times. `DATABASE_SILENT_MS=60000` is the long form. */
 const silentMs = Number(process.env['DATABASE_SILENT_MS'] ?? 6_000);
-/** Twice what the contract promises: this machine may be busy itself. */
+/** Twice the deadlines of the contract, for a busy machine. */
 const cachedWithinMs = 1_000;
 const refusedWithinMs = 4_000;
 
-interface Asked {
-  readonly answer: HttpResponse;
+interface TimedResponse {
+  readonly response: HttpResponse;
   readonly ms: number;
 }
 
-describe('product: while PostgreSQL is silent', () => {
+describe('product: while PostgreSQL is unresponsive', () => {
   const bench = productFixture();
   const postmaster = async (): Promise<number> => {
     const pidFile = path.join(bench.product.dataDir, 'postgres/cluster/postmaster.pid');
     return Number((await readFile(pidFile, 'utf8')).split('\n')[0]);
   };
 
-  const ask = async (request: Promise<HttpResponse>): Promise<Asked> => {
+  const ask = async (request: Promise<HttpResponse>): Promise<TimedResponse> => {
     const began = performance.now();
-    return { answer: await request, ms: performance.now() - began };
+    return { response: await request, ms: performance.now() - began };
   };
 
-  it('warm links redirect, the rest gets 503 in time, and nothing is lost or spent twice', async function () {
+  it('redirects cached links, responds with 503 to other requests in time, and loses or spends nothing twice', async function () {
     this.timeout(silentMs + 60_000);
     const { key } = await bench.key('PRO');
     const cached = await bench.link(key);
@@ -39,9 +39,9 @@ describe('product: while PostgreSQL is silent', () => {
     expect((await bench.visit(cached.shortCode)).status).to.equal(302);
     expect((await bench.visit(limited.shortCode)).status).to.equal(302);
 
-    const visits: Promise<Asked>[] = [];
-    const refused: Promise<Asked>[] = [];
-    const goOn = await stopProcess(await postmaster());
+    const visits: Promise<TimedResponse>[] = [];
+    const refused: Promise<TimedResponse>[] = [];
+    const resume = await stopProcess(await postmaster());
     const until = performance.now() + silentMs;
     while (performance.now() < until) {
       visits.push(ask(bench.visit(cached.shortCode)));
@@ -53,12 +53,12 @@ describe('product: while PostgreSQL is silent', () => {
       await sleep(100);
     }
     await Promise.allSettled([...visits, ...refused]);
-    goOn();
-    for (const { answer: response, ms } of await Promise.all(visits)) {
+    resume();
+    for (const { response, ms } of await Promise.all(visits)) {
       expect(response.status, response.text).to.equal(302);
       expect(ms).to.be.below(cachedWithinMs);
     }
-    for (const { answer: response, ms } of await Promise.all(refused)) {
+    for (const { response, ms } of await Promise.all(refused)) {
       expect(response.status, response.text).to.equal(503);
       expect(response.headers['retry-after']).to.match(/^[1-9]\d*$/);
       expect(ms).to.be.below(refusedWithinMs);

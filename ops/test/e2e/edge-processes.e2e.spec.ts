@@ -32,12 +32,12 @@ describe('product: EDGE_PROCESSES=2', function () {
   });
   after(() => bench.product.cleanup());
 
-  /** Visits on connections of their own, until told to stop. @returns how many were redirected */
+  /** Visits the link, each time on a new connection, until `isOver`. @returns the number of redirects */
   const visitUntil = async (code: string, isOver: () => boolean): Promise<number> => {
     let redirected = 0;
     while (!isOver()) {
       const options = { headers: { Connection: 'close' } };
-      // A connection may be to the process that is killed.
+      // The killed process resets its connections.
       const status = await bench.visit(code, options).then(
         (response) => response.status,
         () => null,
@@ -48,7 +48,7 @@ describe('product: EDGE_PROCESSES=2', function () {
     return redirected;
   };
 
-  it('serves visitors by two processes, each with metrics of its own', async () => {
+  it('serves visitors by two processes, each with its own metrics', async () => {
     expect(edges).to.have.length(2);
     const { shortCode } = await bench.link(key);
     for (let visit = 0; visit < 20; visit += 1) {
@@ -67,7 +67,7 @@ describe('product: EDGE_PROCESSES=2', function () {
     });
   });
 
-  it('loses no visit when one of them is killed, and starts it again', async () => {
+  it('loses no visit when a process is killed, and restarts it', async () => {
     const { shortCode } = await bench.link(key);
     let over = false;
     const visitors = Array.from({ length: 8 }, () => visitUntil(shortCode, () => over));
@@ -75,7 +75,7 @@ describe('product: EDGE_PROCESSES=2', function () {
     const [victim] = edges;
     process.kill(victim?.pid ?? 0, 'SIGKILL');
     await eventually(
-      'it is started again',
+      'the process is restarted',
       () =>
         /^\{"event":"restarted","service":"edge","index":0,"pid":\d+\}$/m.test(
           bench.product.stdout(),
@@ -85,14 +85,14 @@ describe('product: EDGE_PROCESSES=2', function () {
     await sleep(500);
     over = true;
     const redirected = (await Promise.all(visitors)).reduce((sum, count) => sum + count, 0);
-    // Those in flight at the kill may be counted, unanswered.
+    // Visits in flight at the kill may be counted without a response.
     await eventuallyPasses(40_000, async () => {
       const { clickCount } = await bench.stats(shortCode, key);
       expect(clickCount).to.be.within(redirected, redirected + visitors.length);
     });
   });
 
-  it('ends with all of its processes', async () => {
+  it('stops all processes', async () => {
     const { stdout } = await bench.product.stop();
     const restarted = [...stdout.matchAll(/"restarted".*"pid":(\d+)/g)].map(([, pid]) =>
       Number(pid),

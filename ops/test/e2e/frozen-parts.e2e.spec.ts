@@ -8,10 +8,10 @@ import { eventually, eventuallyPasses } from '../support/waiting.js';
 import { destination, type Link, type Stats } from './harness.js';
 import { fixture } from '../support/fixture.js';
 
-/** `FROZEN_MS=60000` is the long form, and `FROZEN_REPORT=1` prints what it saw. */
+/** `FROZEN_MS=60000` is the long form; `FROZEN_REPORT=1` prints the responses. */
 const isLong = process.env['FROZEN_MS'] !== undefined;
 const frozenMs = Number(process.env['FROZEN_MS'] ?? 5_000);
-/** More than the contract promises: this machine may be busy itself. */
+/** The deadlines of the contract, with room for a busy machine. */
 const cachedWithinMs = 1_000;
 const othersWithinMs = 4_500;
 
@@ -21,11 +21,11 @@ type Asked = (typeof requestKinds)[number];
 interface Seen {
   readonly statuses: Map<number, number>;
   slowestMs: number;
-  /** After the beginning. */
+  /** Time since the start (ms). */
   last503Ms: number;
 }
 
-/** How often each status was answered, and the slowest answer, by what was asked. */
+/** Counts of statuses, and the slowest response, by kind of request. */
 class Tally {
   readonly #began = performance.now();
   readonly seen = Object.fromEntries(
@@ -54,7 +54,6 @@ class Tally {
     return this.seen[what].statuses.get(status) ?? 0;
   }
 
-  /** The statuses that came, and no other. */
   expectOnly(what: Asked, ...statuses: readonly number[]): void {
     const came = [...this.seen[what].statuses.keys()].sort();
     expect(
@@ -82,7 +81,7 @@ describe('product: while a part of the stack is frozen', function () {
   );
   let key: string;
   const clicks = new Map<string, { taken: number; unknown: number }>();
-  let linksMade = 0;
+  let linksCreated = 0;
   let linksUnknown = 0;
 
   before(async function () {
@@ -104,11 +103,11 @@ describe('product: while a part of the stack is frozen', function () {
   const link = async (body: object = {}): Promise<string> => {
     const response = await post(stack.apis[0] ?? '', body);
     expect(response.status, response.text).to.equal(201);
-    linksMade += 1;
+    linksCreated += 1;
     return (response.json() as Link).shortCode;
   };
 
-  /** Asks the last API and the last edge while another part, an API or an edge the first one, is frozen. */
+  /** Sends requests to the last API and the last edge while a process is frozen: the first of its kind. */
   const whileFrozen = async (kind: keyof RunningStack['pids']): Promise<Tally> => {
     const api = stack.apis.at(-1) ?? '';
     const edge = stack.edges.at(-1) ?? '';
@@ -122,7 +121,7 @@ describe('product: while a part of the stack is frozen', function () {
       clicks.set(code, { taken: 1, unknown: 0 });
     }
     const tally = new Tally();
-    const goOn = await stopProcess(stack.pids[kind][0] ?? 0);
+    const resume = await stopProcess(stack.pids[kind][0] ?? 0);
     const until = performance.now() + frozenMs;
     for (let round = 0; performance.now() < until; round += 1) {
       tally.watch('cached', visit(cached));
@@ -133,16 +132,16 @@ describe('product: while a part of the stack is frozen', function () {
       await sleep(100);
     }
     const ended = await Promise.allSettled(tally.pending);
-    goOn();
+    resume();
     for (const end of ended) if (end.status === 'rejected') throw end.reason;
 
     for (const what of ['cached', 'limited'] as const) {
       const known = clicks.get(what === 'cached' ? cached : limited);
-      if (!known) throw new Error('Each link was visited before');
+      if (!known) throw new Error('the link was not visited before');
       known.taken += tally.count(what, 302);
       known.unknown += tally.count(what, 503);
     }
-    linksMade += tally.count('post', 201);
+    linksCreated += tally.count('post', 201);
     linksUnknown += tally.count('post', 503);
     if (process.env['FROZEN_REPORT'] === '1') process.stderr.write(`${kind}: ${String(tally)}\n`);
     tally.expectOnly('cached', 302);
@@ -156,31 +155,31 @@ describe('product: while a part of the stack is frozen', function () {
     return tally;
   };
 
-  it('Kafka: visits go on, POSTs get 503', async () => {
+  it('Kafka: visits redirect, POSTs get 503', async () => {
     const tally = await whileFrozen('kafka');
     tally.expectOnly('uncached', 302);
     tally.expectOnly('limited', 302);
-    // The first second may still be answered: the relay has what was sent before.
+    // POSTs of the first second may succeed: their events were already sent.
     tally.expectOnly('post', 201, 503);
     expect(tally.count('post', 503)).to.be.above(0);
   });
 
-  it('PostgreSQL: warm links redirect, the rest gets 503', async () => {
+  it('PostgreSQL: cached links redirect, other requests get 503', async () => {
     const tally = await whileFrozen('postgres');
     tally.expectOnly('uncached', 302, 503);
     tally.expectOnly('limited', 503);
     tally.expectOnly('post', 503);
   });
 
-  it('Redis: all goes on', async () => {
+  it('Redis: all requests succeed', async () => {
     const tally = await whileFrozen('redis');
     for (const what of ['uncached', 'limited'] as const) tally.expectOnly(what, 302);
     tally.expectOnly('post', 201);
   });
 
-  // In the short form the one that holds most: an API relays and meters.
+  // The short form freezes an API only: it holds the most locks.
   for (const kind of isLong ? (['api', 'edge', 'projector'] as const) : (['api'] as const)) {
-    it(`one ${kind}: the others answer within 3 s, with 503 at most at first`, async () => {
+    it(`one ${kind}: the others return no 503 after 3 s`, async () => {
       const tally = await whileFrozen(kind);
       for (const what of ['uncached', 'limited'] as const) tally.expectOnly(what, 302, 503);
       tally.expectOnly('post', 201, 503);
@@ -190,7 +189,7 @@ describe('product: while a part of the stack is frozen', function () {
     });
   }
 
-  it('afterwards every visit is counted, and nothing was spent twice', async () => {
+  it('every visit is counted, and nothing was spent twice', async () => {
     const authorization = { Authorization: `Bearer ${key}` };
     for (const [code, { taken, unknown }] of clicks) {
       await eventually(`the clicks of ${code} are ${taken} to ${taken + unknown}`, async () => {
@@ -203,6 +202,6 @@ describe('product: while a part of the stack is frozen', function () {
     }
     const usage = await sendRequest(`${stack.apis[0] ?? ''}/v2/usage`, { headers: authorization });
     const { links } = usage.json() as { readonly links: { readonly used: number } };
-    expect(links.used).to.be.within(linksMade, linksMade + linksUnknown);
+    expect(links.used).to.be.within(linksCreated, linksCreated + linksUnknown);
   });
 });

@@ -22,8 +22,8 @@ import {
 } from './harness.js';
 
 const listeners = ['api', 'edge', 'admin'] as const;
-/** On each listener; the bound of a listener is 10,000 connections. */
-const slowOnes = 300;
+/** Per listener, which accepts 10,000 connections. */
+const slowConnections = 300;
 
 describe('product: hostile clients', () => {
   const bench = productFixture();
@@ -34,7 +34,7 @@ describe('product: hostile clients', () => {
     link = await bench.link(pro.key);
   });
 
-  /** All answers to these bytes, until the other side closes the connection. */
+  /** All responses to these bytes until the server closes the connection. */
   const answersTo = async (origin: string, bytes: string): Promise<RawResponse[]> => {
     const connection = await connectTo(origin);
     connection.socket.write(Buffer.from(bytes, 'latin1'));
@@ -51,12 +51,12 @@ describe('product: hostile clients', () => {
   const messageOf = ({ body }: RawResponse): unknown =>
     (JSON.parse(body.toString()) as { message?: unknown }).message;
 
-  it('that send slowly, or never finish, do not delay other clients', async () => {
+  it('do not delay other clients if they send slowly or never finish', async () => {
     const { api, edge, admin, adminToken } = bench.product;
     const json = 'Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{';
     const form = 'Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 99\r\n\r\np';
     const secured = await bench.link(pro.key, { password: 'a secret' });
-    const beginnings: readonly (readonly [string, string])[] = [
+    const partialRequests: readonly (readonly [string, string])[] = [
       [api, 'GET /v2/usage HTTP/1.1\r\nX-Slow: '],
       [
         api,
@@ -75,11 +75,11 @@ describe('product: hostile clients', () => {
       for (const { socket } of slow) if (socket.writable) socket.write('x');
     }, 1_000);
     try {
-      for (const [origin, beginning] of beginnings) {
+      for (const [origin, partialRequest] of partialRequests) {
         slow.push(
-          ...(await concurrently(slowOnes / 2, async () => {
+          ...(await concurrently(slowConnections / 2, async () => {
             const connection = await connectTo(origin);
-            connection.socket.write(beginning);
+            connection.socket.write(partialRequest);
             return connection;
           })),
         );
@@ -104,7 +104,7 @@ describe('product: hostile clients', () => {
     }
   });
 
-  describe('that smuggle a request get 400, and the connection ends', () => {
+  describe('get 400 for a smuggled request, and are disconnected', () => {
     const hidden = `GET /admin/keys HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n`;
     const frames: readonly (readonly [string, string])[] = [
       ['CL.TE', `Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n${hidden}`],
@@ -118,7 +118,10 @@ describe('product: hostile clients', () => {
       ['a list of lengths', `Content-Length: 0, 40\r\n\r\n${hidden}`],
       ['a signed length', `Content-Length: +0\r\n\r\n${hidden}`],
       ['a bare line feed in a chunk', `Transfer-Encoding: chunked\r\n\r\n0\n\n${hidden}`],
-      ['a chunk that is none', `Transfer-Encoding: chunked\r\n\r\n0x2\r\n{}\r\n0\r\n\r\n${hidden}`],
+      [
+        'an invalid chunk size',
+        `Transfer-Encoding: chunked\r\n\r\n0x2\r\n{}\r\n0\r\n\r\n${hidden}`,
+      ],
       ['a header in two lines', `X-A: b\r\n Content-Length: 40\r\n\r\n${hidden}\x00`],
       ['a return in a header', `X-A: b\rContent-Length: 40\r\n\r\n${hidden}`],
       ['a null in a header', `X-A: b\x00c\r\n\r\n${hidden}`],
@@ -138,7 +141,7 @@ describe('product: hostile clients', () => {
           );
           expect(last && messageOf(last)).to.equal('Bad Request');
           expect(last?.headers.get('connection')).to.equal('close');
-          // What was hidden would have been asked for a token.
+          // A response to the smuggled request would contain its path.
           const paths = responses.map(({ body }) => body.toString());
           expect(paths.join()).to.not.include('/admin/keys');
         }
@@ -146,7 +149,7 @@ describe('product: hostile clients', () => {
     }
   });
 
-  it('that send no HTTP get the error envelope', async () => {
+  it('get the error envelope for bytes that are not HTTP', async () => {
     for (const name of listeners) {
       for (const bytes of [
         '\x16\x03\x01\x00\xa5\x01',
@@ -163,7 +166,7 @@ describe('product: hostile clients', () => {
     }
   });
 
-  it('that send a header too long get 431 in the error envelope', async () => {
+  it('get 431 in the error envelope for headers beyond 16 KiB', async () => {
     for (const name of listeners) {
       const headers = { 'X-Long': 'x'.repeat(20_000) };
       const response = await sendRequest(`${bench.product[name]}/health?a=b`, { headers });
@@ -179,7 +182,7 @@ describe('product: hostile clients', () => {
     }
   });
 
-  it('that send a header twice: the first one counts', async () => {
+  it('are authenticated by the first of two Authorization headers', async () => {
     const lines = (...values: string[]): string =>
       values.map((value) => `Authorization: Bearer ${value}\r\n`).join('');
     const get = (authorization: string): string =>
@@ -190,7 +193,7 @@ describe('product: hostile clients', () => {
     expect(second?.status).to.equal(401);
   });
 
-  describe('that pollute prototypes', () => {
+  describe('with polluted prototypes', () => {
     const inherited = {
       alias: 'polluted-alias',
       password: 'a secret',
@@ -202,7 +205,7 @@ describe('product: hostile clients', () => {
       retryAfter: 1,
     };
 
-    it('cannot change later answers', async () => {
+    it('cannot change later responses', async () => {
       const json = JSON.stringify(inherited);
       const url = 'https://example.com/';
       for (const text of [
@@ -259,7 +262,7 @@ describe('product: hostile clients', () => {
     });
   });
 
-  describe('that nest JSON deeply get 400 before it is parsed', () => {
+  describe('get 400 for deeply nested JSON before it is parsed', () => {
     const headers = { 'Content-Type': 'application/json' };
     const post = (target: string, body: string | Buffer, packed: Record<string, string> = {}) =>
       bench.api(target, pro.key, { method: 'POST', body, headers: { ...headers, ...packed } });
@@ -295,20 +298,19 @@ describe('product: hostile clients', () => {
     });
   });
 
-  describe('that guess keys', () => {
+  describe('with guessed keys', () => {
     const contentOf = async (file: string): Promise<Buffer> => {
       try {
         return await readFile(file);
       } catch (error) {
-        // PostgreSQL goes on with its work, and some of its files go with it.
+        // PostgreSQL removes files meanwhile.
         if ((error as NodeJS.ErrnoException).code === 'ENOENT') return Buffer.alloc(0);
         throw error;
       }
     };
 
-    // A key is found by its SHA-256, the only thing kept of it: no character of it is ever compared,
-    // and how long the look-up takes tells of the hash of the guess, which says nothing of a key.
-    it('learn nothing from a guess that is one character off', async () => {
+    // Keys are looked up by their SHA-256, so the time of a look-up reveals nothing about a key.
+    it('get the same 401 for a key that differs in one character', async () => {
       const token = bench.product.adminToken;
       const off = (text: string, at: number): string =>
         text.slice(0, at) + (text[at] === 'a' ? 'b' : 'a') + text.slice(at + 1);
@@ -316,7 +318,7 @@ describe('product: hostile clients', () => {
         const response = await bench.api('/v2/usage', off(pro.key, at));
         expectBody(response, 401, invalidKey);
       }
-      // Compared as digests, of one length whatever was sent: in constant time.
+      // The admin token is compared as a digest, in constant time.
       for (const guess of [
         '',
         'x',
@@ -332,7 +334,7 @@ describe('product: hostile clients', () => {
       }
     });
 
-    it('would find only SHA-256 hashes in the database', async () => {
+    it('find only SHA-256 hashes in the database', async () => {
       const hash = createHash('sha256').update(pro.key).digest('hex');
       const { dataDir } = bench.product;
       const entries = await readdir(dataDir, { recursive: true, withFileTypes: true });
@@ -344,7 +346,7 @@ describe('product: hostile clients', () => {
         if (bytes.includes(hash)) hashes += 1;
       }
       expect(keys).to.equal(0);
-      expect(hashes, 'the same look finds what is there').to.be.above(0);
+      expect(hashes, 'files with the hash').to.be.above(0);
     });
   });
 });

@@ -4,8 +4,8 @@ import { productFixture } from './harness.js';
 
 const slackMiB = 120;
 
-/** The short form of a benchmark, without its measurement of times. */
-describe('redirect edge: flood of guesses at one link', () => {
+/** The short form of the benchmark `password-guesses.ts`, without times. */
+describe('redirect edge: flood of guesses of one password', () => {
   const bench = productFixture(behindProxy);
 
   const flood = (manyClients: boolean): Promise<FloodFigures> =>
@@ -28,16 +28,16 @@ describe('redirect edge: flood of guesses at one link', () => {
     expect(rssMiB.most - rssMiB.before).to.be.below(slackMiB);
   };
 
-  it('from many addresses is checked or refused, and other visitors are served, at the same link too', async function () {
+  it('from many addresses is checked or rejected, and other visitors are served, at the same link too', async function () {
     this.timeout(120_000);
     const figures = await flood(true);
     const { answers: responses, sent } = figures.guesses;
-    // On a busy machine the guesses arrive slowly enough that all of them are checked.
+    // On a busy machine the guesses may arrive slowly enough that all are checked.
     expect(['401', '503']).to.include.members(Object.keys(responses));
     expect(Object.values(responses).reduce((sum, count) => sum + count)).to.equal(sent);
     expectOthersServed(figures);
     const lines = bench.product.stderr().trim().split('\n');
-    expect(lines.length, 'one line for many refusals').to.be.below(20);
+    expect(lines.length, 'log lines').to.be.below(20);
   });
 
   it('from one address gets at most six 401 and then 429, and other visitors are served', async function () {

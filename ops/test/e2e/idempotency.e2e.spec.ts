@@ -25,14 +25,14 @@ describe('command API: Idempotency-Key', () => {
     expect(again.headers['idempotency-replayed']).to.equal('true');
   };
 
-  it('replays the first answer byte for byte', async () => {
+  it('replays the first response byte for byte', async () => {
     const body = { url: destination, alias: 'once-only', expiresIn: 600, maxClicks: 3 };
     const first = await post('again', body);
     expectReplay(await post('again', body), first);
     expectReplay(await post('again', body), first);
   });
 
-  it('replays it even when the link is gone', async () => {
+  it('replays it even after the link expired', async () => {
     const body = { url: destination, alias: 'soon-gone', maxClicks: 1 };
     const first = await post('gone', body);
     expect((await bench.visit('soon-gone')).status).to.equal(302);
@@ -40,13 +40,13 @@ describe('command API: Idempotency-Key', () => {
     expect((await bench.visit('soon-gone')).status).to.equal(410);
   });
 
-  it('refuses another body, even an equivalent one', async () => {
+  it('rejects another body, even an equivalent one', async () => {
     await post('other', { url: destination });
     expectRefused(await post('other', { url: `${destination}&c` }), 422, mismatch);
     expectRefused(await post('other', { url: destination, alias: null }), 422, mismatch);
   });
 
-  it('keeps no failure: a retry can succeed, also with another body', async () => {
+  it('does not store failures: a retry can succeed, also with another body', async () => {
     expectRefused(await post('failed', { url: 'no' }), 400, 'Please provide a valid URL');
     expect((await post('failed', { url: destination })).status).to.equal(201);
     const taken = { url: destination, alias: 'taken-first' };
@@ -56,7 +56,7 @@ describe('command API: Idempotency-Key', () => {
     expect((await post('taken', { ...taken, alias: 'taken-never' })).status).to.equal(201);
   });
 
-  it('keeps no monthly 429', async () => {
+  it('does not store a monthly 429', async () => {
     const { id, key } = await bench.key('FREE');
     for (let link = 0; link < 35; link += 1) await bench.link(key);
     const refused = await post('next-month', { url: destination }, key);
@@ -67,7 +67,7 @@ describe('command API: Idempotency-Key', () => {
     expect(accepted.headers).not.to.have.property('idempotency-replayed');
   });
 
-  it('belongs to its API key, within one account too', async () => {
+  it('is scoped to its API key, also within one account', async () => {
     const other = (await bench.key('PRO')).key;
     const first = await post('mine', { url: destination });
     const theirs = await post('mine', { url: destination }, other);
@@ -85,7 +85,7 @@ describe('command API: Idempotency-Key', () => {
     }
   });
 
-  it('has 1 to 255 characters', async () => {
+  it('must have 1 to 255 characters', async () => {
     for (const key of ['k', 'k'.repeat(255), '~!@#$%^&*()', '{"a":1}']) {
       const first = await post(key, { url: destination });
       expectReplay(await post(key, { url: destination }), first);
@@ -94,7 +94,7 @@ describe('command API: Idempotency-Key', () => {
     expectRefused(await post('k'.repeat(256), { url: destination }), 400, badKey);
   });
 
-  it('is not read on a GET', async () => {
+  it('is ignored on a GET', async () => {
     const { shortCode } = await bench.link(pro);
     const headers = { 'Idempotency-Key': 'k'.repeat(300) };
     for (let ask = 0; ask < 2; ask += 1) {
@@ -104,7 +104,7 @@ describe('command API: Idempotency-Key', () => {
     }
   });
 
-  it('makes one link from a hundred copies at once: the others get 409 or a replay', async () => {
+  it('creates one link for 100 concurrent copies: the others get 409 or a replay', async () => {
     for (let round = 0; round < 10; round += 1) {
       const { id, key } = await bench.key('PRO');
       const responses = await concurrently(100, () => post('race', { url: destination }, key));
@@ -113,7 +113,7 @@ describe('command API: Idempotency-Key', () => {
       );
       expect(created).to.have.length(1);
       const [first] = created;
-      if (!first) throw new Error('One was made');
+      if (!first) throw new Error('no request created a link');
       const inFlight = responses.filter(({ status }) => status === 409);
       expect(inFlight.length).to.be.above(0);
       for (const response of inFlight) {
@@ -127,7 +127,7 @@ describe('command API: Idempotency-Key', () => {
     }
   });
 
-  it('does not serialise a hundred different keys', async () => {
+  it('accepts 100 concurrent requests with different keys', async () => {
     const { key } = await bench.key('PRO');
     const responses = await concurrently(100, (n) => post(`own-${n}`, { url: destination }, key));
     expect(new Set(responses.map(({ text }) => text)).size).to.equal(100);

@@ -59,7 +59,7 @@ describe('product: when an operator changes topics in Kafka', function () {
       expect(await readiness()).to.deep.equal({ status, log });
     });
 
-  /** The lines about faults; they may be written shortly after the report has changed. */
+  /** The line may be written shortly after the report has changed. */
   const expectOneLine = (code: string): Promise<void> =>
     eventuallyPasses(5_000, () => {
       const lines = bench.product.stderr().split('\n');
@@ -80,7 +80,7 @@ describe('product: when an operator changes topics in Kafka', function () {
     });
   };
 
-  it('ignores added partitions, also those with records of another producer', async () => {
+  it('ignores added partitions, also with records of another producer', async () => {
     const { links, visits } = topics;
     const { shortCode } = await bench.link(key);
     await admin.createPartitions({
@@ -117,7 +117,7 @@ describe('product: when an operator changes topics in Kafka', function () {
     expect(rebuild, rebuild.stderr).to.include({ exitCode: 0 });
   });
 
-  it('goes on with a log that was cut at its start, and refuses what needs all of it', async () => {
+  it('continues with a log that was truncated at its start, and rejects commands that need all of it', async () => {
     const { shortCode } = await bench.link(key);
     await waitUntilProjected(bench.product.edges);
     const topic = nameOf(topics.links.name);

@@ -17,9 +17,9 @@ import { eventuallyPasses } from '../support/waiting.js';
 describe('command API: API keys', () => {
   const bench = productFixture();
 
-  it('begin with one that the first start prints', async () => {
+  it('include the first key, which the first start prints', async () => {
     const { firstKey } = bench.product;
-    if (firstKey === null) throw new Error('A new installation has a first key');
+    if (firstKey === null) throw new Error('the ready line has no first key');
     expect(firstKey).to.match(/^ll_[0-9A-Za-z]{38}$/);
     const response = await bench.api('/v2/usage', firstKey);
     expect(response.status).to.equal(200);
@@ -31,14 +31,14 @@ describe('command API: API keys', () => {
   describe('401', () => {
     const missing: readonly [string, Record<string, string>][] = [
       ['no header', {}],
-      ['an empty one', { Authorization: '' }],
+      ['an empty header', { Authorization: '' }],
       ['another scheme', { Authorization: 'Basic dXNlcjpwYXNz' }],
       ['the scheme alone', { Authorization: 'Bearer' }],
       ['no scheme', { Authorization: 'll_0' }],
       ['a key elsewhere', { 'X-API-Key': 'll_0' }],
     ];
     for (const [what, headers] of missing) {
-      it(`asks for a key: ${what}`, async () => {
+      it(`requires a key: ${what}`, async () => {
         const response = await bench.api('/v2/usage', null, { headers });
         expectBody(response, 401, missingKey);
         expect(response.headers['www-authenticate']).to.equal('Bearer');
@@ -54,16 +54,16 @@ describe('command API: API keys', () => {
     const mistyped = (key: string): string => key.slice(0, -1) + (key.endsWith('0') ? '1' : '0');
     const invalid: readonly [string, (key: string) => string][] = [
       ['nonsense', () => 'nonsense'],
-      ['a key that was never made', () => `ll_${'0'.repeat(38)}`],
-      ['one with another checksum', mistyped],
-      ['one cut short', (key) => key.slice(0, -1)],
-      ['one too long', (key) => `${key}0`],
-      ['one in another case', (key) => key.toUpperCase()],
+      ['an unknown key', () => `ll_${'0'.repeat(38)}`],
+      ['a key with another checksum', mistyped],
+      ['a truncated key', (key) => key.slice(0, -1)],
+      ['a key with an extra character', (key) => `${key}0`],
+      ['a key in another case', (key) => key.toUpperCase()],
       ['an injection', () => `ll_'OR/**/1=1--`],
-      ['an overlong one', () => 'x'.repeat(10_000)],
+      ['a key of 10,000 characters', () => 'x'.repeat(10_000)],
     ];
     for (const [what, key] of invalid) {
-      it(`refuses ${what}`, async () => {
+      it(`rejects ${what}`, async () => {
         const good = (await bench.key('FREE')).key;
         const response = await bench.api('/v2/usage', key(good));
         expectBody(response, 401, invalidKey);
@@ -80,7 +80,7 @@ describe('command API: API keys', () => {
       expect(seen).to.have.nested.property('usage.minute.used', 0);
     });
 
-    it('takes the scheme in any case', async () => {
+    it('accepts the scheme in any case', async () => {
       const { key } = await bench.key('FREE');
       for (const scheme of ['Bearer', 'bearer', 'BEARER']) {
         const headers = { Authorization: `${scheme} ${key}` };
@@ -107,7 +107,7 @@ describe('command API: API keys', () => {
     }
   });
 
-  describe('are made, changed and revoked by operators', () => {
+  describe('are created, changed and revoked by operators', () => {
     const createKey = (body: unknown): ReturnType<typeof bench.admin> =>
       bench.admin('POST', '/admin/keys', body);
 
@@ -150,7 +150,7 @@ describe('command API: API keys', () => {
       expect((await bench.admin('GET', '/admin/keys?limit=1000')).text).not.to.include(created.key);
     });
 
-    it('in the default account when none is given', async () => {
+    it('in the default account by default', async () => {
       const created = (await createKey({ name: 'no account', plan: 'FREE' })).json() as IssuedKey;
       expect(created.account).to.equal('default');
     });
@@ -179,7 +179,7 @@ describe('command API: API keys', () => {
       });
     }
 
-    it('with scopes and an end, which may change', async () => {
+    it('with scopes and an expiry, which may change', async () => {
       const created = await createKey({
         name: 'reader',
         plan: 'FREE',
@@ -199,7 +199,7 @@ describe('command API: API keys', () => {
       expectBody(await stats(), 403, lacking('stats:read'));
     });
 
-    it('authenticate at once', async () => {
+    it('authenticate immediately', async () => {
       for (let round = 0; round < 20; round += 1) {
         const { key } = await bench.key('FREE');
         expect((await bench.api('/v2/usage', key)).status).to.equal(200);
@@ -222,7 +222,7 @@ describe('command API: API keys', () => {
       });
     });
 
-    it('change name and plan within 1 s, even with the minute used up', async () => {
+    it('change name and plan within 1 s, even at the rate limit', async () => {
       const { id, key } = await bench.key('FREE');
       for (let call = 0; call < 61; call += 1) await bench.api('/v2/usage', key);
       expect((await bench.api('/v2/usage', key)).status).to.equal(429);
@@ -230,7 +230,7 @@ describe('command API: API keys', () => {
       const changed = await bench.admin('PATCH', `/admin/keys/${id}`, change);
       expect(changed.status).to.equal(200);
       expect(changed.json()).to.include(change);
-      // Full windows are remembered for as long as a change may take to be seen.
+      // A full window is cached as long as a change may take.
       await eventuallyPasses(1_100, async () => {
         const response = await bench.api('/v2/usage', key);
         expect(response.status).to.equal(200);
@@ -242,7 +242,7 @@ describe('command API: API keys', () => {
       });
     });
 
-    it('are revoked for good', async () => {
+    it('are revoked permanently', async () => {
       const { id, key } = await bench.key('PRO');
       const { shortCode } = await bench.link(key);
       const revoked = await bench.admin('DELETE', `/admin/keys/${id}`);
@@ -254,7 +254,7 @@ describe('command API: API keys', () => {
       const again = await bench.admin('PATCH', `/admin/keys/${id}`, { active: true });
       expect(again.status).to.equal(409);
       expectBody(await bench.api('/v2/usage', key), 401, invalidKey);
-      // Its links live on, and belong to its account.
+      // Its links stay in the account.
       expect((await bench.visit(shortCode)).headers.location).to.equal(destination);
       const { key: sibling } = await bench.key('FREE');
       expect((await bench.stats(shortCode, sibling)).shortCode).to.equal(shortCode);
@@ -274,7 +274,7 @@ describe('command API: API keys', () => {
       }
     });
 
-    it('are listed, a page at a time, each once', async () => {
+    it('are listed in pages, each once', async () => {
       const listed = await bench.key('FREE', { name: 'to be listed' });
       const seen: string[] = [];
       let after: string | null = null;
@@ -290,7 +290,7 @@ describe('command API: API keys', () => {
       expect(seen).to.include(listed.id);
     });
 
-    it('are listed from a given key on', async () => {
+    it('are listed after a valid key only', async () => {
       for (const after of ['', 'nothing', '%00']) {
         const response = await bench.admin('GET', `/admin/keys?after=${after}`);
         expectError(response, {
@@ -301,7 +301,7 @@ describe('command API: API keys', () => {
       }
     });
 
-    it('are not managed without the admin token', async () => {
+    it('require the admin token', async () => {
       const { key } = await bench.key('PRO');
       const headers = [
         {},
@@ -324,7 +324,7 @@ describe('command API: API keys', () => {
       }
     });
 
-    it('are managed on the operators’ listener only', async () => {
+    it('are managed on the admin listener only', async () => {
       const headers = { Authorization: `Bearer ${bench.product.adminToken}` };
       for (const origin of [bench.product.api, bench.product.edge]) {
         const response = await sendRequest(`${origin}/admin/keys`, { headers });

@@ -58,7 +58,7 @@ describe('command API: limits', () => {
     });
   }
 
-  it('the call above the limit gets 429, with the wait in header and body', async () => {
+  it('rejects a call above the limit with 429 and Retry-After, also in the body', async () => {
     const { key, name } = await bench.key('FREE');
     for (let call = 1; call <= 60; call += 1) {
       const response = await bench.api('/v2/stats/nothing0', key);
@@ -79,7 +79,7 @@ describe('command API: limits', () => {
     }
   });
 
-  it('keys of one account have separate minutes', async () => {
+  it('counts the keys of one account separately', async () => {
     const spent = await bench.key('FREE');
     const fresh = await bench.key('FREE');
     for (let call = 0; call < 61; call += 1) await bench.api('/v2/usage', spent.key);
@@ -88,7 +88,7 @@ describe('command API: limits', () => {
     expect(rateHeaders(response).remaining).to.equal(59);
   });
 
-  it('FREE has 35 links a month, and the next one gets the monthly 429', async () => {
+  it('FREE has 35 links a month; the next request gets the monthly 429', async () => {
     const { key } = await bench.key('FREE');
     for (let link = 0; link < 35; link += 1) await bench.link(key);
     for (let more = 0; more < 2; more += 1) {
@@ -102,7 +102,7 @@ describe('command API: limits', () => {
     expect(usage).to.deep.include({ calls: { used: 37, limit: 2_000 } });
   });
 
-  describe('rate-limit headers are on every answer to a known key', () => {
+  describe('rate-limit headers are in every response to a known key', () => {
     const post = (body: unknown, headers: Record<string, string> = {}): RequestOptions => ({
       method: 'POST',
       body,
@@ -158,19 +158,19 @@ describe('command API: limits', () => {
       });
     }
 
-    it('is generated when there is none', async () => {
+    it('is generated if it is missing', async () => {
       const generated = [await idOf(null), await idOf(null)];
       for (const id of generated) expect(id).to.match(uuid);
       expect(generated[0]).not.to.equal(generated[1]);
     });
 
     for (const id of ['', 'x'.repeat(129), 'a b', 'ä', '\t']) {
-      it(`is generated when it is invalid: ${JSON.stringify(id.slice(0, 10))}`, async () => {
+      it(`is generated if it is invalid: ${JSON.stringify(id.slice(0, 10))}`, async () => {
         expect(await idOf(id)).to.match(uuid);
       });
     }
 
-    it('is in the operators’ answers too', async () => {
+    it('is in responses of the admin listener too', async () => {
       const response = await sendRequest(`${bench.product.admin}/admin/keys`, {
         headers: { 'X-Request-Id': 'operator-1' },
       });
@@ -213,12 +213,12 @@ describe('command API: limits', () => {
           expect(projection).to.include({ deadLetters: 0, parked: 0 });
           expect(projection.lag).to.be.a('number').and.at.least(0);
         }
-        // An edge's, on the listeners of a process that has one.
+        // Only processes with an edge have a spool.
         if (onStack && name !== 'edge') expect(report.spool).to.equal(null);
         else expect(report.spool).to.have.all.keys('events', 'bytes', 'leftOver', 'setAside');
       });
 
-      it(`takes no other method on the ${name}`, async () => {
+      it(`allows no other method on the ${name}`, async () => {
         for (const path of ['/health', '/health/ready']) {
           const response = await sendRequest(bench.product[name] + path, { method: 'POST' });
           expectEnvelope(response, {
@@ -232,7 +232,7 @@ describe('command API: limits', () => {
       });
     }
 
-    it('is the only public path of the API and the operators’ listener', async () => {
+    it('is the only public path of the API and the admin listener', async () => {
       for (const origin of [bench.product.api, bench.product.admin]) {
         for (const path of ['/', '/nothing', '/healthy', '/health/', '/V2/usage', '/v2usage']) {
           const response = await sendRequest(origin + path);

@@ -18,7 +18,7 @@ interface Event {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** What owners do with a link. */
+/** Calls of a link's owner. */
 const owner = (bench: Bench, key: () => string) => {
   const ofLink = (
     method: string,
@@ -55,7 +55,7 @@ const expectLinkRefused = (response: HttpResponse, status: number, message: stri
   ]);
 };
 
-const toWhere = (response: HttpResponse): string =>
+const locationOrStatus = (response: HttpResponse): string =>
   response.headers.location ?? String(response.status);
 
 describe('command API: /v2/links/:shortCode', () => {
@@ -67,12 +67,12 @@ describe('command API: /v2/links/:shortCode', () => {
     pro = await bench.key('PRO');
   });
 
-  it('tells of a new link all that there is, absent values as null', async () => {
-    const created = await bench.link(pro.key, { alias: 'told' });
-    const response = await ask('GET', 'told');
+  it('returns all fields of a new link, with null for absent values', async () => {
+    const created = await bench.link(pro.key, { alias: 'detailed' });
+    const response = await ask('GET', 'detailed');
     expect(response.headers.etag).to.equal('"1"');
     expect(response.json()).to.deep.equal({
-      ...{ ...created, alias: 'told', startsAt: null, expiresAt: null, maxClicks: null },
+      ...{ ...created, alias: 'detailed', startsAt: null, expiresAt: null, maxClicks: null },
       ...{ status: 'active', title: null, note: null, tags: [], hasPassword: false },
       ...{ clickCount: 0, clicksLeft: null },
       ...{ lastAccessed: null, updatedAt: created.createdAt, version: 1 },
@@ -80,7 +80,7 @@ describe('command API: /v2/links/:shortCode', () => {
     expect(await details((await bench.link(pro.key)).shortCode)).to.include({ alias: null });
   });
 
-  it('tells title, note and tags, which creation takes and gives back when they were sent', async () => {
+  it('returns title, note and tags, on creation only if they were sent', async () => {
     const texts = { title: 'Käse', note: 'a\nb', tags: ['x', 'y'] };
     const link = await bench.link(pro.key, { ...texts, tags: ['x', 'y', 'x'] });
     expect(link).to.deep.include(texts);
@@ -100,7 +100,7 @@ describe('command API: /v2/links/:shortCode', () => {
     expect(await bench.link(pro.key)).to.not.have.any.keys('title', 'note', 'tags');
   });
 
-  it('replays the first answer by its Idempotency-Key after a change', async () => {
+  it('replays the first response by its Idempotency-Key after a change', async () => {
     const headers = { 'Idempotency-Key': 'changed-since' };
     const first = await bench.shorten(pro.key, { url: destination, title: 'first' }, headers);
     await changed((first.json() as { shortCode: string }).shortCode, { title: 'second' });
@@ -108,19 +108,19 @@ describe('command API: /v2/links/:shortCode', () => {
     expect(again.text).to.equal(first.text);
   });
 
-  it('leads elsewhere within a second', async () => {
+  it('changes the destination within a second', async () => {
     const { shortCode } = await bench.link(pro.key);
-    expect(toWhere(await bench.visit(shortCode))).to.equal(destination);
+    expect(locationOrStatus(await bench.visit(shortCode))).to.equal(destination);
     expect(await changed(shortCode, { url: ` ${elsewhere} ` })).to.include({
       ...{ url: elsewhere, version: 2 },
     });
     await eventuallyPasses(1_000, async () => {
-      expect(toWhere(await bench.visit(shortCode))).to.equal(elsewhere);
+      expect(locationOrStatus(await bench.visit(shortCode))).to.equal(elsewhere);
     });
     expect((await bench.stats(shortCode, pro.key)).url).to.equal(elsewhere);
   });
 
-  it('takes any of the fields, takes them away with null, and does nothing twice', async () => {
+  it('changes any field, removes it with null, and ignores a repetition', async () => {
     const { shortCode, createdAt } = await bench.link(pro.key, { maxClicks: 5 });
     const fields = { maxClicks: 7, title: 't', note: 'n', tags: ['a'], disabled: true };
     const after = await changed(shortCode, { ...fields, expiresIn: 3_600, password: 'open' });
@@ -139,7 +139,7 @@ describe('command API: /v2/links/:shortCode', () => {
     });
   });
 
-  it('refuses what creation refuses, and nothing at all', async () => {
+  it('rejects the values that creation rejects, and an empty change', async () => {
     const { shortCode } = await bench.link(pro.key);
     const refused: readonly [unknown, string][] = [
       [{}, 'Nothing to change'],
@@ -167,7 +167,7 @@ describe('command API: /v2/links/:shortCode', () => {
     expect(await details(shortCode)).to.include({ version: 1 });
   });
 
-  it('is another account’s 404, and needs the plan for a password', async () => {
+  it('gets 404 for links of other accounts, and needs the plan for a password', async () => {
     const { shortCode } = await bench.link(pro.key);
     const { key: other } = await bench.key('PRO', { account: 'other' });
     const { key: free } = await bench.key('FREE');
@@ -241,11 +241,11 @@ describe('command API: /v2/links/:shortCode', () => {
     );
     await changed(shortCode, { disabled: false });
     await eventuallyPasses(1_000, async () => {
-      expect(toWhere(await bench.visit(shortCode))).to.equal(destination);
+      expect(locationOrStatus(await bench.visit(shortCode))).to.equal(destination);
     });
   });
 
-  it('is deleted for good, and its record stays', async () => {
+  it('is deleted permanently, and keeps its details and statistics', async () => {
     const { shortCode } = await bench.link(pro.key, { alias: 'deleted-one' });
     await bench.visit(shortCode);
     for (let time = 1; time <= 2; time += 1) {
@@ -265,7 +265,7 @@ describe('command API: /v2/links/:shortCode', () => {
     expectRefused(again, 400, 'Alias is already taken');
   });
 
-  it('says the first of deleted, blocked, disabled, expired', async () => {
+  it('returns as status the first of deleted, blocked, disabled, expired', async () => {
     const { shortCode } = await bench.link(pro.key, { maxClicks: 1 });
     await bench.visit(shortCode);
     const status = async () => (await details(shortCode))['status'];
@@ -278,7 +278,7 @@ describe('command API: /v2/links/:shortCode', () => {
     expect(await status()).to.equal('deleted');
   });
 
-  it('gives clicks back, takes none of those taken, and comes back from its expiry', async () => {
+  it('raises and lowers maxClicks down to the clicks taken, also after expiry', async () => {
     const { shortCode } = await bench.link(pro.key, { maxClicks: 2 });
     const visit = async (): Promise<number> => (await bench.visit(shortCode)).status;
     expect([await visit(), await visit(), await visit()]).to.deep.equal([302, 302, 410]);
@@ -295,7 +295,7 @@ describe('command API: /v2/links/:shortCode', () => {
     expect(await visit()).to.equal(410);
   });
 
-  it('opens with its new password alone', async () => {
+  it('accepts only the new password', async () => {
     const { shortCode } = await bench.link(pro.key, { password: 'the old one' });
     const enter = (password: string): Promise<HttpResponse> =>
       bench.visit(shortCode, {
@@ -303,19 +303,19 @@ describe('command API: /v2/links/:shortCode', () => {
         headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
         body: new URLSearchParams({ password }).toString(),
       });
-    expect(toWhere(await enter('the old one'))).to.equal(destination);
+    expect(locationOrStatus(await enter('the old one'))).to.equal(destination);
     await changed(shortCode, { password: 'the new one', url: elsewhere });
     await eventuallyPasses(1_000, async () => {
       expect((await enter('the old one')).status).to.equal(401);
     });
-    expect(toWhere(await enter('the new one'))).to.equal(elsewhere);
+    expect(locationOrStatus(await enter('the new one'))).to.equal(elsewhere);
     await changed(shortCode, { password: null });
     await eventuallyPasses(1_000, async () => {
-      expect(toWhere(await bench.visit(shortCode))).to.equal(elsewhere);
+      expect(locationOrStatus(await bench.visit(shortCode))).to.equal(elsewhere);
     });
   });
 
-  it('tells what was done, by whom; operators without name and reason, and no secret', async () => {
+  it('has a history with actors, without names and reasons of operators or secrets', async () => {
     const { shortCode } = await bench.link(pro.key, { title: 'x' });
     await changed(shortCode, { password: 'open', url: elsewhere }, { 'X-Request-Id': 'mine' });
     await bench.admin('POST', `/admin/links/${shortCode}/block`, { reason: 'phishing' });

@@ -12,15 +12,15 @@ import {
 import { startLinklogCli } from '../support/process.js';
 import { onStack, serversFor, type IssuedKey, type Product } from '../support/product.js';
 import { eventually, eventuallyPasses } from '../support/waiting.js';
-import { destination, startBeside, productFixture } from './harness.js';
+import { destination, startSecondNode, productFixture } from './harness.js';
 
-/** Each race so many times; `LINKLOG_ROUNDS=50` is the long form. */
+/** `LINKLOG_ROUNDS=50` is the long form. */
 const rounds = Number(inheritedEnvironment()['LINKLOG_ROUNDS'] ?? '2');
 const elsewhere = 'https://example.com/elsewhere';
-/** A change has a second to reach each edge; the rest is for a busy machine. */
+/** The contract's 1 s, with room for a busy machine. */
 const liveWithinMs = 5_000;
 
-/** A call, by `performance.now`. */
+/** A call with its times (`performance.now`). */
 interface Timed {
   readonly from: number;
   readonly until: number;
@@ -46,7 +46,7 @@ describe('product: races over two APIs and two edges', () => {
   before('start another node', async function () {
     this.timeout(120_000);
     const { product } = bench;
-    if (!onStack) other = await startBeside(product);
+    if (!onStack) other = await startSecondNode(product);
     apis = [...product.apis, ...(other?.apis ?? [])];
     edges = [...product.edges, ...(other?.edges ?? [])];
     expect([apis, edges].map(({ length }) => length)).to.deep.equal([2, 2]);
@@ -54,7 +54,7 @@ describe('product: races over two APIs and two edges', () => {
   beforeEach(async () => {
     pro = await bench.key('PRO');
   });
-  after('stop it', async () => {
+  after('stop the other node', async () => {
     try {
       await other?.stop();
     } finally {
@@ -77,25 +77,25 @@ describe('product: races over two APIs and two edges', () => {
   const visit = (n: number, code: string, headers = {}): Promise<HttpResponse> =>
     sendRequest(`${edges[n % edges.length] ?? ''}/${code}`, { headers });
 
-  /** Each edge has the link in memory. */
+  /** Loads the link into the memory of each edge. */
   const cacheOnEdges = async (code: string): Promise<void> => {
     for (const response of await concurrently(edges.length, (n) => visit(n, code))) {
       expect(response.status).to.equal(302);
     }
   };
 
-  const counted = (code: string, clickCount: number): Promise<void> =>
+  const expectClicks = (code: string, clickCount: number): Promise<void> =>
     eventuallyPasses(liveWithinMs, async () => {
       expect((await bench.stats(code, pro.key)).clickCount).to.equal(clickCount);
     });
 
-  const goneEverywhere = async (code: string): Promise<void> => {
+  const expectGoneEverywhere = async (code: string): Promise<void> => {
     for (const response of await concurrently(edges.length, (n) => visit(n, code))) {
       expect(response.status).to.equal(410);
     }
   };
 
-  /** The versions that the log's visits name, by their requests. */
+  /** The link versions of the visits in the log, by request id. */
   const servedVersions = async (): Promise<ReadonlyMap<string, number | null>> => {
     const { dataDir } = bench.product;
     const said = await startLinklogCli(['audit', 'replay', '--topic', 'visits'], {
@@ -129,7 +129,7 @@ describe('product: races over two APIs and two edges', () => {
     });
   });
 
-  it('an edit and 500 visitors: each gets the old or the new, and its visit names which', async function () {
+  it('an edit and 500 visitors: each gets the old or the new destination, and its visit has the version', async function () {
     this.timeout(60_000 + rounds * 10_000);
     const got = new Map<string, number>();
     for (let round = 1; round <= rounds; round += 1) {
@@ -154,32 +154,35 @@ describe('product: races over two APIs and two edges', () => {
       await eventuallyPasses(liveWithinMs, async () => {
         expect(new Set(await concurrently(edges.length, visitor))).to.deep.equal(new Set([2]));
       });
-      await counted(code, visitors + edges.length);
+      await expectClicks(code, visitors + edges.length);
     }
     const served = await servedVersions();
     const differ = [...got].filter(([id, version]) => served.get(id) !== version);
     expect(differ).to.deep.equal([]);
   });
 
-  inEachRound('a raised limit and 500 visitors: never more than the new one', async (round) => {
-    const code = await createLink({ maxClicks: 5 });
-    const [responses, raise] = await Promise.all([
-      concurrently(500, (n) => visit(n, code)),
-      change(round, code, { maxClicks: 9 }),
-    ]);
-    expect(raise.status).to.equal(200);
-    await eventuallyPasses(liveWithinMs, async () => {
-      responses.push(...(await concurrently(edges.length, (n) => visit(n, code))));
-      expect(redirects(responses)).to.equal(9);
-    });
-    await goneEverywhere(code);
-    expect((await call(round, pro, `/links/${code}`)).json()).to.include({ status: 'expired' });
-    await counted(code, 9);
-  });
+  inEachRound(
+    'a raised limit and 500 visitors: never more redirects than the new limit',
+    async (round) => {
+      const code = await createLink({ maxClicks: 5 });
+      const [responses, raise] = await Promise.all([
+        concurrently(500, (n) => visit(n, code)),
+        change(round, code, { maxClicks: 9 }),
+      ]);
+      expect(raise.status).to.equal(200);
+      await eventuallyPasses(liveWithinMs, async () => {
+        responses.push(...(await concurrently(edges.length, (n) => visit(n, code))));
+        expect(redirects(responses)).to.equal(9);
+      });
+      await expectGoneEverywhere(code);
+      expect((await call(round, pro, `/links/${code}`)).json()).to.include({ status: 'expired' });
+      await expectClicks(code, 9);
+    },
+  );
 
   for (const maxClicks of [null, 1_000]) {
     const limit = maxClicks === null ? 'without a limit' : 'with a limit';
-    inEachRound(`a deletion and 200 clicks ${limit}: none after it`, async (round) => {
+    inEachRound(`a deletion and 200 clicks ${limit}: no redirect after it`, async (round) => {
       const code = await createLink({ maxClicks });
       await cacheOnEdges(code);
       const [responses, deletion] = await Promise.all([
@@ -188,18 +191,18 @@ describe('product: races over two APIs and two edges', () => {
       ]);
       expect(deletion.status).to.equal(204);
       const more: HttpResponse[] = [];
-      // The ledger decides the clicks of a limit, an edge's memory all others.
+      // Clicks of limited links are decided in the ledger, all others in the memory of an edge.
       await eventuallyPasses(maxClicks === null ? liveWithinMs : 0, async () => {
         const late = await concurrently(edges.length, (n) => visit(n, code));
         more.push(...late);
         expect(statuses(late)).to.deep.equal({ 410: edges.length });
       });
       for (const { status } of [...responses, ...more]) expect(status).to.be.oneOf([302, 410]);
-      await counted(code, edges.length + redirects([...responses, ...more]));
+      await expectClicks(code, edges.length + redirects([...responses, ...more]));
     });
   }
 
-  /** A new key that this one makes. */
+  /** Creates a key derived from `parent`. */
   const createChild = async (
     parent: IssuedKey,
   ): Promise<{ readonly id: string; readonly key: string }> => {
@@ -208,7 +211,7 @@ describe('product: races over two APIs and two edges', () => {
     return response.json() as { id: string; key: string };
   };
 
-  /** Calls one after the other of four clients at each API, until they are ended; at least one was answered. */
+  /** Starts four clients per API that send calls sequentially. @returns a function that stops them */
   const callers = async (key: { readonly key: string }) => {
     const calls: Timed[] = [];
     const ended = new AbortController();
@@ -220,7 +223,7 @@ describe('product: races over two APIs and two edges', () => {
         await sleep(10);
       }
     });
-    await eventually('a call is answered', () => calls.length > 0);
+    await eventually('a call has a response', () => calls.length > 0);
     return async (): Promise<readonly Timed[]> => {
       ended.abort();
       await running;
@@ -232,7 +235,7 @@ describe('product: races over two APIs and two edges', () => {
     ...new Set(calls.map(({ status }) => status)),
   ];
 
-  inEachRound('a rotation: refuses no call within the overlap, takes none after', async (round) => {
+  inEachRound('a rotation: accepts every call within the overlap, none after it', async (round) => {
     const root = await bench.key('PRO', { account: `rotated-${round}` });
     const old = await createChild(root);
     const end = await callers(old);
@@ -254,7 +257,7 @@ describe('product: races over two APIs and two edges', () => {
     }
   });
 
-  inEachRound('a root’s end: takes no call of its descendants after it', async (round) => {
+  inEachRound('a revoked root: accepts no call of its descendants after it', async (round) => {
     const root = await bench.key('PRO', { account: `root-${round}` });
     const end = await callers(await createChild(root));
     const requestedAt = performance.now();

@@ -47,7 +47,7 @@ describe('command API: operators and links of all accounts', () => {
   const createLink = async (body: object = {}): Promise<string> =>
     (await bench.link(pro.key, { ...body })).shortCode;
 
-  it('are shown as their owners see them, with the account', async () => {
+  it('are returned like to their owners, with the account', async () => {
     const code = await createLink({ title: 'Spring', tags: ['a'] });
     const response = await operator('GET', `/admin/links/${code}`);
     expect(response.headers.etag).to.equal('"1"');
@@ -55,7 +55,7 @@ describe('command API: operators and links of all accounts', () => {
     expect(response.json()).to.deep.equal({ ...owners, account: 'shop' });
   });
 
-  it('are listed, one account after the other, or of one account', async () => {
+  it('are listed for all accounts or for one account', async () => {
     const other = await bench.key('PRO', { account: 'bakery' });
     const tags = ['listed'];
     const shops = [await createLink({ tags }), await createLink({ tags })].reverse();
@@ -104,10 +104,10 @@ describe('command API: operators and links of all accounts', () => {
     }
   });
 
-  it('are changed and deleted, by somebody, for every edge', async () => {
+  it('are changed and deleted, with an actor, on every edge', async () => {
     const code = await createLink();
     await bench.visit(code);
-    // The plan of the account and the switches bind its keys alone.
+    // Plans and switches apply to keys only.
     await operator('PATCH', '/admin/platform', { features: { passwords: false } });
     const change = { url: elsewhere, title: 'Mended', tags: ['x'], password: 'open sesame' };
     const changed = await operator('PATCH', `/admin/links/${code}`, change);
@@ -139,7 +139,7 @@ describe('command API: operators and links of all accounts', () => {
     ]);
   });
 
-  it('are refused what their owners are refused', async () => {
+  it('are validated as for their owners', async () => {
     const code = await createLink();
     const path = `/admin/links/${code}`;
     const wrong = await operator('PATCH', path, { url: `${bench.product.edge}/loop` });
@@ -178,7 +178,7 @@ describe('command API: operators and links of all accounts', () => {
       (await list()).find((projection) => projection.name === name);
     const work = (name: string, what: string, headers = {}): Promise<HttpResponse> =>
       operator('POST', `/admin/projections/${name}/${what}`, undefined, headers);
-    /** What the log tells of it: who, request, data. */
+    /** Actor, request id and data of the requested work in the log. */
     const requested = async (): Promise<readonly (readonly unknown[])[]> => {
       const url = await runningPostgresUrl(bench.product.dataDir);
       const client = new pg.Client({ connectionString: url ?? '' });
@@ -199,11 +199,11 @@ describe('command API: operators and links of all accounts', () => {
       const last = async () => (await find(name))?.last ?? null;
       await eventually('the work ends', async () => (await last())?.endedAt != null);
       const end = await last();
-      if (!end) throw new Error('The work was begun');
+      if (!end) throw new Error('no work was started');
       return end;
     };
 
-    it('are listed with lag, dead letters, and what was done here', async () => {
+    it('are listed with lag, dead letters and last work', async () => {
       const names = ['redirects', 'quotas', 'stats', 'history'];
       expect((await list()).map(({ name }) => name)).to.deep.equal(names);
       for (const projection of await list()) {
@@ -211,7 +211,7 @@ describe('command API: operators and links of all accounts', () => {
       }
     });
 
-    it('are redriven, rebuilt and put back, by somebody', async () => {
+    it('are redriven, rebuilt and rolled back, with an actor', async () => {
       const code = await createLink();
       for (const what of ['redrive', 'rebuild', 'rollback']) {
         const started = await work('history', what, { 'X-Request-Id': 'req-1' });
@@ -229,7 +229,7 @@ describe('command API: operators and links of all accounts', () => {
       );
     });
 
-    it('are worked on one at a time', async () => {
+    it('have one work at a time', async () => {
       const responses = await concurrently(5, () => work('stats', 'rebuild'));
       const { 409: refused = 0, ...started } = statuses(responses);
       expect(refused).to.be.at.least(1);
@@ -239,7 +239,7 @@ describe('command API: operators and links of all accounts', () => {
       expect(await ended('stats')).to.include({ error: null });
     });
 
-    it('say why something cannot be done', async () => {
+    it('return why work cannot be done', async () => {
       const path = '/admin/projections/links/redrive';
       const unknown = await work('links', 'redrive');
       expectError(unknown, { status: 404, message: 'Projection not found', path, method: 'POST' });

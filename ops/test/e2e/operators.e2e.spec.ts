@@ -19,7 +19,7 @@ const reasonMessage = 'reason must have 1 to 500 characters, none of them contro
 const accountMessage =
   'account must have 1 to 64 characters: letters, digits, dots, hyphens and underscores';
 const featuresOn = { shortening: true, aliases: true, passwords: true, expiration: true, qr: true };
-/** What the contract allows a change until every node knows of it. */
+/** The contract's limit for a change to reach every node. */
 const everywhereWithinMs = 1_000;
 
 interface HistoryEvent {
@@ -47,7 +47,7 @@ describe('command API: operators', () => {
     if (url === null) throw new Error('The embedded PostgreSQL does not run');
     pool = createPool({ url, name: 'test', max: 2, logger: createLogger('silent') });
     ({ key: pro, id: proId } = await bench.key('PRO'));
-    // Each test finds all switched on, and leaves it so.
+    // Each test starts and ends with all features on.
     await bench.admin('PATCH', '/admin/platform', { features: featuresOn });
   });
 
@@ -82,7 +82,7 @@ describe('command API: operators', () => {
   const switchFeature = (feature: string, on: boolean): Promise<unknown> =>
     done('PATCH', '/admin/platform', { features: { [feature]: on } });
 
-  /** What the log tells of a subject: name, who, request, data. */
+  /** Type, actor, request id and data of the events of a subject. */
   const eventsOf = async (subject: string): Promise<readonly (readonly unknown[])[]> => {
     const { rows } = await pool.query<{ value: string }>(
       'SELECT value FROM log.events WHERE key = $1 ORDER BY record_offset',
@@ -97,7 +97,7 @@ describe('command API: operators', () => {
   };
 
   describe('switches', () => {
-    it('are readable, and a change answers with the new state', async () => {
+    it('are readable, and a change returns the new state', async () => {
       expect(await done('GET', '/admin/platform')).to.deep.equal({
         maintenance: false,
         features: featuresOn,
@@ -127,12 +127,12 @@ describe('command API: operators', () => {
       ],
     ] as const;
     for (const [feature, message, more] of features) {
-      it(`${feature} off: refused at once, in a batch too; everything else works`, async () => {
+      it(`${feature} off: rejected immediately, in a batch too; everything else works`, async () => {
         const { key } = await bench.key('PRO');
         const existing = await bench.link(key, { alias: `before-${feature}`, expiresIn: 3_600 });
         await switchFeature(feature, false);
         expectRefused(await bench.shorten(key, { url: destination, ...more }), 400, message);
-        // Bodies are looked at before switches.
+        // The body is validated before the switches.
         const bad = await bench.shorten(key, { url: 'no', ...more });
         expectRefused(bad, 400, 'Please provide a valid URL');
         const batch = await bench.api('/v2/shorten/batch', key, {
@@ -149,7 +149,7 @@ describe('command API: operators', () => {
       });
     }
 
-    it('are recorded with actor and request id; no change records nothing', async () => {
+    it('are recorded with actor and request id, but only if they change something', async () => {
       const before = await eventsOf('platform');
       const headers = { 'X-Actor': 'maria', 'X-Request-Id': 'switch-1' };
       const body = { maintenance: true, features: { qr: false, shortening: true } };
@@ -178,7 +178,7 @@ describe('command API: operators', () => {
       [[], 'the body may hold maintenance and features'],
     ];
     for (const [body, message] of wrong) {
-      it(`say what is wrong with ${JSON.stringify(body)}`, async () => {
+      it(`reject ${JSON.stringify(body)}`, async () => {
         const response = await admin('PATCH', '/admin/platform', body);
         expectError(response, { status: 400, message, path: '/admin/platform', method: 'PATCH' });
       });
@@ -239,7 +239,7 @@ describe('command API: operators', () => {
       );
     });
 
-    it('ends in the state of the last switch, however quickly they follow', async () => {
+    it('ends in the state of the last of many quick switches', async () => {
       for (let round = 0; round < 10; round += 1) {
         await done('PATCH', '/admin/platform', { maintenance: true });
         await done('PATCH', '/admin/platform', { maintenance: false });
@@ -260,7 +260,7 @@ describe('command API: operators', () => {
     const block = (what: 'block' | 'unblock', reason = 'phishing', code = link.shortCode) =>
       done('POST', `/admin/links/${code}/${what}`, { reason });
 
-    const seen = (status: number, code = link.shortCode): Promise<void> =>
+    const expectStatus = (status: number, code = link.shortCode): Promise<void> =>
       eventuallyPasses(everywhereWithinMs, async () => {
         expect((await bench.visit(code)).status).to.equal(status);
       });
@@ -279,7 +279,7 @@ describe('command API: operators', () => {
             shortCode,
             blocked: true,
           });
-          await seen(410, shortCode);
+          await expectStatus(410, shortCode);
           expectError(await bench.visit(shortCode), {
             status: 410,
             message: 'This link has been blocked',
@@ -290,21 +290,21 @@ describe('command API: operators', () => {
             shortCode,
             blocked: false,
           });
-          await seen(302, shortCode);
+          await expectStatus(302, shortCode);
         }
       }
     });
 
-    it('keep the statistics, and the code stays taken', async () => {
+    it('keep the statistics and the code', async () => {
       const { shortCode } = await bench.link(pro, { alias: 'blocked-alias' });
       await block('block', 'spam', shortCode);
-      await seen(410, shortCode);
+      await expectStatus(410, shortCode);
       expect((await bench.stats(shortCode, pro)).url).to.equal(destination);
       const again = await bench.shorten(pro, { url: destination, alias: shortCode });
       expectRefused(again, 400, 'Alias is already taken');
     });
 
-    it('hide that a link is used up; it is still so after an unblock', async () => {
+    it('take precedence over an expiry, which returns after an unblock', async () => {
       const { shortCode } = await bench.link(pro, { maxClicks: 1 });
       expect((await bench.visit(shortCode)).status).to.equal(302);
       await block('block', 'spam', shortCode);
@@ -332,7 +332,7 @@ describe('command API: operators', () => {
 
     const bad = [{}, [], null, { reason: '' }, { reason: 'x'.repeat(501) }, { reason: 'a\nb' }];
     for (const body of bad) {
-      it(`need a reason, which ${JSON.stringify(body).slice(0, 30)} is not`, async () => {
+      it(`reject ${JSON.stringify(body).slice(0, 30)} as the reason`, async () => {
         const path = `/admin/links/${link.shortCode}/block`;
         const response = await admin('POST', path, JSON.stringify(body), {
           'Content-Type': 'application/json',
@@ -342,7 +342,7 @@ describe('command API: operators', () => {
       });
     }
 
-    it('need the admin token, and a printable actor', async () => {
+    it('need the admin token and a printable actor', async () => {
       const path = `/admin/links/${link.shortCode}/block`;
       const body = { reason: 'spam' };
       const unauthorized = await admin('POST', path, body, { Authorization: `Bearer ${pro}` });
@@ -360,13 +360,13 @@ describe('command API: operators', () => {
     const history = async (code: string, query = ''): Promise<History> =>
       (await done('GET', `/admin/links/${code}/history${query}`)) as History;
 
-    it('lists events with actor and request id, at once and without secrets', async () => {
+    it('lists events with actor and request id, immediately and without secrets', async () => {
       const headers = { 'X-Request-Id': 'made-1' };
       const created = await bench.shorten(pro, { url: destination, alias: 'historic' }, headers);
       const { shortCode } = created.json() as Link;
       const path = `/admin/links/${shortCode}`;
       await done('POST', `${path}/block`, { reason: 'phishing – käse' }, { 'X-Actor': 'maria' });
-      // It is so already: nothing happens.
+      // Already blocked: no event.
       await done('POST', `${path}/block`, { reason: 'again' }, { 'X-Actor': 'otto' });
       const unblocking = { 'X-Actor': 'otto', 'X-Request-Id': 'unblock-1' };
       await done('POST', `${path}/unblock`, { reason: 'a mistake' }, unblocking);
@@ -390,7 +390,7 @@ describe('command API: operators', () => {
       for (const secret of ['passwordHash', pro, bench.product.adminToken]) {
         expect(response.text).to.not.include(secret);
       }
-      // The log says the same as the projection, once that has it.
+      // The projection returns the same as the log.
       await eventuallyPasses(5_000, async () => {
         const { rows } = await pool.query('SELECT FROM projection_history.events WHERE code = $1', [
           shortCode,
@@ -400,7 +400,7 @@ describe('command API: operators', () => {
       expect(await history(shortCode)).to.deep.equal({ events, next: null });
     });
 
-    it('has a link from its 201 on, and its expiry', async () => {
+    it('contains a link from its 201 on, and its expiry', async () => {
       const { shortCode } = await bench.link(pro, { maxClicks: 1 });
       expect((await history(shortCode)).events).to.have.length(1);
       await bench.visit(shortCode);
@@ -411,7 +411,7 @@ describe('command API: operators', () => {
       ]);
     });
 
-    it('comes in pages without gaps or repeats', async () => {
+    it('has pages without gaps or repeats', async () => {
       const { shortCode } = await bench.link(pro);
       for (let change = 0; change < 6; change += 1) {
         const what = change % 2 === 0 ? 'block' : 'unblock';
@@ -451,7 +451,7 @@ describe('command API: operators', () => {
       ['after=x', 'after must be a number that next gave'],
       ['after=1&after=2', 'after must be a number that next gave'],
     ] as const) {
-      it(`says what is wrong with ${query}`, async () => {
+      it(`rejects ${query}`, async () => {
         const path = '/admin/links/nothing0/history';
         expectError(await admin('GET', `${path}?${query}`), { status: 400, message, path });
       });
@@ -461,7 +461,7 @@ describe('command API: operators', () => {
   describe('overrides of reserved aliases', () => {
     const pathOf = (alias: string): string => `/admin/reserved-aliases/${alias}/override`;
 
-    it('are recorded with actor and request id; no change records nothing', async () => {
+    it('are recorded with actor and request id, but only if they change something', async () => {
       const at = pathOf('Admin');
       const headers = (id: string) => ({ 'X-Actor': 'maria', 'X-Request-Id': id });
       const acme = { alias: 'admin', account: 'acme' };
@@ -483,7 +483,7 @@ describe('command API: operators', () => {
       ]);
     });
 
-    it('let one account use the alias in any spelling, and no other account', async () => {
+    it('let one account use the alias in any case, and no other account', async () => {
       const shorten = async (account: string, alias: string): Promise<unknown> => {
         const { key } = await bench.product.createKey({ plan: 'PRO', account });
         const response = await sendRequest(`${bench.product.api}/v2/shorten`, {
@@ -514,7 +514,7 @@ describe('command API: operators', () => {
       }
     });
 
-    it('need an alias and an account', async () => {
+    it('need a valid alias and account', async () => {
       const method = 'PUT';
       for (const body of [{ account: '' }, { account: 'a b' }, { account: null }, {}]) {
         const response = await admin(method, pathOf('admin'), body);

@@ -30,11 +30,11 @@ interface OwnKey {
   readonly lastUsedAt: string | null;
 }
 
-describe('command API: keys that people make', () => {
+describe('command API: keys that users create', () => {
   const bench = productFixture();
   let accounts = 0;
 
-  /** A root in an account of its own. */
+  /** Creates a root key in a new account. */
   const newRoot = (
     plan: 'FREE' | 'PRO' = 'PRO',
     more: { readonly scopes?: readonly Scope[]; readonly expiresIn?: number } = {},
@@ -63,7 +63,7 @@ describe('command API: keys that people make', () => {
     return response.json() as { readonly keys: readonly OwnKey[]; readonly next: string | null };
   };
 
-  /** Calls of keys in turn, by turns on each API. */
+  /** Sends concurrent calls, alternating keys and APIs. */
   const callsOf = (callers: readonly { readonly key: string }[], count: number, path: string) =>
     concurrently(count, (index) => {
       const { apis } = bench.product;
@@ -75,7 +75,7 @@ describe('command API: keys that people make', () => {
   const works = async ({ key }: Pick<IssuedKey, 'key'>): Promise<boolean> => {
     const responses = await callsOf([{ key }], bench.product.apis.length, '/v2/usage');
     const [first] = responses;
-    if (!first) throw new Error('There is an API');
+    if (!first) throw new Error('the product has no API');
     for (const response of responses) expect(response.status).to.equal(first.status);
     if (first.status !== 200) expectBody(first, 401, invalidKey);
     return first.status === 200;
@@ -87,7 +87,7 @@ describe('command API: keys that people make', () => {
   };
 
   describe('POST /v2/keys', () => {
-    it('makes a key with exactly these fields, shown once, that works on every node', async () => {
+    it('creates a key with exactly these fields, shown once, that works on every node', async () => {
       const root = await newRoot('FREE');
       const response = await keys(root, 'POST', '', { name: 'mine', extra: 1, plan: 'PRO' });
       const created = response.json() as OwnKey;
@@ -113,7 +113,7 @@ describe('command API: keys that people make', () => {
       expect((await keys(root, 'GET')).text).not.to.include(created.key);
     });
 
-    it('gives only scopes that the key has, by default all of these', async () => {
+    it('grants only scopes of the parent, by default all', async () => {
       const scopes: readonly Scope[] = ['links:read', 'stats:read', 'keys:manage'];
       const root = await newRoot('PRO', { scopes });
       expect((await createKey(root)).scopes).to.deep.equal(scopes);
@@ -125,7 +125,7 @@ describe('command API: keys that people make', () => {
       expectBody(await keys(child, 'POST', '', { name: 'a' }), 403, lacking('keys:manage'));
     });
 
-    it('lets no key end later than the one that makes it', async () => {
+    it('lets no key expire after its parent', async () => {
       const seconds = async (by: Pick<IssuedKey, 'key'>, expiresIn?: number) => {
         const { expiresAt, createdAt } = await createKey(by, { expiresIn });
         return expiresAt === null ? null : Date.parse(expiresAt) - Date.parse(createdAt);
@@ -156,11 +156,11 @@ describe('command API: keys that people make', () => {
       });
     }
 
-    it('makes 100 live keys an account, exactly, however many are asked for at once', async () => {
+    it('creates exactly 100 live keys per account for concurrent requests', async () => {
       const root = await newRoot();
       const first = await createKey(root);
       const responses = await concurrently(120, () =>
-        keys(root, 'POST', '', { name: 'one of many' }),
+        keys(root, 'POST', '', { name: 'concurrent' }),
       );
       expect(statuses(responses)).to.deep.equal({ 201: 98, 400: 22 });
       const message = 'At most 100 keys an account';
@@ -174,7 +174,7 @@ describe('command API: keys that people make', () => {
   });
 
   describe('GET /v2/keys', () => {
-    it('lists the key and all that descend from it, a page at a time', async () => {
+    it('lists the key and its descendants in pages', async () => {
       const root = await newRoot();
       const a = await createKey(root);
       const b = await createKey(a);
@@ -193,7 +193,7 @@ describe('command API: keys that people make', () => {
       }
     });
 
-    it('says of each what is true now, with the usage of the root, and its last minute', async () => {
+    it('returns the current state of each key, with the usage of the root and the minute of last use', async () => {
       const root = await newRoot();
       const child = await createKey(root, { name: 'child', scopes: ['links:create', 'qr:read'] });
       const before = Date.now();
@@ -216,7 +216,7 @@ describe('command API: keys that people make', () => {
   });
 
   describe('PATCH /v2/keys/:id', () => {
-    it('changes name, scopes and whether it is active, on every node at once', async () => {
+    it('changes name, scopes and active, immediately on every node', async () => {
       const root = await newRoot();
       const child = await createKey(root);
       const patch = (body: object) => keys(root, 'PATCH', `/${child.id}`, body);
@@ -236,7 +236,7 @@ describe('command API: keys that people make', () => {
       expect(await works(child)).to.equal(true);
     });
 
-    it('is for the key itself and what descends from it: 404 for all others', async () => {
+    it('manages the key itself and its descendants: 404 for all others', async () => {
       const root = await newRoot();
       const child = await createKey(root);
       const sibling = await createKey(root);
@@ -255,7 +255,7 @@ describe('command API: keys that people make', () => {
       }
     });
 
-    it('gives only scopes that the key has, itself included', async () => {
+    it('grants only scopes of the key, also to itself', async () => {
       const root = await newRoot();
       const scopes = ['links:read', 'keys:manage'];
       const child = await createKey(root, { scopes });
@@ -272,7 +272,7 @@ describe('command API: keys that people make', () => {
       expectBody(again, 403, lacking('links:read'));
     });
 
-    it('does not switch on what an operator switched off', async () => {
+    it('does not reactivate a key that an operator deactivated', async () => {
       const root = await newRoot();
       const child = await createKey(root);
       await bench.admin('PATCH', `/admin/keys/${child.id}`, { active: false });
@@ -285,7 +285,7 @@ describe('command API: keys that people make', () => {
       expect(await works(child)).to.equal(true);
     });
 
-    it('reactivates no key that a key above deactivated', async () => {
+    it('does not reactivate a key that an ancestor deactivated', async () => {
       const root = await newRoot();
       const parent = await createKey(root);
       const child = await createKey(parent);
@@ -303,7 +303,7 @@ describe('command API: keys that people make', () => {
       expect(await works(child)).to.equal(true);
     });
 
-    it('is 400 with nothing to change', async () => {
+    it('is 400 without a change', async () => {
       const root = await newRoot();
       const path = `/v2/keys/${root.id}`;
       for (const body of [{}, { name: null }, { plan: 'PRO' }, []]) {
@@ -314,7 +314,7 @@ describe('command API: keys that people make', () => {
   });
 
   describe('POST /v2/keys/:id/rotate', () => {
-    it('gives another key of the same id, limits and usage; the earlier one ends', async () => {
+    it('returns a new secret with the same id, limits and usage; the old one ends', async () => {
       const root = await newRoot('FREE');
       const child = await createKey(root);
       await callsOf([child], 10, '/v2/usage');
@@ -331,7 +331,7 @@ describe('command API: keys that people make', () => {
       expect(Number(left)).to.be.below(60 - 13);
     });
 
-    it('lets earlier keys work within the overlap; the next rotation may end them', async () => {
+    it('accepts old secrets within the overlap; the next rotation may end them', async () => {
       const root = await newRoot();
       const rotate = async (overlapSeconds: number) => {
         const response = await keys(root, 'POST', `/${child.id}/rotate`, { overlapSeconds });
@@ -360,7 +360,7 @@ describe('command API: keys that people make', () => {
     });
   });
 
-  describe('a descendant that has more than the key itself', () => {
+  describe('a descendant with more rights than the key itself', () => {
     const expectNotManageable = async (by: OwnKey, { id }: OwnKey): Promise<void> => {
       expectNotFound(await keys(by, 'POST', `/${id}/rotate`, {}), 'POST', id, '/rotate');
       expectNotFound(await keys(by, 'DELETE', `/${id}`), 'DELETE', id);
@@ -369,7 +369,7 @@ describe('command API: keys that people make', () => {
       }
     };
 
-    it('in scopes is 404 to every call that manages it', async () => {
+    it('with more scopes is 404 for every call that manages it', async () => {
       const root = await newRoot();
       const parent = await createKey(root);
       const child = await createKey(parent, { scopes: ['links:read', 'links:write'] });
@@ -381,7 +381,7 @@ describe('command API: keys that people make', () => {
       expect((await keys(parent, 'POST', `/${child.id}/rotate`, {})).status).to.equal(200);
     });
 
-    it('in its end is 404 to every call that manages it', async () => {
+    it('with a later expiry is 404 for every call that manages it', async () => {
       const root = await newRoot();
       const parent = await createKey(root);
       const endless = await createKey(parent);
@@ -394,7 +394,7 @@ describe('command API: keys that people make', () => {
   });
 
   describe('DELETE /v2/keys/:id', () => {
-    it('revokes for good, and leaves those that descend from it', async () => {
+    it('revokes permanently, and keeps the descendants', async () => {
       const root = await newRoot();
       const child = await createKey(root);
       const grandchild = await createKey(child);
@@ -411,7 +411,7 @@ describe('command API: keys that people make', () => {
       expectNotFound(change, 'PATCH', child.id);
     });
 
-    it('refuses every call of a child from the answer to the root’s end on', async () => {
+    it('rejects every call of a child after the root is revoked', async () => {
       const root = await newRoot();
       const child = await createKey(root);
       expect((await keys(root, 'DELETE', `/${root.id}`)).status).to.equal(204);
@@ -424,7 +424,7 @@ describe('command API: keys that people make', () => {
       const root = await newRoot('FREE');
       const child = await createKey(root);
       const family = [root, child, await createKey(child)];
-      // Two calls have made the children.
+      // Two calls created the children.
       const responses = await callsOf(family, 200, '/v2/stats/nothing');
       expect(statuses(responses)).to.deep.equal({ 404: 58, 429: 142 });
     });
@@ -441,7 +441,7 @@ describe('command API: keys that people make', () => {
       expect(seen).to.have.nested.property('usage.month.links', 35);
     });
 
-    it('are not used up by these calls, which cost no call of the month', async () => {
+    it('do not include these calls in the monthly calls', async () => {
       const root = await newRoot();
       const { id } = await createKey(root);
       await keys(root, 'PATCH', `/${id}`, { name: 'a' });
@@ -452,7 +452,7 @@ describe('command API: keys that people make', () => {
       expect(usage).to.deep.include({ calls: { used: 0, limit: 500_000 } });
     });
 
-    it('follow the plan of the root; a derived key has none of its own', async () => {
+    it('follow the plan of the root; a derived key has no plan', async () => {
       const root = await newRoot('FREE');
       const child = await createKey(root);
       await bench.admin('PATCH', `/admin/keys/${root.id}`, { plan: 'HOBBY' });

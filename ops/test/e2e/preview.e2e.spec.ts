@@ -68,7 +68,7 @@ describe('redirect edge: preview of a link', () => {
     }
   });
 
-  it('is 404 for an unknown link, and 410 for one that is gone', async () => {
+  it('is 404 for an unknown link, and 410 for an expired link', async () => {
     expectError(await bench.visit('nothing0+'), {
       status: 404,
       message: 'Short URL not found',

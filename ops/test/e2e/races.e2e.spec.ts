@@ -4,10 +4,9 @@ import { concurrently, statuses, type HttpResponse } from '../support/http.js';
 import { destination, expectBody, expectRefused, monthly, productFixture } from './harness.js';
 import { eventuallyPasses } from '../support/waiting.js';
 
-/** Each race so many times; `LINKLOG_ROUNDS=20` is the long form. */
+/** `LINKLOG_ROUNDS=20` is the long form. */
 const rounds = Number(inheritedEnvironment()['LINKLOG_ROUNDS'] ?? '5');
 
-/** What must hold in every round: a race that is lost once in a hundred times is lost. */
 const inEachRound = (title: string, run: (round: number) => Promise<void>): void => {
   it(`${title}, in each of ${rounds} rounds`, async function () {
     this.timeout(30_000 + rounds * 1_000);
@@ -18,7 +17,7 @@ const inEachRound = (title: string, run: (round: number) => Promise<void>): void
 describe('product: races', () => {
   const bench = productFixture();
 
-  inEachRound('300 racers for one alias: exactly one gets it', async (round) => {
+  inEachRound('300 concurrent requests for one alias: exactly one succeeds', async (round) => {
     const keys = [(await bench.key('PRO')).key, (await bench.key('PRO', { account: 'b' })).key];
     const alias = `raced-for-${round}`;
     const responses = await concurrently(300, (racer) =>
@@ -34,26 +33,29 @@ describe('product: races', () => {
   });
 
   for (const limit of [1, 5, 100]) {
-    inEachRound(`a limit of ${limit} and 500 visitors at once: exactly ${limit}`, async () => {
-      const { key } = await bench.key('FREE');
-      const { shortCode } = await bench.link(key, { maxClicks: limit });
-      const responses = await concurrently(500, () => bench.visit(shortCode));
-      expect(statuses(responses)).to.deep.equal({ 302: limit, 410: 500 - limit });
-      const gone = responses.filter(({ status }) => status === 410);
-      for (const response of gone) {
-        expect(response.json()).to.include({ errorType: 'EXPIRED', path: `/${shortCode}` });
-      }
-      await eventuallyPasses(1_000, async () => {
-        expect((await bench.stats(shortCode, key)).clickCount).to.equal(limit);
-      });
-      expect((await bench.visit(shortCode)).status).to.equal(410);
-    });
+    inEachRound(
+      `a limit of ${limit} and 500 concurrent visitors: exactly ${limit} redirects`,
+      async () => {
+        const { key } = await bench.key('FREE');
+        const { shortCode } = await bench.link(key, { maxClicks: limit });
+        const responses = await concurrently(500, () => bench.visit(shortCode));
+        expect(statuses(responses)).to.deep.equal({ 302: limit, 410: 500 - limit });
+        const gone = responses.filter(({ status }) => status === 410);
+        for (const response of gone) {
+          expect(response.json()).to.include({ errorType: 'EXPIRED', path: `/${shortCode}` });
+        }
+        await eventuallyPasses(1_000, async () => {
+          expect((await bench.stats(shortCode, key)).clickCount).to.equal(limit);
+        });
+        expect((await bench.visit(shortCode)).status).to.equal(410);
+      },
+    );
   }
 
-  inEachRound('FREE’s 35 links and 100 at once: exactly 35', async () => {
+  inEachRound('35 links a month and 100 concurrent requests: exactly 35', async () => {
     const { id, key } = await bench.key('FREE');
     const responses = await concurrently(100, () => bench.shorten(key, { url: destination }));
-    // FREE's minute has room for 60 of them, and the month for 35 of those.
+    // FREE allows 60 calls a minute and 35 links a month.
     const created = responses.filter(({ status }) => status === 201);
     const ofMinute = responses.filter(({ text }) => text.includes('Rate limit exceeded.'));
     expect([created.length, ofMinute.length]).to.deep.equal([35, 40]);
@@ -67,7 +69,7 @@ describe('product: races', () => {
     expect(usage.json()).to.have.nested.property('usage.month.links', 35);
   });
 
-  inEachRound('60 a minute and 200 at once: exactly 60', async () => {
+  inEachRound('60 calls a minute and 200 concurrent calls: exactly 60', async () => {
     const { id, key } = await bench.key('FREE');
     const responses = await concurrently(200, (n): Promise<HttpResponse> =>
       bench.api(n % 2 === 0 ? '/v2/usage' : '/v2/stats/nothing0', key),

@@ -26,7 +26,7 @@ const rateHeaders = [
 
 const upgradeUrl = 'https://pay.example/plans?from=linklog';
 
-describe('product: what all answers have in common', () => {
+describe('product: properties of all responses', () => {
   const double = fixture(
     () => startSafeBrowsingDouble(),
     (double) => double.stop(),
@@ -62,20 +62,20 @@ describe('product: what all answers have in common', () => {
       expect(response.headers['x-ratelimit-limit']).to.equal('5000');
     };
 
-    it('are on 200 with an image, and on 304', async () => {
+    it('are in 200 with an image, and in 304', async () => {
       const image = await bench.api(`/v2/qr/${code}`, pro.key);
       expectStatus(image, 200);
       const headers = { 'If-None-Match': image.headers.etag ?? '' };
       expectStatus(await bench.api(`/v2/qr/${code}`, pro.key, { headers }), 304);
     });
 
-    it('are on 200 of a batch and of statistics', async () => {
+    it('are in 200 of a batch and of statistics', async () => {
       const urls = [{ url: destination }];
       expectStatus(await bench.api('/v2/shorten/batch', pro.key, post({ urls })), 200);
       expectStatus(await bench.api(`/v2/stats/${code}`, pro.key), 200);
     });
 
-    it('are on 410', async () => {
+    it('are in 410', async () => {
       const { shortCode } = await bench.link(pro.key);
       await bench.admin('POST', `/admin/links/${shortCode}/block`, { reason: 'spam' });
       await eventuallyPasses(10_000, async () => {
@@ -83,7 +83,7 @@ describe('product: what all answers have in common', () => {
       });
     });
 
-    it('are on 409 and 422, and on a replay', async () => {
+    it('are in 409 and 422, and in a replay', async () => {
       const request = post({ url: 'https://slowly.example/' }, { 'Idempotency-Key': 'common' });
       double.delayMs = 1_000;
       const first = bench.api('/v2/shorten', pro.key, request);
@@ -99,16 +99,16 @@ describe('product: what all answers have in common', () => {
       expectStatus(await bench.api('/v2/shorten', pro.key, request), 201);
     });
 
-    it('are on 503', async () => {
+    it('are in 503', async () => {
       double.behaviour = 'fail';
-      const response = await bench.shorten(pro.key, { url: 'https://nobody-knows.example/' });
+      const response = await bench.shorten(pro.key, { url: 'https://unknown.example/' });
       double.behaviour = 'answer';
       expectStatus(response, 503);
       expect(response.headers['retry-after']).to.match(/^[1-9]\d*$/);
     });
   });
 
-  it('a 403 and a monthly 429 point to UPGRADE_URL as configured', async () => {
+  it('a 403 and a monthly 429 contain the configured UPGRADE_URL', async () => {
     const { key } = await bench.key('FREE');
     const gated = await bench.shorten(key, { url: destination, alias: 'not-on-free' });
     expect([gated.status, gated.json()]).to.deep.equal([
@@ -127,7 +127,7 @@ describe('product: what all answers have in common', () => {
     expectBody(response, 429, { ...monthly('Monthly link limit reached.', 35), upgradeUrl });
   });
 
-  it('HEAD is answered as GET is, without the body', async () => {
+  it('HEAD gets the response of GET without the body', async () => {
     const { api, edge, admin: operators } = bench.product;
     const key = { Authorization: `Bearer ${pro.key}` };
     const token = { Authorization: `Bearer ${bench.product.adminToken}` };
@@ -228,7 +228,7 @@ describe('product: what all answers have in common', () => {
     expect((await bench.visit(encoded)).headers.location).to.equal(destination);
   });
 
-  it('no answer depends on Accept-Language', async () => {
+  it('no response depends on Accept-Language', async () => {
     const { text } = await bench.visit('nothing0', { headers: { Accept: 'text/html' } });
     for (const language of ['de', 'ja;q=0.9, *;q=0.1', 'xx-nonsense', '']) {
       const languages = { 'Accept-Language': language };
@@ -253,8 +253,8 @@ describe('product: what all answers have in common', () => {
     });
     after(() => postgres.end());
 
-    /** Runs `work` while a table has another name than the product knows. */
-    const without = async (schema: string, table: string, work: () => Promise<void>) => {
+    /** Runs `work` while a table is renamed. */
+    const withoutTable = async (schema: string, table: string, work: () => Promise<void>) => {
       await postgres.query(`ALTER TABLE ${schema}.${table} RENAME TO ${table}_away`);
       try {
         await work();
@@ -264,8 +264,8 @@ describe('product: what all answers have in common', () => {
     };
     const message = 'Internal server error';
 
-    it('the API says Internal server error and no more, and the log has the request id', async () => {
-      await without('ledger', 'links', async () => {
+    it('the API returns only Internal server error, and the log has the request id', async () => {
+      await withoutTable('ledger', 'links', async () => {
         const response = await bench.shorten(
           pro.key,
           { url: destination },
@@ -282,8 +282,8 @@ describe('product: what all answers have in common', () => {
       });
     });
 
-    it('the edge says the same after a failed look-up, in JSON even to a browser', async () => {
-      await without('projection_redirects', 'links', async () => {
+    it('the edge returns the same after a failed look-up', async () => {
+      await withoutTable('projection_redirects', 'links', async () => {
         const response = await bench.visit('unseen00');
         expectEnvelope(response, { status: 500, message, path: '/unseen00' });
         expect(response.headers['cache-control']).to.equal('no-store');
@@ -291,8 +291,8 @@ describe('product: what all answers have in common', () => {
       expect((await bench.visit('unseen00')).status).to.equal(404);
     });
 
-    it('operators get no details either', async () => {
-      await without('ledger', 'api_keys', async () => {
+    it('the admin listener returns the same', async () => {
+      await withoutTable('ledger', 'api_keys', async () => {
         const response = await admin('/admin/keys');
         expectError(response, { status: 500, message, path: '/admin/keys' });
       });

@@ -32,7 +32,7 @@ describe('command API: reuse of a link', () => {
     expect(await usedLinks()).to.equal(used);
   });
 
-  it('creates a link where there is none, which the next request gets', async () => {
+  it('creates a link if there is none, which the next request gets', async () => {
     const url = newUrl();
     const first = await reuse(url);
     expect(first.status).to.equal(201);
@@ -76,7 +76,7 @@ describe('command API: reuse of a link', () => {
     expectReused(await reuse(url), disabled);
   });
 
-  it('finds a link by the destination that it has now', async () => {
+  it('finds a link by its current destination', async () => {
     const [before, after] = [newUrl(), newUrl()];
     const link = await bench.link(pro.key, { url: before });
     const path = `/v2/links/${link.shortCode}`;
@@ -87,7 +87,7 @@ describe('command API: reuse of a link', () => {
     expect((await reuse(before)).status).to.equal(201);
   });
 
-  it('is refused with any other option, and stripped in a batch', async () => {
+  it('is rejected with any other option, and ignored in a batch', async () => {
     const message = 'reuse can only be combined with url';
     for (const option of [{ alias: 'some-alias' }, { title: 'x' }, { expiresIn: 60 }]) {
       const body = { url: newUrl(), reuse: true, ...option };
@@ -118,7 +118,7 @@ describe('command API: reuse of a link', () => {
     expect(replayed.headers['idempotency-replayed']).to.equal('true');
   });
 
-  it('works when the month has no link left', async () => {
+  it('works when the monthly links are spent', async () => {
     const free = await bench.key('FREE', { account: 'reuse-free' });
     const url = newUrl();
     const link = await bench.link(free.key, { url });
@@ -130,7 +130,7 @@ describe('command API: reuse of a link', () => {
     expect(created.status).to.equal(429);
   });
 
-  it('returns the oldest of several, also when all nodes are asked', async () => {
+  it('returns the oldest of several', async () => {
     const url = newUrl();
     const oldest = await bench.link(pro.key, { url });
     for (let index = 0; index < 5; index += 1) await bench.link(pro.key, { url });

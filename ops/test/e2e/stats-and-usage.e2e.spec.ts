@@ -14,7 +14,7 @@ describe('command API: GET /v2/stats/:shortCode', () => {
   const bench = productFixture();
   const pro = keyFixture(bench, 'PRO');
 
-  it('has exactly seven fields', async () => {
+  it('returns exactly seven fields', async () => {
     const link = await bench.link(pro.key);
     const response = await bench.api(`/v2/stats/${link.shortCode}`, pro.key);
     expect(response.status).to.equal(200);
@@ -31,7 +31,7 @@ describe('command API: GET /v2/stats/:shortCode', () => {
     });
   });
 
-  it('is the same before and after the link was projected', async () => {
+  it('is the same before and after the link is projected', async () => {
     const link = await bench.link(pro.key, { alias: 'with-limits', expiresIn: 600, maxClicks: 9 });
     const expected = {
       shortCode: 'with-limits',
@@ -66,7 +66,7 @@ describe('command API: GET /v2/stats/:shortCode', () => {
     });
   }
 
-  it('has the statistics of a link that is gone', async () => {
+  it('returns the statistics of an expired link', async () => {
     const { shortCode } = await bench.link(pro.key, { maxClicks: 2 });
     const responses = await concurrently(5, () => bench.visit(shortCode));
     expect(statuses(responses)).to.deep.equal({ 302: 2, 410: 3 });
@@ -76,7 +76,7 @@ describe('command API: GET /v2/stats/:shortCode', () => {
     });
   });
 
-  describe('answers 404 for a code', () => {
+  describe('responds with 404 for a code', () => {
     const notFound = { status: 404, message: 'Short URL not found' };
 
     for (const code of ['nothing0', 'ab', 'a.b', '%2e%2e', 'a%00b', 'a'.repeat(60)]) {
@@ -86,7 +86,7 @@ describe('command API: GET /v2/stats/:shortCode', () => {
       });
     }
 
-    it('of another account, exactly as for an unknown one', async () => {
+    it('of another account, exactly as for an unknown code', async () => {
       const { shortCode } = await bench.link(pro.key);
       const { key } = await bench.key('PRO', { account: 'other' });
       for (const code of [shortCode, 'nothing0']) {
@@ -98,7 +98,7 @@ describe('command API: GET /v2/stats/:shortCode', () => {
       expect((await bench.stats(theirs.shortCode, key)).clickCount).to.equal(0);
     });
 
-    it('but not for one of another key of the account', async () => {
+    it('but not for a code of another key of the account', async () => {
       const { shortCode } = await bench.link(pro.key);
       const { key } = await bench.key('FREE');
       expect((await bench.stats(shortCode, key)).shortCode).to.equal(shortCode);
@@ -110,7 +110,7 @@ describe('command API: GET /v2/stats/:shortCode', () => {
     });
   });
 
-  it('answers HEAD without a body', async () => {
+  it('responds to HEAD without a body', async () => {
     const { shortCode } = await bench.link(pro.key);
     const response = await bench.api(`/v2/stats/${shortCode}`, pro.key, { method: 'HEAD' });
     expect([response.status, response.text]).to.deep.equal([200, '']);
@@ -126,7 +126,7 @@ describe('command API: GET /v2/stats/:shortCode', () => {
     expect(response.status).to.equal(200);
   });
 
-  it('refuses other methods', async () => {
+  it('rejects other methods', async () => {
     for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
       const path = '/v2/stats/nothing0';
       const response = await bench.api(path, pro.key, { method });
@@ -154,7 +154,7 @@ describe('command API: GET /v2/usage', () => {
     { plan: 'PRO', calls: 500_000, links: 3_000 },
   ] as const;
   for (const { plan, calls, links } of table) {
-    it(`shows what a ${plan} key has spent, and spends nothing`, async () => {
+    it(`shows the usage of a ${plan} key, and spends no monthly call`, async () => {
       const { key } = await bench.key(plan);
       const expected = (usedCalls: number, usedLinks: number): object => ({
         plan,

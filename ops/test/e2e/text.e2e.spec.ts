@@ -18,7 +18,7 @@ describe('command API: text', () => {
 
   const ignored = ({ headers }: HttpResponse): unknown => headers['linklog-ignored-fields'];
 
-  it('refuses every body that is not UTF-8, and stores nothing of it', async () => {
+  it('rejects every body that is not UTF-8, and stores nothing', async () => {
     const { shortCode } = await bench.link(pro.key);
     const broken = [
       '{"url":"https://example.com/M\xfcnchen"}',
@@ -46,14 +46,14 @@ describe('command API: text', () => {
     expect((await bench.api('/v2/links', pro.key)).text).to.not.include('\ufffd');
   });
 
-  it('refuses every charset but UTF-8 with 415', async () => {
+  it('rejects every charset but UTF-8 with 415', async () => {
     const body = JSON.stringify({ url });
     const typed = (charset: string) => post('/v2/shorten', body, `application/json; ${charset}`);
     expect((await typed('charset="UTF-8"')).status).to.equal(201);
     expectRefused(await typed('charset=latin1'), 415, 'The charset of Content-Type must be utf-8');
   });
 
-  it('refuses query parameters that are not UTF-8, and names them', async () => {
+  it('rejects query parameters that are not UTF-8, and names them', async () => {
     for (const [path, name] of [
       ['/v2/links?limit=1&search=M%FCnchen', 'search'],
       ['/v2/links?tag=%C3%28', 'tag'],
@@ -97,7 +97,7 @@ describe('command API: text', () => {
     expect((await bench.shorten(pro.key, { url, tags: ['a', ' '] })).status).to.equal(400);
   });
 
-  it('gives the reason of an invalid URL', async () => {
+  it('returns the reason of an invalid URL', async () => {
     const own = bench.product.edge;
     for (const [sent, reason] of [
       [undefined, 'missing'],
@@ -129,7 +129,7 @@ describe('command API: text', () => {
     expect((await bench.visit(created.shortCode)).headers.location).to.equal(url);
   });
 
-  it('sends a host as current UTS 46 converts it', async () => {
+  it('converts a host by the current UTS 46', async () => {
     for (const [host, ascii] of [
       ['fa\u00df.de', 'xn--fa-hia.de'],
       ['FA\u1e9e.de', 'xn--fa-hia.de'],
@@ -141,7 +141,7 @@ describe('command API: text', () => {
     }
   });
 
-  it('names the fields that a successful request had in vain', async () => {
+  it('names the ignored fields of a successful request', async () => {
     const body = { expiresAt2: 1, url, 'tag,': null, '\u00fc': {}, maxClicks: null };
     const created = await bench.shorten(pro.key, body);
     expect(created.status).to.equal(201);
@@ -167,7 +167,7 @@ describe('command API: text', () => {
     expect(ignored(root)).to.equal('scope');
   });
 
-  it('names ignored fields in a replayed answer, too', async () => {
+  it('names ignored fields in a replayed response too', async () => {
     const body = { url, color: 1 };
     const headers = { 'Idempotency-Key': 'ignored-1' };
     expect(ignored(await bench.shorten(pro.key, body, headers))).to.equal('color');

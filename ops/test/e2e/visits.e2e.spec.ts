@@ -18,7 +18,7 @@ import { keyFixture, destination, expectError, productFixture } from './harness.
 type Visit = EventNamed<'LinkVisited'>;
 
 const firefox = 'Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0';
-/** Addresses of the bundled database, in the United States and in Belgium. */
+/** Addresses in the United States and in Belgium. */
 const [american, belgian] = ['8.8.8.8', '2a02:1810:1:2::7'];
 
 const known = {
@@ -29,7 +29,7 @@ const known = {
   referrer: 'news.example.com',
 };
 
-describe('redirect edge: what a visit records', function () {
+describe('redirect edge: recorded visit', function () {
   this.timeout(60_000);
   const bench = productFixture({ TRUSTED_PROXIES: '127.0.0.1', SHORT_URL_HOST: 'https://sho.rt' });
   const pro = keyFixture(bench, 'PRO');
@@ -37,7 +37,7 @@ describe('redirect edge: what a visit records', function () {
   const createLink = async (body: Record<string, unknown> = {}): Promise<string> =>
     (await bench.link(pro.key, body)).shortCode;
 
-  /** What a browser sends on behalf of a visitor behind a proxy. */
+  /** A visitor's request, forwarded by a proxy. */
   const from = (address: string, headers: Record<string, string> = {}): RequestOptions => ({
     headers: {
       'X-Forwarded-For': address,
@@ -54,7 +54,7 @@ describe('redirect edge: what a visit records', function () {
     body: new URLSearchParams({ password }).toString(),
   });
 
-  /** How commands reach what the product runs on. */
+  /** The environment of commands for the product. */
   const servers = async (): Promise<Record<string, string>> => ({
     ...(await serversFor(bench.product.dataDir)),
     DATABASE_URL: (await runningPostgresUrl(bench.product.dataDir)) ?? '',
@@ -70,7 +70,7 @@ describe('redirect edge: what a visit records', function () {
     return stdout;
   };
 
-  /** The visits of each of the links. */
+  /** The recorded visits of each link. */
   const visitsOf = async (...codes: readonly string[]): Promise<readonly Visit['data'][][]> => {
     const lines = (await replay('--type', 'LinkVisited')).split('\n').slice(0, -1);
     const visits = lines.map((line) => readEvent(line) as Visit);
@@ -89,7 +89,7 @@ describe('redirect edge: what a visit records', function () {
     return response;
   };
 
-  it('has country, referrer, browser, system, device, language, visitor, trigger, version', async () => {
+  it('contains country, referrer, browser, system, device, language, visitor, trigger, version', async () => {
     const code = await createLink();
     for (const options of [from(american), from(american), from(belgian)])
       await follow(code, options);
@@ -108,7 +108,7 @@ describe('redirect edge: what a visit records', function () {
       .and.not.equal(first);
   });
 
-  it('names the version of the link that it got, while the link is edited', async () => {
+  it('contains the version of the link that was served, while the link is edited', async () => {
     const codes = [await createLink(), await createLink({ maxClicks: 100 })];
     const got: string[][] = [];
     for (const code of codes) {
@@ -140,7 +140,7 @@ describe('redirect edge: what a visit records', function () {
     expect(versions).to.deep.equal(got);
   });
 
-  it('has the same at a limited link and at one with a password, where it is redirected', async () => {
+  it('contains the same for limited links and links with a password, if it redirects', async () => {
     const limited = await createLink({ maxClicks: 5 });
     await follow(`${limited}?qr`, from(american));
     const secured = await createLink({ password: 'open sesame' });
@@ -169,7 +169,7 @@ describe('redirect edge: what a visit records', function () {
     }
   });
 
-  it('is that of a person where a form is submitted, whatever the user agent', async () => {
+  it('counts as a person after a form submission, whatever the user agent', async () => {
     const googlebot = { 'User-Agent': 'Mozilla/5.0 (compatible; Googlebot/2.1)' };
     const open = await createLink();
     await follow(open, from(american, googlebot));
@@ -185,7 +185,7 @@ describe('redirect edge: what a visit records', function () {
     ]);
   });
 
-  it('has neither country, referrer, language nor visitor with DNT or Sec-GPC', async () => {
+  it('contains no country, referrer, language or visitor with DNT or Sec-GPC', async () => {
     const codes = [await createLink(), await createLink({ maxClicks: 5 })];
     for (const code of codes) {
       await follow(code, from(american, { DNT: '1' }));
@@ -200,7 +200,7 @@ describe('redirect edge: what a visit records', function () {
     }
   });
 
-  it('has no page of ours as the referrer, and believes no stranger’s X-Forwarded-For', async () => {
+  it('contains no own page as referrer, and ignores an untrusted X-Forwarded-For', async () => {
     const code = await createLink();
     await follow(code, from(american, { Referer: `https://sho.rt/${code}+` }));
     await follow(code, { ...from(american), localAddress: '127.0.0.9' });
@@ -209,20 +209,20 @@ describe('redirect edge: what a visit records', function () {
     expect(stranger).to.include({ referrer: known.referrer, country: null });
   });
 
-  it('is not there for what a browser fetches ahead, whatever the link is', async () => {
+  it('is not recorded for a prefetch, for every kind of link', async () => {
     const codes = [
       await createLink(),
       await createLink({ maxClicks: 1 }),
       await createLink({ password: 'open sesame' }),
     ];
     for (const code of [...codes, 'nothing0']) {
-      for (const ahead of [
+      for (const prefetch of [
         { 'Sec-Purpose': 'prefetch;prerender' },
         { Purpose: 'prefetch' },
         { 'X-Purpose': 'preview' },
         { 'X-Moz': 'prefetch' },
       ]) {
-        const headers = ahead as Record<string, string>;
+        const headers = prefetch as Record<string, string>;
         const message = 'Short links are not fetched ahead';
         const response = await follow(code, { headers }, 403);
         expectError(response, { status: 403, message, path: `/${code}` });
@@ -244,7 +244,7 @@ describe('redirect edge: what a visit records', function () {
     }
   });
 
-  it('leaves no address and no user agent anywhere', async () => {
+  it('contains no address and no user agent, in no file', async () => {
     const marked = `${firefox} needle-of-an-agent`;
     const addresses = ['198.51.100.23', '203.0.113.45', '2001:db8:77:88::99'];
     const codes = [
@@ -252,7 +252,7 @@ describe('redirect edge: what a visit records', function () {
       await createLink({ maxClicks: 9 }),
       await createLink({ password: 'right' }),
     ];
-    // What must be found, or nothing is searched.
+    // The search must find this one.
     const requestId = 'needle-of-a-request';
     for (const address of addresses) {
       const visitor = from(address, { 'User-Agent': marked, 'X-Request-Id': requestId });
@@ -292,12 +292,12 @@ describe('redirect edge: what a visit records', function () {
       }
       redis.disconnect();
     }
-    // The tables' files, PostgreSQL's write-ahead log, the spools, the services' own files.
+    // Files of tables, WAL, spools and services.
     const { dataDir } = bench.product;
     for (const file of await readdir(dataDir, { recursive: true, withFileTypes: true })) {
       const name = path.join(file.parentPath, file.name);
       if (!file.isFile()) continue;
-      // PostgreSQL removes files of its own meanwhile, such as a cache of its catalogue.
+      // PostgreSQL removes files meanwhile.
       const text = await nullOn(readFile(name, 'latin1'), 'ENOENT');
       if (text !== null) found.set(name, text);
     }

@@ -22,7 +22,7 @@ describe('command API: web safety check of the running product', () => {
   let blocklist: string;
   let pro: IssuedKey;
 
-  before('start the product, and a service for it', async () => {
+  before('start the product', async () => {
     folder = await temporaryDir();
     blocklist = path.join(folder, 'blocklist.txt');
     await writeFile(blocklist, '# ours\nblocked.example\nexample.org/private\n');
@@ -33,7 +33,7 @@ describe('command API: web safety check of the running product', () => {
     });
     pro = await bench.key('PRO');
   });
-  after('stop both', async () => {
+  after('stop the product', async () => {
     try {
       await bench.end();
     } finally {
@@ -61,7 +61,7 @@ describe('command API: web safety check of the running product', () => {
     expect((await bench.visit(shortCode)).headers.location).to.equal(url);
   });
 
-  it('refuses a URL that Safe Browsing lists, and spends no link', async () => {
+  it('rejects a URL that Safe Browsing lists, and spends no link', async () => {
     const links = await linksOf();
     const body = { url: 'https://evil.example/', alias: 'not-spent-unsafe' };
     expectRefused(await shorten(body), 400, unsafe);
@@ -71,7 +71,7 @@ describe('command API: web safety check of the running product', () => {
     await bench.link(pro.key, { alias: 'not-spent-unsafe' });
   });
 
-  it('refuses a URL on the blocklist, without a look-up', async () => {
+  it('rejects a URL on the blocklist, without a look-up', async () => {
     const blocked = [
       'https://blocked.example/',
       'http://www.BLOCKED.example.:8080/x?y#z',
@@ -127,7 +127,7 @@ describe('command API: web safety check of the running product', () => {
     expect(await linksOf()).to.equal(links + 2);
   });
 
-  it('answers 503 while Safe Browsing is away, and spends no link', async () => {
+  it('responds with 503 while Safe Browsing is unavailable, and spends no link', async () => {
     const links = await linksOf();
     const idempotent = { 'Idempotency-Key': 'after-the-outage' };
     const body = { url: 'https://outage.example/', alias: 'not-spent-unknown' };
@@ -141,7 +141,7 @@ describe('command API: web safety check of the running product', () => {
       method: 'POST',
       body: { urls: [{ url: 'https://hung.example/' }, { url: destination }] },
     });
-    // What was found safe a moment ago is known without the service.
+    // Safe verdicts are cached.
     const { results } = batch.json() as { results: object[] };
     expect(results[0]).to.deep.equal({
       index: 0,
@@ -157,7 +157,7 @@ describe('command API: web safety check of the running product', () => {
     expect((await shorten(body, idempotent)).status).to.equal(201);
   });
 
-  it('a batch that failed for lack of Safe Browsing can be retried', async () => {
+  it('accepts a retry of a batch that failed without Safe Browsing', async () => {
     const batch = async (name: string, urls: object[]): Promise<[HttpResponse, unknown[]]> => {
       const headers = { 'Idempotency-Key': name };
       const options = { method: 'POST', headers, body: { urls } };
@@ -175,7 +175,7 @@ describe('command API: web safety check of the running product', () => {
     const [again, outcomes] = await batch('none-made', [away, malformed]);
     expect(outcomes).to.deep.equal([undefined, 400]);
     expect(again.headers).not.to.have.property('idempotency-replayed');
-    // A link was made: to try the others again would make it twice.
+    // One link was created, so the response is replayed.
     const [replay, before] = await batch('one-made', [away, known]);
     expect(before).to.deep.equal([503, undefined]);
     expect(replay.headers['idempotency-replayed']).to.equal('true');
@@ -212,7 +212,7 @@ describe('command API: web safety check of the running product', () => {
     });
   });
 
-  it('blocks live links that a new blocklist names, and respects an unblock', async () => {
+  it('blocks live links on a new blocklist, and respects an unblock', async () => {
     const link = await bench.link(pro.key, { url: 'https://attacked-later.example/login' });
     const other = await bench.link(pro.key, { url: 'https://not-attacked.example/' });
     expect((await bench.visit(link.shortCode)).status).to.equal(302);
@@ -244,7 +244,7 @@ describe('command API: web safety check of the running product', () => {
     await eventuallyPasses(10_000, async () => {
       expect((await bench.visit(link.shortCode)).status).to.equal(302);
     });
-    // Another list that names it: who comes after it in the walk is blocked, so it was looked at.
+    // When a later link is blocked, the check has passed the unblocked link.
     const last = await bench.link(pro.key, { url: 'https://attacked-last.example/' });
     await eventuallyPasses(10_000, async () => {
       expect((await bench.stats(last.shortCode, pro.key)).url).to.equal(last.url);
