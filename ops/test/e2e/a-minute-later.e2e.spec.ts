@@ -14,7 +14,7 @@ import { eventuallyPasses } from '../support/waiting.js';
 import { connectTo, type RawConnection } from '../support/raw-http.js';
 import { fixture } from '../support/fixture.js';
 
-/** The shortest life that a link may have, and the length of a per-minute window. */
+/** The shortest `expiresIn`, and the length of a rate-limit window. */
 const minuteMs = 60_000;
 
 describe('product: minute later', () => {
@@ -30,10 +30,10 @@ describe('product: minute later', () => {
   let guarded: string;
   const pro = keyFixture(bench, 'PRO');
   const free = keyFixture(bench, 'FREE');
-  let links: { warm: Link; cold: Link; limited: Link };
+  let links: { cached: Link; uncached: Link; limited: Link };
   let reset: number;
   const slow: {
-    readonly what: string;
+    readonly kind: string;
     readonly connection: RawConnection;
     drip: NodeJS.Timeout;
   }[] = [];
@@ -47,25 +47,25 @@ describe('product: minute later', () => {
       body: new URLSearchParams({ password }).toString(),
     });
 
-  /** A byte a second, for ever: the trickle that a time-out for silence would not notice. */
-  const trickle = async (what: string, origin: string, head: string): Promise<void> => {
+  /** Sends one byte per second: an idle timeout does not fire. */
+  const sendSlowly = async (kind: string, origin: string, head: string): Promise<void> => {
     const connection = await connectTo(origin);
     connection.socket.write(head);
     const drip = setInterval(() => connection.socket.write('x'), 1_000);
-    slow.push({ what, connection, drip });
+    slow.push({ kind, connection, drip });
   };
 
-  const beginSlowly = async (): Promise<void> => {
+  const openSlowConnections = async (): Promise<void> => {
     const { api, edge, admin, adminToken } = bench.product;
     spare = await connectTo(edge);
     for (const origin of [api, edge, admin]) {
-      await trickle('headers', origin, 'GET /health HTTP/1.1\r\nX-Slow: ');
+      await sendSlowly('headers', origin, 'GET /health HTTP/1.1\r\nX-Slow: ');
     }
     for (const [origin, path, token] of [
       [api, '/v2/shorten', pro.key],
       [admin, '/admin/keys', adminToken],
     ] as const) {
-      await trickle(
+      await sendSlowly(
         'body',
         origin,
         `POST ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${token}\r\n` +
@@ -74,7 +74,7 @@ describe('product: minute later', () => {
     }
   };
 
-  after('stop them', () => {
+  after('close the connections', () => {
     spare.socket.destroy();
     for (const { connection, drip } of slow) {
       clearInterval(drip);
@@ -82,9 +82,9 @@ describe('product: minute later', () => {
     }
   });
 
-  before('spend a minute', async function () {
+  before('wait a minute', async function () {
     this.timeout(90_000);
-    await beginSlowly();
+    await openSlowConnections();
     guarded = (await bench.link(pro.key, { password: 'secret' })).shortCode;
     for (let tries = 0; tries < 5; tries += 1) {
       expect((await enter('wrong')).status).to.equal(401);
@@ -94,31 +94,31 @@ describe('product: minute later', () => {
     const first = await bench.api('/v2/usage', free.key);
     const windowMs = performance.now();
     reset = Number(first.headers['x-ratelimit-reset']);
-    const answers = await concurrently(80, () => bench.api('/v2/usage', free.key));
-    expect(statuses(answers)).to.deep.equal({ 200: 59, 429: 21 });
+    const responses = await concurrently(80, () => bench.api('/v2/usage', free.key));
+    expect(statuses(responses)).to.deep.equal({ 200: 59, 429: 21 });
     links = {
-      warm: await bench.link(pro.key, { alias: 'warm-one', expiresIn: 60 }),
-      cold: await bench.link(pro.key, { expiresIn: 60 }),
+      cached: await bench.link(pro.key, { alias: 'cached-one', expiresIn: 60 }),
+      uncached: await bench.link(pro.key, { expiresIn: 60 }),
       limited: await bench.link(pro.key, { expiresIn: 60, maxClicks: 5 }),
     };
     attacked = await bench.link(pro.key, { url: 'https://attacked.example/' });
     reputation.listed.add('attacked.example');
-    await bench.visit('warm-one');
+    await bench.visit('cached-one');
     await bench.visit(links.limited.shortCode);
     await sleep(minuteMs - 3_000 - (performance.now() - windowMs));
-    // Until the very end of the window, and of the links' lives.
+    // Just before the window ends and the links expire.
     expect((await bench.api('/v2/usage', free.key)).status).to.equal(429);
-    const { status } = await bench.visit('warm-one');
+    const { status } = await bench.visit('cached-one');
     expect(status).to.equal(302);
     const end = Date.parse(links.limited.expiresAt ?? '');
     await sleep(end - Date.now() + 20);
   });
 
-  it('a visitor who guessed wrong five times gets in with the password after a minute', async () => {
+  it('redirects a visitor with the right password a minute after five wrong ones', async () => {
     expect((await enter('secret')).status).to.equal(303);
   });
 
-  it('links expire to the millisecond, visited before or not', async () => {
+  it('expires cached and uncached links to the millisecond', async () => {
     for (const { shortCode } of Object.values(links)) {
       for (const options of [{}, { headers: { 'User-Agent': 'Googlebot/2.1' } }]) {
         expectError(await bench.visit(shortCode, options), {
@@ -139,8 +139,8 @@ describe('product: minute later', () => {
     }
   });
 
-  it('an expired link keeps its statistics, and later visits are not counted', async () => {
-    const { shortCode, createdAt, expiresAt } = links.warm;
+  it('keeps the statistics of an expired link, and counts no later visits', async () => {
+    const { shortCode, createdAt, expiresAt } = links.cached;
     const stats = await bench.stats(shortCode, pro.key);
     expect(stats).to.deep.equal({
       shortCode,
@@ -152,46 +152,45 @@ describe('product: minute later', () => {
       maxClicks: null,
     });
     expect(Date.parse(stats.lastAccessed ?? '')).to.be.below(Date.parse(expiresAt ?? ''));
-    expect((await bench.stats(links.cold.shortCode, pro.key)).clickCount).to.equal(0);
+    expect((await bench.stats(links.uncached.shortCode, pro.key)).clickCount).to.equal(0);
     expect((await bench.stats(links.limited.shortCode, pro.key)).clickCount).to.equal(1);
   });
 
-  it('an expired alias cannot be taken over', async () => {
+  it('does not assign an expired alias again', async () => {
     const other = (await bench.key('PRO', { account: 'other' })).key;
     for (const key of [pro.key, other]) {
-      const answer = await bench.shorten(key, { url: destination, alias: 'warm-one' });
-      expectRefused(answer, 400, 'Alias is already taken');
+      const response = await bench.shorten(key, { url: destination, alias: 'cached-one' });
+      expectRefused(response, 400, 'Alias is already taken');
     }
   });
 
-  it('a key gets a new window of 60 s', async () => {
+  it('starts a new rate-limit window after 60 s', async () => {
     await sleep(Math.max(0, reset * 1_000 - Date.now()));
     const from = Math.floor(Date.now() / 1_000);
-    const answers = await concurrently(80, () => bench.api('/v2/usage', free.key));
-    expect(statuses(answers)).to.deep.equal({ 200: 60, 429: 20 });
-    const resets = new Set(answers.map(({ headers }) => headers['x-ratelimit-reset']));
+    const responses = await concurrently(80, () => bench.api('/v2/usage', free.key));
+    expect(statuses(responses)).to.deep.equal({ 200: 60, 429: 20 });
+    const resets = new Set(responses.map(({ headers }) => headers['x-ratelimit-reset']));
     expect([...resets].map(Number)).to.have.length(1);
-    // 60 s from its first call, whenever that came.
     const until = Math.ceil(Date.now() / 1_000);
     expect(Number([...resets][0])).to.be.within(from + 59, until + 61);
   });
 
-  it('slow clients are cut off: after 10 s for the headers, 30 s for the request, checked every 5 s', async () => {
+  it('disconnects slow clients: after 10 s for the headers, 30 s for the request, checked every 5 s', async () => {
     expect(slow).to.have.length(5);
-    for (const { what, connection } of slow) {
+    for (const { kind, connection } of slow) {
       const ms = await connection.closed(0);
-      const limit = what === 'headers' ? 10_000 : 30_000;
-      expect(ms, what).to.be.within(limit - 500, limit + 7_000);
-      expect(connection.received(), what).to.match(/^HTTP\/1\.1 408 /);
+      const limit = kind === 'headers' ? 10_000 : 30_000;
+      expect(ms, kind).to.be.within(limit - 500, limit + 7_000);
+      expect(connection.received(), kind).to.match(/^HTTP\/1\.1 408 /);
     }
   });
 
-  it('an idle connection is closed without an answer', async () => {
+  it('closes an idle connection without a response', async () => {
     expect(await spare.closed(0)).to.be.within(9_500, 17_000);
     expect(spare.received()).to.equal('');
   });
 
-  it('a link that Safe Browsing learns to be unsafe is blocked, with the checker as actor', async () => {
+  it('blocks a link that Safe Browsing lists after its creation, with the actor web-safety', async () => {
     await eventuallyPasses(30_000, async () => {
       expectError(await bench.visit(attacked.shortCode), {
         status: 410,
@@ -201,8 +200,8 @@ describe('product: minute later', () => {
       });
     });
     await eventuallyPasses(10_000, async () => {
-      const answer = await bench.admin('GET', `/admin/links/${attacked.shortCode}/history`);
-      const { events } = answer.json() as { events: { actor?: string; data: object }[] };
+      const response = await bench.admin('GET', `/admin/links/${attacked.shortCode}/history`);
+      const { events } = response.json() as { events: { actor?: string; data: object }[] };
       expect(events).to.have.length(2);
       expect(events[1]).to.deep.include({
         actor: 'web-safety',

@@ -15,7 +15,7 @@ import { folderFixture } from '../support/fixtures.js';
 
 const elsewhere = 'https://example.com/elsewhere';
 
-/** One after the other: who acts, until it is stopped. */
+/** Repeats an action sequentially until `stop`. */
 interface Load {
   readonly done: number;
   stop(): Promise<void>;
@@ -58,14 +58,14 @@ describe('product: backup under load, restored into a new installation', () => {
   let secret: Link;
   let watched: Link;
   let contested: Link;
-  /** What owners have changed, by what they did. */
+  /** Links that their owner has changed, by the change. */
   let managed: Record<'described' | 'disabled' | 'deleted' | 'raised', Link>;
-  /** Both secrets of a key that `quiet` made. */
+  /** Both secrets of a key derived from `quiet`. */
   let child: readonly { readonly id: string; readonly key: string }[];
-  let seenBefore: Record<string, unknown>;
+  let stateBefore: Record<string, unknown>;
   let usageBefore: unknown;
   let busyLinks: readonly string[];
-  /** What was acknowledged when the backup began. */
+  /** Counts acknowledged when the backup started. */
   let acknowledged: { visits: number; links: number; qrCodes: number; calls: number };
 
   const start = async (args: readonly string[], dataDir: string): Promise<RunningCommand> =>
@@ -74,10 +74,10 @@ describe('product: backup under load, restored into a new installation', () => {
   const linklog = async (args: readonly string[], dataDir: string): Promise<CommandOutput> =>
     (await start(args, dataDir)).ended;
 
-  /** What a client and an operator see of what the load leaves alone. */
-  const look = async (bench: Bench): Promise<Record<string, unknown>> => {
-    const json = async (answer: ReturnType<Bench['api']>): Promise<unknown> =>
-      (await answer).json();
+  /** The state that clients and operators see, without what the load changes. */
+  const readState = async (bench: Bench): Promise<Record<string, unknown>> => {
+    const json = async (response: ReturnType<Bench['api']>): Promise<unknown> =>
+      (await response).json();
     const keys = (await json(bench.admin('GET', '/admin/keys'))) as { keys: { id: string }[] };
     const ofKeys = keys.keys.filter(({ id }) => id !== busy.id);
     return {
@@ -91,7 +91,7 @@ describe('product: backup under load, restored into a new installation', () => {
           shortUrl: null,
         })),
       ),
-      made: (await madeKeys(bench)).map((key) => ({ ...key, usage: null, lastUsedAt: null })),
+      made: (await derivedKeys(bench)).map((key) => ({ ...key, usage: null, lastUsedAt: null })),
       stats: await Promise.all(
         [plain, limited, usedUp, blocked, secret].map(({ shortCode }) =>
           bench.stats(shortCode, quiet.key),
@@ -100,18 +100,17 @@ describe('product: backup under load, restored into a new installation', () => {
     };
   };
 
-  const madeKeys = async (bench: Bench): Promise<readonly object[]> => {
-    const answer = await bench.api('/v2/keys', quiet.key);
-    expect(answer.status, answer.text).to.equal(200);
-    return (answer.json() as { keys: readonly object[] }).keys;
+  const derivedKeys = async (bench: Bench): Promise<readonly object[]> => {
+    const response = await bench.api('/v2/keys', quiet.key);
+    expect(response.status, response.text).to.equal(200);
+    return (response.json() as { keys: readonly object[] }).keys;
   };
 
-  /** Changes links and a key as their owner. */
   const manage = async (): Promise<void> => {
     const change = async (method: string, { shortCode }: Link, body?: object): Promise<void> => {
       const options = { method, ...(body && { body }) };
-      const answer = await old.api(`/v2/links/${shortCode}`, quiet.key, options);
-      expect(answer.status, answer.text).to.be.oneOf([200, 204]);
+      const response = await old.api(`/v2/links/${shortCode}`, quiet.key, options);
+      expect(response.status, response.text).to.be.oneOf([200, 204]);
     };
     const texts = { title: 'Käse', note: 'a\nb', tags: ['x', 'y'] };
     managed = {
@@ -132,9 +131,9 @@ describe('product: backup under load, restored into a new installation', () => {
       method: string,
       body: object,
     ): Promise<{ id: string; key: string }> => {
-      const answer = await old.api(`/v2/keys${path}`, quiet.key, { method, body });
-      expect(answer.status, answer.text).to.be.oneOf([200, 201]);
-      return answer.json() as { id: string; key: string };
+      const response = await old.api(`/v2/keys${path}`, quiet.key, { method, body });
+      expect(response.status, response.text).to.be.oneOf([200, 201]);
+      return response.json() as { id: string; key: string };
     };
     const scopes = ['links:read', 'stats:read'];
     const first = await key('', 'POST', { name: 'child', scopes, expiresIn: 86_400 });
@@ -177,11 +176,11 @@ describe('product: backup under load, restored into a new installation', () => {
     await manage();
     await old.admin('PATCH', '/admin/platform', { features: { expiration: false } });
     for (let number = 0; number < 3; number += 1) {
-      const answer = await old.api(`/v2/qr/${plain.shortCode}`, quiet.key);
-      expect(answer.status).to.equal(200);
+      const response = await old.api(`/v2/qr/${plain.shortCode}`, quiet.key);
+      expect(response.status).to.equal(200);
     }
 
-    const made: string[] = [];
+    const codes: string[] = [];
     const loads = {
       visits: repeatedly(async () => {
         expect(await statusOf(old, watched)).to.equal(302);
@@ -190,7 +189,7 @@ describe('product: backup under load, restored into a new installation', () => {
         expect(await statusOf(old, contested)).to.be.oneOf([302, 410]);
       }),
       links: repeatedly(async () => {
-        made.push((await old.link(busy.key)).shortCode);
+        codes.push((await old.link(busy.key)).shortCode);
         await sleep(5);
       }),
       qrCodes: repeatedly(async () => {
@@ -198,12 +197,12 @@ describe('product: backup under load, restored into a new installation', () => {
       }),
       switches: repeatedly(async () => {
         await old.admin('PATCH', '/admin/platform', { features: { shortening: true } });
-        await old.admin('PATCH', `/admin/keys/${busy.id}`, { name: `busy ${made.length}` });
+        await old.admin('PATCH', `/admin/keys/${busy.id}`, { name: `busy ${codes.length}` });
       }),
     };
     await sleep(1_500);
-    seenBefore = await look(old);
-    busyLinks = [...made];
+    stateBefore = await readState(old);
+    busyLinks = [...codes];
     acknowledged = {
       visits: loads.visits.done,
       links: busyLinks.length,
@@ -228,7 +227,7 @@ describe('product: backup under load, restored into a new installation', () => {
     for (const path of [dir, target]) await rm(path, { recursive: true, force: true });
   });
 
-  it('is a file that only its owner can read', async () => {
+  it('writes a file that only its owner can read', async () => {
     expect((await stat(file)).mode & 0o777).to.equal(0o600);
     expect(await readdir(dir)).to.deep.equal(['linklog.backup']);
   });
@@ -236,7 +235,7 @@ describe('product: backup under load, restored into a new installation', () => {
   it('restores keys, switches, overrides, histories, statistics and quotas', async () => {
     expect(restored.product.firstKey).to.equal(null);
     expect(await usage(restored, quiet)).to.deep.equal(usageBefore);
-    expect(await look(restored)).to.deep.equal(seenBefore);
+    expect(await readState(restored)).to.deep.equal(stateBefore);
     const docs = await restored.shorten(quiet.key, { url: destination, alias: 'docs' });
     expect(docs.status, docs.text).to.equal(201);
     const late = await restored.shorten(quiet.key, { url: destination, expiresIn: 60 });
@@ -273,7 +272,7 @@ describe('product: backup under load, restored into a new installation', () => {
 
   it('keeps passwords', async () => {
     expect(await statusOf(restored, secret)).to.equal(200);
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       ['wrong word', 'open sesame'].map((password) =>
         restored.visit(secret.shortCode, {
           method: 'POST',
@@ -282,20 +281,20 @@ describe('product: backup under load, restored into a new installation', () => {
         }),
       ),
     );
-    expect(answers.map(({ status }) => status)).to.deep.equal([401, 303]);
+    expect(responses.map(({ status }) => status)).to.deep.equal([401, 303]);
   });
 
-  it('keeps the clicks that were left of a limit, exactly', async () => {
-    const answers = [];
-    for (let number = 0; number < 4; number += 1) answers.push(await statusOf(restored, limited));
-    expect(answers).to.deep.equal([302, 302, 302, 410]);
+  it('keeps the remaining clicks of a limit, exactly', async () => {
+    const responses = [];
+    for (let number = 0; number < 4; number += 1) responses.push(await statusOf(restored, limited));
+    expect(responses).to.deep.equal([302, 302, 302, 410]);
     const { clickCount } = await restored.stats(contested.shortCode, busy.key);
     const visits = await concurrently(1_000, () => restored.visit(contested.shortCode));
     const { 302: left = 0, 410: gone = 0 } = statuses(visits);
     expect([clickCount + left, left + gone]).to.deep.equal([1_000, 1_000]);
   });
 
-  it('has everything that was acknowledged before the backup began', async () => {
+  it('contains everything that was acknowledged before the backup started', async () => {
     for (const code of busyLinks) {
       expect((await restored.visit(code, { method: 'HEAD' })).status, code).to.equal(302);
     }
@@ -307,7 +306,7 @@ describe('product: backup under load, restored into a new installation', () => {
     expect(qrCodes.used).to.be.at.least(acknowledged.qrCodes);
   });
 
-  describe('refuses with one line of explanation', () => {
+  describe('rejects with one line', () => {
     const empty = folderFixture();
 
     const expectLine = async (
@@ -340,7 +339,7 @@ describe('product: backup under load, restored into a new installation', () => {
       expect(await stat(file)).to.include({ size, mtimeMs });
     });
 
-    it('when a backup cannot be written, or no service runs', async () => {
+    it('when the backup file cannot be written, or no service runs', async () => {
       const nowhere = path.join(dir, 'nowhere', 'a.backup');
       await expectLine(['backup', nowhere], target, /^linklog: \S+ cannot be written: ENOENT/);
       await expectLine(
@@ -351,7 +350,7 @@ describe('product: backup under load, restored into a new installation', () => {
       expect(await readdir(dir)).to.deep.equal(['linklog.backup']);
     });
 
-    it('when the service of the restore’s target runs, or ran before', async () => {
+    it('when the service of the target runs, or the target is not empty', async () => {
       const { pid } = restored.product;
       await expectLine(
         ['restore', file],
@@ -361,7 +360,7 @@ describe('product: backup under load, restored into a new installation', () => {
       await expectLine(['restore', file], old.product.dataDir, /is not empty: restore needs a new/);
     });
 
-    it('when the backup is truncated, altered, of a later version, of another kind, or missing', async () => {
+    it('when the backup is truncated, altered, of a later version, of another format, or missing', async () => {
       const bytes = await readFile(file);
       const half = bytes.subarray(0, bytes.length / 2);
       const altered = Buffer.from(bytes);
@@ -390,7 +389,7 @@ describe('product: backup under load, restored into a new installation', () => {
       child.kill('SIGTERM');
       const said = await ended;
       if (said.exitCode === 0) {
-        // It was quicker than the signal: then it is whole.
+        // The restore completed before the signal arrived.
         return;
       }
       expect(said.exitCode, said.stderr).to.equal(130);

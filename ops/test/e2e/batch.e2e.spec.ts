@@ -36,9 +36,9 @@ describe('command API: POST /v2/shorten/batch', () => {
     headers: Record<string, string> = {},
   ): Promise<HttpResponse> => bench.api(path, key, { method: 'POST', body, headers });
 
-  const resultsOf = (answer: HttpResponse): readonly Result[] => {
-    expect(answer.status, answer.text).to.equal(200);
-    const body = answer.json() as { results: readonly Result[] };
+  const resultsOf = (response: HttpResponse): readonly Result[] => {
+    expect(response.status, response.text).to.equal(200);
+    const body = response.json() as { results: readonly Result[] };
     expect(Object.keys(body)).to.deep.equal(['results']);
     return body.results;
   };
@@ -46,7 +46,7 @@ describe('command API: POST /v2/shorten/batch', () => {
   const batch = async (urls: readonly unknown[], key = pro): Promise<readonly Result[]> =>
     resultsOf(await send({ urls }, key));
 
-  const some = (count: number): readonly object[] =>
+  const links = (count: number): readonly object[] =>
     Array.from({ length: count }, () => ({ url: destination }));
 
   const usage = async (key: string): Promise<{ calls: number; links: number }> => {
@@ -57,10 +57,10 @@ describe('command API: POST /v2/shorten/batch', () => {
     return { calls: body.calls.used, links: body.links.used };
   };
 
-  const made = (results: readonly Result[]): number =>
+  const successes = (results: readonly Result[]): number =>
     results.filter(({ success }) => success).length;
 
-  it('makes links that redirect, and answers in the order of the items', async () => {
+  it('creates links that redirect, and returns results in the order of the items', async () => {
     const urls = [
       { url: `${destination}&n=0` },
       { url: `${destination}&n=1`, alias: 'batch-order-1', maxClicks: 3 },
@@ -88,7 +88,7 @@ describe('command API: POST /v2/shorten/batch', () => {
     expect(results[1]).to.include({ alias: 'batch-order-1', maxClicks: 3 });
   });
 
-  it('refuses a bad item with the message of POST /v2/shorten, and makes the others', async () => {
+  it('rejects an invalid item with the message of POST /v2/shorten, and creates the others', async () => {
     const { key } = await bench.key('HOBBY');
     await bench.link(key, { alias: 'batch-taken' });
     const bad: readonly unknown[] = [
@@ -111,11 +111,11 @@ describe('command API: POST /v2/shorten/batch', () => {
     const urls = bad.flatMap((item) => [item, { url: destination }]);
     const results = await batch(urls, key);
     expect(results).to.have.length(urls.length);
-    expect(made(results)).to.equal(bad.length);
+    expect(successes(results)).to.equal(bad.length);
     for (const [number, item] of bad.entries()) {
       const alone = await bench.shorten(key, JSON.stringify(item), asJson);
       const said = alone.json() as Record<string, unknown>;
-      // The envelope's time, path and method are those of a request, not of an item.
+      // An item has no timestamp, path or method.
       const error = Object.fromEntries(
         Object.entries(said).filter(([name]) => !['timestamp', 'path', 'method'].includes(name)),
       );
@@ -131,9 +131,9 @@ describe('command API: POST /v2/shorten/batch', () => {
     expect((await usage(key)).links).to.equal(bad.length + 1);
   });
 
-  it('gives a 403 item its feature, plan and upgrade', async () => {
+  it('returns feature, plan and upgrade URL of an item with 403', async () => {
     const { key } = await bench.key('FREE');
-    // What is switched off for everybody would be told first.
+    // A disabled feature would determine the message.
     await bench.admin('PATCH', '/admin/platform', { features: { passwords: true } });
     const results = await batch(
       [
@@ -166,7 +166,7 @@ describe('command API: POST /v2/shorten/batch', () => {
     expect((await bench.visit('batch-free')).status).to.equal(404);
   });
 
-  it('lets the first of equal aliases win', async () => {
+  it('assigns an alias to the first of two items', async () => {
     const alias = 'batch-twice';
     const results = await batch([
       { url: destination, alias },
@@ -181,7 +181,7 @@ describe('command API: POST /v2/shorten/batch', () => {
     expect((await bench.visit(alias)).headers.location).to.equal(destination);
   });
 
-  it('gives an alias to one of many batches that want it at once', async () => {
+  it('assigns an alias to one of many concurrent batches', async () => {
     const rounds = await concurrently(20, (n) =>
       batch([{ url: destination }, { url: `https://example.com/${n}`, alias: 'batch-race' }]),
     );
@@ -190,11 +190,11 @@ describe('command API: POST /v2/shorten/batch', () => {
     expect((await bench.visit('batch-race')).headers.location).to.equal(winners[0]?.['url']);
   });
 
-  describe('of 35 links a month', () => {
-    it('makes as many as the quota allows, in order', async () => {
+  describe('with 35 links a month', () => {
+    it('creates the links that the quota allows, in order', async () => {
       const { key } = await bench.key('FREE');
-      expect(made(await batch(some(30), key))).to.equal(30);
-      const urls = [{ url: 'no' }, ...some(4), { url: 'no' }, ...some(3)];
+      expect(successes(await batch(links(30), key))).to.equal(30);
+      const urls = [{ url: 'no' }, ...links(4), { url: 'no' }, ...links(3)];
       const results = await batch(urls, key);
       expect(results.map(({ success }) => success)).to.deep.equal([
         ...[false, true, true, true, true],
@@ -209,34 +209,34 @@ describe('command API: POST /v2/shorten/batch', () => {
         });
       }
       expect(await usage(key)).to.deep.equal({ calls: 2, links: 35 });
-      const [after] = await batch(some(1), key);
+      const [after] = await batch(links(1), key);
       expect(after).to.include({ success: false, statusCode: 429 });
     });
 
-    it('never exceeds the quota with many batches at once', async () => {
+    it('never exceeds the quota with concurrent batches', async () => {
       const { key } = await bench.key('FREE');
-      const all = await concurrently(10, () => batch(some(8), key));
-      expect(all.reduce((sum, results) => sum + made(results), 0)).to.equal(35);
+      const batches = await concurrently(10, () => batch(links(8), key));
+      expect(batches.reduce((sum, results) => sum + successes(results), 0)).to.equal(35);
       expect(await usage(key)).to.deep.equal({ calls: 10, links: 35 });
     });
   });
 
   it('costs one call, whatever its outcome', async () => {
     const { key } = await bench.key('PRO');
-    expect(made(await batch(some(50), key))).to.equal(50);
+    expect(successes(await batch(links(50), key))).to.equal(50);
     expect(await usage(key)).to.deep.equal({ calls: 1, links: 50 });
     expect((await send({ urls: [] }, key)).status).to.equal(400);
-    expect(made(await batch([{ url: 'no' }], key))).to.equal(0);
+    expect(successes(await batch([{ url: 'no' }], key))).to.equal(0);
     expect(await usage(key)).to.deep.equal({ calls: 3, links: 50 });
   });
 
-  it('has 1 to 50 items', async () => {
-    expect(await batch(some(1))).to.have.length(1);
-    const fifty = await batch(some(50));
+  it('accepts 1 to 50 items', async () => {
+    expect(await batch(links(1))).to.have.length(1);
+    const fifty = await batch(links(50));
     expect(new Set(fifty.map(({ shortCode }) => shortCode)).size).to.equal(50);
     const wrong = [
       { urls: [] },
-      { urls: some(51) },
+      { urls: links(51) },
       {},
       [],
       { urls: null },
@@ -244,20 +244,20 @@ describe('command API: POST /v2/shorten/batch', () => {
       { urls: { 0: { url: destination } } },
     ];
     for (const body of wrong) {
-      const answer = await send(body);
-      expectError(answer, { status: 400, message: sizeMessage, path, method: 'POST' });
+      const response = await send(body);
+      expectError(response, { status: 400, message: sizeMessage, path, method: 'POST' });
     }
   });
 
-  it('has 512 KiB at most, and more than POST /v2/shorten', async () => {
-    const body = JSON.stringify({ urls: some(2) });
-    expect(made(resultsOf(await send(body.padEnd(bodyLimit), pro, asJson)))).to.equal(2);
-    const answer = await send(body.padEnd(bodyLimit + 1), pro, asJson);
+  it('accepts a body of at most 512 KiB', async () => {
+    const body = JSON.stringify({ urls: links(2) });
+    expect(successes(resultsOf(await send(body.padEnd(bodyLimit), pro, asJson)))).to.equal(2);
+    const response = await send(body.padEnd(bodyLimit + 1), pro, asJson);
     const message = 'Request body is too large';
-    expectError(answer, { status: 413, message, path, method: 'POST' });
+    expectError(response, { status: 413, message, path, method: 'POST' });
   });
 
-  it('is refused as a whole when the request itself is invalid', async () => {
+  it('is rejected as a whole when the request itself is invalid', async () => {
     const item = `{"url":"${destination}"}`;
     const polluted = `{"urls":[${item},{"url":"${destination}","x":{"__proto__":{}}}]}`;
     for (const [status, message, body, headers] of [
@@ -265,10 +265,10 @@ describe('command API: POST /v2/shorten/batch', () => {
       [400, 'Invalid JSON body', `{"urls":[${item}`, asJson],
       [415, 'Content-Type must be application/json', '{}', { 'Content-Type': 'text/plain' }],
     ] as const) {
-      const answer = await send(body, pro, headers);
-      expectError(answer, { status, message, path, method: 'POST' });
+      const response = await send(body, pro, headers);
+      expectError(response, { status, message, path, method: 'POST' });
     }
-    expectBody(await send({ urls: some(1) }, null), 401, missingKey);
+    expectBody(await send({ urls: links(1) }, null), 401, missingKey);
     const get = await bench.api(path, pro);
     expectError(get, { status: 405, message: 'Method Not Allowed', path });
     expect(get.headers.allow).to.equal('POST');
@@ -278,7 +278,7 @@ describe('command API: POST /v2/shorten/batch', () => {
     const once = (name: string, body: unknown, key = pro): Promise<HttpResponse> =>
       send(body, key, { 'Idempotency-Key': name });
 
-    it('replays the answer, failed items included, and makes nothing new', async () => {
+    it('replays the response, failed items included, and creates nothing', async () => {
       const { key } = await bench.key('PRO');
       const body = { urls: [{ url: destination }, { url: 'no' }] };
       const first = await once('again', body, key);
@@ -289,24 +289,24 @@ describe('command API: POST /v2/shorten/batch', () => {
       expect(again.json()).to.deep.equal(first.json());
       expect(await usage(key)).to.deep.equal({ calls: 2, links: 1 });
 
-      const other = await once('again', { urls: some(1) }, key);
+      const other = await once('again', { urls: links(1) }, key);
       const message = 'Idempotency-Key was already used with another request body';
       expectError(other, { status: 422, message, path, method: 'POST' });
     });
 
-    it('stores no answer in which all items failed: a retry is decided again', async () => {
+    it('does not store a response in which all items failed: a retry is decided again', async () => {
       const { key } = await bench.key('PRO');
       const body = { urls: [{ url: 'no' }, { url: destination, alias: 'batch-later-free' }] };
       await bench.link(key, { alias: 'batch-later-free' });
       for (let attempt = 0; attempt < 2; attempt += 1) {
-        const answer = await once('all-failed', body, key);
-        expect(answer.headers).not.to.have.property('idempotency-replayed');
-        expect(made(resultsOf(answer))).to.equal(0);
+        const response = await once('all-failed', body, key);
+        expect(response.headers).not.to.have.property('idempotency-replayed');
+        expect(successes(resultsOf(response))).to.equal(0);
       }
-      expect(made(resultsOf(await once('all-failed', { urls: some(1) }, key)))).to.equal(1);
+      expect(successes(resultsOf(await once('all-failed', { urls: links(1) }, key)))).to.equal(1);
     });
 
-    it('replays an answer of 400 KB byte for byte, also after its links were changed', async () => {
+    it('replays a response of 400 KB byte for byte, also after its links were changed', async () => {
       const { key } = await bench.key('PRO');
       const note = '\u{1F517}'.repeat(1_990);
       const urls = Array.from({ length: 50 }, (_, index) => ({
@@ -315,7 +315,7 @@ describe('command API: POST /v2/shorten/batch', () => {
         ...(index === 3 && { alias: 'batch-of-400-kb', maxClicks: 7, expiresIn: 600 }),
       }));
       const first = await once('large', { urls }, key);
-      expect(made(resultsOf(first))).to.equal(45);
+      expect(successes(resultsOf(first))).to.equal(45);
       expect(first.bytes.length).to.be.above(350_000);
       const [{ shortCode } = { shortCode: '' }] = resultsOf(first);
       const changed = `/v2/links/${String(shortCode)}`;
@@ -338,23 +338,23 @@ describe('command API: POST /v2/shorten/batch', () => {
         { 'Idempotency-Key': 'two-paths' },
       );
       expect(alone.status).to.equal(201);
-      const answer = await once('two-paths', { urls: some(1) });
-      expect(answer.headers).not.to.have.property('idempotency-replayed');
-      expect(made(resultsOf(answer))).to.equal(1);
+      const response = await once('two-paths', { urls: links(1) });
+      expect(response.headers).not.to.have.property('idempotency-replayed');
+      expect(successes(resultsOf(response))).to.equal(1);
     });
 
-    it('may be repeated after a 400', async () => {
+    it('accepts a retry after a 400', async () => {
       expect((await once('mended', { urls: [] })).status).to.equal(400);
-      expect(made(resultsOf(await once('mended', { urls: some(1) })))).to.equal(1);
+      expect(successes(resultsOf(await once('mended', { urls: links(1) })))).to.equal(1);
     });
 
-    it('makes its links once when many copies come at once', async () => {
+    it('creates its links once for concurrent copies', async () => {
       const { key } = await bench.key('PRO');
-      const answers = await concurrently(30, () => once('race', { urls: some(5) }, key));
-      const done = answers.filter(({ status }) => status === 200);
+      const responses = await concurrently(30, () => once('race', { urls: links(5) }, key));
+      const done = responses.filter(({ status }) => status === 200);
       expect(done.length).to.be.above(0);
       expect(new Set(done.map(({ text }) => text)).size).to.equal(1);
-      for (const { status } of answers) expect(status).to.be.oneOf([200, 409]);
+      for (const { status } of responses) expect(status).to.be.oneOf([200, 409]);
       expect((await usage(key)).links).to.equal(5);
     });
   });

@@ -20,7 +20,7 @@ import { fixture } from '../support/fixture.js';
 const go = 'go.example.com';
 const api = 'api.example.com';
 
-/** The configuration as it stands in the document. */
+/** The configuration of the document. */
 const [, documented = ''] =
   /^```nginx\n(.+?)^```$/ms.exec(readFileSync(projectFile('ops', 'docs', 'tls.md'), 'utf8')) ?? [];
 
@@ -38,7 +38,7 @@ interface Received {
   readonly body: string;
 }
 
-/** nginx with the documented configuration, before two listeners: what it is told, and nothing else. */
+/** Starts nginx with the documented configuration in front of two listeners. */
 const startNginx = async (upstreams: Readonly<Record<'edge' | 'api', string>>) => {
   const dir = await temporaryDir();
   const [http, https] = [await freePort(), await freePort()];
@@ -81,7 +81,7 @@ const startNginx = async (upstreams: Readonly<Record<'edge' | 'api', string>>) =
   const ca = await readFile(certificate);
   return {
     http: `http://127.0.0.1:${http}`,
-    /** By https, with the certificate checked, as a client of that name would. */
+    /** Sends a request over https and verifies the certificate. */
     async get(host: string, target: string, sent: Sent = {}): Promise<Received> {
       const { method, headers, body, from } = sent;
       const asked = request({
@@ -90,9 +90,9 @@ const startNginx = async (upstreams: Readonly<Record<'edge' | 'api', string>>) =
         agent: false,
       });
       asked.end(body);
-      const [answer] = (await once(asked, 'response')) as [IncomingMessage];
-      const { statusCode: status = 0 } = answer;
-      return { status, headers: answer.headers, body: await text(answer) };
+      const [response] = (await once(asked, 'response')) as [IncomingMessage];
+      const { statusCode: status = 0 } = response;
+      return { status, headers: response.headers, body: await text(response) };
     },
     async stop(): Promise<void> {
       child.kill();
@@ -121,29 +121,32 @@ describe('product: behind the nginx of ops/docs/tls.md', () => {
       body: JSON.stringify(body),
     });
 
-  const made = async (body: object): Promise<Link> => {
-    const answer = await shorten(body);
-    expect(answer.status, answer.body).to.equal(201);
-    return JSON.parse(answer.body) as Link;
+  const createLink = async (body: object): Promise<Link> => {
+    const response = await shorten(body);
+    expect(response.status, response.body).to.equal(201);
+    return JSON.parse(response.body) as Link;
   };
 
-  it('makes links that begin with https, and redirects them', async () => {
+  it('creates short URLs with https, and redirects them', async () => {
     const url = 'https://example.com/%2e%2e/a//b?c=%20d';
-    const { shortUrl, shortCode } = await made({ url });
+    const { shortUrl, shortCode } = await createLink({ url });
     expect(shortUrl).to.equal(`https://${go}/${shortCode}`);
     const visit = await nginx.get(go, `/${shortCode}`);
     expect([visit.status, visit.headers.location]).to.deep.equal([302, url]);
   });
 
-  it('takes no destination that leads back here, by either name or scheme', async () => {
+  it('rejects destinations on its own hosts, with either scheme', async () => {
     for (const url of [go, api].flatMap((host) => [`https://${host}/x`, `http://${host}/x`])) {
       const { status, body } = await shorten({ url });
       expect([status, body], url).to.satisfy(() => status === 400 && body.includes('valid URL'));
     }
   });
 
-  it('throttles each client by its own address, whatever it claims to be', async () => {
-    const { shortCode } = await made({ url: 'https://example.com/', password: 'open sesame' });
+  it('throttles each client by its own address, whatever its X-Forwarded-For', async () => {
+    const { shortCode } = await createLink({
+      url: 'https://example.com/',
+      password: 'open sesame',
+    });
     const guess = (password: string, from: string, claimed?: string): Promise<Received> =>
       nginx.get(go, `/${shortCode}`, {
         method: 'POST',
@@ -163,7 +166,7 @@ describe('product: behind the nginx of ops/docs/tls.md', () => {
     expect((await guess('open sesame', '127.0.0.12', guesser)).status).to.equal(303);
   });
 
-  it('leads nobody to the admin listener, with the right token neither', async () => {
+  it('does not expose the admin listener, even with the right token', async () => {
     const headers = { Authorization: `Bearer ${bench.product.adminToken}` };
     for (const host of [go, api]) {
       for (const target of ['/admin/keys', '/admin/platform', '/metrics']) {
@@ -173,7 +176,7 @@ describe('product: behind the nginx of ops/docs/tls.md', () => {
     }
   });
 
-  it('keeps browsers on https, with every answer', async () => {
+  it('sends Strict-Transport-Security with every response', async () => {
     for (const [host, target, expected] of [
       [go, '/unknown', 404],
       [go, '/robots.txt', 200],
@@ -187,21 +190,21 @@ describe('product: behind the nginx of ops/docs/tls.md', () => {
     }
   });
 
-  it('leads from http to https, and keeps method, path and query', async () => {
+  it('redirects http to https, and keeps method, path and query', async () => {
     for (const host of [go, api]) {
-      const answer = await sendRequest(`${nginx.http}/a%2Fb?c=d`, {
+      const response = await sendRequest(`${nginx.http}/a%2Fb?c=d`, {
         method: 'POST',
         headers: { Host: host },
         body: '{}',
       });
-      expect([answer.status, answer.headers.location]).to.deep.equal([
+      expect([response.status, response.headers.location]).to.deep.equal([
         308,
         `https://${host}/a%2Fb?c=d`,
       ]);
     }
   });
 
-  it('answers to no other name', async () => {
+  it('rejects other host names', async () => {
     const stranger = 'admin.example.com';
     const headers = { Host: stranger };
     expect(await rejection(sendRequest(`${nginx.http}/`, { headers }))).to.have.property(
@@ -209,24 +212,25 @@ describe('product: behind the nginx of ops/docs/tls.md', () => {
       'ECONNRESET',
     );
     expect(String(await rejection(nginx.get(stranger, '/')))).to.include('unrecognized name');
-    // The name in the handshake is ours, the one in the request is not.
+    // The host name of the handshake is ours, that of the request is not.
     expect(await rejection(nginx.get(go, '/', { headers }))).to.have.property('code', 'ECONNRESET');
   });
 });
 
-describe('product: what the nginx of ops/docs/tls.md passes on', () => {
+describe('product: headers that the nginx of ops/docs/tls.md forwards', () => {
   let headers: IncomingHttpHeaders;
   let nginx: Awaited<ReturnType<typeof startNginx>>;
-  const listener = createServer((asked, answer) => {
+  const listener = createServer((asked, response) => {
     headers = asked.headers;
-    answer.end();
+    response.end();
   });
 
   before(async () => {
     listener.listen(0, '127.0.0.1');
     await once(listener, 'listening');
     const address = listener.address();
-    if (address === null || typeof address === 'string') throw new Error('It has a port');
+    if (address === null || typeof address === 'string')
+      throw new Error('the server listens on no TCP port');
     const url = `http://127.0.0.1:${address.port}`;
     nginx = await startNginx({ edge: url, api: url });
   });
@@ -236,7 +240,7 @@ describe('product: what the nginx of ops/docs/tls.md passes on', () => {
     listener.close();
   });
 
-  it('is address, host and scheme of the request itself', async () => {
+  it('have address, host and scheme of the request itself', async () => {
     const claimed = {
       'X-Forwarded-For': '198.51.100.7',
       'X-Forwarded-Host': 'evil.example',

@@ -10,7 +10,7 @@ import { openStatusClient } from '../support/status-client.js';
 const listeners = ['api', 'edge', 'admin'] as const;
 const mebibyte = 1_048_576;
 const hugeBytes = 100 * mebibyte;
-/** How much the process may grow by what it should not keep; a garbage collector is no accountant. */
+/** Memory growth that garbage collection explains. */
 const slackMiB = 80;
 const maxRssMiB = 300;
 
@@ -50,15 +50,15 @@ describe('product: bounds', () => {
     return seen;
   };
 
-  const stillAnswers = async (): Promise<void> => {
+  const expectHealthy = async (): Promise<void> => {
     for (const name of listeners) {
-      const answer = await sendRequest(`${bench.product[name]}/health`, { timeoutMs: 2_000 });
-      expect(answer.status, name).to.equal(200);
+      const response = await sendRequest(`${bench.product[name]}/health`, { timeoutMs: 2_000 });
+      expect(response.status, name).to.equal(200);
     }
     expect((await bench.link(pro.key)).shortCode).to.be.a('string');
   };
 
-  /** Until more can be written, or never will be. */
+  /** Resolves when the socket is writable again or closed. */
   const drained = (socket: Socket): Promise<void> =>
     new Promise((resolve) => {
       const done = (): void => {
@@ -68,7 +68,7 @@ describe('product: bounds', () => {
       socket.once('drain', done).once('close', done);
     });
 
-  /** Sends 100 MiB as fast as they are taken, until all are sent or the connection ends. */
+  /** Sends 100 MiB until all are sent or the connection ends. @returns the number of bytes sent */
   const pour = async (
     { socket }: RawConnection,
     head: string,
@@ -96,7 +96,7 @@ describe('product: bounds', () => {
     ['chunked', 'Transfer-Encoding: chunked'],
   ] as const) {
     for (const name of ['api', 'admin'] as const) {
-      it(`a body of 100 MiB to the ${name}, ${how}, gets 413 and the connection is closed`, async () => {
+      it(`responds with 413 to 100 MiB to the ${name}, ${how}, and closes the connection`, async () => {
         const token = name === 'admin' ? bench.product.adminToken : pro.key;
         const path = name === 'admin' ? '/admin/keys' : '/v2/shorten';
         const grown = await growth(async () => {
@@ -106,14 +106,14 @@ describe('product: bounds', () => {
           expect(connection.received()).to.match(/^HTTP\/1\.1 413 /);
           expect(connection.received()).to.match(/\r\nconnection: close\r\n/i);
           expect(connection.received()).to.include('"message":"Request body is too large"');
-          expect(sent, 'it was not read to its end').to.be.below(hugeBytes);
+          expect(sent, 'bytes sent').to.be.below(hugeBytes);
         });
         expect(grown).to.be.below(slackMiB);
-        await stillAnswers();
+        await expectHealthy();
       });
     }
 
-    it(`a body of 100 MiB that no route reads, ${how}, is not buffered`, async () => {
+    it(`does not buffer a body of 100 MiB that no route reads, ${how}`, async () => {
       const grown = await growth(async () => {
         for (const [origin, path, token, status] of [
           [bench.product.api, '/v2/shorten', 'wrong', 401],
@@ -129,25 +129,25 @@ describe('product: bounds', () => {
         }
       });
       expect(grown).to.be.below(slackMiB);
-      await stillAnswers();
+      await expectHealthy();
     });
   }
 
-  it('a client that reads only after it has sent everything gets the 413 too', async () => {
+  it('delivers the 413 to a client that reads only after it has sent everything', async () => {
     const headers = { 'Content-Type': 'application/json' };
     for (let round = 0; round < 20; round += 1) {
-      const answer = await bench.shorten(pro.key, Buffer.alloc(5 * mebibyte, 0x20), headers);
-      expectRefused(answer, 413, 'Request body is too large');
+      const response = await bench.shorten(pro.key, Buffer.alloc(5 * mebibyte, 0x20), headers);
+      expectRefused(response, 413, 'Request body is too large');
     }
   });
 
-  it('the limit applies to the decompressed body', async () => {
+  it('applies the limit to the decompressed body', async () => {
     const packed = gzipSync(Buffer.alloc(40 * mebibyte, 0x20));
     expect(packed.length).to.be.below(65_536);
     const grown = await growth(async () => {
       const headers = { 'Content-Type': 'application/json', 'Content-Encoding': 'gzip' };
-      const answers = await concurrently(20, () => bench.shorten(pro.key, packed, headers));
-      for (const answer of answers) expectRefused(answer, 413, 'Request body is too large');
+      const responses = await concurrently(20, () => bench.shorten(pro.key, packed, headers));
+      for (const response of responses) expectRefused(response, 413, 'Request body is too large');
     });
     expect(grown).to.be.below(slackMiB);
   });
@@ -161,7 +161,7 @@ describe('product: bounds', () => {
     }
   });
 
-  it('each listener answers with 2,000 idle connections open', async () => {
+  it('serves each listener with 2,000 idle connections open', async () => {
     const idle: RawConnection[] = [];
     const grown = await growth(async () => {
       for (const name of listeners) {
@@ -169,20 +169,20 @@ describe('product: bounds', () => {
           idle.push(...(await concurrently(200, () => connectTo(bench.product[name]))));
         }
       }
-      await stillAnswers();
+      await expectHealthy();
     });
     expect(idle.filter(({ socket }) => socket.writable)).to.have.length(6_000);
     for (const { socket } of idle) socket.destroy();
     expect(grown).to.be.below(slackMiB);
-    await stillAnswers();
+    await expectHealthy();
   });
 
-  it('100,000 unknown codes are answered without growing memory', async () => {
+  it('responds to 100,000 unknown codes without growing memory', async () => {
     const { edge } = bench.product;
     const known = await bench.link(pro.key);
     expect(await visitUnknownCodes(edge, 100_000)).to.deep.equal({ '404': 100_000 });
     expect(await bench.product.rssMiB()).to.be.below(maxRssMiB);
     expect((await bench.visit(known.shortCode)).status).to.equal(302);
-    await stillAnswers();
+    await expectHealthy();
   });
 });

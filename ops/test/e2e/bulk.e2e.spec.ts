@@ -20,9 +20,9 @@ interface Result {
   readonly [field: string]: unknown;
 }
 
-const resultsOf = (answer: HttpResponse): readonly Result[] => {
-  expect(answer.status, answer.text).to.equal(200);
-  return (answer.json() as { results: readonly Result[] }).results;
+const resultsOf = (response: HttpResponse): readonly Result[] => {
+  expect(response.status, response.text).to.equal(200);
+  return (response.json() as { results: readonly Result[] }).results;
 };
 
 describe('command API: POST /v2/links/bulk', () => {
@@ -44,18 +44,18 @@ describe('command API: POST /v2/links/bulk', () => {
     return calls.used;
   };
 
-  it('is no short code: other methods answer 405', async () => {
+  it('is not a short code: other methods get 405', async () => {
     for (const method of ['GET', 'PATCH', 'DELETE']) {
-      const answer = await bench.api(path, pro.key, { method });
-      expectError(answer, { status: 405, message: 'Method Not Allowed', path, method });
-      expect(answer.headers.allow).to.equal('POST');
+      const response = await bench.api(path, pro.key, { method });
+      expectError(response, { status: 405, message: 'Method Not Allowed', path, method });
+      expect(response.headers.allow).to.equal('POST');
     }
     const alias = await bench.shorten(pro.key, { url: 'https://example.com/', alias: 'bulk' });
     const message = 'This alias is reserved and cannot be used';
     expectError(alias, { status: 400, message, path: '/v2/shorten', method: 'POST' });
   });
 
-  it('changes each link alone, and answers in the order asked', async () => {
+  it('changes each link separately, and returns results in the order of the request', async () => {
     const [first = '', deleted = '', full = ''] = await links(3, { tags: ['old', 'kept'] });
     const tags = Array.from({ length: 20 }, (_, index) => `tag ${index}`);
     await bench.api(`/v2/links/${full}`, pro.key, { method: 'PATCH', body: { tags } });
@@ -106,25 +106,29 @@ describe('command API: POST /v2/links/bulk', () => {
 
   it('replaces tags, enables and deletes', async () => {
     const codes = await links(100);
-    const all = (results: readonly Result[], expected: object): void => {
+    const expectAll = (results: readonly Result[], expected: object): void => {
       expect(results.map(({ shortCode }) => shortCode)).to.deep.equal(codes);
       for (const result of results) expect(result).to.deep.include({ success: true, ...expected });
     };
     const off = { tags: ['a', 'b'], disabled: true };
-    all(resultsOf(await bulk(pro.key, codes, off)), { tags: ['a', 'b'], status: 'disabled' });
+    expectAll(resultsOf(await bulk(pro.key, codes, off)), { tags: ['a', 'b'], status: 'disabled' });
     const on = { tags: null, disabled: false };
-    all(resultsOf(await bulk(pro.key, codes, on)), { tags: [], status: 'active', version: 5 });
+    expectAll(resultsOf(await bulk(pro.key, codes, on)), {
+      tags: [],
+      status: 'active',
+      version: 5,
+    });
     for (let time = 1; time <= 2; time += 1) {
       const results = resultsOf(await bulk(pro.key, codes, { delete: true }));
-      all(results, { status: 'deleted', version: 6 });
+      expectAll(results, { status: 'deleted', version: 6 });
     }
     await eventuallyPasses(1_000, async () => {
-      const answers = await Promise.all(codes.map((code) => bench.visit(code)));
-      expect(new Set(answers.map(({ status }) => status))).to.deep.equal(new Set([410]));
+      const responses = await Promise.all(codes.map((code) => bench.visit(code)));
+      expect(new Set(responses.map(({ status }) => status))).to.deep.equal(new Set([410]));
     });
   });
 
-  it('is refused as a whole by its body or the scope, for one call', async () => {
+  it('is rejected as a whole by its body or the scope, for one call', async () => {
     const { key } = await bench.key('PRO');
     const body = { shortCodes: ['a-code', 'a-code'], change: { delete: true } };
     expectError(await bench.api(path, key, { method: 'POST', body }), {
@@ -139,40 +143,40 @@ describe('command API: POST /v2/links/bulk', () => {
     expectBody(await bulk(reader, ['a-code'], { delete: true }), 403, lacking('links:write'));
   });
 
-  it('costs a call of the month for each code, and one of the minute', async () => {
+  it('costs one monthly call per code, and one call of the minute', async () => {
     const { key } = await bench.key('PRO');
     const codes = [...(await links(2)), 'nothing', 'no code!'];
-    const answer = await bulk(key, codes, { disabled: true });
-    expect(resultsOf(answer).map(({ success }) => success)).to.deep.equal([
+    const response = await bulk(key, codes, { disabled: true });
+    expect(resultsOf(response).map(({ success }) => success)).to.deep.equal([
       true,
       true,
       false,
       false,
     ]);
-    expect(answer.headers['x-ratelimit-remaining']).to.equal('4999');
+    expect(response.headers['x-ratelimit-remaining']).to.equal('4999');
     expect(await callsOf(key)).to.equal(4);
   });
 });
 
-describe('command API: the month’s calls and POST /v2/links/bulk', () => {
+describe('command API: monthly calls and POST /v2/links/bulk', () => {
   const bench = productFixture();
 
-  it('refuse alone what the month has no room for, exactly, of requests that race', async () => {
+  it('reject exactly the codes beyond the monthly limit, also of concurrent requests', async () => {
     const { key } = await bench.key('FREE');
     const { shortCode } = await bench.link(key);
     const codes = [shortCode, ...Array.from({ length: 99 }, (_, index) => `unknown-${index}`)];
     const bulk = (change: object): Promise<HttpResponse> =>
       bench.api(path, key, { method: 'POST', body: { shortCodes: codes, change } });
-    const answers = await concurrently(25, () => bulk({ addTags: ['x'] }));
-    const passed = answers.filter(({ status }) => status === 200);
+    const responses = await concurrently(25, () => bulk({ addTags: ['x'] }));
+    const passed = responses.filter(({ status }) => status === 200);
     const spent = passed.flatMap(resultsOf).filter(({ statusCode }) => statusCode !== 429);
-    // One call made the link.
+    // One call created the link.
     expect(spent).to.have.lengthOf(1_999);
     const message = 'Monthly API call limit reached.';
-    for (const answer of answers) {
-      if (answer.status !== 200) expectBody(answer, 429, monthly(message, 2_000));
+    for (const response of responses) {
+      if (response.status !== 200) expectBody(response, 429, monthly(message, 2_000));
       else {
-        const results = resultsOf(answer);
+        const results = resultsOf(response);
         const left = results.filter(({ statusCode }) => statusCode === 429);
         expect(left).to.deep.equal(
           codes.slice(codes.length - left.length).map((code, at) => ({

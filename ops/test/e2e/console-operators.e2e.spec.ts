@@ -22,7 +22,7 @@ describe('the operators’ console', () => {
   );
   let opened: ConsolePage;
   let page: Page;
-  /** The faults that a test brings about itself. */
+  /** The faults that a test expects. */
   let provoked: readonly string[];
 
   beforeEach(async () => {
@@ -42,17 +42,17 @@ describe('the operators’ console', () => {
 
   const button = (name: string) => page.getByRole('button', { name, exact: true });
 
-  /** What the operator has done to a subject, as the log tells it. */
+  /** Events of a subject whose actor is the operator. */
   const done = (subject: string) => eventNamesBy(bench.product, 'ann', subject);
 
-  /** What the operator has done to the platform besides what is recorded already. */
+  /** Events of the platform that `work` causes. */
   const doneToPlatform = async (work: () => Promise<void>): Promise<readonly string[]> => {
     const before = await done('platform');
     await work();
     return (await done('platform')).slice(before.length);
   };
 
-  it('makes a key, which works, changes it, switches it off, and revokes it', async () => {
+  it('creates, changes, deactivates and revokes a key', async () => {
     await goTo('Keys');
     await button('New key').click();
     expect(await faultsInAllModes(page)).to.deep.equal([]);
@@ -61,8 +61,8 @@ describe('the operators’ console', () => {
     await page.getByLabel('Ends', { exact: true }).selectOption('86400');
     await page.getByLabel('Manage keys').uncheck();
     await button('Make the key').click();
-    const kept = page.getByRole('dialog', { name: 'Keep this key' });
-    const secret = (await kept.locator('code').textContent()) ?? '';
+    const secretDialog = page.getByRole('dialog', { name: 'Keep this key' });
+    const secret = (await secretDialog.locator('code').textContent()) ?? '';
     expect(await faultsInAllModes(page)).to.deep.equal([]);
     await button('I have kept it').click();
     expect((await bench.api('/v2/usage', secret)).json()).to.include({ plan: 'HOBBY' });
@@ -107,7 +107,7 @@ describe('the operators’ console', () => {
     ]);
   });
 
-  it('blocks and unblocks a link, in the operator’s name', async () => {
+  it('blocks and unblocks a link, with the operator as actor', async () => {
     const { key } = await bench.key('PRO', { account: 'a-customer' });
     const { shortCode } = await bench.link(key);
     await goTo('Links');
@@ -158,7 +158,7 @@ describe('the operators’ console', () => {
     ]);
   });
 
-  it('finds links among those of all accounts', async () => {
+  it('finds links of all accounts', async () => {
     for (const account of ['list-one', 'list-two']) {
       const { key } = await bench.key('PRO', { account });
       for (const title of ['<b>first</b>', 'مفتاح 🎉']) {
@@ -173,7 +173,7 @@ describe('the operators’ console', () => {
     await page.waitForURL(/account=list-two/);
     await page.getByLabel('Order').selectOption('clicks');
     await page.waitForURL(/sort=clicks/);
-    await eventually('both are listed', async () => {
+    await eventually('both links are listed', async () => {
       await page.reload();
       await page.locator('tbody tr, .list p').first().waitFor();
       return (await rows.count()) === 2;
@@ -184,7 +184,7 @@ describe('the operators’ console', () => {
     await page.waitForURL(/links$/);
     await page.getByRole('link', { name: 'listed' }).first().click();
     await page.waitForURL(/tag=listed$/);
-    await eventually('those of both accounts are listed', async () => {
+    await eventually('links of both accounts are listed', async () => {
       await page.reload();
       await page.locator('tbody tr, .list p').first().waitFor();
       return (await rows.count()) === 4;
@@ -195,14 +195,14 @@ describe('the operators’ console', () => {
     expect(await faultsInAllModes(page)).to.deep.equal([]);
   });
 
-  it('says that there is no such link', async () => {
+  it('shows that a link does not exist', async () => {
     await page.goto(`${bench.product.admin}/console/links/nothing0`);
     await page.getByText('Short URL not found').waitFor();
     expect(await faultsInAllModes(page)).to.deep.equal([]);
     provoked = [loadError(404)];
   });
 
-  it('switches features and maintenance, in the operator’s name', async () => {
+  it('switches features and maintenance, with the operator as actor', async () => {
     const { key } = await bench.key('PRO');
     await goTo('Platform');
     const switched = await doneToPlatform(async () => {
@@ -213,9 +213,9 @@ describe('the operators’ console', () => {
         const box = page.getByLabel(name);
         await box.click();
         const status = async () => (await bench.shorten(key, { url: destination })).status;
-        await eventually('it is switched off', async () => (await status()) === off);
+        await eventually('the feature is off', async () => (await status()) === off);
         await box.click();
-        await eventually('it is switched on', async () => (await status()) === on);
+        await eventually('the feature is on', async () => (await status()) === on);
       }
     });
     expect(switched).to.deep.equal([
@@ -224,7 +224,7 @@ describe('the operators’ console', () => {
     ]);
   });
 
-  it('gives a reserved alias to an account, and takes it back', async () => {
+  it('grants a reserved alias to an account, and revokes it', async () => {
     const { key } = await bench.key('PRO', { account: 'the-brand' });
     const status = async (url: string) =>
       (await bench.shorten(key, { url, alias: 'paypal' })).status;
@@ -247,7 +247,7 @@ describe('the operators’ console', () => {
     await page.getByRole('rowheader', { name: 'redirects' }).waitFor();
   });
 
-  it('rebuilds a projection and puts it back, in the operator’s name', async () => {
+  it('rebuilds a projection and rolls it back, with the operator as actor', async () => {
     await goTo('Projections');
     const works = await doneToPlatform(async () => {
       for (const [verb, ended] of [
@@ -267,7 +267,7 @@ describe('the operators’ console', () => {
     expect(await faultsInAllModes(page)).to.deep.equal([]);
   });
 
-  it('applies dead letters again, once what was wrong is mended', async () => {
+  it('redrives dead letters after their cause is fixed', async () => {
     const { key } = await bench.key('PRO');
     const { shortCode } = await bench.link(key);
     const alter = (what: string): Promise<unknown> =>
@@ -296,15 +296,15 @@ describe('the operators’ console', () => {
     await row.getByRole('button', { name: 'Redrive' }).waitFor({ state: 'detached' });
   });
 
-  it('is for everybody, in the light, in the dark and on a telephone', async () => {
+  it('is accessible in light and dark mode, and on a phone', async () => {
     await button('Sign out').click();
     await page.getByLabel('Admin token').waitFor();
     expect(await faultsInAllModes(page), 'sign-in').to.deep.equal([]);
     await signInAsOperator(page, bench.product.adminToken, 'ann');
     const { shortCode } = await bench.link((await bench.key('PRO')).key);
-    for (const place of operatorRoutes(shortCode)) {
-      await openRoute(page, bench.product.admin, place);
-      expect(await faultsInAllModes(page), place.name).to.deep.equal([]);
+    for (const route of operatorRoutes(shortCode)) {
+      await openRoute(page, bench.product.admin, route);
+      expect(await faultsInAllModes(page), route.name).to.deep.equal([]);
     }
   });
 });

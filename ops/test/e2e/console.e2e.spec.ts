@@ -29,8 +29,7 @@ const policy =
   "font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 const setCookie = ({ headers }: HttpResponse): string => headers['set-cookie']?.join() ?? '';
-/** As a browser sends it back. */
-const cookieOf = (answer: HttpResponse): string => setCookie(answer).split(';')[0] ?? '';
+const cookieOf = (response: HttpResponse): string => setCookie(response).split(';')[0] ?? '';
 
 describe('product: console', () => {
   const bench = productFixture({ TRUSTED_PROXIES: proxy, LOG_LEVEL: 'trace' });
@@ -42,8 +41,8 @@ describe('product: console', () => {
     addresses = { upgradeUrl, shortUrlHost };
   });
 
-  /** What a page of this listener's console asks. */
-  const fromPage = (
+  /** Sends a request as a page of this listener's console does. */
+  const sendFromPage = (
     listener: string,
     method: string,
     path: string,
@@ -52,19 +51,19 @@ describe('product: console', () => {
     sendRequest(listener + path, { method, ...options, headers: { Origin: listener, ...headers } });
 
   const signIn = (body: unknown, options: RequestOptions = {}, listener = bench.product.api) =>
-    fromPage(listener, 'POST', '/console/session', { ...options, body });
+    sendFromPage(listener, 'POST', '/console/session', { ...options, body });
 
-  /** A session of a new key, on the first API. */
+  /** Signs in with a new key at the first API. */
   const session = async (plan: 'FREE' | 'PRO' = 'PRO') => {
     const key = await bench.key(plan);
-    const answer = await signIn({ key: key.key });
-    expect(answer.status, answer.text).to.equal(200);
-    const Cookie = cookieOf(answer);
+    const response = await signIn({ key: key.key });
+    expect(response.status, response.text).to.equal(200);
+    const Cookie = cookieOf(response);
     return {
       ...key,
       Cookie,
       ask: (method: string, path: string, body?: unknown, api = bench.product.api) =>
-        fromPage(api, method, path, { headers: { Cookie }, body }),
+        sendFromPage(api, method, path, { headers: { Cookie }, body }),
     };
   };
 
@@ -72,19 +71,19 @@ describe('product: console', () => {
     signIn({ token: bench.product.adminToken, actor }, options, bench.product.admin);
 
   describe('signing in with a key', () => {
-    it('gives a cookie without the key in it, and whose account it is', async () => {
+    it('sets a cookie without the key, and returns the account', async () => {
       const { key, id, name, account } = await bench.key('HOBBY', { account: 'acme' });
-      const answer = await signIn({ key });
-      expectBody(answer, 200, {
+      const response = await signIn({ key });
+      expectBody(response, 200, {
         account,
         key: { id, name, plan: 'HOBBY', scopes: [...scopeNames] },
         ...addresses,
       });
-      expect(setCookie(answer)).to.match(
+      expect(setCookie(response)).to.match(
         /^linklog_console=[\w-]{43}; Path=\/console; Max-Age=604800; HttpOnly; SameSite=Strict$/,
       );
-      expect(answer.text + setCookie(answer)).not.to.include(key);
-      const headers = { Cookie: cookieOf(answer) };
+      expect(response.text + setCookie(response)).not.to.include(key);
+      const headers = { Cookie: cookieOf(response) };
       for (const api of bench.product.apis) {
         const known = await sendRequest(`${api}/console/session`, { headers });
         expectBody(known, 200, {
@@ -95,14 +94,14 @@ describe('product: console', () => {
       }
     });
 
-    it('ends the session before, and never gives a token twice', async () => {
+    it('ends the previous session, and never repeats a token', async () => {
       const first = await session();
       const again = await signIn({ key: first.key }, { headers: { Cookie: first.Cookie } });
       expect(cookieOf(again)).not.to.equal(first.Cookie);
       expect((await first.ask('GET', '/console/session')).status).to.equal(204);
     });
 
-    it('takes a key, or a token with accept', async () => {
+    it('accepts a key, or a token with accept', async () => {
       const path = '/console/session';
       const message = 'Give key, or token and accept';
       for (const body of [{}, { key: 1 }, { token: 'x' }, []]) {
@@ -110,7 +109,7 @@ describe('product: console', () => {
       }
     });
 
-    it('gets 429 after ten wrong keys in a minute; the right key never does', async () => {
+    it('gets 429 after ten wrong keys in a minute; the right key is always accepted', async () => {
       const from = { localAddress: '127.0.0.2' };
       const { key } = await bench.key('FREE');
       const wrong = [`ll_${'0'.repeat(38)}`, key.toUpperCase(), ''];
@@ -124,7 +123,7 @@ describe('product: console', () => {
       expect((await signIn({ key: '' })).status).to.equal(401);
     });
 
-    it('may be done by many at once', async () => {
+    it('accepts concurrent sign-ins', async () => {
       const { key } = await bench.key('FREE');
       const from = { localAddress: '127.0.0.3' };
       for (let round = 0; round < 3; round += 1) {
@@ -136,51 +135,51 @@ describe('product: console', () => {
   });
 
   describe('a session', () => {
-    it('stands in place of the key below /console/v2, and nowhere else', async () => {
-      const { key, ask: asks, Cookie } = await session();
-      const made = await asks('POST', '/console/v2/shorten', { url: destination });
-      expect(made.status, made.text).to.equal(201);
-      const { shortCode } = made.json() as { shortCode: string };
+    it('authenticates below /console/v2 only', async () => {
+      const { key, ask: request, Cookie } = await session();
+      const created = await request('POST', '/console/v2/shorten', { url: destination });
+      expect(created.status, created.text).to.equal(201);
+      const { shortCode } = created.json() as { shortCode: string };
       expect((await bench.visit(shortCode)).status).to.equal(302);
       const tagged = { shortCodes: [shortCode, 'unknown'], change: { addTags: ['a'] } };
-      expect((await asks('POST', '/console/v2/links/bulk', tagged)).status).to.equal(200);
-      const usage = await asks('GET', '/console/v2/usage');
+      expect((await request('POST', '/console/v2/links/bulk', tagged)).status).to.equal(200);
+      const usage = await request('GET', '/console/v2/usage');
       expect(usage.json()).to.deep.nested.include({ 'calls.used': 0, 'links.used': 1 });
       for (const api of bench.product.apis) {
-        const stats = await asks('GET', `/console/v2/stats/${shortCode}`, undefined, api);
+        const stats = await request('GET', `/console/v2/stats/${shortCode}`, undefined, api);
         expect(stats.json()).to.deep.include({ shortCode, url: destination });
       }
       for (const path of ['/v2/usage', `/v2/stats/${shortCode}`]) {
-        const answer = await sendRequest(bench.product.api + path, { headers: { Cookie } });
-        expect(answer.status, path).to.equal(401);
+        const response = await sendRequest(bench.product.api + path, { headers: { Cookie } });
+        expect(response.status, path).to.equal(401);
       }
       const headers = { Authorization: `Bearer ${key}` };
       const byKey = await sendRequest(`${bench.product.api}/console/v2/usage`, { headers });
       expectBody(byKey, 401, signedOut);
     });
 
-    it('answers like /v2: limits, errors, order of checks', async () => {
-      const { ask: asks, name } = await session('FREE');
+    it('gets the responses of /v2: limits, errors, order of checks', async () => {
+      const { ask: request, name } = await session('FREE');
       const path = '/console/v2/shorten';
       const method = 'POST';
-      const bad = await asks(method, path, { url: 'x' });
+      const bad = await request(method, path, { url: 'x' });
       expectError(bad, { status: 400, message: 'Please provide a valid URL', path, method });
       expect(bad.headers).to.include({ 'x-ratelimit-limit': '60', 'x-api-key-name': name });
       const none = '/console/v2/none';
-      expectError(await asks('GET', none), { status: 404, message: 'Not Found', path: none });
-      expect((await asks('DELETE', path)).status).to.equal(405);
-      const answers = await concurrently(60, () => asks('GET', '/console/v2/usage'));
-      expect(statuses(answers)).to.deep.equal({ 200: 57, 429: 3 });
+      expectError(await request('GET', none), { status: 404, message: 'Not Found', path: none });
+      expect((await request('DELETE', path)).status).to.equal(405);
+      const responses = await concurrently(60, () => request('GET', '/console/v2/usage'));
+      expect(statuses(responses)).to.deep.equal({ 200: 57, 429: 3 });
     });
 
-    it('makes QR codes by POST alone: no GET spends one', async () => {
-      const { ask: asks, key } = await session();
+    it('creates QR codes by POST only: no GET spends one', async () => {
+      const { ask: request, key } = await session();
       const { shortCode } = await bench.link(key);
       const path = `/console/v2/qr/${shortCode}`;
-      expect((await asks('GET', path)).headers.allow).to.equal('POST');
-      const image = await asks('POST', `${path}?format=svg`);
+      expect((await request('GET', path)).headers.allow).to.equal('POST');
+      const image = await request('POST', `${path}?format=svg`);
       expect(image.headers['content-type']).to.equal('image/svg+xml');
-      const usage = (await asks('GET', '/console/v2/usage')).json();
+      const usage = (await request('GET', '/console/v2/usage')).json();
       expect(usage).to.have.nested.property('qrCodes.used', 1);
     });
 
@@ -189,31 +188,31 @@ describe('product: console', () => {
         ['DELETE', undefined],
         ['PATCH', { active: false }],
       ] as const) {
-        const { id, ask: asks } = await session();
-        expect((await asks('GET', '/console/v2/usage')).status).to.equal(200);
+        const { id, ask: request } = await session();
+        expect((await request('GET', '/console/v2/usage')).status).to.equal(200);
         expect((await bench.admin(method, `/admin/keys/${id}`, body)).status).to.equal(200);
         await eventuallyPasses(1_000, async () => {
           for (const api of bench.product.apis) {
-            const who = await asks('GET', '/console/session', undefined, api);
-            expect(who).to.include({ status: 204, text: '' });
-            expectBody(await asks('GET', '/console/v2/usage', undefined, api), 401, signedOut);
+            const session = await request('GET', '/console/session', undefined, api);
+            expect(session).to.include({ status: 204, text: '' });
+            expectBody(await request('GET', '/console/v2/usage', undefined, api), 401, signedOut);
           }
         });
       }
     });
 
-    it('ends when its owner signs out, and takes the cookie along', async () => {
-      const { ask: asks } = await session();
-      const gone = await asks('DELETE', '/console/session');
+    it('ends with the sign-out, which deletes the cookie', async () => {
+      const { ask: request } = await session();
+      const gone = await request('DELETE', '/console/session');
       expect(gone).to.include({ status: 204, text: '' });
       expect(setCookie(gone)).to.match(/^linklog_console=; Path=\/console; Max-Age=0; HttpOnly/);
       for (const api of bench.product.apis) {
-        expectBody(await asks('GET', '/console/v2/usage', undefined, api), 401, signedOut);
+        expectBody(await request('GET', '/console/v2/usage', undefined, api), 401, signedOut);
       }
-      expect((await asks('DELETE', '/console/session')).status).to.equal(204);
+      expect((await request('DELETE', '/console/session')).status).to.equal(204);
     });
 
-    it('is good on one listener alone', async () => {
+    it('is valid on one listener only', async () => {
       const { admin, api } = bench.product;
       const [, developer = ''] = (await session()).Cookie.split('=');
       const [, operating = ''] = cookieOf(await operator('maria')).split('=');
@@ -222,14 +221,14 @@ describe('product: console', () => {
         [api, `linklog_console=${operating}`, 'v2/usage'],
       ] as const) {
         const headers = { Cookie };
-        const who = await sendRequest(`${listener}/console/session`, { headers });
-        expect(who).to.include({ status: 204, text: '' });
+        const session = await sendRequest(`${listener}/console/session`, { headers });
+        expect(session).to.include({ status: 204, text: '' });
         expectBody(await sendRequest(`${listener}/console/${path}`, { headers }), 401, signedOut);
       }
     });
   });
 
-  describe('a page of a stranger’s changes nothing', () => {
+  describe('a page of another site changes nothing', () => {
     const strangers: readonly [string, Record<string, string> | null][] = [
       ['another origin', { Origin: 'https://evil.example' }],
       ['another port', { Origin: 'http://127.0.0.1:1' }],
@@ -237,19 +236,19 @@ describe('product: console', () => {
       ['null', { Origin: 'null' }],
       ['no origin', null],
       [
-        'what it says of a proxy',
+        'a forged X-Forwarded-Host',
         { Origin: 'http://evil.example', 'X-Forwarded-Host': 'evil.example' },
       ],
     ];
-    for (const [what, given] of strangers) {
-      it(`with ${what}`, async () => {
+    for (const [origin, given] of strangers) {
+      it(`with ${origin}`, async () => {
         const { api, admin, adminToken } = bench.product;
-        const { key, Cookie, ask: asks } = await session();
+        const { key, Cookie, ask: request } = await session();
         const { shortCode } = await bench.link(key);
         const operating = cookieOf(await operator('maria'));
         const Origin =
           given?.['Origin'] === 'https' ? api.replace('http', 'https') : given?.['Origin'];
-        const origin = given && { ...given, ...(Origin !== undefined && { Origin }) };
+        const forged = given && { ...given, ...(Origin !== undefined && { Origin }) };
         const calls = [
           [api, Cookie, 'POST', '/console/session', { key }],
           [api, Cookie, 'DELETE', '/console/session'],
@@ -262,16 +261,16 @@ describe('product: console', () => {
           [admin, operating, 'PUT', '/console/admin/reserved-aliases/docs/override', {}],
         ] as const;
         for (const [listener, cookie, method, path, body] of calls) {
-          const answer = await sendRequest(listener + path, {
+          const response = await sendRequest(listener + path, {
             method,
-            headers: { Cookie: cookie, ...origin },
+            headers: { Cookie: cookie, ...forged },
             body,
           });
           const message = 'Origin must be that of the console';
-          expectError(answer, { status: 403, message, path, method });
-          expect(setCookie(answer)).to.equal('');
+          expectError(response, { status: 403, message, path, method });
+          expect(setCookie(response)).to.equal('');
         }
-        const usage = (await asks('GET', '/console/v2/usage')).json();
+        const usage = (await request('GET', '/console/v2/usage')).json();
         expect(usage).to.deep.nested.include({ 'links.used': 1, 'qrCodes.used': 0 });
         const headers = { Cookie: operating };
         const platform = await sendRequest(`${admin}/console/admin/platform`, { headers });
@@ -285,7 +284,7 @@ describe('product: console', () => {
 
     for (const site of ['cross-site', 'same-site', 'same-origin, cross-site', 'unknown', '']) {
       it(`gets 403 and spends no call: Sec-Fetch-Site ${JSON.stringify(site)}`, async () => {
-        const { Cookie, ask: asks } = await session('FREE');
+        const { Cookie, ask: request } = await session('FREE');
         const operating = cookieOf(await operator('maria'));
         for (const [listener, cookie, path] of [
           [bench.product.api, Cookie, '/console/v2/links'],
@@ -293,17 +292,17 @@ describe('product: console', () => {
           [bench.product.admin, operating, '/console/admin/keys'],
         ] as const) {
           const headers = { Cookie: cookie, 'Sec-Fetch-Site': site };
-          const answer = await sendRequest(listener + path, { headers });
-          expectError(answer, { status: 403, message, path });
+          const response = await sendRequest(listener + path, { headers });
+          expectError(response, { status: 403, message, path });
           const head = await sendRequest(listener + path, { method: 'HEAD', headers });
           expect(head.status).to.equal(403);
         }
-        const usage = await asks('GET', '/console/v2/usage');
+        const usage = await request('GET', '/console/v2/usage');
         expect(usage.headers['x-ratelimit-remaining']).to.equal('59');
       });
     }
 
-    it('is answered from a page of the console, from the address bar, and without the header', async () => {
+    it('is accepted from a page of the console, from the address bar, and without the header', async () => {
       const { Cookie } = await session();
       const operating = cookieOf(await operator('maria'));
       for (const site of [{ 'Sec-Fetch-Site': 'same-origin' }, { 'Sec-Fetch-Site': 'none' }, {}]) {
@@ -311,13 +310,13 @@ describe('product: console', () => {
           [bench.product.api, Cookie, '/console/v2/usage'],
           [bench.product.admin, operating, '/console/admin/platform'],
         ] as const) {
-          const answer = await sendRequest(listener + path, {
+          const response = await sendRequest(listener + path, {
             headers: { Cookie: cookie, ...site },
           });
-          expect(answer.status).to.equal(200);
+          expect(response.status).to.equal(200);
         }
       }
-      // A link on another site leads to the page.
+      // Another site may link to the page.
       const headers = { 'Sec-Fetch-Site': 'cross-site' };
       expect((await sendRequest(`${bench.product.api}/console`, { headers })).status).to.equal(200);
     });
@@ -326,8 +325,8 @@ describe('product: console', () => {
   describe('two session cookies', () => {
     const planted = 'x'.repeat(43);
 
-    it('get 401 from every call of a session, and both are cleared', async () => {
-      const { key, Cookie, ask: asks } = await session();
+    it('get 401 from every call of a session, and are both cleared', async () => {
+      const { key, Cookie, ask: request } = await session();
       const operating = cookieOf(await operator('maria'));
       const { api, admin, adminToken } = bench.product;
       const calls = [
@@ -347,21 +346,21 @@ describe('product: console', () => {
       };
       for (const [listener, own, method, path, body] of calls) {
         const [name = ''] = own.split('=');
-        for (const both of [`${own}; ${name}=${planted}`, `${name}=${planted};${own}`]) {
-          const headers = { Cookie: both };
-          const answer = await fromPage(listener, method, path, { headers, body });
-          expectBody(answer, 401, twice);
-          const cleared = answer.headers['set-cookie'] ?? [];
+        for (const cookies of [`${own}; ${name}=${planted}`, `${name}=${planted};${own}`]) {
+          const headers = { Cookie: cookies };
+          const response = await sendFromPage(listener, method, path, { headers, body });
+          expectBody(response, 401, twice);
+          const cleared = response.headers['set-cookie'] ?? [];
           for (const at of ['/', '/console', '/console/']) {
             const attributes = `Path=${at}; Max-Age=0; HttpOnly; SameSite=Strict`;
             expect(cleared).to.include(`${name}=; ${attributes}`);
           }
         }
       }
-      expect((await asks('GET', '/console/v2/usage')).status).to.equal(200);
+      expect((await request('GET', '/console/v2/usage')).status).to.equal(200);
     });
 
-    it('are cleared for each domain and path that the browser may have sent them for', async () => {
+    it('are cleared for each possible domain and path', async () => {
       const { Cookie } = await session();
       const headers = {
         Cookie: `${Cookie}; linklog_console=${planted}`,
@@ -369,13 +368,21 @@ describe('product: console', () => {
         'X-Forwarded-Proto': 'https',
       };
       const path = '/console/v2/links/code/history/and/more';
-      const answer = await sendRequest(bench.product.api + path, { headers, localAddress: proxy });
-      const cleared = answer.headers['set-cookie'] ?? [];
-      const of = (name: string): readonly string[] => [
+      const response = await sendRequest(bench.product.api + path, {
+        headers,
+        localAddress: proxy,
+      });
+      const cleared = response.headers['set-cookie'] ?? [];
+      const attributeValues = (name: string): readonly string[] => [
         ...new Set(cleared.map((cookie) => new RegExp(`${name}=([^;]+)`).exec(cookie)?.[1] ?? '')),
       ];
-      expect(of('Domain')).to.deep.equal(['', 'b.go.example.com', 'go.example.com', 'example.com']);
-      expect(of('Path')).to.deep.equal([
+      expect(attributeValues('Domain')).to.deep.equal([
+        '',
+        'b.go.example.com',
+        'go.example.com',
+        'example.com',
+      ]);
+      expect(attributeValues('Path')).to.deep.equal([
         ...['/', '/console', '/console/', '/console/v2', '/console/v2/', '/console/v2/links'],
         ...['/console/v2/links/', '/console/v2/links/code', '/console/v2/links/code/'],
         '/console/v2/links/code/history',
@@ -384,17 +391,17 @@ describe('product: console', () => {
       for (const cookie of cleared) expect(cookie).to.match(/^linklog_console=; .*; Secure$/);
     });
 
-    it('of other names are none of them', async () => {
+    it('do not include cookies with other names', async () => {
       const { Cookie } = await session();
       const headers = {
         Cookie: `a_linklog_console=x; ${Cookie}; linklog_consoles=x; LINKLOG_CONSOLE=x`,
       };
-      const answer = await sendRequest(`${bench.product.api}/console/v2/usage`, { headers });
-      expect(answer.status).to.equal(200);
+      const response = await sendRequest(`${bench.product.api}/console/v2/usage`, { headers });
+      expect(response.status).to.equal(200);
     });
   });
 
-  it('behind a trusted proxy has the origin that the proxy tells, and a Secure cookie', async () => {
+  it('uses the origin that a trusted proxy forwards, and a Secure cookie', async () => {
     const { key } = await bench.key('PRO');
     const headers = {
       Origin: 'https://go.example.com',
@@ -416,31 +423,31 @@ describe('product: console', () => {
       return token;
     };
 
-    const made = async (body: object = {}): Promise<{ url: string; token: string }> => {
-      const answer = await bench.admin('POST', '/admin/console', body);
-      expect(answer.status, answer.text).to.equal(201);
-      const { url } = answer.json() as { url: string };
+    const createAddress = async (body: object = {}): Promise<{ url: string; token: string }> => {
+      const response = await bench.admin('POST', '/admin/console', body);
+      expect(response.status, response.text).to.equal(201);
+      const { url } = response.json() as { url: string };
       return { url, token: tokenIn(url) };
     };
 
-    const over = {
+    const expiredAddress = {
       statusCode: 401,
       message: 'This address was used, or is older than 10 minutes. Make another: linklog console',
       error: 'Unauthorized',
     };
 
-    it('comes with the first key, in the ready line and for a person', async () => {
+    it('is printed with the first key, in the ready line and on its own line', async () => {
       const { ready, stdout } = bench.product;
       const { console: url } = ready as { console: string };
       expect(stdout().split('\n')).to.include(url);
-      const answer = await signIn({ token: tokenIn(url), accept: true });
-      expect(answer.json()).to.deep.include({ account: 'default' });
-      expect(answer.json()).to.have.nested.property('key.name', 'first-key');
+      const response = await signIn({ token: tokenIn(url), accept: true });
+      expect(response.json()).to.deep.include({ account: 'default' });
+      expect(response.json()).to.have.nested.property('key.name', 'first-key');
     });
 
-    it('tells whose account it is as often as it is asked, and opens it once', async () => {
+    it('shows its account any number of times, and opens it once', async () => {
       const { id, name, account } = await bench.key('INDIE', { account: 'acme' });
-      const { token } = await made({ key: id });
+      const { token } = await createAddress({ key: id });
       const key = { id, name, plan: 'INDIE', scopes: [...scopeNames] };
       const whose = { account, key, ...addresses };
       const { Cookie } = await session();
@@ -461,15 +468,15 @@ describe('product: console', () => {
         200,
         whose,
       );
-      expectBody(await signIn({ token, accept: false }), 401, over);
+      expectBody(await signIn({ token, accept: false }), 401, expiredAddress);
     });
 
-    it('is the oldest key’s unless told, and dies with its key', async () => {
+    it('is for the oldest key by default, and ends with its key', async () => {
       const { id } = await bench.key('PRO');
-      const { token } = await made({ key: id });
+      const { token } = await createAddress({ key: id });
       await bench.admin('DELETE', `/admin/keys/${id}`);
-      expectBody(await signIn({ token, accept: true }), 401, over);
-      const first = await signIn({ token: (await made()).token, accept: false });
+      expectBody(await signIn({ token, accept: true }), 401, expiredAddress);
+      const first = await signIn({ token: (await createAddress()).token, accept: false });
       expect(first.json()).to.have.nested.property('key.name', 'first-key');
       const path = '/admin/console';
       const message = 'No such API key is active';
@@ -478,7 +485,7 @@ describe('product: console', () => {
       });
     });
 
-    it('comes from the command line too', async () => {
+    it('is created by the command line too', async () => {
       const { id, name } = await bench.key('FREE');
       const { dataDir } = bench.product;
       const args = ['console', '--key', id];
@@ -491,33 +498,33 @@ describe('product: console', () => {
       expect(JSON.parse(json.stdout)).to.have.all.keys('url', 'account', 'key');
     });
 
-    it('may be guessed ten times a minute', async () => {
+    it('accepts ten guesses a minute', async () => {
       const from = { localAddress: '127.0.0.4' };
       const guesses = await concurrently(20, (guess) =>
         signIn({ token: 'x'.repeat(43), accept: guess % 2 === 0 }, from),
       );
       expect(statuses(guesses)).to.deep.equal({ 401: 10, 429: 10 });
-      const { token } = await made();
+      const { token } = await createAddress();
       for (const accept of [false, true]) {
         expect((await signIn({ token, accept }, from)).status).to.equal(200);
       }
     });
   });
 
-  describe('the operators’', () => {
-    it('takes the admin token and a name, which is the actor of what is done', async () => {
+  describe('a session of an operator', () => {
+    it('requires the admin token and a name, which becomes the actor', async () => {
       const { admin, admins, adminToken } = bench.product;
-      const answer = await operator('maria', { headers: { 'X-Actor': 'other' } });
-      expectBody(answer, 200, { actor: 'maria', shortUrlHost: addresses.shortUrlHost });
-      expect(setCookie(answer)).to.match(
+      const response = await operator('maria', { headers: { 'X-Actor': 'other' } });
+      expectBody(response, 200, { actor: 'maria', shortUrlHost: addresses.shortUrlHost });
+      expect(setCookie(response)).to.match(
         /^linklog_operator=[\w-]{43}; Path=\/console; .*HttpOnly; SameSite=Strict$/,
       );
-      expect(answer.text + setCookie(answer)).not.to.include(adminToken);
-      const headers = { Cookie: cookieOf(answer) };
+      expect(response.text + setCookie(response)).not.to.include(adminToken);
+      const headers = { Cookie: cookieOf(response) };
       const { key } = await bench.key('PRO');
       const { shortCode } = await bench.link(key);
       const path = `/console/admin/links/${shortCode}`;
-      const blocked = await fromPage(admin, 'POST', `${path}/block`, {
+      const blocked = await sendFromPage(admin, 'POST', `${path}/block`, {
         headers,
         body: { reason: 'phishing' },
       });
@@ -525,7 +532,7 @@ describe('product: console', () => {
       const history = await sendRequest(`${admin}${path}/history`, { headers });
       const { events } = history.json() as { events: { actor: string }[] };
       expect(events.at(-1)?.actor).to.equal('maria');
-      // Of the nodes that have an API, each knows the session.
+      // The session is valid on each node that has an API.
       for (const other of admins.slice(0, bench.product.apis.length)) {
         expectBody(await sendRequest(`${other}/console/session`, { headers }), 200, {
           actor: 'maria',
@@ -533,13 +540,13 @@ describe('product: console', () => {
         });
       }
       expect((await sendRequest(`${admin}/admin/platform`, { headers })).status).to.equal(401);
-      expect((await fromPage(admin, 'DELETE', '/console/session', { headers })).status).to.equal(
-        204,
-      );
+      expect(
+        (await sendFromPage(admin, 'DELETE', '/console/session', { headers })).status,
+      ).to.equal(204);
       expectBody(await sendRequest(`${admin}/console/admin/platform`, { headers }), 401, signedOut);
     });
 
-    it('takes no name that is Linklog’s own', async () => {
+    it('rejects reserved names', async () => {
       const path = '/console/session';
       for (const [actor, message] of [
         ['system', 'actor must not be system, web-safety, visitor or the id of a key'],
@@ -549,7 +556,7 @@ describe('product: console', () => {
       }
     });
 
-    it('counts guesses of the token together with those of /admin', async () => {
+    it('counts guesses of the token together with those at /admin', async () => {
       const from = { localAddress: '127.0.0.5' };
       const { admin } = bench.product;
       const guesses = await concurrently(20, (guess) =>
@@ -565,7 +572,7 @@ describe('product: console', () => {
     });
   });
 
-  it('has its policy on every answer, and no other site shows it in a frame', async () => {
+  it('sends its content security policy with every response, which forbids frames', async () => {
     const { api, admin } = bench.product;
     for (const listener of [api, admin]) {
       for (const path of [
@@ -589,7 +596,7 @@ describe('product: console', () => {
     }
   });
 
-  it('writes neither keys nor tokens into the log', async () => {
+  it('logs neither keys nor tokens', async () => {
     const { key, Cookie } = await session();
     const { token } = (await bench.admin('POST', '/admin/console', {})).json() as { token: string };
     await signIn({ token, accept: true });
@@ -603,7 +610,7 @@ describe('product: console', () => {
 describe('product: no console, with CONSOLE=0', () => {
   const bench = productFixture({ CONSOLE: '0' });
 
-  it('answers 404 on both listeners, and tells of no address', async () => {
+  it('responds with 404 on both listeners, and prints no address', async () => {
     const { api, admin, ready } = bench.product;
     for (const listener of [api, admin]) {
       for (const path of [

@@ -18,14 +18,13 @@ import { eventually, eventuallyPasses, within } from '../support/waiting.js';
 import { Bench } from './harness.js';
 import { folderFixture } from '../support/fixtures.js';
 
-/** Containers that share a directory, each with PID 1 as its first process. */
 describe('product: containers on one volume', function () {
   this.timeout(120_000);
   const dir = folderFixture({ per: 'test' });
   let products: Product[];
 
   beforeEach(async () => {
-    // PostgreSQL's account has to pass it.
+    // The account of PostgreSQL must be able to traverse it.
     await chmod(dir.path, 0o711);
     products = [];
   });
@@ -43,18 +42,17 @@ describe('product: containers on one volume', function () {
     return bench;
   };
 
-  /** For other services on the database of the first one. */
+  /** The embedded PostgreSQL of the first container. */
   const databaseUrlOf = async (): Promise<string> => {
     const layout = layoutOf(dataDir());
     const port = (await readPostmasterPid(layout))?.port ?? 0;
     return connectionUrl(port, (await readPassword(layout)) ?? '');
   };
 
-  /** The process that `pid` has started. */
   const childOf = (pid: number): number =>
     Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim());
 
-  it('a second one on the same DATA_DIR ends with one line, and the first one goes on', async () => {
+  it('ends a second container on the same DATA_DIR with one line, and the first continues', async () => {
     const first = await start();
     const { key } = await first.key('PRO');
     const { shortCode } = await first.link(key);
@@ -67,14 +65,14 @@ describe('product: containers on one volume', function () {
     expect((await first.visit((await first.link(key)).shortCode)).status).to.equal(302);
   });
 
-  it('starts again after its container was killed, although the pids of before are in use', async () => {
+  it('starts again after its container was killed, although its previous pids are in use', async () => {
     const first = await start();
     const { key } = await first.key('PRO');
     const { shortCode } = await first.link(key);
     await first.product.killTree();
     const left = (await readPostmasterPid(layoutOf(dataDir())))?.pid ?? 0;
 
-    // In the new container, a process takes each pid up to that of the PostgreSQL of before.
+    // Uses up the pids to that of the previous PostgreSQL.
     const shell = [
       '/bin/sh',
       '-c',
@@ -86,8 +84,8 @@ describe('product: containers on one volume', function () {
     expect((await second.visit((await second.link(key)).shortCode)).status).to.equal(302);
   });
 
-  it('does not start PostgreSQL beside one that an ended process left in another container', async () => {
-    // The container outlives the service, and PostgreSQL with it.
+  it('does not start a second PostgreSQL when an ended process left one in another container', async () => {
+    // The container and PostgreSQL outlive the service.
     const first = await start([...inContainer, '/bin/sh', '-c', '"$@"; sleep 600', 'sh']);
     const { key } = await first.key('PRO');
     const { shortCode } = await first.link(key);
@@ -111,7 +109,7 @@ describe('product: containers on one volume', function () {
     expect((await third.visit(shortCode)).status).to.equal(302);
   });
 
-  it('leaves the spool of an edge in another container to that edge', async () => {
+  it('does not adopt the spool of a running edge in another container', async () => {
     const first = await start();
     const { key } = await first.key('PRO');
     const { shortCode } = await first.link(key);
@@ -138,10 +136,10 @@ describe('product: containers on one volume', function () {
     );
     try {
       await readyLine(edge);
-      // It scans at its start.
-      await eventually('there are two spools', async () => (await readdir(spoolRoot)).length === 2);
+      // Spools are scanned at startup.
+      await eventually('two spools exist', async () => (await readdir(spoolRoot)).length === 2);
       await visit(5);
-      expect(existsSync(path.join(spoolRoot, own)), 'the spool of the first').to.equal(true);
+      expect(existsSync(path.join(spoolRoot, own)), 'the spool of the first edge').to.equal(true);
       await eventuallyPasses(20_000, async () => {
         expect((await first.stats(shortCode, key)).clickCount).to.equal(10);
       });
@@ -152,7 +150,7 @@ describe('product: containers on one volume', function () {
     }
   });
 
-  it('of which each is a machine, with one database: the second one ends with one line', async () => {
+  it('ends a second machine on a copied DATA_DIR and the same database with one line', async () => {
     await start();
     const env = {
       DATABASE_URL: await databaseUrlOf(),
@@ -163,11 +161,15 @@ describe('product: containers on one volume', function () {
     const first = launch({ ...env, DATA_DIR: shared }, [mainFile, 'edge']);
     try {
       await readyLine(first);
-      // As another machine sees it: a Unix domain socket of the first one is dead there.
+      // As on another machine: the Unix domain socket of the first process is dead there.
       const mounted = path.join(dir.path, 'mounted');
       await promisify(execFile)('cp', ['-a', shared, mounted]);
       const second = launch({ ...env, DATA_DIR: mounted }, [mainFile, 'edge']);
-      const { exitCode, stdout, stderr } = await within(60_000, 'It did not end', second.ended);
+      const { exitCode, stdout, stderr } = await within(
+        60_000,
+        'the second process ends',
+        second.ended,
+      );
       expect({ exitCode, stdout }).to.deep.equal({ exitCode: 1, stdout: '' });
       expect(stderr).to.equal(
         `linklog: ${mounted} is in use by process ${first.child.pid ?? 0} ` +

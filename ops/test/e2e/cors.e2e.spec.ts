@@ -40,30 +40,30 @@ describe('command API: CORS', () => {
   describe('with a list of origins', () => {
     const bench = productFixture({ CORS_ORIGINS: `${origin}, HTTP://localhost:3000` });
 
-    it('answers a preflight request from an allowed origin with 204', async () => {
+    it('responds with 204 to a preflight request from an allowed origin', async () => {
       for (const from of [origin, 'http://localhost:3000']) {
         for (const path of ['/v2/shorten', '/v2/links/some-code', '/v2/unknown', '/v2']) {
-          const answer = await preflight(bench.product.api, path, from);
-          expect(answer.status, path).to.equal(204);
-          expect(answer.text).to.equal('');
-          expect(answer.headers).to.include({
+          const response = await preflight(bench.product.api, path, from);
+          expect(response.status, path).to.equal(204);
+          expect(response.text).to.equal('');
+          expect(response.headers).to.include({
             'access-control-allow-origin': from,
             'access-control-max-age': '7200',
             vary: 'Origin',
           });
-          expect(list(answer.headers['access-control-allow-methods'])).to.include.members([
+          expect(list(response.headers['access-control-allow-methods'])).to.include.members([
             ...['GET', 'HEAD', 'POST', 'PATCH', 'DELETE'],
           ]);
-          expect(list(answer.headers['access-control-allow-headers'])).to.include.members([
+          expect(list(response.headers['access-control-allow-headers'])).to.include.members([
             ...['Authorization', 'Content-Type', 'Idempotency-Key', 'If-Match', 'If-None-Match'],
             'X-Request-Id',
           ]);
-          expect(answer.headers).not.to.have.property('access-control-allow-credentials');
+          expect(response.headers).not.to.have.property('access-control-allow-credentials');
         }
       }
     });
 
-    it('refuses every other preflight request with 403, without CORS headers', async () => {
+    it('rejects every other preflight request with 403, without CORS headers', async () => {
       const { api, admin } = bench.product;
       for (const [base, path, from] of [
         [api, '/v2/shorten', other],
@@ -78,40 +78,40 @@ describe('command API: CORS', () => {
         [admin, '/v2/shorten', origin],
         [admin, '/console/admin/keys', origin],
       ] as const) {
-        const answer = await preflight(base, path, from);
-        expect(answer.status, `${path} from ${from}`).to.equal(403);
-        expect(corsHeaders(answer), path).to.deep.equal([]);
+        const response = await preflight(base, path, from);
+        expect(response.status, `${path} from ${from}`).to.equal(403);
+        expect(corsHeaders(response), path).to.deep.equal([]);
       }
     });
 
-    it('lets an allowed origin read every answer of /v2, errors included', async () => {
+    it('lets an allowed origin read every response of /v2, errors included', async () => {
       const { key } = await bench.key('PRO');
-      const made = await bench.link(key);
+      const link = await bench.link(key);
       for (const [path, status, own] of [
         ['/v2/usage', 200, key],
         ['/v2/usage', 401, undefined],
-        [`/v2/qr/${made.shortCode}`, 200, key],
-        [`/v2/qr/${made.shortCode}?size=1`, 400, key],
+        [`/v2/qr/${link.shortCode}`, 200, key],
+        [`/v2/qr/${link.shortCode}?size=1`, 400, key],
         ['/v2/unknown', 404, key],
       ] as const) {
-        const answer = await call(bench, origin, path, own);
-        expect(answer.status, path).to.equal(status);
-        expect(answer.headers, path).to.include({
+        const response = await call(bench, origin, path, own);
+        expect(response.status, path).to.equal(status);
+        expect(response.headers, path).to.include({
           'access-control-allow-origin': origin,
           vary: 'Origin',
         });
-        const names = list(answer.headers['access-control-expose-headers']);
+        const names = list(response.headers['access-control-expose-headers']);
         expect(names, path).to.include.members(exposed);
       }
     });
 
-    it('gives no CORS headers to another origin, or to another path', async () => {
+    it('sends no CORS headers to another origin, or for another path', async () => {
       const { key } = await bench.key('PRO');
-      const answer = await call(bench, other, '/v2/usage', key);
-      expect(answer.status).to.equal(200);
-      expect(corsHeaders(answer)).to.deep.equal([]);
-      // A cache must not give this answer to the allowed origin.
-      expect(answer.headers.vary).to.equal('Origin');
+      const response = await call(bench, other, '/v2/usage', key);
+      expect(response.status).to.equal(200);
+      expect(corsHeaders(response)).to.deep.equal([]);
+      // A cache must not serve this response to the allowed origin.
+      expect(response.headers.vary).to.equal('Origin');
       const { api, admin, adminToken } = bench.product;
       const headers = { Origin: origin, Authorization: `Bearer ${adminToken}` };
       for (const url of [
@@ -126,13 +126,13 @@ describe('command API: CORS', () => {
       }
     });
 
-    it('is no preflight request without Access-Control-Request-Method', async () => {
-      const answer = await sendRequest(`${bench.product.api}/v2/shorten`, {
+    it('requires Access-Control-Request-Method for a preflight request', async () => {
+      const response = await sendRequest(`${bench.product.api}/v2/shorten`, {
         method: 'OPTIONS',
         headers: { Origin: origin },
       });
-      expect(answer.status).to.equal(401);
-      expect(answer.headers).to.include({ 'access-control-allow-origin': origin });
+      expect(response.status).to.equal(401);
+      expect(response.headers).to.include({ 'access-control-allow-origin': origin });
     });
   });
 
@@ -142,9 +142,9 @@ describe('command API: CORS', () => {
     it('allows any origin, without Vary', async () => {
       const asked = await preflight(bench.product.api, '/v2/shorten', other);
       expect(asked.status).to.equal(204);
-      for (const answer of [asked, await call(bench, other)]) {
-        expect(answer.headers).to.include({ 'access-control-allow-origin': '*' });
-        expect(answer.headers).not.to.have.property('vary');
+      for (const response of [asked, await call(bench, other)]) {
+        expect(response.headers).to.include({ 'access-control-allow-origin': '*' });
+        expect(response.headers).not.to.have.property('vary');
       }
     });
   });
@@ -152,12 +152,12 @@ describe('command API: CORS', () => {
   describe('without CORS_ORIGINS', () => {
     const bench = productFixture();
 
-    it('refuses preflight requests, and gives no CORS headers', async () => {
+    it('rejects preflight requests, and sends no CORS headers', async () => {
       const asked = await preflight(bench.product.api, '/v2/shorten', origin);
       expect(asked.status).to.equal(403);
-      for (const answer of [asked, await call(bench, origin)]) {
-        expect(corsHeaders(answer)).to.deep.equal([]);
-        expect(answer.headers).not.to.have.property('vary');
+      for (const response of [asked, await call(bench, origin)]) {
+        expect(corsHeaders(response)).to.deep.equal([]);
+        expect(response.headers).not.to.have.property('vary');
       }
     });
   });

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { projectFile } from '../../platform/files/project-file.js';
 
-describe('e2e tests: table of what is tested where', () => {
+describe('end-to-end tests: table of promises and tests', () => {
   const folder = projectFile('ops', 'test', 'e2e');
   const table = readFileSync(path.join(folder, 'README.md'), 'utf8');
   const rows = [...table.matchAll(/^\| (.+?) +\| \[[^\]]+\]\(([^)]+)\) +\| (.+?) +\|$/gm)].map(
@@ -14,7 +14,7 @@ describe('e2e tests: table of what is tested where', () => {
     }),
   );
 
-  /** A title where a title stands: behind an opening quote, as the first argument or in a condition. */
+  /** Whether the source contains the title as a whole string. */
   const names = (source: string, title: string): boolean =>
     ["'", '`'].some((quote) => source.includes(`${quote}${title}${quote}`));
 

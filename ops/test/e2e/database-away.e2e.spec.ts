@@ -8,15 +8,15 @@ import { sealKeyFileIn } from '../../app/data-dir.js';
 import { Bench, destination, expectRefused, productFixture } from './harness.js';
 import { eventuallyPasses } from '../support/waiting.js';
 
-describe('product: while PostgreSQL is away', () => {
-  /** Its PostgreSQL is the one that the product under test reaches through a relay. */
+describe('product: while PostgreSQL is unavailable', () => {
+  /** Starts the PostgreSQL that the product under test reaches through the proxy. */
   const database = new Bench();
   const bench = new Bench();
   let proxy: TcpProxy;
   let product: Product;
   let pro: string;
 
-  before('start the product on a database of another', async function () {
+  before('start the product behind a proxy', async function () {
     this.timeout(120_000);
     await database.start();
     const url = await runningPostgresUrl(database.product.dataDir);
@@ -26,14 +26,14 @@ describe('product: while PostgreSQL is away', () => {
     const servers = {
       ...(await serversFor(dataDir)),
       DATABASE_URL: proxy.url,
-      // One key for all that seal the log.
+      // All processes that seal the log share one key.
       SEAL_KEY_FILE: sealKeyFileIn(dataDir),
     };
     product = await startProduct({ env: { ...servers, ADMIN_TOKEN: adminToken } });
     bench.use(product);
     pro = (await bench.key('PRO')).key;
   });
-  after('stop all', async () => {
+  after('stop', async () => {
     try {
       await bench.end();
     } finally {
@@ -42,13 +42,13 @@ describe('product: while PostgreSQL is away', () => {
     }
   });
 
-  it('that is slow to reach has one deadline for all statements of a request', async function () {
+  it('applies one deadline to all statements of a request when PostgreSQL is slow', async function () {
     this.timeout(30_000);
     const { shortCode: limited } = await bench.link(pro, { maxClicks: 1_000 });
     const ended: { readonly what: string; readonly status: number; readonly ms: number }[] = [];
-    const watch = async (what: string, answer: Promise<HttpResponse>): Promise<void> => {
+    const watch = async (what: string, response: Promise<HttpResponse>): Promise<void> => {
       const began = performance.now();
-      const { status } = await answer;
+      const { status } = await response;
       ended.push({ what, status, ms: performance.now() - began });
     };
     proxy.disturb('slow');
@@ -62,7 +62,7 @@ describe('product: while PostgreSQL is away', () => {
     proxy.mend();
     for (const { what, status, ms } of ended) {
       expect([201, 302, 503], what).to.include(status);
-      // The contract says 2 s: this machine may be busy itself.
+      // The contract's 2 s, with room for a busy machine.
       expect(ms, what).to.be.below(2_500);
     }
     await eventuallyPasses(10_000, async () => {
@@ -70,7 +70,7 @@ describe('product: while PostgreSQL is away', () => {
     });
   });
 
-  it('a POST gets 503 with Retry-After, cached links redirect, and a retry makes one link', async () => {
+  it('responds with 503 and Retry-After to a POST, redirects cached links, and a retry creates one link', async () => {
     const { shortCode } = await bench.link(pro);
     expect((await bench.visit(shortCode)).status).to.equal(302);
     const before = await bench.api('/v2/usage', pro);
@@ -78,9 +78,9 @@ describe('product: while PostgreSQL is away', () => {
     proxy.cut();
 
     const idempotent = { 'Idempotency-Key': 'away' };
-    const answer = await bench.shorten(pro, { url: destination }, idempotent);
-    expectRefused(answer, 503, 'Service is temporarily unavailable');
-    expect(answer.headers['retry-after']).to.match(/^[1-9]\d*$/);
+    const response = await bench.shorten(pro, { url: destination }, idempotent);
+    expectRefused(response, 503, 'Service is temporarily unavailable');
+    expect(response.headers['retry-after']).to.match(/^[1-9]\d*$/);
     expect((await bench.visit(shortCode)).headers.location).to.equal(destination);
     expect((await sendRequest(`${product.api}/health`)).status).to.equal(200);
     expect((await sendRequest(`${product.api}/health/ready`)).status).to.equal(503);
@@ -96,10 +96,10 @@ describe('product: while PostgreSQL is away', () => {
   });
 });
 
-describe('product: whose own PostgreSQL is killed', () => {
+describe('product: when its embedded PostgreSQL is killed', () => {
   const bench = productFixture();
 
-  it('starts it again; meanwhile warm links redirect, and each visit is counted', async () => {
+  it('restarts it; meanwhile cached links redirect, and each visit is counted', async () => {
     const { key } = await bench.key('PRO');
     const { shortCode } = await bench.link(key);
     expect((await bench.visit(shortCode)).status).to.equal(302);
@@ -108,8 +108,8 @@ describe('product: whose own PostgreSQL is killed', () => {
     await eventuallyPasses(20_000, async () => {
       expect((await bench.visit(shortCode)).status).to.equal(302);
       visits += 1;
-      const answer = await bench.shorten(key, { url: destination });
-      expect(answer.status, answer.text).to.equal(201);
+      const response = await bench.shorten(key, { url: destination });
+      expect(response.status, response.text).to.equal(201);
     });
     await eventuallyPasses(20_000, async () => {
       expect((await bench.stats(shortCode, key)).clickCount).to.equal(visits);

@@ -28,7 +28,7 @@ describe('product: while PostgreSQL is read-only', function () {
   const bench = productFixture(() => ({ DATABASE_URL: database.url }));
   const pro = keyFixture(bench, 'PRO');
 
-  /** As a provider does it when the disk is full; each session gets the setting when it begins. */
+  /** As a provider does when the disk is full; sessions use the setting of their start. */
   const setReadOnly = async (state: 'on' | 'off', { terminate = true } = {}): Promise<void> => {
     const name = pg.escapeIdentifier(new URL(database.url).pathname.slice(1));
     await operator.query(`ALTER DATABASE ${name} SET default_transaction_read_only = ${state}`);
@@ -38,11 +38,11 @@ describe('product: while PostgreSQL is read-only', function () {
   };
 
   const report = async (): Promise<Report & { readonly httpStatus: number }> => {
-    const answer = await sendRequest(`${bench.product.admin}/health/ready`);
-    return { ...(answer.json() as Report), httpStatus: answer.status };
+    const response = await sendRequest(`${bench.product.admin}/health/ready`);
+    return { ...(response.json() as Report), httpStatus: response.status };
   };
 
-  it('answers 503 to what writes, redirects cached links, and recovers without a restart', async () => {
+  it('responds with 503 to writes, redirects cached links, and recovers without a restart', async () => {
     const { shortCode } = await bench.link(pro.key);
     const { shortCode: limited } = await bench.link(pro.key, { maxClicks: 3 });
     expect((await bench.visit(shortCode)).status).to.equal(302);
@@ -57,9 +57,9 @@ describe('product: while PostgreSQL is read-only', function () {
       });
     });
     for (const body of [{ url: destination }, { url: destination, alias: 'read-only' }]) {
-      const answer = await bench.shorten(pro.key, body);
-      expectRefused(answer, 503, unavailable);
-      expect(answer.headers['retry-after']).to.match(/^[1-9]\d*$/);
+      const response = await bench.shorten(pro.key, body);
+      expectRefused(response, 503, unavailable);
+      expect(response.headers['retry-after']).to.match(/^[1-9]\d*$/);
     }
     expect((await bench.api('/v2/usage', pro.key)).status, 'admission writes').to.equal(503);
     const blocked = await bench.admin('POST', `/admin/links/${shortCode}/block`, { reason: 'no' });
@@ -69,11 +69,11 @@ describe('product: while PostgreSQL is read-only', function () {
       expect((await bench.visit(shortCode)).status).to.equal(302);
     }
 
-    // The sessions that began meanwhile stay read-only: a new one is needed for each.
+    // Sessions that started read-only stay read-only and must be replaced.
     await setReadOnly('off', { terminate: false });
     await eventuallyPasses(30_000, async () => {
-      const answer = await bench.shorten(pro.key, { url: destination, alias: 'read-only' });
-      expect(answer.status, answer.text).to.equal(201);
+      const response = await bench.shorten(pro.key, { url: destination, alias: 'read-only' });
+      expect(response.status, response.text).to.equal(201);
     });
     await eventually('readiness passes', async () => (await report()).httpStatus === 200);
     await eventuallyPasses(30_000, async () => {
@@ -83,7 +83,7 @@ describe('product: while PostgreSQL is read-only', function () {
         projections.map(() => 0),
       );
     });
-    // Each session that began read-only answers one 503 before it is replaced: that click is not spent.
+    // Each read-only session causes one 503 before it is replaced; that click is not spent.
     const statuses: number[] = [];
     await eventually('the limited link is used up', async () => {
       const { status } = await bench.visit(limited);

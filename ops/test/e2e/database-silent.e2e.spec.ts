@@ -7,45 +7,45 @@ import type { HttpResponse } from '../support/http.js';
 import { eventually, eventuallyPasses } from '../support/waiting.js';
 import { destination, productFixture } from './harness.js';
 
-/** Long enough that each deadline passes several times. `DATABASE_SILENT_MS=60000` is the long form. */
+/** Each deadline expires several times. `DATABASE_SILENT_MS=60000` is the long form. */
 const silentMs = Number(process.env['DATABASE_SILENT_MS'] ?? 6_000);
-/** Twice what the contract promises: this machine may be busy itself. */
-const warmWithinMs = 1_000;
+/** Twice the deadlines of the contract, for a busy machine. */
+const cachedWithinMs = 1_000;
 const refusedWithinMs = 4_000;
 
-interface Asked {
-  readonly answer: HttpResponse;
+interface TimedResponse {
+  readonly response: HttpResponse;
   readonly ms: number;
 }
 
-describe('product: while PostgreSQL is silent', () => {
+describe('product: while PostgreSQL is unresponsive', () => {
   const bench = productFixture();
   const postmaster = async (): Promise<number> => {
     const pidFile = path.join(bench.product.dataDir, 'postgres/cluster/postmaster.pid');
     return Number((await readFile(pidFile, 'utf8')).split('\n')[0]);
   };
 
-  const ask = async (request: Promise<HttpResponse>): Promise<Asked> => {
+  const ask = async (request: Promise<HttpResponse>): Promise<TimedResponse> => {
     const began = performance.now();
-    return { answer: await request, ms: performance.now() - began };
+    return { response: await request, ms: performance.now() - began };
   };
 
-  it('warm links redirect, the rest gets 503 in time, and nothing is lost or spent twice', async function () {
+  it('redirects cached links, responds with 503 to other requests in time, and loses or spends nothing twice', async function () {
     this.timeout(silentMs + 60_000);
     const { key } = await bench.key('PRO');
-    const warm = await bench.link(key);
-    const cold = await bench.link(key);
+    const cached = await bench.link(key);
+    const uncached = await bench.link(key);
     const limited = await bench.link(key, { maxClicks: 1_000_000 });
-    expect((await bench.visit(warm.shortCode)).status).to.equal(302);
+    expect((await bench.visit(cached.shortCode)).status).to.equal(302);
     expect((await bench.visit(limited.shortCode)).status).to.equal(302);
 
-    const visits: Promise<Asked>[] = [];
-    const refused: Promise<Asked>[] = [];
-    const goOn = await stopProcess(await postmaster());
+    const visits: Promise<TimedResponse>[] = [];
+    const refused: Promise<TimedResponse>[] = [];
+    const resume = await stopProcess(await postmaster());
     const until = performance.now() + silentMs;
     while (performance.now() < until) {
-      visits.push(ask(bench.visit(warm.shortCode)));
-      refused.push(ask(bench.visit(cold.shortCode)));
+      visits.push(ask(bench.visit(cached.shortCode)));
+      refused.push(ask(bench.visit(uncached.shortCode)));
       refused.push(ask(bench.visit(limited.shortCode)));
       refused.push(ask(bench.shorten(key, { url: destination })));
       refused.push(ask(bench.api('/v2/usage', key)));
@@ -53,25 +53,25 @@ describe('product: while PostgreSQL is silent', () => {
       await sleep(100);
     }
     await Promise.allSettled([...visits, ...refused]);
-    goOn();
-    for (const { answer, ms } of await Promise.all(visits)) {
-      expect(answer.status, answer.text).to.equal(302);
-      expect(ms).to.be.below(warmWithinMs);
+    resume();
+    for (const { response, ms } of await Promise.all(visits)) {
+      expect(response.status, response.text).to.equal(302);
+      expect(ms).to.be.below(cachedWithinMs);
     }
-    for (const { answer, ms } of await Promise.all(refused)) {
-      expect(answer.status, answer.text).to.equal(503);
-      expect(answer.headers['retry-after']).to.match(/^[1-9]\d*$/);
+    for (const { response, ms } of await Promise.all(refused)) {
+      expect(response.status, response.text).to.equal(503);
+      expect(response.headers['retry-after']).to.match(/^[1-9]\d*$/);
       expect(ms).to.be.below(refusedWithinMs);
     }
-    const logged = bench.product.stdout() + bench.product.stderr();
-    expect(logged).not.to.match(/a request failed|a visit failed|answered with 503/);
+    const log = bench.product.stdout() + bench.product.stderr();
+    expect(log).not.to.match(/a request failed|a visit failed|answered with 503/);
 
     await eventuallyPasses(20_000, async () => {
       await bench.link(key);
     });
-    expect((await bench.visit(cold.shortCode)).status).to.equal(302);
+    expect((await bench.visit(uncached.shortCode)).status).to.equal(302);
     await eventually('every visit is counted', async () => {
-      const { clickCount } = await bench.stats(warm.shortCode, key);
+      const { clickCount } = await bench.stats(cached.shortCode, key);
       return clickCount === visits.length + 1;
     });
   });

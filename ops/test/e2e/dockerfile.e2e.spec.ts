@@ -8,7 +8,7 @@ import { projectFile } from '../../platform/files/project-file.js';
 import { launch, readyLine } from '../support/process.js';
 import { folderFixture } from '../support/fixtures.js';
 
-/** Without a container engine, its steps are run as they stand, each in the shell that Docker would use. */
+/** Runs the steps of the Dockerfile without a container engine, each in a shell. */
 describe('product: built by the lines of its Dockerfile', () => {
   const [, buildStage = ''] = readFileSync(projectFile('ops', 'Dockerfile'), 'utf8').split(
     /^FROM /m,
@@ -17,22 +17,22 @@ describe('product: built by the lines of its Dockerfile', () => {
   const ignored = new Set(
     readFileSync(projectFile('.dockerignore'), 'utf8').split('\n').filter(Boolean),
   );
-  // Docker has no compiled files either. Here they spare the step that builds half a minute: `npm ci` has built them.
+  // Docker has no compiled files; here they save the build half a minute.
   ignored.delete('dist');
   const app = folderFixture();
 
   before(async () => {
-    // PostgreSQL's account must pass it.
+    // The account of PostgreSQL must be able to traverse it.
     await chmod(app.path, 0o755);
   });
 
-  it('installs what the lock file says, builds, and starts', async function () {
+  it('installs the locked packages, builds, and starts', async function () {
     this.timeout(300_000);
     expect(steps).to.not.be.empty;
     const source = projectFile();
     cpSync(source, app.path, {
       recursive: true,
-      // The compiler goes by the times of files.
+      // The compiler compares the times of files.
       preserveTimestamps: true,
       filter: (file) => !ignored.has(path.relative(source, file)),
     });

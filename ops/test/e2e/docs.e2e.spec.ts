@@ -14,41 +14,40 @@ describe('command API: GET /docs', () => {
     (page) => page.close(),
     { per: 'test' },
   );
-  let asked: string[];
-  let complaints: string[];
+  let requestedUrls: string[];
+  let errors: string[];
 
   beforeEach(async () => {
-    complaints = [];
-    asked = [];
-    page.on('request', (request) => asked.push(request.url()));
-    // What a content security policy refuses is an error on the console, as is a failed request.
+    errors = [];
+    requestedUrls = [];
+    page.on('request', (request) => requestedUrls.push(request.url()));
+    // The console reports violations of the content security policy and failed requests.
     page.on('console', (message) => {
-      if (message.type() === 'error') complaints.push(message.text());
+      if (message.type() === 'error') errors.push(message.text());
     });
-    page.on('pageerror', (error) => complaints.push(error.message));
-    const answer = await page.goto(`${bench.product.api}/docs`);
-    expect(answer?.status()).to.equal(200);
+    page.on('pageerror', (error) => errors.push(error.message));
+    const response = await page.goto(`${bench.product.api}/docs`);
+    expect(response?.status()).to.equal(200);
     await page.locator('.opblock').first().waitFor();
   });
 
-  const expectNoComplaint = (): void => {
-    expect(complaints).to.deep.equal([]);
-    const elsewhere = asked.filter(
+  const expectNoErrors = (): void => {
+    expect(errors).to.deep.equal([]);
+    const otherOrigins = requestedUrls.filter(
       (url) => !url.startsWith(`${bench.product.api}/`) && !/^(?:data|blob):/.test(url),
     );
-    expect(elsewhere).to.deep.equal([]);
+    expect(otherOrigins).to.deep.equal([]);
   };
 
   it('has a content security policy without foreign origins or inline code', async () => {
-    const answer = await bench.api('/docs', null);
-    expect(answer.headers['content-type']).to.equal('text/html; charset=utf-8');
-    const policy = answer.headers['content-security-policy'] ?? '';
+    const response = await bench.api('/docs', null);
+    expect(response.headers['content-type']).to.equal('text/html; charset=utf-8');
+    const policy = response.headers['content-security-policy'] ?? '';
     expect(policy).to.match(/default-src 'none'.*script-src 'self';/);
     expect(policy).not.to.match(/unsafe|https?:|\*/);
   });
 
-  it('shows every operation, and its answers when it is opened', async function () {
-    // A browser opens them one after the other.
+  it('shows every operation and its responses', async function () {
     this.timeout(120_000);
     const document = (await bench.api('/openapi.json', null)).json() as {
       paths: Record<string, object>;
@@ -60,17 +59,17 @@ describe('command API: GET /docs', () => {
     );
     expect(plain).to.have.members(operations);
 
-    // One of each method: the page takes seconds to draw an operation that is opened.
+    // One per method: the page needs seconds to draw an operation.
     for (const method of ['get', 'post', 'patch', 'delete']) {
       const operation = page.locator(`.opblock-${method}`).first();
       await operation.locator('.opblock-summary-control').click();
       await operation.locator('.response[data-code^="20"]').first().waitFor();
     }
     expect(await page.locator('.errors-wrapper').count()).to.equal(0);
-    expectNoComplaint();
+    expectNoErrors();
   });
 
-  it('makes a link with “Try it out”, and shows the curl command', async () => {
+  it('creates a link with “Try it out”, and shows the curl command', async () => {
     const { key } = await bench.key('PRO');
     await page.locator('.authorize').click();
     await page.locator('.modal-ux input').fill(key);
@@ -87,6 +86,6 @@ describe('command API: GET /docs', () => {
     expect(await operation.locator('.curl-command').textContent()).to.include(
       `${bench.product.api}/v2/shorten`,
     );
-    expectNoComplaint();
+    expectNoErrors();
   });
 });

@@ -32,14 +32,14 @@ describe('product: EDGE_PROCESSES=2', function () {
   });
   after(() => bench.product.cleanup());
 
-  /** Visits on connections of their own, until told to stop. @returns how many were redirected */
+  /** Visits the link, each time on a new connection, until `isOver`. @returns the number of redirects */
   const visitUntil = async (code: string, isOver: () => boolean): Promise<number> => {
     let redirected = 0;
     while (!isOver()) {
       const options = { headers: { Connection: 'close' } };
-      // A connection may be to the process that is killed.
+      // The killed process resets its connections.
       const status = await bench.visit(code, options).then(
-        (answer) => answer.status,
+        (response) => response.status,
         () => null,
       );
       if (status === 302) redirected += 1;
@@ -48,26 +48,26 @@ describe('product: EDGE_PROCESSES=2', function () {
     return redirected;
   };
 
-  it('serves visitors by two processes, each with metrics of its own', async () => {
+  it('serves visitors by two processes, each with its own metrics', async () => {
     expect(edges).to.have.length(2);
     const { shortCode } = await bench.link(key);
     for (let visit = 0; visit < 20; visit += 1) {
-      const answer = await bench.visit(shortCode, { headers: { Connection: 'close' } });
-      expect(answer.status).to.equal(302);
+      const response = await bench.visit(shortCode, { headers: { Connection: 'close' } });
+      expect(response.status).to.equal(302);
     }
     for (const { admin } of edges) {
       expect((await sendRequest(`${admin}/health/ready`)).status).to.equal(200);
       const series = parseExposition((await sendRequest(`${admin}/metrics`)).text);
       const labels = { listener: 'edge', status: '302' };
-      const answered = total(series, 'linklog_http_request_duration_seconds_count', labels);
-      expect(answered).to.equal(10);
+      const count = total(series, 'linklog_http_request_duration_seconds_count', labels);
+      expect(count).to.equal(10);
     }
     await eventuallyPasses(10_000, async () => {
       expect((await bench.stats(shortCode, key)).clickCount).to.equal(20);
     });
   });
 
-  it('loses no visit when one of them is killed, and starts it again', async () => {
+  it('loses no visit when a process is killed, and restarts it', async () => {
     const { shortCode } = await bench.link(key);
     let over = false;
     const visitors = Array.from({ length: 8 }, () => visitUntil(shortCode, () => over));
@@ -75,7 +75,7 @@ describe('product: EDGE_PROCESSES=2', function () {
     const [victim] = edges;
     process.kill(victim?.pid ?? 0, 'SIGKILL');
     await eventually(
-      'it is started again',
+      'the process is restarted',
       () =>
         /^\{"event":"restarted","service":"edge","index":0,"pid":\d+\}$/m.test(
           bench.product.stdout(),
@@ -85,14 +85,14 @@ describe('product: EDGE_PROCESSES=2', function () {
     await sleep(500);
     over = true;
     const redirected = (await Promise.all(visitors)).reduce((sum, count) => sum + count, 0);
-    // Those in flight at the kill may be counted, unanswered.
+    // Visits in flight at the kill may be counted without a response.
     await eventuallyPasses(40_000, async () => {
       const { clickCount } = await bench.stats(shortCode, key);
       expect(clickCount).to.be.within(redirected, redirected + visitors.length);
     });
   });
 
-  it('ends with all of its processes', async () => {
+  it('stops all processes', async () => {
     const { stdout } = await bench.product.stop();
     const restarted = [...stdout.matchAll(/"restarted".*"pid":(\d+)/g)].map(([, pid]) =>
       Number(pid),

@@ -10,15 +10,14 @@ import { productFixture, type Link } from './harness.js';
 describe('product: first key', () => {
   const bench = productFixture();
 
-  it('comes with a curl command that works', async () => {
+  it('is printed with a curl command that works', async () => {
     const line = bench.product
       .stdout()
       .split('\n')
-      .find((each) => each.split(' ')[0] === 'curl');
+      .find((output) => output.split(' ')[0] === 'curl');
     const { stdout } = await promisify(execFile)('bash', ['-c', line ?? '']);
     const link = JSON.parse(stdout) as Link;
     expect(link.url).to.equal('https://example.com/');
-    // `localhost`, as a person would open it.
     const visit = await sendRequest(link.shortUrl);
     expect([visit.status, visit.headers.location]).to.deep.equal([302, 'https://example.com/']);
   });
@@ -27,7 +26,7 @@ describe('product: first key', () => {
 describe('product: no first key, with FIRST_KEY=none', () => {
   const bench = productFixture({ FIRST_KEY: 'none', LOG_LEVEL: 'trace' });
 
-  it('shows whoever reads its output no key that works', async () => {
+  it('prints no valid key', async () => {
     const { stdout, stderr, ready } = bench.product;
     expect(ready).not.to.have.property('firstKey');
     const [leaked = null] = /ll_[0-9A-Za-z]{38}/.exec(stdout() + stderr()) ?? [];
@@ -36,7 +35,7 @@ describe('product: no first key, with FIRST_KEY=none', () => {
     expect(known.json()).to.deep.equal({ keys: [], next: null });
   });
 
-  it('gives one to the command that docker-compose.yml names, and to nobody else', async () => {
+  it('creates a key with the command of docker-compose.yml, and does not log it', async () => {
     const compose = readFileSync(projectFile('docker-compose.yml'), 'utf8');
     const command = /exec command-api-1 node dist\/ops\/tools\/cli\/main\.js (.+)/.exec(compose);
     const { dataDir, stdout, stderr } = bench.product;

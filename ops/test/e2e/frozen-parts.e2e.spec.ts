@@ -8,38 +8,38 @@ import { eventually, eventuallyPasses } from '../support/waiting.js';
 import { destination, type Link, type Stats } from './harness.js';
 import { fixture } from '../support/fixture.js';
 
-/** `FROZEN_MS=60000` is the long form, and `FROZEN_REPORT=1` prints what it saw. */
+/** `FROZEN_MS=60000` is the long form; `FROZEN_REPORT=1` prints the responses. */
 const isLong = process.env['FROZEN_MS'] !== undefined;
 const frozenMs = Number(process.env['FROZEN_MS'] ?? 5_000);
-/** More than the contract promises: this machine may be busy itself. */
-const warmWithinMs = 1_000;
+/** The deadlines of the contract, with room for a busy machine. */
+const cachedWithinMs = 1_000;
 const othersWithinMs = 4_500;
 
-const asked = ['warm', 'cold', 'limited', 'post'] as const;
-type Asked = (typeof asked)[number];
+const requestKinds = ['cached', 'uncached', 'limited', 'post'] as const;
+type Asked = (typeof requestKinds)[number];
 
 interface Seen {
   readonly statuses: Map<number, number>;
   slowestMs: number;
-  /** After the beginning. */
+  /** Time since the start (ms). */
   last503Ms: number;
 }
 
-/** How often each status was answered, and the slowest answer, by what was asked. */
+/** Counts of statuses, and the slowest response, by kind of request. */
 class Tally {
   readonly #began = performance.now();
   readonly seen = Object.fromEntries(
-    asked.map((what) => [
+    requestKinds.map((what) => [
       what,
       { statuses: new Map<number, number>(), slowestMs: 0, last503Ms: 0 },
     ]),
   ) as Record<Asked, Seen>;
   readonly pending: Promise<void>[] = [];
 
-  watch(what: Asked, answer: Promise<HttpResponse>): void {
+  watch(what: Asked, response: Promise<HttpResponse>): void {
     const began = performance.now();
     this.pending.push(
-      answer.then(({ status, headers, text }) => {
+      response.then(({ status, headers, text }) => {
         const seen = this.seen[what];
         seen.statuses.set(status, (seen.statuses.get(status) ?? 0) + 1);
         seen.slowestMs = Math.max(seen.slowestMs, performance.now() - began);
@@ -54,7 +54,6 @@ class Tally {
     return this.seen[what].statuses.get(status) ?? 0;
   }
 
-  /** The statuses that came, and no other. */
   expectOnly(what: Asked, ...statuses: readonly number[]): void {
     const came = [...this.seen[what].statuses.keys()].sort();
     expect(
@@ -64,7 +63,7 @@ class Tally {
   }
 
   toString(): string {
-    return asked
+    return requestKinds
       .map((what) => {
         const { statuses, slowestMs, last503Ms } = this.seen[what];
         const counts = [...statuses].sort().map(([status, count]) => `${status} × ${count}`);
@@ -82,17 +81,17 @@ describe('product: while a part of the stack is frozen', function () {
   );
   let key: string;
   const clicks = new Map<string, { taken: number; unknown: number }>();
-  let linksMade = 0;
+  let linksCreated = 0;
   let linksUnknown = 0;
 
   before(async function () {
     this.timeout(kafkaStartMs);
-    const made = await sendRequest(`${stack.admin}/admin/keys`, {
+    const issued = await sendRequest(`${stack.admin}/admin/keys`, {
       method: 'POST',
       headers: { Authorization: `Bearer ${stack.adminToken}` },
       body: { name: 'frozen', plan: 'PRO' },
     });
-    ({ key } = made.json() as { key: string });
+    ({ key } = issued.json() as { key: string });
   });
 
   const post = (api: string, body: object): Promise<HttpResponse> =>
@@ -102,52 +101,52 @@ describe('product: while a part of the stack is frozen', function () {
       body: { url: destination, ...body },
     });
   const link = async (body: object = {}): Promise<string> => {
-    const answer = await post(stack.apis[0] ?? '', body);
-    expect(answer.status, answer.text).to.equal(201);
-    linksMade += 1;
-    return (answer.json() as Link).shortCode;
+    const response = await post(stack.apis[0] ?? '', body);
+    expect(response.status, response.text).to.equal(201);
+    linksCreated += 1;
+    return (response.json() as Link).shortCode;
   };
 
-  /** Asks the last API and the last edge while another part, an API or an edge the first one, is frozen. */
+  /** Sends requests to the last API and the last edge while a process is frozen: the first of its kind. */
   const whileFrozen = async (kind: keyof RunningStack['pids']): Promise<Tally> => {
     const api = stack.apis.at(-1) ?? '';
     const edge = stack.edges.at(-1) ?? '';
     const visit = (code: string): Promise<HttpResponse> => sendRequest(`${edge}/${code}`);
-    const warm = await link();
+    const cached = await link();
     const limited = await link({ maxClicks: 1_000_000 });
-    const cold: string[] = [];
-    for (let made = 0; made < 10; made += 1) cold.push(await link());
-    for (const code of [warm, limited]) {
+    const uncached: string[] = [];
+    for (let count = 0; count < 10; count += 1) uncached.push(await link());
+    for (const code of [cached, limited]) {
       expect((await visit(code)).status).to.equal(302);
       clicks.set(code, { taken: 1, unknown: 0 });
     }
     const tally = new Tally();
-    const goOn = await stopProcess(stack.pids[kind][0] ?? 0);
+    const resume = await stopProcess(stack.pids[kind][0] ?? 0);
     const until = performance.now() + frozenMs;
-    for (let turn = 0; performance.now() < until; turn += 1) {
-      tally.watch('warm', visit(warm));
+    for (let round = 0; performance.now() < until; round += 1) {
+      tally.watch('cached', visit(cached));
       tally.watch('limited', visit(limited));
       tally.watch('post', post(api, {}));
-      const code = turn % 3 === 0 ? cold.pop() : undefined;
-      if (code !== undefined) tally.watch('cold', visit(code));
+      const code = round % 3 === 0 ? uncached.pop() : undefined;
+      if (code !== undefined) tally.watch('uncached', visit(code));
       await sleep(100);
     }
     const ended = await Promise.allSettled(tally.pending);
-    goOn();
+    resume();
     for (const end of ended) if (end.status === 'rejected') throw end.reason;
 
-    for (const what of ['warm', 'limited'] as const) {
-      const known = clicks.get(what === 'warm' ? warm : limited);
-      if (!known) throw new Error('Each link was visited before');
+    for (const what of ['cached', 'limited'] as const) {
+      const known = clicks.get(what === 'cached' ? cached : limited);
+      if (!known) throw new Error('the link was not visited before');
       known.taken += tally.count(what, 302);
       known.unknown += tally.count(what, 503);
     }
-    linksMade += tally.count('post', 201);
+    linksCreated += tally.count('post', 201);
     linksUnknown += tally.count('post', 503);
     if (process.env['FROZEN_REPORT'] === '1') process.stderr.write(`${kind}: ${String(tally)}\n`);
-    tally.expectOnly('warm', 302);
-    expect(tally.seen.warm.slowestMs, 'warm').to.be.below(warmWithinMs);
-    for (const what of ['cold', 'limited', 'post'] as const) {
+    tally.expectOnly('cached', 302);
+    expect(tally.seen.cached.slowestMs, 'cached').to.be.below(cachedWithinMs);
+    for (const what of ['uncached', 'limited', 'post'] as const) {
       expect(tally.seen[what].slowestMs, what).to.be.below(othersWithinMs);
     }
     await eventuallyPasses(20_000, async () => {
@@ -156,53 +155,53 @@ describe('product: while a part of the stack is frozen', function () {
     return tally;
   };
 
-  it('Kafka: visits go on, POSTs get 503', async () => {
+  it('Kafka: visits redirect, POSTs get 503', async () => {
     const tally = await whileFrozen('kafka');
-    tally.expectOnly('cold', 302);
+    tally.expectOnly('uncached', 302);
     tally.expectOnly('limited', 302);
-    // The first second may still be answered: the relay has what was sent before.
+    // POSTs of the first second may succeed: their events were already sent.
     tally.expectOnly('post', 201, 503);
     expect(tally.count('post', 503)).to.be.above(0);
   });
 
-  it('PostgreSQL: warm links redirect, the rest gets 503', async () => {
+  it('PostgreSQL: cached links redirect, other requests get 503', async () => {
     const tally = await whileFrozen('postgres');
-    tally.expectOnly('cold', 302, 503);
+    tally.expectOnly('uncached', 302, 503);
     tally.expectOnly('limited', 503);
     tally.expectOnly('post', 503);
   });
 
-  it('Redis: all goes on', async () => {
+  it('Redis: all requests succeed', async () => {
     const tally = await whileFrozen('redis');
-    for (const what of ['cold', 'limited'] as const) tally.expectOnly(what, 302);
+    for (const what of ['uncached', 'limited'] as const) tally.expectOnly(what, 302);
     tally.expectOnly('post', 201);
   });
 
-  // In the short form the one that holds most: an API relays and meters.
+  // The short form freezes an API only: it holds the most locks.
   for (const kind of isLong ? (['api', 'edge', 'projector'] as const) : (['api'] as const)) {
-    it(`one ${kind}: the others answer within 3 s, with 503 at most at first`, async () => {
+    it(`one ${kind}: the others return no 503 after 3 s`, async () => {
       const tally = await whileFrozen(kind);
-      for (const what of ['cold', 'limited'] as const) tally.expectOnly(what, 302, 503);
+      for (const what of ['uncached', 'limited'] as const) tally.expectOnly(what, 302, 503);
       tally.expectOnly('post', 201, 503);
-      for (const what of ['cold', 'limited', 'post'] as const) {
+      for (const what of ['uncached', 'limited', 'post'] as const) {
         expect(tally.seen[what].last503Ms, `503 of ${what}`).to.be.below(othersWithinMs);
       }
     });
   }
 
-  it('afterwards every visit is counted, and nothing was spent twice', async () => {
+  it('every visit is counted, and nothing was spent twice', async () => {
     const authorization = { Authorization: `Bearer ${key}` };
     for (const [code, { taken, unknown }] of clicks) {
       await eventually(`the clicks of ${code} are ${taken} to ${taken + unknown}`, async () => {
-        const answer = await sendRequest(`${stack.apis[0] ?? ''}/v2/stats/${code}`, {
+        const response = await sendRequest(`${stack.apis[0] ?? ''}/v2/stats/${code}`, {
           headers: authorization,
         });
-        const { clickCount } = answer.json() as Stats;
+        const { clickCount } = response.json() as Stats;
         return clickCount >= taken && clickCount <= taken + unknown;
       });
     }
     const usage = await sendRequest(`${stack.apis[0] ?? ''}/v2/usage`, { headers: authorization });
     const { links } = usage.json() as { readonly links: { readonly used: number } };
-    expect(links.used).to.be.within(linksMade, linksMade + linksUnknown);
+    expect(links.used).to.be.within(linksCreated, linksCreated + linksUnknown);
   });
 });

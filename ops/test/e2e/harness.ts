@@ -14,7 +14,7 @@ import {
   type Product,
 } from '../support/product.js';
 
-/** What a process tells of in its readiness: of seals where it signs them, of Redis where that is its cache. */
+/** Dependencies in the readiness report: seals of processes that sign them, Redis of edges that use it. */
 export const dependenciesAt = (listener: 'api' | 'edge' | 'admin'): readonly string[] => [
   ...['postgres', 'log', 'projections'],
   ...(onStack ? [] : ['seals']),
@@ -55,13 +55,13 @@ export interface Stats {
 
 type ProductEnv = Readonly<Record<string, string>>;
 
-/** The product of one spec file, and what every file asks of it. */
+/** A running product, and the requests that specs share. */
 export class Bench {
   #product: Product | null = null;
   #calls = 0;
 
   get product(): Product {
-    if (!this.#product) throw new Error('The product is there from `before` to `after`');
+    if (!this.#product) throw new Error('the product runs from `before` to `after` only');
     return this.#product;
   }
 
@@ -81,7 +81,7 @@ export class Bench {
     }
   }
 
-  /** A new key of its own, so that no other test's calls stand in its way. */
+  /** Creates a key, so that the calls of other tests do not count toward its limits. */
   key(
     plan: PlanName,
     options: Omit<Parameters<Product['createKey']>[0], 'plan'> = {},
@@ -92,7 +92,7 @@ export class Bench {
   api(path: string, key: string | null, options: RequestOptions = {}): Promise<HttpResponse> {
     const authorization = key === null ? {} : { Authorization: `Bearer ${key}` };
     const { apis, api } = this.product;
-    // What an API keeps for itself (verdicts on destinations), the first one is asked for.
+    // Verdicts on destinations are cached per API, so writes go to the first one.
     const reads = options.method === undefined || options.method === 'GET';
     return sendRequest((reads ? this.#next(apis) : api) + path, {
       ...options,
@@ -104,28 +104,28 @@ export class Bench {
     return this.api('/v2/shorten', key, { method: 'POST', body, headers });
   }
 
-  /** A link that is made for certain. */
+  /** Creates a link. */
   async link(key: string, body: Record<string, unknown> = {}): Promise<Link> {
-    const answer = await this.shorten(key, { url: destination, ...body });
-    expect(answer.status, answer.text).to.equal(201);
-    return answer.json() as Link;
+    const response = await this.shorten(key, { url: destination, ...body });
+    expect(response.status, response.text).to.equal(201);
+    return response.json() as Link;
   }
 
   visit(code: string, options: RequestOptions = {}): Promise<HttpResponse> {
     const { edges } = this.product;
-    // One edge for all visits of a link: what changes at one edge has a second to reach the others.
+    // All visits of a link use one edge: a change may take a second to reach the others.
     const [shortCode = ''] = code.split(/[?+]/);
     const at = Buffer.from(shortCode).reduce((sum, byte) => sum + byte, 0);
     return sendRequest(`${edges[at % edges.length] ?? ''}/${code}`, options);
   }
 
   async stats(code: string, key: string): Promise<Stats> {
-    const answer = await this.api(`/v2/stats/${code}`, key);
-    expect(answer.status, answer.text).to.equal(200);
-    return answer.json() as Stats;
+    const response = await this.api(`/v2/stats/${code}`, key);
+    expect(response.status, response.text).to.equal(200);
+    return response.json() as Stats;
   }
 
-  /** Each node in its turn, where there are several: it must be all the same. */
+  /** Rotates over the nodes of a stack. */
   #next(addresses: readonly string[]): string {
     this.#calls += 1;
     return addresses[this.#calls % addresses.length] ?? '';
@@ -141,9 +141,9 @@ export class Bench {
 }
 
 /**
- * One product for all tests of a `describe`; it must also end well.
+ * One product for all tests of a `describe`. Its shutdown must succeed too.
  *
- * @param env a function where it depends on fixtures that are declared before
+ * @param env a function if it depends on fixtures that are declared before
  */
 export const productFixture = (
   env: ProductEnv | (() => ProductEnv | Promise<ProductEnv>) = {},
@@ -161,19 +161,19 @@ export const productFixture = (
   return bench;
 };
 
-/** A key of its own for the tests of a `describe`. */
+/** A key for the tests of a `describe`. */
 export const keyFixture = (bench: Bench, ...args: Parameters<Bench['key']>): IssuedKey =>
   fixture(() => bench.key(...args));
 
-/** Another node on the PostgreSQL of this one, and on the servers beside it. */
-export const startBeside = async ({ dataDir, adminToken }: Product): Promise<Product> => {
+/** Starts another node on the same PostgreSQL, Kafka and Redis. */
+export const startSecondNode = async ({ dataDir, adminToken }: Product): Promise<Product> => {
   const url = await runningPostgresUrl(dataDir);
-  if (url === null) throw new Error('The first node has started a PostgreSQL');
+  if (url === null) throw new Error('the first node runs no PostgreSQL');
   return startProduct({
     env: {
       ...(await serversFor(dataDir)),
       DATABASE_URL: url,
-      // One key for all that seal the log.
+      // All processes that seal the log share one key.
       SEAL_KEY_FILE: sealKeyFileIn(dataDir),
       ADMIN_TOKEN: adminToken,
     },
@@ -187,24 +187,24 @@ export interface ExpectedError {
   readonly method?: string;
   readonly errorType?: 'EXPIRED' | 'BLOCKED';
   readonly retryAfter?: number;
-  /** Of an invalid URL. */
+  /** Why the URL is invalid. */
   readonly reason?: string;
 }
 
-/** Why a URL is invalid, unless the test says it. */
-const reasonOf = (answer: HttpResponse, { message, reason }: ExpectedError): object => {
+/** The `reason` of an invalid URL, if the test does not expect a specific one. */
+const reasonOf = (response: HttpResponse, { message, reason }: ExpectedError): object => {
   if (message !== invalidUrl || reason !== undefined) return {};
-  const given = (answer.json() as { readonly reason?: unknown }).reason;
-  expect(given, answer.text).to.be.oneOf([...urlFaults]);
+  const given = (response.json() as { readonly reason?: unknown }).reason;
+  expect(given, response.text).to.be.oneOf([...urlFaults]);
   return { reason: given };
 };
 
-/** The general envelope, no field more and none less. */
-export const expectEnvelope = (answer: HttpResponse, expected: ExpectedError): void => {
+/** Expects exactly the fields of the general envelope. */
+export const expectEnvelope = (response: HttpResponse, expected: ExpectedError): void => {
   const { status, path, method = 'GET', ...own } = expected;
-  const rest = { ...own, ...reasonOf(answer, expected) };
-  const body = answer.json() as { timestamp: string };
-  expect(body, answer.text).to.deep.equal({
+  const rest = { ...own, ...reasonOf(response, expected) };
+  const body = response.json() as { timestamp: string };
+  expect(body, response.text).to.deep.equal({
     statusCode: status,
     timestamp: body.timestamp,
     path,
@@ -213,32 +213,32 @@ export const expectEnvelope = (answer: HttpResponse, expected: ExpectedError): v
   });
   expect(body.timestamp).to.match(timestampPattern);
   expect(Math.abs(Date.parse(body.timestamp) - Date.now())).to.be.below(10_000);
-  expect(answer.status).to.equal(status);
-  expect(answer.headers['content-type']).to.equal('application/json; charset=utf-8');
+  expect(response.status).to.equal(status);
+  expect(response.headers['content-type']).to.equal('application/json; charset=utf-8');
 };
 
-/** The general envelope where links and keys are: never cached. */
-export const expectError = (answer: HttpResponse, expected: ExpectedError): void => {
-  expectEnvelope(answer, expected);
-  expect(answer.headers['cache-control']).to.equal('no-store');
+/** Expects the general envelope with `no-store`. */
+export const expectError = (response: HttpResponse, expected: ExpectedError): void => {
+  expectEnvelope(response, expected);
+  expect(response.headers['cache-control']).to.equal('no-store');
 };
 
-/** A refusal of POST /v2/shorten. */
+/** Expects an error of POST /v2/shorten. */
 export const expectRefused = (
-  answer: HttpResponse,
+  response: HttpResponse,
   status: number,
   message: string,
   more: Pick<ExpectedError, 'reason'> = {},
 ): void => {
-  expectError(answer, { status, message, path: '/v2/shorten', method: 'POST', ...more });
+  expectError(response, { status, message, path: '/v2/shorten', method: 'POST', ...more });
 };
 
-/** An error that has a shape of its own: 401, 403, monthly 429. */
-export const expectBody = (answer: HttpResponse, status: number, body: object): void => {
-  expect(answer.json()).to.deep.equal(body);
-  expect(answer.status).to.equal(status);
-  expect(answer.headers['content-type']).to.equal('application/json; charset=utf-8');
-  expect(answer.headers['cache-control']).to.equal('no-store');
+/** Expects a body other than the general envelope: 401, 403, monthly 429. */
+export const expectBody = (response: HttpResponse, status: number, body: object): void => {
+  expect(response.json()).to.deep.equal(body);
+  expect(response.status).to.equal(status);
+  expect(response.headers['content-type']).to.equal('application/json; charset=utf-8');
+  expect(response.headers['cache-control']).to.equal('no-store');
 };
 
 /** The 403 of a key that lacks a scope. */

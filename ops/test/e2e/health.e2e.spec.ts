@@ -6,7 +6,6 @@ import { productFixture, dependenciesAt } from './harness.js';
 import { fixture } from '../support/fixture.js';
 import { databaseFixture } from '../support/fixtures.js';
 
-/** Far above what an answer may take, and far below for ever. */
 const boundMs = 10_000;
 
 interface Report {
@@ -17,7 +16,7 @@ interface Report {
   readonly projections: readonly { readonly lag: number }[];
 }
 
-describe('product: health of a product whose PostgreSQL is away', () => {
+describe('product: health while PostgreSQL is unavailable', () => {
   const database = databaseFixture('health');
   const proxy = fixture(
     () => startTcpProxy(database.url),
@@ -32,8 +31,8 @@ describe('product: health of a product whose PostgreSQL is away', () => {
         sendRequest(`${bench.product[name]}/health/ready`, { timeoutMs: boundMs }),
       ),
     );
-  const allAnswer = async (status: number): Promise<boolean> =>
-    (await readiness()).every((answer) => answer.status === status);
+  const allReturn = async (status: number): Promise<boolean> =>
+    (await readiness()).every((response) => response.status === status);
 
   const faults: readonly {
     readonly what: string;
@@ -41,7 +40,7 @@ describe('product: health of a product whose PostgreSQL is away', () => {
     end(): void;
   }[] = [
     {
-      what: 'hangs with every connection',
+      what: 'stops responding on open connections',
       begin: () => {
         proxy.mute();
       },
@@ -50,7 +49,7 @@ describe('product: health of a product whose PostgreSQL is away', () => {
       },
     },
     {
-      what: 'takes connections and says nothing',
+      what: 'accepts connections and sends nothing',
       begin: () => {
         proxy.pause();
         proxy.cut();
@@ -60,7 +59,7 @@ describe('product: health of a product whose PostgreSQL is away', () => {
       },
     },
     {
-      what: 'is dead',
+      what: 'resets connections',
       begin: () => {
         proxy.inspect((_chunk, cut) => {
           cut();
@@ -74,17 +73,17 @@ describe('product: health of a product whose PostgreSQL is away', () => {
   ];
 
   for (const fault of faults) {
-    it(`each listener reports 503 in time when PostgreSQL ${fault.what}, and 200 when it is back`, async () => {
-      await eventually('all is well', () => allAnswer(200));
+    it(`reports 503 in time on each listener when PostgreSQL ${fault.what}, and 200 afterwards`, async () => {
+      await eventually('200 on each listener', () => allReturn(200));
       fault.begin();
       try {
-        await eventually('503 on each listener', () => allAnswer(503));
-        for (const [index, answer] of (await readiness()).entries()) {
-          const { status, dependencies } = answer.json() as Report;
+        await eventually('503 on each listener', () => allReturn(503));
+        for (const [index, response] of (await readiness()).entries()) {
+          const { status, dependencies } = response.json() as Report;
           expect(status).to.equal('fail');
           expect(dependencies['postgres']?.state).to.equal('down');
           expect(dependencies).to.have.all.keys(dependenciesAt(listeners[index] ?? 'api'));
-          expect(answer.text).not.to.include(new URL(proxy.url).host);
+          expect(response.text).not.to.include(new URL(proxy.url).host);
         }
         for (const name of listeners) {
           const { status } = await sendRequest(`${bench.product[name]}/health`, {
@@ -92,14 +91,14 @@ describe('product: health of a product whose PostgreSQL is away', () => {
           });
           expect(status).to.equal(200);
         }
-        // What can be told without PostgreSQL is told.
+        // Metrics that need no PostgreSQL are reported.
         const metrics = await sendRequest(`${bench.product.admin}/metrics`, { timeoutMs: boundMs });
         expect(metrics.status).to.equal(200);
         expect(metrics.text).to.include('linklog_dependency_up{dependency="postgres"} 0\n');
       } finally {
         fault.end();
       }
-      await eventually('200 on each listener', () => allAnswer(200));
+      await eventually('200 on each listener', () => allReturn(200));
       const { text } = await sendRequest(`${bench.product.admin}/metrics`);
       expect(text).to.include('linklog_dependency_up{dependency="postgres"} 1\n');
     });

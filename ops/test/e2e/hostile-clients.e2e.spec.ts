@@ -22,8 +22,8 @@ import {
 } from './harness.js';
 
 const listeners = ['api', 'edge', 'admin'] as const;
-/** On each listener; the bound of a listener is 10,000 connections. */
-const slowOnes = 300;
+/** Per listener, which accepts 10,000 connections. */
+const slowConnections = 300;
 
 describe('product: hostile clients', () => {
   const bench = productFixture();
@@ -34,16 +34,16 @@ describe('product: hostile clients', () => {
     link = await bench.link(pro.key);
   });
 
-  /** All answers to these bytes, until the other side closes the connection. */
+  /** All responses to these bytes until the server closes the connection. */
   const answersTo = async (origin: string, bytes: string): Promise<RawResponse[]> => {
     const connection = await connectTo(origin);
     connection.socket.write(Buffer.from(bytes, 'latin1'));
     await connection.closed(10_000);
-    const answers: RawResponse[] = [];
+    const responses: RawResponse[] = [];
     for (let rest = Buffer.from(connection.received()); ;) {
       const read = parseResponse(rest, false);
-      if (!read) return answers;
-      answers.push(read.answer);
+      if (!read) return responses;
+      responses.push(read.answer);
       rest = Buffer.from(read.rest);
     }
   };
@@ -51,12 +51,12 @@ describe('product: hostile clients', () => {
   const messageOf = ({ body }: RawResponse): unknown =>
     (JSON.parse(body.toString()) as { message?: unknown }).message;
 
-  it('that send slowly, or never finish, do not delay other clients', async () => {
+  it('do not delay other clients if they send slowly or never finish', async () => {
     const { api, edge, admin, adminToken } = bench.product;
     const json = 'Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{';
     const form = 'Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 99\r\n\r\np';
     const secured = await bench.link(pro.key, { password: 'a secret' });
-    const beginnings: readonly (readonly [string, string])[] = [
+    const partialRequests: readonly (readonly [string, string])[] = [
       [api, 'GET /v2/usage HTTP/1.1\r\nX-Slow: '],
       [
         api,
@@ -75,18 +75,20 @@ describe('product: hostile clients', () => {
       for (const { socket } of slow) if (socket.writable) socket.write('x');
     }, 1_000);
     try {
-      for (const [origin, beginning] of beginnings) {
+      for (const [origin, partialRequest] of partialRequests) {
         slow.push(
-          ...(await concurrently(slowOnes / 2, async () => {
+          ...(await concurrently(slowConnections / 2, async () => {
             const connection = await connectTo(origin);
-            connection.socket.write(beginning);
+            connection.socket.write(partialRequest);
             return connection;
           })),
         );
       }
       for (const name of listeners) {
-        const answers = await concurrently(50, () => sendRequest(`${bench.product[name]}/health`));
-        expect(answers.every(({ status }) => status === 200)).to.equal(true);
+        const responses = await concurrently(50, () =>
+          sendRequest(`${bench.product[name]}/health`),
+        );
+        expect(responses.every(({ status }) => status === 200)).to.equal(true);
       }
       expect((await bench.visit(link.shortCode)).status).to.equal(302);
       await bench.link(pro.key);
@@ -102,7 +104,7 @@ describe('product: hostile clients', () => {
     }
   });
 
-  describe('that smuggle a request get 400, and the connection ends', () => {
+  describe('get 400 for a smuggled request, and are disconnected', () => {
     const hidden = `GET /admin/keys HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n`;
     const frames: readonly (readonly [string, string])[] = [
       ['CL.TE', `Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n${hidden}`],
@@ -116,7 +118,10 @@ describe('product: hostile clients', () => {
       ['a list of lengths', `Content-Length: 0, 40\r\n\r\n${hidden}`],
       ['a signed length', `Content-Length: +0\r\n\r\n${hidden}`],
       ['a bare line feed in a chunk', `Transfer-Encoding: chunked\r\n\r\n0\n\n${hidden}`],
-      ['a chunk that is none', `Transfer-Encoding: chunked\r\n\r\n0x2\r\n{}\r\n0\r\n\r\n${hidden}`],
+      [
+        'an invalid chunk size',
+        `Transfer-Encoding: chunked\r\n\r\n0x2\r\n{}\r\n0\r\n\r\n${hidden}`,
+      ],
       ['a header in two lines', `X-A: b\r\n Content-Length: 40\r\n\r\n${hidden}\x00`],
       ['a return in a header', `X-A: b\rContent-Length: 40\r\n\r\n${hidden}`],
       ['a null in a header', `X-A: b\x00c\r\n\r\n${hidden}`],
@@ -129,22 +134,22 @@ describe('product: hostile clients', () => {
           ['admin', '/admin/platform'],
         ] as const) {
           const head = `POST ${target} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n`;
-          const answers = await answersTo(bench.product[name], head + frame);
-          const last = answers.at(-1);
-          expect(last?.status, `${name}: ${answers.map(({ status }) => status).join()}`).to.equal(
+          const responses = await answersTo(bench.product[name], head + frame);
+          const last = responses.at(-1);
+          expect(last?.status, `${name}: ${responses.map(({ status }) => status).join()}`).to.equal(
             400,
           );
           expect(last && messageOf(last)).to.equal('Bad Request');
           expect(last?.headers.get('connection')).to.equal('close');
-          // What was hidden would have been asked for a token.
-          const paths = answers.map(({ body }) => body.toString());
+          // A response to the smuggled request would contain its path.
+          const paths = responses.map(({ body }) => body.toString());
           expect(paths.join()).to.not.include('/admin/keys');
         }
       });
     }
   });
 
-  it('that send no HTTP get the error envelope', async () => {
+  it('get the error envelope for bytes that are not HTTP', async () => {
     for (const name of listeners) {
       for (const bytes of [
         '\x16\x03\x01\x00\xa5\x01',
@@ -152,21 +157,21 @@ describe('product: hostile clients', () => {
         'get / HTTP/1.1\r\n\r\n',
         'GET / HTTP/9.9\r\n\r\n',
       ]) {
-        const [answer] = await answersTo(bench.product[name], bytes);
-        expect(answer?.status).to.equal(400);
-        const body = JSON.parse(answer?.body.toString() ?? '{}') as Record<string, unknown>;
+        const [response] = await answersTo(bench.product[name], bytes);
+        expect(response?.status).to.equal(400);
+        const body = JSON.parse(response?.body.toString() ?? '{}') as Record<string, unknown>;
         expect(body).to.have.all.keys('statusCode', 'timestamp', 'path', 'method', 'message');
         expect(body['timestamp']).to.match(timestampPattern);
       }
     }
   });
 
-  it('that send a header too long get 431 in the error envelope', async () => {
+  it('get 431 in the error envelope for headers beyond 16 KiB', async () => {
     for (const name of listeners) {
       const headers = { 'X-Long': 'x'.repeat(20_000) };
-      const answer = await sendRequest(`${bench.product[name]}/health?a=b`, { headers });
-      expect(answer.status).to.equal(431);
-      const { timestamp, ...body } = answer.json() as Record<string, unknown>;
+      const response = await sendRequest(`${bench.product[name]}/health?a=b`, { headers });
+      expect(response.status).to.equal(431);
+      const { timestamp, ...body } = response.json() as Record<string, unknown>;
       expect(timestamp).to.match(timestampPattern);
       expect(body).to.deep.equal({
         statusCode: 431,
@@ -177,7 +182,7 @@ describe('product: hostile clients', () => {
     }
   });
 
-  it('that send a header twice: the first one counts', async () => {
+  it('are authenticated by the first of two Authorization headers', async () => {
     const lines = (...values: string[]): string =>
       values.map((value) => `Authorization: Bearer ${value}\r\n`).join('');
     const get = (authorization: string): string =>
@@ -188,7 +193,7 @@ describe('product: hostile clients', () => {
     expect(second?.status).to.equal(401);
   });
 
-  describe('that pollute prototypes', () => {
+  describe('with polluted prototypes', () => {
     const inherited = {
       alias: 'polluted-alias',
       password: 'a secret',
@@ -200,7 +205,7 @@ describe('product: hostile clients', () => {
       retryAfter: 1,
     };
 
-    it('cannot change later answers', async () => {
+    it('cannot change later responses', async () => {
       const json = JSON.stringify(inherited);
       const url = 'https://example.com/';
       for (const text of [
@@ -213,9 +218,13 @@ describe('product: hostile clients', () => {
       ]) {
         const headers = { 'Content-Type': 'application/json' };
         for (const target of ['/v2/shorten', '/v2/shorten/batch']) {
-          const answer = await bench.api(target, pro.key, { method: 'POST', body: text, headers });
-          expect(answer.status, text).to.equal(400);
-          expect((answer.json() as { message: string }).message).to.match(
+          const response = await bench.api(target, pro.key, {
+            method: 'POST',
+            body: text,
+            headers,
+          });
+          expect(response.status, text).to.equal(400);
+          expect((response.json() as { message: string }).message).to.match(
             /^property (?:__proto__|constructor|prototype) should not exist$/,
           );
         }
@@ -227,9 +236,9 @@ describe('product: hostile clients', () => {
       ]);
       const { shortCode } = link;
       for (const query of [...pairs, `__proto__=${encodeURIComponent(json)}`]) {
-        const answer = await bench.api(`/v2/qr/${shortCode}?${query}`, pro.key);
-        expect(answer.status, query).to.equal(200);
-        expect(answer.headers['content-type'], query).to.equal('image/png');
+        const response = await bench.api(`/v2/qr/${shortCode}?${query}`, pro.key);
+        expect(response.status, query).to.equal(200);
+        expect(response.headers['content-type'], query).to.equal('image/png');
       }
       const form = { 'Content-Type': 'application/x-www-form-urlencoded' };
       const secured = await bench.link(pro.key, { password: 'another' });
@@ -237,10 +246,10 @@ describe('product: hostile clients', () => {
       const entry = await bench.visit(secured.shortCode, { method: 'POST', headers: form, body });
       expect(entry.status).to.equal(401);
 
-      const made = await bench.link(pro.key);
-      expect(made).to.have.all.keys('shortUrl', 'shortCode', 'url', 'createdAt');
+      const created = await bench.link(pro.key);
+      expect(created).to.have.all.keys('shortUrl', 'shortCode', 'url', 'createdAt');
       for (let visit = 0; visit < 2; visit += 1) {
-        expect((await bench.visit(made.shortCode)).headers.location).to.equal(destination);
+        expect((await bench.visit(created.shortCode)).headers.location).to.equal(destination);
       }
       const missing = await bench.api('/v2/stats/nothing0', pro.key);
       expect(missing.json()).to.have.all.keys(
@@ -253,7 +262,7 @@ describe('product: hostile clients', () => {
     });
   });
 
-  describe('that nest JSON deeply get 400 before it is parsed', () => {
+  describe('get 400 for deeply nested JSON before it is parsed', () => {
     const headers = { 'Content-Type': 'application/json' };
     const post = (target: string, body: string | Buffer, packed: Record<string, string> = {}) =>
       bench.api(target, pro.key, { method: 'POST', body, headers: { ...headers, ...packed } });
@@ -284,33 +293,32 @@ describe('product: hostile clients', () => {
     }
 
     it('512 KiB of [', async () => {
-      const answer = await post('/v2/shorten/batch', '['.repeat(524_288));
-      expect(answer.json()).to.include({ statusCode: 400, message: 'Invalid JSON body' });
+      const response = await post('/v2/shorten/batch', '['.repeat(524_288));
+      expect(response.json()).to.include({ statusCode: 400, message: 'Invalid JSON body' });
     });
   });
 
-  describe('that guess keys', () => {
+  describe('with guessed keys', () => {
     const contentOf = async (file: string): Promise<Buffer> => {
       try {
         return await readFile(file);
       } catch (error) {
-        // PostgreSQL goes on with its work, and some of its files go with it.
+        // PostgreSQL removes files meanwhile.
         if ((error as NodeJS.ErrnoException).code === 'ENOENT') return Buffer.alloc(0);
         throw error;
       }
     };
 
-    // A key is found by its SHA-256, the only thing kept of it: no character of it is ever compared,
-    // and how long the look-up takes tells of the hash of the guess, which says nothing of a key.
-    it('learn nothing from a guess that is one character off', async () => {
+    // Keys are looked up by their SHA-256, so the time of a look-up reveals nothing about a key.
+    it('get the same 401 for a key that differs in one character', async () => {
       const token = bench.product.adminToken;
       const off = (text: string, at: number): string =>
         text.slice(0, at) + (text[at] === 'a' ? 'b' : 'a') + text.slice(at + 1);
       for (const at of [3, 10, pro.key.length - 1]) {
-        const answer = await bench.api('/v2/usage', off(pro.key, at));
-        expectBody(answer, 401, invalidKey);
+        const response = await bench.api('/v2/usage', off(pro.key, at));
+        expectBody(response, 401, invalidKey);
       }
-      // Compared as digests, of one length whatever was sent: in constant time.
+      // The admin token is compared as a digest, in constant time.
       for (const guess of [
         '',
         'x',
@@ -321,24 +329,24 @@ describe('product: hostile clients', () => {
         token.repeat(50),
       ]) {
         const headers = { Authorization: `Bearer ${guess}` };
-        const answer = await sendRequest(`${bench.product.admin}/admin/keys`, { headers });
-        expect(answer.status, guess).to.equal(401);
+        const response = await sendRequest(`${bench.product.admin}/admin/keys`, { headers });
+        expect(response.status, guess).to.equal(401);
       }
     });
 
-    it('would find only SHA-256 hashes in the database', async () => {
+    it('find only SHA-256 hashes in the database', async () => {
       const hash = createHash('sha256').update(pro.key).digest('hex');
       const { dataDir } = bench.product;
       const entries = await readdir(dataDir, { recursive: true, withFileTypes: true });
       let keys = 0;
       let hashes = 0;
-      for (const entry of entries.filter((each) => each.isFile())) {
+      for (const entry of entries.filter((file) => file.isFile())) {
         const bytes = await contentOf(path.join(entry.parentPath, entry.name));
         if (bytes.includes(pro.key)) keys += 1;
         if (bytes.includes(hash)) hashes += 1;
       }
       expect(keys).to.equal(0);
-      expect(hashes, 'the same look finds what is there').to.be.above(0);
+      expect(hashes, 'files with the hash').to.be.above(0);
     });
   });
 });

@@ -17,8 +17,12 @@ import { fixture } from '../support/fixture.js';
 const badUrl = 'Please provide a valid URL';
 const root = 'https://www.example.com/root';
 
-/** A server that counts who connects to it. */
-const counting = async (): Promise<{ port: number; connections: () => number; server: Server }> => {
+/** Starts a server that counts its connections. */
+const startCountingServer = async (): Promise<{
+  port: number;
+  connections: () => number;
+  server: Server;
+}> => {
   let connections = 0;
   const server = createServer((socket) => {
     connections += 1;
@@ -48,16 +52,16 @@ describe('product: hostile destinations', () => {
       'https://example.com\r\n\r\n<script>',
       'https://example.com/\u0000',
     ]) {
-      it(`${JSON.stringify(url)} is refused`, async () => {
+      it(`${JSON.stringify(url)} is rejected`, async () => {
         expectRefused(await bench.shorten(pro.key, { url }), 400, badUrl);
       });
     }
 
-    it('percent-encoding is kept, and other characters than ASCII are percent-encoded', async () => {
+    it('keep percent-encoding, and percent-encode non-ASCII characters', async () => {
       for (const [url, location] of [
         ['https://example.com/%0d%0aX-Injected:%201', 'https://example.com/%0d%0aX-Injected:%201'],
         ['https://example.com/?q=%250d%250a', 'https://example.com/?q=%250d%250a'],
-        // Characters whose low byte is CR or LF: Latin-1 would cut them down to it.
+        // The low byte of these characters is CR or LF, to which Latin-1 would truncate them.
         [
           'https://example.com/嘊嘍X-Injected:',
           'https://example.com/%E5%98%8A%E5%98%8DX-Injected:',
@@ -76,15 +80,15 @@ describe('product: hostile destinations', () => {
       }
     });
 
-    it('no answer repeats a request header, except a valid X-Request-Id', async () => {
+    it('are never in a response, except a valid X-Request-Id', async () => {
       const headers = { 'X-Request-Id': 'a b', 'X-Injected': '1' };
-      const answer = await bench.api('/v2/usage', pro.key, { headers });
-      expect(answer.headers['x-request-id']).to.match(/^[0-9a-f-]{36}$/);
-      expect(answer.headers).to.not.have.property('x-injected');
+      const response = await bench.api('/v2/usage', pro.key, { headers });
+      expect(response.headers['x-request-id']).to.match(/^[0-9a-f-]{36}$/);
+      expect(response.headers).to.not.have.property('x-injected');
     });
   });
 
-  describe('that are our own hosts are refused in every spelling', () => {
+  describe('on our own hosts are rejected in every spelling', () => {
     const spellings = [
       '127.1',
       '127.0.1',
@@ -126,12 +130,12 @@ describe('product: hostile destinations', () => {
       const { apis, edges, admins } = bench.product;
       for (const api of apis) {
         for (const own of [...apis, ...edges, ...admins]) {
-          const answer = await sendRequest(`${api}/v2/shorten`, {
+          const response = await sendRequest(`${api}/v2/shorten`, {
             method: 'POST',
             headers: { Authorization: `Bearer ${pro.key}` },
             body: { url: `${own.replace('127.0.0.1', 'LocalHost')}/${link.shortCode}` },
           });
-          expectRefused(answer, 400, badUrl);
+          expectRefused(response, 400, badUrl);
         }
       }
     });
@@ -158,8 +162,8 @@ describe('product: hostile destinations', () => {
     });
   });
 
-  describe('that clients read differently are refused', () => {
-    // WHATWG parsers go to the first host, wget and others to the second.
+  describe('that clients parse differently are rejected', () => {
+    // WHATWG parsers use the first host, wget and others the second.
     for (const url of [
       'http://example.com\\@malware.wicar.org/x',
       'http://example.com\\@localhost:8081/x',
@@ -181,7 +185,7 @@ describe('product: hostile destinations', () => {
       });
     }
 
-    it('and those that all read alike are taken', async () => {
+    it('but not those that all clients parse alike', async () => {
       for (const url of [
         'https://example.com/@name?to=a@b.example',
         'https://example.com/?file=C:\\a',
@@ -194,7 +198,7 @@ describe('product: hostile destinations', () => {
     });
   });
 
-  describe('come only from the link: no open redirect', () => {
+  describe('are only those of links: no open redirect', () => {
     const targets = (code: string): string[] => [
       '//evil.example',
       '//evil.example/%2e%2e',
@@ -246,11 +250,13 @@ describe('product: hostile destinations', () => {
 
   it('no listener reflects the Host header', async () => {
     const headers = { Host: 'evil.example', 'X-Forwarded-Host': 'evil.example' };
-    const made = await bench.shorten(pro.key, { url: destination }, headers);
+    const created = await bench.shorten(pro.key, { url: destination }, headers);
     const edge = new URL(bench.product.edge);
-    expect((made.json() as Link).shortUrl).to.match(new RegExp(`^http://localhost:${edge.port}/`));
-    const answers = [
-      made,
+    expect((created.json() as Link).shortUrl).to.match(
+      new RegExp(`^http://localhost:${edge.port}/`),
+    );
+    const responses = [
+      created,
       await bench.api('/v2/nothing', pro.key, { headers }),
       await bench.api('/v2/shorten', pro.key, { headers, method: 'PUT' }),
       await bench.api(`/v2/qr/${link.shortCode}?format=svg`, pro.key, { headers }),
@@ -259,29 +265,29 @@ describe('product: hostile destinations', () => {
       await bench.visit('nothing0', { headers: { ...headers, Accept: 'text/html' } }),
       await sendRequest(`${bench.product.admin}/admin/keys`, { headers }),
     ];
-    for (const { headers: answered, text } of answers) {
-      expect(JSON.stringify(answered) + text).to.not.include('evil.example');
+    for (const { headers: responseHeaders, text } of responses) {
+      expect(JSON.stringify(responseHeaders) + text).to.not.include('evil.example');
     }
   });
 });
 
-describe('product: destination', () => {
+describe('product: destinations', () => {
   const bench = new Bench();
   const double = fixture(
     () => startSafeBrowsingDouble(),
     (double) => double.stop(),
   );
 
-  before('start the product, and a service for it', async () => {
+  before('start the product', async () => {
     await bench.start({ SAFE_BROWSING_API_KEY: 'a-key', SAFE_BROWSING_URL: double.url });
   });
-  after('stop both', async () => {
+  after('stop the product', async () => {
     await bench.end();
   });
 
-  it('is never fetched', async () => {
+  it('are never fetched', async () => {
     const { key } = await bench.key('PRO');
-    const { port, connections, server } = await counting();
+    const { port, connections, server } = await startCountingServer();
     try {
       const url = `http://127.0.0.1:${port}/latest/meta-data/`;
       const items = [
@@ -312,9 +318,9 @@ describe('product: destination', () => {
       expect((await bench.visit(secured.shortCode, entry)).headers.location).to.equal(url);
       await bench.admin('POST', `/admin/links/${shortCode}/block`, { reason: 'a test' });
       await bench.admin('GET', `/admin/links/${shortCode}/history`);
-      expect(double.urls().flat(), 'who is asked instead').to.include(url);
+      expect(double.urls().flat(), 'URLs checked by Safe Browsing').to.include(url);
       expect(connections()).to.equal(0);
-      // It would have been noticed.
+      // The server counts a connection.
       await sendRequest(url).catch((error: unknown) => expect(error).to.have.property('code'));
       expect(connections()).to.equal(1);
     } finally {

@@ -27,7 +27,7 @@ describe('redirect edge: flood of guesses at one link', () => {
     expect(rssMiB.most - rssMiB.before).to.be.below(slackMiB);
   };
 
-  it('from many addresses is checked or refused, and other visitors are served, at the same link too', async function () {
+  it('from many addresses is checked or rejected, and other visitors are served, at the same link too', async function () {
     this.timeout(120_000);
     const figures = await flood(true);
     const { statuses, sent } = figures.guesses;
@@ -36,7 +36,7 @@ describe('redirect edge: flood of guesses at one link', () => {
     expect(Object.values(statuses).reduce((sum, count) => sum + count)).to.equal(sent);
     expectOthersServed(figures);
     const lines = bench.product.stderr().trim().split('\n');
-    expect(lines.length, 'one line for many refusals').to.be.below(20);
+    expect(lines.length, 'log lines').to.be.below(20);
   });
 
   it('from one address gets at most six 401 and then 429, and other visitors are served', async function () {

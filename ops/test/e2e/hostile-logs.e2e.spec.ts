@@ -12,14 +12,14 @@ import { eventually } from '../support/waiting.js';
 import { productFixture } from './harness.js';
 
 const times = 400;
-/** Requests in flight: each sign-in writes a session, and the service answers within 1.8 s. */
+/** Requests in flight: each sign-in writes a session, and the service responds within 1.8 s. */
 const inFlight = 20;
 const maxBytes = 100_000;
 
 describe('product: log under a flood', () => {
   const bench = productFixture({ LOG_LEVEL: 'info' });
 
-  it('takes a few lines of each kind of request that costs nothing, with a part of its path', async () => {
+  it('gets a few lines per kind of request that costs no call, with a truncated path', async () => {
     const { api, admin } = bench.product;
     const { key } = await bench.key('PRO');
     const signIn = (listener: string, body: object): RequestOptions => ({
@@ -49,25 +49,25 @@ describe('product: log under a flood', () => {
       [200, `${admin}/console/session`, signIn(admin, operator)],
     ];
     for (const [status, url, options] of floods) {
-      const answers: HttpResponse[] = [];
-      while (answers.length < times) {
-        answers.push(...(await concurrently(inFlight, () => sendRequest(url, options))));
+      const responses: HttpResponse[] = [];
+      while (responses.length < times) {
+        responses.push(...(await concurrently(inFlight, () => sendRequest(url, options))));
       }
-      expect(statuses(answers), url.slice(0, 60)).to.deep.equal({ [status]: times });
+      expect(statuses(responses), url.slice(0, 60)).to.deep.equal({ [status]: times });
     }
-    // Who pays for its calls finds each of them.
+    // Each request that costs a call is logged.
     const headers = { 'X-Request-Id': 'the-last-one', Authorization: `Bearer ${key}` };
     await sendRequest(`${api}/v2/${long}`, { headers });
     await eventually('the last request is logged', () =>
       bench.product.stderr().includes('the-last-one'),
     );
-    const logged = bench.product.stderr().slice(before);
-    expect(logged.length).to.be.below(maxBytes);
-    for (const status of [200, 401, 404, 405]) expect(logged).to.include(`"status":${status},`);
-    expect(logged).to.include('x'.repeat(150)).and.not.include('x'.repeat(201));
+    const log = bench.product.stderr().slice(before);
+    expect(log.length).to.be.below(maxBytes);
+    for (const status of [200, 401, 404, 405]) expect(log).to.include(`"status":${status},`);
+    expect(log).to.include('x'.repeat(150)).and.not.include('x'.repeat(201));
   });
 
-  it('takes no error for a body that cannot be read while the link is looked up', async () => {
+  it('gets no error for an unreadable body while the link is looked up', async () => {
     const { edge, stderr } = bench.product;
     const head = 'POST /unknown HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n';
     const before = stderr().length;
@@ -77,7 +77,7 @@ describe('product: log under a flood', () => {
       expect(await connection.until(/^HTTP/)).to.include('HTTP/1.1 413');
       connection.socket.destroy();
     }
-    // By then, what the listener has answered was looked up in vain.
+    // By then, the look-ups have ended.
     await sleep(500);
     expect(stderr().slice(before)).not.to.include('"level":50');
   });

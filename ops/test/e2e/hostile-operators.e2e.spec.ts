@@ -9,7 +9,7 @@ import {
 import { connectTo } from '../support/raw-http.js';
 import { expectError, productFixture } from './harness.js';
 
-/** An address of its own for each test: wrong guesses shut out the address that they come from. */
+/** Each test uses its own address, because wrong guesses block the address. */
 const proxy = '127.0.0.9';
 
 describe('product: admin listener under attack', () => {
@@ -24,7 +24,7 @@ describe('product: admin listener under attack', () => {
       headers: { ...options.headers, Authorization: `Bearer ${token}` },
     });
 
-  describe('a page of a stranger’s, whose name leads here (DNS rebinding), gets 421', () => {
+  describe('a request with a foreign host name (DNS rebinding) gets 421', () => {
     for (const host of [
       'evil.example',
       'evil.example:8082',
@@ -49,7 +49,7 @@ describe('product: admin listener under attack', () => {
       });
     }
 
-    it('and so does a request without a name', async () => {
+    it('without a Host', async () => {
       for (const request of [
         'GET /metrics HTTP/1.0\r\n\r\n',
         'GET /metrics HTTP/1.1\r\nHost:\r\n\r\n',
@@ -61,7 +61,7 @@ describe('product: admin listener under attack', () => {
       }
     });
 
-    it('and so does a request whose target has the name, whatever its Host', async () => {
+    it('in the request target, whatever the Host', async () => {
       const statusFor = async (target: string, host: string): Promise<string> => {
         const connection = await connectTo(bench.product.admin);
         connection.socket.write(
@@ -78,7 +78,7 @@ describe('product: admin listener under attack', () => {
       expect(await statusFor('http://localhost/metrics', 'evil.example')).to.equal('HTTP/1.1 200');
     });
 
-    it('but not one that comes by an address, localhost, or a name in ADMIN_HOSTS', async () => {
+    it('but not one with an address, localhost, or a name in ADMIN_HOSTS', async () => {
       for (const host of [
         '127.0.0.1',
         '10.0.0.1:1',
@@ -89,8 +89,8 @@ describe('product: admin listener under attack', () => {
         'OPS.example.com.:443',
         'command-api-1',
       ]) {
-        const answer = await withToken(bench.product.adminToken, { headers: { Host: host } });
-        expect(answer.status, host).to.equal(200);
+        const response = await withToken(bench.product.adminToken, { headers: { Host: host } });
+        expect(response.status, host).to.equal(200);
       }
     });
   });
@@ -98,12 +98,12 @@ describe('product: admin listener under attack', () => {
   describe('guesses of the token', () => {
     const wrong = 'x'.repeat(32);
 
-    it('get 429 after ten wrong ones in a minute; the right token never does', async () => {
+    it('get 429 after ten wrong ones in a minute; the right token is always accepted', async () => {
       const from = { localAddress: '127.0.0.2' };
       const guesses = await concurrently(200, (guess) =>
         withToken(`${wrong}${guess}`, {
           ...from,
-          // Written by a stranger: no proxy says so.
+          // Not from a trusted proxy.
           headers: { 'X-Forwarded-For': `10.0.0.${guess}` },
         }),
       );
@@ -121,12 +121,12 @@ describe('product: admin listener under attack', () => {
       expect((await withToken(bench.product.adminToken, from)).status).to.equal(200);
       expect((await withToken(wrong, from)).status).to.equal(429);
       expect((await withToken(wrong)).status).to.equal(401);
-      // It has no token to guess with.
+      // A request without a token is not a guess.
       expect((await sendRequest(`${bench.product.admin}/admin/keys`, from)).status).to.equal(401);
       expect((await sendRequest(`${bench.product.admin}/metrics`, from)).status).to.equal(200);
     });
 
-    it('behind a trusted proxy are those of the client’s address, of IPv6 its /64', async () => {
+    it('behind a trusted proxy are counted by the client’s address, for IPv6 by its /64', async () => {
       const by = (client: string): RequestOptions => ({
         localAddress: proxy,
         headers: { 'X-Forwarded-For': client },
@@ -140,18 +140,18 @@ describe('product: admin listener under attack', () => {
     });
   });
 
-  it('nobody acts under a name that is Linklog’s own', async () => {
+  it('rejects reserved names in X-Actor', async () => {
     const { id, key } = await bench.key('PRO');
     const { shortCode } = await bench.link(key);
     const path = `/admin/links/${shortCode}/block`;
     for (const actor of ['system', 'web-safety', 'visitor', 'Web-Safety', id, id.toUpperCase()]) {
-      const answer = await sendRequest(bench.product.admin + path, {
+      const response = await sendRequest(bench.product.admin + path, {
         method: 'POST',
         headers: { Authorization: `Bearer ${bench.product.adminToken}`, 'X-Actor': actor },
         body: { reason: 'forged' },
       });
       const message = 'X-Actor must not be system, web-safety, visitor or the id of a key';
-      expectError(answer, { status: 400, message, path, method: 'POST' });
+      expectError(response, { status: 400, message, path, method: 'POST' });
     }
     expect((await bench.visit(shortCode)).status).to.equal(302);
   });

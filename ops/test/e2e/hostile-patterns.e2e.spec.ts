@@ -6,8 +6,8 @@ import { runInNewContext } from 'node:vm';
 import ts from 'typescript';
 import { isBot } from '../../../redirect-edge/visitors/bots.js';
 
-/** What runs in the product, as it was compiled. */
-const rooms = [
+/** Compiled folders with code of the product. */
+const folders = [
   'command-api',
   'redirect-edge',
   'schemas',
@@ -17,12 +17,12 @@ const rooms = [
 ];
 const dist = fileURLToPath(new URL('../../../', import.meta.url));
 
-/** The longest text of a request that a pattern may see: a whole body. */
+/** The longest input of a pattern: a whole body. */
 const maxLength = 65_536;
-/** For all inputs: a linear pattern needs some 100 ms, a quadratic one minutes. */
+/** For all inputs; a linear pattern needs about 100 ms, a quadratic one minutes. */
 const withinMs = 10_000;
 
-/** What patterns count, alone and in turns. */
+/** Repeated characters. */
 const pumps = [
   ...' \t0aA.,:;/\\%#?=&+-_@[]*"{}\x00\xe9\u00a0\u2028\ud800'.split(''),
   'a.',
@@ -33,7 +33,7 @@ const pumps = [
   '::',
   '.0',
 ];
-/** What gets an anchored pattern past its beginning. */
+/** Prefixes that anchored patterns match. */
 const beginnings = [
   '',
   'Bearer ',
@@ -48,15 +48,15 @@ const beginnings = [
   'GET ',
   'v',
 ];
-/** What keeps it from its end. */
+/** Suffixes that prevent a match at the end. */
 const ends = ['', '\n!', '\x00'];
 
-/** Without what runs in browsers. */
+/** Code of the server only. */
 const compiledFiles = async (): Promise<string[]> => {
   const found: string[] = [];
-  for (const room of rooms) {
-    const entries = await readdir(path.join(dist, room), { recursive: true });
-    found.push(...entries.map((entry) => path.join(room, entry)));
+  for (const folder of folders) {
+    const entries = await readdir(path.join(dist, folder), { recursive: true });
+    found.push(...entries.map((entry) => path.join(folder, entry)));
   }
   return found.filter(
     (file) =>
@@ -103,12 +103,12 @@ describe('product: regular expressions of the product', () => {
     }
   });
 
-  it('are found in the source', () => {
+  it('are found in the compiled code', () => {
     expect(patterns.length).to.be.above(40);
     expect(patterns.some(({ file }) => file.endsWith('client-address.js'))).to.equal(true);
   });
 
-  it('each end in time on 64 KiB of what they repeat', function () {
+  it('each end in time on 64 KiB of repeated characters', function () {
     this.timeout(120_000);
     const slow = patterns.filter(({ literal }) => {
       const sandbox = { pattern: regexpOf(literal), inputs };

@@ -5,8 +5,8 @@ import { Bench } from './harness.js';
 import { hostileEnvironment, startHostileRun, type HostileRun } from './hostile/run.js';
 
 const total = 3_000;
-/** Of the faults found, in the report. */
-const shown = 10;
+/** Faults in the report. */
+const maxReported = 10;
 const slackMiB = 150;
 
 /** The short form of `npm run fuzz:hostile`. */
@@ -24,13 +24,13 @@ describe('product: hostile requests', () => {
     return bench.end();
   });
 
-  it(`${total.toLocaleString('en')} are all answered as documented`, async function () {
+  it(`${total.toLocaleString('en')} all get documented responses`, async function () {
     this.timeout(240_000);
     const before = await bench.product.rssMiB();
     const seed = Math.trunc(Math.random() * 2 ** 31);
     await run.send(total, seed);
     const { faults } = run;
-    const report = [`${faults.length} faults, seed ${seed}`, ...faults.slice(0, shown)].join(
+    const report = [`${faults.length} faults, seed ${seed}`, ...faults.slice(0, maxReported)].join(
       '\n\n',
     );
     expect(faults.length, report).to.equal(0);
@@ -41,7 +41,7 @@ describe('product: hostile requests', () => {
     await eventuallyPasses(20_000, async () => {
       expect((await bench.product.rssMiB()) - before).to.be.below(slackMiB);
     });
-    const logged = bench.product.stderr().split('\n');
-    expect(logged.filter((line) => line.includes('"level":50'))).to.deep.equal([]);
+    const lines = bench.product.stderr().split('\n');
+    expect(lines.filter((line) => line.includes('"level":50'))).to.deep.equal([]);
   });
 });

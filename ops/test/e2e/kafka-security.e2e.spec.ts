@@ -42,7 +42,7 @@ const loggerTo = (lines: LogLine[]): Logger =>
 
 describe('product: on a Kafka with authentication, ACLs and TLS', function () {
   this.timeout(120_000);
-  /** The user may do what the documentation lists, on topics and groups with these prefixes. */
+  /** The user has the documented ACLs on topics and groups with these prefixes. */
   const [clients, products] = ['clients.', 'product.'];
   const kafka = fixture(
     () => startSecuredKafka(),
@@ -161,7 +161,7 @@ describe('product: on a Kafka with authentication, ACLs and TLS', function () {
         /^the certificate of a kafka broker cannot be verified \(KAFKA_SSL_CA_FILE\): /,
       ],
       [
-        'another host name than the certificate has',
+        'another host name than that of the certificate',
         () => ({ ...tls('SASL_SSL', 'localhost'), ...sasl() }),
         'ERR_TLS_CERT_ALTNAME_INVALID',
         /^the certificate of a kafka broker is for another host name \(KAFKA_BROKERS\): .*localhost/,
@@ -223,7 +223,7 @@ describe('product: on a Kafka with authentication, ACLs and TLS', function () {
     });
     after(() => bench.end());
 
-    it('needs the documented ACLs alone, for its services and tools', async () => {
+    it('needs only the documented ACLs, for its services and tools', async () => {
       const { key } = await bench.key('PRO');
       const { shortCode } = await bench.link(key);
       expect((await bench.visit(shortCode)).status).to.equal(302);

@@ -49,9 +49,9 @@ describe('product: when an operator changes topics in Kafka', function () {
     startLinklogCli(args, { DATA_DIR: dataDir.path, ...env }).ended;
 
   const readiness = async () => {
-    const answer = await sendRequest(`${bench.product.admin}/health/ready`);
-    const { dependencies } = answer.json() as { dependencies: Record<string, object> };
-    return { status: answer.status, log: dependencies['log'] };
+    const response = await sendRequest(`${bench.product.admin}/health/ready`);
+    const { dependencies } = response.json() as { dependencies: Record<string, object> };
+    return { status: response.status, log: dependencies['log'] };
   };
 
   const untilReadiness = (status: number, log: object): Promise<void> =>
@@ -59,7 +59,7 @@ describe('product: when an operator changes topics in Kafka', function () {
       expect(await readiness()).to.deep.equal({ status, log });
     });
 
-  /** The lines about faults; they may be written shortly after the report has changed. */
+  /** The line may be written shortly after the report has changed. */
   const expectOneLine = (code: string): Promise<void> =>
     eventuallyPasses(5_000, () => {
       const lines = bench.product.stderr().split('\n');
@@ -80,7 +80,7 @@ describe('product: when an operator changes topics in Kafka', function () {
     });
   };
 
-  it('ignores added partitions, also those with records of another producer', async () => {
+  it('ignores added partitions, also with records of another producer', async () => {
     const { links, visits } = topics;
     const { shortCode } = await bench.link(key);
     await admin.createPartitions({
@@ -106,7 +106,7 @@ describe('product: when an operator changes topics in Kafka', function () {
     await start();
     await untilReadiness(200, { state: 'up', code: 'TOPIC_EXTENDED', detail });
     await visitAndCount(shortCode, 2);
-    for (let made = 0; made < 20; made += 1) await bench.link(key);
+    for (let count = 0; count < 20; count += 1) await bench.link(key);
     await waitUntilProjected(bench.product.edges);
     const file = path.join(dataDir.path, 'extended.backup');
     const backup = await linklog('backup', file);
@@ -117,7 +117,7 @@ describe('product: when an operator changes topics in Kafka', function () {
     expect(rebuild, rebuild.stderr).to.include({ exitCode: 0 });
   });
 
-  it('goes on with a log that was cut at its start, and refuses what needs all of it', async () => {
+  it('continues with a log that was truncated at its start, and rejects commands that need all of it', async () => {
     const { shortCode } = await bench.link(key);
     await waitUntilProjected(bench.product.edges);
     const topic = nameOf(topics.links.name);

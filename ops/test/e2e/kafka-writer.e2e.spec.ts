@@ -32,8 +32,8 @@ import { folderFixture, kafkaFixture } from '../support/fixtures.js';
 const newest = Number.MAX_SAFE_INTEGER;
 const evil = 'https://evil.example/';
 
-/** The tests are one attack after the other, on one log. */
-describe('product: someone who can write to Kafka', function () {
+/** The tests attack one log, in this order. */
+describe('product: an attacker with write access to Kafka', function () {
   this.timeout(60_000);
   const bench = new Bench();
   const kafka = kafkaFixture('writer');
@@ -56,7 +56,7 @@ describe('product: someone who can write to Kafka', function () {
     await bench.product.cleanup();
   });
 
-  /** Writes events into the log as the relay does, and waits until every projection has them. */
+  /** Writes events like the relay does, and waits until they are projected. */
   const forge = async (...events: readonly LinklogEvent[]): Promise<void> => {
     for (const event of events) {
       await producer.send({
@@ -67,27 +67,27 @@ describe('product: someone who can write to Kafka', function () {
     await waitUntilProjected(bench.product.edges);
   };
 
-  const judge = (code: string, verdict: 'block' | 'unblock') =>
-    bench.admin('POST', `/admin/links/${code}/${verdict}`, { reason: 'phishing' });
+  const setBlock = (code: string, action: 'block' | 'unblock') =>
+    bench.admin('POST', `/admin/links/${code}/${action}`, { reason: 'phishing' });
 
   const statusOf = async (code: string): Promise<number> => (await bench.visit(code)).status;
 
   const linklog = (...args: readonly string[]): Promise<CommandOutput> =>
     startLinklogCli(args, { DATA_DIR: dataDir.path, ...env }).ended;
 
-  it('cannot unblock a link, nor keep a block from taking effect', async () => {
+  it('cannot unblock a link or prevent a block', async () => {
     for (const alias of ['harmful', 'harmful-later']) await bench.link(key, { alias });
-    await judge('harmful', 'block');
+    await setBlock('harmful', 'block');
     await forge(unblocked('harmful', newest), unblocked('harmful-later', newest));
     expect(await statusOf('harmful')).to.equal(410);
     expect(await statusOf('harmful-later')).to.equal(302);
-    expect((await judge('harmful-later', 'block')).status).to.equal(200);
+    expect((await setBlock('harmful-later', 'block')).status).to.equal(200);
     await eventuallyPasses(1_000, async () => {
       expect(await statusOf('harmful-later')).to.equal(410);
     });
   });
 
-  it('cannot lead a link elsewhere, block it or expire it', async () => {
+  it('cannot change the destination of a link, block it or expire it', async () => {
     const { shortCode } = await bench.link(key);
     await forge(
       created(shortCode, { url: evil }, { sequence: 2 }),
@@ -104,12 +104,12 @@ describe('product: someone who can write to Kafka', function () {
     ]);
   });
 
-  it('cannot make a link of a code that nobody has', async () => {
+  it('cannot create a link', async () => {
     await forge(created('offer', { url: evil, custom: true }));
     expect(await statusOf('offer')).to.equal(404);
   });
 
-  it('cannot make a key, a plan, an override or a switch', async () => {
+  it('cannot create keys, overrides or switches, or change plans', async () => {
     const forged = keyToken('0'.repeat(32));
     const { id, key: free } = await bench.key('FREE');
     const hash = createHash('sha256').update(forged).digest('hex');
@@ -124,20 +124,20 @@ describe('product: someone who can write to Kafka', function () {
     expect((await bench.shorten(key, { url: evil, alias: 'login' })).status).to.equal(400);
   });
 
-  it('can write visits, which count', async () => {
+  it('can write visits, which are counted', async () => {
     const { shortCode } = await bench.link(key);
     await forge(spooledVisit(shortCode));
     expect((await bench.stats(shortCode, key)).clickCount).to.equal(1);
   });
 
-  it('can lead an alias elsewhere that nobody has yet', async () => {
+  it('can set the destination of an alias before it is created', async () => {
     await forge(created('wanted', { url: evil, custom: true, keyId }, { time: new Date() }));
     expect(await statusOf('wanted')).to.equal(404);
     await bench.link(key, { alias: 'wanted' });
     expect((await bench.visit('wanted')).headers.location).to.equal(evil);
   });
 
-  it('is found by audit verify, which names each row that follows a forged event', async () => {
+  it('is detected by audit verify, which names each row that depends on a forged event', async () => {
     const { exitCode, stdout } = await linklog('audit', 'verify', '--json');
     expect(exitCode).to.equal(1);
     const { differences } = JSON.parse(stdout) as {
@@ -155,7 +155,7 @@ describe('product: someone who can write to Kafka', function () {
     ]);
   });
 
-  it('can delete the log, which leaves the links and is found by audit verify', async () => {
+  it('can delete the log, which keeps the links and is detected by audit verify', async () => {
     const { shortCode } = await bench.link(key);
     await waitUntilProjected(bench.product.edges);
     const admin = kafka.client().admin();
@@ -171,7 +171,7 @@ describe('product: someone who can write to Kafka', function () {
     expect(said.stderr).to.match(/linklog\.links\.v1.* begins at offset \d+: .* were deleted/);
   });
 
-  it('can end the service at its next start, which names a forged event', async () => {
+  it('can prevent the next start, which reports a forged event', async () => {
     await bench.product.stop();
     const next = await runToEnd({ DATA_DIR: dataDir.path, ...env });
     expect(next).to.include({ exitCode: 78, stdout: '' });

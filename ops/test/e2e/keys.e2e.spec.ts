@@ -17,32 +17,32 @@ import { eventuallyPasses } from '../support/waiting.js';
 describe('command API: API keys', () => {
   const bench = productFixture();
 
-  it('begin with one that the first start prints', async () => {
+  it('include the first key, which the first start prints', async () => {
     const { firstKey } = bench.product;
-    if (firstKey === null) throw new Error('A new installation has a first key');
+    if (firstKey === null) throw new Error('the ready line has no first key');
     expect(firstKey).to.match(/^ll_[0-9A-Za-z]{38}$/);
-    const answer = await bench.api('/v2/usage', firstKey);
-    expect(answer.status).to.equal(200);
-    expect(answer.headers['x-api-key-name']).to.equal('first-key');
-    expect(answer.headers['x-ratelimit-limit']).to.equal('5000');
-    expect(answer.json()).to.deep.include({ plan: 'PRO' });
+    const response = await bench.api('/v2/usage', firstKey);
+    expect(response.status).to.equal(200);
+    expect(response.headers['x-api-key-name']).to.equal('first-key');
+    expect(response.headers['x-ratelimit-limit']).to.equal('5000');
+    expect(response.json()).to.deep.include({ plan: 'PRO' });
   });
 
   describe('401', () => {
     const missing: readonly [string, Record<string, string>][] = [
       ['no header', {}],
-      ['an empty one', { Authorization: '' }],
+      ['an empty header', { Authorization: '' }],
       ['another scheme', { Authorization: 'Basic dXNlcjpwYXNz' }],
       ['the scheme alone', { Authorization: 'Bearer' }],
       ['no scheme', { Authorization: 'll_0' }],
       ['a key elsewhere', { 'X-API-Key': 'll_0' }],
     ];
     for (const [what, headers] of missing) {
-      it(`asks for a key: ${what}`, async () => {
-        const answer = await bench.api('/v2/usage', null, { headers });
-        expectBody(answer, 401, missingKey);
-        expect(answer.headers['www-authenticate']).to.equal('Bearer');
-        expect(answer.headers).not.to.have.any.keys(
+      it(`requires a key: ${what}`, async () => {
+        const response = await bench.api('/v2/usage', null, { headers });
+        expectBody(response, 401, missingKey);
+        expect(response.headers['www-authenticate']).to.equal('Bearer');
+        expect(response.headers).not.to.have.any.keys(
           'x-ratelimit-limit',
           'x-ratelimit-remaining',
           'x-ratelimit-reset',
@@ -54,21 +54,21 @@ describe('command API: API keys', () => {
     const mistyped = (key: string): string => key.slice(0, -1) + (key.endsWith('0') ? '1' : '0');
     const invalid: readonly [string, (key: string) => string][] = [
       ['nonsense', () => 'nonsense'],
-      ['a key that was never made', () => `ll_${'0'.repeat(38)}`],
-      ['one with another checksum', mistyped],
-      ['one cut short', (key) => key.slice(0, -1)],
-      ['one too long', (key) => `${key}0`],
-      ['one in another case', (key) => key.toUpperCase()],
+      ['an unknown key', () => `ll_${'0'.repeat(38)}`],
+      ['a key with another checksum', mistyped],
+      ['a truncated key', (key) => key.slice(0, -1)],
+      ['a key with an extra character', (key) => `${key}0`],
+      ['a key in another case', (key) => key.toUpperCase()],
       ['an injection', () => `ll_'OR/**/1=1--`],
-      ['an overlong one', () => 'x'.repeat(10_000)],
+      ['a key of 10,000 characters', () => 'x'.repeat(10_000)],
     ];
     for (const [what, key] of invalid) {
-      it(`refuses ${what}`, async () => {
+      it(`rejects ${what}`, async () => {
         const good = (await bench.key('FREE')).key;
-        const answer = await bench.api('/v2/usage', key(good));
-        expectBody(answer, 401, invalidKey);
-        expect(answer.headers['www-authenticate']).to.equal('Bearer');
-        expect(answer.headers).not.to.have.property('x-api-key-name');
+        const response = await bench.api('/v2/usage', key(good));
+        expectBody(response, 401, invalidKey);
+        expect(response.headers['www-authenticate']).to.equal('Bearer');
+        expect(response.headers).not.to.have.property('x-api-key-name');
       });
     }
 
@@ -80,7 +80,7 @@ describe('command API: API keys', () => {
       expect(seen).to.have.nested.property('usage.minute.used', 0);
     });
 
-    it('takes the scheme in any case', async () => {
+    it('accepts the scheme in any case', async () => {
       const { key } = await bench.key('FREE');
       for (const scheme of ['Bearer', 'bearer', 'BEARER']) {
         const headers = { Authorization: `${scheme} ${key}` };
@@ -100,37 +100,37 @@ describe('command API: API keys', () => {
     for (const [name, header] of names) {
       it(name.length > 40 ? `${name.length} characters` : name, async () => {
         const { key } = await bench.key('FREE', { name });
-        const answer = await bench.api('/v2/nothing', key);
-        expect(answer.status).to.equal(404);
-        expect(answer.headers['x-api-key-name']).to.equal(header);
+        const response = await bench.api('/v2/nothing', key);
+        expect(response.status).to.equal(404);
+        expect(response.headers['x-api-key-name']).to.equal(header);
       });
     }
   });
 
-  describe('are made, changed and revoked by operators', () => {
-    const make = (body: unknown): ReturnType<typeof bench.admin> =>
+  describe('are created, changed and revoked by operators', () => {
+    const createKey = (body: unknown): ReturnType<typeof bench.admin> =>
       bench.admin('POST', '/admin/keys', body);
 
     it('with exactly these fields; the key is shown once', async () => {
-      const answer = await make({ name: 'mine', plan: 'INDIE', account: 'acme', extra: 1 });
-      const made = answer.json() as IssuedKey;
-      expectBody(answer, 201, {
-        id: made.id,
-        key: made.key,
+      const response = await createKey({ name: 'mine', plan: 'INDIE', account: 'acme', extra: 1 });
+      const created = response.json() as IssuedKey;
+      expectBody(response, 201, {
+        id: created.id,
+        key: created.key,
         name: 'mine',
         plan: 'INDIE',
         account: 'acme',
         scopes: scopeNames,
         active: true,
-        rootId: made.id,
+        rootId: created.id,
         expiresAt: null,
-        createdAt: made.createdAt,
+        createdAt: created.createdAt,
       });
-      expect(made.key).to.match(/^ll_[0-9A-Za-z]{38}$/);
-      expect(made.createdAt).to.match(timestampPattern);
-      const later = await bench.admin('GET', `/admin/keys/${made.id}`);
+      expect(created.key).to.match(/^ll_[0-9A-Za-z]{38}$/);
+      expect(created.createdAt).to.match(timestampPattern);
+      const later = await bench.admin('GET', `/admin/keys/${created.id}`);
       const seen = later.json() as { usage: { month: { month: string } } };
-      const { id, createdAt } = made;
+      const { id, createdAt } = created;
       expectBody(later, 200, {
         id,
         name: 'mine',
@@ -147,12 +147,12 @@ describe('command API: API keys', () => {
           month: { month: seen.usage.month.month, calls: 0, links: 0, qrCodes: 0 },
         },
       });
-      expect((await bench.admin('GET', '/admin/keys?limit=1000')).text).not.to.include(made.key);
+      expect((await bench.admin('GET', '/admin/keys?limit=1000')).text).not.to.include(created.key);
     });
 
-    it('in the default account when none is given', async () => {
-      const made = (await make({ name: 'no account', plan: 'FREE' })).json() as IssuedKey;
-      expect(made.account).to.equal('default');
+    it('in the default account by default', async () => {
+      const created = (await createKey({ name: 'no account', plan: 'FREE' })).json() as IssuedKey;
+      expect(created.account).to.equal('default');
     });
 
     const wrong: readonly [unknown, RegExp][] = [
@@ -172,22 +172,22 @@ describe('command API: API keys', () => {
     for (const [body, message] of wrong) {
       const shown = JSON.stringify(body);
       it(`not with ${shown.length > 60 ? `${shown.slice(0, 60)}…` : shown}`, async () => {
-        const answer = await make(body);
-        const said = (answer.json() as { message: string }).message;
+        const response = await createKey(body);
+        const said = (response.json() as { message: string }).message;
         expect(said).to.match(message);
-        expectError(answer, { status: 400, message: said, path: '/admin/keys', method: 'POST' });
+        expectError(response, { status: 400, message: said, path: '/admin/keys', method: 'POST' });
       });
     }
 
-    it('with scopes and an end, which may change', async () => {
-      const made = await make({
+    it('with scopes and an expiry, which may change', async () => {
+      const created = await createKey({
         name: 'reader',
         plan: 'FREE',
         scopes: ['stats:read', 'links:read', 'links:read'],
         expiresIn: 60,
       });
-      expect(made.status).to.equal(201);
-      const { id, key, ...rest } = made.json() as IssuedKey & Record<string, unknown>;
+      expect(created.status).to.equal(201);
+      const { id, key, ...rest } = created.json() as IssuedKey & Record<string, unknown>;
       const { createdAt, expiresAt } = rest as unknown as Record<string, string>;
       expect(rest['scopes']).to.deep.equal(['links:read', 'stats:read']);
       expect(Date.parse(expiresAt ?? '') - Date.parse(createdAt ?? '')).to.equal(60_000);
@@ -199,7 +199,7 @@ describe('command API: API keys', () => {
       expectBody(await stats(), 403, lacking('stats:read'));
     });
 
-    it('authenticate at once', async () => {
+    it('authenticate immediately', async () => {
       for (let round = 0; round < 20; round += 1) {
         const { key } = await bench.key('FREE');
         expect((await bench.api('/v2/usage', key)).status).to.equal(200);
@@ -222,7 +222,7 @@ describe('command API: API keys', () => {
       });
     });
 
-    it('change name and plan within 1 s, even with the minute used up', async () => {
+    it('change name and plan within 1 s, even at the rate limit', async () => {
       const { id, key } = await bench.key('FREE');
       for (let call = 0; call < 61; call += 1) await bench.api('/v2/usage', key);
       expect((await bench.api('/v2/usage', key)).status).to.equal(429);
@@ -230,19 +230,19 @@ describe('command API: API keys', () => {
       const changed = await bench.admin('PATCH', `/admin/keys/${id}`, change);
       expect(changed.status).to.equal(200);
       expect(changed.json()).to.include(change);
-      // Full windows are remembered for as long as a change may take to be seen.
+      // A full window is cached as long as a change may take.
       await eventuallyPasses(1_100, async () => {
-        const answer = await bench.api('/v2/usage', key);
-        expect(answer.status).to.equal(200);
-        expect(answer.headers).to.include({
+        const response = await bench.api('/v2/usage', key);
+        expect(response.status).to.equal(200);
+        expect(response.headers).to.include({
           'x-ratelimit-limit': '300',
           'x-api-key-name': 'renamed',
         });
-        expect(answer.json()).to.include({ plan: 'HOBBY' });
+        expect(response.json()).to.include({ plan: 'HOBBY' });
       });
     });
 
-    it('are revoked for good', async () => {
+    it('are revoked permanently', async () => {
       const { id, key } = await bench.key('PRO');
       const { shortCode } = await bench.link(key);
       const revoked = await bench.admin('DELETE', `/admin/keys/${id}`);
@@ -254,7 +254,7 @@ describe('command API: API keys', () => {
       const again = await bench.admin('PATCH', `/admin/keys/${id}`, { active: true });
       expect(again.status).to.equal(409);
       expectBody(await bench.api('/v2/usage', key), 401, invalidKey);
-      // Its links live on, and belong to its account.
+      // Its links stay in the account.
       expect((await bench.visit(shortCode)).headers.location).to.equal(destination);
       const { key: sibling } = await bench.key('FREE');
       expect((await bench.stats(shortCode, sibling)).shortCode).to.equal(shortCode);
@@ -268,32 +268,32 @@ describe('command API: API keys', () => {
           ['DELETE', undefined],
         ] as const) {
           const path = `/admin/keys/${id}`;
-          const answer = await bench.admin(method, path, body);
-          expectError(answer, { status: 404, message: 'API key not found', path, method });
+          const response = await bench.admin(method, path, body);
+          expectError(response, { status: 404, message: 'API key not found', path, method });
         }
       }
     });
 
-    it('are listed, a page at a time, each once', async () => {
-      const made = await bench.key('FREE', { name: 'to be listed' });
+    it('are listed in pages, each once', async () => {
+      const listed = await bench.key('FREE', { name: 'to be listed' });
       const seen: string[] = [];
       let after: string | null = null;
       do {
         const query: string = after === null ? '' : `&after=${after}`;
-        const answer = await bench.admin('GET', `/admin/keys?limit=7${query}`);
-        const page = answer.json() as { keys: { id: string }[]; next: string | null };
+        const response = await bench.admin('GET', `/admin/keys?limit=7${query}`);
+        const page = response.json() as { keys: { id: string }[]; next: string | null };
         expect(page.keys.length).to.be.within(1, 7);
         seen.push(...page.keys.map(({ id }) => id));
         after = page.next;
       } while (after !== null);
       expect(new Set(seen).size).to.equal(seen.length);
-      expect(seen).to.include(made.id);
+      expect(seen).to.include(listed.id);
     });
 
-    it('are listed from a given key on', async () => {
+    it('are listed after a valid key only', async () => {
       for (const after of ['', 'nothing', '%00']) {
-        const answer = await bench.admin('GET', `/admin/keys?after=${after}`);
-        expectError(answer, {
+        const response = await bench.admin('GET', `/admin/keys?after=${after}`);
+        expectError(response, {
           status: 400,
           message: 'after must be the id of a key',
           path: '/admin/keys',
@@ -301,7 +301,7 @@ describe('command API: API keys', () => {
       }
     });
 
-    it('are not managed without the admin token', async () => {
+    it('require the admin token', async () => {
       const { key } = await bench.key('PRO');
       const headers = [
         {},
@@ -310,23 +310,25 @@ describe('command API: API keys', () => {
         { Authorization: bench.product.adminToken },
       ];
       for (const path of ['/admin/keys', '/admin/nothing']) {
-        for (const each of headers) {
-          const answer = await sendRequest(bench.product.admin + path, { headers: each });
-          expectBody(answer, 401, {
+        for (const authorization of headers) {
+          const response = await sendRequest(bench.product.admin + path, {
+            headers: authorization,
+          });
+          expectBody(response, 401, {
             statusCode: 401,
             message: 'Admin token required. Pass it as: Authorization: Bearer <ADMIN_TOKEN>',
             error: 'Unauthorized',
           });
-          expect(answer.headers['www-authenticate']).to.equal('Bearer');
+          expect(response.headers['www-authenticate']).to.equal('Bearer');
         }
       }
     });
 
-    it('are managed on the operators’ listener only', async () => {
+    it('are managed on the admin listener only', async () => {
       const headers = { Authorization: `Bearer ${bench.product.adminToken}` };
       for (const origin of [bench.product.api, bench.product.edge]) {
-        const answer = await sendRequest(`${origin}/admin/keys`, { headers });
-        expect(answer.status).to.equal(404);
+        const response = await sendRequest(`${origin}/admin/keys`, { headers });
+        expect(response.status).to.equal(404);
       }
     });
   });

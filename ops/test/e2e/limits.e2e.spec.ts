@@ -51,58 +51,58 @@ describe('command API: limits', () => {
       // A window of 60 s from the first call, rounded up to a second.
       expect(reset).to.be.within(Math.floor(began + 60), Math.ceil(Date.now() / 1_000 + 61));
       for (let call = 2; call <= 10; call += 1) {
-        const answer = await bench.api('/v2/usage', key);
-        expect(rateHeaders(answer)).to.deep.equal({ limit, remaining: limit - call, reset });
-        expect(answer.headers['x-api-key-name']).to.equal(name);
+        const response = await bench.api('/v2/usage', key);
+        expect(rateHeaders(response)).to.deep.equal({ limit, remaining: limit - call, reset });
+        expect(response.headers['x-api-key-name']).to.equal(name);
       }
     });
   }
 
-  it('the call above the limit gets 429, with the wait in header and body', async () => {
+  it('rejects a call above the limit with 429 and Retry-After, also in the body', async () => {
     const { key, name } = await bench.key('FREE');
     for (let call = 1; call <= 60; call += 1) {
-      const answer = await bench.api('/v2/stats/nothing0', key);
-      expect(answer.status).to.equal(404);
-      expect(rateHeaders(answer).remaining).to.equal(60 - call);
+      const response = await bench.api('/v2/stats/nothing0', key);
+      expect(response.status).to.equal(404);
+      expect(rateHeaders(response).remaining).to.equal(60 - call);
     }
     for (let call = 0; call < 3; call += 1) {
-      const answer = await bench.api('/v2/usage', key);
-      const { retryAfter } = answer.json() as { retryAfter: number };
+      const response = await bench.api('/v2/usage', key);
+      const { retryAfter } = response.json() as { retryAfter: number };
       const message = rateLimited;
-      expectError(answer, { status: 429, message, path: '/v2/usage', retryAfter });
-      expect(answer.headers['retry-after']).to.equal(String(retryAfter));
+      expectError(response, { status: 429, message, path: '/v2/usage', retryAfter });
+      expect(response.headers['retry-after']).to.equal(String(retryAfter));
       expect(retryAfter).to.be.within(1, 60);
-      const { limit, remaining, reset } = rateHeaders(answer);
+      const { limit, remaining, reset } = rateHeaders(response);
       expect({ limit, remaining }).to.deep.equal({ limit: 60, remaining: 0 });
       expect(reset - Date.now() / 1_000).to.be.within(retryAfter - 3, retryAfter + 2);
-      expect(answer.headers['x-api-key-name']).to.equal(name);
+      expect(response.headers['x-api-key-name']).to.equal(name);
     }
   });
 
-  it('keys of one account have separate minutes', async () => {
+  it('counts the keys of one account separately', async () => {
     const spent = await bench.key('FREE');
     const fresh = await bench.key('FREE');
     for (let call = 0; call < 61; call += 1) await bench.api('/v2/usage', spent.key);
     expect((await bench.api('/v2/usage', spent.key)).status).to.equal(429);
-    const answer = await bench.api('/v2/usage', fresh.key);
-    expect(rateHeaders(answer).remaining).to.equal(59);
+    const response = await bench.api('/v2/usage', fresh.key);
+    expect(rateHeaders(response).remaining).to.equal(59);
   });
 
-  it('FREE has 35 links a month, and the next one gets the monthly 429', async () => {
+  it('FREE has 35 links a month; the next request gets the monthly 429', async () => {
     const { key } = await bench.key('FREE');
     for (let link = 0; link < 35; link += 1) await bench.link(key);
     for (let more = 0; more < 2; more += 1) {
-      const answer = await bench.shorten(key, { url: destination });
-      expectBody(answer, 429, monthly('Monthly link limit reached.', 35));
-      expect(answer.headers).not.to.have.property('retry-after');
-      expect(rateHeaders(answer).limit).to.equal(60);
+      const response = await bench.shorten(key, { url: destination });
+      expectBody(response, 429, monthly('Monthly link limit reached.', 35));
+      expect(response.headers).not.to.have.property('retry-after');
+      expect(rateHeaders(response).limit).to.equal(60);
     }
     const usage = (await bench.api('/v2/usage', key)).json();
     expect(usage).to.deep.include({ links: { used: 35, limit: 35 } });
     expect(usage).to.deep.include({ calls: { used: 37, limit: 2_000 } });
   });
 
-  describe('rate-limit headers are on every answer to a known key', () => {
+  describe('rate-limit headers are in every response to a known key', () => {
     const post = (body: unknown, headers: Record<string, string> = {}): RequestOptions => ({
       method: 'POST',
       body,
@@ -125,13 +125,13 @@ describe('command API: limits', () => {
     for (const [status, at, options] of table) {
       it(`${status} ${options.method ?? 'GET'} ${at}`, async () => {
         const { key, name } = await bench.key('FREE');
-        const answer = await bench.api(at, key, options);
-        expect(answer.status, answer.text).to.equal(status);
-        const { limit, remaining } = rateHeaders(answer);
+        const response = await bench.api(at, key, options);
+        expect(response.status, response.text).to.equal(status);
+        const { limit, remaining } = rateHeaders(response);
         expect({ limit, remaining }).to.deep.equal({ limit: 60, remaining: 59 });
-        expect(answer.headers['x-api-key-name']).to.equal(name);
-        expect(answer.headers['x-request-id']).to.match(uuid);
-        expect(answer.headers['cache-control']).to.equal('no-store');
+        expect(response.headers['x-api-key-name']).to.equal(name);
+        expect(response.headers['x-request-id']).to.match(uuid);
+        expect(response.headers['cache-control']).to.equal('no-store');
       });
     }
   });
@@ -145,8 +145,8 @@ describe('command API: limits', () => {
       withKey = true,
     ): Promise<unknown> => {
       const headers: Record<string, string> = sent === null ? {} : { 'X-Request-Id': sent };
-      const answer = await bench.api(at, withKey ? pro.key : null, { headers });
-      return answer.headers['x-request-id'];
+      const response = await bench.api(at, withKey ? pro.key : null, { headers });
+      return response.headers['x-request-id'];
     };
 
     for (const id of ['a', 'client-1:2/3', '!~"\'<>&', 'x'.repeat(128)]) {
@@ -158,23 +158,23 @@ describe('command API: limits', () => {
       });
     }
 
-    it('is generated when there is none', async () => {
-      const made = [await idOf(null), await idOf(null)];
-      for (const id of made) expect(id).to.match(uuid);
-      expect(made[0]).not.to.equal(made[1]);
+    it('is generated if it is missing', async () => {
+      const generated = [await idOf(null), await idOf(null)];
+      for (const id of generated) expect(id).to.match(uuid);
+      expect(generated[0]).not.to.equal(generated[1]);
     });
 
     for (const id of ['', 'x'.repeat(129), 'a b', 'ä', '\t']) {
-      it(`is generated when it is invalid: ${JSON.stringify(id.slice(0, 10))}`, async () => {
+      it(`is generated if it is invalid: ${JSON.stringify(id.slice(0, 10))}`, async () => {
         expect(await idOf(id)).to.match(uuid);
       });
     }
 
-    it('is in the operators’ answers too', async () => {
-      const answer = await sendRequest(`${bench.product.admin}/admin/keys`, {
+    it('is in responses of the admin listener too', async () => {
+      const response = await sendRequest(`${bench.product.admin}/admin/keys`, {
         headers: { 'X-Request-Id': 'operator-1' },
       });
-      expect(answer.headers['x-request-id']).to.equal('operator-1');
+      expect(response.headers['x-request-id']).to.equal('operator-1');
     });
   });
 
@@ -184,19 +184,19 @@ describe('command API: limits', () => {
     for (const name of listeners) {
       it(`passes on the ${name}, without a key, and costs nothing`, async () => {
         for (const method of ['GET', 'HEAD']) {
-          const answer = await sendRequest(`${bench.product[name]}/health`, { method });
-          expect(answer.status).to.equal(200);
-          expect(answer.text).to.equal(method === 'GET' ? '{"status":"pass"}' : '');
-          expect(answer.headers['content-type']).to.equal('application/json; charset=utf-8');
-          expect(answer.headers['cache-control']).to.equal('no-store');
-          expect(answer.headers).not.to.have.property('x-ratelimit-limit');
+          const response = await sendRequest(`${bench.product[name]}/health`, { method });
+          expect(response.status).to.equal(200);
+          expect(response.text).to.equal(method === 'GET' ? '{"status":"pass"}' : '');
+          expect(response.headers['content-type']).to.equal('application/json; charset=utf-8');
+          expect(response.headers['cache-control']).to.equal('no-store');
+          expect(response.headers).not.to.have.property('x-ratelimit-limit');
         }
       });
 
       it(`is ready on the ${name}, with each dependency and each projection`, async () => {
-        const answer = await sendRequest(`${bench.product[name]}/health/ready`);
-        expect(answer.status).to.equal(200);
-        const report = answer.json() as {
+        const response = await sendRequest(`${bench.product[name]}/health/ready`);
+        expect(response.status).to.equal(200);
+        const report = response.json() as {
           projections: { name: string; lag: number }[];
           spool: object | null;
         };
@@ -213,30 +213,30 @@ describe('command API: limits', () => {
           expect(projection).to.include({ deadLetters: 0, parked: 0 });
           expect(projection.lag).to.be.a('number').and.at.least(0);
         }
-        // An edge's, on the listeners of a process that has one.
+        // Only processes with an edge have a spool.
         if (onStack && name !== 'edge') expect(report.spool).to.equal(null);
         else expect(report.spool).to.have.all.keys('events', 'bytes', 'leftOver', 'setAside');
       });
 
-      it(`takes no other method on the ${name}`, async () => {
+      it(`allows no other method on the ${name}`, async () => {
         for (const path of ['/health', '/health/ready']) {
-          const answer = await sendRequest(bench.product[name] + path, { method: 'POST' });
-          expectEnvelope(answer, {
+          const response = await sendRequest(bench.product[name] + path, { method: 'POST' });
+          expectEnvelope(response, {
             status: 405,
             message: 'Method Not Allowed',
             path,
             method: 'POST',
           });
-          expect(answer.headers.allow).to.equal('GET, HEAD');
+          expect(response.headers.allow).to.equal('GET, HEAD');
         }
       });
     }
 
-    it('is the only public path of the API and the operators’ listener', async () => {
+    it('is the only public path of the API and the admin listener', async () => {
       for (const origin of [bench.product.api, bench.product.admin]) {
         for (const path of ['/', '/nothing', '/healthy', '/health/', '/V2/usage', '/v2usage']) {
-          const answer = await sendRequest(origin + path);
-          expectEnvelope(answer, { status: 404, message: 'Not Found', path });
+          const response = await sendRequest(origin + path);
+          expectEnvelope(response, { status: 404, message: 'Not Found', path });
         }
       }
     });

@@ -18,7 +18,7 @@ interface Event {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** What owners do with a link. */
+/** Calls of a link's owner. */
 const owner = (bench: Bench, key: () => string) => {
   const ofLink = (
     method: string,
@@ -30,32 +30,33 @@ const owner = (bench: Bench, key: () => string) => {
   return {
     ask: ofLink,
     changed: async (code: string, body: unknown, headers = {}): Promise<Details> => {
-      const answer = await ofLink('PATCH', code, body, headers);
-      expect(answer.status, answer.text).to.equal(200);
-      expect(answer.headers.etag).to.equal(`"${(answer.json() as Details).version}"`);
-      return answer.json() as Details;
+      const response = await ofLink('PATCH', code, body, headers);
+      expect(response.status, response.text).to.equal(200);
+      expect(response.headers.etag).to.equal(`"${(response.json() as Details).version}"`);
+      return response.json() as Details;
     },
     details: async (code: string): Promise<Details> => {
-      const answer = await ofLink('GET', code);
-      expect(answer.status, answer.text).to.equal(200);
-      return answer.json() as Details;
+      const response = await ofLink('GET', code);
+      expect(response.status, response.text).to.equal(200);
+      return response.json() as Details;
     },
     history: async (code: string): Promise<readonly Event[]> => {
-      const answer = await bench.api(`/v2/links/${code}/history`, key());
-      expect(answer.status, answer.text).to.equal(200);
-      return (answer.json() as { events: readonly Event[] }).events;
+      const response = await bench.api(`/v2/links/${code}/history`, key());
+      expect(response.status, response.text).to.equal(200);
+      return (response.json() as { events: readonly Event[] }).events;
     },
   };
 };
 
-const expectLinkRefused = (answer: HttpResponse, status: number, message: string): void => {
-  expect([answer.status, (answer.json() as { message: string }).message]).to.deep.equal([
+const expectLinkRefused = (response: HttpResponse, status: number, message: string): void => {
+  expect([response.status, (response.json() as { message: string }).message]).to.deep.equal([
     status,
     message,
   ]);
 };
 
-const toWhere = (answer: HttpResponse): string => answer.headers.location ?? String(answer.status);
+const locationOrStatus = (response: HttpResponse): string =>
+  response.headers.location ?? String(response.status);
 
 describe('command API: /v2/links/:shortCode', () => {
   const bench = productFixture();
@@ -66,20 +67,20 @@ describe('command API: /v2/links/:shortCode', () => {
     pro = await bench.key('PRO');
   });
 
-  it('tells of a new link all that there is, absent values as null', async () => {
-    const made = await bench.link(pro.key, { alias: 'told' });
-    const answer = await ask('GET', 'told');
-    expect(answer.headers.etag).to.equal('"1"');
-    expect(answer.json()).to.deep.equal({
-      ...{ ...made, alias: 'told', startsAt: null, expiresAt: null, maxClicks: null },
+  it('returns all fields of a new link, with null for absent values', async () => {
+    const created = await bench.link(pro.key, { alias: 'detailed' });
+    const response = await ask('GET', 'detailed');
+    expect(response.headers.etag).to.equal('"1"');
+    expect(response.json()).to.deep.equal({
+      ...{ ...created, alias: 'detailed', startsAt: null, expiresAt: null, maxClicks: null },
       ...{ status: 'active', title: null, note: null, tags: [], hasPassword: false },
       ...{ clickCount: 0, clicksLeft: null },
-      ...{ lastAccessed: null, updatedAt: made.createdAt, version: 1 },
+      ...{ lastAccessed: null, updatedAt: created.createdAt, version: 1 },
     });
     expect(await details((await bench.link(pro.key)).shortCode)).to.include({ alias: null });
   });
 
-  it('tells title, note and tags, which creation takes and gives back when they were sent', async () => {
+  it('returns title, note and tags, on creation only if they were sent', async () => {
     const texts = { title: 'Käse', note: 'a\nb', tags: ['x', 'y'] };
     const link = await bench.link(pro.key, { ...texts, tags: ['x', 'y', 'x'] });
     expect(link).to.deep.include(texts);
@@ -99,7 +100,7 @@ describe('command API: /v2/links/:shortCode', () => {
     expect(await bench.link(pro.key)).to.not.have.any.keys('title', 'note', 'tags');
   });
 
-  it('replays the first answer by its Idempotency-Key after a change', async () => {
+  it('replays the first response by its Idempotency-Key after a change', async () => {
     const headers = { 'Idempotency-Key': 'changed-since' };
     const first = await bench.shorten(pro.key, { url: destination, title: 'first' }, headers);
     await changed((first.json() as { shortCode: string }).shortCode, { title: 'second' });
@@ -107,22 +108,22 @@ describe('command API: /v2/links/:shortCode', () => {
     expect(again.text).to.equal(first.text);
   });
 
-  it('leads elsewhere within a second', async () => {
+  it('changes the destination within a second', async () => {
     const { shortCode } = await bench.link(pro.key);
-    expect(toWhere(await bench.visit(shortCode))).to.equal(destination);
+    expect(locationOrStatus(await bench.visit(shortCode))).to.equal(destination);
     expect(await changed(shortCode, { url: ` ${elsewhere} ` })).to.include({
       ...{ url: elsewhere, version: 2 },
     });
     await eventuallyPasses(1_000, async () => {
-      expect(toWhere(await bench.visit(shortCode))).to.equal(elsewhere);
+      expect(locationOrStatus(await bench.visit(shortCode))).to.equal(elsewhere);
     });
     expect((await bench.stats(shortCode, pro.key)).url).to.equal(elsewhere);
   });
 
-  it('takes any of the fields, takes them away with null, and does nothing twice', async () => {
+  it('changes any field, removes it with null, and ignores a repetition', async () => {
     const { shortCode, createdAt } = await bench.link(pro.key, { maxClicks: 5 });
-    const all = { maxClicks: 7, title: 't', note: 'n', tags: ['a'], disabled: true };
-    const after = await changed(shortCode, { ...all, expiresIn: 3_600, password: 'open' });
+    const fields = { maxClicks: 7, title: 't', note: 'n', tags: ['a'], disabled: true };
+    const after = await changed(shortCode, { ...fields, expiresIn: 3_600, password: 'open' });
     expect(after).to.deep.include({
       ...{ maxClicks: 7, title: 't', note: 'n', tags: ['a'], status: 'disabled' },
       ...{ hasPassword: true, version: 4 },
@@ -130,7 +131,7 @@ describe('command API: /v2/links/:shortCode', () => {
     const end = Date.parse(String(after['expiresAt'])) - Date.parse(after.updatedAt);
     expect(end).to.equal(3_600_000);
     expect(Date.parse(after.updatedAt)).to.be.at.least(Date.parse(createdAt));
-    expect(await changed(shortCode, { ...all, url: destination })).to.deep.equal(after);
+    expect(await changed(shortCode, { ...fields, url: destination })).to.deep.equal(after);
     const nothing = { expiresIn: null, password: null, title: null, note: null, tags: null };
     expect(await changed(shortCode, { ...nothing, disabled: false })).to.deep.include({
       ...{ expiresAt: null, hasPassword: false, title: null, note: null, tags: [] },
@@ -138,7 +139,7 @@ describe('command API: /v2/links/:shortCode', () => {
     });
   });
 
-  it('refuses what creation refuses, and nothing at all', async () => {
+  it('rejects the values that creation rejects, and an empty change', async () => {
     const { shortCode } = await bench.link(pro.key);
     const refused: readonly [unknown, string][] = [
       [{}, 'Nothing to change'],
@@ -158,23 +159,23 @@ describe('command API: /v2/links/:shortCode', () => {
       ...[{ note: '\0' }, { tags: ['a,b'] }, { tags: [''] }, { tags: ['x'.repeat(51)] }],
       ...[{ tags: Array.from({ length: 21 }, String) }, { tags: 'a' }, { title: '\ud800' }],
     ]) {
-      const answer = await ask('PATCH', shortCode, body);
+      const response = await ask('PATCH', shortCode, body);
       const [field = ''] = Object.keys(body);
-      expect(answer.status).to.equal(400);
-      expect(answer.text).to.include(`"message":"${field} must `);
+      expect(response.status).to.equal(400);
+      expect(response.text).to.include(`"message":"${field} must `);
     }
     expect(await details(shortCode)).to.include({ version: 1 });
   });
 
-  it('is another account’s 404, and needs the plan for a password', async () => {
+  it('gets 404 for links of other accounts, and needs the plan for a password', async () => {
     const { shortCode } = await bench.link(pro.key);
     const { key: other } = await bench.key('PRO', { account: 'other' });
     const { key: free } = await bench.key('FREE');
     const path = `/v2/links/${shortCode}`;
     for (const method of ['GET', 'PATCH', 'DELETE']) {
       const body = method === 'PATCH' ? { body: { title: 'x' } } : {};
-      const answer = await bench.api(path, other, { method, ...body });
-      expectError(answer, { status: 404, message: 'Short URL not found', path, method });
+      const response = await bench.api(path, other, { method, ...body });
+      expectError(response, { status: 404, message: 'Short URL not found', path, method });
     }
     const theirs = await bench.api(`${path}/history`, other);
     expectError(theirs, { status: 404, message: 'Short URL not found', path: `${path}/history` });
@@ -191,9 +192,9 @@ describe('command API: /v2/links/:shortCode', () => {
     for (let click = 0; click < 2; click += 1) await bench.visit(shortCode);
     const path = `/v2/links/${shortCode}`;
     const change = (body: object) => bench.api(path, writer.key, { method: 'PATCH', body });
-    const answer = await change({ disabled: true, note: 'written' });
-    expect([answer.status, answer.headers.etag]).to.deep.equal([200, '"3"']);
-    expect(answer.json()).to.deep.equal({ shortCode, version: 3, status: 'disabled' });
+    const response = await change({ disabled: true, note: 'written' });
+    expect([response.status, response.headers.etag]).to.deep.equal([200, '"3"']);
+    expect(response.json()).to.deep.equal({ shortCode, version: 3, status: 'disabled' });
     const refused = await change({ maxClicks: 1 });
     const message = 'maxClicks must be at least the clicks taken';
     expectError(refused, { status: 400, message, path, method: 'PATCH' });
@@ -210,8 +211,8 @@ describe('command API: /v2/links/:shortCode', () => {
     const outdated = { 'If-Match': '"1"' };
     expect(await changed(shortCode, { title: 'a' }, outdated)).to.include({ version: 2 });
     for (const method of ['PATCH', 'DELETE']) {
-      const answer = await ask(method, shortCode, { title: 'b' }, outdated);
-      expectLinkRefused(answer, 412, 'The link was changed meanwhile');
+      const response = await ask(method, shortCode, { title: 'b' }, outdated);
+      expectLinkRefused(response, 412, 'The link was changed meanwhile');
     }
     expect(await changed(shortCode, { title: 'b' }, { 'If-Match': '"9", W/"2"' })).to.include({
       ...{ title: 'b', version: 3 },
@@ -240,16 +241,16 @@ describe('command API: /v2/links/:shortCode', () => {
     );
     await changed(shortCode, { disabled: false });
     await eventuallyPasses(1_000, async () => {
-      expect(toWhere(await bench.visit(shortCode))).to.equal(destination);
+      expect(locationOrStatus(await bench.visit(shortCode))).to.equal(destination);
     });
   });
 
-  it('is deleted for good, and its record stays', async () => {
+  it('is deleted permanently, and keeps its details and statistics', async () => {
     const { shortCode } = await bench.link(pro.key, { alias: 'deleted-one' });
     await bench.visit(shortCode);
     for (let time = 1; time <= 2; time += 1) {
-      const answer = await ask('DELETE', shortCode);
-      expect([answer.status, answer.text]).to.deep.equal([204, '']);
+      const response = await ask('DELETE', shortCode);
+      expect([response.status, response.text]).to.deep.equal([204, '']);
     }
     const gone = { errorType: 'DELETED', message: 'This link has been deleted', statusCode: 410 };
     await eventuallyPasses(1_000, async () => {
@@ -264,7 +265,7 @@ describe('command API: /v2/links/:shortCode', () => {
     expectRefused(again, 400, 'Alias is already taken');
   });
 
-  it('says the first of deleted, blocked, disabled, expired', async () => {
+  it('returns as status the first of deleted, blocked, disabled, expired', async () => {
     const { shortCode } = await bench.link(pro.key, { maxClicks: 1 });
     await bench.visit(shortCode);
     const status = async () => (await details(shortCode))['status'];
@@ -277,7 +278,7 @@ describe('command API: /v2/links/:shortCode', () => {
     expect(await status()).to.equal('deleted');
   });
 
-  it('gives clicks back, takes none of those taken, and comes back from its expiry', async () => {
+  it('raises and lowers maxClicks down to the clicks taken, also after expiry', async () => {
     const { shortCode } = await bench.link(pro.key, { maxClicks: 2 });
     const visit = async (): Promise<number> => (await bench.visit(shortCode)).status;
     expect([await visit(), await visit(), await visit()]).to.deep.equal([302, 302, 410]);
@@ -294,7 +295,7 @@ describe('command API: /v2/links/:shortCode', () => {
     expect(await visit()).to.equal(410);
   });
 
-  it('opens with its new password alone', async () => {
+  it('accepts only the new password', async () => {
     const { shortCode } = await bench.link(pro.key, { password: 'the old one' });
     const enter = (password: string): Promise<HttpResponse> =>
       bench.visit(shortCode, {
@@ -302,19 +303,19 @@ describe('command API: /v2/links/:shortCode', () => {
         headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
         body: new URLSearchParams({ password }).toString(),
       });
-    expect(toWhere(await enter('the old one'))).to.equal(destination);
+    expect(locationOrStatus(await enter('the old one'))).to.equal(destination);
     await changed(shortCode, { password: 'the new one', url: elsewhere });
     await eventuallyPasses(1_000, async () => {
       expect((await enter('the old one')).status).to.equal(401);
     });
-    expect(toWhere(await enter('the new one'))).to.equal(elsewhere);
+    expect(locationOrStatus(await enter('the new one'))).to.equal(elsewhere);
     await changed(shortCode, { password: null });
     await eventuallyPasses(1_000, async () => {
-      expect(toWhere(await bench.visit(shortCode))).to.equal(elsewhere);
+      expect(locationOrStatus(await bench.visit(shortCode))).to.equal(elsewhere);
     });
   });
 
-  it('tells what was done, by whom; operators without name and reason, and no secret', async () => {
+  it('has a history with actors, without names and reasons of operators or secrets', async () => {
     const { shortCode } = await bench.link(pro.key, { title: 'x' });
     await changed(shortCode, { password: 'open', url: elsewhere }, { 'X-Request-Id': 'mine' });
     await bench.admin('POST', `/admin/links/${shortCode}/block`, { reason: 'phishing' });

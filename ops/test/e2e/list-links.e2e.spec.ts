@@ -15,9 +15,9 @@ describe('command API: GET /v2/links', () => {
   const ask = (query: string, as = key): Promise<HttpResponse> =>
     bench.api(`/v2/links${query}`, as);
   const page = async (query: string): Promise<Page> => {
-    const answer = await ask(query);
-    expect(answer.status, answer.text).to.equal(200);
-    return answer.json() as Page;
+    const response = await ask(query);
+    expect(response.status, response.text).to.equal(200);
+    return response.json() as Page;
   };
   const codes = async (query: string): Promise<readonly string[]> =>
     (await page(query)).links.map(({ shortCode }) => shortCode);
@@ -41,7 +41,7 @@ describe('command API: GET /v2/links', () => {
     await eventually('', ['fourth', 'third', 'second', 'first']);
   });
 
-  it('lists the links of the account as they are shown one by one, the newest first', async () => {
+  it('lists the links of the account with their details, the newest first', async () => {
     const { links, next } = await page('');
     expect(next).to.equal(null);
     for (const link of links) {
@@ -49,13 +49,13 @@ describe('command API: GET /v2/links', () => {
     }
   });
 
-  it('goes on behind the page before, also when links are made meanwhile', async () => {
+  it('continues after the previous page, also when links are created meanwhile', async () => {
     const first = await page('?limit=3');
     expect(first.links.map(({ shortCode }) => shortCode)).to.deep.equal([
       ...['fourth', 'third', 'second'],
     ]);
-    const made = await bench.link(key, { alias: 'meanwhile' });
-    await eventually('?limit=1', [made.shortCode]);
+    const created = await bench.link(key, { alias: 'meanwhile' });
+    await eventually('?limit=1', [created.shortCode]);
     const next = `after=${first.next ?? ''}`;
     expect(await codes(`?${next}`)).to.deep.equal(['first']);
     for (const query of [`?${next}&tag=sale`, `?${next}&sort=clicks`, `?${next}x`, '?after=x']) {
@@ -68,7 +68,7 @@ describe('command API: GET /v2/links', () => {
     await eventually('?limit=1', ['fourth']);
   });
 
-  it('finds a part of code, destination, title or note in any case, and nothing is a wildcard', async () => {
+  it('finds parts of code, destination, title or note in any case, without wildcards', async () => {
     for (const [search, expected] of [
       ['FOUR', ['fourth']],
       ['com/PATH', ['fourth']],
@@ -103,7 +103,7 @@ describe('command API: GET /v2/links', () => {
     expect(await codes('?domain=example')).to.deep.equal([]);
   });
 
-  it('finds links by when they were created', async () => {
+  it('finds links by their creation time', async () => {
     const { links } = await page('?limit=2');
     const [newest, second] = links.map(({ createdAt }) => encodeURIComponent(String(createdAt)));
     expect(await codes(`?createdAfter=${newest ?? ''}`)).to.deep.equal(['fourth']);
@@ -112,7 +112,7 @@ describe('command API: GET /v2/links', () => {
     expect(await codes('?createdBefore=2026-01-01')).to.deep.equal([]);
   });
 
-  it('lists deleted links, and others by their status, only where they are asked for', async () => {
+  it('lists links by status, and deleted links only by status', async () => {
     const change = (code: string, method: string, body?: object): Promise<HttpResponse> =>
       bench.api(`/v2/links/${code}`, key, { method, ...(body && { body }) });
     await bench.link(key, { alias: 'deleted-one', tags: ['gone'] });
@@ -131,7 +131,7 @@ describe('command API: GET /v2/links', () => {
     await eventually('?status=blocked', []);
   });
 
-  it('sorts by clicks; those without any come last, the newest first', async () => {
+  it('sorts by clicks; links without clicks come last, the newest first', async () => {
     for (const [code, clicks] of [
       ['first', 3],
       ['third', 1],
@@ -151,7 +151,7 @@ describe('command API: GET /v2/links', () => {
     expect(await codes('?sort=clicks&tag=sale')).to.deep.equal(['first', 'second']);
   });
 
-  it('needs links:read, costs a call, and refuses what it does not know', async () => {
+  it('needs links:read, costs a call, and rejects invalid parameters', async () => {
     const { key: none } = await bench.key('PRO', { scopes: ['links:write'] });
     expectBody(await ask('?limit=0', none), 403, lacking('links:read'));
     const { key: free } = await bench.key('FREE', { account: 'empty' });

@@ -8,7 +8,7 @@ describe('command API: 201 means live', () => {
   const bench = productFixture();
   const pro = keyFixture(bench, 'PRO');
 
-  it(`${times} links redirect at once, and have statistics`, async () => {
+  it(`${times} links redirect immediately, and have statistics`, async () => {
     for (let time = 0; time < times; time += 1) {
       const url = `${destination}#${time}`;
       const link = await bench.link(pro.key, { url });
@@ -21,7 +21,7 @@ describe('command API: 201 means live', () => {
     }
   });
 
-  it(`${times} aliases redirect at once, although they were 404 just before`, async () => {
+  it(`${times} aliases redirect immediately after a 404`, async () => {
     for (let time = 0; time < times; time += 1) {
       const alias = `asked-for-${time}`;
       expect((await bench.visit(alias)).status).to.equal(404);
@@ -32,43 +32,43 @@ describe('command API: 201 means live', () => {
     }
   });
 
-  it('links redirect at once while other visitors keep requesting them', async () => {
+  it('links redirect immediately while other visitors request them', async () => {
     for (let round = 0; round < 10; round += 1) {
       const alias = `hot-before-birth-${round}`;
-      let made = false;
-      const actor = async (): Promise<void> => {
+      let isLive = false;
+      const visitUntilLive = async (): Promise<void> => {
         for (;;) {
-          const wasMade = made;
+          const wasLive = isLive;
           const { status } = await bench.visit(alias);
-          if (wasMade) {
-            // Sent after the 201 was received: not found would be a lie.
+          if (wasLive) {
+            // The 201 was received before the visit.
             expect(status).to.equal(302);
             return;
           }
           expect(status).to.be.oneOf([302, 404]);
         }
       };
-      const askers = concurrently(20, actor);
+      const visitors = concurrently(20, visitUntilLive);
       await bench.link(pro.key, { alias });
-      made = true;
-      await askers;
+      isLive = true;
+      await visitors;
     }
   });
 
-  it(`${times} links made concurrently all redirect`, async () => {
+  it(`${times} concurrently created links all redirect`, async () => {
     const links = await concurrently(times, () => bench.link(pro.key, { maxClicks: 1 }));
     const visits = await Promise.all(links.map(({ shortCode }) => bench.visit(shortCode)));
     expect(statuses(visits)).to.deep.equal({ 302: times });
   });
 
-  it('a new API key authenticates at once', async () => {
+  it('a new API key authenticates immediately', async () => {
     for (let time = 0; time < times; time += 1) {
       const { key } = await bench.key('HOBBY');
       expect((await bench.link(key, { alias: `new-key-${time}` })).alias).to.be.a('string');
     }
   });
 
-  it('the last click of a limit takes effect at once', async () => {
+  it('the last click of a limit takes effect immediately', async () => {
     for (let time = 0; time < times; time += 1) {
       const { shortCode } = await bench.link(pro.key, { maxClicks: 1 });
       expect((await bench.visit(shortCode)).status).to.equal(302);

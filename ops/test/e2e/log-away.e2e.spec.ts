@@ -5,11 +5,11 @@ import { productFixture, destination, expectError, type Link } from './harness.j
 import { eventuallyPasses, within } from '../support/waiting.js';
 import { fixture } from '../support/fixture.js';
 
-/** As long as a client may have to wait for an answer, and a little for a busy machine. */
-const answerMs = 4_000;
-const logAway = 'The event log is temporarily unavailable';
+/** The deadline of the contract, with room for a busy machine. */
+const responseMs = 4_000;
+const logUnavailable = 'The event log is temporarily unavailable';
 
-describe('product: while the log on Kafka is away', function () {
+describe('product: while Kafka is unavailable', function () {
   this.timeout(120_000);
   const kafka = fixture(
     () => dedicatedKafka('away'),
@@ -24,7 +24,7 @@ describe('product: while the log on Kafka is away', function () {
   const pause = async (): Promise<void> => {
     process.kill(kafka.server.pid, 'SIGSTOP');
     paused = true;
-    // From then on the oldest unsent event is older than a second.
+    // The service knows that the log is unavailable when an event is unsent for a second.
     await bench.admin('PATCH', '/admin/platform', { features: { qr: false } });
     await bench.admin('PATCH', '/admin/platform', { features: { qr: true } });
   };
@@ -35,12 +35,12 @@ describe('product: while the log on Kafka is away', function () {
   afterEach(resume);
 
   const usage = async (key: string): Promise<{ calls: number; links: number }> => {
-    const answer = await bench.api('/v2/usage', key);
-    const { calls, links } = answer.json() as Record<'calls' | 'links', { used: number }>;
+    const response = await bench.api('/v2/usage', key);
+    const { calls, links } = response.json() as Record<'calls' | 'links', { used: number }>;
     return { calls: calls.used, links: links.used };
   };
 
-  it('refuses POSTs within 2 s, spends no quota, and recovers by itself', async () => {
+  it('responds with 503 to POSTs within 2 s, spends no quota, and recovers by itself', async () => {
     const { key } = await bench.key('PRO');
     await bench.link(key);
     await pause();
@@ -50,43 +50,48 @@ describe('product: while the log on Kafka is away', function () {
       ['/v2/shorten/batch', { urls: [{ url: destination }] }],
     ] as const) {
       const call = bench.api(path, key, { method: 'POST', body });
-      const answer = await within(answerMs, path, call);
-      expectError(answer, { status: 503, message: logAway, path, method: 'POST' });
-      expect(answer.headers['retry-after']).to.match(/^[1-9]\d*$/);
-      expect(answer.headers).to.include.keys('x-ratelimit-limit', 'x-api-key-name');
+      const response = await within(responseMs, path, call);
+      expectError(response, { status: 503, message: logUnavailable, path, method: 'POST' });
+      expect(response.headers['retry-after']).to.match(/^[1-9]\d*$/);
+      expect(response.headers).to.include.keys('x-ratelimit-limit', 'x-api-key-name');
     }
     expect((await bench.shorten('ll_none', { url: destination })).status).to.equal(401);
     expect(await usage(key)).to.deep.equal(before);
     resume();
     await eventuallyPasses(60_000, async () => {
-      const answer = await bench.shorten(key, { url: destination });
-      expect(answer.status, answer.text).to.equal(201);
+      const response = await bench.shorten(key, { url: destination });
+      expect(response.status, response.text).to.equal(201);
     });
   });
 
-  it('makes one link from a request that is retried with its Idempotency-Key', async () => {
+  it('creates one link for a request that is retried with its Idempotency-Key', async () => {
     const { key } = await bench.key('PRO');
     const headers = { 'Idempotency-Key': 'order-1' };
     const body = { url: destination, alias: 'one-link' };
     process.kill(kafka.server.pid, 'SIGSTOP');
     paused = true;
-    // Decided before anybody knows that the log is away: it takes effect, and is not confirmed.
-    const first = await within(answerMs, 'the first POST', bench.shorten(key, body, headers));
-    expectError(first, { status: 503, message: logAway, path: '/v2/shorten', method: 'POST' });
+    // The log is not yet known to be unavailable: the request takes effect without confirmation.
+    const first = await within(responseMs, 'the first POST', bench.shorten(key, body, headers));
+    expectError(first, {
+      status: 503,
+      message: logUnavailable,
+      path: '/v2/shorten',
+      method: 'POST',
+    });
     expect([409, 503]).to.include((await bench.shorten(key, body, headers)).status);
     resume();
     await eventuallyPasses(60_000, async () => {
-      const answer = await bench.shorten(key, body, headers);
-      expect(answer.status, answer.text).to.equal(201);
-      expect(answer.headers['idempotency-replayed']).to.equal('true');
-      expect((answer.json() as Link).shortCode).to.equal('one-link');
+      const response = await bench.shorten(key, body, headers);
+      expect(response.status, response.text).to.equal(201);
+      expect(response.headers['idempotency-replayed']).to.equal('true');
+      expect((response.json() as Link).shortCode).to.equal('one-link');
     });
     expect(await usage(key)).to.include({ links: 1 });
     const again = await bench.shorten(key, body);
-    expect(again.status, 'without the key it is another request').to.equal(400);
+    expect(again.status, 'without Idempotency-Key').to.equal(400);
   });
 
-  it('accepts operators’ changes with 202, in effect within a second', async () => {
+  it('responds with 202 to changes of operators, which take effect within a second', async () => {
     const { key, id } = await bench.key('PRO');
     const { shortCode } = await bench.link(key);
     expect((await bench.visit(shortCode)).status).to.equal(302);
@@ -99,9 +104,9 @@ describe('product: while the log on Kafka is away', function () {
     await eventuallyPasses(1_000, async () => {
       expect((await bench.visit(shortCode)).status).to.equal(410);
     });
-    const made = await bench.admin('POST', '/admin/keys', { name: 'now', plan: 'FREE' });
-    expect(made.status).to.equal(202);
-    const { key: other } = made.json() as { key: string };
+    const issued = await bench.admin('POST', '/admin/keys', { name: 'now', plan: 'FREE' });
+    expect(issued.status).to.equal(202);
+    const { key: other } = issued.json() as { key: string };
     expect((await bench.api('/v2/usage', other)).status).to.equal(200);
     expect((await bench.admin('DELETE', `/admin/keys/${id}`)).status).to.equal(202);
     expect((await bench.api('/v2/usage', key)).status).to.equal(401);
@@ -115,8 +120,8 @@ describe('product: while the log on Kafka is away', function () {
     }
     resume();
     await eventuallyPasses(60_000, async () => {
-      const answer = await bench.admin('PATCH', '/admin/platform', { features: { qr: true } });
-      expect(answer.status).to.equal(200);
+      const response = await bench.admin('PATCH', '/admin/platform', { features: { qr: true } });
+      expect(response.status).to.equal(200);
     });
     await eventuallyPasses(20_000, async () => {
       const history = await bench.admin('GET', `/admin/links/${shortCode}/history`);
@@ -128,7 +133,7 @@ describe('product: while the log on Kafka is away', function () {
     });
   });
 
-  it('keeps redirecting, counts every visit afterwards, and keeps click limits', async () => {
+  it('redirects, counts every visit afterwards, and keeps click limits', async () => {
     const { key } = await bench.key('PRO');
     const { shortCode } = await bench.link(key);
     const { shortCode: limited } = await bench.link(key, { maxClicks: 3 });

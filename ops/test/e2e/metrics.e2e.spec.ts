@@ -16,8 +16,8 @@ import { projectionNames } from '../../../projectors/runtime/projection.js';
 import { fixture } from '../support/fixture.js';
 
 const requests = 'linklog_http_request_duration_seconds_count';
-/** Of several processes: what all share, and limits, is not added up; nor what must be well in each. */
-const ofSeveral = {
+/** How to merge values of several processes that must not be added up. */
+const mergers = {
   linklog_archive_dead_letters: Math.max,
   linklog_archive_lag_events: Math.max,
   linklog_archive_parked_events: Math.max,
@@ -75,44 +75,44 @@ describe('product: metrics of the running product', () => {
   });
 
   const scrapeOne = async (admin: string): Promise<readonly Series[]> => {
-    const answer = await sendRequest(`${admin}/metrics`);
-    expect(answer.status).to.equal(200);
-    return parseExposition(answer.text);
+    const response = await sendRequest(`${admin}/metrics`);
+    expect(response.status).to.equal(200);
+    return parseExposition(response.text);
   };
 
   const scrape = async (): Promise<readonly Series[]> =>
-    merged(await Promise.all(bench.product.admins.map(scrapeOne)), ofSeveral);
+    merged(await Promise.all(bench.product.admins.map(scrapeOne)), mergers);
 
   const texts = async (): Promise<string> => {
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       bench.product.admins.map((at) => sendRequest(`${at}/metrics`)),
     );
-    return answers.map(({ text }) => text).join('');
+    return responses.map(({ text }) => text).join('');
   };
 
   type Labels = Readonly<Record<string, string>>;
 
-  /** How much numbers rise by what is done. */
-  const rises = async (
-    of: readonly (readonly [name: string, labels?: Labels])[],
+  /** The increase of each series by `act`. */
+  const measureIncreases = async (
+    series: readonly (readonly [name: string, labels?: Labels])[],
     act: () => Promise<unknown>,
   ): Promise<number[]> => {
     const before = await scrape();
     await act();
     const after = await scrape();
-    return of.map(([name, labels]) => total(after, name, labels) - total(before, name, labels));
+    return series.map(([name, labels]) => total(after, name, labels) - total(before, name, labels));
   };
 
   const times = async (count: number, act: (index: number) => Promise<unknown>): Promise<void> => {
     for (let index = 0; index < count; index += 1) await act(index);
   };
 
-  it('need no token, are read-only, and on the operators’ listener only', async () => {
+  it('need no token, are read-only, and are on the admin listener only', async () => {
     const { product } = bench;
     for (const admin of product.admins) {
-      const answer = await sendRequest(`${admin}/metrics`);
-      expect(answer.headers['content-type']).to.equal('text/plain; version=0.0.4; charset=utf-8');
-      expect(answer.headers['cache-control']).to.equal('no-store');
+      const response = await sendRequest(`${admin}/metrics`);
+      expect(response.headers['content-type']).to.equal('text/plain; version=0.0.4; charset=utf-8');
+      expect(response.headers['cache-control']).to.equal('no-store');
       const head = await sendRequest(`${admin}/metrics`, { method: 'HEAD' });
       expect([head.status, head.text]).to.deep.equal([200, '']);
       const post = await sendRequest(`${admin}/metrics`, { method: 'POST' });
@@ -122,15 +122,15 @@ describe('product: metrics of the running product', () => {
     expect((await sendRequest(`${product.edge}/metrics`)).status).to.equal(404);
   });
 
-  it('are rendered four times a second at most, however many requests there are', async () => {
+  it('are rendered at most four times a second', async () => {
     const began = performance.now();
     const bodies: string[] = [];
     for (let round = 0; round < 5; round += 1) {
-      const answers = await concurrently(40, () => sendRequest(`${bench.product.admin}/metrics`));
-      bodies.push(...answers.map(({ text }) => text));
+      const responses = await concurrently(40, () => sendRequest(`${bench.product.admin}/metrics`));
+      bodies.push(...responses.map(({ text }) => text));
     }
     const renderings = (performance.now() - began) / 250 + 1;
-    // CPU time, memory and requests differ in each.
+    // CPU time, memory and request counts differ in each rendering.
     expect(new Set(bodies).size).to.be.at.most(Math.ceil(renderings));
   });
 
@@ -149,7 +149,7 @@ describe('product: metrics of the running product', () => {
         body: `password=${encodeURIComponent(password)}`,
         headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
       });
-    const risen = await rises(
+    const increases = await measureIncreases(
       [
         at('/:shortCode', 'GET', 302),
         at('/:shortCode', 'HEAD', 302),
@@ -181,19 +181,19 @@ describe('product: metrics of the running product', () => {
         for (const path of ['', 'robots.txt', 'health', '%zz', 'a/b']) await bench.visit(path);
       },
     );
-    expect(risen).to.deep.equal([252, 3, 4, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 270, 251]);
+    expect(increases).to.deep.equal([252, 3, 4, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 270, 251]);
   });
 
-  it('show the edge’s cache, and its spool until the projections have caught up', async () => {
+  it('show the edge’s cache, and its spool until all visits are projected', async () => {
     const { key } = await bench.key('PRO');
     const { shortCode } = await bench.link(key);
     const lookups = 'linklog_edge_cache_lookups_total';
-    const risen = await rises(
+    const increases = await measureIncreases(
       [[lookups, { result: 'miss' }], [lookups, { result: 'hit' }], ['linklog_edge_cache_links']],
       () => times(10, () => bench.visit(shortCode)),
     );
-    expect(risen).to.deep.equal([1, 9, 1]);
-    await eventually('all is shipped and applied', async () => {
+    expect(increases).to.deep.equal([1, 9, 1]);
+    await eventually('all visits are shipped and projected', async () => {
       const series = await scrape();
       const left = ['linklog_spool_events', 'linklog_spool_bytes', 'linklog_projection_lag_events'];
       return left.every((name) => total(series, name) === 0);
@@ -236,7 +236,7 @@ describe('product: metrics of the running product', () => {
       'linklog_admissions_total',
       { outcome },
     ];
-    const risen = await rises(
+    const increases = await measureIncreases(
       [
         api('/v2/shorten', 'POST', 201),
         api('/v2/shorten', 'POST', 400),
@@ -289,13 +289,13 @@ describe('product: metrics of the running product', () => {
         }
       },
     );
-    // FREE has five calls a minute here, HOBBY three a month.
-    expect(risen).to.deep.equal([
+    // Here FREE has five calls a minute, HOBBY three a month.
+    expect(increases).to.deep.equal([
       3, 1, 2, 1, 1, 1, 4, 1, 5, 2, 1, 1, 1, 2, 26, 1, 1, 18, 2, 2, 1, 1,
     ]);
   });
 
-  it('count the web safety check’s verdicts and look-ups', async () => {
+  it('count verdicts and look-ups of the web safety check', async () => {
     const { key } = await bench.key('PRO');
     const verdict = (name: string): readonly [string, Labels] => [
       'linklog_web_safety_verdicts_total',
@@ -304,7 +304,7 @@ describe('product: metrics of the running product', () => {
     const cache = 'linklog_safe_browsing_cache_lookups_total';
     const calls = 'linklog_safe_browsing_calls_total';
     const shorten = (url: string): Promise<unknown> => bench.shorten(key, { url });
-    const risen = await rises(
+    const increases = await measureIncreases(
       [
         verdict('safe'),
         verdict('unsafe'),
@@ -324,16 +324,16 @@ describe('product: metrics of the running product', () => {
         double.behaviour = 'answer';
       },
     );
-    expect(risen).to.deep.equal([2, 2, 1, 1, 3, 2, 1]);
+    expect(increases).to.deep.equal([2, 2, 1, 1, 3, 2, 1]);
     const breaker = async (state: string): Promise<number> =>
-      // Each API has one of its own.
+      // Each API has its own breaker.
       total(await scrapeOne(bench.product.admin), 'linklog_safe_browsing_breaker', { state });
     expect(await breaker('closed')).to.equal(1);
     double.behaviour = 'fail';
     await times(5, (index) => shorten(`https://metrics.example/fails-${index}`));
     double.behaviour = 'answer';
     expect([await breaker('closed'), await breaker('open')]).to.deep.equal([0, 1]);
-    await eventually('the pause is over', async () => {
+    await eventually('the breaker closes', async () => {
       await shorten('https://metrics.example/back');
       return (await breaker('closed')) === 1;
     });
@@ -345,13 +345,13 @@ describe('product: metrics of the running product', () => {
     expect(pools.map(({ labels }) => labels['pool'])).to.have.members([
       'log',
       'projectors',
-      // The projectors' reader of the log, where they have a thread of their own.
+      // The projectors' reader of the log, if they have their own thread.
       ...(onStack ? [] : ['projectors-log']),
       'projection-work',
       'edge',
       'command-api',
       'archive',
-      // Of what requests wait for in Kafka's outbox.
+      // Requests wait for the relay to Kafka.
       ...(onStack ? ['delivery'] : []),
     ]);
     const value = (name: string): number => total(series, name);
@@ -387,7 +387,7 @@ describe('product: metrics of the running product', () => {
     const once = await scrape();
     await flood();
     const twice = await scrape();
-    // A status that only the second flood met adds some; a series for each path would add a thousand.
+    // New statuses may add some series; a series per path would add a thousand.
     expect(twice.length).to.be.within(once.length, once.length + 100);
     const scrapes = bench.product.admins.length;
     expect(total(twice, requests) - total(once, requests)).to.equal(1_000 + scrapes);
@@ -402,7 +402,7 @@ describe('product: metrics of the running product', () => {
     }
   });
 
-  it('hold no secret', async () => {
+  it('contain no secret', async () => {
     const { key, id, name } = await bench.key('PRO', { name: 'secret key name' });
     const { shortCode } = await bench.link(key, {
       url: secretDestination,
@@ -420,14 +420,14 @@ describe('product: metrics of the running product', () => {
     expect(text).not.to.match(/:\/\/|ll_[0-9A-Za-z]/);
   });
 
-  it('are all named in ops/docs/metrics.md', async () => {
+  it('are all documented in ops/docs/metrics.md', async () => {
     const page = await readFile(projectFile('ops', 'docs', 'metrics.md'), 'utf8');
     const text = await texts();
     const names = [...text.matchAll(/^# TYPE (linklog_\w+) /gm)].map(([, name]) => name ?? '');
     expect(names).to.have.length.above(20);
     const documented = page
       .split('\n')
-      // Kafka's log is not ours to compact.
+      // The log in Kafka is not compacted by Linklog.
       .filter((line) => !(onStack && line.includes('With the embedded log:')))
       .flatMap((line) => [...line.matchAll(/`(linklog_\w+)`/g)].map(([, name]) => name ?? ''));
     expect([...new Set(documented)]).to.have.members([...new Set(names)]);

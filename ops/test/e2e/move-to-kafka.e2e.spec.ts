@@ -32,7 +32,7 @@ describe('product: embedded installation that moves to Kafka', function () {
   const linklog = (args: readonly string[], env: Record<string, string>): Promise<CommandOutput> =>
     startLinklogCli(args, env).ended;
 
-  it('keeps links, counts, limits and keys, and goes on', async () => {
+  it('keeps links, counts, limits and keys, and works', async () => {
     const { key } = await old.key('PRO');
     const { shortCode } = await old.link(key);
     const { shortCode: limited } = await old.link(key, { maxClicks: 3 });
@@ -53,7 +53,7 @@ describe('product: embedded installation that moves to Kafka', function () {
       // The new installation has other ports.
       return [
         { ...link, shortUrl: null },
-        ...keys.map((one) => ({ ...one, usage: null, lastUsedAt: null })),
+        ...keys.map((listed) => ({ ...listed, usage: null, lastUsedAt: null })),
       ];
     };
     const before = [await old.stats(shortCode, key), await old.stats(limited, key)];
@@ -86,7 +86,7 @@ describe('product: embedded installation that moves to Kafka', function () {
     });
   });
 
-  it('fills Kafka once, and does not start on another log', async () => {
+  it('restores into Kafka once, and does not start on another log', async () => {
     await moved.product.stop();
     const again = await linklog(['restore', file], { DATA_DIR: target.path, ...onKafka });
     expect(again.exitCode).to.not.equal(0);

@@ -7,7 +7,7 @@ import { productFixture } from './harness.js';
 const json = { 'Content-Type': 'application/json' };
 const form = { 'Content-Type': 'application/x-www-form-urlencoded' };
 
-/** What no handler sees: the listener answers by itself, sometimes with bytes of its own. */
+/** Requests that the HTTP server itself responds to. */
 const rawRequests = [
   'SSH-2.0-x\r\n\r\n',
   'GET / HTTP/1.1\r\n\r\n',
@@ -19,19 +19,19 @@ const rawRequests = [
 describe('product: X-Content-Type-Options', () => {
   const bench = productFixture();
 
-  /** Asks for each of these, and expects the header beside the status. */
-  const walk = async (
-    asked: readonly (readonly [number, string, RequestOptions])[],
+  /** Sends each request, and expects its status and the header. */
+  const expectHeader = async (
+    requests: readonly (readonly [number, string, RequestOptions])[],
   ): Promise<void> => {
-    for (const [status, url, options] of asked) {
-      const answer = await sendRequest(url, options);
+    for (const [status, url, options] of requests) {
+      const response = await sendRequest(url, options);
       const what = `${options.method ?? 'GET'} ${url}`;
-      expect(answer.status, what).to.equal(status);
-      expect(answer.headers['x-content-type-options'], what).to.equal('nosniff');
+      expect(response.status, what).to.equal(status);
+      expect(response.headers['x-content-type-options'], what).to.equal('nosniff');
     }
   };
 
-  const walkRaw = async (origin: string): Promise<void> => {
+  const expectHeaderRaw = async (origin: string): Promise<void> => {
     for (const request of rawRequests) {
       const connection = await connectTo(origin);
       connection.socket.write(request);
@@ -42,7 +42,7 @@ describe('product: X-Content-Type-Options', () => {
     }
   };
 
-  it('is on every answer of the API', async () => {
+  it('is in every response of the API', async () => {
     const { api } = bench.product;
     const { key } = await bench.key('FREE');
     const auth = { Authorization: `Bearer ${key}` };
@@ -53,7 +53,7 @@ describe('product: X-Content-Type-Options', () => {
       headers: { ...json, ...auth, ...headers },
       body,
     });
-    await walk([
+    await expectHeader([
       [200, `${api}/v2/usage`, { headers: auth }],
       [200, `${api}/v2/usage`, { method: 'HEAD', headers: auth }],
       [200, `${api}/v2/qr/${shortCode}?format=svg`, { headers: auth }],
@@ -72,10 +72,10 @@ describe('product: X-Content-Type-Options', () => {
       [200, `${api}/health`, {}],
       [405, `${api}/health`, { method: 'PUT' }],
     ]);
-    await walkRaw(api);
+    await expectHeaderRaw(api);
   });
 
-  it('is on every answer of the edge', async () => {
+  it('is in every response of the edge', async () => {
     const { edge } = bench.product;
     const { key } = await bench.key('PRO');
     const open = (await bench.link(key)).shortCode;
@@ -87,7 +87,7 @@ describe('product: X-Content-Type-Options', () => {
       headers,
       body,
     });
-    await walk([
+    await expectHeader([
       [302, `${edge}/${open}`, {}],
       [302, `${edge}/${open}`, { method: 'HEAD' }],
       [200, `${edge}/${open}+`, {}],
@@ -109,40 +109,40 @@ describe('product: X-Content-Type-Options', () => {
       [200, `${edge}/health`, {}],
       [200, `${edge}/health/ready`, {}],
     ]);
-    await walkRaw(edge);
+    await expectHeaderRaw(edge);
   });
 
-  it('is on every answer of the admin listeners', async () => {
+  it('is in every response of the admin listeners', async () => {
     const { admin, admins, adminToken } = bench.product;
     const auth = { Authorization: `Bearer ${adminToken}` };
-    await walk([
+    await expectHeader([
       [200, `${admin}/admin/platform`, { headers: auth }],
       [400, `${admin}/admin/keys`, { method: 'POST', headers: { ...json, ...auth }, body: '{' }],
       [401, `${admin}/admin/platform`, {}],
       [404, `${admin}/admin/nothing`, { headers: auth }],
       [405, `${admin}/admin/platform`, { method: 'PUT', headers: auth }],
     ]);
-    for (const each of admins) {
-      await walk([
-        [200, `${each}/health`, {}],
-        [200, `${each}/health/ready`, {}],
-        [200, `${each}/metrics`, {}],
-        [405, `${each}/metrics`, { method: 'PUT' }],
-        [404, `${each}/nothing`, {}],
-        [421, `${each}/health`, { headers: { Host: 'evil.example' } }],
+    for (const listener of admins) {
+      await expectHeader([
+        [200, `${listener}/health`, {}],
+        [200, `${listener}/health/ready`, {}],
+        [200, `${listener}/metrics`, {}],
+        [405, `${listener}/metrics`, { method: 'PUT' }],
+        [404, `${listener}/nothing`, {}],
+        [421, `${listener}/health`, { headers: { Host: 'evil.example' } }],
       ]);
-      await walkRaw(each);
+      await expectHeaderRaw(listener);
     }
   });
 
-  it('is on the answers of maintenance', async () => {
+  it('is in responses during maintenance', async () => {
     const { api, edge } = bench.product;
     const { shortCode } = await bench.link((await bench.key('PRO')).key);
     await bench.admin('PATCH', '/admin/platform', { maintenance: true });
     try {
-      // Each node has a second to hear of it.
+      // The switch may take a second to reach each node.
       await eventuallyPasses(5_000, () =>
-        walk([
+        expectHeader([
           [503, `${api}/v2/usage`, {}],
           [503, `${edge}/${shortCode}`, {}],
           [503, `${edge}/${shortCode}`, { headers: { Accept: 'text/html' } }],

@@ -12,15 +12,15 @@ import {
 import { startLinklogCli } from '../support/process.js';
 import { onStack, serversFor, type IssuedKey, type Product } from '../support/product.js';
 import { eventually, eventuallyPasses } from '../support/waiting.js';
-import { destination, startBeside, productFixture } from './harness.js';
+import { destination, startSecondNode, productFixture } from './harness.js';
 
-/** Each race so many times; `LINKLOG_ROUNDS=50` is the long form. */
+/** `LINKLOG_ROUNDS=50` is the long form. */
 const rounds = Number(inheritedEnvironment()['LINKLOG_ROUNDS'] ?? '2');
 const elsewhere = 'https://example.com/elsewhere';
-/** A change has a second to reach each edge; the rest is for a busy machine. */
+/** The contract's 1 s, with room for a busy machine. */
 const liveWithinMs = 5_000;
 
-/** A call, by `performance.now`. */
+/** A call with its times (`performance.now`). */
 interface Timed {
   readonly from: number;
   readonly until: number;
@@ -34,7 +34,7 @@ const inEachRound = (title: string, run: (round: number) => Promise<void>): void
   });
 };
 
-const taken = (answers: readonly HttpResponse[]): number => statuses(answers)[302] ?? 0;
+const redirects = (responses: readonly HttpResponse[]): number => statuses(responses)[302] ?? 0;
 
 describe('product: races over two APIs and two edges', () => {
   const bench = productFixture();
@@ -46,7 +46,7 @@ describe('product: races over two APIs and two edges', () => {
   before('start another node', async function () {
     this.timeout(120_000);
     const { product } = bench;
-    if (!onStack) other = await startBeside(product);
+    if (!onStack) other = await startSecondNode(product);
     apis = [...product.apis, ...(other?.apis ?? [])];
     edges = [...product.edges, ...(other?.edges ?? [])];
     expect([apis, edges].map(({ length }) => length)).to.deep.equal([2, 2]);
@@ -54,7 +54,7 @@ describe('product: races over two APIs and two edges', () => {
   beforeEach(async () => {
     pro = await bench.key('PRO');
   });
-  after('stop it', async () => {
+  after('stop the other node', async () => {
     try {
       await other?.stop();
     } finally {
@@ -71,31 +71,31 @@ describe('product: races over two APIs and two edges', () => {
   const change = (n: number, code: string, body: object, headers = {}): Promise<HttpResponse> =>
     call(n, pro, `/links/${code}`, { method: 'PATCH', body, headers });
 
-  const made = async (body: Record<string, unknown> = {}): Promise<string> =>
+  const createLink = async (body: Record<string, unknown> = {}): Promise<string> =>
     (await bench.link(pro.key, body)).shortCode;
 
   const visit = (n: number, code: string, headers = {}): Promise<HttpResponse> =>
     sendRequest(`${edges[n % edges.length] ?? ''}/${code}`, { headers });
 
-  /** Each edge has the link in memory. */
-  const warm = async (code: string): Promise<void> => {
-    for (const answer of await concurrently(edges.length, (n) => visit(n, code))) {
-      expect(answer.status).to.equal(302);
+  /** Loads the link into the memory of each edge. */
+  const cacheOnEdges = async (code: string): Promise<void> => {
+    for (const response of await concurrently(edges.length, (n) => visit(n, code))) {
+      expect(response.status).to.equal(302);
     }
   };
 
-  const counted = (code: string, clickCount: number): Promise<void> =>
+  const expectClicks = (code: string, clickCount: number): Promise<void> =>
     eventuallyPasses(liveWithinMs, async () => {
       expect((await bench.stats(code, pro.key)).clickCount).to.equal(clickCount);
     });
 
-  const goneEverywhere = async (code: string): Promise<void> => {
-    for (const answer of await concurrently(edges.length, (n) => visit(n, code))) {
-      expect(answer.status).to.equal(410);
+  const expectGoneEverywhere = async (code: string): Promise<void> => {
+    for (const response of await concurrently(edges.length, (n) => visit(n, code))) {
+      expect(response.status).to.equal(410);
     }
   };
 
-  /** The versions that the log's visits name, by their requests. */
+  /** The link versions of the visits in the log, by request id. */
   const servedVersions = async (): Promise<ReadonlyMap<string, number | null>> => {
     const { dataDir } = bench.product;
     const said = await startLinklogCli(['audit', 'replay', '--topic', 'visits'], {
@@ -113,13 +113,13 @@ describe('product: races over two APIs and two edges', () => {
   };
 
   inEachRound('ten edits with one If-Match: one wins', async (round) => {
-    const code = await made();
-    await warm(code);
-    const answers = await concurrently(10, (n) =>
+    const code = await createLink();
+    await cacheOnEdges(code);
+    const responses = await concurrently(10, (n) =>
       change(n, code, { url: `${elsewhere}#${n}` }, { 'If-Match': '"1"' }),
     );
-    expect(statuses(answers)).to.deep.equal({ 200: 1, 412: 9 });
-    const url = `${elsewhere}#${answers.findIndex(({ status }) => status === 200)}`;
+    expect(statuses(responses)).to.deep.equal({ 200: 1, 412: 9 });
+    const url = `${elsewhere}#${responses.findIndex(({ status }) => status === 200)}`;
     const details = await call(round, pro, `/links/${code}`);
     expect(details.json()).to.include({ url, version: 2 });
     await eventuallyPasses(liveWithinMs, async () => {
@@ -129,12 +129,12 @@ describe('product: races over two APIs and two edges', () => {
     });
   });
 
-  it('an edit and 500 visitors: each gets the old or the new, and its visit names which', async function () {
+  it('an edit and 500 visitors: each gets the old or the new destination, and its visit has the version', async function () {
     this.timeout(60_000 + rounds * 10_000);
     const got = new Map<string, number>();
     for (let round = 1; round <= rounds; round += 1) {
-      const code = await made(round % 2 === 0 ? { maxClicks: 1_000 } : {});
-      await warm(code);
+      const code = await createLink(round % 2 === 0 ? { maxClicks: 1_000 } : {});
+      await cacheOnEdges(code);
       let visitors = 0;
       const visitor = async (n: number): Promise<number> => {
         visitors += 1;
@@ -154,59 +154,64 @@ describe('product: races over two APIs and two edges', () => {
       await eventuallyPasses(liveWithinMs, async () => {
         expect(new Set(await concurrently(edges.length, visitor))).to.deep.equal(new Set([2]));
       });
-      await counted(code, visitors + edges.length);
+      await expectClicks(code, visitors + edges.length);
     }
     const served = await servedVersions();
     const differ = [...got].filter(([id, version]) => served.get(id) !== version);
     expect(differ).to.deep.equal([]);
   });
 
-  inEachRound('a raised limit and 500 visitors: never more than the new one', async (round) => {
-    const code = await made({ maxClicks: 5 });
-    const [answers, raise] = await Promise.all([
-      concurrently(500, (n) => visit(n, code)),
-      change(round, code, { maxClicks: 9 }),
-    ]);
-    expect(raise.status).to.equal(200);
-    await eventuallyPasses(liveWithinMs, async () => {
-      answers.push(...(await concurrently(edges.length, (n) => visit(n, code))));
-      expect(taken(answers)).to.equal(9);
-    });
-    await goneEverywhere(code);
-    expect((await call(round, pro, `/links/${code}`)).json()).to.include({ status: 'expired' });
-    await counted(code, 9);
-  });
+  inEachRound(
+    'a raised limit and 500 visitors: never more redirects than the new limit',
+    async (round) => {
+      const code = await createLink({ maxClicks: 5 });
+      const [responses, raise] = await Promise.all([
+        concurrently(500, (n) => visit(n, code)),
+        change(round, code, { maxClicks: 9 }),
+      ]);
+      expect(raise.status).to.equal(200);
+      await eventuallyPasses(liveWithinMs, async () => {
+        responses.push(...(await concurrently(edges.length, (n) => visit(n, code))));
+        expect(redirects(responses)).to.equal(9);
+      });
+      await expectGoneEverywhere(code);
+      expect((await call(round, pro, `/links/${code}`)).json()).to.include({ status: 'expired' });
+      await expectClicks(code, 9);
+    },
+  );
 
   for (const maxClicks of [null, 1_000]) {
     const limit = maxClicks === null ? 'without a limit' : 'with a limit';
-    inEachRound(`a deletion and 200 clicks ${limit}: none after it`, async (round) => {
-      const code = await made({ maxClicks });
-      await warm(code);
-      const [answers, deletion] = await Promise.all([
+    inEachRound(`a deletion and 200 clicks ${limit}: no redirect after it`, async (round) => {
+      const code = await createLink({ maxClicks });
+      await cacheOnEdges(code);
+      const [responses, deletion] = await Promise.all([
         concurrently(200, (n) => visit(n, code)),
         call(round, pro, `/links/${code}`, { method: 'DELETE' }),
       ]);
       expect(deletion.status).to.equal(204);
       const more: HttpResponse[] = [];
-      // The ledger decides the clicks of a limit, an edge's memory all others.
+      // Clicks of limited links are decided in the ledger, all others in the memory of an edge.
       await eventuallyPasses(maxClicks === null ? liveWithinMs : 0, async () => {
-        const asked = await concurrently(edges.length, (n) => visit(n, code));
-        more.push(...asked);
-        expect(statuses(asked)).to.deep.equal({ 410: edges.length });
+        const late = await concurrently(edges.length, (n) => visit(n, code));
+        more.push(...late);
+        expect(statuses(late)).to.deep.equal({ 410: edges.length });
       });
-      for (const { status } of [...answers, ...more]) expect(status).to.be.oneOf([302, 410]);
-      await counted(code, edges.length + taken([...answers, ...more]));
+      for (const { status } of [...responses, ...more]) expect(status).to.be.oneOf([302, 410]);
+      await expectClicks(code, edges.length + redirects([...responses, ...more]));
     });
   }
 
-  /** A new key that this one makes. */
-  const child = async (of: IssuedKey): Promise<{ readonly id: string; readonly key: string }> => {
-    const answer = await call(0, of, '/keys', { method: 'POST', body: { name: 'child' } });
-    expect(answer.status, answer.text).to.equal(201);
-    return answer.json() as { id: string; key: string };
+  /** Creates a key derived from `parent`. */
+  const createChild = async (
+    parent: IssuedKey,
+  ): Promise<{ readonly id: string; readonly key: string }> => {
+    const response = await call(0, parent, '/keys', { method: 'POST', body: { name: 'child' } });
+    expect(response.status, response.text).to.equal(201);
+    return response.json() as { id: string; key: string };
   };
 
-  /** Calls one after the other of four clients at each API, until they are ended; at least one was answered. */
+  /** Starts four clients per API that send calls sequentially. @returns a function that stops them */
   const callers = async (key: { readonly key: string }) => {
     const calls: Timed[] = [];
     const ended = new AbortController();
@@ -218,7 +223,7 @@ describe('product: races over two APIs and two edges', () => {
         await sleep(10);
       }
     });
-    await eventually('a call is answered', () => calls.length > 0);
+    await eventually('a call has a response', () => calls.length > 0);
     return async (): Promise<readonly Timed[]> => {
       ended.abort();
       await running;
@@ -230,41 +235,41 @@ describe('product: races over two APIs and two edges', () => {
     ...new Set(calls.map(({ status }) => status)),
   ];
 
-  inEachRound('a rotation: refuses no call within the overlap, takes none after', async (round) => {
+  inEachRound('a rotation: accepts every call within the overlap, none after it', async (round) => {
     const root = await bench.key('PRO', { account: `rotated-${round}` });
-    const old = await child(root);
+    const old = await createChild(root);
     const end = await callers(old);
-    const asked = performance.now();
+    const requestedAt = performance.now();
     const path = `/keys/${old.id}/rotate`;
     const rotate = { method: 'POST', body: { overlapSeconds: 1 } };
-    const answer = await call(round, root, path, rotate);
-    const answered = performance.now();
-    expect(answer.status, answer.text).to.equal(200);
+    const response = await call(round, root, path, rotate);
+    const respondedAt = performance.now();
+    expect(response.status, response.text).to.equal(200);
     await sleep(1_300);
     const calls = await end();
-    const overlapped = calls.filter(({ until }) => until < asked + 1_000);
+    const overlapped = calls.filter(({ until }) => until < requestedAt + 1_000);
     expect(statusesOf(overlapped)).to.deep.equal([200]);
-    const late = calls.filter(({ from }) => from > answered + 1_000);
+    const late = calls.filter(({ from }) => from > respondedAt + 1_000);
     expect(statusesOf(late)).to.deep.equal([401]);
-    const rotated = answer.json() as { readonly key: string };
+    const rotated = response.json() as { readonly key: string };
     for (const { status } of await concurrently(apis.length, (n) => call(n, rotated, '/usage'))) {
       expect(status).to.equal(200);
     }
   });
 
-  inEachRound('a root’s end: takes no call of its descendants after it', async (round) => {
+  inEachRound('a revoked root: accepts no call of its descendants after it', async (round) => {
     const root = await bench.key('PRO', { account: `root-${round}` });
-    const end = await callers(await child(root));
-    const asked = performance.now();
-    const answer =
+    const end = await callers(await createChild(root));
+    const requestedAt = performance.now();
+    const response =
       round % 2 === 0
         ? await call(round, root, `/keys/${root.id}`, { method: 'DELETE' })
         : await bench.admin('DELETE', `/admin/keys/${root.id}`);
-    const answered = performance.now();
-    expect(answer.status, answer.text).to.be.oneOf([200, 204]);
+    const respondedAt = performance.now();
+    expect(response.status, response.text).to.be.oneOf([200, 204]);
     await sleep(50);
     const calls = await end();
-    expect(statusesOf(calls.filter(({ until }) => until < asked))).to.deep.equal([200]);
-    expect(statusesOf(calls.filter(({ from }) => from > answered))).to.deep.equal([401]);
+    expect(statusesOf(calls.filter(({ until }) => until < requestedAt))).to.deep.equal([200]);
+    expect(statusesOf(calls.filter(({ from }) => from > respondedAt))).to.deep.equal([401]);
   });
 });

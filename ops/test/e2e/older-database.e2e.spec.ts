@@ -13,7 +13,7 @@ import { fixture } from '../support/fixture.js';
 const refusal =
   /^linklog: PostgreSQL is older than the log in Kafka: it does not know linklog\.LinkCreated\.v\d of late .*\n$/;
 
-describe('product: PostgreSQL that is older than its Kafka', function () {
+describe('product: PostgreSQL older than its Kafka', function () {
   this.timeout(120_000);
   const bench = new Bench();
   const restored = new Bench();
@@ -53,7 +53,7 @@ describe('product: PostgreSQL that is older than its Kafka', function () {
     bench.use(await startEmbeddedProduct({ dataDir: dataDir.path, env: environment('of_today') }));
   };
 
-  /** Puts the snapshot in the place of the database; whoever is connected has to connect again. */
+  /** Replaces the database by the snapshot and terminates its connections. */
   const restoreSnapshot = async (): Promise<void> => {
     await admin.query('ALTER DATABASE of_today WITH ALLOW_CONNECTIONS false');
     await admin.query(
@@ -65,7 +65,7 @@ describe('product: PostgreSQL that is older than its Kafka', function () {
     databases.splice(databases.indexOf('snapshot'), 1);
   };
 
-  it('ends a running service with one line and exit code 78, and does not start again', async () => {
+  it('stops a running service with one line and exit code 78, and prevents its start', async () => {
     await create('of_today');
     await start();
     const { key } = await bench.key('PRO');
@@ -77,7 +77,7 @@ describe('product: PostgreSQL that is older than its Kafka', function () {
     await bench.link(key, { alias: 'late', url: 'https://example.com/first-owner' });
     const { ended } = bench.product;
     await restoreSnapshot();
-    const end = await within(60_000, 'The service goes on', ended);
+    const end = await within(60_000, 'the service ends', ended);
     expect(end.exitCode).to.equal(78);
     expect(end.stderr).to.contain('linklog: PostgreSQL is older than the log in Kafka');
 
@@ -86,7 +86,7 @@ describe('product: PostgreSQL that is older than its Kafka', function () {
     expect(next.stderr).to.match(refusal);
   });
 
-  it('is left by a backup of the log and a restore into an empty installation', async () => {
+  it('is repaired by a backup of the log and a restore into an empty installation', async () => {
     const target = await temporaryDir();
     const file = path.join(target, '..', `${path.basename(target)}.backup`);
     const linklog = (args: readonly string[], env: Record<string, string>) =>

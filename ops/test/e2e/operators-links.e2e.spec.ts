@@ -44,29 +44,29 @@ describe('command API: operators and links of all accounts', () => {
       ...(body !== undefined && { body }),
     });
 
-  const made = async (body: object = {}): Promise<string> =>
+  const createLink = async (body: object = {}): Promise<string> =>
     (await bench.link(pro.key, { ...body })).shortCode;
 
-  it('are shown as their owners see them, with the account', async () => {
-    const code = await made({ title: 'Spring', tags: ['a'] });
-    const answer = await operator('GET', `/admin/links/${code}`);
-    expect(answer.headers.etag).to.equal('"1"');
+  it('are returned like to their owners, with the account', async () => {
+    const code = await createLink({ title: 'Spring', tags: ['a'] });
+    const response = await operator('GET', `/admin/links/${code}`);
+    expect(response.headers.etag).to.equal('"1"');
     const owners = (await bench.api(`/v2/links/${code}`, pro.key)).json() as object;
-    expect(answer.json()).to.deep.equal({ ...owners, account: 'shop' });
+    expect(response.json()).to.deep.equal({ ...owners, account: 'shop' });
   });
 
-  it('are listed, one account after the other, or of one account', async () => {
+  it('are listed for all accounts or for one account', async () => {
     const other = await bench.key('PRO', { account: 'bakery' });
     const tags = ['listed'];
-    const shops = [await made({ tags }), await made({ tags })].reverse();
+    const shops = [await createLink({ tags }), await createLink({ tags })].reverse();
     const bakerys: string[] = [];
     for (const body of [{ tags }, { tags }, {}]) {
       bakerys.unshift((await bench.link(other.key, body)).shortCode);
     }
     const page = async (query: string) => {
-      const answer = await operator('GET', `/admin/links${query}`);
-      expect(answer.status, answer.text).to.equal(200);
-      return answer.json() as { links: readonly { shortCode: string }[]; next: string | null };
+      const response = await operator('GET', `/admin/links${query}`);
+      expect(response.status, response.text).to.equal(200);
+      return response.json() as { links: readonly { shortCode: string }[]; next: string | null };
     };
     const codes = async (query: string): Promise<readonly string[]> =>
       (await page(query)).links.map(({ shortCode }) => shortCode);
@@ -75,13 +75,15 @@ describe('command API: operators and links of all accounts', () => {
       expect(await codes('?account=bakery')).to.deep.equal(bakerys);
       expect(await codes('?tag=listed')).to.deep.equal(tagged);
     });
-    const begin = await page('?tag=listed&limit=3');
-    for (const link of begin.links) {
+    const firstPage = await page('?tag=listed&limit=3');
+    for (const link of firstPage.links) {
       const shown = await operator('GET', `/admin/links/${link.shortCode}`);
       expect(link).to.deep.equal(shown.json());
     }
-    const rest = await page(`?tag=listed&limit=3&after=${begin.next ?? ''}`);
-    expect([...begin.links, ...rest.links].map(({ shortCode }) => shortCode)).to.deep.equal(tagged);
+    const rest = await page(`?tag=listed&limit=3&after=${firstPage.next ?? ''}`);
+    expect([...firstPage.links, ...rest.links].map(({ shortCode }) => shortCode)).to.deep.equal(
+      tagged,
+    );
     expect(rest.next).to.equal(null);
     await bench.visit(bakerys[1] ?? '');
     await eventuallyPasses(5_000, async () => {
@@ -91,7 +93,7 @@ describe('command API: operators and links of all accounts', () => {
     const path = '/admin/links';
     for (const [query, message] of [
       ['?sort=clicks', 'sort=clicks needs an account'],
-      [`?account=shop&tag=listed&after=${begin.next ?? ''}`, afterMessage],
+      [`?account=shop&tag=listed&after=${firstPage.next ?? ''}`, afterMessage],
       [
         '?account=a,b',
         'account must have 1 to 64 characters: letters, digits, dots, hyphens and underscores',
@@ -102,10 +104,10 @@ describe('command API: operators and links of all accounts', () => {
     }
   });
 
-  it('are changed and deleted, by somebody, for every edge', async () => {
-    const code = await made();
+  it('are changed and deleted, with an actor, on every edge', async () => {
+    const code = await createLink();
     await bench.visit(code);
-    // The plan of the account and the switches bind its keys alone.
+    // Plans and switches apply to keys only.
     await operator('PATCH', '/admin/platform', { features: { passwords: false } });
     const change = { url: elsewhere, title: 'Mended', tags: ['x'], password: 'open sesame' };
     const changed = await operator('PATCH', `/admin/links/${code}`, change);
@@ -137,8 +139,8 @@ describe('command API: operators and links of all accounts', () => {
     ]);
   });
 
-  it('are refused what their owners are refused', async () => {
-    const code = await made();
+  it('are validated as for their owners', async () => {
+    const code = await createLink();
     const path = `/admin/links/${code}`;
     const wrong = await operator('PATCH', path, { url: `${bench.product.edge}/loop` });
     expectError(wrong, {
@@ -168,15 +170,15 @@ describe('command API: operators and links of all accounts', () => {
 
   describe('projections', () => {
     const list = async (): Promise<readonly Projection[]> => {
-      const answer = await operator('GET', '/admin/projections');
-      expect(answer.status, answer.text).to.equal(200);
-      return (answer.json() as { projections: readonly Projection[] }).projections;
+      const response = await operator('GET', '/admin/projections');
+      expect(response.status, response.text).to.equal(200);
+      return (response.json() as { projections: readonly Projection[] }).projections;
     };
     const find = async (name: string): Promise<Projection | undefined> =>
-      (await list()).find((one) => one.name === name);
+      (await list()).find((projection) => projection.name === name);
     const work = (name: string, what: string, headers = {}): Promise<HttpResponse> =>
       operator('POST', `/admin/projections/${name}/${what}`, undefined, headers);
-    /** What the log tells of it: who, request, data. */
+    /** Actor, request id and data of the requested work in the log. */
     const requested = async (): Promise<readonly (readonly unknown[])[]> => {
       const url = await runningPostgresUrl(bench.product.dataDir);
       const client = new pg.Client({ connectionString: url ?? '' });
@@ -197,24 +199,24 @@ describe('command API: operators and links of all accounts', () => {
       const last = async () => (await find(name))?.last ?? null;
       await eventually('the work ends', async () => (await last())?.endedAt != null);
       const end = await last();
-      if (!end) throw new Error('The work was begun');
+      if (!end) throw new Error('no work was started');
       return end;
     };
 
-    it('are listed with lag, dead letters, and what was done here', async () => {
+    it('are listed with lag, dead letters and last work', async () => {
       const names = ['redirects', 'quotas', 'stats', 'history'];
       expect((await list()).map(({ name }) => name)).to.deep.equal(names);
-      for (const one of await list()) {
-        expect(one).to.include({ deadLetters: 0, parked: 0, running: null, last: null });
+      for (const projection of await list()) {
+        expect(projection).to.include({ deadLetters: 0, parked: 0, running: null, last: null });
       }
     });
 
-    it('are redriven, rebuilt and put back, by somebody', async () => {
-      const code = await made();
+    it('are redriven, rebuilt and rolled back, with an actor', async () => {
+      const code = await createLink();
       for (const what of ['redrive', 'rebuild', 'rollback']) {
-        const begun = await work('history', what, { 'X-Request-Id': 'req-1' });
-        expect(begun.status, begun.text).to.be.oneOf([200, 202]);
-        expect(begun.json()).to.include({ work: what, actor: 'maria' });
+        const started = await work('history', what, { 'X-Request-Id': 'req-1' });
+        expect(started.status, started.text).to.be.oneOf([200, 202]);
+        expect(started.json()).to.include({ work: what, actor: 'maria' });
         const end = await ended('history');
         expect(end, what).to.include({ work: what, error: null });
         expect(end.outcome).to.include({ remaining: 0 });
@@ -227,17 +229,17 @@ describe('command API: operators and links of all accounts', () => {
       );
     });
 
-    it('are worked on one at a time', async () => {
-      const answers = await concurrently(5, () => work('stats', 'rebuild'));
-      const { 409: refused = 0, ...begun } = statuses(answers);
+    it('have one work at a time', async () => {
+      const responses = await concurrently(5, () => work('stats', 'rebuild'));
+      const { 409: refused = 0, ...started } = statuses(responses);
       expect(refused).to.be.at.least(1);
-      expect(Object.keys(begun)).to.satisfy((all: string[]) =>
-        all.every((status) => status === '200' || status === '202'),
+      expect(Object.keys(started)).to.satisfy((names: string[]) =>
+        names.every((status) => status === '200' || status === '202'),
       );
       expect(await ended('stats')).to.include({ error: null });
     });
 
-    it('say why something cannot be done', async () => {
+    it('return why work cannot be done', async () => {
       const path = '/admin/projections/links/redrive';
       const unknown = await work('links', 'redrive');
       expectError(unknown, { status: 404, message: 'Projection not found', path, method: 'POST' });

@@ -19,7 +19,7 @@ const reasonMessage = 'reason must have 1 to 500 characters, none of them contro
 const accountMessage =
   'account must have 1 to 64 characters: letters, digits, dots, hyphens and underscores';
 const featuresOn = { shortening: true, aliases: true, passwords: true, expiration: true, qr: true };
-/** What the contract allows a change until every node knows of it. */
+/** The contract's limit for a change to reach every node. */
 const everywhereWithinMs = 1_000;
 
 interface HistoryEvent {
@@ -47,7 +47,7 @@ describe('command API: operators', () => {
     if (url === null) throw new Error('The embedded PostgreSQL does not run');
     pool = createPool({ url, name: 'test', max: 2, logger: createLogger('silent') });
     ({ key: pro, id: proId } = await bench.key('PRO'));
-    // Each test finds all switched on, and leaves it so.
+    // Each test starts and ends with all features on.
     await bench.admin('PATCH', '/admin/platform', { features: featuresOn });
   });
 
@@ -73,17 +73,17 @@ describe('command API: operators', () => {
     });
 
   const done = async (...request: Parameters<typeof admin>): Promise<unknown> => {
-    const answer = await admin(...request);
-    expect(answer.status, answer.text).to.equal(200);
-    expect(answer.headers['cache-control']).to.equal('no-store');
-    return answer.json();
+    const response = await admin(...request);
+    expect(response.status, response.text).to.equal(200);
+    expect(response.headers['cache-control']).to.equal('no-store');
+    return response.json();
   };
 
   const switchFeature = (feature: string, on: boolean): Promise<unknown> =>
     done('PATCH', '/admin/platform', { features: { [feature]: on } });
 
-  /** What the log tells of a subject: name, who, request, data. */
-  const told = async (subject: string): Promise<readonly (readonly unknown[])[]> => {
+  /** Type, actor, request id and data of the events of a subject. */
+  const eventsOf = async (subject: string): Promise<readonly (readonly unknown[])[]> => {
     const { rows } = await pool.query<{ value: string }>(
       'SELECT value FROM log.events WHERE key = $1 ORDER BY record_offset',
       [subject],
@@ -97,7 +97,7 @@ describe('command API: operators', () => {
   };
 
   describe('switches', () => {
-    it('are readable, and a change answers with the new state', async () => {
+    it('are readable, and a change returns the new state', async () => {
       expect(await done('GET', '/admin/platform')).to.deep.equal({
         maintenance: false,
         features: featuresOn,
@@ -127,12 +127,12 @@ describe('command API: operators', () => {
       ],
     ] as const;
     for (const [feature, message, more] of features) {
-      it(`${feature} off: refused at once, in a batch too; everything else works`, async () => {
+      it(`${feature} off: rejected immediately, in a batch too; everything else works`, async () => {
         const { key } = await bench.key('PRO');
-        const kept = await bench.link(key, { alias: `before-${feature}`, expiresIn: 3_600 });
+        const existing = await bench.link(key, { alias: `before-${feature}`, expiresIn: 3_600 });
         await switchFeature(feature, false);
         expectRefused(await bench.shorten(key, { url: destination, ...more }), 400, message);
-        // Bodies are looked at before switches.
+        // The body is validated before the switches.
         const bad = await bench.shorten(key, { url: 'no', ...more });
         expectRefused(bad, 400, 'Please provide a valid URL');
         const batch = await bench.api('/v2/shorten/batch', key, {
@@ -142,21 +142,21 @@ describe('command API: operators', () => {
         const { results } = batch.json() as { results: readonly object[] };
         expect(results[0]).to.include({ success: false, statusCode: 400, message });
         expect(results[1]).to.include({ success: feature !== 'shortening' });
-        expect((await bench.visit(kept.shortCode)).status).to.equal(302);
-        expect((await bench.api(`/v2/qr/${kept.shortCode}`, key)).status).to.equal(200);
+        expect((await bench.visit(existing.shortCode)).status).to.equal(302);
+        expect((await bench.api(`/v2/qr/${existing.shortCode}`, key)).status).to.equal(200);
         await switchFeature(feature, true);
         expect((await bench.shorten(key, { url: destination })).status).to.equal(201);
       });
     }
 
-    it('are recorded with actor and request id; no change records nothing', async () => {
-      const before = await told('platform');
+    it('are recorded with actor and request id, but only if they change something', async () => {
+      const before = await eventsOf('platform');
       const headers = { 'X-Actor': 'maria', 'X-Request-Id': 'switch-1' };
       const body = { maintenance: true, features: { qr: false, shortening: true } };
       await done('PATCH', '/admin/platform', body, headers);
       await done('PATCH', '/admin/platform', body, headers);
       await done('PATCH', '/admin/platform', { maintenance: false }, { 'X-Request-Id': 's-2' });
-      expect((await told('platform')).slice(before.length)).to.deep.equal([
+      expect((await eventsOf('platform')).slice(before.length)).to.deep.equal([
         ['linklog.MaintenanceSwitched.v1', 'maria', 'switch-1', { on: true }],
         ['linklog.FeatureSwitched.v1', 'maria', 'switch-1', { feature: 'qr', on: false }],
         ['linklog.MaintenanceSwitched.v1', 'admin', 's-2', { on: false }],
@@ -178,9 +178,9 @@ describe('command API: operators', () => {
       [[], 'the body may hold maintenance and features'],
     ];
     for (const [body, message] of wrong) {
-      it(`say what is wrong with ${JSON.stringify(body)}`, async () => {
-        const answer = await admin('PATCH', '/admin/platform', body);
-        expectError(answer, { status: 400, message, path: '/admin/platform', method: 'PATCH' });
+      it(`reject ${JSON.stringify(body)}`, async () => {
+        const response = await admin('PATCH', '/admin/platform', body);
+        expectError(response, { status: 400, message, path: '/admin/platform', method: 'PATCH' });
       });
     }
   });
@@ -199,10 +199,10 @@ describe('command API: operators', () => {
         [`/v2/qr/${shortCode}`, key],
         ['/v2/nothing', key],
       ] as const) {
-        const answer = await bench.api(path, token);
-        expectError(answer, { status: 503, message, path });
-        expect(answer.headers['retry-after']).to.match(/^[1-9]\d*$/);
-        expect('x-ratelimit-limit' in answer.headers).to.equal(token !== null);
+        const response = await bench.api(path, token);
+        expectError(response, { status: 503, message, path });
+        expect(response.headers['retry-after']).to.match(/^[1-9]\d*$/);
+        expect('x-ratelimit-limit' in response.headers).to.equal(token !== null);
       }
       expectRefused(await bench.shorten(key, { url: destination }), 503, message);
 
@@ -210,10 +210,10 @@ describe('command API: operators', () => {
         expect((await bench.visit(shortCode)).status).to.equal(503);
       });
       for (const path of [`/${shortCode}`, '/nothing0', '/']) {
-        const answer = await sendRequest(bench.product.edge + path);
-        expectEnvelope(answer, { status: 503, message, path });
-        expect(answer.headers['retry-after']).to.match(/^[1-9]\d*$/);
-        expect(answer.headers['cache-control']).to.equal('no-store');
+        const response = await sendRequest(bench.product.edge + path);
+        expectEnvelope(response, { status: 503, message, path });
+        expect(response.headers['retry-after']).to.match(/^[1-9]\d*$/);
+        expect(response.headers['cache-control']).to.equal('no-store');
       }
       const page = await bench.visit(shortCode, { headers: { Accept: 'text/html' } });
       expect([page.status, page.headers['content-type']]).to.deep.equal([
@@ -239,7 +239,7 @@ describe('command API: operators', () => {
       );
     });
 
-    it('ends in the state of the last switch, however quickly they follow', async () => {
+    it('ends in the state of the last of many quick switches', async () => {
       for (let round = 0; round < 10; round += 1) {
         await done('PATCH', '/admin/platform', { maintenance: true });
         await done('PATCH', '/admin/platform', { maintenance: false });
@@ -260,26 +260,26 @@ describe('command API: operators', () => {
     const block = (what: 'block' | 'unblock', reason = 'phishing', code = link.shortCode) =>
       done('POST', `/admin/links/${code}/${what}`, { reason });
 
-    const seen = (status: number, code = link.shortCode): Promise<void> =>
+    const expectStatus = (status: number, code = link.shortCode): Promise<void> =>
       eventuallyPasses(everywhereWithinMs, async () => {
         expect((await bench.visit(code)).status).to.equal(status);
       });
 
     it('take effect at the edge within 1 s, as do unblocks, cached or not', async () => {
-      const cold = await bench.link(pro);
+      const uncached = await bench.link(pro);
       const limited = await bench.link(pro, { maxClicks: 100 });
       for (const { shortCode } of [link, limited]) {
         for (let visit = 0; visit < 3; visit += 1) {
           expect((await bench.visit(shortCode)).status).to.equal(302);
         }
       }
-      for (const { shortCode } of [link, limited, cold]) {
+      for (const { shortCode } of [link, limited, uncached]) {
         for (let round = 0; round < 3; round += 1) {
           expect(await block('block', 'phishing', shortCode)).to.deep.equal({
             shortCode,
             blocked: true,
           });
-          await seen(410, shortCode);
+          await expectStatus(410, shortCode);
           expectError(await bench.visit(shortCode), {
             status: 410,
             message: 'This link has been blocked',
@@ -290,21 +290,21 @@ describe('command API: operators', () => {
             shortCode,
             blocked: false,
           });
-          await seen(302, shortCode);
+          await expectStatus(302, shortCode);
         }
       }
     });
 
-    it('keep the statistics, and the code stays taken', async () => {
+    it('keep the statistics and the code', async () => {
       const { shortCode } = await bench.link(pro, { alias: 'blocked-alias' });
       await block('block', 'spam', shortCode);
-      await seen(410, shortCode);
+      await expectStatus(410, shortCode);
       expect((await bench.stats(shortCode, pro)).url).to.equal(destination);
       const again = await bench.shorten(pro, { url: destination, alias: shortCode });
       expectRefused(again, 400, 'Alias is already taken');
     });
 
-    it('hide that a link is used up; it is still so after an unblock', async () => {
+    it('take precedence over an expiry, which returns after an unblock', async () => {
       const { shortCode } = await bench.link(pro, { maxClicks: 1 });
       expect((await bench.visit(shortCode)).status).to.equal(302);
       await block('block', 'spam', shortCode);
@@ -324,33 +324,33 @@ describe('command API: operators', () => {
         for (const code of ['nothing0', 'x', 'a.b', '%00']) {
           const path = `/admin/links/${code}/${what}`;
           const message = 'Short URL not found';
-          const answer = await admin('POST', path, { reason: 'spam' });
-          expectError(answer, { status: 404, message, path, method: 'POST' });
+          const response = await admin('POST', path, { reason: 'spam' });
+          expectError(response, { status: 404, message, path, method: 'POST' });
         }
       }
     });
 
     const bad = [{}, [], null, { reason: '' }, { reason: 'x'.repeat(501) }, { reason: 'a\nb' }];
     for (const body of bad) {
-      it(`need a reason, which ${JSON.stringify(body).slice(0, 30)} is not`, async () => {
+      it(`reject ${JSON.stringify(body).slice(0, 30)} as the reason`, async () => {
         const path = `/admin/links/${link.shortCode}/block`;
-        const answer = await admin('POST', path, JSON.stringify(body), {
+        const response = await admin('POST', path, JSON.stringify(body), {
           'Content-Type': 'application/json',
         });
-        expectError(answer, { status: 400, message: reasonMessage, path, method: 'POST' });
+        expectError(response, { status: 400, message: reasonMessage, path, method: 'POST' });
         expect((await bench.visit(link.shortCode)).status).to.equal(302);
       });
     }
 
-    it('need the admin token, and a printable actor', async () => {
+    it('need the admin token and a printable actor', async () => {
       const path = `/admin/links/${link.shortCode}/block`;
       const body = { reason: 'spam' };
-      const nobody = await admin('POST', path, body, { Authorization: `Bearer ${pro}` });
-      expect(nobody.status).to.equal(401);
+      const unauthorized = await admin('POST', path, body, { Authorization: `Bearer ${pro}` });
+      expect(unauthorized.status).to.equal(401);
       for (const actor of ['two words', 'x'.repeat(65), '']) {
-        const answer = await admin('POST', path, body, { 'X-Actor': actor });
+        const response = await admin('POST', path, body, { 'X-Actor': actor });
         const message = 'X-Actor must have 1 to 64 visible characters';
-        expectError(answer, { status: 400, message, path, method: 'POST' });
+        expectError(response, { status: 400, message, path, method: 'POST' });
       }
       expect((await bench.visit(link.shortCode)).status).to.equal(302);
     });
@@ -360,18 +360,18 @@ describe('command API: operators', () => {
     const history = async (code: string, query = ''): Promise<History> =>
       (await done('GET', `/admin/links/${code}/history${query}`)) as History;
 
-    it('lists events with actor and request id, at once and without secrets', async () => {
+    it('lists events with actor and request id, immediately and without secrets', async () => {
       const headers = { 'X-Request-Id': 'made-1' };
-      const made = await bench.shorten(pro, { url: destination, alias: 'historic' }, headers);
-      const { shortCode } = made.json() as Link;
+      const created = await bench.shorten(pro, { url: destination, alias: 'historic' }, headers);
+      const { shortCode } = created.json() as Link;
       const path = `/admin/links/${shortCode}`;
       await done('POST', `${path}/block`, { reason: 'phishing – käse' }, { 'X-Actor': 'maria' });
-      // It is so already: nothing happens.
+      // Already blocked: no event.
       await done('POST', `${path}/block`, { reason: 'again' }, { 'X-Actor': 'otto' });
       const unblocking = { 'X-Actor': 'otto', 'X-Request-Id': 'unblock-1' };
       await done('POST', `${path}/unblock`, { reason: 'a mistake' }, unblocking);
-      const answer = await admin('GET', `${path}/history`);
-      const { events, next } = answer.json() as History;
+      const response = await admin('GET', `${path}/history`);
+      const { events, next } = response.json() as History;
       expect(next).to.equal(null);
       const brief = (event: HistoryEvent) => [event.type, event.actor, event.data];
       expect(events.map(brief)).to.deep.equal([
@@ -388,9 +388,9 @@ describe('command API: operators', () => {
       expect(new Set(events.map(({ subject }) => subject))).to.deep.equal(new Set([shortCode]));
       expect(events.map(({ sequence }) => Number(sequence))).to.deep.equal([1, 2, 3]);
       for (const secret of ['passwordHash', pro, bench.product.adminToken]) {
-        expect(answer.text).to.not.include(secret);
+        expect(response.text).to.not.include(secret);
       }
-      // The log says the same as the projection, once that has it.
+      // The projection returns the same as the log.
       await eventuallyPasses(5_000, async () => {
         const { rows } = await pool.query('SELECT FROM projection_history.events WHERE code = $1', [
           shortCode,
@@ -400,7 +400,7 @@ describe('command API: operators', () => {
       expect(await history(shortCode)).to.deep.equal({ events, next: null });
     });
 
-    it('has a link from its 201 on, and its expiry', async () => {
+    it('contains a link from its 201 on, and its expiry', async () => {
       const { shortCode } = await bench.link(pro, { maxClicks: 1 });
       expect((await history(shortCode)).events).to.have.length(1);
       await bench.visit(shortCode);
@@ -411,14 +411,14 @@ describe('command API: operators', () => {
       ]);
     });
 
-    it('comes in pages without gaps or repeats', async () => {
+    it('has pages without gaps or repeats', async () => {
       const { shortCode } = await bench.link(pro);
       for (let change = 0; change < 6; change += 1) {
         const what = change % 2 === 0 ? 'block' : 'unblock';
         await done('POST', `/admin/links/${shortCode}/${what}`, { reason: `number ${change}` });
       }
-      const all = (await history(shortCode)).events;
-      expect(all).to.have.length(7);
+      const events = (await history(shortCode)).events;
+      expect(events).to.have.length(7);
       for (const limit of [1, 2, 3, 6, 7, 8]) {
         const pages: (readonly HistoryEvent[])[] = [];
         let after: number | null = 0;
@@ -427,8 +427,8 @@ describe('command API: operators', () => {
           pages.push(page.events);
           after = page.next;
         }
-        expect(pages.flat(), `limit ${limit}`).to.deep.equal(all);
-        expect(pages).to.have.length(Math.ceil(all.length / limit));
+        expect(pages.flat(), `limit ${limit}`).to.deep.equal(events);
+        expect(pages).to.have.length(Math.ceil(events.length / limit));
       }
       expect(await history(shortCode, '?after=7')).to.deep.equal({ events: [], next: null });
     });
@@ -437,8 +437,8 @@ describe('command API: operators', () => {
       for (const code of ['nothing0', 'x', '%00']) {
         for (const query of ['', '?after=3']) {
           const path = `/admin/links/${code}/history`;
-          const answer = await admin('GET', path + query);
-          expectError(answer, { status: 404, message: 'Short URL not found', path });
+          const response = await admin('GET', path + query);
+          expectError(response, { status: 404, message: 'Short URL not found', path });
         }
       }
     });
@@ -451,7 +451,7 @@ describe('command API: operators', () => {
       ['after=x', 'after must be a number that next gave'],
       ['after=1&after=2', 'after must be a number that next gave'],
     ] as const) {
-      it(`says what is wrong with ${query}`, async () => {
+      it(`rejects ${query}`, async () => {
         const path = '/admin/links/nothing0/history';
         expectError(await admin('GET', `${path}?${query}`), { status: 400, message, path });
       });
@@ -461,7 +461,7 @@ describe('command API: operators', () => {
   describe('overrides of reserved aliases', () => {
     const pathOf = (alias: string): string => `/admin/reserved-aliases/${alias}/override`;
 
-    it('are recorded with actor and request id; no change records nothing', async () => {
+    it('are recorded with actor and request id, but only if they change something', async () => {
       const at = pathOf('Admin');
       const headers = (id: string) => ({ 'X-Actor': 'maria', 'X-Request-Id': id });
       const acme = { alias: 'admin', account: 'acme' };
@@ -475,7 +475,7 @@ describe('command API: operators', () => {
       const message = 'Override not found';
       expectError(again, { status: 404, message, path: at, method: 'DELETE' });
       await done('PUT', at, { account: 'acme' }, headers('o-5'));
-      expect(await told('admin')).to.deep.equal([
+      expect(await eventsOf('admin')).to.deep.equal([
         ['linklog.AliasOverrideGranted.v1', 'maria', 'o-1', { account: 'acme' }],
         ['linklog.AliasOverrideGranted.v1', 'maria', 'o-3', { account: 'other' }],
         ['linklog.AliasOverrideRevoked.v1', 'maria', 'o-4', {}],
@@ -483,17 +483,17 @@ describe('command API: operators', () => {
       ]);
     });
 
-    it('let one account use the alias in any spelling, and no other account', async () => {
+    it('let one account use the alias in any case, and no other account', async () => {
       const shorten = async (account: string, alias: string): Promise<unknown> => {
         const { key } = await bench.product.createKey({ plan: 'PRO', account });
-        const answer = await sendRequest(`${bench.product.api}/v2/shorten`, {
+        const response = await sendRequest(`${bench.product.api}/v2/shorten`, {
           method: 'POST',
           headers: { Authorization: `Bearer ${key}` },
           body: { url: 'https://example.com/', alias },
         });
-        return answer.status === 201
-          ? (answer.json() as { alias: string }).alias
-          : (answer.json() as { message: string }).message;
+        return response.status === 201
+          ? (response.json() as { alias: string }).alias
+          : (response.json() as { message: string }).message;
       };
       const reserved = 'This alias is reserved and cannot be used';
       expect(await shorten('acme', 'PayPal')).to.equal(reserved);
@@ -509,22 +509,22 @@ describe('command API: operators', () => {
       for (const alias of ['never-there', 'x', '%00']) {
         const path = pathOf(alias);
         const message = 'Override not found';
-        const answer = await admin('DELETE', path);
-        expectError(answer, { status: 404, message, path, method: 'DELETE' });
+        const response = await admin('DELETE', path);
+        expectError(response, { status: 404, message, path, method: 'DELETE' });
       }
     });
 
-    it('need an alias and an account', async () => {
+    it('need a valid alias and account', async () => {
       const method = 'PUT';
       for (const body of [{ account: '' }, { account: 'a b' }, { account: null }, {}]) {
-        const answer = await admin(method, pathOf('admin'), body);
+        const response = await admin(method, pathOf('admin'), body);
         const message = accountMessage;
-        expectError(answer, { status: 400, message, path: pathOf('admin'), method });
+        expectError(response, { status: 400, message, path: pathOf('admin'), method });
       }
       for (const alias of ['ab', 'x'.repeat(51), 'a.b', '%00ab']) {
-        const answer = await admin(method, pathOf(alias), { account: 'acme' });
+        const response = await admin(method, pathOf(alias), { account: 'acme' });
         const message = 'Alias must have 3 to 50 letters, numbers, hyphens and underscores';
-        expectError(answer, { status: 400, message, path: pathOf(alias), method });
+        expectError(response, { status: 400, message, path: pathOf(alias), method });
       }
     });
   });

@@ -20,7 +20,7 @@ import {
 } from './harness.js';
 import { folderFixture } from '../support/fixtures.js';
 
-/** Limits that a test can reach: FREE's month ends after its minute, HOBBY's before. */
+/** Low limits: FREE reaches the minute's first, HOBBY the month's. */
 const plans = {
   plans: {
     FREE: { requestsPerMinute: 3, monthlyCalls: 3, monthlyLinks: 1, monthlyQrCodes: 1 },
@@ -69,8 +69,8 @@ describe('command API: order of checks', () => {
     pro = await bench.key('PRO');
   });
 
-  /** Calls until the limits of its plan are reached; these calls are themselves answered. */
-  const exhausted = async (plan: 'FREE' | 'HOBBY'): Promise<string> => {
+  /** A new key whose limits are reached. */
+  const createExhaustedKey = async (plan: 'FREE' | 'HOBBY'): Promise<string> => {
     const { key } = await bench.key(plan);
     for (let call = 1; call <= 3; call += 1) {
       expect((await bench.api('/v2/nothing', key)).status).to.equal(404);
@@ -78,8 +78,8 @@ describe('command API: order of checks', () => {
     return key;
   };
 
-  /** What each later check would refuse. */
-  const laterWrongs: readonly [string, string, RequestOptions][] = [
+  /** Requests that later checks would reject. */
+  const laterErrors: readonly [string, string, RequestOptions][] = [
     ['an unknown path', '/v2/nothing', {}],
     ['the prefix alone', '/v2', {}],
     ['a wrong method', '/v2/shorten', { method: 'PUT' }],
@@ -90,7 +90,7 @@ describe('command API: order of checks', () => {
     ['nothing else', '/v2/shorten', post({ url: destination })],
   ];
 
-  for (const [what, at, options] of laterWrongs) {
+  for (const [what, at, options] of laterErrors) {
     it(`401 comes before ${what}`, async () => {
       expectBody(await bench.api(at, null, options), 401, missingKey);
       expectBody(await bench.api(at, 'll_nonsense', options), 401, invalidKey);
@@ -98,23 +98,23 @@ describe('command API: order of checks', () => {
   }
 
   it('the per-minute limit comes before the monthly calls and all that follows', async () => {
-    const key = await exhausted('FREE');
-    for (const [what, at, options] of laterWrongs) {
-      const answer = await bench.api(at, key, options);
-      const { retryAfter } = answer.json() as { retryAfter: number };
+    const key = await createExhaustedKey('FREE');
+    for (const [what, at, options] of laterErrors) {
+      const response = await bench.api(at, key, options);
+      const { retryAfter } = response.json() as { retryAfter: number };
       const { rateLimited: message } = messages;
       const { method = 'GET' } = options;
-      expect(answer.status, what).to.equal(429);
-      expectError(answer, { status: 429, message, path: at, method, retryAfter });
+      expect(response.status, what).to.equal(429);
+      expectError(response, { status: 429, message, path: at, method, retryAfter });
     }
   });
 
   it('the monthly calls come before all that follows', async () => {
-    const key = await exhausted('HOBBY');
-    for (const [what, at, options] of laterWrongs) {
-      const answer = await bench.api(at, key, options);
-      expect(answer.status, what).to.equal(429);
-      expectBody(answer, 429, monthly(messages.calls, 3));
+    const key = await createExhaustedKey('HOBBY');
+    for (const [what, at, options] of laterErrors) {
+      const response = await bench.api(at, key, options);
+      expect(response.status, what).to.equal(429);
+      expectBody(response, 429, monthly(messages.calls, 3));
     }
   });
 
@@ -147,15 +147,15 @@ describe('command API: order of checks', () => {
     ['with a password', `{"url":"${destination}","password":"long enough"}`],
     ['with nothing but a URL', `{"url":"${destination}"}`],
   ] as const) {
-    it(`a body ${what} is answered alike to a key’s first call and to later ones`, async () => {
+    it(`a body ${what} gets the same response to the first call of a key and to later calls`, async () => {
       const { key } = await bench.key('PRO');
-      const answers: HttpResponse[] = [];
+      const responses: HttpResponse[] = [];
       for (let call = 1; call <= 2; call += 1) {
-        answers.push(await bench.api('/v2/shorten', key, post(body, { 'Content-Type': type })));
+        responses.push(await bench.api('/v2/shorten', key, post(body, { 'Content-Type': type })));
       }
-      const said = answers.map((answer) => ({
-        status: answer.status,
-        message: (answer.json() as { message?: string }).message,
+      const said = responses.map((response) => ({
+        status: response.status,
+        message: (response.json() as { message?: string }).message,
       }));
       expect(said[1]).to.deep.equal(said[0]);
       const links = said[0]?.status === 201 ? 2 : 0;
@@ -168,8 +168,8 @@ describe('command API: order of checks', () => {
   }
 
   it('size comes before type', async () => {
-    const answer = await bench.api('/v2/shorten', pro.key, post(large, text));
-    expectRefused(answer, 413, messages.tooLarge);
+    const response = await bench.api('/v2/shorten', pro.key, post(large, text));
+    expectRefused(response, 413, messages.tooLarge);
   });
 
   describe('the scope', () => {
@@ -254,7 +254,7 @@ describe('command API: order of checks', () => {
     it('comes before the plan’s features and the alias in use', async () => {
       const { id, key: downgraded } = await bench.key('INDIE');
       const headers = { 'Idempotency-Key': 'before-the-downgrade' };
-      const body = { url: destination, alias: 'kept-answer' };
+      const body = { url: destination, alias: 'stored-response' };
       const first = await bench.shorten(downgraded, body, headers);
       expect(first.status).to.equal(201);
       expect((await bench.admin('PATCH', `/admin/keys/${id}`, { plan: 'FREE' })).status).to.equal(
@@ -267,15 +267,15 @@ describe('command API: order of checks', () => {
   });
 
   it('the body comes before the platform’s switches', async () => {
-    const answer = await bench.shorten(pro.key, {
+    const response = await bench.shorten(pro.key, {
       url: destination,
       password: 'long enough',
       maxClicks: 0,
     });
-    expectRefused(answer, 400, 'maxClicks must be at least 1');
+    expectRefused(response, 400, 'maxClicks must be at least 1');
   });
 
-  /** As an operator's event would leave it. */
+  /** Writes the state that an operator's switch leaves. */
   const switchPasswords = async (on: boolean): Promise<void> => {
     const client = new pg.Client({
       connectionString: (await runningPostgresUrl(bench.product.dataDir)) ?? '',
@@ -333,11 +333,11 @@ describe('command API: order of checks', () => {
     expect(usage).to.deep.include({ links: { used: 5, limit: null } });
   });
 
-  describe('what is spent', () => {
-    /** Calls and links of a key, as its operator sees them: looking costs nothing. */
+  describe('cost of a request', () => {
+    /** Usage of a key in the operators' API, which costs no call. */
     const spent = async (id: string): Promise<{ minute: number; calls: number; links: number }> => {
-      const answer = await bench.admin('GET', `/admin/keys/${id}`);
-      const { usage } = answer.json() as {
+      const response = await bench.admin('GET', `/admin/keys/${id}`);
+      const { usage } = response.json() as {
         usage: { minute: { used: number }; month: { calls: number; links: number } };
       };
       const { calls, links } = usage.month;
@@ -358,7 +358,7 @@ describe('command API: order of checks', () => {
       ['a wrong method', 405, '/v2/usage', { method: 'DELETE' }, 0],
       ['a body too large', 413, '/v2/shorten', post(large), 0],
       ['a wrong type', 415, '/v2/shorten', post('{}', text), 0],
-      ['what is kept', 201, '/v2/shorten', post({ url: destination }, idempotent), 1],
+      ['a stored response', 201, '/v2/shorten', post({ url: destination }, idempotent), 1],
       ['a replay', 201, '/v2/shorten', post({ url: destination }, idempotent), 0],
       ['a mismatch', 422, '/v2/shorten', post({}, idempotent), 0],
     ];
@@ -366,8 +366,8 @@ describe('command API: order of checks', () => {
       it(`one call by ${what}${links === 1 ? ', and one link' : ''}`, async () => {
         const { id, key } = pro;
         const before = await spent(id);
-        const answer = await bench.api(at, key, options);
-        expect(answer.status, answer.text).to.equal(status);
+        const response = await bench.api(at, key, options);
+        expect(response.status, response.text).to.equal(status);
         const after = await spent(id);
         expect(after.calls - before.calls, 'calls').to.equal(at === '/v2/usage' ? 0 : 1);
         expect(after.links - before.links, 'links').to.equal(links);
@@ -377,8 +377,8 @@ describe('command API: order of checks', () => {
 
     it('a 403 costs a call and no link', async () => {
       const { id, key } = await bench.key('HOBBY');
-      const answer = await bench.shorten(key, { url: destination, alias: 'any-alias' });
-      expect(answer.status).to.equal(403);
+      const response = await bench.shorten(key, { url: destination, alias: 'any-alias' });
+      expect(response.status).to.equal(403);
       expect(await spent(id)).to.deep.equal({ minute: 1, calls: 1, links: 0 });
     });
 
@@ -407,15 +407,15 @@ describe('command API: order of checks', () => {
       expect(await spent(id)).to.deep.equal({ minute: 5, calls: 0, links: 0 });
     });
 
-    it('usage is answered when the month’s calls are spent', async () => {
-      const key = await exhausted('HOBBY');
+    it('usage is available when the monthly calls are spent', async () => {
+      const key = await createExhaustedKey('HOBBY');
       const usage = await bench.api('/v2/usage', key);
       expect(usage.status).to.equal(200);
       expect(usage.json()).to.deep.include({ calls: { used: 3, limit: 3 } });
     });
 
-    it('usage is refused when the minute’s are', async () => {
-      const key = await exhausted('FREE');
+    it('usage gets 429 at the per-minute limit', async () => {
+      const key = await createExhaustedKey('FREE');
       expect((await bench.api('/v2/usage', key)).status).to.equal(429);
     });
   });

@@ -30,11 +30,11 @@ interface OwnKey {
   readonly lastUsedAt: string | null;
 }
 
-describe('command API: keys that people make', () => {
+describe('command API: keys that users create', () => {
   const bench = productFixture();
   let accounts = 0;
 
-  /** A root in an account of its own. */
+  /** Creates a root key in a new account. */
   const newRoot = (
     plan: 'FREE' | 'PRO' = 'PRO',
     more: { readonly scopes?: readonly Scope[]; readonly expiresIn?: number } = {},
@@ -51,83 +51,83 @@ describe('command API: keys that people make', () => {
   ): Promise<HttpResponse> =>
     bench.api(`/v2/keys${path}`, key, { method, ...(body !== undefined && { body }) });
 
-  const make = async (by: Pick<IssuedKey, 'key'>, body: object = {}): Promise<OwnKey> => {
-    const answer = await keys(by, 'POST', '', { name: 'made', ...body });
-    expect(answer.status, answer.text).to.equal(201);
-    return answer.json() as OwnKey;
+  const createKey = async (by: Pick<IssuedKey, 'key'>, body: object = {}): Promise<OwnKey> => {
+    const response = await keys(by, 'POST', '', { name: 'made', ...body });
+    expect(response.status, response.text).to.equal(201);
+    return response.json() as OwnKey;
   };
 
   const listed = async (by: Pick<IssuedKey, 'key'>, query = '') => {
-    const answer = await keys(by, 'GET', query);
-    expect(answer.status, answer.text).to.equal(200);
-    return answer.json() as { readonly keys: readonly OwnKey[]; readonly next: string | null };
+    const response = await keys(by, 'GET', query);
+    expect(response.status, response.text).to.equal(200);
+    return response.json() as { readonly keys: readonly OwnKey[]; readonly next: string | null };
   };
 
-  /** Calls of keys in turn, by turns on each API. */
-  const callsOf = (of: readonly { readonly key: string }[], count: number, path: string) =>
+  /** Sends concurrent calls, alternating keys and APIs. */
+  const callsOf = (callers: readonly { readonly key: string }[], count: number, path: string) =>
     concurrently(count, (index) => {
       const { apis } = bench.product;
-      const { key = '' } = of[index % of.length] ?? {};
+      const { key = '' } = callers[index % callers.length] ?? {};
       const options: RequestOptions = { headers: { Authorization: `Bearer ${key}` } };
       return sendRequest(`${apis[index % apis.length] ?? ''}${path}`, options);
     });
 
   const works = async ({ key }: Pick<IssuedKey, 'key'>): Promise<boolean> => {
-    const answers = await callsOf([{ key }], bench.product.apis.length, '/v2/usage');
-    const [first] = answers;
-    if (!first) throw new Error('There is an API');
-    for (const answer of answers) expect(answer.status).to.equal(first.status);
+    const responses = await callsOf([{ key }], bench.product.apis.length, '/v2/usage');
+    const [first] = responses;
+    if (!first) throw new Error('the product has no API');
+    for (const response of responses) expect(response.status).to.equal(first.status);
     if (first.status !== 200) expectBody(first, 401, invalidKey);
     return first.status === 200;
   };
 
-  const unknown = (answer: HttpResponse, method: string, id: string, more = ''): void => {
+  const expectNotFound = (response: HttpResponse, method: string, id: string, more = ''): void => {
     const path = `/v2/keys/${id}${more}`;
-    expectError(answer, { status: 404, message: 'API key not found', path, method });
+    expectError(response, { status: 404, message: 'API key not found', path, method });
   };
 
   describe('POST /v2/keys', () => {
-    it('makes a key with exactly these fields, shown once, that works on every node', async () => {
+    it('creates a key with exactly these fields, shown once, that works on every node', async () => {
       const root = await newRoot('FREE');
-      const answer = await keys(root, 'POST', '', { name: 'mine', extra: 1, plan: 'PRO' });
-      const made = answer.json() as OwnKey;
+      const response = await keys(root, 'POST', '', { name: 'mine', extra: 1, plan: 'PRO' });
+      const created = response.json() as OwnKey;
       const usage = (await bench.api('/v2/usage', root.key)).json();
-      expectBody(answer, 201, {
-        id: made.id,
-        key: made.key,
+      expectBody(response, 201, {
+        id: created.id,
+        key: created.key,
         name: 'mine',
         plan: 'FREE',
         scopes: scopeNames,
         active: true,
         rootId: root.id,
         expiresAt: null,
-        createdAt: made.createdAt,
+        createdAt: created.createdAt,
         lastUsedAt: null,
         usage,
       });
-      expect(made.key).to.match(/^ll_[0-9A-Za-z]{38}$/);
-      expect(made.createdAt).to.match(timestampPattern);
-      expect(await works(made)).to.equal(true);
-      const used = await bench.api('/v2/usage', made.key);
+      expect(created.key).to.match(/^ll_[0-9A-Za-z]{38}$/);
+      expect(created.createdAt).to.match(timestampPattern);
+      expect(await works(created)).to.equal(true);
+      const used = await bench.api('/v2/usage', created.key);
       expect(used.headers).to.include({ 'x-api-key-name': 'mine', 'x-ratelimit-limit': '60' });
-      expect((await keys(root, 'GET')).text).not.to.include(made.key);
+      expect((await keys(root, 'GET')).text).not.to.include(created.key);
     });
 
-    it('gives only scopes that the key has, by default all of these', async () => {
+    it('grants only scopes of the parent, by default all', async () => {
       const scopes: readonly Scope[] = ['links:read', 'stats:read', 'keys:manage'];
       const root = await newRoot('PRO', { scopes });
-      expect((await make(root)).scopes).to.deep.equal(scopes);
-      const child = await make(root, { scopes: ['stats:read', 'links:read', 'stats:read'] });
+      expect((await createKey(root)).scopes).to.deep.equal(scopes);
+      const child = await createKey(root, { scopes: ['stats:read', 'links:read', 'stats:read'] });
       expect(child.scopes).to.deep.equal(['links:read', 'stats:read']);
-      expect((await make(root, { scopes: [] })).scopes).to.deep.equal([]);
+      expect((await createKey(root, { scopes: [] })).scopes).to.deep.equal([]);
       const more = await keys(root, 'POST', '', { name: 'a', scopes: ['links:read', 'qr:read'] });
       expectBody(more, 403, lacking('qr:read'));
       expectBody(await keys(child, 'POST', '', { name: 'a' }), 403, lacking('keys:manage'));
     });
 
-    it('lets no key end later than the one that makes it', async () => {
+    it('lets no key expire after its parent', async () => {
       const seconds = async (by: Pick<IssuedKey, 'key'>, expiresIn?: number) => {
-        const { expiresAt, createdAt } = await make(by, { expiresIn });
+        const { expiresAt, createdAt } = await createKey(by, { expiresIn });
         return expiresAt === null ? null : Date.parse(expiresAt) - Date.parse(createdAt);
       };
       const endless = await newRoot();
@@ -137,7 +137,7 @@ describe('command API: keys that people make', () => {
       expect(await seconds(ending, 60)).to.equal(60_000);
       const { expiresAt } = (await listed(ending)).keys[0] ?? {};
       for (const expiresIn of [undefined, null, 5_000]) {
-        expect((await make(ending, { expiresIn })).expiresAt).to.equal(expiresAt);
+        expect((await createKey(ending, { expiresIn })).expiresAt).to.equal(expiresAt);
       }
     });
 
@@ -151,32 +151,34 @@ describe('command API: keys that people make', () => {
     ];
     for (const [body, message] of wrong) {
       it(`is 400 for ${JSON.stringify(body)}`, async () => {
-        const answer = await keys(await newRoot(), 'POST', '', body);
-        expectError(answer, { status: 400, message, path: '/v2/keys', method: 'POST' });
+        const response = await keys(await newRoot(), 'POST', '', body);
+        expectError(response, { status: 400, message, path: '/v2/keys', method: 'POST' });
       });
     }
 
-    it('makes 100 live keys an account, exactly, however many are asked for at once', async () => {
+    it('creates exactly 100 live keys per account for concurrent requests', async () => {
       const root = await newRoot();
-      const first = await make(root);
-      const made = await concurrently(120, () => keys(root, 'POST', '', { name: 'one of many' }));
-      expect(statuses(made)).to.deep.equal({ 201: 98, 400: 22 });
+      const first = await createKey(root);
+      const responses = await concurrently(120, () =>
+        keys(root, 'POST', '', { name: 'concurrent' }),
+      );
+      expect(statuses(responses)).to.deep.equal({ 201: 98, 400: 22 });
       const message = 'At most 100 keys an account';
-      for (const answer of made.filter(({ status }) => status === 400)) {
-        expectError(answer, { status: 400, message, path: '/v2/keys', method: 'POST' });
+      for (const response of responses.filter(({ status }) => status === 400)) {
+        expectError(response, { status: 400, message, path: '/v2/keys', method: 'POST' });
       }
       expect((await keys(root, 'DELETE', `/${first.id}`)).status).to.equal(204);
-      await make(root);
+      await createKey(root);
       expect((await keys(root, 'POST', '', { name: 'one more' })).status).to.equal(400);
     });
   });
 
   describe('GET /v2/keys', () => {
-    it('lists the key and all that descend from it, a page at a time', async () => {
+    it('lists the key and its descendants in pages', async () => {
       const root = await newRoot();
-      const a = await make(root);
-      const b = await make(a);
-      const c = await make(root);
+      const a = await createKey(root);
+      const b = await createKey(a);
+      const c = await createKey(root);
       const ids = async (by: Pick<IssuedKey, 'key'>) => (await listed(by)).keys.map(({ id }) => id);
       expect(await ids(root)).to.deep.equal([root.id, a.id, b.id, c.id]);
       expect(await ids(a)).to.deep.equal([a.id, b.id]);
@@ -191,9 +193,9 @@ describe('command API: keys that people make', () => {
       }
     });
 
-    it('says of each what is true now, with the usage of the root, and its last minute', async () => {
+    it('returns the current state of each key, with the usage of the root and the minute of last use', async () => {
       const root = await newRoot();
-      const child = await make(root, { name: 'child', scopes: ['links:create', 'qr:read'] });
+      const child = await createKey(root, { name: 'child', scopes: ['links:create', 'qr:read'] });
       const before = Date.now();
       const { shortCode } = await bench.link(child.key);
       expect((await bench.api(`/v2/qr/${shortCode}`, child.key)).status).to.equal(200);
@@ -214,9 +216,9 @@ describe('command API: keys that people make', () => {
   });
 
   describe('PATCH /v2/keys/:id', () => {
-    it('changes name, scopes and whether it is active, on every node at once', async () => {
+    it('changes name, scopes and active, immediately on every node', async () => {
       const root = await newRoot();
-      const child = await make(root);
+      const child = await createKey(root);
       const patch = (body: object) => keys(root, 'PATCH', `/${child.id}`, body);
       const renamed = await patch({ name: 'renamed', scopes: ['qr:read'], active: null });
       expect(renamed.status).to.equal(200);
@@ -234,11 +236,11 @@ describe('command API: keys that people make', () => {
       expect(await works(child)).to.equal(true);
     });
 
-    it('is for the key itself and what descends from it: 404 for all others', async () => {
+    it('manages the key itself and its descendants: 404 for all others', async () => {
       const root = await newRoot();
-      const child = await make(root);
-      const sibling = await make(root);
-      const grandchild = await make(child);
+      const child = await createKey(root);
+      const sibling = await createKey(root);
+      const grandchild = await createKey(child);
       const stranger = await newRoot();
       const sameAccount = await bench.key('PRO', { account: root.account });
       const rename = { name: 'renamed' };
@@ -247,20 +249,22 @@ describe('command API: keys that people make', () => {
       }
       const others = [root, sibling, stranger, sameAccount].map(({ id }) => id);
       for (const id of [...others, 'nothing', '01990000-0000-7000-8000-000000000000']) {
-        unknown(await keys(child, 'PATCH', `/${id}`, rename), 'PATCH', id);
-        unknown(await keys(child, 'POST', `/${id}/rotate`, {}), 'POST', id, '/rotate');
-        unknown(await keys(child, 'DELETE', `/${id}`), 'DELETE', id);
+        expectNotFound(await keys(child, 'PATCH', `/${id}`, rename), 'PATCH', id);
+        expectNotFound(await keys(child, 'POST', `/${id}/rotate`, {}), 'POST', id, '/rotate');
+        expectNotFound(await keys(child, 'DELETE', `/${id}`), 'DELETE', id);
       }
     });
 
-    it('gives only scopes that the key has, itself included', async () => {
+    it('grants only scopes of the key, also to itself', async () => {
       const root = await newRoot();
       const scopes = ['links:read', 'keys:manage'];
-      const child = await make(root, { scopes });
-      const grandchild = await make(child, { scopes: [] });
+      const child = await createKey(root, { scopes });
+      const grandchild = await createKey(child, { scopes: [] });
       for (const { id } of [child, grandchild]) {
-        const answer = await keys(child, 'PATCH', `/${id}`, { scopes: ['links:read', 'qr:read'] });
-        expectBody(answer, 403, lacking('qr:read'));
+        const response = await keys(child, 'PATCH', `/${id}`, {
+          scopes: ['links:read', 'qr:read'],
+        });
+        expectBody(response, 403, lacking('qr:read'));
       }
       const less = await keys(child, 'PATCH', `/${child.id}`, { scopes: ['keys:manage'] });
       expect(less.json()).to.deep.include({ scopes: ['keys:manage'] });
@@ -268,23 +272,23 @@ describe('command API: keys that people make', () => {
       expectBody(again, 403, lacking('links:read'));
     });
 
-    it('does not switch on what an operator switched off', async () => {
+    it('does not reactivate a key that an operator deactivated', async () => {
       const root = await newRoot();
-      const child = await make(root);
+      const child = await createKey(root);
       await bench.admin('PATCH', `/admin/keys/${child.id}`, { active: false });
-      const answer = await keys(root, 'PATCH', `/${child.id}`, { active: true });
+      const response = await keys(root, 'PATCH', `/${child.id}`, { active: true });
       const message = 'An operator switched this key off';
       const path = `/v2/keys/${child.id}`;
-      expectError(answer, { status: 403, message, path, method: 'PATCH' });
+      expectError(response, { status: 403, message, path, method: 'PATCH' });
       expect((await keys(root, 'PATCH', `/${child.id}`, { active: false })).status).to.equal(200);
       await bench.admin('PATCH', `/admin/keys/${child.id}`, { active: true });
       expect(await works(child)).to.equal(true);
     });
 
-    it('reactivates no key that a key above deactivated', async () => {
+    it('does not reactivate a key that an ancestor deactivated', async () => {
       const root = await newRoot();
-      const parent = await make(root);
-      const child = await make(parent);
+      const parent = await createKey(root);
+      const child = await createKey(parent);
       const path = `/v2/keys/${child.id}`;
       const activate = (by: OwnKey | IssuedKey, active: boolean) =>
         keys(by, 'PATCH', `/${child.id}`, { active });
@@ -299,24 +303,24 @@ describe('command API: keys that people make', () => {
       expect(await works(child)).to.equal(true);
     });
 
-    it('is 400 with nothing to change', async () => {
+    it('is 400 without a change', async () => {
       const root = await newRoot();
       const path = `/v2/keys/${root.id}`;
       for (const body of [{}, { name: null }, { plan: 'PRO' }, []]) {
-        const answer = await keys(root, 'PATCH', `/${root.id}`, body);
-        expectError(answer, { status: 400, message: 'Nothing to change', path, method: 'PATCH' });
+        const response = await keys(root, 'PATCH', `/${root.id}`, body);
+        expectError(response, { status: 400, message: 'Nothing to change', path, method: 'PATCH' });
       }
     });
   });
 
   describe('POST /v2/keys/:id/rotate', () => {
-    it('gives another key of the same id, limits and usage; the earlier one ends', async () => {
+    it('returns a new secret with the same id, limits and usage; the old one ends', async () => {
       const root = await newRoot('FREE');
-      const child = await make(root);
+      const child = await createKey(root);
       await callsOf([child], 10, '/v2/usage');
-      const answer = await keys(root, 'POST', `/${child.id}/rotate`, {});
-      expect(answer.status).to.equal(200);
-      const rotated = answer.json() as OwnKey;
+      const response = await keys(root, 'POST', `/${child.id}/rotate`, {});
+      expect(response.status).to.equal(200);
+      const rotated = response.json() as OwnKey;
       expect(rotated).to.include({ id: child.id, name: child.name, rootId: root.id });
       expect(rotated.key)
         .to.match(/^ll_[0-9A-Za-z]{38}$/)
@@ -327,89 +331,89 @@ describe('command API: keys that people make', () => {
       expect(Number(left)).to.be.below(60 - 13);
     });
 
-    it('lets earlier keys work within the overlap; the next rotation may end them', async () => {
+    it('accepts old secrets within the overlap; the next rotation may end them', async () => {
       const root = await newRoot();
       const rotate = async (overlapSeconds: number) => {
-        const answer = await keys(root, 'POST', `/${child.id}/rotate`, { overlapSeconds });
-        return answer.json() as OwnKey;
+        const response = await keys(root, 'POST', `/${child.id}/rotate`, { overlapSeconds });
+        return response.json() as OwnKey;
       };
-      const child = await make(root);
+      const child = await createKey(root);
       const second = await rotate(604_800);
       const third = await rotate(600);
       expect(await Promise.all([child, second, third].map(works))).to.deep.equal([
         ...[true, true, true],
       ]);
       const fourth = await rotate(0);
-      const all = [child, second, third, fourth];
-      expect(await Promise.all(all.map(works))).to.deep.equal([false, false, false, true]);
+      const rotations = [child, second, third, fourth];
+      expect(await Promise.all(rotations.map(works))).to.deep.equal([false, false, false, true]);
     });
 
     it('is 400 for an overlap beyond a week', async () => {
       const root = await newRoot();
       const message = 'overlapSeconds must be between 0 and 604800';
       for (const overlapSeconds of [-1, 604_801, 1.5, '1']) {
-        const answer = await keys(root, 'POST', `/${root.id}/rotate`, { overlapSeconds });
+        const response = await keys(root, 'POST', `/${root.id}/rotate`, { overlapSeconds });
         const path = `/v2/keys/${root.id}/rotate`;
-        expectError(answer, { status: 400, message, path, method: 'POST' });
+        expectError(response, { status: 400, message, path, method: 'POST' });
       }
       expect(await works(root)).to.equal(true);
     });
   });
 
-  describe('a descendant that has more than the key itself', () => {
-    const expectUnmanaged = async (by: OwnKey, { id }: OwnKey): Promise<void> => {
-      unknown(await keys(by, 'POST', `/${id}/rotate`, {}), 'POST', id, '/rotate');
-      unknown(await keys(by, 'DELETE', `/${id}`), 'DELETE', id);
+  describe('a descendant with more rights than the key itself', () => {
+    const expectNotManageable = async (by: OwnKey, { id }: OwnKey): Promise<void> => {
+      expectNotFound(await keys(by, 'POST', `/${id}/rotate`, {}), 'POST', id, '/rotate');
+      expectNotFound(await keys(by, 'DELETE', `/${id}`), 'DELETE', id);
       for (const change of [{ name: 'renamed' }, { active: false }, { scopes: [] }]) {
-        unknown(await keys(by, 'PATCH', `/${id}`, change), 'PATCH', id);
+        expectNotFound(await keys(by, 'PATCH', `/${id}`, change), 'PATCH', id);
       }
     };
 
-    it('in scopes is 404 to every call that manages it', async () => {
+    it('with more scopes is 404 for every call that manages it', async () => {
       const root = await newRoot();
-      const parent = await make(root);
-      const child = await make(parent, { scopes: ['links:read', 'links:write'] });
+      const parent = await createKey(root);
+      const child = await createKey(parent, { scopes: ['links:read', 'links:write'] });
       await keys(root, 'PATCH', `/${parent.id}`, { scopes: ['keys:manage', 'links:read'] });
-      await expectUnmanaged(parent, child);
+      await expectNotManageable(parent, child);
       expect(await works(child)).to.equal(true);
       expect((await keys(root, 'POST', `/${child.id}/rotate`, {})).status).to.equal(200);
       await keys(root, 'PATCH', `/${child.id}`, { scopes: ['links:read'] });
       expect((await keys(parent, 'POST', `/${child.id}/rotate`, {})).status).to.equal(200);
     });
 
-    it('in its end is 404 to every call that manages it', async () => {
+    it('with a later expiry is 404 for every call that manages it', async () => {
       const root = await newRoot();
-      const parent = await make(root);
-      const endless = await make(parent);
-      const earlier = await make(parent, { expiresIn: 600 });
+      const parent = await createKey(root);
+      const endless = await createKey(parent);
+      const earlier = await createKey(parent, { expiresIn: 600 });
       await bench.admin('PATCH', `/admin/keys/${parent.id}`, { expiresIn: 3_600 });
-      await expectUnmanaged(parent, endless);
+      await expectNotManageable(parent, endless);
       expect((await keys(parent, 'DELETE', `/${earlier.id}`)).status).to.equal(204);
       expect((await keys(root, 'DELETE', `/${endless.id}`)).status).to.equal(204);
     });
   });
 
   describe('DELETE /v2/keys/:id', () => {
-    it('revokes for good, and leaves those that descend from it', async () => {
+    it('revokes permanently, and keeps the descendants', async () => {
       const root = await newRoot();
-      const child = await make(root);
-      const grandchild = await make(child);
+      const child = await createKey(root);
+      const grandchild = await createKey(child);
       for (let time = 0; time < 2; time += 1) {
-        const answer = await keys(root, 'DELETE', `/${child.id}`);
-        expect([answer.status, answer.text]).to.deep.equal([204, '']);
-        expect(answer.headers).to.have.property('x-ratelimit-limit');
+        const response = await keys(root, 'DELETE', `/${child.id}`);
+        expect([response.status, response.text]).to.deep.equal([204, '']);
+        expect(response.headers).to.have.property('x-ratelimit-limit');
       }
       expect(await works(child)).to.equal(false);
       expect(await works(grandchild)).to.equal(true);
       const left = (await listed(root)).keys.map(({ id }) => id);
       expect(left).to.deep.equal([root.id, grandchild.id]);
       const change = await keys(root, 'PATCH', `/${child.id}`, { active: true });
-      unknown(change, 'PATCH', child.id);
+      expectNotFound(change, 'PATCH', child.id);
     });
 
-    it('refuses every call of a child from the answer to the root’s end on', async () => {
+    it('rejects every call of a child after the root is revoked', async () => {
       const root = await newRoot();
-      const child = await make(root);
+      const child = await createKey(root);
       expect((await keys(root, 'DELETE', `/${root.id}`)).status).to.equal(204);
       expect(statuses(await callsOf([root, child], 20, '/v2/usage'))).to.deep.equal({ 401: 20 });
     });
@@ -418,28 +422,28 @@ describe('command API: keys that people make', () => {
   describe('limits of a root and its descendants', () => {
     it('are those of one key: 60 calls a minute, exactly', async () => {
       const root = await newRoot('FREE');
-      const child = await make(root);
-      const all = [root, child, await make(child)];
-      // Two calls have made the children.
-      const answers = await callsOf(all, 200, '/v2/stats/nothing');
-      expect(statuses(answers)).to.deep.equal({ 404: 58, 429: 142 });
+      const child = await createKey(root);
+      const family = [root, child, await createKey(child)];
+      // Two calls created the children.
+      const responses = await callsOf(family, 200, '/v2/stats/nothing');
+      expect(statuses(responses)).to.deep.equal({ 404: 58, 429: 142 });
     });
 
     it('are those of one key: 35 links a month, exactly', async () => {
       const root = await newRoot('FREE');
-      const all = [await make(root), await make(root), root];
-      const answers = await concurrently(54, (index) =>
-        bench.shorten(all[index % 3]?.key ?? '', { url: destination }),
+      const family = [await createKey(root), await createKey(root), root];
+      const responses = await concurrently(54, (index) =>
+        bench.shorten(family[index % 3]?.key ?? '', { url: destination }),
       );
-      expect(statuses(answers)).to.deep.equal({ 201: 35, 429: 19 });
-      const seen = (await bench.admin('GET', `/admin/keys/${all[0]?.id ?? ''}`)).json();
+      expect(statuses(responses)).to.deep.equal({ 201: 35, 429: 19 });
+      const seen = (await bench.admin('GET', `/admin/keys/${family[0]?.id ?? ''}`)).json();
       expect(seen).to.deep.include({ rootId: root.id, plan: 'FREE' });
       expect(seen).to.have.nested.property('usage.month.links', 35);
     });
 
-    it('are not used up by these calls, which cost no call of the month', async () => {
+    it('do not include these calls in the monthly calls', async () => {
       const root = await newRoot();
-      const { id } = await make(root);
+      const { id } = await createKey(root);
       await keys(root, 'PATCH', `/${id}`, { name: 'a' });
       await keys(root, 'POST', `/${id}/rotate`, {});
       await keys(root, 'DELETE', `/${id}`);
@@ -448,13 +452,13 @@ describe('command API: keys that people make', () => {
       expect(usage).to.deep.include({ calls: { used: 0, limit: 500_000 } });
     });
 
-    it('follow the plan of the root; a derived key has none of its own', async () => {
+    it('follow the plan of the root; a derived key has no plan', async () => {
       const root = await newRoot('FREE');
-      const child = await make(root);
+      const child = await createKey(root);
       await bench.admin('PATCH', `/admin/keys/${root.id}`, { plan: 'HOBBY' });
-      const answer = await bench.api('/v2/usage', child.key);
-      expect(answer.headers['x-ratelimit-limit']).to.equal('300');
-      expect(answer.json()).to.include({ plan: 'HOBBY' });
+      const response = await bench.api('/v2/usage', child.key);
+      expect(response.headers['x-ratelimit-limit']).to.equal('300');
+      expect(response.json()).to.include({ plan: 'HOBBY' });
       const refused = await bench.admin('PATCH', `/admin/keys/${child.id}`, { plan: 'PRO' });
       expect(refused.status).to.equal(409);
     });

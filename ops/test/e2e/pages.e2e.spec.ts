@@ -11,7 +11,7 @@ const password = 'correct horse & bätterie';
 const googlebot = 'Mozilla/5.0 (compatible; Googlebot/2.1)';
 const phone = { width: 360, height: 740 };
 const desktop = { width: 1_280, height: 800 };
-/** The narrowest that WCAG asks for: a desktop's window at 400 %. */
+/** The narrowest width of WCAG 1.4.10: a desktop window at 400 %. */
 const narrow = { width: 320, height: 640 };
 
 describe('redirect edge: pages for visitors, in a browser', () => {
@@ -31,9 +31,8 @@ describe('redirect edge: pages for visitors, in a browser', () => {
 
   interface Tab {
     readonly page: Page;
-    /** What was asked for, and what the console and the browser's policies complained of. */
     readonly requests: string[];
-    readonly complaints: string[];
+    readonly errors: string[];
     open(at: string): Promise<Response>;
     close(): Promise<void>;
   }
@@ -42,25 +41,25 @@ describe('redirect edge: pages for visitors, in a browser', () => {
     const context = await browser.newContext({ viewport: phone, ...options });
     context.setDefaultTimeout(20_000);
     const requests: string[] = [];
-    const complaints: string[] = [];
+    const errors: string[] = [];
     const page = await context.newPage();
     page.on('request', (request) => requests.push(`${request.resourceType()} ${request.url()}`));
-    page.on('requestfailed', (request) => complaints.push(`failed: ${request.url()}`));
-    page.on('pageerror', (error) => complaints.push(error.message));
-    page.on('dialog', (dialog) => complaints.push(`dialog: ${dialog.message()}`));
+    page.on('requestfailed', (request) => errors.push(`failed: ${request.url()}`));
+    page.on('pageerror', (error) => errors.push(error.message));
+    page.on('dialog', (dialog) => errors.push(`dialog: ${dialog.message()}`));
     page.on('console', (message) => {
-      // The browser says so of each page whose status is an error.
+      // The browser reports the status of each error page.
       const ownStatus = /^Failed to load resource: the server responded with a status of \d+/;
       const bad = message.type() === 'error' || message.type() === 'warning';
-      if (bad && !ownStatus.test(message.text())) complaints.push(message.text());
+      if (bad && !ownStatus.test(message.text())) errors.push(message.text());
     });
     return {
       page,
       requests,
-      complaints,
+      errors,
       async open(at) {
         const response = await page.goto(bench.product.edge + at);
-        if (!response) throw new Error(`Nothing was asked for at ${at}`);
+        if (!response) throw new Error(`no request for ${at}`);
         return response;
       },
       close: () => context.close(),
@@ -69,11 +68,11 @@ describe('redirect edge: pages for visitors, in a browser', () => {
 
   const withTab = async (
     options: BrowserContextOptions,
-    look: (tab: Tab) => Promise<void>,
+    test: (tab: Tab) => Promise<void>,
   ): Promise<void> => {
     const tab = await newTab(options);
     try {
-      await look(tab);
+      await test(tab);
     } finally {
       await tab.close();
     }
@@ -82,7 +81,7 @@ describe('redirect edge: pages for visitors, in a browser', () => {
   const enter = async ({ page }: Tab, text: string): Promise<Response> => {
     await page.getByLabel('Password').fill(text);
     const [response] = await Promise.all([
-      page.waitForResponse((answer) => answer.request().isNavigationRequest()),
+      page.waitForResponse((response) => response.request().isNavigationRequest()),
       page.getByRole('button', { name: 'Continue' }).click(),
     ]);
     await page.waitForLoadState();
@@ -92,7 +91,7 @@ describe('redirect edge: pages for visitors, in a browser', () => {
   interface Shown {
     readonly name: string;
     readonly status: number;
-    /** What assistive technology is told. */
+    /** The accessibility tree. */
     readonly aria: RegExp;
     readonly userAgent?: string;
     readonly open: (tab: Tab) => Promise<Response>;
@@ -207,10 +206,7 @@ describe('redirect edge: pages for visitors, in a browser', () => {
       async open(tab) {
         await bench.admin('PATCH', '/admin/platform', { maintenance: true });
         try {
-          await eventually(
-            'the edge heard of it',
-            async () => (await bench.visit('')).status === 503,
-          );
+          await eventually('maintenance is on', async () => (await bench.visit('')).status === 503);
           return await tab.open('/nothing0');
         } finally {
           await bench.admin('PATCH', '/admin/platform', { maintenance: false });
@@ -220,9 +216,9 @@ describe('redirect edge: pages for visitors, in a browser', () => {
   ];
 
   for (const { name, status, aria, userAgent, open } of shown) {
-    it(`${name}: fits the window, is legible, and loads nothing else`, () =>
+    it(`${name}: fits the window, is legible, and loads no other resource`, () =>
       withTab(userAgent === undefined ? {} : { userAgent }, async (tab) => {
-        const { page, requests, complaints } = tab;
+        const { page, requests, errors } = tab;
         const response = await open(tab);
         expect(response.status()).to.equal(status);
         expect(await page.locator('body').ariaSnapshot()).to.match(aria);
@@ -240,7 +236,7 @@ describe('redirect edge: pages for visitors, in a browser', () => {
           const faults = await auditPage(page);
           expect(faults, `text of 200 %, ${viewport.width} px`).to.deep.equal([]);
         }
-        expect(complaints).to.deep.equal([]);
+        expect(errors).to.deep.equal([]);
         const others = requests.filter(
           (asked) => !asked.startsWith(`document ${bench.product.edge}/`),
         );
@@ -250,14 +246,14 @@ describe('redirect edge: pages for visitors, in a browser', () => {
 
   it('detects violations of the content security policy', () =>
     withTab({}, async (tab) => {
-      const { page, complaints, requests } = tab;
+      const { page, errors, requests } = tab;
       await tab.open('/nothing0');
       const before = requests.length;
       const style = page.addStyleTag({ content: 'p { color: red }' });
       expect(String(await rejection(style))).to.match(/Content Security Policy/);
       const script = page.addScriptTag({ content: 'document.title = "run"' });
       expect(String(await rejection(script))).to.match(/Content Security Policy/);
-      expect(complaints).to.have.length(2);
+      expect(errors).to.have.length(2);
       expect(await page.title()).to.equal('Short URL not found');
       expect(requests).to.have.length(before);
     }));
@@ -268,20 +264,20 @@ describe('redirect edge: pages for visitors, in a browser', () => {
 
     it('works with the keyboard alone', () =>
       withTab({}, async (tab) => {
-        const { page, complaints } = tab;
+        const { page, errors } = tab;
         const [url = ''] = urls();
         await tab.open(await path({ url, password }));
         const field = page.getByLabel('Password');
         expect(await field.getAttribute('type')).to.equal('password');
         expect(await field.getAttribute('autocomplete')).to.equal('current-password');
-        // It has the focus from the beginning.
-        const looks = [await focused(page)];
+        // The field has the focus initially.
+        const focusStates = [await focused(page)];
         await page.keyboard.press('Tab');
-        looks.push(await focused(page));
+        focusStates.push(await focused(page));
         await page.keyboard.press('Shift+Tab');
-        looks.push(await focused(page));
-        expect(looks.map(({ tag }) => tag)).to.deep.equal(['INPUT', 'BUTTON', 'INPUT']);
-        for (const { tag, ring } of looks) expect(ring, tag).to.be.at.least(2);
+        focusStates.push(await focused(page));
+        expect(focusStates.map(({ tag }) => tag)).to.deep.equal(['INPUT', 'BUTTON', 'INPUT']);
+        for (const { tag, ring } of focusStates) expect(ring, tag).to.be.at.least(2);
         await page.keyboard.type('wrong');
         await page.keyboard.press('Enter');
         await page.getByRole('alert').waitFor();
@@ -296,14 +292,14 @@ describe('redirect edge: pages for visitors, in a browser', () => {
         await page.keyboard.type(password);
         await page.keyboard.press('Enter');
         await page.waitForURL(url);
-        expect(complaints).to.deep.equal([]);
+        expect(errors).to.deep.equal([]);
       }));
 
     for (const javaScriptEnabled of [true, false]) {
-      it(`leads to another origin, ${javaScriptEnabled ? 'with' : 'without'} JavaScript`, async () => {
+      it(`redirects to another origin, ${javaScriptEnabled ? 'with' : 'without'} JavaScript`, async () => {
         for (const url of urls()) {
           await withTab({ javaScriptEnabled }, async (tab) => {
-            const { page, complaints } = tab;
+            const { page, errors } = tab;
             const at = await path({ url, password });
             expect((await tab.open(at)).status()).to.equal(200);
             expect((await enter(tab, 'wrong')).status()).to.equal(401);
@@ -313,13 +309,13 @@ describe('redirect edge: pages for visitors, in a browser', () => {
             const { method, path: asked, host, headers } = elsewhere.arrivals.at(-1) ?? {};
             expect([method, `http://${host ?? ''}${asked ?? ''}`]).to.deep.equal(['GET', url]);
             expect(headers?.referer).to.equal(bench.product.edge + at);
-            expect(complaints).to.deep.equal([]);
+            expect(errors).to.deep.equal([]);
           });
         }
       });
     }
 
-    it('is shown again after “back”, and nothing is sent twice', () =>
+    it('is shown again after Back, and nothing is sent twice', () =>
       withTab({}, async (tab) => {
         const { page } = tab;
         const [url = ''] = urls();
@@ -335,7 +331,7 @@ describe('redirect edge: pages for visitors, in a browser', () => {
         expect(elsewhere.arrivals).to.have.length(arrived);
       }));
 
-    it('is shown again after a wrong password, too', () =>
+    it('is shown again after Back from a destination after a wrong password', () =>
       withTab({}, async (tab) => {
         const { page } = tab;
         const [url = ''] = urls();
@@ -344,7 +340,7 @@ describe('redirect edge: pages for visitors, in a browser', () => {
         await enter(tab, password);
         await page.waitForURL(url);
         const arrived = elsewhere.arrivals.length;
-        // Chromium's way to ask. The answer to a POST can be kept by nobody: it is `no-store`.
+        // Chromium asks before it repeats a POST, whose response is `no-store`.
         expect(String(await rejection(page.goBack()))).to.include('ERR_CACHE_MISS');
         await page.waitForURL(/^chrome-error:/);
         await page.goBack();
@@ -353,7 +349,7 @@ describe('redirect edge: pages for visitors, in a browser', () => {
         expect(elsewhere.arrivals).to.have.length(arrived);
       }));
 
-    it('requires an entry before it is sent', () =>
+    it('requires an input before it is sent', () =>
       withTab({}, async (tab) => {
         await tab.open(await path({ password }));
         const before = tab.requests.length;
@@ -363,13 +359,13 @@ describe('redirect edge: pages for visitors, in a browser', () => {
       }));
   });
 
-  it('a destination is shown as text, never as HTML', async () => {
+  it('shows a destination as text, never as HTML', async () => {
     for (const url of ['javascript:alert(1)', '"><script>alert(1)</script>', 'data:text/html,x']) {
       expectRefused(await bench.shorten(pro.key, { url }), 400, 'Please provide a valid URL');
     }
     const url = `https://example.com/?a="><script>alert(1)</script>&amp;b=<img src=x onerror='alert(1)'>&c=%3Cb%3E`;
     await withTab({}, async (tab) => {
-      const { page, complaints, requests } = tab;
+      const { page, errors, requests } = tab;
       const at = await path({ url });
       await tab.open(`${at}+`);
       const link = page.getByRole('link');
@@ -378,12 +374,12 @@ describe('redirect edge: pages for visitors, in a browser', () => {
       expect(await link.getAttribute('href')).to.equal(location);
       expect(location).to.include('<script>').and.to.include("'alert(1)'").and.to.include('&amp;b');
       expect(await page.locator('script, img, b').count()).to.equal(0);
-      expect(complaints).to.deep.equal([]);
+      expect(errors).to.deep.equal([]);
       expect(requests).to.have.length(1);
     });
   });
 
-  it('a preview leads to its destination without a referrer', () =>
+  it('links from a preview to its destination without a referrer', () =>
     withTab({}, async (tab) => {
       const url = `http://localhost:${elsewhere.port}/from-a-preview`;
       await tab.open(`${await path({ url })}+`);

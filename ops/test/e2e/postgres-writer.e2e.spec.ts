@@ -8,8 +8,8 @@ import { Bench, destination, type Link } from './harness.js';
 
 const evil = 'https://evil.example/';
 
-/** The log is in the same PostgreSQL here; that it was not altered is what seals are for. */
-describe('product: someone who has all rights in PostgreSQL', function () {
+/** The embedded log is in the same PostgreSQL; seals detect its changes. */
+describe('product: an attacker with all rights in PostgreSQL', function () {
   this.timeout(60_000);
   const bench = new Bench();
   let client: pg.Client;
@@ -31,8 +31,8 @@ describe('product: someone who has all rights in PostgreSQL', function () {
   const linklog = (...args: readonly string[]): Promise<CommandOutput> =>
     startLinklogCli(args, { DATA_DIR: bench.product.dataDir }).ended;
 
-  /** A link that the edge has not in memory. */
-  const projected = async (): Promise<Link> => {
+  /** Creates a link that no edge has cached. */
+  const createUncachedLink = async (): Promise<Link> => {
     const link = await bench.link(key);
     await waitUntilProjected(bench.product.edges);
     return link;
@@ -49,10 +49,10 @@ describe('product: someone who has all rights in PostgreSQL', function () {
     );
     const tables: string[] = [];
     for (const { name } of rows) {
-      const { rows: all } = await client.query<{ row: string }>(
+      const { rows: table } = await client.query<{ row: string }>(
         `SELECT t::text AS row FROM ${name} t`,
       );
-      tables.push(`${name}\n${all.map(({ row }) => row).join('\n')}`);
+      tables.push(`${name}\n${table.map(({ row }) => row).join('\n')}`);
     }
     return tables.join('\n');
   };
@@ -73,18 +73,18 @@ describe('product: someone who has all rights in PostgreSQL', function () {
     const retry = await bench.shorten(key, { url: destination }, { 'Idempotency-Key': 'retry' });
     expect(retry.status).to.equal(201);
     await waitUntilProjected(bench.product.edges);
-    const all = await dump();
-    // It is a dump of what there is.
-    expect(all).to.include('argon2id').and.to.include(shortCode);
+    const text = await dump();
+    // The dump is complete.
+    expect(text).to.include('argon2id').and.to.include(shortCode);
     const secrets = [key, bench.product.adminToken, bench.product.firstKey ?? '', password];
     for (const secret of [...secrets, localAddress]) {
-      expect(all).not.to.include(secret);
-      expect(all).not.to.include(Buffer.from(secret).toString('hex'));
+      expect(text).not.to.include(secret);
+      expect(text).not.to.include(Buffer.from(secret).toString('hex'));
     }
   });
 
-  it('can lead a link elsewhere, which audit verify names and a rebuild undoes', async () => {
-    const { shortCode } = await projected();
+  it('can change a destination, which audit verify reports and a rebuild undoes', async () => {
+    const { shortCode } = await createUncachedLink();
     await client.query('UPDATE projection_redirects.links SET url = $2 WHERE code = $1', [
       shortCode,
       evil,
@@ -98,8 +98,8 @@ describe('product: someone who has all rights in PostgreSQL', function () {
     expect((await linklog('audit', 'verify')).exitCode).to.equal(0);
   });
 
-  it('can lift a block, which audit verify names', async () => {
-    const { shortCode } = await projected();
+  it('can remove a block, which audit verify reports', async () => {
+    const { shortCode } = await createUncachedLink();
     await bench.admin('POST', `/admin/links/${shortCode}/block`, { reason: 'phishing' });
     expect((await bench.visit(shortCode)).status).to.equal(410);
     await client.query('UPDATE ledger.links SET blocked = false WHERE code = $1', [shortCode]);

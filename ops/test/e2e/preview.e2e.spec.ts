@@ -13,28 +13,28 @@ describe('redirect edge: preview of a link', () => {
   const code = async (body: Record<string, unknown> = {}): Promise<string> =>
     (await bench.link(pro.key, body)).shortCode;
 
-  const expectPage = (answer: HttpResponse, status: number, title: string): void => {
-    expect(answer.status).to.equal(status);
-    expect(answer.headers['content-type']).to.equal('text/html; charset=utf-8');
-    expect(answer.headers['cache-control']).to.equal('no-store');
-    expect(answer.headers['content-security-policy']).to.match(
+  const expectPage = (response: HttpResponse, status: number, title: string): void => {
+    expect(response.status).to.equal(status);
+    expect(response.headers['content-type']).to.equal('text/html; charset=utf-8');
+    expect(response.headers['cache-control']).to.equal('no-store');
+    expect(response.headers['content-security-policy']).to.match(
       /^default-src 'none';.*form-action 'none'/,
     );
-    expect(answer.headers).not.to.have.property('location');
-    expect(answer.text).to.include(`<title>${title}</title>`).and.include('<html lang="en">');
-    expect(answer.text.match(/<h1>/g)).to.have.length(1);
+    expect(response.headers).not.to.have.property('location');
+    expect(response.text).to.include(`<title>${title}</title>`).and.include('<html lang="en">');
+    expect(response.text.match(/<h1>/g)).to.have.length(1);
   };
 
   it('shows destination, creation and expiry, and is not counted', async () => {
     const { shortCode, createdAt, expiresAt } = await bench.link(pro.key, { expiresIn: 3_600 });
-    const answer = await bench.visit(`${shortCode}+`);
-    expectPage(answer, 200, 'Link preview');
-    expect(answer.text).to.include(
+    const response = await bench.visit(`${shortCode}+`);
+    expectPage(response, 200, 'Link preview');
+    expect(response.text).to.include(
       `<a href="${escaped}" rel="noopener noreferrer nofollow">${escaped}</a>`,
     );
-    expect(answer.text).to.include(`<time datetime="${createdAt}">`);
-    expect(answer.text).to.include(`<time datetime="${expiresAt ?? ''}">`);
-    expect((await bench.visit(`${shortCode}%2B`)).text).to.equal(answer.text);
+    expect(response.text).to.include(`<time datetime="${createdAt}">`);
+    expect(response.text).to.include(`<time datetime="${expiresAt ?? ''}">`);
+    expect((await bench.visit(`${shortCode}%2B`)).text).to.equal(response.text);
     expect((await bench.visit(`${shortCode}+`, { method: 'HEAD' })).status).to.equal(200);
     await bench.visit(shortCode);
     await eventuallyPasses(2_000, async () => {
@@ -59,16 +59,16 @@ describe('redirect edge: preview of a link', () => {
     for (const body of [{ password: 'long enough' }, { maxClicks: 1 }]) {
       const shortCode = await code(body);
       for (let look = 0; look < 3; look += 1) {
-        const answer = await bench.visit(`${shortCode}+`);
-        expectPage(answer, 200, 'Link preview');
-        expect(answer.text).not.to.include('example.com');
+        const response = await bench.visit(`${shortCode}+`);
+        expectPage(response, 200, 'Link preview');
+        expect(response.text).not.to.include('example.com');
       }
       const visit = await bench.visit(shortCode);
       expect(visit.headers.location).to.equal('maxClicks' in body ? destination : undefined);
     }
   });
 
-  it('is 404 for an unknown link, and 410 for one that is gone', async () => {
+  it('is 404 for an unknown link, and 410 for an expired link', async () => {
     expectError(await bench.visit('nothing0+'), {
       status: 404,
       message: 'Short URL not found',

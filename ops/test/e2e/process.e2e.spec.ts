@@ -18,7 +18,7 @@ const hasIpv6 = Object.values(networkInterfaces()).some((addresses) =>
   addresses?.some(({ address }) => address === '::1'),
 );
 
-/** What a process says in its own words; everything else on stderr is the log, in JSON lines. */
+/** The lines of stderr that are not log lines. */
 const ownLines = ({ stderr }: EndedProcess): string[] =>
   stderr.split('\n').filter((line) => line !== '' && !line.startsWith('{"level":'));
 
@@ -49,7 +49,7 @@ describe('product: process', () => {
     return bench;
   };
 
-  describe('does not start with an invalid environment: exit code 78 and one line that names', () => {
+  describe('exits with code 78 and one line that names the variable', () => {
     const table: readonly [Record<string, string>, string][] = [
       [{ API_PORT: 'http' }, 'API_PORT'],
       [{ API_PORT: '-1' }, 'API_PORT'],
@@ -101,12 +101,12 @@ describe('product: process', () => {
     }
   });
 
-  it('does not start on the cluster of another PostgreSQL, and names its version', async () => {
+  it('does not start on the cluster of another PostgreSQL version, and names it', async () => {
     const dataDir = path.join(dir, 'of-17');
     const cluster = path.join(dataDir, 'postgres', 'cluster');
     await mkdir(cluster, { recursive: true });
     await writeFile(path.join(cluster, 'PG_VERSION'), '17\n');
-    // As root, PostgreSQL runs as the cluster's owner.
+    // Under root, PostgreSQL runs as the owner of the cluster.
     if (process.getuid?.() === 0) await chown(cluster, 65_534, 65_534);
     const ended = await runToEnd({ DATA_DIR: dataDir });
     expect(ended).to.include({ exitCode: 78, stdout: '' });
@@ -116,13 +116,13 @@ describe('product: process', () => {
   });
 
   for (const name of ['API', 'EDGE', 'ADMIN']) {
-    it(`names ${name}_PORT when it is in use, and leaves nothing running`, async () => {
-      const squatter = createServer().listen(0, '127.0.0.1');
-      await once(squatter, 'listening');
-      const { port } = squatter.address() as AddressInfo;
+    it(`names ${name}_PORT if it is in use, and leaves no process running`, async () => {
+      const other = createServer().listen(0, '127.0.0.1');
+      await once(other, 'listening');
+      const { port } = other.address() as AddressInfo;
       await copyClusterTemplate(dir);
       const ended = await runToEnd({ DATA_DIR: dir, [`${name}_PORT`]: String(port) });
-      squatter.close();
+      other.close();
       expect(ended).to.include({ exitCode: 78, stdout: '' });
       expect(ownLines(ended)).to.deep.equal([
         `linklog: ${name}_PORT ${port} is in use on 127.0.0.1: choose another port`,
@@ -134,7 +134,7 @@ describe('product: process', () => {
   describe('while it runs', () => {
     const shared = productFixture();
 
-    it('prints a ready line with addresses, pid, first key and console, and nothing else', async () => {
+    it('prints a ready line with addresses, pid, first key and console only', async () => {
       const { api, edge, admin, pid, firstKey } = shared.product;
       const ready = shared.product.ready as { readonly console: string };
       expect(ready.console.startsWith(`${api}/console#t=`)).to.equal(true);
@@ -156,12 +156,12 @@ describe('product: process', () => {
       expect(lines.filter((line) => line.startsWith('{'))).to.have.length(1);
     });
 
-    it('starts in a DATA_DIR of mode 0700, and keeps it closed to others', async () => {
-      // Made so by mkdtemp; PostgreSQL's group may at most pass it since.
+    it('starts in a DATA_DIR of mode 0700, and keeps it private', async () => {
+      // mkdtemp creates it; since then, the group of PostgreSQL may traverse it.
       expect((await stat(shared.product.dataDir)).mode & 0o066).to.equal(0);
     });
 
-    it('locks DATA_DIR: a second process names the first one’s pid, and ends', async () => {
+    it('locks DATA_DIR: a second process names the pid of the first, and ends', async () => {
       const { pid } = shared.product;
       const second = await runToEnd({ DATA_DIR: shared.product.dataDir });
       expect(second).to.include({ exitCode: 1, stdout: '' });
@@ -173,7 +173,7 @@ describe('product: process', () => {
     });
   });
 
-  it('names addresses that clients can connect to when it listens on all', async () => {
+  it('prints addresses that clients can connect to if it listens on all', async () => {
     const { product } = await start({ HOST: '0.0.0.0', ADMIN_HOST: '' });
     for (const address of [product.api, product.edge, product.admin]) {
       expect(address).to.match(/^http:\/\/127\.0\.0\.1:\d+$/);
@@ -183,7 +183,7 @@ describe('product: process', () => {
 
   if (hasIpv6) {
     for (const host of ['::', '::1']) {
-      it(`puts IPv6 in brackets: HOST=${host}`, async () => {
+      it(`prints IPv6 addresses in brackets: HOST=${host}`, async () => {
         const { product } = await start({ HOST: host });
         for (const address of [product.api, product.edge]) {
           expect(address).to.match(/^http:\/\/\[::1\]:\d+$/);
@@ -197,26 +197,26 @@ describe('product: process', () => {
     }
   }
 
-  it('keeps its secrets in a DATA_DIR that others cannot read', async () => {
-    const made = path.join(dir, 'not', 'yet', 'there');
-    // PostgreSQL's account must pass the directories above.
+  it('stores its secrets in a DATA_DIR that other users cannot read', async () => {
+    const newDir = path.join(dir, 'not', 'yet', 'there');
+    // The account of PostgreSQL must be able to traverse the parent directories.
     await chmod(dir, 0o711);
-    const { product } = await start({}, made);
-    expect((await stat(made)).mode & 0o066).to.equal(0);
-    const token = await stat(path.join(made, 'admin-token'));
+    const { product } = await start({}, newDir);
+    expect((await stat(newDir)).mode & 0o066).to.equal(0);
+    const token = await stat(path.join(newDir, 'admin-token'));
     expect(token.mode & 0o777).to.equal(0o600);
     expect(product.adminToken).to.match(/^[\x21-\x7e]{32,}$/);
   });
 
-  it('takes ADMIN_TOKEN from the environment, and writes it nowhere', async () => {
+  it('uses ADMIN_TOKEN of the environment, and does not store it', async () => {
     const token = 'a-token-of-the-operators';
     const bench = await start({ ADMIN_TOKEN: token });
     expect((await bench.admin('GET', '/admin/keys')).status).to.equal(200);
     expect(existsSync(path.join(dir, 'admin-token'))).to.equal(false);
   });
 
-  /** A POST of which half the body is on its way. */
-  const halfSent = async (
+  /** Sends a POST with half of its body. */
+  const sendHalf = async (
     { api, firstKey }: Product,
     alias: string,
   ): Promise<{ finish(): Promise<string> }> => {
@@ -227,7 +227,7 @@ describe('product: process', () => {
         `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n` +
         `Expect: 100-continue\r\n\r\n`,
     );
-    // Now it is the server's request, beyond any doubt.
+    // The server has started to process the request.
     await connection.until(/^HTTP\/1\.1 100 /);
     connection.socket.write(body.slice(0, 10));
     return {
@@ -238,7 +238,7 @@ describe('product: process', () => {
     };
   };
 
-  const refused = async (address: string): Promise<void> => {
+  const expectRefused = async (address: string): Promise<void> => {
     await eventuallyPasses(2_000, async () => {
       const failure: unknown = await connectTo(address).then(
         ({ socket }) => {
@@ -252,23 +252,23 @@ describe('product: process', () => {
   };
 
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    it(`drains at ${signal}: requests in flight are answered, new connections refused`, async () => {
+    it(`drains at ${signal}: completes requests in flight, refuses new connections`, async () => {
       const bench = await start();
       const { product } = bench;
       const idle = await connectTo(product.edge);
-      const request = await halfSent(product, 'in-flight');
-      const answered = await connectTo(product.api);
-      answered.socket.write('GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n');
-      await answered.until(/pass/);
+      const request = await sendHalf(product, 'in-flight');
+      const persistent = await connectTo(product.api);
+      persistent.socket.write('GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n');
+      await persistent.until(/pass/);
       process.kill(product.pid, signal);
-      await refused(product.api);
+      await expectRefused(product.api);
       expect(await request.finish()).to.include('"shortCode":"in-flight"');
-      // A second SIGTERM would end it at once, so here it is only waited for.
+      // No `stop()`: a second SIGTERM would end the process immediately.
       const ended = await within(10_000, 'the process ends', product.ended);
       expect(ended).to.include({ exitCode: 0, signal: null });
-      // Nobody was waited for but the one with a request: the rest is PostgreSQL's shutdown.
+      // Connections without a request do not delay the end.
       expect(await idle.closed(0)).to.be.a('number');
-      expect(await answered.closed(0)).to.be.a('number');
+      expect(await persistent.closed(0)).to.be.a('number');
       expect(await postgresOf(dir)).to.deep.equal([]);
       expect(ownLines(ended)).to.deep.equal([]);
       expect(levels(ended.stderr).filter((level) => level > 30)).to.deep.equal([]);
@@ -278,9 +278,9 @@ describe('product: process', () => {
     });
   }
 
-  it('ends within 10 s even if clients never finish their requests', async () => {
+  it('ends within 10 s even if clients do not finish their requests', async () => {
     const { product } = await start();
-    await halfSent(product, 'never-sent');
+    await sendHalf(product, 'never-sent');
     for (const origin of [product.edge, product.admin]) {
       const { socket } = await connectTo(origin);
       socket.write('GET /health HTTP/1.1\r\nHost: ');
@@ -291,9 +291,9 @@ describe('product: process', () => {
 
   it('waits for a predecessor that is still draining', async () => {
     const { product } = await start();
-    const request = await halfSent(product, 'while-draining');
+    const request = await sendHalf(product, 'while-draining');
     process.kill(product.pid, 'SIGTERM');
-    await refused(product.api);
+    await expectRefused(product.api);
     const next = start();
     await new Promise((resolve) => setTimeout(resolve, 500));
     await request.finish();
@@ -315,16 +315,16 @@ describe('product: process', () => {
     it(`keeps everything through ${how}`, async () => {
       const before = await start();
       const { firstKey, adminToken } = before.product;
-      if (firstKey === null) throw new Error('A new installation has a first key');
+      if (firstKey === null) throw new Error('the ready line has no first key');
       const free = await before.key('FREE');
-      const body = { url: destination, alias: 'kept', expiresIn: 3_600 };
-      const retry = { 'Idempotency-Key': 'kept' };
-      const made = await before.shorten(firstKey, body, retry);
-      expect(made.status).to.equal(201);
+      const body = { url: destination, alias: 'stored', expiresIn: 3_600 };
+      const retry = { 'Idempotency-Key': 'stored' };
+      const first = await before.shorten(firstKey, body, retry);
+      expect(first.status).to.equal(201);
       const limited = await before.link(free.key, { maxClicks: 3 });
       await before.visit(limited.shortCode);
       for (let call = 0; call < 30; call += 1) await before.api('/v2/usage', free.key);
-      const visits = await concurrently(100, () => before.visit('kept'));
+      const visits = await concurrently(100, () => before.visit('stored'));
       expect(visits.filter(({ status }) => status === 302)).to.have.length(100);
       await end(before.product);
 
@@ -336,11 +336,11 @@ describe('product: process', () => {
 
       const again = await after.shorten(firstKey, body, retry);
       expect(again.headers['idempotency-replayed']).to.equal('true');
-      expect(again.text).to.equal(made.text);
+      expect(again.text).to.equal(first.text);
       const taken = await after.shorten(firstKey, body);
       expect(taken.json()).to.include({ statusCode: 400, message: 'Alias is already taken' });
       await eventuallyPasses(6_000, async () => {
-        expect((await after.stats('kept', firstKey)).clickCount).to.equal(100);
+        expect((await after.stats('stored', firstKey)).clickCount).to.equal(100);
       });
       expect((await after.stats(limited.shortCode, free.key)).clickCount).to.equal(1);
       for (const status of [302, 302, 410]) {
@@ -351,7 +351,7 @@ describe('product: process', () => {
         calls: { used: 2, limit: 2_000 },
         links: { used: 1, limit: 35 },
       });
-      // The minute goes on: 32 before, and this one and the statistics after.
+      // The window continues: 31 calls before, two after.
       expect(usage.headers['x-ratelimit-remaining']).to.equal(String(60 - 31 - 2));
     });
   }
@@ -366,12 +366,19 @@ describe('product: process', () => {
       'PLANS_FILE',
       'GEOIP_FILE',
     ];
-    const all = [...names, ...more, 'ROOT_REDIRECT', 'LOG_LEVEL', 'SPOOL_MAX_BYTES', 'SPOOL_FSYNC'];
-    const bench = await start(Object.fromEntries(all.map((name) => [name, ''])));
+    const variables = [
+      ...names,
+      ...more,
+      'ROOT_REDIRECT',
+      'LOG_LEVEL',
+      'SPOOL_MAX_BYTES',
+      'SPOOL_FSYNC',
+    ];
+    const bench = await start(Object.fromEntries(variables.map((name) => [name, ''])));
     expect((await bench.visit('')).status).to.equal(404);
   });
 
-  it('logs no key, no destination and no client’s address, at LOG_LEVEL=trace', async () => {
+  it('logs no key, destination or client address, at LOG_LEVEL=trace', async () => {
     const client = '127.0.0.77';
     const bench = await start({ LOG_LEVEL: 'trace' });
     const { product } = bench;
@@ -380,8 +387,8 @@ describe('product: process', () => {
     const options = { localAddress: client, headers: { Authorization: `Bearer ${key}` } };
     const post = (body: unknown, query = ''): ReturnType<typeof sendRequest> =>
       sendRequest(`${product.api}/v2/shorten${query}`, { ...options, method: 'POST', body });
-    const made = await post({ url, alias: 'logged-link', password: null }, '?q=SecretQuery');
-    expect(made.status).to.equal(201);
+    const created = await post({ url, alias: 'logged-link', password: null }, '?q=SecretQuery');
+    expect(created.status).to.equal(201);
     const limited = (await post({ url, maxClicks: 1 })).json() as Link;
     expect((await post({ url, alias: 'locked', password: 'SecretPassword' })).status).to.equal(201);
     const wrong: readonly unknown[] = [
@@ -393,13 +400,13 @@ describe('product: process', () => {
     ];
     for (const body of wrong) {
       const headers = { ...options.headers, 'Content-Type': 'application/json' };
-      const answer = await sendRequest(`${product.api}/v2/shorten`, {
+      const response = await sendRequest(`${product.api}/v2/shorten`, {
         method: 'POST',
         ...options,
         headers,
         body,
       });
-      expect(answer.status, answer.text).to.equal(400);
+      expect(response.status, response.text).to.equal(400);
     }
     for (const code of ['logged-link', limited.shortCode, limited.shortCode, 'nothing0']) {
       await sendRequest(`${product.edge}/${code}?q=SecretQuery`, { localAddress: client });
@@ -423,7 +430,7 @@ describe('product: process', () => {
     });
     const { firstKey, adminToken } = product;
     const { stdout, stderr } = await product.stop();
-    // What was asked for stands in the log; it is these things that do not.
+    // Requests are logged, secrets are not.
     expect(stderr).to.include('"path":"/v2/shorten"');
     const greeting = stdout.replace(firstKey ?? '', '').replace(firstKey ?? '', '');
     const said = stderr + greeting.replace(firstKey ?? '', '');

@@ -20,7 +20,7 @@ const marginMessage = 'margin must be between 0 and 10';
 const eccMessage = 'ecc must be one of L, M, Q, H';
 const colourMessage = (name: string): string => `${name} must be a hex colour, such as ff8800`;
 
-/** Width and height in pixels: the first fields of the first chunk. */
+/** Width and height in pixels, from the IHDR chunk. */
 const pngSize = (png: Buffer): readonly [number, number] => {
   expect(png.subarray(0, 8).toString('latin1')).to.equal('\x89PNG\r\n\x1a\n');
   return [png.readUInt32BE(16), png.readUInt32BE(20)];
@@ -44,9 +44,9 @@ describe('command API: GET /v2/qr', () => {
   ): Promise<HttpResponse> => bench.api(`/v2/qr/${code}${query}`, key, { method });
 
   const image = async (query: string, code = link.shortCode): Promise<Buffer> => {
-    const answer = await qr(query, pro, code);
-    expect(answer.status, `${query}: ${answer.text.slice(0, 200)}`).to.equal(200);
-    return answer.bytes;
+    const response = await qr(query, pro, code);
+    expect(response.status, `${query}: ${response.text.slice(0, 200)}`).to.equal(200);
+    return response.bytes;
   };
 
   const spent = async (key: string): Promise<number> => {
@@ -55,31 +55,31 @@ describe('command API: GET /v2/qr', () => {
   };
 
   it('is a PNG of 300 pixels by default, with its headers', async () => {
-    const answer = await qr();
-    expect(answer.status).to.equal(200);
-    expect(answer.headers).to.include({
+    const response = await qr();
+    expect(response.status).to.equal(200);
+    expect(response.headers).to.include({
       'content-type': 'image/png',
-      'content-length': String(answer.bytes.length),
+      'content-length': String(response.bytes.length),
       'cache-control': 'private, max-age=3600',
       'x-api-key-name': 'a PRO key',
       'x-ratelimit-limit': '5000',
     });
-    expect(answer.headers.etag).to.match(/^"[\w-]+"$/);
-    expect(pngSize(answer.bytes)).to.deep.equal([300, 300]);
-    expect(answer.bytes).to.deep.equal(
+    expect(response.headers.etag).to.match(/^"[\w-]+"$/);
+    expect(pngSize(response.bytes)).to.deep.equal([300, 300]);
+    expect(response.bytes).to.deep.equal(
       await image('?format=png&size=300&margin=4&ecc=M&dark=000&light=fff'),
     );
   });
 
-  it('is an SVG when asked', async () => {
-    const answer = await qr('?format=svg&size=250');
-    expect(answer.headers['content-type']).to.match(/^image\/svg\+xml/);
-    expect(answer.text).to.match(/^<svg [^>]*width="250" height="250"/);
-    expect(answer.text).to.not.match(/<script|href/);
+  it('is an SVG on request', async () => {
+    const response = await qr('?format=svg&size=250');
+    expect(response.headers['content-type']).to.match(/^image\/svg\+xml/);
+    expect(response.text).to.match(/^<svg [^>]*width="250" height="250"/);
+    expect(response.text).to.not.match(/<script|href/);
   });
 
   it('has exactly the requested size', async () => {
-    // Of these, some do not divide by their modules; a renderer that rounds down is one short.
+    // Some sizes are not a multiple of the modules.
     for (const size of [100, 101, 104, 113, 115, 118, 124, 126, 185, 243, 300, 501, 999, 4_000]) {
       for (const margin of [0, 1, 4, 10]) {
         const query = `?size=${size}&margin=${margin}`;
@@ -101,16 +101,16 @@ describe('command API: GET /v2/qr', () => {
     expect(png.includes(Buffer.from('tRNS\x00\xc0', 'latin1'))).to.be.true;
   });
 
-  it('answers 304 to its ETag, for free; another look has another ETag', async () => {
+  it('responds with 304 to its ETag, for free; another appearance has another ETag', async () => {
     const { key } = await bench.key('FREE');
     const headers = { 'If-None-Match': (await qr('', key)).headers.etag ?? '' };
     for (const tag of [headers['If-None-Match'], `"other", W/${headers['If-None-Match']}`]) {
-      const answer = await bench.api(`/v2/qr/${link.shortCode}`, key, {
+      const response = await bench.api(`/v2/qr/${link.shortCode}`, key, {
         headers: { 'If-None-Match': tag },
       });
-      expect([answer.status, answer.bytes.length]).to.deep.equal([304, 0]);
-      expect(answer.headers.etag).to.equal(headers['If-None-Match']);
-      expect(answer.headers['cache-control']).to.equal('private, max-age=3600');
+      expect([response.status, response.bytes.length]).to.deep.equal([304, 0]);
+      expect(response.headers.etag).to.equal(headers['If-None-Match']);
+      expect(response.headers['cache-control']).to.equal('private, max-age=3600');
     }
     expect(await spent(key)).to.equal(1);
     const other = await bench.link(pro);
@@ -121,15 +121,15 @@ describe('command API: GET /v2/qr', () => {
     ];
     const tags = new Set([headers['If-None-Match']]);
     for (const url of urls) {
-      const answer = await bench.api(url, key, { headers });
-      expect(answer.status, url).to.equal(200);
-      tags.add(answer.headers.etag ?? '');
+      const response = await bench.api(url, key, { headers });
+      expect(response.status, url).to.equal(200);
+      tags.add(response.headers.etag ?? '');
     }
     expect(tags.size).to.equal(urls.length + 1);
     expect(await spent(key)).to.equal(urls.length + 1);
   });
 
-  describe('says what is wrong with', () => {
+  describe('rejects', () => {
     const wrong: readonly (readonly [string, string])[] = [
       ...['gif', 'PNG', '', 'png&format=svg'].map((v) => [`format=${v}`, formatMessage] as const),
       ...['99', '4001', '', 'x', '-300', '300.5', '1e3', '0x100', '300&size=300'].map(
@@ -152,7 +152,7 @@ describe('command API: GET /v2/qr', () => {
         const { shortCode } = link;
         const at = `/v2/qr/${shortCode}`;
         expectError(await qr(`?${query}`), { status: 400, message, path: at });
-        // The query is looked at before the code.
+        // The query is validated before the code.
         const unknown = await qr(`?${query}`, pro, 'nothing0');
         expectError(unknown, { status: 400, message, path: '/v2/qr/nothing0' });
       });
@@ -174,13 +174,13 @@ describe('command API: GET /v2/qr', () => {
   it('is 404 for an unknown code, and 401 without a key', async () => {
     const message = 'Short URL not found';
     for (const code of ['nothing0', 'ab', 'x'.repeat(51), 'QR-CODE', 'a.b', '%00']) {
-      const answer = await qr('', pro, code);
-      expectError(answer, { status: 404, message, path: `/v2/qr/${code}` });
+      const response = await qr('', pro, code);
+      expectError(response, { status: 404, message, path: `/v2/qr/${code}` });
     }
     expectBody(await qr('', 'll_nobody'), 401, invalidKey);
   });
 
-  it('is 410 for a used-up or blocked link, and spends nothing', async () => {
+  it('is 410 for an expired or blocked link, and spends nothing', async () => {
     const { key } = await bench.key('HOBBY');
     const used = await bench.link(key, { alias: 'qr-used-up', maxClicks: 1 });
     expect((await qr('', key, used.shortCode)).status).to.equal(200);
@@ -202,21 +202,21 @@ describe('command API: GET /v2/qr', () => {
     expect(await spent(key)).to.equal(1);
   });
 
-  it('has 35 a month on FREE, exactly, also with concurrent requests', async () => {
+  it('has a limit of exactly 35 a month on FREE, also with concurrent requests', async () => {
     const { key } = await bench.key('FREE');
-    const answers = await concurrently(55, (n) => qr(`?size=${100 + n}`, key));
-    expect(statuses(answers)).to.deep.equal({ 200: 35, 429: 20 });
-    for (const answer of answers.filter(({ status }) => status === 429)) {
-      expectBody(answer, 429, monthly('Monthly QR code limit reached.', 35));
-      expect(answer.headers).to.not.have.property('retry-after');
+    const responses = await concurrently(55, (n) => qr(`?size=${100 + n}`, key));
+    expect(statuses(responses)).to.deep.equal({ 200: 35, 429: 20 });
+    for (const response of responses.filter(({ status }) => status === 429)) {
+      expectBody(response, 429, monthly('Monthly QR code limit reached.', 35));
+      expect(response.headers).to.not.have.property('retry-after');
     }
     expect(await spent(key)).to.equal(35);
     expect((await qr('', key)).status).to.equal(429);
-    // What cannot be handed out is told first.
+    // The code is checked before the monthly limit.
     expect((await qr('', key, 'nothing0')).status).to.equal(404);
   });
 
-  it('HEAD costs one call and no QR code, and renders none', async () => {
+  it('HEAD costs one call and no QR code, and renders nothing', async () => {
     const { key } = await bench.key('FREE');
     const head = await qr('?size=200', key, link.shortCode, 'HEAD');
     expect([head.status, head.bytes.length]).to.deep.equal([200, 0]);
@@ -225,7 +225,7 @@ describe('command API: GET /v2/qr', () => {
     for (const name of ['etag', 'content-type', 'cache-control']) {
       expect(head.headers[name], name).to.equal(get.headers[name]);
     }
-    // Its length is known only when it is rendered.
+    // The length is known only after rendering.
     expect(head.headers).to.not.have.property('content-length');
     await qr('?size=1', key);
     await qr('', key, 'nothing0');
@@ -236,7 +236,7 @@ describe('command API: GET /v2/qr', () => {
     });
   });
 
-  it('can be switched off, after the query’s check and before the code’s', async () => {
+  it('can be switched off, checked after the query and before the code', async () => {
     const message = 'QR code generation is currently disabled on this platform';
     await bench.admin('PATCH', '/admin/platform', { features: { qr: false } });
     try {
@@ -254,7 +254,7 @@ describe('command API: GET /v2/qr', () => {
     expect((await qr()).status).to.equal(200);
   });
 
-  it('holds the short URL, marked where it is asked to be', async () => {
+  it('contains the short URL, marked with mark=1', async () => {
     const [plain, marked] = await readQrCodes([
       { format: 'png', bytes: await image('') },
       { format: 'png', bytes: await image('?mark=1') },
@@ -271,7 +271,7 @@ describe('command API: GET /v2/qr', () => {
   });
 });
 
-describe('command API: QR code, read back by another’s reader', () => {
+describe('command API: QR code, decoded by an independent reader', () => {
   const bench = productFixture({ SHORT_URL_HOST: longHost });
   const seed = 20_261_121;
 
@@ -285,10 +285,10 @@ describe('command API: QR code, read back by another’s reader', () => {
   });
 
   for (const round of [0, 1, 2]) {
-    it(`is its short URL: a random look for each of 100 random links, round ${round}`, async () => {
+    it(`is its short URL: a random appearance of each of 100 random links, round ${round}`, async () => {
       const links = await randomLinks(bench.product, 100, seededRandom(seed + 10 + round));
-      const some = looks.slice(round * 100, (round + 1) * 100);
-      expect(await findMisread(bench.product, links, some)).to.deep.equal([]);
+      const roundLooks = looks.slice(round * 100, (round + 1) * 100);
+      expect(await findMisread(bench.product, links, roundLooks)).to.deep.equal([]);
     });
   }
 
@@ -306,7 +306,7 @@ describe('command API: QR code, read back by another’s reader', () => {
     expect(await findMisread(bench.product, links.slice(-5), looks)).to.deep.equal([]);
   });
 
-  it('is readable with the least contrast that is allowed, and in the largest size', async () => {
+  it('is readable with the lowest allowed contrast, and in the largest size', async () => {
     const links = await randomLinks(bench.product, 5, seededRandom(seed + 1));
     const look = { format: 'png', size: 300, ecc: 'M', margin: 4 } as const;
     const asked = ([dark, light]: readonly [string, string]) => ({

@@ -4,10 +4,9 @@ import { concurrently, statuses, type HttpResponse } from '../support/http.js';
 import { destination, expectBody, expectRefused, monthly, productFixture } from './harness.js';
 import { eventuallyPasses } from '../support/waiting.js';
 
-/** Each race so many times; `LINKLOG_ROUNDS=20` is the long form. */
+/** `LINKLOG_ROUNDS=20` is the long form. */
 const rounds = Number(inheritedEnvironment()['LINKLOG_ROUNDS'] ?? '5');
 
-/** What must hold in every round: a race that is lost once in a hundred times is lost. */
 const inEachRound = (title: string, run: (round: number) => Promise<void>): void => {
   it(`${title}, in each of ${rounds} rounds`, async function () {
     this.timeout(30_000 + rounds * 1_000);
@@ -18,69 +17,72 @@ const inEachRound = (title: string, run: (round: number) => Promise<void>): void
 describe('product: races', () => {
   const bench = productFixture();
 
-  inEachRound('300 racers for one alias: exactly one gets it', async (round) => {
+  inEachRound('300 concurrent requests for one alias: exactly one succeeds', async (round) => {
     const keys = [(await bench.key('PRO')).key, (await bench.key('PRO', { account: 'b' })).key];
     const alias = `raced-for-${round}`;
-    const answers = await concurrently(300, (racer) =>
+    const responses = await concurrently(300, (racer) =>
       bench.shorten(keys[racer % 2] ?? '', { url: `${destination}#${racer}`, alias }),
     );
-    expect(statuses(answers)).to.deep.equal({ 201: 1, 400: 299 });
-    for (const answer of answers) {
-      if (answer.status === 400) expectRefused(answer, 400, 'Alias is already taken');
+    expect(statuses(responses)).to.deep.equal({ 201: 1, 400: 299 });
+    for (const response of responses) {
+      if (response.status === 400) expectRefused(response, 400, 'Alias is already taken');
     }
-    const winner = answers.findIndex(({ status }) => status === 201);
+    const winner = responses.findIndex(({ status }) => status === 201);
     const visit = await bench.visit(alias);
     expect(visit.headers.location).to.equal(`${destination}#${winner}`);
   });
 
   for (const limit of [1, 5, 100]) {
-    inEachRound(`a limit of ${limit} and 500 visitors at once: exactly ${limit}`, async () => {
-      const { key } = await bench.key('FREE');
-      const { shortCode } = await bench.link(key, { maxClicks: limit });
-      const answers = await concurrently(500, () => bench.visit(shortCode));
-      expect(statuses(answers)).to.deep.equal({ 302: limit, 410: 500 - limit });
-      const gone = answers.filter(({ status }) => status === 410);
-      for (const answer of gone) {
-        expect(answer.json()).to.include({ errorType: 'EXPIRED', path: `/${shortCode}` });
-      }
-      await eventuallyPasses(1_000, async () => {
-        expect((await bench.stats(shortCode, key)).clickCount).to.equal(limit);
-      });
-      expect((await bench.visit(shortCode)).status).to.equal(410);
-    });
+    inEachRound(
+      `a limit of ${limit} and 500 concurrent visitors: exactly ${limit} redirects`,
+      async () => {
+        const { key } = await bench.key('FREE');
+        const { shortCode } = await bench.link(key, { maxClicks: limit });
+        const responses = await concurrently(500, () => bench.visit(shortCode));
+        expect(statuses(responses)).to.deep.equal({ 302: limit, 410: 500 - limit });
+        const gone = responses.filter(({ status }) => status === 410);
+        for (const response of gone) {
+          expect(response.json()).to.include({ errorType: 'EXPIRED', path: `/${shortCode}` });
+        }
+        await eventuallyPasses(1_000, async () => {
+          expect((await bench.stats(shortCode, key)).clickCount).to.equal(limit);
+        });
+        expect((await bench.visit(shortCode)).status).to.equal(410);
+      },
+    );
   }
 
-  inEachRound('FREE’s 35 links and 100 at once: exactly 35', async () => {
+  inEachRound('35 links a month and 100 concurrent requests: exactly 35', async () => {
     const { id, key } = await bench.key('FREE');
-    const answers = await concurrently(100, () => bench.shorten(key, { url: destination }));
-    // FREE's minute has room for 60 of them, and the month for 35 of those.
-    const made = answers.filter(({ status }) => status === 201);
-    const ofMinute = answers.filter(({ text }) => text.includes('Rate limit exceeded.'));
-    expect([made.length, ofMinute.length]).to.deep.equal([35, 40]);
-    for (const answer of answers) {
-      if (made.includes(answer) || ofMinute.includes(answer)) continue;
-      expectBody(answer, 429, monthly('Monthly link limit reached.', 35));
+    const responses = await concurrently(100, () => bench.shorten(key, { url: destination }));
+    // FREE allows 60 calls a minute and 35 links a month.
+    const created = responses.filter(({ status }) => status === 201);
+    const ofMinute = responses.filter(({ text }) => text.includes('Rate limit exceeded.'));
+    expect([created.length, ofMinute.length]).to.deep.equal([35, 40]);
+    for (const response of responses) {
+      if (created.includes(response) || ofMinute.includes(response)) continue;
+      expectBody(response, 429, monthly('Monthly link limit reached.', 35));
     }
-    const codes = made.map((answer) => (answer.json() as { shortCode: string }).shortCode);
+    const codes = created.map((response) => (response.json() as { shortCode: string }).shortCode);
     expect(new Set(codes).size).to.equal(35);
     const usage = await bench.admin('GET', `/admin/keys/${id}`);
     expect(usage.json()).to.have.nested.property('usage.month.links', 35);
   });
 
-  inEachRound('60 a minute and 200 at once: exactly 60', async () => {
+  inEachRound('60 calls a minute and 200 concurrent calls: exactly 60', async () => {
     const { id, key } = await bench.key('FREE');
-    const answers = await concurrently(200, (n): Promise<HttpResponse> =>
+    const responses = await concurrently(200, (n): Promise<HttpResponse> =>
       bench.api(n % 2 === 0 ? '/v2/usage' : '/v2/stats/nothing0', key),
     );
-    const refused = answers.filter(({ status }) => status === 429);
+    const refused = responses.filter(({ status }) => status === 429);
     expect(refused).to.have.length(140);
-    for (const answer of refused) {
-      expect(answer.json()).to.include({
+    for (const response of refused) {
+      expect(response.json()).to.include({
         message: 'Rate limit exceeded. Try again in the next minute.',
       });
-      expect(answer.headers['x-ratelimit-remaining']).to.equal('0');
+      expect(response.headers['x-ratelimit-remaining']).to.equal('0');
     }
-    const passed = answers.filter(({ status }) => status !== 429);
+    const passed = responses.filter(({ status }) => status !== 429);
     const remaining = passed.map(({ headers }) => Number(headers['x-ratelimit-remaining']));
     expect(remaining.sort((a, b) => a - b)).to.deep.equal(
       Array.from({ length: 60 }, (_, index) => index),

@@ -9,7 +9,7 @@ import {
 import { keyFixture, destination, expectError, productFixture } from './harness.js';
 import { eventuallyPasses } from '../support/waiting.js';
 
-/** Those whom libraries call bots, and who are visitors here. */
+/** User agents that are visitors, although libraries classify some as bots. */
 const visitors = [
   undefined,
   '',
@@ -29,7 +29,7 @@ const visitors = [
   'PostmanRuntime/7.39.0',
 ];
 
-/** Those who name themselves crawlers or link previewers. */
+/** User agents of crawlers and link previewers. */
 const bots = [
   'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)',
   'Mozilla/5.0 (compatible; bingbot/2.0; +http://www.bing.com/bingbot.htm)',
@@ -48,15 +48,15 @@ const agent = (userAgent: string | undefined): RequestOptions =>
 
 const html = { headers: { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } };
 
-describe('redirect edge: redirect edge', () => {
+describe('redirect edge', () => {
   const bench = productFixture();
   const pro = keyFixture(bench, 'PRO');
 
   const code = async (body: Record<string, unknown> = {}): Promise<string> =>
     (await bench.link(pro.key, body)).shortCode;
 
-  const expectRedirect = (answer: HttpResponse, location: string): void => {
-    const { date, connection, 'keep-alive': keepAlive, ...headers } = answer.headers;
+  const expectRedirect = (response: HttpResponse, location: string): void => {
+    const { date, connection, 'keep-alive': keepAlive, ...headers } = response.headers;
     expect(headers).to.deep.equal({
       location,
       'cache-control': 'private, no-store',
@@ -65,38 +65,38 @@ describe('redirect edge: redirect edge', () => {
       'content-length': '0',
     });
     expect([date, connection, keepAlive]).not.to.include(undefined);
-    expect(answer.status).to.equal(302);
-    expect(answer.text).to.equal('');
+    expect(response.status).to.equal(302);
+    expect(response.text).to.equal('');
   };
 
-  /** A page for people: the title, and nothing that could load or name anything. */
-  const expectPage = (answer: HttpResponse, status: number, title: string): void => {
-    expect(answer.status).to.equal(status);
-    expect(answer.headers['content-type']).to.equal('text/html; charset=utf-8');
-    expect(answer.headers['cache-control']).to.equal('no-store');
-    expect(answer.headers['content-security-policy']).to.match(/^default-src 'none';/);
-    expect(answer.text).to.include(`<title>${title}</title>`);
-    expect(answer.text).not.to.include('example.com');
+  /** Expects an HTML page that loads nothing and does not contain the destination. */
+  const expectPage = (response: HttpResponse, status: number, title: string): void => {
+    expect(response.status).to.equal(status);
+    expect(response.headers['content-type']).to.equal('text/html; charset=utf-8');
+    expect(response.headers['cache-control']).to.equal('no-store');
+    expect(response.headers['content-security-policy']).to.match(/^default-src 'none';/);
+    expect(response.text).to.include(`<title>${title}</title>`);
+    expect(response.text).not.to.include('example.com');
   };
 
   it('redirects with exactly these headers and no body', async () => {
     expectRedirect(await bench.visit(await code()), destination);
   });
 
-  it('redirects at the short URL itself', async () => {
+  it('redirects the short URL', async () => {
     const { shortUrl } = await bench.link(pro.key);
     expectRedirect(await sendRequest(shortUrl), destination);
   });
 
-  it('redirects a HEAD likewise', async () => {
+  it('redirects a HEAD the same way', async () => {
     expectRedirect(await bench.visit(await code(), { method: 'HEAD' }), destination);
   });
 
-  it('ignores the query, and does not pass it on', async () => {
+  it('does not forward the query', async () => {
     expectRedirect(await bench.visit(`${await code()}?utm_source=mail`), destination);
   });
 
-  it('redirects a path that is percent-encoded', async () => {
+  it('redirects a percent-encoded path', async () => {
     await code({ alias: 'per-cent' });
     expectRedirect(await bench.visit('per%2Dcent'), destination);
   });
@@ -123,10 +123,10 @@ describe('redirect edge: redirect edge', () => {
   });
 
   describe('finds a pasted code', () => {
-    it('without the characters behind it', async () => {
+    it('without the characters after it', async () => {
       const known = await code();
-      for (const behind of ['.', '/', ').', '%20', '%E2%80%9D', '%E2%80%8B', '*_~', '?a=b', "'."]) {
-        expectRedirect(await bench.visit(known + behind), destination);
+      for (const suffix of ['.', '/', ').', '%20', '%E2%80%9D', '%E2%80%8B', '*_~', '?a=b', "'."]) {
+        expectRedirect(await bench.visit(known + suffix), destination);
       }
       expectRedirect(await bench.visit(`${known}.`, { method: 'HEAD' }), destination);
       const preview = await bench.visit(`${known}.+`);
@@ -143,7 +143,7 @@ describe('redirect edge: redirect edge', () => {
       expectRedirect(await bench.visit('pasted'), destination);
     });
 
-    it('whatever the link is', async () => {
+    it('for every kind of link', async () => {
       const limited = await code({ maxClicks: 1 });
       expectPage(await bench.visit(`${limited}.`, agent(bots[0])), 200, 'A short link');
       expect((await bench.visit(`${limited}.`, { method: 'POST' })).status).to.equal(303);
@@ -153,10 +153,10 @@ describe('redirect edge: redirect edge', () => {
     });
   });
 
-  describe('answers Microsoft Office', () => {
+  describe('responds to Microsoft Office', () => {
     const office = agent('Mozilla/4.0 (compatible; ms-office; MSOffice 16)');
 
-    /** The address to which the page refreshes, and to which it links. */
+    /** The target of the page's refresh and link. */
     const refreshOf = (page: HttpResponse): string => {
       const [, refresh] =
         /<meta http-equiv="refresh" content="0;url=([^"]+)">/.exec(page.text) ?? [];
@@ -165,7 +165,7 @@ describe('redirect edge: redirect edge', () => {
       return (refresh ?? '').replaceAll('&amp;', '&').slice(1);
     };
 
-    it('with a page that leads its browser to the link, counted once', async () => {
+    it('with a page that redirects its browser to the link, counted once', async () => {
       for (const body of [{}, { maxClicks: 1 }]) {
         const visited = await code(body);
         const page = await bench.visit(`${visited}?qr&a="b`, office);
@@ -175,7 +175,7 @@ describe('redirect edge: redirect edge', () => {
         expect((await bench.stats(visited, pro.key)).clickCount).to.equal(0);
         const marked = refreshOf(page);
         expect(marked).to.match(new RegExp(`^${visited}\\?qr&a=.+&ms-office$`));
-        // The browser that it opens may be one of Office.
+        // Office may open its own browser.
         expectRedirect(await bench.visit(marked, office), destination);
         await eventuallyPasses(1_000, async () => {
           expect((await bench.stats(visited, pro.key)).clickCount).to.equal(1);
@@ -183,13 +183,13 @@ describe('redirect edge: redirect edge', () => {
       }
     });
 
-    it('as every other client where no link is', async () => {
+    it('like to every other client for an unknown code', async () => {
       const [path, message] = ['/nothing0', 'Short URL not found'];
       expectError(await bench.visit('nothing0', office), { status: 404, message, path });
     });
   });
 
-  describe('answers 404', () => {
+  describe('responds with 404', () => {
     const message = 'Short URL not found';
     const unknown = [
       'nothing0',
@@ -211,8 +211,8 @@ describe('redirect edge: redirect edge', () => {
     }
 
     it('without the query in the error’s path', async () => {
-      const answer = await bench.visit('nothing0?secret=1');
-      expectError(answer, { status: 404, message, path: '/nothing0' });
+      const response = await bench.visit('nothing0?secret=1');
+      expectError(response, { status: 404, message, path: '/nothing0' });
     });
 
     it('with a page for browsers', async () => {
@@ -221,23 +221,23 @@ describe('redirect edge: redirect edge', () => {
 
     it('with JSON for clients that do not accept text/html', async () => {
       for (const accept of ['*/*', 'application/json', 'text/*', 'text/html;q=0,*/*;q=0.1']) {
-        const answer = await bench.visit('nothing0', { headers: { Accept: accept } });
-        expectError(answer, { status: 404, message, path: '/nothing0' });
+        const response = await bench.visit('nothing0', { headers: { Accept: accept } });
+        expectError(response, { status: 404, message, path: '/nothing0' });
       }
     });
 
     it('without a body for HEAD', async () => {
-      const answer = await bench.visit('nothing0', { method: 'HEAD' });
-      expect(answer.status).to.equal(404);
-      expect(answer.text).to.equal('');
-      expect(answer.headers['cache-control']).to.equal('no-store');
+      const response = await bench.visit('nothing0', { method: 'HEAD' });
+      expect(response.status).to.equal(404);
+      expect(response.text).to.equal('');
+      expect(response.headers['cache-control']).to.equal('no-store');
     });
   });
 
   describe('with a click limit', () => {
     const message = 'This link has expired';
 
-    it('redirects as many visitors as the limit, and the next one gets 410', async () => {
+    it('redirects up to the limit, and responds with 410 afterwards', async () => {
       const limited = await code({ maxClicks: 3 });
       for (let click = 0; click < 3; click += 1) {
         expectRedirect(await bench.visit(limited), destination);
@@ -255,15 +255,15 @@ describe('redirect edge: redirect edge', () => {
       expect([head.status, head.text]).to.deep.equal([410, '']);
     });
 
-    it('asks bots to continue, gives HEAD no body, and spends no click on them', async () => {
+    it('shows bots a form, sends HEAD no body, and spends no click on them', async () => {
       const limited = await code({ maxClicks: 1 });
       const [bot] = bots;
       for (const options of [agent(bot), { ...html, ...agent(bot) }]) {
-        const answer = await bench.visit(limited, options);
-        expectPage(answer, 200, 'A short link');
-        expect(answer.headers).not.to.have.property('location');
-        expect(answer.headers['content-security-policy']).to.include("form-action 'self' http:");
-        expect(answer.text)
+        const response = await bench.visit(limited, options);
+        expectPage(response, 200, 'A short link');
+        expect(response.headers).not.to.have.property('location');
+        expect(response.headers['content-security-policy']).to.include("form-action 'self' http:");
+        expect(response.text)
           .to.include('<form method="post">\n<button type="submit">Continue</button>\n</form>')
           .and.not.to.include('<input');
       }
@@ -283,9 +283,9 @@ describe('redirect edge: redirect edge', () => {
       const [bot] = bots;
       const form = { 'Content-Type': 'application/x-www-form-urlencoded' };
       for (const headers of [{ 'User-Agent': bot ?? '', ...form }, form, {}]) {
-        const answer = await bench.visit(limited, { method: 'POST', headers });
-        expect(answer.status, answer.text).to.equal(303);
-        expect(answer.headers).to.include({
+        const response = await bench.visit(limited, { method: 'POST', headers });
+        expect(response.status, response.text).to.equal(303);
+        expect(response.headers).to.include({
           location: destination,
           'cache-control': 'private, no-store',
         });
@@ -300,16 +300,16 @@ describe('redirect edge: redirect edge', () => {
 
     it('allows GET, HEAD and POST', async () => {
       const limited = await code({ maxClicks: 3 });
-      const answer = await bench.visit(limited, { method: 'PUT' });
+      const response = await bench.visit(limited, { method: 'PUT' });
       const path = `/${limited}`;
-      expectError(answer, { status: 405, message: 'Method Not Allowed', path, method: 'PUT' });
-      expect(answer.headers.allow).to.equal('GET, HEAD, POST');
+      expectError(response, { status: 405, message: 'Method Not Allowed', path, method: 'PUT' });
+      expect(response.headers.allow).to.equal('GET, HEAD, POST');
     });
 
-    it('is exact among concurrent visitors', async () => {
+    it('is exact for concurrent visitors', async () => {
       const limited = await code({ maxClicks: 10 });
-      const answers = await concurrently(50, () => bench.visit(limited));
-      expect(statuses(answers)).to.deep.equal({ 302: 10, 410: 40 });
+      const responses = await concurrently(50, () => bench.visit(limited));
+      expect(statuses(responses)).to.deep.equal({ 302: 10, 410: 40 });
     });
   });
 
@@ -327,12 +327,12 @@ describe('redirect edge: redirect edge', () => {
       });
     }
 
-    it('no visit by a bot, though it is redirected', async () => {
+    it('no visit by a bot, which is redirected', async () => {
       const visited = await code();
       for (const bot of bots) {
         expectRedirect(await bench.visit(visited, agent(bot)), destination);
       }
-      // Visits keep their order: when this one shows, the bots' have been folded too.
+      // Visits are projected in order: this one comes after those of the bots.
       await bench.visit(visited);
       await eventuallyPasses(1_000, async () => {
         expect((await bench.stats(visited, pro.key)).clickCount).to.equal(1);
@@ -349,18 +349,18 @@ describe('redirect edge: redirect edge', () => {
     });
   });
 
-  it('refuses other methods', async () => {
+  it('rejects other methods', async () => {
     const known = await code();
     for (const path of [known, 'nothing0', '', 'health']) {
       for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
-        const answer = await bench.visit(path, { method });
-        expectError(answer, {
+        const response = await bench.visit(path, { method });
+        expectError(response, {
           status: 405,
           message: 'Method Not Allowed',
           path: `/${path}`,
           method,
         });
-        expect(answer.headers.allow, method).to.equal('GET, HEAD');
+        expect(response.headers.allow, method).to.equal('GET, HEAD');
       }
     }
   });
@@ -376,13 +376,13 @@ describe('redirect edge: redirect edge', () => {
     expect(favicon.headers['cache-control']).to.equal('no-store');
   });
 
-  it('answers 404 at its root', async () => {
+  it('responds with 404 at its root', async () => {
     const message = 'Short URL not found';
     expectError(await bench.visit(''), { status: 404, message, path: '/' });
     expectPage(await bench.visit('', html), 404, message);
   });
 
-  it('survives request targets that are no paths', async () => {
+  it('responds with 404 to invalid paths', async () => {
     for (const path of ['/', '/example.com/a', '\\', '%00', '%E0%A4%A', '..', '../..//', ';x']) {
       const message = 'Short URL not found';
       expectError(await bench.visit(path), { status: 404, message, path: `/${path}` });
@@ -390,25 +390,25 @@ describe('redirect edge: redirect edge', () => {
   });
 });
 
-describe('redirect edge: redirect edge with ROOT_REDIRECT and SHORT_URL_HOST', () => {
+describe('redirect edge with ROOT_REDIRECT and SHORT_URL_HOST', () => {
   const home = 'https://www.example.com/home';
   const bench = productFixture({ ROOT_REDIRECT: home, SHORT_URL_HOST: 'https://sho.rt/' });
 
-  it('redirects its root to that URL', async () => {
-    const answer = await bench.visit('');
-    expect(answer.status).to.equal(302);
-    expect(answer.headers.location).to.equal(home);
-    expect(answer.headers['cache-control']).to.match(/no-store/);
+  it('redirects its root to ROOT_REDIRECT', async () => {
+    const response = await bench.visit('');
+    expect(response.status).to.equal(302);
+    expect(response.headers.location).to.equal(home);
+    expect(response.headers['cache-control']).to.match(/no-store/);
   });
 
-  it('names the short-link host without a trailing slash', async () => {
+  it('removes the trailing slash of SHORT_URL_HOST', async () => {
     const { key } = await bench.key('PRO');
     const link = await bench.link(key);
     expect(link.shortUrl).to.equal(`https://sho.rt/${link.shortCode}`);
     expect((await bench.visit(link.shortCode)).headers.location).to.equal(destination);
   });
 
-  it('refuses destinations on that host, at either scheme’s default port', async () => {
+  it('rejects destinations on SHORT_URL_HOST, with the default port of either scheme', async () => {
     const { key } = await bench.key('PRO');
     for (const url of [
       'https://sho.rt/abc',
@@ -416,8 +416,8 @@ describe('redirect edge: redirect edge with ROOT_REDIRECT and SHORT_URL_HOST', (
       'http://sho.rt:443/',
       'https://sho.rt.',
     ]) {
-      const answer = await bench.shorten(key, { url });
-      expect(answer.status, url).to.equal(400);
+      const response = await bench.shorten(key, { url });
+      expect(response.status, url).to.equal(400);
     }
     expect((await bench.shorten(key, { url: 'https://sho.rt:8443/' })).status).to.equal(201);
     expect((await bench.shorten(key, { url: 'https://www.sho.rt/' })).status).to.equal(201);

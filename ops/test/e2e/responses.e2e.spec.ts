@@ -26,7 +26,7 @@ const rateHeaders = [
 
 const upgradeUrl = 'https://pay.example/plans?from=linklog';
 
-describe('product: what all answers have in common', () => {
+describe('product: properties of all responses', () => {
   const double = fixture(
     () => startSafeBrowsingDouble(),
     (double) => double.stop(),
@@ -56,26 +56,26 @@ describe('product: what all answers have in common', () => {
     });
 
   describe('rate-limit headers', () => {
-    const expectStatus = (answer: HttpResponse, status: number): void => {
-      expect(answer.status, answer.text).to.equal(status);
-      expect(answer.headers).to.include.all.keys(...rateHeaders);
-      expect(answer.headers['x-ratelimit-limit']).to.equal('5000');
+    const expectStatus = (response: HttpResponse, status: number): void => {
+      expect(response.status, response.text).to.equal(status);
+      expect(response.headers).to.include.all.keys(...rateHeaders);
+      expect(response.headers['x-ratelimit-limit']).to.equal('5000');
     };
 
-    it('are on 200 with an image, and on 304', async () => {
+    it('are in 200 with an image, and in 304', async () => {
       const image = await bench.api(`/v2/qr/${code}`, pro.key);
       expectStatus(image, 200);
       const headers = { 'If-None-Match': image.headers.etag ?? '' };
       expectStatus(await bench.api(`/v2/qr/${code}`, pro.key, { headers }), 304);
     });
 
-    it('are on 200 of a batch and of statistics', async () => {
+    it('are in 200 of a batch and of statistics', async () => {
       const urls = [{ url: destination }];
       expectStatus(await bench.api('/v2/shorten/batch', pro.key, post({ urls })), 200);
       expectStatus(await bench.api(`/v2/stats/${code}`, pro.key), 200);
     });
 
-    it('are on 410', async () => {
+    it('are in 410', async () => {
       const { shortCode } = await bench.link(pro.key);
       await bench.admin('POST', `/admin/links/${shortCode}/block`, { reason: 'spam' });
       await eventuallyPasses(10_000, async () => {
@@ -83,7 +83,7 @@ describe('product: what all answers have in common', () => {
       });
     });
 
-    it('are on 409 and 422, and on a replay', async () => {
+    it('are in 409 and 422, and in a replay', async () => {
       const request = post({ url: 'https://slowly.example/' }, { 'Idempotency-Key': 'common' });
       double.delayMs = 1_000;
       const first = bench.api('/v2/shorten', pro.key, request);
@@ -99,16 +99,16 @@ describe('product: what all answers have in common', () => {
       expectStatus(await bench.api('/v2/shorten', pro.key, request), 201);
     });
 
-    it('are on 503', async () => {
+    it('are in 503', async () => {
       double.behaviour = 'fail';
-      const answer = await bench.shorten(pro.key, { url: 'https://nobody-knows.example/' });
+      const response = await bench.shorten(pro.key, { url: 'https://unknown.example/' });
       double.behaviour = 'answer';
-      expectStatus(answer, 503);
-      expect(answer.headers['retry-after']).to.match(/^[1-9]\d*$/);
+      expectStatus(response, 503);
+      expect(response.headers['retry-after']).to.match(/^[1-9]\d*$/);
     });
   });
 
-  it('a 403 and a monthly 429 point to UPGRADE_URL as configured', async () => {
+  it('a 403 and a monthly 429 contain the configured UPGRADE_URL', async () => {
     const { key } = await bench.key('FREE');
     const gated = await bench.shorten(key, { url: destination, alias: 'not-on-free' });
     expect([gated.status, gated.json()]).to.deep.equal([
@@ -123,11 +123,11 @@ describe('product: what all answers have in common', () => {
       },
     ]);
     for (let link = 0; link < 35; link += 1) await bench.link(key);
-    const answer = await bench.shorten(key, { url: destination });
-    expectBody(answer, 429, { ...monthly('Monthly link limit reached.', 35), upgradeUrl });
+    const response = await bench.shorten(key, { url: destination });
+    expectBody(response, 429, { ...monthly('Monthly link limit reached.', 35), upgradeUrl });
   });
 
-  it('HEAD is answered as GET is, without the body', async () => {
+  it('HEAD gets the response of GET without the body', async () => {
     const { api, edge, admin: operators } = bench.product;
     const key = { Authorization: `Bearer ${pro.key}` };
     const token = { Authorization: `Bearer ${bench.product.adminToken}` };
@@ -194,9 +194,11 @@ describe('product: what all answers have in common', () => {
         ? (method: string) => bench.api(path, pro.key, { method })
         : (method: string) => admin(path, { method });
       for (const method of methods.filter((name) => !allow.includes(name))) {
-        const answer = await request(method);
-        expectError(answer, { status: 405, message: 'Method Not Allowed', path, method });
-        expect(answer.headers.allow?.split(', ').sort(), `${method} ${path}`).to.deep.equal(allow);
+        const response = await request(method);
+        expectError(response, { status: 405, message: 'Method Not Allowed', path, method });
+        expect(response.headers.allow?.split(', ').sort(), `${method} ${path}`).to.deep.equal(
+          allow,
+        );
       }
     }
   });
@@ -205,8 +207,8 @@ describe('product: what all answers have in common', () => {
     const paths = ['/v2/stats/%6eothing', '/v2/stats/%E0%A4%A', '/v2/stats/a%2Fb', '/v2/%75sage'];
     for (const path of paths) {
       const message = path.includes('/stats/') ? 'Short URL not found' : 'Not Found';
-      const answer = await bench.api(`${path}?key=secret&x=/y`, pro.key);
-      expectError(answer, { status: 404, message, path });
+      const response = await bench.api(`${path}?key=secret&x=/y`, pro.key);
+      expectError(response, { status: 404, message, path });
     }
     const refused = await bench.api('/v2/shorten?dry=run', pro.key, post({}));
     expectRefused(refused, 400, 'Please provide a valid URL');
@@ -226,7 +228,7 @@ describe('product: what all answers have in common', () => {
     expect((await bench.visit(encoded)).headers.location).to.equal(destination);
   });
 
-  it('no answer depends on Accept-Language', async () => {
+  it('no response depends on Accept-Language', async () => {
     const { text } = await bench.visit('nothing0', { headers: { Accept: 'text/html' } });
     for (const language of ['de', 'ja;q=0.9, *;q=0.1', 'xx-nonsense', '']) {
       const languages = { 'Accept-Language': language };
@@ -234,8 +236,8 @@ describe('product: what all answers have in common', () => {
         headers: { Accept: 'text/html', ...languages },
       });
       expect(page.text).to.equal(text);
-      const answer = await bench.shorten(pro.key, {}, languages);
-      expectRefused(answer, 400, 'Please provide a valid URL');
+      const response = await bench.shorten(pro.key, {}, languages);
+      expectRefused(response, 400, 'Please provide a valid URL');
       const usage = await bench.api('/v2/usage', 'no-key', { headers: languages });
       expectBody(usage, 401, invalidKey);
     }
@@ -251,8 +253,8 @@ describe('product: what all answers have in common', () => {
     });
     after(() => postgres.end());
 
-    /** Runs `work` while a table has another name than the product knows. */
-    const without = async (schema: string, table: string, work: () => Promise<void>) => {
+    /** Runs `work` while a table is renamed. */
+    const withoutTable = async (schema: string, table: string, work: () => Promise<void>) => {
       await postgres.query(`ALTER TABLE ${schema}.${table} RENAME TO ${table}_away`);
       try {
         await work();
@@ -262,37 +264,37 @@ describe('product: what all answers have in common', () => {
     };
     const message = 'Internal server error';
 
-    it('the API says Internal server error and no more, and the log has the request id', async () => {
-      await without('ledger', 'links', async () => {
-        const answer = await bench.shorten(
+    it('the API returns only Internal server error, and the log has the request id', async () => {
+      await withoutTable('ledger', 'links', async () => {
+        const response = await bench.shorten(
           pro.key,
           { url: destination },
           { 'X-Request-Id': 'broken-1' },
         );
-        expectRefused(answer, 500, message);
-        expect(answer.headers).to.include.all.keys(...rateHeaders);
-        expect(answer.headers['x-request-id']).to.equal('broken-1');
+        expectRefused(response, 500, message);
+        expect(response.headers).to.include.all.keys(...rateHeaders);
+        expect(response.headers['x-request-id']).to.equal('broken-1');
       });
       expect((await bench.shorten(pro.key, { url: destination })).status).to.equal(201);
       await eventuallyPasses(2_000, () => {
         const lines = bench.product.stderr().split('\n');
-        expect(lines.find((each) => each.includes('broken-1'))).to.include('ledger.links');
+        expect(lines.find((line) => line.includes('broken-1'))).to.include('ledger.links');
       });
     });
 
-    it('the edge says the same after a failed look-up, in JSON even to a browser', async () => {
-      await without('projection_redirects', 'links', async () => {
-        const answer = await bench.visit('unseen00');
-        expectEnvelope(answer, { status: 500, message, path: '/unseen00' });
-        expect(answer.headers['cache-control']).to.equal('no-store');
+    it('the edge returns the same after a failed look-up', async () => {
+      await withoutTable('projection_redirects', 'links', async () => {
+        const response = await bench.visit('unseen00');
+        expectEnvelope(response, { status: 500, message, path: '/unseen00' });
+        expect(response.headers['cache-control']).to.equal('no-store');
       });
       expect((await bench.visit('unseen00')).status).to.equal(404);
     });
 
-    it('operators get no details either', async () => {
-      await without('ledger', 'api_keys', async () => {
-        const answer = await admin('/admin/keys');
-        expectError(answer, { status: 500, message, path: '/admin/keys' });
+    it('the admin listener returns the same', async () => {
+      await withoutTable('ledger', 'api_keys', async () => {
+        const response = await admin('/admin/keys');
+        expectError(response, { status: 500, message, path: '/admin/keys' });
       });
     });
   });

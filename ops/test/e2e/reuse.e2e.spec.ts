@@ -18,10 +18,10 @@ describe('command API: reuse of a link', () => {
     const usage = (await bench.api('/v2/usage', pro.key)).json() as { links: { used: number } };
     return usage.links.used;
   };
-  const expectReused = (answer: HttpResponse, link: Link): void => {
-    expect(answer.status, answer.text).to.equal(200);
-    expect(answer.headers['linklog-reused']).to.equal('true');
-    expect(answer.json()).to.deep.equal(link);
+  const expectReused = (response: HttpResponse, link: Link): void => {
+    expect(response.status, response.text).to.equal(200);
+    expect(response.headers['linklog-reused']).to.equal('true');
+    expect(response.json()).to.deep.equal(link);
   };
 
   it('returns the link that was created before, and spends none', async () => {
@@ -32,7 +32,7 @@ describe('command API: reuse of a link', () => {
     expect(await usedLinks()).to.equal(used);
   });
 
-  it('creates a link where there is none, which the next request gets', async () => {
+  it('creates a link if there is none, which the next request gets', async () => {
     const url = newUrl();
     const first = await reuse(url);
     expect(first.status).to.equal(201);
@@ -43,10 +43,10 @@ describe('command API: reuse of a link', () => {
 
   it('creates one link for many concurrent requests', async () => {
     const url = newUrl();
-    const answers = await Promise.all(Array.from({ length: 40 }, () => reuse(url)));
-    const codes = new Set(answers.map((answer) => (answer.json() as Link).shortCode));
+    const responses = await Promise.all(Array.from({ length: 40 }, () => reuse(url)));
+    const codes = new Set(responses.map((response) => (response.json() as Link).shortCode));
     expect(codes.size).to.equal(1);
-    expect(answers.filter(({ status }) => status === 201)).lengthOf(1);
+    expect(responses.filter(({ status }) => status === 201)).lengthOf(1);
   });
 
   it('ignores links with options, of other accounts, and that do not redirect', async () => {
@@ -76,7 +76,7 @@ describe('command API: reuse of a link', () => {
     expectReused(await reuse(url), disabled);
   });
 
-  it('finds a link by the destination that it has now', async () => {
+  it('finds a link by its current destination', async () => {
     const [before, after] = [newUrl(), newUrl()];
     const link = await bench.link(pro.key, { url: before });
     const path = `/v2/links/${link.shortCode}`;
@@ -87,7 +87,7 @@ describe('command API: reuse of a link', () => {
     expect((await reuse(before)).status).to.equal(201);
   });
 
-  it('is refused with any other option, and stripped in a batch', async () => {
+  it('is rejected with any other option, and ignored in a batch', async () => {
     const message = 'reuse can only be combined with url';
     for (const option of [{ alias: 'some-alias' }, { title: 'x' }, { expiresIn: 60 }]) {
       const body = { url: newUrl(), reuse: true, ...option };
@@ -99,11 +99,11 @@ describe('command API: reuse of a link', () => {
       400,
       'reuse must be true or false',
     );
-    const answer = await bench.api('/v2/shorten/batch', pro.key, {
+    const response = await bench.api('/v2/shorten/batch', pro.key, {
       method: 'POST',
       body: { urls: [1, 2].map(() => ({ url, reuse: true })) },
     });
-    const { results } = answer.json() as { results: Link[] };
+    const { results } = response.json() as { results: Link[] };
     expect(new Set(results.map(({ shortCode }) => shortCode)).size).to.equal(2);
   });
 
@@ -118,7 +118,7 @@ describe('command API: reuse of a link', () => {
     expect(replayed.headers['idempotency-replayed']).to.equal('true');
   });
 
-  it('works when the month has no link left', async () => {
+  it('works when the monthly links are spent', async () => {
     const free = await bench.key('FREE', { account: 'reuse-free' });
     const url = newUrl();
     const link = await bench.link(free.key, { url });
@@ -130,7 +130,7 @@ describe('command API: reuse of a link', () => {
     expect(created.status).to.equal(429);
   });
 
-  it('returns the oldest of several, also when all nodes are asked', async () => {
+  it('returns the oldest of several', async () => {
     const url = newUrl();
     const oldest = await bench.link(pro.key, { url });
     for (let index = 0; index < 5; index += 1) await bench.link(pro.key, { url });

@@ -19,22 +19,22 @@ const logger = createLogger('silent');
 const lookups = 'linklog_edge_shared_cache_lookups_total';
 const writes = 'linklog_edge_shared_cache_writes_total';
 
-/** How long an edge listens before it believes any copy. */
-const settlingMs = 60_000;
+/** How long an edge receives notifications before it uses cached copies. */
+const warmUpMs = 60_000;
 /** The contract's 1 s, with room for a busy machine. */
-const heardWithinMs = 2_000;
+const propagationMs = 2_000;
 
 describe('redirect edge: two edges that share a Redis', () => {
   const database = databaseFixture('shared');
   let dataDir: string;
   let redis: RedisServer;
   let proxy: TcpProxy;
-  let one: Product;
-  let two: Product;
+  let first: Product;
+  let second: Product;
   let key: string;
   const started: Product[] = [];
 
-  before('listen for a minute', async function () {
+  before('wait until the edges use Redis', async function () {
     this.timeout(180_000);
     dataDir = await temporaryDir();
     redis = await startRedis({ dataDir, logger, tied: true, dump: true });
@@ -45,10 +45,10 @@ describe('redirect edge: two edges that share a Redis', () => {
       ADMIN_TOKEN: 'a-token-of-both-products',
       LOG_LEVEL: 'error',
     };
-    started.push((one = await startProduct({ env })));
-    started.push((two = await startProduct({ env })));
-    ({ key } = await one.createKey({ plan: 'PRO' }));
-    await sleep(settlingMs);
+    started.push((first = await startProduct({ env })));
+    started.push((second = await startProduct({ env })));
+    ({ key } = await first.createKey({ plan: 'PRO' }));
+    await sleep(warmUpMs);
   });
 
   after(async function () {
@@ -64,25 +64,25 @@ describe('redirect edge: two edges that share a Redis', () => {
   });
 
   const shorten = async (): Promise<string> => {
-    const answer = await sendRequest(`${one.api}/v2/shorten`, {
+    const response = await sendRequest(`${first.api}/v2/shorten`, {
       method: 'POST',
       headers: { Authorization: `Bearer ${key}` },
       body: { url: destination },
     });
-    expect(answer.status).to.equal(201);
-    return (answer.json() as Link).shortCode;
+    expect(response.status).to.equal(201);
+    return (response.json() as Link).shortCode;
   };
 
   const visit = async ({ edge }: Product, code: string): Promise<number> =>
     (await sendRequest(`${edge}/${code}`)).status;
 
-  const decide = async (what: 'block' | 'unblock', code: string): Promise<void> => {
-    const answer = await sendRequest(`${one.admin}/admin/links/${code}/${what}`, {
+  const setBlock = async (what: 'block' | 'unblock', code: string): Promise<void> => {
+    const response = await sendRequest(`${first.admin}/admin/links/${code}/${what}`, {
       method: 'POST',
-      headers: { Authorization: `Bearer ${one.adminToken}` },
+      headers: { Authorization: `Bearer ${first.adminToken}` },
       body: { reason: 'phishing' },
     });
-    expect(answer.status).to.equal(200);
+    expect(response.status).to.equal(200);
   };
 
   const measured = async (
@@ -94,8 +94,8 @@ describe('redirect edge: two edges that share a Redis', () => {
     return total(parseExposition(text), name, labels);
   };
 
-  /** What lies in Redis, by whatever key. */
-  const copies = async (): Promise<number> => {
+  /** The number of keys in Redis. */
+  const countKeys = async (): Promise<number> => {
     const client = await openRedis(redis.url, logger);
     try {
       await eventually('Redis answers', () => client.status === 'ready');
@@ -105,8 +105,8 @@ describe('redirect edge: two edges that share a Redis', () => {
     }
   };
 
-  /** What is done gives a copy, in time: a busy machine may take longer than the edge waits. */
-  const inTime = async (
+  /** Repeats `act` until the metric counts the result: a busy machine may exceed the edge's deadline. */
+  const actUntil = async (
     what: string,
     product: Product,
     name: string,
@@ -115,84 +115,84 @@ describe('redirect edge: two edges that share a Redis', () => {
   ): Promise<void> => {
     const sum = (): Promise<number> => measured(product, name, {});
     await eventually(what, async () => {
-      const [all, before] = [await sum(), await measured(product, name, { result })];
+      const [total, before] = [await sum(), await measured(product, name, { result })];
       await act();
-      await eventually('it has come to something', async () => (await sum()) > all);
+      await eventually('the metric has changed', async () => (await sum()) > total);
       return (await measured(product, name, { result })) > before;
     });
   };
 
-  /** A link whose copy the first edge has laid down, and that the second one never saw. */
+  /** Creates a link that the first edge has copied to Redis and the second has not cached. */
   const sharedLink = async (): Promise<string> => {
     let code = '';
-    await inTime('its copy is laid down', one, writes, 'done', async () => {
+    await actUntil('the copy is stored', first, writes, 'done', async () => {
       code = await shorten();
-      expect(await visit(one, code)).to.equal(302);
+      expect(await visit(first, code)).to.equal(302);
     });
     return code;
   };
 
-  /** The second edge serves what the first one has read. */
-  const isShared = (): Promise<void> =>
-    inTime('it is served from a copy', two, lookups, 'hit', async () => {
-      expect(await visit(two, await sharedLink())).to.equal(302);
+  /** The second edge serves a copy of the first. */
+  const expectShared = (): Promise<void> =>
+    actUntil('the link is served from a copy', second, lookups, 'hit', async () => {
+      expect(await visit(second, await sharedLink())).to.equal(302);
     });
 
   const expectBlocked = async (...codes: readonly string[]): Promise<void> => {
-    await sleep(heardWithinMs);
+    await sleep(propagationMs);
     for (let index = 0; index < 5; index += 1) {
       for (const code of codes) {
-        for (const product of [one, two]) expect(await visit(product, code)).to.equal(410);
+        for (const product of [first, second]) expect(await visit(product, code)).to.equal(410);
       }
     }
   };
 
-  const circuitIs = (state: string): Promise<void> =>
+  const waitForCircuit = (state: string): Promise<void> =>
     eventually(`the circuits are ${state}`, async () => {
-      let both = true;
-      for (const product of [one, two]) {
-        await visit(product, 'nobody');
+      let areInState = true;
+      for (const product of [first, second]) {
+        await visit(product, 'unknown0');
         const value = await measured(product, 'linklog_edge_shared_cache_circuit', { state });
-        both &&= value === 1;
+        areInState &&= value === 1;
       }
-      return both;
+      return areInState;
     });
 
-  const isInUse = async (): Promise<void> => {
-    for (const product of [one, two]) {
-      await inTime('Redis is asked, and answers', product, lookups, 'miss', async () => {
-        await visit(product, 'nobody');
+  const waitUntilUsed = async (): Promise<void> => {
+    for (const product of [first, second]) {
+      await actUntil('Redis responds', product, lookups, 'miss', async () => {
+        await visit(product, 'unknown0');
       });
     }
   };
 
   const ready = async (product: Product): Promise<readonly [number, HealthResponse]> => {
-    const answer = await sendRequest(`${product.edge}/health/ready`);
-    return [answer.status, answer.json() as HealthResponse];
+    const response = await sendRequest(`${product.edge}/health/ready`);
+    return [response.status, response.json() as HealthResponse];
   };
 
-  it('use what the other edge has cached', async () => {
-    await isShared();
-    const [status, { dependencies }] = await ready(two);
+  it('use copies of the other edge', async () => {
+    await expectShared();
+    const [status, { dependencies }] = await ready(second);
     expect([status, dependencies['redis']]).to.deep.equal([200, { state: 'up' }]);
   });
 
-  it('both apply a block and an unblock, whatever Redis holds', async () => {
+  it('both apply a block and an unblock, whatever Redis contains', async () => {
     const code = await sharedLink();
-    await decide('block', code);
+    await setBlock('block', code);
     await expectBlocked(code);
-    await decide('unblock', code);
-    for (const product of [one, two]) {
-      await eventually('it redirects', async () => (await visit(product, code)) === 302);
+    await setBlock('unblock', code);
+    for (const product of [first, second]) {
+      await eventually('the link redirects', async () => (await visit(product, code)) === 302);
     }
   });
 
-  it('redirect and block as ever when somebody writes copies of his own into Redis', async function () {
+  it('redirect and block correctly when an attacker writes copies to Redis', async function () {
     this.timeout(60_000);
     const attacker = await openRedis(redis.url, logger);
     await eventually('Redis answers', () => attacker.status === 'ready');
     let [code, name, forged] = ['', '', ''];
-    await inTime('it is seen to be forged', two, lookups, 'forged', async () => {
+    await actUntil('the forged copy is detected', second, lookups, 'forged', async () => {
       code = await sharedLink();
       [name = ''] = await attacker.keys(`*:${code}`);
       forged = ((await attacker.get(name)) ?? '')
@@ -200,10 +200,10 @@ describe('redirect edge: two edges that share a Redis', () => {
         .replace(/"sequence":\d+/, `"sequence":${Number.MAX_SAFE_INTEGER}`);
       expect(forged).to.match(/attacker.*9007199254740991/);
       await attacker.set(name, forged);
-      const { status, headers } = await sendRequest(`${two.edge}/${code}`);
+      const { status, headers } = await sendRequest(`${second.edge}/${code}`);
       expect([status, headers.location]).to.deep.equal([302, destination]);
     });
-    await decide('block', code);
+    await setBlock('block', code);
     await attacker.set(name, forged);
     await expectBlocked(code);
     attacker.disconnect();
@@ -214,29 +214,29 @@ describe('redirect edge: two edges that share a Redis', () => {
     const codes = [await sharedLink(), await sharedLink(), await sharedLink()];
     const port = Number(new URL(redis.url).port);
     const dump = path.join(dataDir, 'dump.rdb');
-    // Its stop writes the dump.
+    // Redis writes the dump when it stops.
     await redis.stop();
-    for (const code of codes) await decide('block', code);
+    for (const code of codes) await setBlock('block', code);
     await copyFile(dump, `${dump}.old`);
     redis = await startRedis({ dataDir, logger, tied: true, dump: true, port });
-    expect(await copies()).to.be.at.least(3);
-    await isInUse();
+    expect(await countKeys()).to.be.at.least(3);
+    await waitUntilUsed();
     await expectBlocked(...codes);
   });
 
-  it('serve and block while Redis hangs, and report it', async function () {
+  it('serve and block while Redis is unresponsive, and report it', async function () {
     this.timeout(60_000);
     const code = await sharedLink();
     proxy.mute();
-    const made = await shorten();
-    for (const product of [one, two]) expect(await visit(product, made)).to.equal(302);
-    await decide('block', code);
-    await decide('block', made);
-    await expectBlocked(code, made);
-    await circuitIs('open');
-    expect(await measured(two, lookups, { result: 'failed' })).to.be.above(0);
+    const created = await shorten();
+    for (const product of [first, second]) expect(await visit(product, created)).to.equal(302);
+    await setBlock('block', code);
+    await setBlock('block', created);
+    await expectBlocked(code, created);
+    await waitForCircuit('open');
+    expect(await measured(second, lookups, { result: 'failed' })).to.be.above(0);
     proxy.cut();
-    await isInUse();
+    await waitUntilUsed();
   });
 
   it('serve and block while Redis is down, and stay ready', async function () {
@@ -245,22 +245,22 @@ describe('redirect edge: two edges that share a Redis', () => {
     const port = Number(new URL(redis.url).port);
     process.kill(redis.pid, 'SIGKILL');
     await redis.exited;
-    const made = await shorten();
-    for (const product of [one, two]) expect(await visit(product, made)).to.equal(302);
-    await decide('block', code);
-    await decide('block', made);
-    await expectBlocked(code, made);
-    await circuitIs('open');
-    for (const product of [one, two]) {
-      await eventually('it is known to be down', async () => {
+    const created = await shorten();
+    for (const product of [first, second]) expect(await visit(product, created)).to.equal(302);
+    await setBlock('block', code);
+    await setBlock('block', created);
+    await expectBlocked(code, created);
+    await waitForCircuit('open');
+    for (const product of [first, second]) {
+      await eventually('Redis is reported as down', async () => {
         const [status, { dependencies, ...report }] = await ready(product);
         expect([status, report.status]).to.deep.equal([200, 'pass']);
         return dependencies['redis']?.state === 'down';
       });
     }
     redis = await startRedis({ dataDir, logger, tied: true, dump: true, port });
-    await isInUse();
-    await expectBlocked(code, made);
-    await isShared();
+    await waitUntilUsed();
+    await expectBlocked(code, created);
+    await expectShared();
   });
 });

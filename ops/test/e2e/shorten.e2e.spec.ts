@@ -17,18 +17,17 @@ const badUrl = 'Please provide a valid URL';
 
 describe('command API: POST /v2/shorten', () => {
   const bench = productFixture();
-  /** Its limits are far above what these tests need. */
   const pro = keyFixture(bench, 'PRO');
 
   const shorten = (body: unknown): Promise<HttpResponse> => bench.shorten(pro.key, body);
 
-  /** The prefix of every short link, without SHORT_URL_HOST. */
+  /** The default of SHORT_URL_HOST. */
   const host = (): string => `http://localhost:${new URL(bench.product.edge).port}`;
 
-  describe('answers 201 with the link', () => {
-    it('without optional fields when they were not sent', async () => {
-      const answer = await shorten({ url: destination });
-      const link = answer.json() as Link;
+  describe('responds with 201 and the link', () => {
+    it('without optional fields that were not sent', async () => {
+      const response = await shorten({ url: destination });
+      const link = response.json() as Link;
       expect(link).to.deep.equal({
         shortUrl: `${host()}/${link.shortCode}`,
         shortCode: link.shortCode,
@@ -38,10 +37,10 @@ describe('command API: POST /v2/shorten', () => {
       expect(link.shortCode).to.match(/^[0-9A-Za-z]{8}$/);
       expect(link.createdAt).to.match(timestampPattern);
       expect(Math.abs(Date.parse(link.createdAt) - Date.now())).to.be.below(5_000);
-      expect(answer.status).to.equal(201);
-      expect(answer.headers['content-type']).to.equal('application/json; charset=utf-8');
-      expect(answer.headers['cache-control']).to.equal('no-store');
-      expect(answer.headers).not.to.have.property('idempotency-replayed');
+      expect(response.status).to.equal(201);
+      expect(response.headers['content-type']).to.equal('application/json; charset=utf-8');
+      expect(response.headers['cache-control']).to.equal('no-store');
+      expect(response.headers).not.to.have.property('idempotency-replayed');
     });
 
     it('with every optional field that was sent', async () => {
@@ -61,7 +60,7 @@ describe('command API: POST /v2/shorten', () => {
       });
     });
 
-    it('treating null as absent, and ignoring unknown fields', async () => {
+    it('with null as absent, and without unknown fields', async () => {
       const link = await bench.link(pro.key, {
         alias: null,
         password: null,
@@ -76,7 +75,7 @@ describe('command API: POST /v2/shorten', () => {
       expect(Date.parse(link.createdAt)).to.be.above(0);
     });
 
-    it('with another code each time', async () => {
+    it('with a different code each time', async () => {
       const links = await Promise.all(Array.from({ length: 50 }, () => bench.link(pro.key)));
       expect(new Set(links.map(({ shortCode }) => shortCode)).size).to.equal(50);
     });
@@ -87,17 +86,17 @@ describe('command API: POST /v2/shorten', () => {
         'application/json; charset=utf-8',
         'Application/Json ; a=b',
       ]) {
-        const answer = await bench.shorten(pro.key, JSON.stringify({ url: destination }), {
+        const response = await bench.shorten(pro.key, JSON.stringify({ url: destination }), {
           'Content-Type': type,
         });
-        expect(answer.status, type).to.equal(201);
+        expect(response.status, type).to.equal(201);
       }
     });
   });
 
-  describe('keeps a destination exactly as it was sent', () => {
+  describe('keeps a destination exactly as sent', () => {
     const pad = (length: number): string => 'https://example.com/'.padEnd(length, 'x');
-    const taken = [
+    const accepted = [
       'https://example.com',
       'http://example.com/',
       'HTTPS://EXAMPLE.COM/Path',
@@ -111,7 +110,7 @@ describe('command API: POST /v2/shorten', () => {
       'http://[2001:db8::1]/',
       pad(2_048),
     ];
-    for (const url of taken) {
+    for (const url of accepted) {
       it(url.length > 100 ? `of ${url.length} characters` : url, async () => {
         const link = await bench.link(pro.key, { url });
         expect(link.url).to.equal(url);
@@ -124,7 +123,7 @@ describe('command API: POST /v2/shorten', () => {
       expect(url).to.equal('https://example.com/trimmed');
     });
 
-    const refused: readonly [string, unknown][] = [
+    const rejected: readonly [string, unknown][] = [
       ['nothing', undefined],
       ['null', null],
       ['a number', 42],
@@ -145,7 +144,7 @@ describe('command API: POST /v2/shorten', () => {
       ['three slashes', 'https:///example.com'],
       ['no host', 'https://'],
       ['a port without host', 'https://:443/'],
-      ['a port that is none', 'https://example.com:99999/'],
+      ['an invalid port', 'https://example.com:99999/'],
       ['a space in the host', 'https://exa mple.com/'],
       ['a user', 'https://user@example.com/'],
       ['a user and password', 'https://user:secret@example.com/'],
@@ -154,7 +153,7 @@ describe('command API: POST /v2/shorten', () => {
       ['a null character', 'https://example.com/\u0000'],
       ['half a surrogate pair', 'https://example.com/\ud800'],
     ];
-    for (const [what, url] of refused) {
+    for (const [what, url] of rejected) {
       it(`but not ${what}`, async () => {
         expectRefused(await shorten({ url }), 400, badUrl);
       });
@@ -167,7 +166,7 @@ describe('command API: POST /v2/shorten', () => {
       }
     });
 
-    it('but not one that leads to our own hosts', async () => {
+    it('but not on our own hosts', async () => {
       const { api, edge, admin } = bench.product;
       const ports = [api, edge, admin].map((address) => new URL(address).port);
       const own = ports.flatMap((port) => [
@@ -182,7 +181,7 @@ describe('command API: POST /v2/shorten', () => {
     });
   });
 
-  describe('refuses', () => {
+  describe('rejects', () => {
     const alias = 'Alias must be between 3 and 50 characters';
     const aliasCharacters = 'Alias may only contain letters, numbers, hyphens and underscores';
     const reserved = 'This alias is reserved and cannot be used';
@@ -236,12 +235,12 @@ describe('command API: POST /v2/shorten', () => {
     for (const [fields, message] of table) {
       const shown = JSON.stringify(fields);
       it(shown.length > 60 ? `${shown.slice(0, 60)}…` : shown, async () => {
-        const answer = await shorten({ url: destination, ...fields });
-        if (typeof message === 'string') expectRefused(answer, 400, message);
+        const response = await shorten({ url: destination, ...fields });
+        if (typeof message === 'string') expectRefused(response, 400, message);
         else {
-          const said = (answer.json() as { message: string }).message;
+          const said = (response.json() as { message: string }).message;
           expect(said).to.match(message);
-          expectRefused(answer, 400, said);
+          expectRefused(response, 400, said);
         }
       });
     }
@@ -257,7 +256,7 @@ describe('command API: POST /v2/shorten', () => {
       { maxClicks: 1 },
       { maxClicks: 1_000_000_000 },
     ];
-    it('nothing that is just within the limits', async () => {
+    it('no value just within the limits', async () => {
       for (const fields of bounds) {
         expect(await bench.link(pro.key, fields), JSON.stringify(fields)).to.include(
           'expiresIn' in fields || 'password' in fields ? {} : fields,
@@ -265,7 +264,7 @@ describe('command API: POST /v2/shorten', () => {
       }
     });
 
-    it('with the first wrong field in the contract’s order, whatever the body’s order', async () => {
+    it('the first invalid field in the contract’s order, whatever the order in the body', async () => {
       const wrong = { maxClicks: 0, expiresIn: 1, password: 'a', alias: 'a', url: 'a' };
       const { url, ...noUrl } = wrong;
       const { alias: short, ...noAlias } = noUrl;
@@ -292,8 +291,8 @@ describe('command API: POST /v2/shorten', () => {
 
     it('a generated code as an alias', async () => {
       const { shortCode } = await bench.link(pro.key);
-      const answer = await shorten({ url: destination, alias: shortCode });
-      expectRefused(answer, 400, 'Alias is already taken');
+      const response = await shorten({ url: destination, alias: shortCode });
+      expectRefused(response, 400, 'Alias is already taken');
     });
 
     it('no alias that differs only in case', async () => {
@@ -326,18 +325,18 @@ describe('command API: POST /v2/shorten', () => {
     }
   });
 
-  describe('of a body', () => {
+  describe('with a body', () => {
     const post = (body: string | Buffer, type: string = json): Promise<HttpResponse> =>
       bench.shorten(pro.key, body, { 'Content-Type': type });
 
     const malformed = ['{', '{"url":', "{'url':'x'}", '{"url":"a"}}', 'url=a', '\u0000', '[1,]'];
     for (const text of malformed) {
-      it(`that is malformed says so: ${JSON.stringify(text)}`, async () => {
+      it(`that is malformed: ${JSON.stringify(text)}`, async () => {
         expectRefused(await post(text), 400, 'Invalid JSON body');
       });
     }
 
-    it('may be compressed, in a known and valid encoding', async () => {
+    it('accepts gzip and brotli', async () => {
       const text = JSON.stringify({ url: destination });
       const packed = (encoding: string, body: Buffer): Promise<HttpResponse> =>
         bench.shorten(pro.key, body, { 'Content-Type': json, 'Content-Encoding': encoding });
@@ -359,7 +358,7 @@ describe('command API: POST /v2/shorten', () => {
     });
 
     for (const text of ['null', '[]', '"https://example.com/"', '42', 'true']) {
-      it(`that is no object lacks the URL: ${text}`, async () => {
+      it(`that is not an object: ${text}`, async () => {
         expectRefused(await post(text), 400, badUrl);
       });
     }
@@ -374,12 +373,12 @@ describe('command API: POST /v2/shorten', () => {
       ['[{"constructor":{}}]', 'constructor'],
     ];
     for (const [text, property] of disallowed) {
-      it(`disallows ${text}`, async () => {
+      it(`rejects ${text}`, async () => {
         expectRefused(await post(text), 400, `property ${property} should not exist`);
       });
     }
 
-    it('may have 32 levels and none more', async () => {
+    it('accepts 32 levels of nesting', async () => {
       const nested = (levels: number): string =>
         `{${url},"a":${'['.repeat(levels - 1)}"[{[{"${']'.repeat(levels - 1)}}`;
       expect((await post(nested(32))).status).to.equal(201);
@@ -388,20 +387,23 @@ describe('command API: POST /v2/shorten', () => {
 
     const types = ['text/plain', 'application/x-www-form-urlencoded', 'application/jsonx', 'json'];
     for (const type of [...types, 'application/vnd.api+json', 'multipart/form-data; boundary=x']) {
-      it(`must not be of type ${type}`, async () => {
-        const answer = await post(`{${url}}`, type);
-        expectRefused(answer, 415, 'Content-Type must be application/json');
+      it(`rejects the type ${type}`, async () => {
+        const response = await post(`{${url}}`, type);
+        expectRefused(response, 415, 'Content-Type must be application/json');
       });
     }
 
-    it('must have a type', async () => {
-      const answer = await bench.api('/v2/shorten', pro.key, { method: 'POST', body: `{${url}}` });
-      expectRefused(answer, 415, 'Content-Type must be application/json');
+    it('requires a type', async () => {
+      const response = await bench.api('/v2/shorten', pro.key, {
+        method: 'POST',
+        body: `{${url}}`,
+      });
+      expectRefused(response, 415, 'Content-Type must be application/json');
       const none = await bench.api('/v2/shorten', pro.key, { method: 'POST' });
       expectRefused(none, 415, 'Content-Type must be application/json');
     });
 
-    it('may have 64 KiB and no byte more', async () => {
+    it('accepts at most 64 KiB', async () => {
       const body = (bytes: number): string => {
         const start = `{${url},"padding":"`;
         return `${start.padEnd(bytes - 2, 'x')}"}`;
@@ -415,7 +417,7 @@ describe('command API: POST /v2/shorten', () => {
       expectRefused(await send(body(65_537)), 413, 'Request body is too large');
     });
 
-    it('is measured in bytes, not characters', async () => {
+    it('is limited in bytes, not characters', async () => {
       const text = `{${url},"padding":"${'ä'.repeat(40_000)}"}`;
       expect(text.length).to.be.below(65_536);
       expectRefused(await post(text), 413, 'Request body is too large');

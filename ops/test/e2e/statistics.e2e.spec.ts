@@ -12,7 +12,7 @@ import { destination, expectError, productFixture } from './harness.js';
 
 const firefox = 'Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0';
 const googlebot = 'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)';
-/** An address of the bundled database, in the United States. */
+/** An address in the United States. */
 const american = '8.8.8.8';
 
 const person: RequestOptions = {
@@ -30,22 +30,22 @@ describe('command API: statistics of a period', () => {
   const bench = productFixture({ TRUSTED_PROXIES: '127.0.0.1' });
   let accounts = 0;
 
-  /** A key of an account that nothing has happened in. */
+  /** Creates a key in a new account. */
   const newAccount = async (): Promise<string> => {
     accounts += 1;
     return (await bench.key('PRO', { account: `account-${accounts}` })).key;
   };
 
   const statsOf = async (key: string, code: string, query: string): Promise<StatsResponse> => {
-    const answer = await bench.api(`/v2/stats/${code}?${query}`, key);
-    expect(answer.status, answer.text).to.equal(200);
-    return answer.json() as StatsResponse;
+    const response = await bench.api(`/v2/stats/${code}?${query}`, key);
+    expect(response.status, response.text).to.equal(200);
+    return response.json() as StatsResponse;
   };
 
   const accountStats = async (key: string, query = ''): Promise<AccountStatsResponse> => {
-    const answer = await bench.api(`/v2/stats?${query}`, key);
-    expect(answer.status, answer.text).to.equal(200);
-    return answer.json() as AccountStatsResponse;
+    const response = await bench.api(`/v2/stats?${query}`, key);
+    expect(response.status, response.text).to.equal(200);
+    return response.json() as AccountStatsResponse;
   };
 
   const visit = async (code: string, ...visitors: readonly RequestOptions[]): Promise<void> => {
@@ -56,7 +56,7 @@ describe('command API: statistics of a period', () => {
 
   const clicks = (value: string | null, count: number): object => ({ value, clicks: count });
 
-  it('shows visits in all of it within 1 s', async () => {
+  it('shows visits in all breakdowns within 1 s', async () => {
     const key = await newAccount();
     const { shortCode } = await bench.link(key);
     await visit(shortCode, person, person, silent, bot);
@@ -80,9 +80,9 @@ describe('command API: statistics of a period', () => {
       expect(stats.period).to.include({ interval: 'day', tz: 'UTC', clickCount: 4 });
       expect(stats.timeseries).to.have.length.within(31, 32);
       const last = stats.timeseries?.slice(-2) ?? [];
-      expect(last.reduce((sum, each) => sum + each.clicks, 0)).to.equal(4);
+      expect(last.reduce((sum, bucket) => sum + bucket.clicks, 0)).to.equal(4);
       const { devices = [] } = stats;
-      expect(devices.reduce((sum, each) => sum + each.clicks, 0)).to.equal(4);
+      expect(devices.reduce((sum, device) => sum + device.clicks, 0)).to.equal(4);
       const ofAccount = await accountStats(key, 'include=all,links');
       expect(ofAccount).to.deep.include({
         ...{ linkCount: 1, clickCount: 4, ...lists, devices, timeseries: stats.timeseries },
@@ -104,8 +104,8 @@ describe('command API: statistics of a period', () => {
         body: 'password=open+sesame',
         headers: { ...person.headers, 'Content-Type': 'application/x-www-form-urlencoded' },
       };
-      const answer = await bench.visit(shortCode, 'password' in body ? form : person);
-      expect(answer.status).to.be.oneOf([302, 303]);
+      const response = await bench.visit(shortCode, 'password' in body ? form : person);
+      expect(response.status).to.be.oneOf([302, 303]);
       await eventuallyPasses(1_000, async () => {
         const stats = await statsOf(key, shortCode, 'include=countries,uniques');
         expect(stats).to.deep.include({ countries: [clicks('US', 1)], uniques: 1 });
@@ -113,14 +113,14 @@ describe('command API: statistics of a period', () => {
     });
   }
 
-  it('tells visits of an earlier release as not recorded', async () => {
+  it('shows visits of an earlier release as not recorded', async () => {
     const key = await newAccount();
     const { shortCode } = await bench.link(key);
     const { dataDir } = bench.product;
     const config = readConfig({ ...(await serversFor(dataDir)), DATA_DIR: dataDir });
-    const told = { time: new Date(), account: `account-${accounts}`, spool: 'earlier' };
+    const visitFields = { time: new Date(), account: `account-${accounts}`, spool: 'earlier' };
     const records = [1, 2].map((sequence) =>
-      firstVisitRecordOf(spooledVisit(shortCode, { sequence, ...told })),
+      firstVisitRecordOf(spooledVisit(shortCode, { sequence, ...visitFields })),
     );
     await withDatabase(config, ({ log }) => log.append(topics.visits.name, records));
     await visit(shortCode, person);
@@ -134,7 +134,7 @@ describe('command API: statistics of a period', () => {
     });
   });
 
-  it('has what is included and no more, in the zone and the interval that were asked for', async () => {
+  it('contains only the included fields, in the requested zone and interval', async () => {
     const key = await newAccount();
     const { shortCode } = await bench.link(key);
     const query = 'from=2026-03-08&to=2026-03-09&interval=hour&tz=America/New_York';
@@ -163,28 +163,24 @@ describe('command API: statistics of a period', () => {
     const key = await newAccount();
     expect(await accountStats(key)).to.deep.include({ linkCount: 0, clickCount: 0 });
     const codes: string[] = [];
-    for (const made of [1, 2, 3]) {
+    for (const count of [1, 2, 3]) {
       codes.push((await bench.link(key)).shortCode);
-      expect((await accountStats(key)).linkCount).to.equal(made);
+      expect((await accountStats(key)).linkCount).to.equal(count);
     }
     const urls = [{ url: destination }, { url: 'nonsense' }];
     await bench.api('/v2/shorten/batch', key, { method: 'POST', body: { urls } });
     expect((await accountStats(key)).linkCount).to.equal(4);
 
-    const [one = '', two = '', three = ''] = codes;
-    await visit(one, person, bot);
-    await visit(two, person, person, person);
-    await visit(three, person);
-    const [first = '', second = ''] = [one, three].sort();
+    const [first = '', second = '', third = ''] = codes;
+    await visit(first, person, bot);
+    await visit(second, person, person, person);
+    await visit(third, person);
+    const onceClicked = [first, third].sort();
     await eventuallyPasses(1_000, async () => {
       const { links, clickCount, period } = await accountStats(key, 'include=links');
-      expect(links?.map(({ shortCode, clicks: some }) => [shortCode, some])).to.deep.equal([
-        ...[
-          [two, 3],
-          [first, 1],
-          [second, 1],
-        ],
-      ]);
+      expect(
+        links?.map(({ shortCode, clicks: linkClicks }) => [shortCode, linkClicks]),
+      ).to.deep.equal([...[[second, 3], ...onceClicked.map((code) => [code, 1])]]);
       expect([clickCount, period.clickCount]).to.deep.equal([5, 5]);
     });
     expect((await accountStats(key, 'include=links&limit=1')).links).to.have.lengthOf(1);
@@ -195,13 +191,13 @@ describe('command API: statistics of a period', () => {
     });
   });
 
-  it('is exact for visits that come at once', async () => {
+  it('is exact for concurrent visits', async () => {
     const key = await newAccount();
     const { shortCode } = await bench.link(key);
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 200 }, () => bench.visit(shortCode, person)),
     );
-    expect(statuses(answers)).to.deep.equal({ 302: 200 });
+    expect(statuses(responses)).to.deep.equal({ 302: 200 });
     await eventuallyPasses(1_000, async () => {
       const stats = await statsOf(key, shortCode, 'include=all');
       expect(stats.period?.clickCount).to.equal(200);
@@ -210,7 +206,7 @@ describe('command API: statistics of a period', () => {
     });
   });
 
-  describe('answers 400 to a parameter, also of an unknown code, without include, and alone', () => {
+  describe('responds with 400 to an invalid parameter, also without include, and for an unknown code', () => {
     const time = 'must be a time in ISO 8601, such as 2026-11-22 or 2026-11-22T09:30:00+05:45';
     for (const [query, message] of [
       ['from=yesterday', `from ${time}`],
@@ -233,9 +229,9 @@ describe('command API: statistics of a period', () => {
     it('include', async () => {
       const key = await newAccount();
       const path = '/v2/stats/nothing0';
-      const answer = await bench.api(`${path}?include=links`, key);
-      expectError(answer, { status: 400, message: (answer.json() as Error).message, path });
-      expect((answer.json() as Error).message).to.match(/^include must be all, or some of /);
+      const response = await bench.api(`${path}?include=links`, key);
+      expectError(response, { status: 400, message: (response.json() as Error).message, path });
+      expect((response.json() as Error).message).to.match(/^include must be all, or some of /);
     });
   });
 });

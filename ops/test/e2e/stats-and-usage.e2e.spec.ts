@@ -14,13 +14,13 @@ describe('command API: GET /v2/stats/:shortCode', () => {
   const bench = productFixture();
   const pro = keyFixture(bench, 'PRO');
 
-  it('has exactly seven fields', async () => {
+  it('returns exactly seven fields', async () => {
     const link = await bench.link(pro.key);
-    const answer = await bench.api(`/v2/stats/${link.shortCode}`, pro.key);
-    expect(answer.status).to.equal(200);
-    expect(answer.headers['content-type']).to.equal('application/json; charset=utf-8');
-    expect(answer.headers['cache-control']).to.equal('no-store');
-    expect(answer.json()).to.deep.equal({
+    const response = await bench.api(`/v2/stats/${link.shortCode}`, pro.key);
+    expect(response.status).to.equal(200);
+    expect(response.headers['content-type']).to.equal('application/json; charset=utf-8');
+    expect(response.headers['cache-control']).to.equal('no-store');
+    expect(response.json()).to.deep.equal({
       shortCode: link.shortCode,
       url: destination,
       clickCount: 0,
@@ -31,7 +31,7 @@ describe('command API: GET /v2/stats/:shortCode', () => {
     });
   });
 
-  it('is the same before and after the link was projected', async () => {
+  it('is the same before and after the link is projected', async () => {
     const link = await bench.link(pro.key, { alias: 'with-limits', expiresIn: 600, maxClicks: 9 });
     const expected = {
       shortCode: 'with-limits',
@@ -66,17 +66,17 @@ describe('command API: GET /v2/stats/:shortCode', () => {
     });
   }
 
-  it('has the statistics of a link that is gone', async () => {
+  it('returns the statistics of an expired link', async () => {
     const { shortCode } = await bench.link(pro.key, { maxClicks: 2 });
-    const answers = await concurrently(5, () => bench.visit(shortCode));
-    expect(statuses(answers)).to.deep.equal({ 302: 2, 410: 3 });
+    const responses = await concurrently(5, () => bench.visit(shortCode));
+    expect(statuses(responses)).to.deep.equal({ 302: 2, 410: 3 });
     await eventuallyPasses(1_000, async () => {
       const stats = await bench.stats(shortCode, pro.key);
       expect(stats).to.include({ shortCode, clickCount: 2, maxClicks: 2, url: destination });
     });
   });
 
-  describe('answers 404 for a code', () => {
+  describe('responds with 404 for a code', () => {
     const notFound = { status: 404, message: 'Short URL not found' };
 
     for (const code of ['nothing0', 'ab', 'a.b', '%2e%2e', 'a%00b', 'a'.repeat(60)]) {
@@ -86,7 +86,7 @@ describe('command API: GET /v2/stats/:shortCode', () => {
       });
     }
 
-    it('of another account, exactly as for an unknown one', async () => {
+    it('of another account, exactly as for an unknown code', async () => {
       const { shortCode } = await bench.link(pro.key);
       const { key } = await bench.key('PRO', { account: 'other' });
       for (const code of [shortCode, 'nothing0']) {
@@ -98,7 +98,7 @@ describe('command API: GET /v2/stats/:shortCode', () => {
       expect((await bench.stats(theirs.shortCode, key)).clickCount).to.equal(0);
     });
 
-    it('but not for one of another key of the account', async () => {
+    it('but not for a code of another key of the account', async () => {
       const { shortCode } = await bench.link(pro.key);
       const { key } = await bench.key('FREE');
       expect((await bench.stats(shortCode, key)).shortCode).to.equal(shortCode);
@@ -110,36 +110,36 @@ describe('command API: GET /v2/stats/:shortCode', () => {
     });
   });
 
-  it('answers HEAD without a body', async () => {
+  it('responds to HEAD without a body', async () => {
     const { shortCode } = await bench.link(pro.key);
-    const answer = await bench.api(`/v2/stats/${shortCode}`, pro.key, { method: 'HEAD' });
-    expect([answer.status, answer.text]).to.deep.equal([200, '']);
-    expect(answer.headers).to.have.property('x-ratelimit-remaining');
+    const response = await bench.api(`/v2/stats/${shortCode}`, pro.key, { method: 'HEAD' });
+    expect([response.status, response.text]).to.deep.equal([200, '']);
+    expect(response.headers).to.have.property('x-ratelimit-remaining');
   });
 
   it('ignores a body', async () => {
     const { shortCode } = await bench.link(pro.key);
-    const answer = await bench.api(`/v2/stats/${shortCode}`, pro.key, {
+    const response = await bench.api(`/v2/stats/${shortCode}`, pro.key, {
       headers: { 'Content-Type': 'text/plain' },
       body: '{"not": read',
     });
-    expect(answer.status).to.equal(200);
+    expect(response.status).to.equal(200);
   });
 
-  it('refuses other methods', async () => {
+  it('rejects other methods', async () => {
     for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
       const path = '/v2/stats/nothing0';
-      const answer = await bench.api(path, pro.key, { method });
-      expectError(answer, { status: 405, message: 'Method Not Allowed', path, method });
-      expect(answer.headers.allow).to.equal('HEAD, GET');
+      const response = await bench.api(path, pro.key, { method });
+      expectError(response, { status: 405, message: 'Method Not Allowed', path, method });
+      expect(response.headers.allow).to.equal('HEAD, GET');
     }
   });
 
   it('has no other paths', async () => {
     const paths = ['/v2', '/v2/', '/v2/stats/', '/v2/stats/a/b', '/v2/usage/'];
     for (const path of [...paths, '/v2/Shorten', '/v2/STATS/x', '/v2//usage']) {
-      const answer = await bench.api(path, pro.key);
-      expectError(answer, { status: 404, message: 'Not Found', path });
+      const response = await bench.api(path, pro.key);
+      expectError(response, { status: 404, message: 'Not Found', path });
     }
   });
 });
@@ -154,7 +154,7 @@ describe('command API: GET /v2/usage', () => {
     { plan: 'PRO', calls: 500_000, links: 3_000 },
   ] as const;
   for (const { plan, calls, links } of table) {
-    it(`shows what a ${plan} key has spent, and spends nothing`, async () => {
+    it(`shows the usage of a ${plan} key, and spends no monthly call`, async () => {
       const { key } = await bench.key(plan);
       const expected = (usedCalls: number, usedLinks: number): object => ({
         plan,
@@ -164,11 +164,11 @@ describe('command API: GET /v2/usage', () => {
         resetDate: resetDate(),
       });
       for (let look = 0; look < 3; look += 1) {
-        const answer = await bench.api('/v2/usage', key);
-        expect(answer.status).to.equal(200);
-        expect(answer.headers['content-type']).to.equal('application/json; charset=utf-8');
-        expect(answer.headers['cache-control']).to.equal('no-store');
-        expect(answer.json()).to.deep.equal(expected(0, 0));
+        const response = await bench.api('/v2/usage', key);
+        expect(response.status).to.equal(200);
+        expect(response.headers['content-type']).to.equal('application/json; charset=utf-8');
+        expect(response.headers['cache-control']).to.equal('no-store');
+        expect(response.json()).to.deep.equal(expected(0, 0));
       }
       const { shortCode } = await bench.link(key);
       await bench.stats(shortCode, key);

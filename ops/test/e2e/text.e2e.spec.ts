@@ -18,7 +18,7 @@ describe('command API: text', () => {
 
   const ignored = ({ headers }: HttpResponse): unknown => headers['linklog-ignored-fields'];
 
-  it('refuses every body that is not UTF-8, and stores nothing of it', async () => {
+  it('rejects every body that is not UTF-8, and stores nothing', async () => {
     const { shortCode } = await bench.link(pro.key);
     const broken = [
       '{"url":"https://example.com/M\xfcnchen"}',
@@ -37,23 +37,23 @@ describe('command API: text', () => {
       headers: { 'Content-Type': 'application/json' },
     });
     expect(patched.status).to.equal(400);
-    const made = await bench.api('/v2/keys', pro.key, {
+    const created = await bench.api('/v2/keys', pro.key, {
       method: 'POST',
       body: latin1('{"name":"\xfc"}'),
       headers: { 'Content-Type': 'application/json' },
     });
-    expect(made.status).to.equal(400);
+    expect(created.status).to.equal(400);
     expect((await bench.api('/v2/links', pro.key)).text).to.not.include('\ufffd');
   });
 
-  it('refuses every charset but UTF-8 with 415', async () => {
+  it('rejects every charset but UTF-8 with 415', async () => {
     const body = JSON.stringify({ url });
     const typed = (charset: string) => post('/v2/shorten', body, `application/json; ${charset}`);
     expect((await typed('charset="UTF-8"')).status).to.equal(201);
     expectRefused(await typed('charset=latin1'), 415, 'The charset of Content-Type must be utf-8');
   });
 
-  it('refuses query parameters that are not UTF-8, and names them', async () => {
+  it('rejects query parameters that are not UTF-8, and names them', async () => {
     for (const [path, name] of [
       ['/v2/links?limit=1&search=M%FCnchen', 'search'],
       ['/v2/links?tag=%C3%28', 'tag'],
@@ -90,14 +90,14 @@ describe('command API: text', () => {
     const change = { removeTags: ['o\u0308l '] };
     const bulk = await post('/v2/links/bulk', JSON.stringify({ shortCodes: [shortCode], change }));
     expect(bulk.json()).to.have.nested.property('results[0].tags').that.deep.equals([]);
-    const made = await post('/v2/keys', JSON.stringify({ name: ' Gro\u0308\u00dfe ' }));
-    expect(made.json()).to.include({ name: 'Gr\u00f6\u00dfe' });
+    const created = await post('/v2/keys', JSON.stringify({ name: ' Gro\u0308\u00dfe ' }));
+    expect(created.json()).to.include({ name: 'Gr\u00f6\u00dfe' });
     const issued = await bench.admin('POST', '/admin/keys', { name: ' a\u0308 ', plan: 'FREE' });
     expect(issued.json()).to.include({ name: '\u00e4' });
     expect((await bench.shorten(pro.key, { url, tags: ['a', ' '] })).status).to.equal(400);
   });
 
-  it('gives the reason of an invalid URL', async () => {
+  it('returns the reason of an invalid URL', async () => {
     const own = bench.product.edge;
     for (const [sent, reason] of [
       [undefined, 'missing'],
@@ -124,29 +124,29 @@ describe('command API: text', () => {
   });
 
   it('trims invisible characters at both ends of a destination', async () => {
-    const made = await bench.link(pro.key, { url: `\u200b\ufeff ${url}\u00ad\u202e\n` });
-    expect(made.url).to.equal(url);
-    expect((await bench.visit(made.shortCode)).headers.location).to.equal(url);
+    const created = await bench.link(pro.key, { url: `\u200b\ufeff ${url}\u00ad\u202e\n` });
+    expect(created.url).to.equal(url);
+    expect((await bench.visit(created.shortCode)).headers.location).to.equal(url);
   });
 
-  it('sends a host as current UTS 46 converts it', async () => {
+  it('converts a host by the current UTS 46', async () => {
     for (const [host, ascii] of [
       ['fa\u00df.de', 'xn--fa-hia.de'],
       ['FA\u1e9e.de', 'xn--fa-hia.de'],
     ] as const) {
-      const made = await bench.link(pro.key, { url: `https://${host}/a` });
-      expect(made.url).to.equal(`https://${host}/a`);
-      const visited = await bench.visit(made.shortCode);
+      const created = await bench.link(pro.key, { url: `https://${host}/a` });
+      expect(created.url).to.equal(`https://${host}/a`);
+      const visited = await bench.visit(created.shortCode);
       expect(visited.headers.location).to.equal(`https://${ascii}/a`);
     }
   });
 
-  it('names the fields that a successful request had in vain', async () => {
+  it('names the ignored fields of a successful request', async () => {
     const body = { expiresAt2: 1, url, 'tag,': null, '\u00fc': {}, maxClicks: null };
-    const made = await bench.shorten(pro.key, body);
-    expect(made.status).to.equal(201);
-    expect(ignored(made)).to.equal('expiresAt2, tag%2C, %C3%BC');
-    const { shortCode } = made.json() as { shortCode: string };
+    const created = await bench.shorten(pro.key, body);
+    expect(created.status).to.equal(201);
+    expect(ignored(created)).to.equal('expiresAt2, tag%2C, %C3%BC');
+    const { shortCode } = created.json() as { shortCode: string };
 
     const aliased = { url, alias: 'with-ignored', color: 1 };
     expect(ignored(await bench.shorten(pro.key, aliased))).to.equal('color');
@@ -167,7 +167,7 @@ describe('command API: text', () => {
     expect(ignored(root)).to.equal('scope');
   });
 
-  it('names ignored fields in a replayed answer, too', async () => {
+  it('names ignored fields in a replayed response too', async () => {
     const body = { url, color: 1 };
     const headers = { 'Idempotency-Key': 'ignored-1' };
     expect(ignored(await bench.shorten(pro.key, body, headers))).to.equal('color');
@@ -180,9 +180,9 @@ describe('command API: text', () => {
 
   it('names at most ten ignored fields, of at most 50 characters each', async () => {
     const many = Array.from({ length: 20 }, (_, index) => [`f${index}`, 1] as const);
-    const made = await bench.shorten(pro.key, { url, ...Object.fromEntries(many) });
+    const created = await bench.shorten(pro.key, { url, ...Object.fromEntries(many) });
     const names = many.slice(0, 10).map(([name]) => name);
-    expect(ignored(made)).to.equal(names.join(', '));
+    expect(ignored(created)).to.equal(names.join(', '));
     const long = await bench.shorten(pro.key, { url, ['\u{1f600}'.repeat(1_000)]: 1, '\ud800': 2 });
     expect(ignored(long)).to.equal(`${'%F0%9F%98%80'.repeat(50)}, %EF%BF%BD`);
   });

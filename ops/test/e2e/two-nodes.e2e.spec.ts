@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import { sendRequest, concurrently, statuses, type HttpResponse } from '../support/http.js';
 import type { Product } from '../support/product.js';
-import { productFixture, destination, expectBody, invalidKey, startBeside } from './harness.js';
+import { productFixture, destination, expectBody, invalidKey, startSecondNode } from './harness.js';
 import { eventuallyPasses } from '../support/waiting.js';
 
-/** Two processes with all that is between them in one PostgreSQL, as on two machines. */
+/** Two processes that share only one PostgreSQL, as on two machines. */
 describe('product: two nodes on one database', () => {
   const bench = productFixture();
   let other: Product | undefined;
@@ -13,7 +13,7 @@ describe('product: two nodes on one database', () => {
   let pro: string;
 
   before(async () => {
-    other = await startBeside(bench.product);
+    other = await startSecondNode(bench.product);
     edges = [bench.product.edge, other.edge];
     apis = [bench.product.api, other.api];
     pro = (await bench.key('PRO')).key;
@@ -26,8 +26,8 @@ describe('product: two nodes on one database', () => {
     }
   });
 
-  const alternately = (of: readonly [string, string], index: number): string =>
-    of[index % 2 === 0 ? 0 : 1];
+  const alternate = (origins: readonly [string, string], index: number): string =>
+    origins[index % 2 === 0 ? 0 : 1];
 
   const usage = (api: string, key: string): Promise<HttpResponse> =>
     sendRequest(`${api}/v2/usage`, { headers: { Authorization: `Bearer ${key}` } });
@@ -39,27 +39,27 @@ describe('product: two nodes on one database', () => {
       body: new URLSearchParams({ password }).toString(),
     });
 
-  it('let a client guess five times a minute in total, with a wait of 30 s at most', async () => {
+  it('allow five guesses a minute in total, with a Retry-After of at most 30 s', async () => {
     const { shortCode } = await bench.link(pro, { password: 'secret' });
-    const answers = await concurrently(40, (index) =>
-      enter(alternately(edges, index), shortCode, `guess ${index}`),
+    const responses = await concurrently(40, (index) =>
+      enter(alternate(edges, index), shortCode, `guess ${index}`),
     );
-    expect(statuses(answers)).to.deep.equal({ 401: 5, 429: 35 });
-    for (const { status, headers } of answers) {
+    expect(statuses(responses)).to.deep.equal({ 401: 5, 429: 35 });
+    for (const { status, headers } of responses) {
       if (status === 429) expect(Number(headers['retry-after'])).to.be.within(1, 30);
     }
-    // Nothing of this is undone by a right password: that would be a sixth guess.
+    // The right password is rejected too: it would be a sixth guess.
     for (const edge of edges) {
       expect((await enter(edge, shortCode, 'secret')).status).to.equal(429);
     }
   });
 
-  it('know a console’s session of the other node, and end it with its key within a second', async () => {
+  it('share console sessions, and end them with their key within a second', async () => {
     const { key, id } = await bench.key('PRO');
-    const [here] = apis;
-    const signedIn = await sendRequest(`${here}/console/session`, {
+    const [api] = apis;
+    const signedIn = await sendRequest(`${api}/console/session`, {
       method: 'POST',
-      headers: { Origin: here },
+      headers: { Origin: api },
       body: { key },
     });
     const [Cookie = ''] = signedIn.headers['set-cookie']?.join().split(';') ?? [];
@@ -78,25 +78,25 @@ describe('product: two nodes on one database', () => {
     });
   });
 
-  it('see a link and a key of the other node from its 201 on', async () => {
+  it('share links and keys from their 201 on', async () => {
     for (let round = 0; round < 20; round += 1) {
-      const [here, there] = round % 2 === 0 ? [0, 1] : ([1, 0] as const);
+      const [own, other] = round % 2 === 0 ? [0, 1] : ([1, 0] as const);
       const alias = `round-${round}`;
-      expect((await sendRequest(`${edges[there]}/${alias}`)).status).to.equal(404);
-      const made = await sendRequest(`${apis[here]}/v2/shorten`, {
+      expect((await sendRequest(`${edges[other]}/${alias}`)).status).to.equal(404);
+      const created = await sendRequest(`${apis[own]}/v2/shorten`, {
         method: 'POST',
         headers: { Authorization: `Bearer ${pro}` },
         body: { url: destination, alias },
       });
-      expect(made.status, made.text).to.equal(201);
-      const visit = await sendRequest(`${edges[there]}/${alias}`);
+      expect(created.status, created.text).to.equal(201);
+      const visit = await sendRequest(`${edges[other]}/${alias}`);
       expect(visit.headers.location).to.equal(destination);
     }
     const { key } = await bench.key('FREE');
     expect((await usage(apis[1], key)).status).to.equal(200);
   });
 
-  it('refuse a key as soon as it is deactivated or revoked', async () => {
+  it('reject a key immediately after it is deactivated or revoked', async () => {
     const { id, key } = await bench.key('FREE');
     await bench.admin('PATCH', `/admin/keys/${id}`, { active: false });
     for (const api of apis) expectBody(await usage(api, key), 401, invalidKey);
@@ -106,18 +106,18 @@ describe('product: two nodes on one database', () => {
     for (const api of apis) expectBody(await usage(api, key), 401, invalidKey);
   });
 
-  it('share a key’s limits', async () => {
+  it('share the limits of a key', async () => {
     const { key } = await bench.key('FREE');
-    const answers = await concurrently(100, (index) => usage(alternately(apis, index), key));
-    expect(statuses(answers)).to.deep.equal({ 200: 60, 429: 40 });
+    const responses = await concurrently(100, (index) => usage(alternate(apis, index), key));
+    expect(statuses(responses)).to.deep.equal({ 200: 60, 429: 40 });
   });
 
-  it('share a link’s click limit', async () => {
+  it('share the click limit of a link', async () => {
     const { shortCode } = await bench.link(pro, { maxClicks: 25 });
-    const answers = await concurrently(100, (index) =>
-      sendRequest(`${alternately(edges, index)}/${shortCode}`),
+    const responses = await concurrently(100, (index) =>
+      sendRequest(`${alternate(edges, index)}/${shortCode}`),
     );
-    expect(statuses(answers)).to.deep.equal({ 302: 25, 410: 75 });
+    expect(statuses(responses)).to.deep.equal({ 302: 25, 410: 75 });
   });
 
   it('both apply a block and maintenance', async () => {

@@ -18,7 +18,7 @@ import { keyFixture, destination, expectError, productFixture } from './harness.
 type Visit = EventNamed<'LinkVisited'>;
 
 const firefox = 'Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0';
-/** Addresses of the bundled database, in the United States and in Belgium. */
+/** Addresses in the United States and in Belgium. */
 const [american, belgian] = ['8.8.8.8', '2a02:1810:1:2::7'];
 
 const known = {
@@ -29,15 +29,15 @@ const known = {
   referrer: 'news.example.com',
 };
 
-describe('redirect edge: what a visit records', function () {
+describe('redirect edge: recorded visit', function () {
   this.timeout(60_000);
   const bench = productFixture({ TRUSTED_PROXIES: '127.0.0.1', SHORT_URL_HOST: 'https://sho.rt' });
   const pro = keyFixture(bench, 'PRO');
 
-  const made = async (body: Record<string, unknown> = {}): Promise<string> =>
+  const createLink = async (body: Record<string, unknown> = {}): Promise<string> =>
     (await bench.link(pro.key, body)).shortCode;
 
-  /** What a browser sends on behalf of a visitor behind a proxy. */
+  /** A visitor's request, forwarded by a proxy. */
   const from = (address: string, headers: Record<string, string> = {}): RequestOptions => ({
     headers: {
       'X-Forwarded-For': address,
@@ -54,7 +54,7 @@ describe('redirect edge: what a visit records', function () {
     body: new URLSearchParams({ password }).toString(),
   });
 
-  /** How commands reach what the product runs on. */
+  /** The environment of commands for the product. */
   const servers = async (): Promise<Record<string, string>> => ({
     ...(await serversFor(bench.product.dataDir)),
     DATABASE_URL: (await runningPostgresUrl(bench.product.dataDir)) ?? '',
@@ -70,7 +70,7 @@ describe('redirect edge: what a visit records', function () {
     return stdout;
   };
 
-  /** The visits of each of the links. */
+  /** The recorded visits of each link. */
   const visitsOf = async (...codes: readonly string[]): Promise<readonly Visit['data'][][]> => {
     const lines = (await replay('--type', 'LinkVisited')).split('\n').slice(0, -1);
     const visits = lines.map((line) => readEvent(line) as Visit);
@@ -84,13 +84,13 @@ describe('redirect edge: what a visit records', function () {
     options: RequestOptions,
     status = 302,
   ): Promise<HttpResponse> => {
-    const answer = await bench.visit(code, options);
-    expect(answer.status, answer.text).to.equal(status);
-    return answer;
+    const response = await bench.visit(code, options);
+    expect(response.status, response.text).to.equal(status);
+    return response;
   };
 
-  it('has country, referrer, browser, system, device, language, visitor, trigger, version', async () => {
-    const code = await made();
+  it('contains country, referrer, browser, system, device, language, visitor, trigger, version', async () => {
+    const code = await createLink();
     for (const options of [from(american), from(american), from(belgian)])
       await follow(code, options);
     await follow(`${code}?utm_source=x&qr`, from(american));
@@ -100,19 +100,19 @@ describe('redirect edge: what a visit records', function () {
       const rest = { country, trigger, click: null, bot: false, version: 1 };
       expect(visits[index]).to.deep.include({ ...known, ...rest });
     }
-    const [one, again, other, byCode] = visits.map(({ visitor }) => visitor);
-    expect(one).to.match(/^[\w-]{16}$/);
-    expect([again, byCode]).to.deep.equal([one, one]);
+    const [first, again, other, byCode] = visits.map(({ visitor }) => visitor);
+    expect(first).to.match(/^[\w-]{16}$/);
+    expect([again, byCode]).to.deep.equal([first, first]);
     expect(other)
       .to.match(/^[\w-]{16}$/)
-      .and.not.equal(one);
+      .and.not.equal(first);
   });
 
-  it('names the version of the link that it got, while the link is edited', async () => {
-    const codes = [await made(), await made({ maxClicks: 100 })];
+  it('contains the version of the link that was served, while the link is edited', async () => {
+    const codes = [await createLink(), await createLink({ maxClicks: 100 })];
     const got: string[][] = [];
     for (const code of codes) {
-      const answers = [await follow(code, from(american))];
+      const responses = [await follow(code, from(american))];
       const [during, edit] = await Promise.all([
         concurrently(30, () => bench.visit(code, from(american))),
         bench.api(`/v2/links/${code}`, pro.key, {
@@ -124,48 +124,58 @@ describe('redirect edge: what a visit records', function () {
       await eventually(
         'the edit is live',
         async () => {
-          answers.push(...during.splice(0), await follow(code, from(american)));
-          return answers.at(-1)?.headers.location === `${destination}#2`;
+          responses.push(...during.splice(0), await follow(code, from(american)));
+          return responses.at(-1)?.headers.location === `${destination}#2`;
         },
         1_000,
       );
-      got.push(answers.map(({ headers }) => (headers.location === destination ? '1' : '2')).sort());
+      got.push(
+        responses.map(({ headers }) => (headers.location === destination ? '1' : '2')).sort(),
+      );
     }
     const visits = await visitsOf(...codes);
-    const versions = visits.map((each) => each.map(({ version }) => String(version)).sort());
+    const versions = visits.map((linkVisits) =>
+      linkVisits.map(({ version }) => String(version)).sort(),
+    );
     expect(versions).to.deep.equal(got);
   });
 
-  it('has the same at a limited link and at one with a password, where it is redirected', async () => {
-    const limited = await made({ maxClicks: 5 });
+  it('contains the same for limited links and links with a password, if it redirects', async () => {
+    const limited = await createLink({ maxClicks: 5 });
     await follow(`${limited}?qr`, from(american));
-    const secured = await made({ password: 'open sesame' });
+    const secured = await createLink({ password: 'open sesame' });
     await follow(`${secured}?qr`, from(american), 200);
     await follow(`${secured}?qr`, entry(from(american), 'sesame'), 401);
     await follow(`${secured}?qr`, entry(from(american), 'open sesame'), 303);
-    const both = await made({ maxClicks: 5, password: 'open sesame' });
-    await follow(both, entry(from(american), 'open sesame'), 303);
-    const visits = await visitsOf(limited, secured, both);
+    const securedAndLimited = await createLink({ maxClicks: 5, password: 'open sesame' });
+    await follow(securedAndLimited, entry(from(american), 'open sesame'), 303);
+    const visits = await visitsOf(limited, secured, securedAndLimited);
     const expected = [
       { click: 1, trigger: 'qr' },
       { click: null, trigger: 'qr' },
       { click: 1, trigger: 'link' },
     ];
-    for (const [index, told] of expected.entries()) {
+    for (const [index, expectedFields] of expected.entries()) {
       const [visit, ...more] = visits[index] ?? [];
       expect(more).to.be.empty;
-      expect(visit).to.deep.include({ ...known, country: 'US', bot: false, version: 1, ...told });
+      expect(visit).to.deep.include({
+        ...known,
+        country: 'US',
+        bot: false,
+        version: 1,
+        ...expectedFields,
+      });
       expect(visit?.visitor).to.match(/^[\w-]{16}$/);
     }
   });
 
-  it('is that of a person where a form is submitted, whatever the user agent', async () => {
+  it('counts as a person after a form submission, whatever the user agent', async () => {
     const googlebot = { 'User-Agent': 'Mozilla/5.0 (compatible; Googlebot/2.1)' };
-    const open = await made();
+    const open = await createLink();
     await follow(open, from(american, googlebot));
-    const limited = await made({ maxClicks: 5 });
+    const limited = await createLink({ maxClicks: 5 });
     await follow(limited, { ...from(american, googlebot), method: 'POST' }, 303);
-    const secured = await made({ password: 'open sesame' });
+    const secured = await createLink({ password: 'open sesame' });
     await follow(secured, entry(from(american, googlebot), 'open sesame'), 303);
     const visits = await visitsOf(open, limited, secured);
     expect(visits.map((ofLink) => ofLink.map(({ bot, click }) => ({ bot, click })))).to.deep.equal([
@@ -175,8 +185,8 @@ describe('redirect edge: what a visit records', function () {
     ]);
   });
 
-  it('has neither country, referrer, language nor visitor with DNT or Sec-GPC', async () => {
-    const codes = [await made(), await made({ maxClicks: 5 })];
+  it('contains no country, referrer, language or visitor with DNT or Sec-GPC', async () => {
+    const codes = [await createLink(), await createLink({ maxClicks: 5 })];
     for (const code of codes) {
       await follow(code, from(american, { DNT: '1' }));
       await follow(code, from(american, { 'Sec-GPC': '1' }));
@@ -184,14 +194,14 @@ describe('redirect edge: what a visit records', function () {
     for (const visits of await visitsOf(...codes)) {
       expect(visits).to.have.length(2);
       for (const visit of visits) {
-        const untold = { country: null, referrer: null, language: null, visitor: null };
-        expect(visit).to.include({ ...known, ...untold, trigger: 'link' });
+        const unknown = { country: null, referrer: null, language: null, visitor: null };
+        expect(visit).to.include({ ...known, ...unknown, trigger: 'link' });
       }
     }
   });
 
-  it('has no page of ours as the referrer, and believes no stranger’s X-Forwarded-For', async () => {
-    const code = await made();
+  it('contains no own page as referrer, and ignores an untrusted X-Forwarded-For', async () => {
+    const code = await createLink();
     await follow(code, from(american, { Referer: `https://sho.rt/${code}+` }));
     await follow(code, { ...from(american), localAddress: '127.0.0.9' });
     const [[own, stranger] = []] = await visitsOf(code);
@@ -199,23 +209,23 @@ describe('redirect edge: what a visit records', function () {
     expect(stranger).to.include({ referrer: known.referrer, country: null });
   });
 
-  it('is not there for what a browser fetches ahead, whatever the link is', async () => {
+  it('is not recorded for a prefetch, for every kind of link', async () => {
     const codes = [
-      await made(),
-      await made({ maxClicks: 1 }),
-      await made({ password: 'open sesame' }),
+      await createLink(),
+      await createLink({ maxClicks: 1 }),
+      await createLink({ password: 'open sesame' }),
     ];
     for (const code of [...codes, 'nothing0']) {
-      for (const ahead of [
+      for (const prefetch of [
         { 'Sec-Purpose': 'prefetch;prerender' },
         { Purpose: 'prefetch' },
         { 'X-Purpose': 'preview' },
         { 'X-Moz': 'prefetch' },
       ]) {
-        const headers = ahead as Record<string, string>;
+        const headers = prefetch as Record<string, string>;
         const message = 'Short links are not fetched ahead';
-        const answer = await follow(code, { headers }, 403);
-        expectError(answer, { status: 403, message, path: `/${code}` });
+        const response = await follow(code, { headers }, 403);
+        expectError(response, { status: 403, message, path: `/${code}` });
         await follow(code, { headers, method: 'HEAD' }, 403);
       }
     }
@@ -234,11 +244,15 @@ describe('redirect edge: what a visit records', function () {
     }
   });
 
-  it('leaves no address and no user agent anywhere', async () => {
+  it('contains no address and no user agent, in no file', async () => {
     const marked = `${firefox} needle-of-an-agent`;
     const addresses = ['198.51.100.23', '203.0.113.45', '2001:db8:77:88::99'];
-    const codes = [await made(), await made({ maxClicks: 9 }), await made({ password: 'right' })];
-    // What must be found, or nothing is searched.
+    const codes = [
+      await createLink(),
+      await createLink({ maxClicks: 9 }),
+      await createLink({ password: 'right' }),
+    ];
+    // The search must find this one.
     const requestId = 'needle-of-a-request';
     for (const address of addresses) {
       const visitor = from(address, { 'User-Agent': marked, 'X-Request-Id': requestId });
@@ -278,22 +292,22 @@ describe('redirect edge: what a visit records', function () {
       }
       redis.disconnect();
     }
-    // The tables' files, PostgreSQL's write-ahead log, the spools, the services' own files.
+    // Files of tables, WAL, spools and services.
     const { dataDir } = bench.product;
     for (const file of await readdir(dataDir, { recursive: true, withFileTypes: true })) {
       const name = path.join(file.parentPath, file.name);
       if (!file.isFile()) continue;
-      // PostgreSQL removes files of its own meanwhile, such as a cache of its catalogue.
+      // PostgreSQL removes files meanwhile.
       const text = await nullOn(readFile(name, 'latin1'), 'ENOENT');
       if (text !== null) found.set(name, text);
     }
 
     const has = (text: string, secret: string): boolean =>
       text.includes(secret) || text.includes(Buffer.from(secret).toString('hex'));
-    const placesOf = (secret: string): readonly string[] =>
-      [...found].flatMap(([place, text]) => (has(text, secret) ? [place] : []));
-    expect(placesOf(requestId)).to.include('log');
-    expect(placesOf(requestId).join()).to.include('/spool/').and.to.include('/pg_wal/');
+    const sourcesWith = (secret: string): readonly string[] =>
+      [...found].flatMap(([source, text]) => (has(text, secret) ? [source] : []));
+    expect(sourcesWith(requestId)).to.include('log');
+    expect(sourcesWith(requestId).join()).to.include('/spool/').and.to.include('/pg_wal/');
     for (const secret of [
       '198.51.100',
       '203.0.113',
@@ -301,8 +315,8 @@ describe('redirect edge: what a visit records', function () {
       'needle-of-an-agent',
       'Gecko/',
     ]) {
-      expect(placesOf(secret), secret).to.be.empty;
+      expect(sourcesWith(secret), secret).to.be.empty;
     }
-    expect(placesOf(destination)).not.to.be.empty;
+    expect(sourcesWith(destination)).not.to.be.empty;
   });
 });

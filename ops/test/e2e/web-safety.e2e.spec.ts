@@ -22,7 +22,7 @@ describe('command API: web safety check of the running product', () => {
   let blocklist: string;
   let pro: IssuedKey;
 
-  before('start the product, and a service for it', async () => {
+  before('start the product', async () => {
     folder = await temporaryDir();
     blocklist = path.join(folder, 'blocklist.txt');
     await writeFile(blocklist, '# ours\nblocked.example\nexample.org/private\n');
@@ -33,7 +33,7 @@ describe('command API: web safety check of the running product', () => {
     });
     pro = await bench.key('PRO');
   });
-  after('stop both', async () => {
+  after('stop the product', async () => {
     try {
       await bench.end();
     } finally {
@@ -49,8 +49,8 @@ describe('command API: web safety check of the running product', () => {
     bench.shorten(pro.key, body, headers);
 
   const linksOf = async (): Promise<number> => {
-    const answer = await bench.api('/v2/usage', pro.key);
-    return (answer.json() as { links: { used: number } }).links.used;
+    const response = await bench.api('/v2/usage', pro.key);
+    return (response.json() as { links: { used: number } }).links.used;
   };
 
   it('accepts a safe URL, and looks it up once', async () => {
@@ -61,7 +61,7 @@ describe('command API: web safety check of the running product', () => {
     expect((await bench.visit(shortCode)).headers.location).to.equal(url);
   });
 
-  it('refuses a URL that Safe Browsing lists, and spends no link', async () => {
+  it('rejects a URL that Safe Browsing lists, and spends no link', async () => {
     const links = await linksOf();
     const body = { url: 'https://evil.example/', alias: 'not-spent-unsafe' };
     expectRefused(await shorten(body), 400, unsafe);
@@ -71,7 +71,7 @@ describe('command API: web safety check of the running product', () => {
     await bench.link(pro.key, { alias: 'not-spent-unsafe' });
   });
 
-  it('refuses a URL on the blocklist, without a look-up', async () => {
+  it('rejects a URL on the blocklist, without a look-up', async () => {
     const blocked = [
       'https://blocked.example/',
       'http://www.BLOCKED.example.:8080/x?y#z',
@@ -92,9 +92,9 @@ describe('command API: web safety check of the running product', () => {
     expectRefused(await shorten({ url, alias: 'safety-order' }), 400, unsafe);
     const { key } = await bench.key('FREE');
     for (let link = 0; link < 35; link += 1) await bench.link(key);
-    const answer = await bench.shorten(key, { url });
-    expect(answer.json()).to.deep.equal(monthly('Monthly link limit reached.', 35));
-    expect(answer.json()).to.include({ resetDate: resetDate() });
+    const response = await bench.shorten(key, { url });
+    expect(response.json()).to.deep.equal(monthly('Monthly link limit reached.', 35));
+    expect(response.json()).to.include({ resetDate: resetDate() });
   });
 
   it('checks all items of a batch in one call, each with its own outcome', async () => {
@@ -107,12 +107,12 @@ describe('command API: web safety check of the running product', () => {
       { url: 'https://batch-2.example/', alias: 'p4ypal-login' },
       { url: 'https://batch-2.example/', alias: 'batch-of-safe' },
     ];
-    const answer = await bench.api('/v2/shorten/batch', pro.key, {
+    const response = await bench.api('/v2/shorten/batch', pro.key, {
       method: 'POST',
       body: { urls },
     });
-    expect(answer.status).to.equal(200);
-    const { results } = answer.json() as { results: Record<string, unknown>[] };
+    expect(response.status).to.equal(200);
+    const { results } = response.json() as { results: Record<string, unknown>[] };
     expect(results.map(({ message }) => message)).to.deep.equal([
       undefined,
       unsafe,
@@ -127,7 +127,7 @@ describe('command API: web safety check of the running product', () => {
     expect(await linksOf()).to.equal(links + 2);
   });
 
-  it('answers 503 while Safe Browsing is away, and spends no link', async () => {
+  it('responds with 503 while Safe Browsing is unavailable, and spends no link', async () => {
     const links = await linksOf();
     const idempotent = { 'Idempotency-Key': 'after-the-outage' };
     const body = { url: 'https://outage.example/', alias: 'not-spent-unknown' };
@@ -141,7 +141,7 @@ describe('command API: web safety check of the running product', () => {
       method: 'POST',
       body: { urls: [{ url: 'https://hung.example/' }, { url: destination }] },
     });
-    // What was found safe a moment ago is known without the service.
+    // Safe verdicts are cached.
     const { results } = batch.json() as { results: object[] };
     expect(results[0]).to.deep.equal({
       index: 0,
@@ -157,13 +157,13 @@ describe('command API: web safety check of the running product', () => {
     expect((await shorten(body, idempotent)).status).to.equal(201);
   });
 
-  it('a batch that failed for lack of Safe Browsing can be retried', async () => {
+  it('accepts a retry of a batch that failed without Safe Browsing', async () => {
     const batch = async (name: string, urls: object[]): Promise<[HttpResponse, unknown[]]> => {
       const headers = { 'Idempotency-Key': name };
       const options = { method: 'POST', headers, body: { urls } };
-      const answer = await bench.api('/v2/shorten/batch', pro.key, options);
-      const { results } = answer.json() as { results: { statusCode?: number }[] };
-      return [answer, results.map(({ statusCode }) => statusCode)];
+      const response = await bench.api('/v2/shorten/batch', pro.key, options);
+      const { results } = response.json() as { results: { statusCode?: number }[] };
+      return [response, results.map(({ statusCode }) => statusCode)];
     };
     const away = { url: 'https://away.example/' };
     const malformed = { url: 'no url' };
@@ -175,10 +175,10 @@ describe('command API: web safety check of the running product', () => {
     const [again, outcomes] = await batch('none-made', [away, malformed]);
     expect(outcomes).to.deep.equal([undefined, 400]);
     expect(again.headers).not.to.have.property('idempotency-replayed');
-    // A link was made: to try the others again would make it twice.
-    const [kept, before] = await batch('one-made', [away, known]);
+    // One link was created, so the response is replayed.
+    const [replay, before] = await batch('one-made', [away, known]);
     expect(before).to.deep.equal([503, undefined]);
-    expect(kept.headers['idempotency-replayed']).to.equal('true');
+    expect(replay.headers['idempotency-replayed']).to.equal('true');
   });
 
   it('reloads the blocklist file, and keeps the old list when the new one is invalid', async () => {
@@ -212,7 +212,7 @@ describe('command API: web safety check of the running product', () => {
     });
   });
 
-  it('blocks live links that a new blocklist names, and respects an unblock', async () => {
+  it('blocks live links on a new blocklist, and respects an unblock', async () => {
     const link = await bench.link(pro.key, { url: 'https://attacked-later.example/login' });
     const other = await bench.link(pro.key, { url: 'https://not-attacked.example/' });
     expect((await bench.visit(link.shortCode)).status).to.equal(302);
@@ -228,8 +228,9 @@ describe('command API: web safety check of the running product', () => {
     });
     expect((await bench.visit(other.shortCode)).status).to.equal(302);
     const history = async () => {
-      const answer = await bench.admin('GET', `/admin/links/${link.shortCode}/history`);
-      return (answer.json() as { events: { type: string; actor?: string; data: object }[] }).events;
+      const response = await bench.admin('GET', `/admin/links/${link.shortCode}/history`);
+      return (response.json() as { events: { type: string; actor?: string; data: object }[] })
+        .events;
     };
     await eventuallyPasses(10_000, async () => {
       const blocks = (await history()).filter(({ type }) => type === 'linklog.LinkBlocked.v1');
@@ -243,7 +244,7 @@ describe('command API: web safety check of the running product', () => {
     await eventuallyPasses(10_000, async () => {
       expect((await bench.visit(link.shortCode)).status).to.equal(302);
     });
-    // Another list that names it: who comes after it in the walk is blocked, so it was looked at.
+    // When a later link is blocked, the check has passed the unblocked link.
     const last = await bench.link(pro.key, { url: 'https://attacked-last.example/' });
     await eventuallyPasses(10_000, async () => {
       expect((await bench.stats(last.shortCode, pro.key)).url).to.equal(last.url);

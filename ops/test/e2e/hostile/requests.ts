@@ -4,13 +4,13 @@ import { adminRoutes } from '../../../../command-api/http/admin.js';
 import type { AdminDeps } from '../../../../command-api/http/operator-requests.js';
 import { paths } from '../../../../command-api/http/openapi/operations.js';
 
-/** What a hostile client knows of an installation. */
-export interface Known {
+/** Data of the installation that the requests use. */
+export interface KnownData {
   readonly keys: readonly string[];
   readonly revokedKey: string;
   readonly adminToken: string;
   readonly codes: readonly string[];
-  /** Lines with the cookies of sessions of the console, of both listeners. */
+  /** Cookie headers of console sessions on both listeners. */
   readonly cookies: readonly string[];
 }
 
@@ -18,26 +18,26 @@ export interface HostileRequest {
   readonly listener: 'api' | 'edge' | 'admin';
   readonly method: string;
   readonly target: string;
-  /** Lines as they are written, of Latin-1 characters: each stands for a byte. */
+  /** Header lines as Latin-1: one character per byte. */
   readonly lines: readonly string[];
   readonly body: Buffer;
-  /** How the end of the body is told; all but the first three are lies or nonsense. */
+  /** How the end of the body is marked, see `framings`. */
   readonly framing: string;
-  /** What is wrong with it, roughly. */
+  /** What is hostile about it. */
   readonly kind:
     'raw bytes' | 'broken headers' | 'methods' | 'URLs and headers' | 'bodies' | 'destinations';
-  /** The key that a well-formed request is sent with, or `null` where there may be none. */
+  /** The key of a well-formed request; `null` if it may have none. */
   readonly key: string | null;
 }
 
 /** The bytes of a text in UTF-8, each as a Latin-1 character. */
 const utf8 = (text: string): string => Buffer.from(text, 'utf8').toString('latin1');
 
-const honest = ['none', 'length', 'chunked'];
+const validFramings = ['none', 'length', 'chunked'];
 
-/** Whether the parser can tell where the request ends. */
+/** Whether the parser can find the end of the request. */
 export const isWhole = ({ framing }: Pick<HostileRequest, 'framing'>): boolean =>
-  honest.includes(framing);
+  validFramings.includes(framing);
 
 const chunked = (body: Buffer): Buffer => {
   const half = body.length >> 1;
@@ -54,7 +54,7 @@ const chunked = (body: Buffer): Buffer => {
 
 const smuggled = 'GET /admin/keys HTTP/1.1\r\nHost: a\r\n\r\n';
 
-/** Header lines and bytes of a body, by how its end is told. */
+/** Header lines and body, by the framing. */
 const framings: Readonly<Record<string, (body: Buffer) => readonly [string[], Buffer]>> = {
   none: () => [[], Buffer.alloc(0)],
   length: (body) => [[`Content-Length: ${body.length}`], body],
@@ -111,15 +111,14 @@ const framings: Readonly<Record<string, (body: Buffer) => readonly [string[], Bu
   'no end of headers': () => [[], Buffer.alloc(0)],
 };
 
-/** By another name, the admin listener would answer 421 to everything. */
+/** The admin listener responds with 421 to other hosts. */
 const hostOf = (listener: HostileRequest['listener']): string =>
   listener === 'admin' ? 'localhost' : 'sho.rt';
 
-/** What a page of the listener's console sends. */
+/** The Origin of a page of the listener's console. */
 export const originOf = (listener: HostileRequest['listener']): string =>
   `http://${hostOf(listener)}`;
 
-/** The request as it goes over the wire. */
 export const bytesOf = (request: HostileRequest): Buffer => {
   const { method, target, lines, body, framing } = request;
   const frame = framings[framing];
@@ -131,8 +130,8 @@ export const bytesOf = (request: HostileRequest): Buffer => {
   return Buffer.concat([Buffer.from(head + end, 'latin1'), bytes]);
 };
 
-/** For the report of a failure, which must say enough to send it again. */
-export const described = (request: HostileRequest): string => {
+/** The request in the report of a failure, complete enough to repeat it. */
+export const describeRequest = (request: HostileRequest): string => {
   const bytes = bytesOf(request);
   const shown = bytes
     .subarray(0, 1_500)
@@ -247,7 +246,7 @@ const contentTypes = [
   '',
 ];
 
-/** Header lines that a whole request may have, however strange. */
+/** Unusual header lines of a valid request. */
 const oddities = [
   ...contentTypes.map((type) => `Content-Type: ${type}`),
   'Accept: text/html',
@@ -312,7 +311,7 @@ const oddities = [
   'Authorization: Bearer \xff\xfe',
 ];
 
-/** Lines that make a request no HTTP, or stretch it beyond the bounds. */
+/** Lines that make a request invalid or too large. */
 const breakages = [
   'X-Nul: a\x00b',
   'X-Bell: \x07',
@@ -376,7 +375,7 @@ const tricks = [
 ];
 
 const adminPaths = new Set(
-  // Handlers ask for what they need when they are called.
+  // Handlers use their dependencies only when they are called.
   adminRoutes({} as AdminDeps).map(({ path }) => `admin${path.replace(/:(\w+)/g, '{$1}')}`),
 );
 
@@ -391,7 +390,7 @@ const consolePaths = [
   ...[...adminPaths].map((path) => `console/${path}`),
 ];
 
-/** Paths of all listeners, less the first slash; braces stand for a segment that the client chooses. */
+/** Paths of all listeners without the first slash; braces mark a random segment. */
 const routes = [
   ...apiPaths,
   'openapi.json',
@@ -406,7 +405,7 @@ const routes = [
   '{shortCode}+',
 ];
 
-/** Paths that look like a route and are none. */
+/** Paths that resemble routes. */
 const nearRoutes = ['v2', 'v2/', 'v2/shorten/', 'V2/shorten', 'admin/', '{id}/{id}'];
 
 const repeated = (pair: string, times: number): string => Array(times).fill(pair).join('&');
@@ -444,7 +443,7 @@ const queries = [
   '?a#b',
 ];
 
-/** Each part of a destination as clients, and attackers, write it. */
+/** Spellings of each part of a destination. */
 const urlParts: readonly (readonly string[])[] = [
   [
     'http://',
@@ -498,7 +497,7 @@ const urlParts: readonly (readonly string[])[] = [
   ['', '', '?q=\\@b', '?', '#\\@b', '#', `?${'ü'.repeat(400)}`, `?${'%'.repeat(2_000)}`],
 ];
 
-/** @param broken header lines that are no HTTP */
+/** @param broken invalid header lines */
 const kindOf = (
   request: Pick<HostileRequest, 'framing' | 'method'>,
   broken: readonly string[],
@@ -509,8 +508,8 @@ const kindOf = (
   return request.framing === 'none' ? 'URLs and headers' : 'bodies';
 };
 
-/** Requests, valid and broken at every level. */
-export const hostileRequest = (known: Known): fc.Arbitrary<HostileRequest> => {
+/** Valid and invalid requests at every level. */
+export const hostileRequest = (known: KnownData): fc.Arbitrary<HostileRequest> => {
   const pick = (values: readonly string[]): fc.Arbitrary<string> => fc.constantFrom(...values);
 
   const segment = fc.oneof(
@@ -580,8 +579,8 @@ export const hostileRequest = (known: Known): fc.Arbitrary<HostileRequest> => {
       maxLength: 4,
     },
   );
-  /** A page of the console sends both. */
-  const fromPage = fc.oneof(
+  /** A page of the console sends a cookie and an Origin. */
+  const sessionCookie = fc.oneof(
     { weight: 3, arbitrary: fc.constant(null) },
     { weight: 1, arbitrary: pick(known.cookies) },
   );
@@ -593,7 +592,10 @@ export const hostileRequest = (known: Known): fc.Arbitrary<HostileRequest> => {
     { weight: 4, arbitrary: fc.constant('none') },
     { weight: 10, arbitrary: fc.constant('length') },
     { weight: 3, arbitrary: fc.constant('chunked') },
-    { weight: 2, arbitrary: pick(Object.keys(framings).filter((name) => !honest.includes(name))) },
+    {
+      weight: 2,
+      arbitrary: pick(Object.keys(framings).filter((name) => !validFramings.includes(name))),
+    },
   );
 
   const anything = fc
@@ -606,29 +608,29 @@ export const hostileRequest = (known: Known): fc.Arbitrary<HostileRequest> => {
       ),
       target,
       authorization,
-      fromPage,
+      sessionCookie,
       oddLines,
       breakage,
       body: fc.constantFrom(...bodies),
       framing,
     })
-    // Nobody can know that an answer to half a head is an answer to HEAD, which has no body.
+    // A parser cannot detect that a response to half a head belongs to HEAD.
     .filter(({ method, framing: end }) => method !== 'HEAD' || end !== 'no end of headers')
     .map(
       ({
         authorization: given,
-        fromPage: cookie,
+        sessionCookie: cookie,
         oddLines: odd,
         breakage: broken,
         ...request
       }): HostileRequest => {
-        // Ten wrong ones, and the admin listener would answer 429 to all that follow.
+        // After ten wrong tokens, the admin listener would respond with 429 only.
         const isGuess = request.listener === 'admin' && given !== null;
         const token = isGuess ? known.adminToken : given;
         const page = cookie === null ? [] : [cookie, `Origin: ${originOf(request.listener)}`];
         return {
           ...request,
-          // The first Authorization counts, so ours comes first.
+          // The first Authorization is used.
           lines: [...(token === null ? [] : [bearer(token)]), ...page, ...odd, ...broken],
           kind: kindOf(request, broken),
           key: token !== null && known.keys.includes(token) && broken.length === 0 ? token : null,
@@ -641,17 +643,16 @@ export const hostileRequest = (known: Known): fc.Arbitrary<HostileRequest> => {
     .record({
       target: pick(['/v2/shorten', '/v2/shorten/batch']),
       url: fc.tuple(...urlParts.map(pick)).map((parts) => parts.join('')),
-      // What else JSON may hold.
       rest: fc.dictionary(fc.string(), fc.jsonValue(), { maxKeys: 3, noNullPrototype: true }),
     })
     .map(({ target: where, url, rest }): HostileRequest => {
-      const one = { ...rest, url };
+      const item = { ...rest, url };
       return {
         listener: 'api',
         method: 'POST',
         target: where,
         lines: [bearer(key), 'Content-Type: application/json'],
-        body: Buffer.from(JSON.stringify(where.endsWith('batch') ? { urls: [one] } : one)),
+        body: Buffer.from(JSON.stringify(where.endsWith('batch') ? { urls: [item] } : item)),
         framing: 'length',
         kind: 'destinations',
         key,
@@ -661,5 +662,5 @@ export const hostileRequest = (known: Known): fc.Arbitrary<HostileRequest> => {
   return fc.oneof({ weight: 9, arbitrary: anything }, { weight: 1, arbitrary: destinations });
 };
 
-/** Percent-encoded as a client would, with what cannot be encoded left out. */
+/** Percent-encodes like a client; lone surrogates are replaced. */
 const encodeURI_ = (text: string): string => encodeURIComponent(text.toWellFormed());

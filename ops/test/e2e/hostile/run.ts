@@ -6,23 +6,23 @@ import { generousPlansFile } from '../../support/plans.js';
 import { temporaryDir } from '../../support/process.js';
 import { RawClient } from '../../support/raw-http.js';
 import { destination, type Bench } from '../harness.js';
-import { expectDocumented } from './answers.js';
-import { bytesOf, described, hostileRequest, isWhole, originOf } from './requests.js';
+import { expectDocumented } from './responses.js';
+import { bytesOf, describeRequest, hostileRequest, isWhole, originOf } from './requests.js';
 import type { HostileRequest } from './requests.js';
 
 const listeners = ['api', 'edge', 'admin'] as const;
 const clientsPerListener = 8;
-/** Of a request, the second that a refused body lingers included. */
-const answeredWithinMs = 15_000;
+/** Per request, including the second that the server reads a rejected body. */
+const responseWithinMs = 15_000;
 const root = 'https://www.example.com/root';
 
-/** What a product that gets hostile requests is started with. */
+/** The environment of a product for hostile requests. */
 export const hostileEnvironment = async (): Promise<Record<string, string>> => ({
   PLANS_FILE: await generousPlansFile(await temporaryDir()),
   ROOT_REDIRECT: root,
 });
 
-/** The cookie of a new session, as a line of a request. */
+/** Signs in. @returns the cookie as a header line */
 const signIn = async (bench: Bench, listener: 'api' | 'admin', body: object): Promise<string> => {
   const Origin = originOf(listener);
   const { headers } = await sendRequest(`${bench.product[listener]}/console/session`, {
@@ -35,12 +35,12 @@ const signIn = async (bench: Bench, listener: 'api' | 'admin', body: object): Pr
   return `Cookie: ${cookie}`;
 };
 
-/** So many of each listener: requests of the run end some of them. */
+/** Per listener: requests of the run end some of them. */
 const sessionCount = 10;
 
 export type HostileRun = Awaited<ReturnType<typeof startHostileRun>>;
 
-/** Clients that send hostile requests to the three listeners of a product, and judge the answers. */
+/** Starts clients that send hostile requests to the three listeners and check the responses. */
 export const startHostileRun = async (bench: Bench) => {
   const document = new Document((await bench.api('/openapi.json', null)).text);
   const destinations = new Set([destination, root, 'https://example.com/', 'http://127.0.0.1:1/']);
@@ -54,7 +54,7 @@ export const startHostileRun = async (bench: Bench) => {
     await bench.link(pro.key, { password: 'a secret' }),
   ];
   const codes = links.map(({ shortCode }) => shortCode);
-  // No request names it: one that does may delete it.
+  // The requests do not contain this code, so they cannot delete the link.
   const open = await bench.link(pro.key);
   const cookies: string[] = [];
   for (let count = 0; count < sessionCount; count += 1) {
@@ -74,7 +74,7 @@ export const startHostileRun = async (bench: Bench) => {
   );
 
   const faults: string[] = [];
-  /** How many requests of a kind had an outcome: the statuses of the answers, `closed` without one, or `fault`. */
+  /** Counts by kind and outcome: the statuses of the responses, `closed` without one, or `fault`. */
   const outcomes = new Map<string, Map<string, number>>();
   const count = (kind: string, outcome: string): void => {
     const ofKind = outcomes.get(kind) ?? new Map<string, number>();
@@ -85,12 +85,12 @@ export const startHostileRun = async (bench: Bench) => {
     const toHead = request.method === 'HEAD';
     const last = !isWhole(request);
     const bytes = bytesOf(request);
-    const answers = await client.exchange({ bytes, toHead, last }, answeredWithinMs);
-    if (!last) expect(answers).to.have.length(1);
-    for (const answer of answers) {
-      expectDocumented(request, answer, { destinations, document });
+    const responses = await client.exchange({ bytes, toHead, last }, responseWithinMs);
+    if (!last) expect(responses).to.have.length(1);
+    for (const response of responses) {
+      expectDocumented(request, response, { destinations, document });
     }
-    count(request.kind, answers.map(({ status }) => status).join('+') || 'closed');
+    count(request.kind, responses.map(({ status }) => status).join('+') || 'closed');
   };
 
   const work = async (client: RawClient, waiting: HostileRequest[]): Promise<void> => {
@@ -100,22 +100,22 @@ export const startHostileRun = async (bench: Bench) => {
       } catch (error) {
         client.end();
         count(request.kind, 'fault');
-        faults.push(`${(error as Error).message}\n${described(request)}`);
+        faults.push(`${(error as Error).message}\n${describeRequest(request)}`);
       }
     }
   };
 
   return {
-    /** A visitor of it is redirected. */
+    /** A code that always redirects. */
     openCode: open.shortCode,
     faults,
     outcomes,
-    /** Sends requests that the seed gives again, each listener's by several clients at once. */
+    /** Sends the requests of a seed; several clients per listener send concurrently. */
     async send(numRuns: number, seed: number): Promise<void> {
-      const all = fc.sample(requests, { numRuns, seed });
+      const sample = fc.sample(requests, { numRuns, seed });
       await Promise.all(
         listeners.flatMap((listener, index) => {
-          const waiting = all.filter((request) => request.listener === listener);
+          const waiting = sample.filter((request) => request.listener === listener);
           return clients[index]?.map((client) => work(client, waiting)) ?? [];
         }),
       );

@@ -3,9 +3,9 @@ import { connect, type Socket } from 'node:net';
 const floodBytes = 65_536;
 const writeMs = 1_000;
 
-/** 64 KiB of requests for a path, as many as fit. */
+/** Up to 64 KiB of requests for a path. */
 const requestsFor = (path: string): string => {
-  // The edge has pages of some size for browsers only.
+  // The edge sends pages to browsers only.
   const request = `GET ${path} HTTP/1.1\r\nHost: localhost\r\nAccept: text/html\r\n\r\n`;
   return request.repeat(Math.floor(floodBytes / request.length));
 };
@@ -27,7 +27,7 @@ export const floodWithoutReading = (
     const socket = connect({ host, port: Number(port) });
     sockets.add(socket);
     socket.pause().write(requests);
-    // A reset is how the server ends a connection that it still has bytes for.
+    // The server resets connections with unsent bytes.
     socket.on('error', () => undefined);
     socket.on('close', () => {
       ended += 1;
@@ -40,12 +40,12 @@ export const floodWithoutReading = (
 
   refill();
   const writing = setInterval(() => {
-    // Responses may be small, and a paused socket learns of a reset when it writes.
+    // A paused socket detects a reset only when it writes.
     for (const socket of sockets) if (socket.writableLength === 0) socket.write(requests);
     refill();
   }, writeMs);
   return {
-    /** Connections that the server has ended. */
+    /** The number of connections that the server has closed. */
     ended: (): number => ended,
     end(): void {
       clearInterval(writing);

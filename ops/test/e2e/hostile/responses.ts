@@ -39,7 +39,7 @@ const errors = z.union(
     schema.strict(),
   ),
 );
-/** What operators get, and what the health of the edge's and the operators' listener looks like. */
+/** Successful responses of the admin listener, and the health of the edge. */
 const undocumentedSuccesses = z.union(
   [
     healthResponse,
@@ -61,11 +61,11 @@ const undocumentedSuccesses = z.union(
   ].map((schema) => schema.strict()),
 );
 
-/** Traces of the inside: stack frames, files, modules, queries, the language's own error messages. */
-const insides =
+/** Internals: stack frames, files, modules, queries, error messages of JavaScript. */
+const internals =
   /\bat [\w.<>]+ \(|node:|node_modules|\/dist\/|\.[jt]s:\d|postgres(?:ql)?:|\bSELECT\b|\b\w+Error:|\[object |undefined\b/;
 
-/** The answers of the HTTP server itself, given before anybody looked at the key. */
+/** Messages of the HTTP server itself, before authentication. */
 const beforeAdmission: ReadonlySet<unknown> = new Set([
   messages.badRequest,
   messages.headersTooLarge,
@@ -85,30 +85,30 @@ const expectJson = ({ status, body }: RawResponse, schema: z.ZodType): { message
     message?: unknown;
   };
   const { success } = schema.safeParse(json);
-  expect(success, `no documented shape: ${JSON.stringify(json).slice(0, 500)}`).to.equal(true);
+  expect(success, `undocumented body: ${JSON.stringify(json).slice(0, 500)}`).to.equal(true);
   if (status >= 400) expect(json.statusCode).to.equal(status);
-  if (json.path !== undefined) expect(json.path, 'the query is no part of it').to.not.include('?');
+  if (json.path !== undefined) expect(json.path, 'path without query').to.not.include('?');
   return json;
 };
 
-/** A success of the console: a page, a session, or what the call of the same path without a session answers. */
-const expectOfConsole = (
+/** Expects a page, a session, or the response of the same call without a session. */
+const expectConsoleResponse = (
   document: Document,
   request: HostileRequest,
   path: string,
-  answer: RawResponse,
+  response: RawResponse,
 ): void => {
-  const type = answer.headers.get('content-type') ?? '';
+  const type = response.headers.get('content-type') ?? '';
   if (type === 'text/html; charset=utf-8') {
-    expect(answer.body.toString('utf8')).to.match(/^<!doctype html>/i);
+    expect(response.body.toString('utf8')).to.match(/^<!doctype html>/i);
   } else if (/^\/console\/v2\//i.test(path)) {
-    // A GET makes no QR code here.
+    // The console creates QR codes by POST.
     const isQr = path.startsWith('/console/v2/qr/');
     const method = isQr && request.method === 'POST' ? 'GET' : request.method;
-    expectInDocument(document, method, path.replace(/^\/console/i, ''), answer);
+    expectInDocument(document, method, path.replace(/^\/console/i, ''), response);
   } else {
     expectJson(
-      answer,
+      response,
       request.listener === 'api' ? consoleSession.strict() : undocumentedSuccesses,
     );
   }
@@ -116,7 +116,7 @@ const expectOfConsole = (
 
 const isConsolePath = (path: string): boolean => /^\/console(?:\/|$)/.test(path);
 
-/** A success of the API's: its OpenAPI document must have the operation, and the answer as it is. */
+/** Expects the operation and the response in the OpenAPI document. */
 const expectInDocument = (
   document: Document,
   method: string,
@@ -134,16 +134,16 @@ const expectInDocument = (
   });
 };
 
-/** @throws when an answer is not as the contract has it. */
+/** @throws if a response violates the contract */
 export const expectDocumented = (
   request: HostileRequest,
-  answer: RawResponse,
+  response: RawResponse,
   { destinations, document }: { destinations: ReadonlySet<string>; document: Document },
 ): void => {
-  const { status, headers, body } = answer;
+  const { status, headers, body } = response;
   const target = originFormOf(request.target);
   expect(headers.get('x-content-type-options')).to.equal('nosniff');
-  // Whoever asks: on a machine with much else to do, something may take longer than readiness has.
+  // On a busy machine, a dependency may miss the deadline of readiness.
   if (status === 503 && target.split('?')[0] === '/health/ready') {
     if (body.length > 0) healthResponse.parse(JSON.parse(body.toString('utf8')));
     return;
@@ -159,21 +159,21 @@ export const expectDocumented = (
   expect(location).to.equal(undefined);
   if (request.listener === 'edge') expect(headers.get('cache-control')).to.match(/no-store/);
   if (status === 405) expect(headers.get('allow')).to.match(/^[A-Z]+(?:, [A-Z]+)*$/);
-  if (status === 401) expectChallenge(request, answer);
+  if (status === 401) expectChallenge(request, response);
   let message: unknown = null;
   if (body.length > 0) {
     const type = headers.get('content-type') ?? '';
     if (type.startsWith('image/')) expect(status).to.equal(200);
-    else expect(body.toString('utf8')).to.not.match(insides);
+    else expect(body.toString('utf8')).to.not.match(internals);
     const documents = request.listener === 'api' && status === 200;
     if (documents && /^\/(?:openapi\.json|docs)/.test(target)) return;
     const [path = ''] = target.split('?');
     if (request.listener !== 'edge' && status < 300 && isConsolePath(path)) {
-      expectOfConsole(document, request, path, answer);
+      expectConsoleResponse(document, request, path, response);
     } else if (request.listener === 'api' && status < 300) {
-      expectInDocument(document, request.method, path, answer);
+      expectInDocument(document, request.method, path, response);
     } else if (type === 'application/json; charset=utf-8') {
-      ({ message } = expectJson(answer, status < 400 ? undocumentedSuccesses : errors));
+      ({ message } = expectJson(response, status < 400 ? undocumentedSuccesses : errors));
     } else if (type === 'text/html; charset=utf-8') {
       expect(request.listener).to.equal('edge');
       expect(body.toString('utf8')).to.match(/^<!doctype html>/i);
@@ -186,7 +186,7 @@ export const expectDocumented = (
 };
 
 const expectChallenge = (request: HostileRequest, { headers }: RawResponse): void => {
-  // The form of a link with a password is answered 401 as well, which browsers must not prompt for.
+  // A browser must not prompt for credentials on the 401 of a password form.
   if (request.listener === 'edge') return;
   expect(headers.get('www-authenticate')).to.equal('Bearer');
 };
