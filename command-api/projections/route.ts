@@ -23,7 +23,7 @@ export const projectionRoutes: AdminRoutes = ({ projections, delivery, ...ledger
       if (busySince !== null) return failure(409, busySince);
       const { ended, now } = projections.begin(projection, work, actor.actor);
       const [isLogged] = await Promise.all([
-        delivery.logged(outboxPosition, endsWithinMs),
+        delivery.published(outboxPosition, endsWithinMs),
         settledWithin(ended, endsWithinMs),
       ]);
       const body = now();

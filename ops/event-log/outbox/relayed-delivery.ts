@@ -11,7 +11,7 @@ const stalledAfter = '1 second';
 const stalledMs = 100;
 
 export interface RelayedDelivery extends OutboxDelivery {
-  /** Answers every open `logged` with false. */
+  /** Answers every open `published` with false. */
   stop(): void;
 }
 
@@ -29,7 +29,7 @@ export const openRelayedDelivery = async (options: {
   const sent = new Map<number, number>();
   const waiting = new Set<{
     readonly outboxPosition: OutboxPosition;
-    readonly logged: Deferred<boolean>;
+    readonly published: Deferred<boolean>;
   }>();
   let stalled: { readonly until: number; readonly answer: Promise<boolean> } | undefined;
 
@@ -41,8 +41,8 @@ export const openRelayedDelivery = async (options: {
       'SELECT partition_id AS id, next_offset AS next FROM log.relayed',
     );
     for (const { id, next } of rows) sent.set(id, Math.max(next, sent.get(id) ?? 0));
-    for (const { outboxPosition, logged } of waiting)
-      if (isSent(outboxPosition)) logged.resolve(true);
+    for (const { outboxPosition, published } of waiting)
+      if (isSent(outboxPosition)) published.resolve(true);
   };
 
   /** Whether the relay may have sent events since the last query: a notification is a hint to query. */
@@ -79,14 +79,14 @@ export const openRelayedDelivery = async (options: {
     return rows[0]?.stalled ?? false;
   };
 
-  const logged = async (outboxPosition: OutboxPosition, withinMs: number): Promise<boolean> => {
+  const published = async (outboxPosition: OutboxPosition, withinMs: number): Promise<boolean> => {
     if (isSent(outboxPosition)) return true;
-    const waiter = { outboxPosition, logged: deferred<boolean>() };
+    const waiter = { outboxPosition, published: deferred<boolean>() };
     waiting.add(waiter);
     if (isStale) void lookUpUntilKnown();
-    const timer = setTimeout(waiter.logged.resolve, withinMs, false);
+    const timer = setTimeout(waiter.published.resolve, withinMs, false);
     try {
-      return await waiter.logged.promise;
+      return await waiter.published.promise;
     } finally {
       clearTimeout(timer);
       waiting.delete(waiter);
@@ -94,9 +94,9 @@ export const openRelayedDelivery = async (options: {
   };
 
   return {
-    logged,
+    published,
 
-    async hasLoggedFirst(topic, subjects) {
+    async hasPublishedFirst(topic, subjects) {
       const { rows } = await pool.query<{ unsent: boolean }>({
         name: 'outbox-unsent',
         text: `SELECT EXISTS (
@@ -122,7 +122,7 @@ export const openRelayedDelivery = async (options: {
     stop() {
       stopping.abort();
       for (const stop of unsubscribe) stop();
-      for (const waiter of waiting) waiter.logged.resolve(false);
+      for (const waiter of waiting) waiter.published.resolve(false);
     },
   };
 };
