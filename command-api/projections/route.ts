@@ -1,4 +1,4 @@
-import { settledWithin } from '../../ops/platform/concurrency/deferred.js';
+import { endsWithin } from '../../ops/platform/concurrency/deadline.js';
 import { projectionWork, type ProjectionWork } from '../../schemas/events/catalogue.js';
 import type { ProjectionsResponse } from '../../schemas/http/projections.js';
 import { recordProjectionWork } from './handler.js';
@@ -24,7 +24,7 @@ export const projectionRoutes: AdminRoutes = ({ projections, delivery, ...ledger
       const { ended, now } = projections.begin(projection, work, actor.actor);
       const [isLogged] = await Promise.all([
         delivery.published(outboxPosition, endsWithinMs),
-        settledWithin(ended, endsWithinMs),
+        endsWithin(ended, endsWithinMs),
       ]);
       const body = now();
       if (body.error !== null) return failure(409, body.error);

@@ -1,4 +1,4 @@
-import { settledWithin } from '../../ops/platform/concurrency/deferred.js';
+import { endsWithin } from '../../ops/platform/concurrency/deadline.js';
 import { addressOf } from '../../ops/http/client-address.js';
 import type { OpenLane } from '../../ops/http/fast-path.js';
 import type { RequestRecorder } from '../../ops/platform/metrics/requests.js';
@@ -102,7 +102,7 @@ export const createEdgeFastPath = (deps: {
     };
     const redirectUncached = async (): Promise<void> => {
       const { code } = connection;
-      await settledWithin(links.read(code), readWithinMs);
+      await endsWithin(links.read(code), readWithinMs);
       const now = Date.now();
       if (redirect(cachedVisits.linkOf(code, now), now)) links.lookups.misses += 1;
       else leave();

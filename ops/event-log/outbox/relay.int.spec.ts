@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { LinklogEvent } from '../../../schemas/events/catalogue.js';
 import { topics, type TopicName } from '../../../schemas/events/topics.js';
 import { collectLogLines } from '../../test/support/log-lines.js';
-import { eventually, eventuallyPasses, settledWithin } from '../../test/support/waiting.js';
+import { eventually, eventuallyPasses, endsWithin } from '../../test/support/waiting.js';
 import { codeIn, eventIn, newCode } from '../../test/conformance/event-log/events.js';
 import { notify } from '../../test/support/notify.js';
 import type { EventLog, NewRecord, PartitionRange } from '../port.js';
@@ -153,7 +153,7 @@ describe('platform: relay from the outbox to the log proper', () => {
       await notify(node.pool, 'linklog_sent', [payload]);
       await received.promise;
       unsubscribe();
-      expect(await settledWithin(published, 200), payload).to.equal(false);
+      expect(await endsWithin(published, 200), payload).to.equal(false);
     }
     relayTo();
     expect(await published).to.equal(true);
@@ -298,7 +298,7 @@ describe('platform: relay from the outbox to the log proper', () => {
       await tx.query('SELECT FROM log.partitions FOR UPDATE');
       const sent = rows.map(({ id }) => ({ partitionId: id, topic: links, next: 0 }));
       const saved = saveRelayCheckpoints(node.pool, log, sent).then(() => true);
-      expect(await settledWithin(saved, 5_000)).to.equal(true);
+      expect(await endsWithin(saved, 5_000)).to.equal(true);
     });
   });
 
@@ -308,7 +308,7 @@ describe('platform: relay from the outbox to the log proper', () => {
     const relay = relayTo();
     const outboxPosition = await record(eventIn(links, newCode()));
     await sleep(300);
-    expect(await settledWithin(relay.stop(), 3_000)).to.be.true;
+    expect(await endsWithin(relay.stop(), 3_000)).to.be.true;
     held.resolve();
     relayTo(new HeldLog());
     expect(await delivery.published(outboxPosition, 10_000)).to.be.true;

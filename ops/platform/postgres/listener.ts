@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { settledWithin, untilAborted } from '../concurrency/deferred.js';
+import { endsWithin } from '../concurrency/deadline.js';
+import { untilAborted } from '../concurrency/deferred.js';
 import { ConfigError } from '../process/config-error.js';
 import type { Logger } from '../logging.js';
 import { keepConnection } from './own-connection.js';
@@ -92,7 +93,7 @@ export const requireNotifications = async (url: string): Promise<void> => {
       const heard = new Promise((resolve) => listener.once('notification', resolve));
       await listener.query(`LISTEN ${echo}`);
       await notifier.query(`NOTIFY ${echo}`);
-      if (await settledWithin(heard, hearWithinMs)) return;
+      if (await endsWithin(heard, hearWithinMs)) return;
       throw new ConfigError(
         'DATABASE_URL: notifications (LISTEN, NOTIFY) do not arrive: connect to PostgreSQL itself, or ' +
           'through a pooler in session mode',

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { settledWithin } from '../concurrency/deferred.js';
+import { endsWithin } from '../concurrency/deadline.js';
 import type { Logger } from '../logging.js';
+import { tryAdvisoryLock } from './advisory-lock.js';
 import type { Silence } from './silence.js';
 
 /** A ping that takes longer means that the connection is lost. */
@@ -79,7 +80,7 @@ export const keepConnection = (options: {
         logger.debug({ err, connection: name }, 'a lost connection could not be ended');
       });
       // A server that does not answer is not waited for.
-      await settledWithin(ended, queryTimeoutMs);
+      await endsWithin(ended, queryTimeoutMs);
     }
   };
 
@@ -124,14 +125,9 @@ export const holdLock = (options: {
     reconnectMs: pollMs,
     async use(client, signal) {
       await client.query(`SET idle_session_timeout = ${silentForMs}`);
-      const tryLock = async (): Promise<boolean> => {
-        const { rows } = await client.query<{ held: boolean }>(
-          'SELECT pg_try_advisory_lock($1) AS held',
-          [lock],
-        );
-        return rows[0]?.held === true;
-      };
-      while (!(await tryLock())) await sleep(pollMs, undefined, { signal });
+      while (!(await tryAdvisoryLock(client, [lock]))) {
+        await sleep(pollMs, undefined, { signal });
+      }
       logger.info({ task: name }, 'advisory lock acquired');
       await work(signal);
     },
