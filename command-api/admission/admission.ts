@@ -11,7 +11,7 @@ import type { LedgerClock } from '../../ops/ledger/clock.js';
 import {
   meterColumns,
   saveMeters,
-  turnToMonth,
+  moveToMonth,
   type LockedMeter,
 } from '../../ops/ledger/meters.js';
 import { BoundedMap } from '../../ops/platform/bounded-map.js';
@@ -201,7 +201,7 @@ export const createAdmission = (pool: Pool, clock: LedgerClock, table: PlanTable
     for (const [rootId, ofRoot] of groupBy(ofKeys, ({ key }) => key.rootId)) {
       const [first] = ofRoot;
       if (!first) continue;
-      const meter = turnToMonth(first.row, now);
+      const meter = moveToMonth(first.row, now);
       meters.set(rootId, meter);
       const { month, calls: monthCalls, links, qrCodes, windowStart, windowCalls } = meter;
       const { outcomes, window, metered } = admitCalls(

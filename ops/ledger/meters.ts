@@ -39,7 +39,7 @@ const selected = Object.entries(columns)
 export const meterColumns = `m.key_id AS "keyId", ${selected}`;
 
 /** Makes the month of the time a meter's latest. */
-export const turnToMonth = (meter: LockedMeter, now: Date): LockedMeter =>
+export const moveToMonth = (meter: LockedMeter, now: Date): LockedMeter =>
   Object.assign(meter, inMonth(meter, monthOf(now.toISOString())));
 
 /** Locks the keys' meters, in their order, until the transaction ends. */
@@ -72,7 +72,7 @@ export const lockMeters = async (
   const last = rows.at(-1);
   if (!last) throw new Error('None of the keys has a meter');
   const now = clock.believed(last.told);
-  return { meters: new Map(rows.map((row) => [row.keyId, turnToMonth(row, now)])), now };
+  return { meters: new Map(rows.map((row) => [row.keyId, moveToMonth(row, now)])), now };
 };
 
 const save = <Field extends keyof typeof columns>(
