@@ -131,7 +131,7 @@ export class LinkCache {
     let skipped = 0;
     while (this.room < bytes) {
       const found = this.#entries.at(this.#hand);
-      this.#hand = (this.#hand + 1) % this.#entries.places;
+      this.#hand = (this.#hand + 1) % this.#entries.slots;
       if (found?.wasUsed && skipped < maxSkipped) {
         found.wasUsed = false;
         skipped += 1;
