@@ -41,7 +41,7 @@ export const createEdgeFastPath = (deps: {
   readonly cachedVisits: CachedVisits;
 }): OpenLane => {
   const { links, platform, requests, judge, spool, cachedVisits } = deps;
-  const durations = requests.of('/:shortCode', 'GET', 302);
+  const durations = requests.durationsOf('/:shortCode', 'GET', 302);
 
   const determineVisitors = (connections: readonly Connection[], now: number): void => {
     const clients = connections.map(({ client }) => client);
