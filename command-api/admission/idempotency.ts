@@ -67,7 +67,7 @@ export const createIdempotency = (deps: IdempotencyDeps) => {
     body: string,
   ): Promise<Reply> => {
     if (!answer.bodyHash.equals(bodyHash)) return failure(422, messages.idempotencyMismatch);
-    if (!(await delivery.hasLoggedFirst(topics.links.name, answer.codes))) {
+    if (!(await delivery.hasPublishedFirst(topics.links.name, answer.codes))) {
       return failure(409, messages.idempotencyInFlight);
     }
     const first = await bodyOf(answer, body);

@@ -37,7 +37,7 @@ const logWithinMs = 1_500;
 export const createSettle =
   (delivery: OutboxDelivery): AdminDeps['settle'] =>
   async (outboxPosition, status, body) =>
-    json((await delivery.logged(outboxPosition, logWithinMs)) ? status : 202, body);
+    json((await delivery.published(outboxPosition, logWithinMs)) ? status : 202, body);
 
 type Parameter = Parameters<Handler<AdminState>>[2];
 

@@ -84,7 +84,7 @@ export const createKeyHandlers = ({ pool, outbox, delivery, plans }: KeyDeps) =>
       const { refusal } = outcome;
       return refusal.type === 'scopeLacking' ? scopeLacking(refusal.scope) : refusals[refusal.type];
     }
-    return (await delivery.logged(outcome.outboxPosition, logWithinMs))
+    return (await delivery.published(outcome.outboxPosition, logWithinMs))
       ? answer(outcome)
       : unavailable(messages.logUnavailable);
   };

@@ -1,4 +1,4 @@
-import { settledWithin } from '../../ops/platform/concurrency/deferred.js';
+import { endsWithin } from '../../ops/platform/concurrency/deadline.js';
 import { projectionWork, type ProjectionWork } from '../../schemas/events/catalogue.js';
 import type { ProjectionsResponse } from '../../schemas/http/projections.js';
 import { recordProjectionWork } from './handler.js';
@@ -23,8 +23,8 @@ export const projectionRoutes: AdminRoutes = ({ projections, delivery, ...ledger
       if (busySince !== null) return failure(409, busySince);
       const { ended, now } = projections.begin(projection, work, actor.actor);
       const [isLogged] = await Promise.all([
-        delivery.logged(outboxPosition, endsWithinMs),
-        settledWithin(ended, endsWithinMs),
+        delivery.published(outboxPosition, endsWithinMs),
+        endsWithin(ended, endsWithinMs),
       ]);
       const body = now();
       if (body.error !== null) return failure(409, body.error);

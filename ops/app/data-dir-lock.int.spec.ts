@@ -6,7 +6,7 @@ import { freePort } from '../local/process/server.js';
 import { createLogger } from '../platform/logging.js';
 import { advisoryLockNamed } from '../platform/postgres/advisory-lock.js';
 import { LockHeld } from '../platform/process/process-lock.js';
-import { eventually, rejection, settledWithin } from '../test/support/waiting.js';
+import { eventually, rejection, endsWithin } from '../test/support/waiting.js';
 import { lockInDatabase } from './data-dir-lock.js';
 import { databaseFixture } from '../test/support/fixtures.js';
 
@@ -53,7 +53,7 @@ describe('composition root: lock on a data directory in PostgreSQL', () => {
     const first = lock();
     await first.decided;
     const second = lock({ waitMs: 10_000 });
-    expect(await settledWithin(second.decided, 200)).to.equal(false);
+    expect(await endsWithin(second.decided, 200)).to.equal(false);
     await first.stop();
     await second.decided;
   });
@@ -67,7 +67,7 @@ describe('composition root: lock on a data directory in PostgreSQL', () => {
       const now = await sessions();
       return now.length === 1 && now[0] !== before;
     });
-    expect(await settledWithin(first.failed, 200)).to.equal(false);
+    expect(await endsWithin(first.failed, 200)).to.equal(false);
   });
 
   it('fails when another process acquired it while the connection was lost', async () => {
@@ -81,7 +81,7 @@ describe('composition root: lock on a data directory in PostgreSQL', () => {
     await other.connect();
     try {
       const waiting = other.query('SELECT pg_advisory_lock($1)', [
-        advisoryLockNamed(`data directory ${id}`),
+        ...advisoryLockNamed(`data directory ${id}`),
       ]);
       await database.pool.query('SELECT pg_terminate_backend($1)', [session]);
       await waiting;
@@ -97,6 +97,6 @@ describe('composition root: lock on a data directory in PostgreSQL', () => {
     const url = `postgres://linklog@127.0.0.1:${await freePort()}/postgres`;
     const unreachable = lock({ url });
     await unreachable.decided;
-    expect(await settledWithin(unreachable.failed, 200)).to.equal(false);
+    expect(await endsWithin(unreachable.failed, 200)).to.equal(false);
   });
 });

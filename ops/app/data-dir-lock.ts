@@ -3,7 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { deferred, never, untilAborted } from '../platform/concurrency/deferred.js';
 import type { Logger } from '../platform/logging.js';
-import { advisoryLockNamed } from '../platform/postgres/advisory-lock.js';
+import {
+  advisoryLockNamed,
+  tryAdvisoryLock,
+  type AdvisoryLock,
+} from '../platform/postgres/advisory-lock.js';
 import { keepConnection } from '../platform/postgres/own-connection.js';
 import { LockHeld } from '../platform/process/process-lock.js';
 
@@ -18,14 +22,14 @@ const holderWaitMs = 10_000;
 const applicationName = `process ${process.pid} on ${hostname()}`;
 
 /** Returns the process that holds the lock; `null` if it has been released. */
-const findHolder = async (client: pg.Client, lock: string) => {
+const findHolder = async (client: pg.Client, lock: AdvisoryLock) => {
   const { rows } = await client.query<{ name: string }>(
     `SELECT application_name AS name FROM pg_locks JOIN pg_stat_activity USING (pid)
      WHERE locktype = 'advisory' AND objsubid = 1 AND granted AND pg_locks.database = datid
        AND classid::bigint = ($1::bigint >> 32) & 4294967295
        AND objid::bigint = $1::bigint & 4294967295
        AND datname = current_database()`,
-    [lock],
+    [...lock],
   );
   const [, pid, host] = /^linklog process (\d+) on (.+)$/.exec(rows[0]?.name ?? '') ?? [];
   return pid === undefined || host === undefined ? null : { pid: Number(pid), host };
@@ -55,16 +59,9 @@ export const lockInDatabase = ({
   // It may reject before a caller awaits `decided` or `failed`.
   failure.promise.catch(() => undefined);
 
-  const tryLock = async (client: pg.Client): Promise<boolean> => {
-    const { rows } = await client.query<{ held: boolean }>(
-      'SELECT pg_try_advisory_lock($1) AS held',
-      [lock],
-    );
-    return rows[0]?.held === true;
-  };
   const acquire = async (client: pg.Client, signal: AbortSignal): Promise<void> => {
     const end = performance.now() + waitMs;
-    while (!(await tryLock(client))) {
+    while (!(await tryAdvisoryLock(client, lock))) {
       const holder = performance.now() < end ? null : await findHolder(client, lock);
       if (holder !== null) throw new LockHeld(dataDir, holder.pid, holder.host);
       await sleep(pollMs, undefined, { signal });

@@ -7,7 +7,7 @@ import { validate as isUuid } from 'uuid';
 import { adminTokenOf, knownAdminToken, openDataDir, publishedAddresses } from './data-dir.js';
 import { ConfigError } from '../platform/process/config-error.js';
 import { LockHeld } from '../platform/process/process-lock.js';
-import { rejection, settledWithin } from '../test/support/waiting.js';
+import { rejection, endsWithin } from '../test/support/waiting.js';
 import { folderFixture } from '../test/support/fixtures.js';
 
 const module = new URL('./data-dir.js', import.meta.url).href;
@@ -84,7 +84,7 @@ describe('composition root: data directory', () => {
   it('is locked by a second process after its predecessor releases it', async () => {
     const predecessor = await holder();
     const opening = openDataDir(dataDir);
-    expect(await settledWithin(opening, 300)).to.be.false;
+    expect(await endsWithin(opening, 300)).to.be.false;
     await predecessor.release();
     const held = await opening;
     held.release();

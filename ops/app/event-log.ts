@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import {
   appliedEnds,
   appliedThrough,
@@ -8,7 +7,8 @@ import {
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
 import { topics, type TopicName } from '../../schemas/events/topics.js';
 import { findUnknownEvent, watchLedger } from '../ledger/behind-log.js';
-import { firstFailure, never, settledWithin } from '../platform/concurrency/deferred.js';
+import { endsWithin } from '../platform/concurrency/deadline.js';
+import { firstFailure, never } from '../platform/concurrency/deferred.js';
 import { periodically } from '../platform/concurrency/periodic.js';
 import type { Config } from '../config/config.js';
 import { faultsOf, summarize, watchFaults, type LogFault } from '../event-log/kafka/log-faults.js';
@@ -185,18 +185,17 @@ const openOnKafka = async (
     delivery,
     failed: firstFailure([log.ready.then(() => never), watch?.failed ?? never]),
     async untilChecked() {
-      if (!watch || !(await settledWithin(log.ready, startTimeoutMs))) return;
-      const late = sleep(checkTimeoutMs, undefined, { ref: false });
-      await Promise.race([watch.upToDate(), watch.failed, late]);
+      if (!watch || !(await endsWithin(log.ready, startTimeoutMs))) return;
+      const checked = Promise.race([watch.upToDate(), watch.failed]);
+      if (await endsWithin(checked, checkTimeoutMs)) await checked;
     },
     findUnknownEvent: () => findUnknownEvent(ledger),
     async untilAnswering() {
-      const late = sleep(answerTimeoutMs, undefined, { ref: false }).then(() => {
-        const cause = log.startFailure();
-        const reason = cause?.message ?? `Kafka at ${brokers} does not answer`;
-        throw new Error(`KAFKA_BROKERS: ${reason}`, { cause });
-      });
-      await Promise.race([log.ready, log.topicMissing, late]);
+      const answering = Promise.race([log.ready, log.topicMissing]);
+      if (await endsWithin(answering, answerTimeoutMs)) return answering;
+      const cause = log.startFailure();
+      const reason = cause?.message ?? `Kafka at ${brokers} does not answer`;
+      throw new Error(`KAFKA_BROKERS: ${reason}`, { cause });
     },
     findFaults,
     faults: () => faultWatch?.faults() ?? [],

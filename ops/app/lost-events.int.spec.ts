@@ -100,7 +100,7 @@ describe('composition root: events that Kafka acknowledged and does not have', f
       const outboxPosition = await transaction(node.pool, (tx) =>
         execute(tx, node.outbox.record([event])),
       );
-      expect(await delivery.logged(outboxPosition, 20_000)).to.equal(true);
+      expect(await delivery.published(outboxPosition, 20_000)).to.equal(true);
     }
     await waitUntilCheckpointed(database.pool);
     await relaying.stop();

@@ -1,6 +1,6 @@
 /** The entry point of the thread that `projectors-in-thread.ts` starts. */
 import { lowerThreadPriority } from '../platform/concurrency/thread-priority.js';
-import { answerCalls } from '../platform/concurrency/thread.js';
+import { serveCalls } from '../platform/concurrency/thread.js';
 import { createLogger } from '../platform/logging.js';
 import { samplesOf, type Figure } from '../platform/metrics/figure.js';
 import { connectDatabase } from './connections.js';
@@ -42,7 +42,7 @@ const started = async () => {
   return running;
 };
 
-answerCalls<ProjectorThread>({
+serveCalls<ProjectorThread>({
   async start(settings) {
     running = start(settings);
     const { service, figures } = await running;

@@ -36,10 +36,13 @@ export interface LogRecord extends NewRecord {
   readonly offset: number;
 }
 
-/** Records of one partition, in order, without a gap, at least one. */
-export interface Batch {
+export interface TopicPartition {
   readonly topic: TopicName;
   readonly partition: number;
+}
+
+/** Consecutive records of one partition, at least one. */
+export interface Batch extends TopicPartition {
   readonly records: readonly LogRecord[];
 }
 
@@ -66,8 +69,8 @@ export interface PartitionRange {
 }
 
 /** An offset that the log is known to have reached: a reader or the relay has seen the records before it. */
-export interface KnownEnd extends Pick<PartitionRange, 'partition' | 'next'> {
-  readonly topic: TopicName;
+export interface KnownEnd extends TopicPartition {
+  readonly next: number;
 }
 
 export interface SubscribeOptions {

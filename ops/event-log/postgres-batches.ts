@@ -95,13 +95,13 @@ export const recordsIn = ({ firstOffset, key, value }: LogRow): readonly LogReco
       });
 
 /** Offsets of a partition: from `from` up to, not including, `to`. */
-export interface Stretch {
+export interface OffsetRange {
   readonly partitionId: number;
   readonly from: number;
   readonly to: number;
 }
 
-/** Rows of a table that hold records of a stretch `s`: also the one that begins before it. */
+/** Rows of a table that hold records of a range `s`: also the one that begins before it. */
 const rowsIn = (table: 'records' | 'segments'): string => `
   SELECT first_offset, records, key, value FROM log.${table}
   WHERE partition_id = s.id AND first_offset < s.to_offset AND first_offset + records > s.from_offset
@@ -110,12 +110,12 @@ const rowsIn = (table: 'records' | 'segments'): string => `
        WHERE partition_id = s.id AND first_offset <= s.from_offset), s.from_offset)`;
 
 /**
- * The rows that hold records of the stretches, in order, by partition; none for one that has no records.
+ * The rows that hold records of the ranges, in order, by partition; none for one that has no records.
  * In one statement, which sees a row before or after the compactor has moved it.
  */
 export const readRows = async (
   postgres: Queryable,
-  stretches: readonly Stretch[],
+  ranges: readonly OffsetRange[],
 ): Promise<ReadonlyMap<number, readonly LogRow[]>> => {
   const { rows } = await postgres.query<LogRow & { readonly partitionId: number }>({
     name: 'log-rows',
@@ -124,7 +124,7 @@ export const readRows = async (
            JOIN log.partitions p ON p.id = s.id AND p.next_offset > s.from_offset
            CROSS JOIN LATERAL (${rowsIn('segments')} UNION ALL ${rowsIn('records')}) r
            ORDER BY s.id, r.first_offset`,
-    values: valuesByField(stretches, 'partitionId', 'from', 'to'),
+    values: valuesByField(ranges, 'partitionId', 'from', 'to'),
   });
   return groupBy(rows, ({ partitionId }) => partitionId);
 };
@@ -228,10 +228,10 @@ export const unpackLater = (rows: readonly LogRow[], from: number, to: number): 
 /** Records that one query brings into memory at most, beside the rest of the first and the last row. */
 const pageSize = 1_000;
 
-/** The records of a stretch, in pieces, also those behind a hole. @throws DamagedRecords */
-export async function* readStretch(
+/** The records of a range, in pieces, also those behind a hole. @throws DamagedRecords */
+export async function* readOffsetRange(
   postgres: Queryable,
-  { partitionId, from, to }: Stretch,
+  { partitionId, from, to }: OffsetRange,
 ): AsyncGenerator<readonly LogRecord[]> {
   for (let next = from; next < to;) {
     const page = { partitionId, from: next, to: Math.min(to, next + pageSize) };

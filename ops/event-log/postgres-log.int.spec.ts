@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { writeEvent } from '../../schemas/events/codec.js';
 import { topicNames, topics } from '../../schemas/events/topics.js';
-import { eventually, rejection, settledWithin } from '../test/support/waiting.js';
+import { eventually, rejection, endsWithin } from '../test/support/waiting.js';
 import { startTcpProxy } from '../test/support/tcp-proxy.js';
 import { createLogger } from '../platform/logging.js';
 import { listenToPostgres } from '../platform/postgres/listener.js';
@@ -311,7 +311,7 @@ describe('platform: embedded log, apart from the suite', () => {
       // It looks within 0.5 s, then pauses 50, 100, 200, 400, 800 ms: by now it is in the pause of
       // 1.6 s that follows, for 0.85 s at least.
       await sleep(2_300);
-      expect(await settledWithin(reader.subscription.stop(), 600)).to.be.true;
+      expect(await endsWithin(reader.subscription.stop(), 600)).to.be.true;
       await cutOff.crash();
     });
 

@@ -12,7 +12,12 @@ import { textArray } from '../platform/postgres/text-array.js';
 import { installationOf } from './log-binding.js';
 import { partitionOf } from './partition.js';
 import type { Batch, EventLog, PartitionRange } from './port.js';
-import { readStretch, rowsOf, type PlacedLines, type PlacedRecord } from './postgres-batches.js';
+import {
+  readOffsetRange,
+  rowsOf,
+  type PlacedLines,
+  type PlacedRecord,
+} from './postgres-batches.js';
 import { loadPartitions, type KnownPartition } from './postgres-partitions.js';
 import { startPostgresSubscription } from './postgres-subscription.js';
 import { RecentRecords } from './recent-records.js';
@@ -211,7 +216,7 @@ export const openPostgresLog = async (options: {
   ): AsyncGenerator<Batch> {
     const known = partitionsOf(topic)[partition];
     if (!known) throw new RangeError(`${topic} has no partition ${partition}`);
-    for await (const records of readStretch(pool, { partitionId: known.id, from, to })) {
+    for await (const records of readOffsetRange(pool, { partitionId: known.id, from, to })) {
       yield { topic, partition, records };
     }
   }

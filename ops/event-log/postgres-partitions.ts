@@ -1,11 +1,10 @@
 import { topics, type TopicName } from '../../schemas/events/topics.js';
+import type { TopicPartition } from './port.js';
 import { valuesByField, type Pool } from '../platform/postgres/pool.js';
 
 /** A partition in the table; each record's row has its `id`. */
-export interface KnownPartition {
+export interface KnownPartition extends TopicPartition {
   readonly id: number;
-  readonly topic: TopicName;
-  readonly partition: number;
 }
 
 /** The number of partitions is fixed when the log is made: another one would break every key's order. */

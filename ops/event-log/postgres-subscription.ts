@@ -75,19 +75,19 @@ export const startPostgresSubscription = (
     cursor.moveTo(position, await context.ranges(topic), context.logId(topic));
   };
 
-  const stretchesOf = (some: readonly TableCursor[], length: number) =>
+  const rangesOf = (some: readonly TableCursor[], length: number) =>
     some.flatMap(({ known, offset }) =>
       offset === null ? [] : [{ partitionId: known.id, from: offset, to: offset + length }],
     );
 
   /** Up to so many records of a partition that has a backlog: too many to keep them for other readers. */
   const findBacklog = async (cursor: TableCursor): Promise<DueRecords | undefined> => {
-    const [stretch] = stretchesOf([cursor], maxBatch);
-    if (!stretch) return undefined;
-    const rows = await readRows(pool, [stretch]);
+    const [range] = rangesOf([cursor], maxBatch);
+    if (!range) return undefined;
+    const rows = await readRows(pool, [range]);
     const ofPartition = rows.get(cursor.known.id);
     // The rest of the last row would be a batch of its own.
-    return ofPartition && unpackLater(ofPartition, stretch.from, stretch.to);
+    return ofPartition && unpackLater(ofPartition, range.from, range.to);
   };
 
   /** Whether the records were handled; otherwise their partition pauses. */
@@ -144,7 +144,7 @@ export const startPostgresSubscription = (
       if (cursor.offset === null) await locate(cursor);
     }
     const shared = ready.filter(({ isBehind }) => !isBehind);
-    const found = await recent.read(stretchesOf(shared, sharedBatch));
+    const found = await recent.read(rangesOf(shared, sharedBatch));
     const handled = await handleTogether(shared, found);
     let result: 'nothing' | 'some' | 'full' = 'nothing';
     for (const cursor of ready) {

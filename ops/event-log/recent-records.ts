@@ -1,6 +1,6 @@
 import type { Queryable } from '../platform/postgres/pool.js';
 import type { DamagedRecords, LogRecord } from './port.js';
-import { readRows, unpack, type LogRow, type Stretch } from './postgres-batches.js';
+import { readRows, unpack, type LogRow, type OffsetRange } from './postgres-batches.js';
 
 /** Records of a partition, in order, up to the first row that is not what it says. */
 export interface FoundRecords {
@@ -47,11 +47,11 @@ export class RecentRecords {
   constructor(private readonly postgres: Queryable) {}
 
   /**
-   * The records of the stretches, by partition id, with the rest of the last row; nothing of a stretch that has
+   * The records of the ranges, by partition id, with the rest of the last row; nothing of a range that has
    * none. PostgreSQL is asked for those alone that nobody has read before.
    */
-  async read(stretches: readonly Stretch[]): Promise<ReadonlyMap<number, FoundRecords>> {
-    const known = stretches.map(({ partitionId, from, to }) => {
+  async read(ranges: readonly OffsetRange[]): Promise<ReadonlyMap<number, FoundRecords>> {
+    const known = ranges.map(({ partitionId, from, to }) => {
       const records = this.#from(partitionId, from);
       return { records, rest: { partitionId, from: from + records.length, to } };
     });

@@ -1,15 +1,18 @@
 /** The events that the outbox has and the log on Kafka does not have yet, whether or not a relay runs. */
-import type { TopicName } from '../../schemas/events/topics.js';
-import type { Batch, EventLog, LogRecord, PartitionRange } from '../event-log/port.js';
-import { readStretch } from '../event-log/postgres-batches.js';
+import type {
+  Batch,
+  EventLog,
+  LogRecord,
+  PartitionRange,
+  TopicPartition,
+} from '../event-log/port.js';
+import { readOffsetRange } from '../event-log/postgres-batches.js';
 import { valuesByField, type Pool } from '../platform/postgres/pool.js';
 import { decided } from './behind-log.js';
 
 /** How far the relay has sent a partition of the outbox. */
-export interface SentPosition {
+export interface SentPosition extends TopicPartition {
   readonly partitionId: number;
-  readonly topic: TopicName;
-  readonly partition: number;
   /** An offset of the outbox: the events before it are marked as sent. */
   readonly next: number;
 }
@@ -53,7 +56,7 @@ const behindKnown = async (
 export const findUnsent = async (
   { pool, log }: { readonly pool: Pool; readonly log: Pick<EventLog, 'read'> },
   positions: readonly SentPosition[],
-  ends: readonly (PartitionRange & { readonly topic: TopicName })[],
+  ends: readonly (PartitionRange & TopicPartition)[],
 ): Promise<readonly UnsentEvents[]> => {
   // One statement: an event is here together with all that it refers to.
   const { rows } = await pool.query<{ id: number; next: number }>(
@@ -83,7 +86,7 @@ export async function* readUnsent(
   { partitionId, topic, partition, from, to }: UnsentEvents,
 ): AsyncGenerator<Batch> {
   let next = from;
-  for await (const records of readStretch(pool, { partitionId, from, to })) {
+  for await (const records of readOffsetRange(pool, { partitionId, from, to })) {
     if (records[0]?.offset !== next) break;
     next += records.length;
     yield { topic, partition, records };

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createLogger } from '../platform/logging.js';
 import { createPool, transaction } from '../platform/postgres/pool.js';
-import { rejection, settledWithin } from '../test/support/waiting.js';
+import { rejection, endsWithin } from '../test/support/waiting.js';
 import { DatabaseTooNew, migrate } from './migrate.js';
 import { deferred } from '../platform/concurrency/deferred.js';
 import { databaseFixture } from '../test/support/fixtures.js';
@@ -94,7 +94,7 @@ describe('migrations', () => {
     });
     await sleep(100);
     const migrated = migrate(impatient);
-    expect(await settledWithin(migrated, 400)).to.be.false;
+    expect(await endsWithin(migrated, 400)).to.be.false;
     held.resolve();
     await Promise.all([migrated, other]);
     await impatient.end();

@@ -1,4 +1,4 @@
-/** A Map of at most `max` entries: when one more is set, the one that was set the longest ago goes. */
+/** A Map of at most `max` entries, which evicts the entry that was set first. */
 export class BoundedMap<Key, Value> extends Map<Key, Value> {
   constructor(private readonly max: number) {
     super();

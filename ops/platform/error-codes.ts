@@ -1,4 +1,4 @@
-/** The one table of error codes: code → class → retryable and HTTP status. */
+/** The table of error codes: code → class → retryable and HTTP status. */
 import pg from 'pg';
 
 const classes = {
@@ -132,7 +132,7 @@ const classOf = (error: unknown): ErrorClass => {
   if (!(error instanceof Error)) return 'permanent';
   const { code } = error as { readonly code?: unknown };
   const known = typeof code === 'string' ? classOfCode(code) : classOfMessage(error.message);
-  // PostgreSQL refuses a wrong statement or a missing table for every event. What JavaScript throws depends on the event.
+  // PostgreSQL refuses a wrong statement for every event; an error of JavaScript depends on the event.
   return known ?? (error instanceof pg.DatabaseError ? 'permanent' : 'poison');
 };
 
@@ -149,7 +149,7 @@ export const isPoison = (error: unknown): boolean => classOf(error) === 'poison'
 /** Whether a retry may succeed later, and is safe. */
 export const isRetryable = (error: unknown): boolean => classes[classOf(error)].retryable;
 
-/** Whether a single command may be the cause of the failure of a batch that had no effect. */
+/** Whether a single command may be the cause of a failed batch that had no effect. */
 export const mayBeCausedByOneCommand = (error: unknown): boolean =>
   !isUnavailable(error) && classOf(error) !== 'uncertain';
 

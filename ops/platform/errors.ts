@@ -1,8 +1,8 @@
-/** Whether an error, of a system call say, has one of these codes. */
+/** Whether an error, such as of a system call, has one of the codes. */
 export const hasCode = (error: unknown, ...codes: readonly string[]): boolean =>
   error instanceof Error && 'code' in error && codes.includes(String(error.code));
 
-/** What a promise gives; `null` where it rejects with one of these codes. */
+/** Awaits a promise; `null` if it rejects with one of the codes. */
 export const nullOn = async <Value>(
   value: Promise<Value>,
   ...codes: readonly string[]
@@ -15,7 +15,7 @@ export const nullOn = async <Value>(
   }
 };
 
-/** What a function returns; `null` where it throws an error with one of these codes. */
+/** Calls a function; `null` if it throws an error with one of the codes. */
 export const nullOnThrow = <Value>(get: () => Value, ...codes: readonly string[]): Value | null => {
   try {
     return get();

@@ -1,4 +1,4 @@
-/** The items by their keys, each group in the order of the items: `Map.groupBy`, which Node 20 lacks. */
+/** `Map.groupBy`, which Node 20 does not have. */
 export const groupBy = <Key, Item>(
   items: Iterable<Item>,
   keyOf: (item: Item) => Key,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Text that must be JSON. Give it a schema for the value with `pipe`. */
+/** Parses JSON text. `pipe` it into a schema of the value. */
 export const jsonText = z.string().transform((text, context): unknown => {
   try {
     return JSON.parse(text);

@@ -2,7 +2,7 @@ import { destination, pino, type Logger } from 'pino';
 
 export type { Logger } from 'pino';
 
-/** The parts of an error that may be logged: PostgreSQL's `detail` and the like can quote stored values. */
+/** Selects the fields of an error to log, without PostgreSQL's `detail` and others that may quote stored values. */
 const describeError = (error: unknown): unknown => {
   if (!(error instanceof Error)) return String(error);
   const { name, message, stack, cause } = error;
@@ -16,12 +16,12 @@ const describeError = (error: unknown): unknown => {
   };
 };
 
-/** Characters of a request's path in a log line. A client may send 15 KB. */
+/** Characters of a request path in a log line, because a client may send 15 KB. */
 const maxPathLength = 200;
 
 /**
- * JSON lines on stderr (stdout belongs to the ready line). By rule no API key, full address or
- * destination is ever handed to it; the redaction is the net below that rule.
+ * Logs JSON lines to stderr, because stdout has the ready line. Callers must not log API keys, full addresses or
+ * destinations; the redaction is a safety net.
  */
 export const createLogger = (level: string): Logger =>
   pino(
@@ -55,9 +55,8 @@ export const createLogger = (level: string): Logger =>
   );
 
 /**
- * For events that may come thousands of times a second: of those in `everyMs`, the first `lines` are
- * logged and the others counted. The function takes the time, in milliseconds, and gives how many events
- * were left out since the last line; `null` leaves this one out.
+ * Limits the log lines of frequent events to the first `lines` in each `everyMs`. The returned function takes the time of
+ * an event (ms), and returns the number of omitted events since the last line; `null` if the event must be omitted.
  */
 export const createFloodLog = (
   everyMs: number,

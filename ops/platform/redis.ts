@@ -1,14 +1,11 @@
 import type { Redis } from 'ioredis';
 import type { Logger } from './logging.js';
 
-/** A connection that expects an answer and hears nothing for so long is given up for a new one. */
+/** How long a connection may wait for a response before it is replaced (ms). */
 const silentMs = 1_000;
 const reconnectDelayMs = 500;
 
-/**
- * A client that fails at once while Redis is away, rather than keep commands for later; it connects
- * in the background, for as long as it takes. Without Redis, its client is not loaded.
- */
+/** Opens a client that connects in the background and rejects commands while Redis is unreachable. */
 export const openRedis = async (url: string, logger: Logger): Promise<Redis> => {
   const { Redis } = await import('ioredis');
   const redis = new Redis(url, {
@@ -20,16 +17,16 @@ export const openRedis = async (url: string, logger: Logger): Promise<Redis> => 
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
   });
-  let away = false;
+  let isLost = false;
   redis.on('error', (err: unknown) => {
-    // One line when it goes, not one for each try.
-    if (away) return;
-    away = true;
+    // One line for each loss rather than for each attempt.
+    if (isLost) return;
+    isLost = true;
     logger.warn({ err }, 'the connection to Redis was lost');
   });
   redis.on('ready', () => {
-    if (away) logger.info('the connection to Redis is back');
-    away = false;
+    if (isLost) logger.info('the connection to Redis is back');
+    isLost = false;
   });
   return redis;
 };

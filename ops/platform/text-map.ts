@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 
-/** Strangers choose the texts: they should not know which ones have the same hash. */
+/** Random, because clients choose the texts and must not be able to produce collisions. */
 const seed = randomInt(2 ** 32) | 0;
 
 const hashOf = (text: string): number => {
@@ -12,15 +12,15 @@ const hashOf = (text: string): number => {
 };
 
 /**
- * Items by a text of theirs. To find one among a hundred thousand in a Map are six to nine misses of the processor's
- * caches; here they are four: two thirds of the time.
+ * Items by one of their texts. With 100,000 items, a lookup has four cache misses; in a Map it has six to nine and takes
+ * 1.5 times as long.
  *
- * Each item keeps its place; that of one that was deleted is `undefined` until another item takes it.
+ * An item keeps its slot. The slot of a deleted item is `undefined` until it is reused.
  */
 export class TextMap<Item> {
   readonly #items: (Item | undefined)[] = [];
   readonly #free: number[] = [];
-  /** Open addressing, linear probing: pairs of an item's hash, and its place plus one. 0: free, as at least half are. */
+  /** Open addressing with linear probing: pairs of a hash and a slot plus one; 0 if free. At least half are free. */
   #pairs = new Int32Array(2 * 16);
 
   constructor(private readonly textOf: (item: Item) => string) {}
@@ -29,45 +29,42 @@ export class TextMap<Item> {
     return this.#items.length - this.#free.length;
   }
 
-  get places(): number {
+  get slots(): number {
     return this.#items.length;
   }
 
-  at(place: number): Item | undefined {
-    return this.#items[place];
+  at(slot: number): Item | undefined {
+    return this.#items[slot];
   }
 
   get(text: string): Item | undefined {
     const pairs = this.#pairs;
     const hash = hashOf(text);
     for (let at = this.#first(hash); ; at = this.#next(at)) {
-      const place = (pairs[at + 1] ?? 0) - 1;
-      if (place < 0) return undefined;
+      const slot = (pairs[at + 1] ?? 0) - 1;
+      if (slot < 0) return undefined;
       if (pairs[at] !== hash) continue;
-      const item = this.#items[place];
+      const item = this.#items[slot];
       if (item !== undefined && this.textOf(item) === text) return item;
     }
   }
 
-  /**
-   * The same of many, in a quarter of the time. Each step is made for all of them before the next one begins: so the
-   * processor waits for its memory once a step, and not once for each item.
-   */
+  /** Four times as fast as `get` for each text: each step covers all texts, so their cache misses overlap. */
   getAll(texts: readonly string[]): (Item | undefined)[] {
-    const places = texts.map((text) => this.#placeOf(hashOf(text)));
-    const items = places.map((place) => (place < 0 ? undefined : this.#items[place]));
+    const slots = texts.map((text) => this.#slotOf(hashOf(text)));
+    const items = slots.map((slot) => (slot < 0 ? undefined : this.#items[slot]));
     return texts.map((text, index) => {
       const item = items[index];
       return item === undefined || this.textOf(item) === text ? item : this.get(text);
     });
   }
 
-  /** Adds an item whose text no other has. */
+  /** Adds an item with a new text. */
   add(item: Item): void {
     if (4 * (this.size + 1) > this.#pairs.length) this.#grow();
-    const place = this.#free.pop() ?? this.#items.length;
-    this.#items[place] = item;
-    this.#put(hashOf(this.textOf(item)), place + 1);
+    const slot = this.#free.pop() ?? this.#items.length;
+    this.#items[slot] = item;
+    this.#put(hashOf(this.textOf(item)), slot + 1);
   }
 
   /** Whether the map had this item. */
@@ -79,10 +76,10 @@ export class TextMap<Item> {
       if (pairs[hole + 1] === 0) return false;
       hole = this.#next(hole);
     }
-    const place = (pairs[hole + 1] ?? 0) - 1;
-    this.#items[place] = undefined;
-    this.#free.push(place);
-    // Those behind that would not be found past the hole move into it.
+    const slot = (pairs[hole + 1] ?? 0) - 1;
+    this.#items[slot] = undefined;
+    this.#free.push(slot);
+    // Moves later pairs of the same probe sequence into the hole.
     for (let at = this.#next(hole); pairs[at + 1] !== 0; at = this.#next(at)) {
       const moved = pairs[at] ?? 0;
       if (this.#distance(this.#first(moved), at) < this.#distance(hole, at)) continue;
@@ -94,8 +91,8 @@ export class TextMap<Item> {
     return true;
   }
 
-  /** Of the first item with this hash; -1: there is none. */
-  #placeOf(hash: number): number {
+  /** Returns the slot of the first item with this hash; -1 if there is none. */
+  #slotOf(hash: number): number {
     const pairs = this.#pairs;
     let at = this.#first(hash);
     while (pairs[at + 1] !== 0 && pairs[at] !== hash) at = this.#next(at);
@@ -119,7 +116,7 @@ export class TextMap<Item> {
     }
   }
 
-  /** The pair that a hash leads to. */
+  /** Returns the first pair of a hash's probe sequence. */
   #first(hash: number): number {
     return (2 * hash) & (this.#pairs.length - 2);
   }
@@ -128,7 +125,6 @@ export class TextMap<Item> {
     return (at + 2) & (this.#pairs.length - 1);
   }
 
-  /** From one pair forward to another. */
   #distance(from: number, to: number): number {
     return (to - from) & (this.#pairs.length - 1);
   }

@@ -7,19 +7,19 @@ interface Item {
   readonly number: number;
 }
 
-/** Adds or deletes items, from many to few, so that it grows, and places become free. */
+/** Additions and deletions, so that the map grows and slots become free. */
 const changes = fc.array(
   fc.record({ code: fc.nat(300).map((number) => `c${number}`), isDeletion: fc.boolean() }),
   { maxLength: 2_000, size: 'max' },
 );
 
 describe('platform: text map', () => {
-  it('has what a Map has, whatever is added and deleted', () => {
+  it('equals a Map after any additions and deletions', () => {
     fc.assert(
-      fc.property(changes, (all) => {
+      fc.property(changes, (steps) => {
         const map = new TextMap<Item>(({ code }) => code);
         const model = new Map<string, Item>();
-        all.forEach(({ code, isDeletion }, number) => {
+        steps.forEach(({ code, isDeletion }, number) => {
           const before = model.get(code);
           expect(map.get(code)).to.equal(before);
           expect(map.delete({ code, number }), 'another item with this text').to.equal(false);
@@ -37,19 +37,19 @@ describe('platform: text map', () => {
           expect(item).to.include({ code });
           expect(map.get(code)).to.equal(item);
         }
-        const asked = Array.from({ length: 302 }, (_, number) => `c${number}`);
-        expect(map.getAll(asked)).to.deep.equal(asked.map((code) => model.get(code)));
+        const queried = Array.from({ length: 302 }, (_, number) => `c${number}`);
+        expect(map.getAll(queried)).to.deep.equal(queried.map((code) => model.get(code)));
         expect(map.size).to.equal(model.size);
-        const places = Array.from({ length: map.places }, (_, place) => map.at(place));
-        expect(places.filter((item) => item)).to.have.members([...model.values()]);
-        expect(map.places).to.be.at.most(301);
+        const slots = Array.from({ length: map.slots }, (_, slot) => map.at(slot));
+        expect(slots.filter((item) => item)).to.have.members([...model.values()]);
+        expect(map.slots).to.be.at.most(301);
       }),
       // Each with up to 10,000 expectations.
       { numRuns: 20 },
     );
   });
 
-  it('tells texts apart that differ in one character, or in their length', () => {
+  it('distinguishes texts that differ in one character or in length', () => {
     const map = new TextMap<Item>(({ code }) => code);
     const codes = ['', 'a', 'b', 'aa', 'ab', 'ba', 'aaa', 'é', '€'];
     codes.forEach((code, number) => {

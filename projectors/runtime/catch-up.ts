@@ -5,18 +5,16 @@ import {
   type Batch,
   type EventLog,
   type LogRecord,
+  type TopicPartition,
 } from '../../ops/event-log/port.js';
 import { isRetryable } from '../../ops/platform/error-codes.js';
 import { OutcomeUnknown, type Queryable } from '../../ops/platform/postgres/pool.js';
-import type { TopicName } from '../../schemas/events/topics.js';
 import type { BatchOutcome, ReadLog } from './batch.js';
 import { readCheckpoint } from './checkpoints.js';
 import type { Projection, ProjectionSchema } from './projection.js';
 
 /** A partition with the offset up to which it must be applied. */
-export interface CatchUpTarget {
-  readonly topic: TopicName;
-  readonly partition: number;
+export interface CatchUpTarget extends TopicPartition {
   readonly to: number;
 }
 
@@ -34,7 +32,7 @@ export interface CatchUpOptions {
 
 export const catchUpBatchSize = 5_000;
 /** Concurrent partitions: while PostgreSQL applies a batch of one, a batch of another is parsed. */
-const atOnce = 2;
+const concurrency = 2;
 /** Consecutive failures of a partition. */
 const maxFailures = 8;
 const pauses = { firstMs: 250, longestMs: 16_000 };
@@ -117,7 +115,7 @@ export const catchUp = async (
   targets: readonly CatchUpTarget[],
 ): Promise<void> => {
   const { signal } = options;
-  await concurrently(targets, { atOnce, signal }, (target, ending) =>
+  await concurrently(targets, { concurrency, signal }, (target, ending) =>
     catchUpPartition(options, target, ending),
   );
 };

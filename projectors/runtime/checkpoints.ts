@@ -4,6 +4,7 @@ import {
   type Delivery,
   type EventLog,
   type Position,
+  type TopicPartition,
 } from '../../ops/event-log/port.js';
 import { advisoryLocks } from '../../ops/advisory-locks.js';
 import { valuesByField, type Client, type Queryable } from '../../ops/platform/postgres/pool.js';
@@ -17,10 +18,7 @@ import {
 } from './projection.js';
 
 /** A reader's position in a partition: the next offset that it will apply. */
-export interface Checkpoint extends Position {
-  readonly topic: TopicName;
-  readonly partition: number;
-}
+export type Checkpoint = Position & TopicPartition;
 
 /** A batch does not begin at the checkpoint: another reader moved it, or a rebuild was swapped in. */
 export class BatchNotAtCheckpoint extends PositionMoved {

@@ -1,4 +1,4 @@
-import type { Batch } from '../../ops/event-log/port.js';
+import type { TopicPartition } from '../../ops/event-log/port.js';
 import { isPoison } from '../../ops/platform/error-codes.js';
 import type { Client } from '../../ops/platform/postgres/pool.js';
 import type { HighWaterMarks } from './high-water-marks.js';
@@ -15,7 +15,7 @@ export interface DeadLetter {
 export const insertDeadLetters = async (
   tx: Client,
   schema: ProjectionSchema,
-  { topic, partition }: Pick<Batch, 'topic' | 'partition'>,
+  { topic, partition }: TopicPartition,
   deadLetters: readonly DeadLetter[],
 ): Promise<void> => {
   if (deadLetters.length === 0) return;

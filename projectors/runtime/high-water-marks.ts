@@ -1,4 +1,4 @@
-import type { Batch, EventLog } from '../../ops/event-log/port.js';
+import type { EventLog, TopicPartition } from '../../ops/event-log/port.js';
 import { valuesByField, type Client } from '../../ops/platform/postgres/pool.js';
 import { ledgerSource, originOf } from '../../schemas/events/envelope.js';
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
@@ -20,8 +20,6 @@ export interface HighWaterMark {
 export type HighWaterMarks = Map<string, HighWaterMark>;
 
 type Mutable<Type> = { -readonly [Key in keyof Type]: Type[Key] };
-
-type Place = Pick<Batch, 'topic' | 'partition'>;
 
 /**
  * How long the mark of a spool is kept after its last visit, in days of the partition's event time. Each start of an edge
@@ -110,20 +108,21 @@ export const dropRepeats = (
   return { fresh, raised, skipped, newest };
 };
 
-export interface PartitionMarks extends Place {
+export interface PartitionMarks extends TopicPartition {
   readonly marks: HighWaterMarks;
 }
 
-const placeColumns = (places: readonly Place[]) => valuesByField(places, 'topic', 'partition');
+const partitionColumns = (topicPartitions: readonly TopicPartition[]) =>
+  valuesByField(topicPartitions, 'topic', 'partition');
 
 /** Reads the marks of origins; the result has the order of `queries`. */
 export const readHighWaterMarks = async (
   tx: Client,
   schema: ProjectionSchema,
-  queries: readonly (Place & { readonly origins: readonly string[] })[],
+  queries: readonly (TopicPartition & { readonly origins: readonly string[] })[],
 ): Promise<readonly HighWaterMarks[]> => {
-  const origins = queries.flatMap((place, index) =>
-    place.origins.map((origin) => ({ ...place, origin, index })),
+  const origins = queries.flatMap((topicPartition, index) =>
+    topicPartition.origins.map((origin) => ({ ...topicPartition, origin, index })),
   );
   const { rows } = await tx.query<
     HighWaterMark & { readonly origin: string; readonly index: number }
@@ -140,19 +139,19 @@ export const readHighWaterMarks = async (
   return found;
 };
 
-/** Reads the newest days of spooled visits; the result has the order of `places`. */
+/** Reads the newest days of spooled visits; the result has the order of the partitions. */
 export const readNewestDays = async (
   tx: Client,
   schema: ProjectionSchema,
-  places: readonly Place[],
+  topicPartitions: readonly TopicPartition[],
 ): Promise<readonly (number | null)[]> => {
   const { rows } = await tx.query<{ day: number | null }>({
     name: `newest-marks-of-${schema}`,
     text: `SELECT (SELECT max(raised_on) FROM ${schema}.high_water_marks
                    WHERE topic = p.topic AND partition = p.partition) - date 'epoch' AS day
-           FROM unnest($1::text[], $2::integer[]) WITH ORDINALITY AS p (topic, partition, place)
-           ORDER BY place`,
-    values: placeColumns(places),
+           FROM unnest($1::text[], $2::integer[]) WITH ORDINALITY AS p (topic, partition, position)
+           ORDER BY position`,
+    values: partitionColumns(topicPartitions),
   });
   return rows.map(({ day }) => day);
 };
@@ -160,7 +159,7 @@ export const readNewestDays = async (
 export const deleteHighWaterMarks = async (
   tx: Client,
   schema: ProjectionSchema,
-  { topic, partition }: Place,
+  { topic, partition }: TopicPartition,
   origins: readonly string[],
 ): Promise<void> => {
   await tx.query(
@@ -173,7 +172,7 @@ export const deleteHighWaterMarks = async (
 const deleteExpired = async (
   tx: Client,
   schema: ProjectionSchema,
-  places: readonly Place[],
+  topicPartitions: readonly TopicPartition[],
 ): Promise<void> => {
   await tx.query({
     name: `marks-over-${schema}`,
@@ -183,7 +182,7 @@ const deleteExpired = async (
              FROM unnest($1::text[], $2::integer[]) AS p (topic, partition)) AS of_partition
            WHERE m.topic = of_partition.topic AND m.partition = of_partition.partition
              AND m.raised_on < newest - $3::integer`,
-    values: [...placeColumns(places), spoolDays],
+    values: [...partitionColumns(topicPartitions), spoolDays],
   });
 };
 

@@ -18,12 +18,12 @@ describe('projectors: reading a record', () => {
   });
 
   it('judges key and topic of each record, though its text was read before', () => {
-    const places = [
+    const misplaced = [
       [topics.links.name, 'spring'],
       [topics.links.name, 'autumn'],
       [topics.accounts.name, 'spring'],
     ] as const;
-    const read = places.map(([topic, key]) => readRecord(topic, { offset: 1, key, value }));
+    const read = misplaced.map(([topic, key]) => readRecord(topic, { offset: 1, key, value }));
     expect(read.map((one) => 'error' in one)).to.deep.equal([false, true, true]);
   });
 });

@@ -1,6 +1,5 @@
-import type { EventLog, LogRecord } from '../../ops/event-log/port.js';
+import type { EventLog, LogRecord, TopicPartition } from '../../ops/event-log/port.js';
 import { transaction, type Client, type Pool } from '../../ops/platform/postgres/pool.js';
-import type { TopicName } from '../../schemas/events/topics.js';
 import { ownSchema } from './checkpoints.js';
 import {
   applyOrSetAside,
@@ -30,10 +29,7 @@ export interface RedriveResult {
 /** Subjects in one transaction, for which the live projection waits. */
 const subjectsPerTransaction = 100;
 
-interface StoredDeadLetter extends LogRecord {
-  readonly topic: TopicName;
-  readonly partition: number;
-}
+type StoredDeadLetter = LogRecord & TopicPartition;
 
 /** Deletes and returns the dead deadLetters of the next subjects after that of `last`, in one partition. */
 const takeDeadLetters = async (
@@ -67,18 +63,18 @@ const takeDeadLetters = async (
 const saveMarks = async (
   tx: Client,
   { name, sequences }: Projection,
-  place: StoredDeadLetter,
+  topicPartition: StoredDeadLetter,
   log: Pick<EventLog, 'mayRepeatLedger'>,
   raised: HighWaterMarks,
   remaining: readonly DeadLetter[],
 ): Promise<void> => {
   const schema = liveSchema(name);
-  if (log.mayRepeatLedger && sequences?.[place.topic]) {
+  if (log.mayRepeatLedger && sequences?.[topicPartition.topic]) {
     // The rows have the sequences of the applied events.
-    await deleteHighWaterMarks(tx, schema, place, [...raised.keys()]);
-    await writeHighWaterMarks(tx, schema, [{ ...place, marks: highestOf(remaining) }]);
+    await deleteHighWaterMarks(tx, schema, topicPartition, [...raised.keys()]);
+    await writeHighWaterMarks(tx, schema, [{ ...topicPartition, marks: highestOf(remaining) }]);
   } else {
-    await writeHighWaterMarks(tx, schema, [{ ...place, marks: raised }]);
+    await writeHighWaterMarks(tx, schema, [{ ...topicPartition, marks: raised }]);
   }
 };
 
@@ -104,23 +100,23 @@ export const redrive = async (options: {
     last = await transaction(pool, async (tx) => {
       await tx.query(ownSchema(projection.name));
       const deadLetters = await takeDeadLetters(tx, schema, from);
-      const [place] = deadLetters;
-      if (!place) return undefined;
+      const [topicPartition] = deadLetters;
+      if (!topicPartition) return undefined;
       const incoming = deadLetters
-        .map((deadLetter) => readRecord(place.topic, deadLetter))
+        .map((deadLetter) => readRecord(topicPartition.topic, deadLetter))
         .sort((a, b) => a.record.offset - b.record.offset);
       // The stored high-water marks are past these events, so only repeats among the dead letters are detected. They exist
       // if a record was unreadable before and thus had no sequence.
       const { fresh, raised } = dropRepeats(incoming, new Map(), log);
-      const { partition } = place;
+      const { partition } = topicPartition;
       const remaining = await applyOrSetAside(tx, projection, schema, partition, fresh, new Set());
       const failed = new Set(remaining.map((deadLetter) => deadLetter.incoming));
       const applied = fresh.flatMap((record) =>
         'event' in record && !failed.has(record) ? [record] : [],
       );
       await projection.redriven?.(tx, schema, changesOf(projection, applied), partition);
-      await insertDeadLetters(tx, schema, place, remaining);
-      await saveMarks(tx, projection, place, log, raised, remaining);
+      await insertDeadLetters(tx, schema, topicPartition, remaining);
+      await saveMarks(tx, projection, topicPartition, log, raised, remaining);
       total.applied += applied.length;
       total.repeats += incoming.length - fresh.length;
       total.remaining += remaining.length;

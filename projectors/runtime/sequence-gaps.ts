@@ -1,11 +1,9 @@
 import { valuesByField, type Client } from '../../ops/platform/postgres/pool.js';
-import type { TopicName } from '../../schemas/events/topics.js';
+import type { TopicPartition } from '../../ops/event-log/port.js';
 import type { ProjectionSchema } from './projection.js';
 
 /** Consecutive events of a subject that were missing when a later one was read. */
-export interface SequenceGap {
-  readonly topic: TopicName;
-  readonly partition: number;
+export interface SequenceGap extends TopicPartition {
   readonly subject: string;
   readonly first: number;
   readonly last: number;
@@ -28,7 +26,7 @@ export const insertGaps = async (
 export const readGaps = async (
   tx: Client,
   schema: ProjectionSchema,
-  { topic, partition }: Pick<SequenceGap, 'topic' | 'partition'>,
+  { topic, partition }: TopicPartition,
   subjects: readonly string[],
 ): Promise<readonly SequenceGap[]> => {
   const { rows } = await tx.query<SequenceGap>(

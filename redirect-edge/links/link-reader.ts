@@ -1,6 +1,6 @@
 import { BoundedMap } from '../../ops/platform/bounded-map.js';
 import { createBatcher, Overloaded, type Batcher } from '../../ops/platform/concurrency/batcher.js';
-import { settledWithin } from '../../ops/platform/concurrency/deferred.js';
+import { endsWithin } from '../../ops/platform/concurrency/deadline.js';
 import { readLinkStates } from '../../ops/ledger/link-states.js';
 import type { Outbox } from '../../ops/event-log/outbox/port.js';
 import { isUnavailable, mayBeCausedByOneCommand } from '../../ops/platform/error-codes.js';
@@ -131,7 +131,7 @@ export class LinkCache {
     let skipped = 0;
     while (this.room < bytes) {
       const found = this.#entries.at(this.#hand);
-      this.#hand = (this.#hand + 1) % this.#entries.places;
+      this.#hand = (this.#hand + 1) % this.#entries.slots;
       if (found?.wasUsed && skipped < maxSkipped) {
         found.wasUsed = false;
         skipped += 1;
@@ -213,7 +213,7 @@ export class LinkReader {
   async read(code: string): Promise<ServedLink | null> {
     const read = this.#batcher.submit(code);
     const isStale = this.cache.get(code, null) !== undefined;
-    if (isStale && !(await settledWithin(read, staleAfterMs)))
+    if (isStale && !(await endsWithin(read, staleAfterMs)))
       return this.cache.get(code, null) ?? read;
     try {
       return await read;

@@ -1,4 +1,4 @@
-import { settledWithin } from '../../ops/platform/concurrency/deferred.js';
+import { endsWithin } from '../../ops/platform/concurrency/deadline.js';
 import { addressOf } from '../../ops/http/client-address.js';
 import type { OpenLane } from '../../ops/http/fast-path.js';
 import type { RequestRecorder } from '../../ops/platform/metrics/requests.js';
@@ -41,7 +41,7 @@ export const createEdgeFastPath = (deps: {
   readonly cachedVisits: CachedVisits;
 }): OpenLane => {
   const { links, platform, requests, judge, spool, cachedVisits } = deps;
-  const durations = requests.of('/:shortCode', 'GET', 302);
+  const durations = requests.durationsOf('/:shortCode', 'GET', 302);
 
   const determineVisitors = (connections: readonly Connection[], now: number): void => {
     const clients = connections.map(({ client }) => client);
@@ -102,7 +102,7 @@ export const createEdgeFastPath = (deps: {
     };
     const redirectUncached = async (): Promise<void> => {
       const { code } = connection;
-      await settledWithin(links.read(code), readWithinMs);
+      await endsWithin(links.read(code), readWithinMs);
       const now = Date.now();
       if (redirect(cachedVisits.linkOf(code, now), now)) links.lookups.misses += 1;
       else leave();

@@ -4,7 +4,7 @@ import {
   atNormalPriority,
   lowerThreadPriority,
 } from '../../ops/platform/concurrency/thread-priority.js';
-import { answerCalls } from '../../ops/platform/concurrency/thread.js';
+import { serveCalls } from '../../ops/platform/concurrency/thread.js';
 import type { KafkaSettings } from '../../ops/event-log/kafka/settings.js';
 import type { EventLog } from '../../ops/event-log/port.js';
 import { createLogger } from '../../ops/platform/logging.js';
@@ -59,7 +59,7 @@ const shipping = shipHere(async (records) => {
   await atNormalPriority(() => append(topics.visits.name, records));
 });
 
-answerCalls<ShippingThread>({
+serveCalls<ShippingThread>({
   ship: (chunk, spoolId) =>
     shipping.ship(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length), spoolId),
 });

@@ -57,7 +57,7 @@ export const createShortenHandlers = (deps: ShortenDeps) => {
     if (result.type === 'answered') {
       return request ? idempotency.replay(result.answer, request, body) : unavailable();
     }
-    const logged = await delivery.logged(result.outboxPosition, logWithinMs);
+    const logged = await delivery.published(result.outboxPosition, logWithinMs);
     if (!logged) return unavailable(messages.logUnavailable);
     const answer = answerOf(form, result.outcomes);
     if (answer) {

@@ -6,7 +6,8 @@ import kafkajs, {
   type PartitionAssigner,
 } from 'kafkajs';
 import type { TopicName } from '../../../schemas/events/topics.js';
-import { deferred, settledWithin } from '../../platform/concurrency/deferred.js';
+import { endsWithin } from '../../platform/concurrency/deadline.js';
+import { deferred } from '../../platform/concurrency/deferred.js';
 import type { LogRecord } from '../port.js';
 import type { KafkaSettings } from './settings.js';
 import { partitionCounts, topicIn } from './topics.js';
@@ -105,7 +106,7 @@ export const createGroupMember = (
     async leave(): Promise<void> {
       await Promise.all(handling);
       // The group forgets by itself a member that it does not hear of.
-      await settledWithin(consumer.disconnect(), disconnectMs);
+      await endsWithin(consumer.disconnect(), disconnectMs);
     },
   };
 };

@@ -1,6 +1,7 @@
 import type { ISocketFactory } from 'kafkajs';
 import { topicNames, topics, type TopicName } from '../../../schemas/events/topics.js';
-import { deferred, settledWithin } from '../../platform/concurrency/deferred.js';
+import { endsWithin } from '../../platform/concurrency/deadline.js';
+import { deferred } from '../../platform/concurrency/deferred.js';
 import { retry } from '../../platform/concurrency/retry.js';
 import type { Logger } from '../../platform/logging.js';
 import { ForeignLog } from '../log-binding.js';
@@ -214,7 +215,7 @@ export const openKafkaLog = (options: {
       // The reader's end asks the admin, which would connect again.
       const reading = reader.close().finally(() => admin.close());
       // A cluster that is away does not answer.
-      await settledWithin(Promise.allSettled([reading, producer.close()]), closeMs);
+      await endsWithin(Promise.allSettled([reading, producer.close()]), closeMs);
     },
   } satisfies EventLog &
     Record<'check' | 'ready' | 'topicMissing' | 'inspect' | 'relocate' | 'startFailure', unknown>;

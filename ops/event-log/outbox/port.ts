@@ -34,16 +34,16 @@ export interface Outbox {
 /** Whether, and when, the log proper (Kafka) has what the outbox recorded. */
 export interface OutboxDelivery {
   /** Whether the log proper has committed events by `withinMs` from now. */
-  logged(outboxPosition: OutboxPosition, withinMs: number): Promise<boolean>;
+  published(outboxPosition: OutboxPosition, withinMs: number): Promise<boolean>;
   /** Whether the log proper has, now, each subject's first event: the one that made it. */
-  hasLoggedFirst(topic: TopicName, subjects: readonly string[]): Promise<boolean>;
+  hasPublishedFirst(topic: TopicName, subjects: readonly string[]): Promise<boolean>;
   /** Whether events wait for the log proper for so long that no new ones should be decided. */
   isStalled(): Promise<boolean>;
 }
 
 /** Of the embedded log: the outbox's table is the log proper, so an event is there at its commit. */
 export const deliveredAtCommit: OutboxDelivery = {
-  logged: () => Promise.resolve(true),
-  hasLoggedFirst: () => Promise.resolve(true),
+  published: () => Promise.resolve(true),
+  hasPublishedFirst: () => Promise.resolve(true),
   isStalled: () => Promise.resolve(false),
 };

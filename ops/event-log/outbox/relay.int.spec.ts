@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { LinklogEvent } from '../../../schemas/events/catalogue.js';
 import { topics, type TopicName } from '../../../schemas/events/topics.js';
 import { collectLogLines } from '../../test/support/log-lines.js';
-import { eventually, eventuallyPasses, settledWithin } from '../../test/support/waiting.js';
+import { eventually, eventuallyPasses, endsWithin } from '../../test/support/waiting.js';
 import { codeIn, eventIn, newCode } from '../../test/conformance/event-log/events.js';
 import { notify } from '../../test/support/notify.js';
 import type { EventLog, NewRecord, PartitionRange } from '../port.js';
@@ -120,31 +120,31 @@ describe('platform: relay from the outbox to the log proper', () => {
     const codes = [newCode(), newCode(), newCode()];
     for (const code of codes) {
       const outboxPosition = await record(...history(code, 5));
-      expect(await delivery.logged(outboxPosition, 10_000)).to.be.true;
+      expect(await delivery.published(outboxPosition, 10_000)).to.be.true;
       expect(log.sequencesOf(code)).to.deep.equal([1, 2, 3, 4, 5]);
     }
-    expect(await delivery.hasLoggedFirst(links, codes)).to.be.true;
+    expect(await delivery.hasPublishedFirst(links, codes)).to.be.true;
     expect(await delivery.isStalled()).to.be.false;
   });
 
-  it('has nothing logged while nobody relays, and says when that lasts', async () => {
+  it('has nothing published while nobody relays, and says when that lasts', async () => {
     const code = newCode();
     const outboxPosition = await record(...history(code, 1));
-    expect(await delivery.logged(outboxPosition, 50)).to.be.false;
-    expect(await delivery.hasLoggedFirst(links, [newCode(), code])).to.be.false;
+    expect(await delivery.published(outboxPosition, 50)).to.be.false;
+    expect(await delivery.hasPublishedFirst(links, [newCode(), code])).to.be.false;
     await eventually('it is stalled', () => delivery.isStalled());
     // Neither what is somewhere else, nor nothing.
-    expect(await delivery.hasLoggedFirst(links, [newCode()])).to.be.true;
-    expect(await delivery.hasLoggedFirst(links, [])).to.be.true;
-    expect(await delivery.logged([], 0)).to.be.true;
+    expect(await delivery.hasPublishedFirst(links, [newCode()])).to.be.true;
+    expect(await delivery.hasPublishedFirst(links, [])).to.be.true;
+    expect(await delivery.published([], 0)).to.be.true;
     relayTo();
-    expect(await delivery.logged(outboxPosition, 10_000)).to.be.true;
+    expect(await delivery.published(outboxPosition, 10_000)).to.be.true;
     await eventually('it is stalled no more', async () => !(await delivery.isStalled()));
   });
 
-  it('reports nothing as logged for a notification that no relay sent, whatever its payload', async () => {
+  it('reports nothing as published for a notification that no relay sent, whatever its payload', async () => {
     const [sent = { partitionId: 0, next: 0 }] = await record(eventIn(links, newCode()));
-    const logged = delivery.logged([sent], 60_000);
+    const published = delivery.published([sent], 60_000);
     for (const payload of [`[[${sent.partitionId},999999999]]`, 'hello', '', 'null', '[[1]]']) {
       const received = deferred();
       const unsubscribe = listener.on('linklog_sent', () => {
@@ -153,10 +153,10 @@ describe('platform: relay from the outbox to the log proper', () => {
       await notify(node.pool, 'linklog_sent', [payload]);
       await received.promise;
       unsubscribe();
-      expect(await settledWithin(logged, 200), payload).to.equal(false);
+      expect(await endsWithin(published, 200), payload).to.equal(false);
     }
     relayTo();
-    expect(await logged).to.equal(true);
+    expect(await published).to.equal(true);
   });
 
   it('queries what was sent after a failed query too', async () => {
@@ -172,21 +172,21 @@ describe('platform: relay from the outbox to the log proper', () => {
       },
     } as unknown as Pool;
     const own = await openRelayedDelivery({ pool: failing, listener });
-    expect(await own.logged(await record(eventIn(links, newCode())), 10_000)).to.equal(true);
+    expect(await own.published(await record(eventIn(links, newCode())), 10_000)).to.equal(true);
     expect(failures).to.equal(2);
     own.stop();
   });
 
-  it('has logged what made a link, also while what became of it then is not', async () => {
+  it('has published what made a link, also while what became of it then is not', async () => {
     relayTo();
     const code = newCode();
-    expect(await delivery.logged(await record(eventIn(links, code, 1)), 10_000)).to.be.true;
+    expect(await delivery.published(await record(eventIn(links, code, 1)), 10_000)).to.be.true;
     log.before = () => Promise.reject(new Error('Not now'));
     const ended = await record(eventIn(links, code, 2));
-    expect(await delivery.logged(ended, 100)).to.be.false;
-    expect(await delivery.hasLoggedFirst(links, [code])).to.be.true;
+    expect(await delivery.published(ended, 100)).to.be.false;
+    expect(await delivery.hasPublishedFirst(links, [code])).to.be.true;
     log.before = () => Promise.resolve();
-    expect(await delivery.logged(ended, 10_000)).to.be.true;
+    expect(await delivery.published(ended, 10_000)).to.be.true;
   });
 
   it('sends again what failed, with what came after it, and skips nothing', async () => {
@@ -198,7 +198,7 @@ describe('platform: relay from the outbox to the log proper', () => {
     relayTo();
     const code = newCode();
     const receipts = [await record(eventIn(links, code, 1)), await record(eventIn(links, code, 2))];
-    expect(await delivery.logged(receipts.flat(), 10_000)).to.be.true;
+    expect(await delivery.published(receipts.flat(), 10_000)).to.be.true;
     expect(log.sequencesOf(code)).to.deep.equal([1, 2]);
   });
 
@@ -222,9 +222,9 @@ describe('platform: relay from the outbox to the log proper', () => {
       relayTo(log, logTo);
       await eventually('recording failed several times', () => lines.length >= 4);
       expect(lines.at(-1)).to.have.nested.property('err.code', '25006');
-      expect(await delivery.logged(outboxPosition, 0)).to.be.false;
+      expect(await delivery.published(outboxPosition, 0)).to.be.false;
       await setReadOnly('off');
-      expect(await delivery.logged(outboxPosition, 10_000)).to.be.true;
+      expect(await delivery.published(outboxPosition, 10_000)).to.be.true;
       expect(log.sequencesOf(code)).to.deep.equal([1]);
     } finally {
       await setReadOnly('off');
@@ -238,30 +238,30 @@ describe('platform: relay from the outbox to the log proper', () => {
     relayTo();
     const stuck = await record(eventIn(topics.usage.name, newCode()));
     const outboxPosition = await record(eventIn(links, newCode()));
-    expect(await delivery.logged(outboxPosition, 10_000)).to.be.true;
-    expect(await delivery.logged(stuck, 100)).to.be.false;
+    expect(await delivery.published(outboxPosition, 10_000)).to.be.true;
+    expect(await delivery.published(stuck, 100)).to.be.false;
     log.before = () => Promise.resolve();
-    expect(await delivery.logged(stuck, 10_000)).to.be.true;
+    expect(await delivery.published(stuck, 10_000)).to.be.true;
   });
 
   it('is done by one process at a time; another takes over when its connection is lost', async () => {
     const second = new HeldLog();
     relayTo();
     const code = newCode();
-    await delivery.logged(await record(eventIn(links, code, 1)), 10_000);
+    await delivery.published(await record(eventIn(links, code, 1)), 10_000);
     relayTo(second);
-    await delivery.logged(await record(eventIn(links, code, 2)), 10_000);
+    await delivery.published(await record(eventIn(links, code, 2)), 10_000);
     expect(second.records).to.be.empty;
     const [first] = relays.splice(0, 1);
     await first?.stop();
-    await delivery.logged(await record(eventIn(links, code, 3)), 10_000);
+    await delivery.published(await record(eventIn(links, code, 3)), 10_000);
     expect(log.sequencesOf(code)).to.deep.equal([1, 2]);
     expect(second.sequencesOf(code)).to.deep.equal([3]);
     await node.pool.query(
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
        WHERE datname = current_database() AND application_name = 'linklog relay'`,
     );
-    expect(await delivery.logged(await record(eventIn(links, code, 4)), 10_000)).to.be.true;
+    expect(await delivery.published(await record(eventIn(links, code, 4)), 10_000)).to.be.true;
     expect(second.sequencesOf(code)).to.deep.equal([3, 4]);
   });
 
@@ -283,13 +283,13 @@ describe('platform: relay from the outbox to the log proper', () => {
     holding = false;
     relayTo();
     const outboxPosition = await record(eventIn(links, code, 4));
-    expect(await delivery.logged(outboxPosition, 10_000)).to.be.true;
+    expect(await delivery.published(outboxPosition, 10_000)).to.be.true;
     held.resolve();
     await eventually('the zombie has sent it', () => log.sequencesOf(code).length >= 7);
     expect(log.sequencesOf(code)).to.deep.equal([1, 2, 3, 4, 1, 2, 3]);
     // The late mark of a zombie takes nothing back.
     await sleep(100);
-    expect(await delivery.hasLoggedFirst(links, [code])).to.be.true;
+    expect(await delivery.hasPublishedFirst(links, [code])).to.be.true;
   });
 
   it('says how far it is without waiting for a transaction that appends', async () => {
@@ -298,7 +298,7 @@ describe('platform: relay from the outbox to the log proper', () => {
       await tx.query('SELECT FROM log.partitions FOR UPDATE');
       const sent = rows.map(({ id }) => ({ partitionId: id, topic: links, next: 0 }));
       const saved = saveRelayCheckpoints(node.pool, log, sent).then(() => true);
-      expect(await settledWithin(saved, 5_000)).to.equal(true);
+      expect(await endsWithin(saved, 5_000)).to.equal(true);
     });
   });
 
@@ -308,10 +308,10 @@ describe('platform: relay from the outbox to the log proper', () => {
     const relay = relayTo();
     const outboxPosition = await record(eventIn(links, newCode()));
     await sleep(300);
-    expect(await settledWithin(relay.stop(), 3_000)).to.be.true;
+    expect(await endsWithin(relay.stop(), 3_000)).to.be.true;
     held.resolve();
     relayTo(new HeldLog());
-    expect(await delivery.logged(outboxPosition, 10_000)).to.be.true;
+    expect(await delivery.published(outboxPosition, 10_000)).to.be.true;
   });
 
   describe('what was sent', () => {
@@ -327,7 +327,7 @@ describe('platform: relay from the outbox to the log proper', () => {
       const relay = relayTo();
       const code = codeIn(links, 6);
       const outboxPosition = await record(...history(code, 3));
-      expect(await delivery.logged(outboxPosition, 10_000)).to.be.true;
+      expect(await delivery.published(outboxPosition, 10_000)).to.be.true;
       // It would save checkpoints of its own.
       await relay.stop();
       const [{ partitionId, next } = { partitionId: 0, next: 0 }] = outboxPosition;
@@ -362,7 +362,7 @@ describe('platform: relay from the outbox to the log proper', () => {
       expect(await pruneSent(node.pool, all)).to.equal(3);
       expect(await eventsIn(code), 'what was recorded later').to.equal(1);
       relayTo();
-      expect(await delivery.logged(unsent, 10_000)).to.be.true;
+      expect(await delivery.published(unsent, 10_000)).to.be.true;
     });
   });
 });

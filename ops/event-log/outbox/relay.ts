@@ -1,5 +1,6 @@
 import type { TopicName } from '../../../schemas/events/topics.js';
-import type { EventLog, KnownEnd, NewRecord } from '../port.js';
+import type { EventLog, KnownEnd, NewRecord, TopicPartition } from '../port.js';
+import type { KnownPartition } from '../postgres-partitions.js';
 import { groupBy } from '../../platform/group-by.js';
 import { untilAborted } from '../../platform/concurrency/deferred.js';
 import { Backoff } from '../../platform/concurrency/retry.js';
@@ -172,16 +173,10 @@ interface SentEvent {
 }
 
 /** An event that the log proper acknowledged, and that no projection found in it. */
-export interface UnappliedEvent extends SentEvent {
-  readonly topic: TopicName;
-  readonly partition: number;
-}
+export type UnappliedEvent = SentEvent & TopicPartition;
 
 /** A partition of the outbox; every projection has read what was sent below `passed`. */
-interface CheckedPartition {
-  readonly id: number;
-  readonly topic: TopicName;
-  readonly partition: number;
+interface CheckedPartition extends KnownPartition {
   readonly checked: number;
   readonly passed: number;
 }
@@ -336,11 +331,7 @@ export const sendAgain = async (pool: Pool, log: Pick<EventLog, 'append'>): Prom
  * the projection add them, so that a block that could not be applied takes effect all the same.
  */
 export const pruneSent = async (pool: Pool, projected: ProjectedEvents): Promise<number> => {
-  const { rows: partitions } = await pool.query<{
-    id: number;
-    topic: TopicName;
-    partition: number;
-  }>(
+  const { rows: partitions } = await pool.query<KnownPartition>(
     `SELECT DISTINCT p.id, p.topic, p.partition
      FROM log.partitions p JOIN log.relay_checkpoints m ON m.partition_id = p.id
      WHERE m.saved_at < clock_timestamp() - interval '${keptFor}'`,

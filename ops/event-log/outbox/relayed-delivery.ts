@@ -1,24 +1,25 @@
 import { coalesce } from '../../platform/concurrency/coalesce.js';
+import { endsWithin } from '../../platform/concurrency/deadline.js';
 import { deferred, type Deferred } from '../../platform/concurrency/deferred.js';
 import { retry } from '../../platform/concurrency/retry.js';
 import type { NotificationListener } from '../../platform/postgres/listener.js';
 import type { Pool } from '../../platform/postgres/pool.js';
 import type { OutboxDelivery, OutboxPosition } from './port.js';
 
-/** An event that waits longer for the log proper stops new decisions. */
+/** How long an event may be unsent before the log counts as stalled, so that no new events are decided. */
 const stalledAfter = '1 second';
-/** How long the answer of `isStalled` is kept. */
+/** How long a result of `isStalled` is reused. */
 const stalledMs = 100;
 
 export interface RelayedDelivery extends OutboxDelivery {
-  /** Answers every open `logged` with false. */
+  /** Ends every pending call of `published`. */
   stop(): void;
 }
 
-/** The delivery by a relay, which may run in any process: `log.relayed` has its progress. */
+/** The delivery by a relay in any process, whose progress is in `log.relayed`. */
 export const openRelayedDelivery = async (options: {
   readonly pool: Pool;
-  /** Hears `linklog_sent`. */
+  /** Receives `linklog_sent`. */
   readonly listener: NotificationListener;
 }): Promise<RelayedDelivery> => {
   const { pool, listener } = options;
@@ -29,34 +30,33 @@ export const openRelayedDelivery = async (options: {
   const sent = new Map<number, number>();
   const waiting = new Set<{
     readonly outboxPosition: OutboxPosition;
-    readonly logged: Deferred<boolean>;
+    readonly ended: Deferred<void>;
   }>();
-  let stalled: { readonly until: number; readonly answer: Promise<boolean> } | undefined;
+  let stalled: { readonly until: number; readonly result: Promise<boolean> } | undefined;
 
   const isSent = (outboxPosition: OutboxPosition): boolean =>
     outboxPosition.every(({ partitionId, next }) => (sent.get(partitionId) ?? 0) >= next);
 
-  const lookUp = async (): Promise<void> => {
+  const readSent = async (): Promise<void> => {
     const { rows } = await pool.query<{ id: number; next: number }>(
       'SELECT partition_id AS id, next_offset AS next FROM log.relayed',
     );
     for (const { id, next } of rows) sent.set(id, Math.max(next, sent.get(id) ?? 0));
-    for (const { outboxPosition, logged } of waiting)
-      if (isSent(outboxPosition)) logged.resolve(true);
+    for (const { outboxPosition, ended } of waiting) if (isSent(outboxPosition)) ended.resolve();
   };
 
-  /** Whether the relay may have sent events since the last query: a notification is a hint to query. */
+  /** Whether the relay may have sent events since the last query. */
   let isStale = true;
   const stopping = new AbortController();
-  const lookUpUntilKnown = coalesce(() => {
+  const refresh = coalesce(() => {
     isStale = false;
-    // It rejects at the stop only: until then, callers get their time-out.
-    return retry(lookUp, { signal: stopping.signal }).catch(() => undefined);
+    // It rejects only when stopped.
+    return retry(readSent, { signal: stopping.signal }).catch(() => undefined);
   });
-  /** Queries if a caller waits for the answer; otherwise the next one that waits does. */
+  /** Queries immediately if a caller waits; otherwise the next caller does. */
   const markStale = (): void => {
     isStale = true;
-    if (waiting.size > 0) void lookUpUntilKnown();
+    if (waiting.size > 0) void refresh();
   };
 
   const unsubscribe = [
@@ -66,7 +66,7 @@ export const openRelayedDelivery = async (options: {
     }),
   ];
 
-  const askIsStalled = async (): Promise<boolean> => {
+  const queryIsStalled = async (): Promise<boolean> => {
     const { rows } = await pool.query<{ stalled: boolean }>({
       name: 'outbox-stalled',
       text: `SELECT EXISTS (
@@ -79,24 +79,18 @@ export const openRelayedDelivery = async (options: {
     return rows[0]?.stalled ?? false;
   };
 
-  const logged = async (outboxPosition: OutboxPosition, withinMs: number): Promise<boolean> => {
-    if (isSent(outboxPosition)) return true;
-    const waiter = { outboxPosition, logged: deferred<boolean>() };
-    waiting.add(waiter);
-    if (isStale) void lookUpUntilKnown();
-    const timer = setTimeout(waiter.logged.resolve, withinMs, false);
-    try {
-      return await waiter.logged.promise;
-    } finally {
-      clearTimeout(timer);
-      waiting.delete(waiter);
-    }
-  };
-
   return {
-    logged,
+    async published(outboxPosition, withinMs) {
+      if (isSent(outboxPosition)) return true;
+      const waiter = { outboxPosition, ended: deferred() };
+      waiting.add(waiter);
+      if (isStale) void refresh();
+      await endsWithin(waiter.ended.promise, withinMs);
+      waiting.delete(waiter);
+      return isSent(outboxPosition);
+    },
 
-    async hasLoggedFirst(topic, subjects) {
+    async hasPublishedFirst(topic, subjects) {
       const { rows } = await pool.query<{ unsent: boolean }>({
         name: 'outbox-unsent',
         text: `SELECT EXISTS (
@@ -114,15 +108,15 @@ export const openRelayedDelivery = async (options: {
     isStalled() {
       const now = performance.now();
       if (!stalled || stalled.until < now) {
-        stalled = { until: now + stalledMs, answer: askIsStalled() };
+        stalled = { until: now + stalledMs, result: queryIsStalled() };
       }
-      return stalled.answer;
+      return stalled.result;
     },
 
     stop() {
       stopping.abort();
       for (const stop of unsubscribe) stop();
-      for (const waiter of waiting) waiter.logged.resolve(false);
+      for (const { ended } of waiting) ended.resolve();
     },
   };
 };

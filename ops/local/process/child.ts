@@ -4,7 +4,8 @@ import { once } from 'node:events';
 import { closeSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { deferred, settledWithin } from '../../platform/concurrency/deferred.js';
+import { endsWithin } from '../../platform/concurrency/deadline.js';
+import { deferred } from '../../platform/concurrency/deferred.js';
 import type { Logger } from '../../platform/logging.js';
 import { ServerFailed } from './errors.js';
 import { boundLogFile, lastLines, openLogFile, tailOf } from './log-file.js';
@@ -190,7 +191,7 @@ export const stopChild = async ({
     child.kill(signal);
     // A stopped process (Ctrl-Z, a test) would not receive the signal.
     child.kill('SIGCONT');
-    if (await settledWithin(exited, waitMs)) return;
+    if (await endsWithin(exited, waitMs)) return;
   }
   child.kill('SIGKILL');
   await exited;

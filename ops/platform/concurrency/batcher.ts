@@ -1,48 +1,43 @@
 import { deferred, type Deferred } from './deferred.js';
 
-/** The batcher is full: the caller should answer 503. */
+/** The queue is full: the caller should respond with 503. */
 export class Overloaded extends Error {
   readonly code = 'OVERLOADED';
 
   constructor(waiting: number) {
-    super(`${waiting} commands are waiting already`);
+    super(`the queue is full: ${waiting} are waiting`);
   }
 }
 
 export interface Batcher<Command, Outcome> {
-  /** @throws Overloaded, or what `run` threw for the batch, or for this command alone. */
+  /** @throws Overloaded; the error of `run` */
   submit(command: Command): Promise<Outcome>;
 }
 
-/** Runs that look for a failing command, at most: enough for two among 1,000, few where all fail. */
+/** The maximum number of runs to find failing commands: enough for two among 1,000. */
 const maxRetries = 40;
 
 /**
- * Decides commands in groups: those that come in one turn of the event loop after the other together, and
- * those that come while a group is being decided in the next. A group costs as much as many commands of it.
- * One group at a time, so the groups of a process never wait for each other's row locks.
+ * Runs commands in groups, because a group costs little more than one command. A group contains the commands of
+ * consecutive event-loop iterations. Groups run one at a time, so they never wait for each other's row locks.
  *
- * `run` gives one outcome a command, in the order of the commands.
+ * `run` returns the outcomes in the order of the commands.
  */
 export const createBatcher = <Command, Outcome>(options: {
-  /** Commands of a batch at most; with `sizeOf`, their sizes in all, unless it is only one. */
+  /** The maximum number of commands of a batch, or their total size; a single command may be larger. */
   readonly maxBatch: number;
   readonly sizeOf?: (command: Command) => number;
   readonly maxWaiting: number;
-  /**
-   * How long a group is gathered at most, 20 ms unless told: a busy event loop brings more with each turn, and
-   * its turns take long.
-   */
+  /** How long to gather a group (ms, by default 20), because a busy event loop brings commands in each iteration. */
   readonly gatherMs?: number;
   readonly run: (commands: readonly Command[]) => Promise<readonly Outcome[]>;
   /**
-   * Whether one command may be to blame for the failure of a run that had no effect. Then the halves of
-   * the group are run again, so that this command fails alone. By default no failure is.
+   * Whether a single command may be the cause of a failed run that had no effect. If so, the halves of the group are run
+   * again, so that this command fails alone. By default `false`.
    */
   readonly mayBeCausedByOneCommand?: (error: unknown) => boolean;
 }): Batcher<Command, Outcome> => {
   const waiting: { readonly command: Command; readonly outcome: Deferred<Outcome> }[] = [];
-  /** The sum of the sizes of `waiting`. */
   let waitingSize = 0;
   let busy = false;
   const { maxBatch, sizeOf = () => 1, gatherMs = 20 } = options;
@@ -90,7 +85,7 @@ export const createBatcher = <Command, Outcome>(options: {
     else busy = false;
   };
 
-  /** Runs the next group after a turn of the event loop that brought no more commands, when it is full, or late. */
+  /** Runs the next group when it is full, after `gatherMs`, or after an iteration without new commands. */
   const runWhenGathered = (seen = 0, since = performance.now()): void => {
     setImmediate(() => {
       const { length } = waiting;

@@ -4,7 +4,7 @@ const states = ['closed', 'open', 'probing'] as const;
 
 export type BreakerState = (typeof states)[number];
 
-/** For a gauge of the state: 1 for the current one, 0 for the others. */
+/** Samples of a gauge: 1 for the current state, 0 for the others. */
 export const breakerSamples = (current: BreakerState): readonly Sample[] =>
   states.map((state) => [{ state }, state === current ? 1 : 0]);
 
@@ -13,12 +13,12 @@ type State =
   | { readonly status: 'open'; readonly until: number }
   | { readonly status: 'probing' };
 
-/** After some failures in a row, permits no calls for a while: callers need not wait for them. */
+/** Rejects calls for a while after consecutive failures, so that callers do not wait for them. */
 export const createCircuitBreaker = (options: {
-  /** Failures in a row that open it. */
+  /** Consecutive failures that open it. */
   readonly failures: number;
   readonly pauseMs: number;
-  /** Milliseconds of a clock that never goes back. */
+  /** A monotonic clock (ms). */
   readonly now: () => number;
   readonly onChange: (state: BreakerState) => void;
 }) => {
@@ -30,7 +30,7 @@ export const createCircuitBreaker = (options: {
     if (changed) onChange(next.status);
   };
   return {
-    /** Whether a call may be made now; the one that ends a pause is the probe, and alone. */
+    /** Whether a call is permitted. The first call after a pause is a probe, and the only call until it ends. */
     permits(): boolean {
       switch (state.status) {
         case 'closed':

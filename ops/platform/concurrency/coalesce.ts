@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * Runs `work` for each call, at most one run at a time: calls during a run share the next one. So the run that
- * a call gets began after the call, and many calls cause two runs at most. A run starts `pauseMs` after the end of the
- * run before it, or later.
+ * Returns a function that runs `work`, one run at a time: calls during a run share the next run, which starts at least
+ * `pauseMs` later. So a call never gets the result of a run that started before it.
  */
 export const coalesce = <Value>(
   work: () => Promise<Value>,

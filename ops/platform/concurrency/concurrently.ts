@@ -1,14 +1,17 @@
 import pLimit from 'p-limit';
 
 /**
- * Does `work` for each of the items, `atOnce` at a time. A failure, or the signal, aborts the signal
- * that `work` gets, and no further item begins. Settles when all work that had begun has settled.
+ * Runs `work` for each item, at most `concurrency` at a time. A failure or the signal aborts the signal of `work`, and no
+ * other item is started. Waits until all started work has ended.
  *
- * @throws the first failure, or the signal's reason if that came first
+ * @throws the first failure, or the signal's reason if the signal came first
  */
 export const concurrently = async <Item>(
   items: Iterable<Item>,
-  { atOnce, signal }: { readonly atOnce: number; readonly signal?: AbortSignal | undefined },
+  {
+    concurrency,
+    signal,
+  }: { readonly concurrency: number; readonly signal?: AbortSignal | undefined },
   work: (item: Item, ending: AbortSignal) => Promise<void>,
 ): Promise<void> => {
   const ending = new AbortController();
@@ -17,8 +20,8 @@ export const concurrently = async <Item>(
   };
   if (signal?.aborted) end();
   signal?.addEventListener('abort', end, { once: true });
-  const limited = pLimit(atOnce);
-  const doOne = async (item: Item): Promise<void> => {
+  const limited = pLimit(concurrency);
+  const run = async (item: Item): Promise<void> => {
     if (ending.signal.aborted) return;
     try {
       await work(item, ending.signal);
@@ -26,7 +29,7 @@ export const concurrently = async <Item>(
       ending.abort(error);
     }
   };
-  await Promise.all(Array.from(items, (item) => limited(doOne, item)));
+  await Promise.all(Array.from(items, (item) => limited(run, item)));
   signal?.removeEventListener('abort', end);
   ending.signal.throwIfAborted();
 };

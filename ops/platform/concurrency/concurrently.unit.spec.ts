@@ -8,7 +8,7 @@ describe('platform: work done concurrently', () => {
   it('is done for every item, so many at a time', async () => {
     const done: number[] = [];
     let [running, most] = [0, 0];
-    await concurrently([1, 2, 3, 4, 5], { atOnce: 2 }, async (item) => {
+    await concurrently([1, 2, 3, 4, 5], { concurrency: 2 }, async (item) => {
       running += 1;
       most = Math.max(most, running);
       await nextTick();
@@ -24,7 +24,7 @@ describe('platform: work done concurrently', () => {
     const begun: number[] = [];
     let told: unknown;
     const failed = rejection(
-      concurrently([1, 2, 3], { atOnce: 2 }, async (item, ending) => {
+      concurrently([1, 2, 3], { concurrency: 2 }, async (item, ending) => {
         begun.push(item);
         if (item === 2) throw new Error('the second');
         await held.promise;
@@ -45,7 +45,7 @@ describe('platform: work done concurrently', () => {
     const begun: number[] = [];
     const reason = new Error('enough');
     const ended = rejection(
-      concurrently([1, 2], { atOnce: 1, signal }, async (item) => {
+      concurrently([1, 2], { concurrency: 1, signal }, async (item) => {
         begun.push(item);
         controller.abort(reason);
         await nextTick();
@@ -53,7 +53,7 @@ describe('platform: work done concurrently', () => {
     );
     expect(await ended).to.equal(reason);
     expect(begun).to.deep.equal([1]);
-    const again = concurrently([1], { atOnce: 1, signal }, () => Promise.resolve());
+    const again = concurrently([1], { concurrency: 1, signal }, () => Promise.resolve());
     expect(await rejection(again)).to.equal(reason);
   });
 });

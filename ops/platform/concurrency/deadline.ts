@@ -1,6 +1,6 @@
 import { deferred } from './deferred.js';
 
-/** Work was not done in time. It may still take effect. */
+/** The work did not end in time. It may still take effect. */
 export class DeadlinePassed extends Error {
   readonly code = 'DEADLINE_PASSED';
 
@@ -9,14 +9,13 @@ export class DeadlinePassed extends Error {
   }
 }
 
-/** Awaits a promise outside the deadline: a client's body, or work that is slow by intent. */
+/** Awaits a promise whose time does not count: a request body, or a hash that is slow by design. */
 export type Uncounted = <Value>(wait: Promise<Value>) => Promise<Value>;
 
 /**
- * Awaits work for `ms` in all: many statements, each in time, may take too long together. The result or failure of late
- * work is dropped. Time in which at least one `uncounted` wait lasts does not count.
+ * Awaits work for at most `ms` in total, without the time of `uncounted` waits. The outcome of late work is ignored.
  *
- * @throws DeadlinePassed, and what the work throws in time
+ * @throws DeadlinePassed; the error of the work
  */
 export const withinDeadline = async <Value>(
   ms: number,
@@ -27,7 +26,7 @@ export const withinDeadline = async <Value>(
   let pauses = 0;
   let pausedAt = 0;
   let timer: NodeJS.Timeout | undefined;
-  /** A pause does not touch the timer: thousands of requests set one each, and hardly any timer fires. */
+  /** A pause keeps the timer, because each of thousands of requests has one and few of them fire. */
   const check = (): void => {
     timer = undefined;
     if (pauses > 0) return;
@@ -36,7 +35,7 @@ export const withinDeadline = async <Value>(
       timer = setTimeout(check, Math.ceil(leftMs));
       return;
     }
-    // This process may have been suspended: responses that have arrived meanwhile are read before this is called.
+    // If this process was suspended, it reads the responses that have arrived meanwhile first.
     setImmediate(() => {
       passed.reject(new DeadlinePassed(ms));
     });
@@ -58,4 +57,13 @@ export const withinDeadline = async <Value>(
   } finally {
     clearTimeout(timer);
   }
+};
+
+/** Awaits a promise for at most `ms`. Returns whether it has resolved or rejected. */
+export const endsWithin = (promise: Promise<unknown>, ms: number): Promise<boolean> => {
+  const ended = promise.then(
+    () => true,
+    () => true,
+  );
+  return withinDeadline(ms, () => ended).catch(() => false);
 };

@@ -1,4 +1,4 @@
-/** A promise that is settled from outside. */
+/** A promise with the functions that resolve and reject it. */
 export interface Deferred<Value> {
   readonly promise: Promise<Value>;
   readonly resolve: (value: Value) => void;
@@ -7,18 +7,18 @@ export interface Deferred<Value> {
 
 /** `Promise.withResolvers`, which Node 20 does not have. */
 export const deferred = <Value = void>(): Deferred<Value> => {
-  let settle: Pick<Deferred<Value>, 'resolve' | 'reject'> | undefined;
+  let functions: Pick<Deferred<Value>, 'resolve' | 'reject'> | undefined;
   const promise = new Promise<Value>((resolve, reject) => {
-    settle = { resolve, reject };
+    functions = { resolve, reject };
   });
-  if (!settle) throw new Error('A promise runs its executor at once');
-  return { promise, ...settle };
+  if (!functions) throw new Error('new Promise() did not run its executor');
+  return { promise, ...functions };
 };
 
-/** Never settles. */
+/** Neither resolves nor rejects. */
 export const never: Promise<never> = deferred<never>().promise;
 
-/** Awaits a promise until the signal at most; what comes of it afterwards is dropped. */
+/** Awaits a promise until the signal is aborted, whose reason it then throws. */
 export const untilAborted = async <Value>(
   promise: Promise<Value>,
   signal: AbortSignal,
@@ -36,27 +36,10 @@ export const untilAborted = async <Value>(
   }
 };
 
-/**
- * Rejects with the first failure among the promises, and never resolves. A failure that nobody awaits
- * does not end the process.
- */
+/** Never resolves. Rejects with the first rejection, which does not end the process if it is not handled. */
 export const firstFailure = (promises: readonly Promise<unknown>[]): Promise<never> => {
   const failed = Promise.race(promises.map((promise) => promise.then(() => never)));
-  // Callers may await it, and need not; who made the promises has logged the failure.
+  // The creators of the promises log the failure.
   failed.catch(() => undefined);
   return failed;
-};
-
-/** Waits until a promise settles, at most `ms`. Returns whether it settled; its result is dropped. */
-export const settledWithin = async (promise: Promise<unknown>, ms: number): Promise<boolean> => {
-  const late = deferred<boolean>();
-  // A timer that stays behind would keep a command from its end.
-  const timer = setTimeout(late.resolve, ms, false);
-  const settled = promise.then(
-    () => true,
-    () => true,
-  );
-  return Promise.race([settled, late.promise]).finally(() => {
-    clearTimeout(timer);
-  });
 };

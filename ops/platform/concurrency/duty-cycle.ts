@@ -1,28 +1,28 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Length of a pause as a multiple of the work before it: in an idle process, and in a busy one. */
-const shortest = 1;
-const longest = 9;
-/** The longest pause in milliseconds, also after work that waited for a server without a response. */
+/** Pause per unit of work, in an idle and in a busy process. */
+const idleFactor = 1;
+const busyFactor = 9;
+/** Bounds the pause (ms) after work that waited for an unresponsive server. */
 const maxPauseMs = 2_000;
 
-/**
- * Throttles background work with a pause after each piece, so that requests get the core: the work takes half of the
- * time in an idle process, and a tenth in a busy one. It always makes progress.
- */
+/** Throttles background work to half of the time in an idle process and a tenth in a busy one, so that requests get the core. */
 export class DutyCycle {
   #since = performance.now();
-  /** The share of the last pause in which this process was busy. */
+  /** The utilization of the event loop during the last pause. */
   #busy = 1;
 
   constructor(private readonly signal: AbortSignal) {}
 
-  /** Pauses after a piece of work, which began with the end of the last pause. An aborted signal ends the pause. */
+  /** Pauses after a piece of work, which started at the end of the last pause. The signal ends the pause. */
   async pause(): Promise<void> {
     const workedMs = performance.now() - this.#since;
     const before = performance.eventLoopUtilization();
-    const ms = Math.min(maxPauseMs, workedMs * (shortest + (longest - shortest) * this.#busy));
-    // Only the signal rejects the sleep, and the caller checks the signal.
+    const ms = Math.min(
+      maxPauseMs,
+      workedMs * (idleFactor + (busyFactor - idleFactor) * this.#busy),
+    );
+    // Only the signal, which the caller checks, rejects the sleep.
     await sleep(ms, undefined, { signal: this.signal }).catch(() => undefined);
     this.#busy = performance.eventLoopUtilization(before).utilization;
     this.#since = performance.now();

@@ -1,6 +1,6 @@
 /**
- * Runs one callback in each iteration of the event loop, in the order of their addition. For work that many clients may
- * cause at the same moment: other clients wait for one callback, not for all.
+ * Runs one callback in each iteration of the event loop, in order. For work that many clients may cause concurrently, so
+ * that other clients wait for one callback rather than all.
  */
 export class EventLoopQueue {
   readonly #waiting: (() => void)[] = [];

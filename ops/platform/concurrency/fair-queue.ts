@@ -4,42 +4,42 @@ import { Overloaded } from './batcher.js';
 type Job = () => Promise<void>;
 
 /**
- * A bounded queue for expensive jobs: at most `concurrency` run at a time. The lanes are served
- * round-robin, so that a flood in one lane delays another lane by a single job.
+ * A bounded queue of expensive jobs, of which at most `concurrency` run at a time. Groups are served round-robin, so many
+ * jobs of one group delay another group by a single job.
  */
 export class FairQueue {
-  /** Current numbers of jobs, and the number of jobs that were refused since the start. */
+  /** `refused` counts since the start. */
   readonly load = { running: 0, waiting: 0, refused: 0 };
-  /** A Map keeps the order of insertion: the first lane is the next one. */
-  readonly #lanes = new Map<string, Job[]>();
+  /** In the order of insertion: the first group is served next. */
+  readonly #groups = new Map<string, Job[]>();
 
   constructor(
     private readonly concurrency: number,
     private readonly maxWaiting: number,
   ) {}
 
-  /** @throws Overloaded if the lane or the queue has no capacity for these jobs. */
-  ensureCapacity(lane: string, maxInLane: number, jobs: number): void {
+  /** @throws Overloaded if the group or the queue has no capacity for these jobs. */
+  ensureCapacity(group: string, maxInGroup: number, jobs: number): void {
     const { load } = this;
-    const waitingInLane = this.#lanes.get(lane)?.length ?? 0;
-    if (waitingInLane + jobs > maxInLane || load.waiting + jobs > this.maxWaiting) {
+    const waitingInGroup = this.#groups.get(group)?.length ?? 0;
+    if (waitingInGroup + jobs > maxInGroup || load.waiting + jobs > this.maxWaiting) {
       load.refused += jobs;
       throw new Overloaded(load.waiting);
     }
   }
 
   /**
-   * Runs all of `works`, in their order, or none.
+   * Runs all of `works` in their order, or none.
    *
-   * @throws Overloaded if the lane or the queue has no capacity for them; the first error of a work.
+   * @throws Overloaded as `ensureCapacity`; the first error of a work
    */
   async run<Result>(
-    lane: string,
-    maxInLane: number,
+    group: string,
+    maxInGroup: number,
     works: readonly (() => Promise<Result>)[],
   ): Promise<Result[]> {
-    this.ensureCapacity(lane, maxInLane, works.length);
-    const jobs = this.#lanes.get(lane) ?? [];
+    this.ensureCapacity(group, maxInGroup, works.length);
+    const jobs = this.#groups.get(group) ?? [];
     const outcomes = works.map(
       (work) =>
         new Promise<Result>((resolve) => {
@@ -53,7 +53,7 @@ export class FairQueue {
           });
         }),
     );
-    if (jobs.length > 0) this.#lanes.set(lane, jobs);
+    if (jobs.length > 0) this.#groups.set(group, jobs);
     this.load.waiting += works.length;
     this.#startNext();
     return Promise.all(outcomes);
@@ -72,12 +72,12 @@ export class FairQueue {
   }
 
   #takeNext(): Job | undefined {
-    const [next] = this.#lanes;
+    const [next] = this.#groups;
     if (!next) return undefined;
-    const [lane, jobs] = next;
+    const [group, jobs] = next;
     const job = jobs.shift();
-    this.#lanes.delete(lane);
-    if (jobs.length > 0) this.#lanes.set(lane, jobs);
+    this.#groups.delete(group);
+    if (jobs.length > 0) this.#groups.set(group, jobs);
     this.load.waiting -= 1;
     return job;
   }

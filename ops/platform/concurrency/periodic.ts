@@ -1,14 +1,11 @@
 import type { Logger } from '../logging.js';
 import { DutyCycle } from './duty-cycle.js';
 
-/**
- * Runs a task periodically: again after a pause of the duty cycle while it reports work done, otherwise `everyMs`
- * later. Its failures are logged, and the next run retries.
- */
+/** Runs a task periodically: after a pause of the duty cycle while it has work, otherwise every `everyMs`. */
 export const periodically = (options: {
   readonly name: string;
   readonly everyMs: number;
-  /** Does a piece of work, and returns how much it did; 0 means that there is nothing left. */
+  /** Does a piece of work. Returns its amount, or 0 if no work is left. */
   readonly task: () => Promise<number>;
   readonly logger: Logger;
 }) => {
@@ -18,7 +15,6 @@ export const periodically = (options: {
   let timer: NodeJS.Timeout | undefined;
   let running: Promise<void> = Promise.resolve();
 
-  /** As long as there is work. */
   const run = async (): Promise<void> => {
     const dutyCycle = new DutyCycle(signal);
     let done = 1;
@@ -27,7 +23,7 @@ export const periodically = (options: {
       try {
         done = await task();
       } catch (err) {
-        logger.warn({ err, task: name }, 'a periodic task failed; it will be tried again');
+        logger.warn({ err, task: name }, 'a periodic task failed; trying again');
       }
       if (done > 0) await dutyCycle.pause();
     }
@@ -41,7 +37,7 @@ export const periodically = (options: {
   schedule(0);
 
   return {
-    /** Resolves when the task is not running and never will again. */
+    /** Resolves when the task has ended. */
     async stop(): Promise<void> {
       stopping.abort();
       clearTimeout(timer);

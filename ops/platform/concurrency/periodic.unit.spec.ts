@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { eventually, settledWithin } from '../../test/support/waiting.js';
+import { eventually, endsWithin } from '../../test/support/waiting.js';
 import { createLogger } from '../logging.js';
 import { periodically } from './periodic.js';
 import { deferred } from './deferred.js';
@@ -73,7 +73,7 @@ describe('platform: periodic task', () => {
     });
     await eventually('it runs', () => runs === 1);
     const stopped = task.stop();
-    expect(await settledWithin(stopped, 30)).to.be.false;
+    expect(await endsWithin(stopped, 30)).to.be.false;
     held.resolve();
     await stopped;
     expect([runs, ended]).to.deep.equal([1, 1]);

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Pauses between tries, in milliseconds. */
+/** Pauses between attempts. */
 export interface Pauses {
   readonly firstMs: number;
   readonly longestMs: number;
@@ -8,7 +8,7 @@ export interface Pauses {
 
 const usualPauses: Pauses = { firstMs: 50, longestMs: 1_000 };
 
-/** Pauses that double from the first to the longest one, until a success resets them. */
+/** Pauses that double up to the longest one, until they are reset. */
 export class Backoff {
   readonly #pauses: Pauses;
   #nextMs: number;
@@ -18,7 +18,7 @@ export class Backoff {
     this.#nextMs = pauses.firstMs;
   }
 
-  /** How long to wait before the next try. */
+  /** Returns the next pause (ms). */
   next(): number {
     const ms = this.#nextMs;
     this.#nextMs = Math.min(ms * 2, this.#pauses.longestMs);
@@ -29,7 +29,7 @@ export class Backoff {
     this.#nextMs = this.#pauses.firstMs;
   }
 
-  /** Waits for the next pause. @throws AbortError, with the signal's reason as its cause */
+  /** @throws AbortError, with the signal's reason as its cause */
   async pause(signal?: AbortSignal): Promise<void> {
     await sleep(this.next(), undefined, { signal });
   }
@@ -37,23 +37,20 @@ export class Backoff {
 
 export interface RetryOptions {
   readonly pauses?: Pauses;
-  /** A try that failed after so many milliseconds counts as a success: the pauses begin anew. */
+  /** An attempt that failed after this time (ms) resets the pauses. */
   readonly steadyMs?: number;
-  /** Tries in all; without end unless given. */
+  /** The maximum number of attempts; by default unlimited. */
   readonly attempts?: number;
-  /** Ends it: no further try, and no further pause. A try that is running is awaited. */
+  /** Ends the pause. The current attempt is awaited. */
   readonly signal?: AbortSignal;
-  /** Whether another try can help; it can unless given. */
   readonly isRetryable?: (error: unknown) => boolean;
   readonly onFailure?: (error: unknown) => void;
 }
 
 /**
- * Tries until it succeeds. Each pause is shortened at random by up to half, so that many processes do
- * not come back at the same instant.
+ * Retries until an attempt succeeds. Pauses have a jitter of up to one half.
  *
- * @throws the last failure, when no try is left or none can help; the signal's reason, or an
- *   AbortError with it as its cause
+ * @throws the error of the last attempt; the signal's reason, or an AbortError with it as its cause
  */
 export const retry = async <Value>(
   attempt: () => Promise<Value>,
@@ -61,14 +58,14 @@ export const retry = async <Value>(
 ): Promise<Value> => {
   const { attempts = Infinity, steadyMs = Infinity, signal, isRetryable, onFailure } = options;
   const backoff = new Backoff(options.pauses);
-  for (let tried = 1; ; tried += 1) {
+  for (let count = 1; ; count += 1) {
     signal?.throwIfAborted();
     const startedAt = performance.now();
     try {
       return await attempt();
     } catch (error) {
       signal?.throwIfAborted();
-      if (tried >= attempts || isRetryable?.(error) === false) throw error;
+      if (count >= attempts || isRetryable?.(error) === false) throw error;
       onFailure?.(error);
       if (performance.now() - startedAt >= steadyMs) backoff.reset();
     }

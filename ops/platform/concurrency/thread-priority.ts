@@ -1,26 +1,23 @@
-/** Lets background threads give the core to threads that requests wait for. */
+/** Lets background threads yield the core to threads that serve requests. */
 import { openSync, readSync } from 'node:fs';
 import { platform, setPriority } from 'node:os';
 import { nullOnThrow } from '../errors.js';
 
 /** Milliseconds of work between two sleeps. */
 const workMs = 0.5;
-/**
- * Milliseconds of a sleep. At normal priority, it is the shortest possible sleep, after which the thread runs again. In
- * background work, it is as long as a response takes.
- */
+/** Duration of a sleep (ms): the shortest possible one at normal priority, that of a response in background work. */
 const sleepMs = { normal: 0.05, background: 1 };
-/** How often a thread checks whether other threads compete for its core (ms). */
+/** Interval of the checks for other threads that compete for the core (ms). */
 const checkMs = 20;
 
-/** How long a thread has been runnable without a core so far, in nanoseconds. Linux only. */
+/** The total time that this thread was runnable without a core (ns). Linux only. */
 class RunQueueWait {
   readonly #file = openSync('/proc/thread-self/schedstat', 'r');
   readonly #text = Buffer.alloc(100);
 
   read(): number {
     const length = readSync(this.#file, this.#text, 0, this.#text.length, 0);
-    // The fields are the time on a core, the time in the run queue, and the number of time slices.
+    // Fields: time on a core, time in the run queue, number of time slices.
     return Number(this.#text.toString('latin1', 0, length).split(' ')[1]);
   }
 }
@@ -31,7 +28,7 @@ class CpuYield {
   #checkedAt = 0;
   #waited = 0;
   #isContended = false;
-  /** The calls of `atNormalPriority` that have not ended. */
+  /** Pending calls of `atNormalPriority`. */
   callsAtNormalPriority = 0;
 
   constructor(private readonly wait: RunQueueWait) {}
@@ -45,7 +42,7 @@ class CpuYield {
     this.#lastSleepAt = performance.now();
   }
 
-  /** A thread that has waited in the run queue since the last check shares its core. */
+  /** The core is contended if this thread has waited in the run queue since the last check. */
   #check(now: number): void {
     const before = this.#waited;
     this.#checkedAt = now;
@@ -54,10 +51,10 @@ class CpuYield {
   }
 }
 
-/** Of this thread; `null` at the default priority. */
+/** `null` at the default priority. */
 let cpuYield: CpuYield | null = null;
 
-/** Lowers the priority of this thread. Only Linux has a priority for each thread. */
+/** Lowers the priority of this thread. Other systems than Linux have no thread priorities. */
 export const lowerThreadPriority = (niceness: number): void => {
   if (platform() !== 'linux') return;
   setPriority(niceness);
@@ -67,15 +64,14 @@ export const lowerThreadPriority = (niceness: number): void => {
 };
 
 /**
- * Sleeps for a moment in a thread of low priority, if other threads compete for its core; otherwise does nothing. For
- * loops whose iterations take microseconds. Whatever the priorities, Linux lets a running thread continue until the next
- * scheduler tick, on most machines for up to 4 ms, which is longer than a response takes.
+ * Sleeps briefly in a low-priority thread if other threads compete for its core. Call it in loops with iterations of
+ * microseconds: Linux preempts a thread only at a scheduler tick, every 4 ms on most machines, and a response is faster.
  */
 export const yieldCpu = (): void => {
   cpuYield?.yieldCpu();
 };
 
-/** Does work that a caller waits for: meanwhile, `yieldCpu` sleeps as short as possible. */
+/** Runs work that a caller waits for, with the shortest sleeps of `yieldCpu`. */
 export const atNormalPriority = async <Result>(work: () => Promise<Result>): Promise<Result> => {
   if (!cpuYield) return work();
   cpuYield.callsAtNormalPriority += 1;

@@ -1,7 +1,4 @@
-/**
- * A worker thread as an object of asynchronous methods: the thread answers calls, and whoever started it calls.
- * Arguments and results are cloned, but for shared memory.
- */
+/** Calls asynchronous methods of a worker thread. Arguments and results are cloned, except shared memory. */
 import { parentPort, Worker, type WorkerOptions } from 'node:worker_threads';
 import { ConfigError } from '../process/config-error.js';
 import { deferred, type Deferred } from './deferred.js';
@@ -16,7 +13,7 @@ interface Call {
   readonly args: readonly unknown[];
 }
 
-/** Of an error, what a clone would lose: its name and its code. */
+/** The fields of an error. The structured clone of an error loses its name and code. */
 interface ErrorParts {
   readonly name: string;
   readonly message: string;
@@ -25,7 +22,7 @@ interface ErrorParts {
   readonly cause: ErrorParts | undefined;
 }
 
-type Answer = { readonly id: number } & (
+type Reply = { readonly id: number } & (
   { readonly result: unknown } | { readonly error: ErrorParts }
 );
 
@@ -40,7 +37,7 @@ const partsOf = (error: unknown): ErrorParts => {
   };
 };
 
-/** A wrong configuration keeps its class, which a process's exit code goes by. */
+/** A ConfigError keeps its class, which determines the exit code of the process. */
 const errorOf = ({ message, cause, name, stack, code }: ErrorParts): Error => {
   const Kind = code === 'CONFIG' ? ConfigError : Error;
   return Object.assign(new Kind(message, cause && { cause: errorOf(cause) }), {
@@ -60,11 +57,11 @@ export const startThread = <Methods extends MethodsOf<Methods>>(
   let lastId = 0;
   let end: Error | null = null;
 
-  worker.on('message', (answer: Answer) => {
-    const call = waiting.get(answer.id);
-    waiting.delete(answer.id);
-    if ('error' in answer) call?.reject(errorOf(answer.error));
-    else call?.resolve(answer.result);
+  worker.on('message', (reply: Reply) => {
+    const call = waiting.get(reply.id);
+    waiting.delete(reply.id);
+    if ('error' in reply) call?.reject(errorOf(reply.error));
+    else call?.resolve(reply.result);
   });
   worker.once('error', (error: unknown) => {
     end = error instanceof Error ? error : new Error(String(error));
@@ -78,7 +75,7 @@ export const startThread = <Methods extends MethodsOf<Methods>>(
   worker.unref();
 
   return {
-    /** @throws what the method throws, as a ConfigError or an Error; the failure that the thread ends with */
+    /** @throws the error of the method, as a ConfigError or an Error; the error that ended the thread */
     async call<Name extends keyof Methods & string>(
       name: Name,
       ...args: Parameters<Methods[Name]>
@@ -86,12 +83,11 @@ export const startThread = <Methods extends MethodsOf<Methods>>(
       if (end) throw end;
       lastId += 1;
       const outcome = deferred<unknown>();
-      // First, since it throws where an argument cannot be cloned.
+      // First, because it throws if an argument cannot be cloned.
       worker.postMessage({ id: lastId, name, args } satisfies Call);
       waiting.set(lastId, outcome);
       return (await outcome.promise) as Awaited<ReturnType<Methods[Name]>>;
     },
-    /** Whether it takes calls. */
     get isRunning(): boolean {
       return end === null;
     },
@@ -102,7 +98,7 @@ export const startThread = <Methods extends MethodsOf<Methods>>(
     unref(): void {
       worker.unref();
     },
-    /** Resolves at its end, with what it did not catch where that was the reason. */
+    /** Resolves at its end, with the uncaught error if there was one. */
     ended: ended.promise,
     async terminate(): Promise<void> {
       await worker.terminate();
@@ -112,20 +108,20 @@ export const startThread = <Methods extends MethodsOf<Methods>>(
 
 export type Thread<Methods extends MethodsOf<Methods>> = ReturnType<typeof startThread<Methods>>;
 
-/** Answers the calls of whoever started this thread. */
-export const answerCalls = <Methods extends MethodsOf<Methods>>(methods: Methods): void => {
+/** Serves the calls of the thread that started this one. */
+export const serveCalls = <Methods extends MethodsOf<Methods>>(methods: Methods): void => {
   const port = parentPort;
-  if (!port) throw new Error('This file is for a worker thread');
-  const tell = (answer: Answer): void => {
-    port.postMessage(answer);
+  if (!port) throw new Error('serveCalls() was called outside a worker thread');
+  const reply = (message: Reply): void => {
+    port.postMessage(message);
   };
-  const answer = async ({ id, name, args }: Call): Promise<void> => {
+  const serve = async ({ id, name, args }: Call): Promise<void> => {
     try {
-      tell({ id, result: await methods[name as keyof Methods](...(args as never[])) });
+      reply({ id, result: await methods[name as keyof Methods](...(args as never[])) });
     } catch (error) {
-      // Of the method, or of a result that cannot be cloned.
-      tell({ id, error: partsOf(error) });
+      // The method failed, or its result cannot be cloned.
+      reply({ id, error: partsOf(error) });
     }
   };
-  port.on('message', (call: Call) => void answer(call));
+  port.on('message', (call: Call) => void serve(call));
 };

@@ -2,16 +2,16 @@ import { expect } from 'chai';
 import { setImmediate as tick } from 'node:timers/promises';
 import { rejection } from '../../test/support/waiting.js';
 import { ConfigError } from '../process/config-error.js';
-import type { AnsweringThread } from './testing/answering-thread.js';
+import type { TestThread } from './testing/test-thread.js';
 import { startThread, type Thread } from './thread.js';
 
-const program = new URL('testing/answering-thread.js', import.meta.url);
+const program = new URL('testing/test-thread.js', import.meta.url);
 
 describe('platform: a worker thread', () => {
-  let thread: Thread<AnsweringThread>;
+  let thread: Thread<TestThread>;
 
   beforeEach(() => {
-    thread = startThread<AnsweringThread>(program);
+    thread = startThread<TestThread>(program);
   });
   afterEach(() => thread.terminate());
 
@@ -25,7 +25,7 @@ describe('platform: a worker thread', () => {
   it('rejects with the message, code, stack and cause of what a method throws', async () => {
     const error = (await rejection(thread.call('refuse', 'not today'))) as Error;
     expect(error).to.be.instanceOf(Error).and.include({ message: 'not today', code: 'OWN' });
-    expect(error.stack).to.include('answering-thread');
+    expect(error.stack).to.include('test-thread');
     expect(error.cause).to.include({ name: 'TypeError', message: 'why' });
     expect(await thread.call('sum', [1], new Map())).to.equal(1);
   });
@@ -66,7 +66,7 @@ describe('platform: a worker thread', () => {
 
   it('rejects a call whose result cannot be cloned, and no other', async () => {
     const waiting = rejection(thread.call('wait'));
-    const error = (await rejection(thread.call('giveFunction'))) as Error;
+    const error = (await rejection(thread.call('returnFunction'))) as Error;
     expect(error).to.have.property('name', 'DataCloneError');
     expect(await thread.call('sum', [1], new Map())).to.equal(1);
     await thread.terminate();

@@ -1,9 +1,6 @@
 import { deferred, type Deferred } from './deferred.js';
 
-/**
- * Lets one loop sleep until there is work. A call of `wake` while the loop is awake is not lost: the
- * next sleep ends at once.
- */
+/** Lets a loop sleep until there is work. After a `wake` of a running loop, the next sleep ends immediately. */
 export class WakeUp {
   #pending = false;
   #sleeping: Deferred<void> | null = null;

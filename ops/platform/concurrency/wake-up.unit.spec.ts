@@ -1,12 +1,12 @@
 import { expect } from 'chai';
-import { settledWithin } from '../../test/support/waiting.js';
+import { endsWithin } from '../../test/support/waiting.js';
 import { WakeUp } from './wake-up.js';
 
 describe('platform: wake-up', () => {
   it('ends a sleep', async () => {
     const wakeUp = new WakeUp();
     const sleeping = wakeUp.sleep(60_000);
-    expect(await settledWithin(sleeping, 5)).to.be.false;
+    expect(await endsWithin(sleeping, 5)).to.be.false;
     wakeUp.wake();
     await sleeping;
   });
@@ -16,7 +16,7 @@ describe('platform: wake-up', () => {
     wakeUp.wake();
     wakeUp.wake();
     await wakeUp.sleep();
-    expect(await settledWithin(wakeUp.sleep(), 5)).to.be.false;
+    expect(await endsWithin(wakeUp.sleep(), 5)).to.be.false;
   });
 
   it('is not waited for longer than told', async () => {

@@ -1,7 +1,4 @@
-/**
- * The entries of a list, with their lines counted from 1: white space around an entry is dropped. A `#` at the start of a line,
- * or after white space, begins a comment.
- */
+/** Returns the entries of a list, trimmed, with their line numbers from 1. A `#` after white space starts a comment. */
 export const parseList = (text: string) =>
   text
     .replace(/^\ufeff/, '')

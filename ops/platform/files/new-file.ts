@@ -3,7 +3,6 @@ import { link, lstat, open, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { hasCode, nullOn } from '../errors.js';
 
-/** There is something already where a file is to be made. */
 export class FileExists extends Error {
   readonly code = 'FILE_EXISTS';
 
@@ -12,7 +11,6 @@ export class FileExists extends Error {
   }
 }
 
-/** A file cannot be made or written; the cause is the system's. */
 export class CannotWrite extends Error {
   readonly code = 'CANNOT_WRITE';
 
@@ -21,11 +19,11 @@ export class CannotWrite extends Error {
   }
 }
 
-/** Whether there is anything of this name, a broken link too. */
+/** Whether the path exists, even as a broken symbolic link. */
 export const pathExists = async (file: string): Promise<boolean> =>
   (await nullOn(lstat(file), 'ENOENT')) !== null;
 
-/** Puts a file on the disk. A rename, and a link, are there once their folder is. */
+/** Syncs a file to disk. A rename or a link is synced with its directory. */
 export const syncPath = async (file: string): Promise<void> => {
   const handle = await open(file, 'r');
   try {
@@ -35,8 +33,8 @@ export const syncPath = async (file: string): Promise<void> => {
   }
 };
 
-/** Gives the file its name; fails where the name is taken, unless it may be replaced. */
-const putInPlace = async (from: string, to: string, replace: boolean): Promise<void> => {
+/** @throws FileExists unless an existing file may be replaced */
+const moveTo = async (from: string, to: string, replace: boolean): Promise<void> => {
   if (replace) {
     await rename(from, to);
     return;
@@ -50,17 +48,16 @@ const putInPlace = async (from: string, to: string, replace: boolean): Promise<v
 };
 
 /**
- * Makes a file that its user alone may read, whole or not at all: it is written beside its place,
- * and gets its name when all of it is on the disk.
+ * Creates a file atomically, readable by its owner only: writes a temporary file in the same directory, syncs and renames
+ * it.
  *
- * @throws FileExists, before `write` if it can be known by then; CannotWrite; what `write` threw
+ * @throws FileExists; CannotWrite; the error of `write`
  */
 export const writeNewFile = async (
   file: string,
   { replace }: { readonly replace: boolean },
   write: (append: (chunk: Buffer) => Promise<void>) => Promise<void>,
 ): Promise<void> => {
-  /** What the system refuses is told with the file's name. */
   const attempt = async <Value>(work: Promise<Value>): Promise<Value> => {
     try {
       return await work;
@@ -78,7 +75,7 @@ export const writeNewFile = async (
     } finally {
       await handle.close();
     }
-    await attempt(putInPlace(unfinished, file, replace));
+    await attempt(moveTo(unfinished, file, replace));
   } catch (error) {
     await rm(unfinished, { force: true });
     throw error;

@@ -7,10 +7,9 @@ const findRoot = (folder: string): string =>
 
 const root = findRoot(import.meta.dirname);
 
-/** The absolute path of a file that is no code (SQL, data): those are not copied to `dist`. */
+/** Returns the absolute path of a file that is not copied to `dist`, such as SQL or data. */
 export const projectFile = (...parts: readonly string[]): string => path.join(root, ...parts);
 
-/** This Linklog's version. */
 export const linklogVersion = (): string =>
   z
     .object({ version: z.string() })

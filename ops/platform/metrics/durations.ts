@@ -1,16 +1,16 @@
-/** Seconds: from a redirect out of memory to more than any client waits. */
+/** Upper bounds of the buckets (s): from a cached redirect to more than any client waits. */
 const bounds = [
   0.000_25, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 ] as const;
 
-/** The value of the label `le` of each bucket. */
+/** Values of the label `le`. */
 const upperBounds = [...bounds.map(String), '+Inf'];
 
 export type Labels = Readonly<Record<string, string>>;
 
-/** How long something took each time, in buckets. */
+/** The series of a histogram. */
 export class Durations {
-  /** By bucket, not cumulative; the last one has no bound. */
+  /** By bucket, not cumulative; the last bucket has no bound. */
   readonly counts = new Float64Array(bounds.length + 1);
   sum = 0;
 
@@ -21,22 +21,19 @@ export class Durations {
     this.sum += seconds;
   }
 
-  /** Since a time of `performance.now()`. */
+  /** @param startedAt of `performance.now()` */
   observeSince(startedAt: number): void {
     this.observe((performance.now() - startedAt) / 1_000);
   }
 }
 
-// Ours are short words without control characters, and JSON escapes the rest as Prometheus does.
+// JSON escapes values as Prometheus does, except control characters, which our labels do not contain.
 const labelled = (name: string, labels: Labels): string => {
   const pairs = Object.entries(labels).map(([label, value]) => `${label}=${JSON.stringify(value)}`);
   return pairs.length === 0 ? name : `${name}{${pairs.join(',')}}`;
 };
 
-/**
- * A Prometheus histogram over plain numbers, since redirects are measured too: prom-client's
- * `observe` makes a key of the labels' text at each call, and no histogram of its can be set.
- */
+/** A Prometheus histogram that is cheap enough for redirects: prom-client's `observe` joins the labels at each call. */
 export class DurationHistogram {
   readonly #children: { readonly labels: Labels; readonly durations: Durations }[] = [];
 
@@ -45,7 +42,7 @@ export class DurationHistogram {
     private readonly help: string,
   ) {}
 
-  /** A new series with these labels: keep it, for each call makes another one. */
+  /** Creates a series with these labels. */
   child(labels: Labels = {}): Durations {
     const durations = new Durations();
     this.#children.push({ labels, durations });
@@ -56,7 +53,7 @@ export class DurationHistogram {
   text(): string {
     const { name } = this;
     const lines = this.#children.flatMap(({ labels, durations: { counts, sum } }) => {
-      // Clients without a key cause this work, so the text of the labels is made once for all buckets.
+      // Any client can cause this work, so the labels are rendered once for all buckets.
       const beginning = labelled(`${name}_bucket`, { ...labels, le: '' }).slice(0, -2);
       let count = 0;
       const buckets = upperBounds.map((le, bucket) => {

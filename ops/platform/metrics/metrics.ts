@@ -5,33 +5,30 @@ import { DurationHistogram, type Durations } from './durations.js';
 import { samplesOf, type Figure } from './figure.js';
 import { createRequestRecorder } from './requests.js';
 
-const lookAtLoopMs = 500;
+const loopCheckMs = 500;
 
-/** Milliseconds between two renderings for GET /metrics: anybody may send it, as often as they like. */
+/** Minimum interval of renderings for GET /metrics (ms), because any client may send it at any rate. */
 const scrapePauseMs = 250;
 
-/** Longest timer delay: disables prom-client's own monitor. */
+/** The longest timer delay disables prom-client's monitor. */
 const neverMs = 2 ** 31 - 1;
 
-/** How late a timer fires: what any request waits that comes at a moment like any other. */
+/** Measures how late a timer fires, which is the wait of a request that arrives at a random time. */
 const watchEventLoop = (delays: Durations): void => {
-  let due = performance.now() + lookAtLoopMs;
+  let due = performance.now() + loopCheckMs;
   setInterval(() => {
     const now = performance.now();
     delays.observe(Math.max(now - due, 0) / 1_000);
-    due = now + lookAtLoopMs;
-  }, lookAtLoopMs).unref();
+    due = now + loopCheckMs;
+  }, loopCheckMs).unref();
 };
 
-/**
- * The metrics of a process, for GET /metrics. Made once and handed to its services: they keep plain
- * numbers, and say here how to read them.
- */
+/** The metrics of a process. Services keep plain numbers and register functions that read them. */
 export const createMetrics = () => {
-  // Of its own, since a test may start several products in one process.
+  // Not the global registry, because a test may start several products in one process.
   const registry = new Registry();
-  // Its monitor of the event loop wakes the process a hundred times a second, which was a fifth of
-  // what an idle process took; ours looks twice.
+  // prom-client's monitor of the event loop wakes the process 100 times a second, a fifth of the CPU time of an idle
+  // process; `watchEventLoop` wakes it twice.
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: neverMs });
   for (const figure of ['min', 'max', 'mean', 'stddev', 'p50', 'p90', 'p99']) {
     registry.removeSingleMetric(`nodejs_eventloop_lag_${figure}_seconds`);
@@ -40,33 +37,33 @@ export const createMetrics = () => {
 
   const histogram = (name: string, help: string): DurationHistogram => {
     if (registry.getSingleMetric(name) ?? histograms.some((known) => known.name === name)) {
-      throw new Error(`There are metrics named ${name} already`);
+      throw new Error(`the metric ${name} exists already`);
     }
-    const made = new DurationHistogram(name, help);
-    histograms.push(made);
-    return made;
+    const created = new DurationHistogram(name, help);
+    histograms.push(created);
+    return created;
   };
   const figures = new Map<string, Figure[]>();
-  /** Several places may tell of one name, where labels tell them apart: each pool of connections does. */
+  /** A name with labels may have several figures, such as one for each connection pool. */
   const expose = (Kind: typeof Counter | typeof Gauge, figure: Figure): void => {
     const { name, help, labels = [] } = figure;
     const known = figures.get(name);
     if (known) {
-      if (labels.length === 0) throw new Error(`There are metrics named ${name} already`);
+      if (labels.length === 0) throw new Error(`the metric ${name} exists already`);
       known.push(figure);
       return;
     }
-    const all = [figure];
-    figures.set(name, all);
+    const registered = [figure];
+    figures.set(name, registered);
     const metric: Counter | Gauge = new Kind({
       name,
       help,
       labelNames: labels,
       registers: [registry],
       async collect() {
-        const samples = (await Promise.all(all.map(samplesOf))).flat();
+        const samples = (await Promise.all(registered.map(samplesOf))).flat();
         metric.reset();
-        for (const [of, value] of samples) metric.inc(of, value);
+        for (const [sampleLabels, value] of samples) metric.inc(sampleLabels, value);
       },
     });
   };
@@ -82,29 +79,27 @@ export const createMetrics = () => {
     ).child(),
   );
 
-  /** Everything, in Prometheus' text format. */
   const text = async (): Promise<string> => {
     const known = await registry.metrics();
-    return [known, ...histograms.map((made) => made.text())].join('\n');
+    return [known, ...histograms.map((created) => created.text())].join('\n');
   };
 
   const render = coalesce(async () => Buffer.from(await text()), scrapePauseMs);
   const responses = new EventLoopQueue();
 
   return {
-    /** A number that only rises. Its name ends in `_total`. */
+    /** The name ends in `_total`. */
     counter(figure: Figure): void {
       expose(Counter, figure);
     },
     gauge(figure: Figure): void {
       expose(Gauge, figure);
     },
-    /** How long something takes. Its name ends in `_seconds`. */
+    /** The name ends in `_seconds`. */
     durations: (name: string, help: string): Durations => histogram(name, help).child(),
-    /** The requests of one listener of this process. */
     requests: (listener: 'api' | 'edge' | 'admin') => createRequestRecorder(requests, listener),
     text,
-    /** The body of GET /metrics: as `text`, but many calls share a rendering that starts after them. */
+    /** Renders the body of GET /metrics. Concurrent calls share a rendering. */
     scrape: async (): Promise<Buffer> => {
       const body = await render();
       await new Promise<void>((resolve) => {

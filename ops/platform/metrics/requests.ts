@@ -1,14 +1,14 @@
 import type { DurationHistogram, Durations } from './durations.js';
 
-/** The methods with a label of their own; clients may send some thirty others. */
+/** Methods with their own label; clients may send about thirty others. */
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 
-/** Records the answered requests of one listener: on the edge's hot path, so no text is made. */
+/** Records the requests of one listener, without string operations, because redirects are recorded too. */
 export const createRequestRecorder = (histogram: DurationHistogram, listener: string) => {
-  /** By route; then by method and status, as one number. */
+  /** By route, then by a number of method and status. */
   const routes = new Map<string, Map<number, Durations>>();
-  /** `route` is a pattern such as `/:shortCode`, or `other`; never a path that a client can choose. */
-  const of = (route: string, method: string | undefined, status: number): Durations => {
+  /** @param route a pattern such as `/:shortCode`, or `other`, but never the path of a request */
+  const durationsOf = (route: string, method: string | undefined, status: number): Durations => {
     let ofRoute = routes.get(route);
     if (!ofRoute) routes.set(route, (ofRoute = new Map<number, Durations>()));
     const known = methods.indexOf(method ?? '');
@@ -26,10 +26,10 @@ export const createRequestRecorder = (histogram: DurationHistogram, listener: st
     return durations;
   };
   return {
-    of,
-    /** `startedAt` is of `performance.now()`. */
+    durationsOf,
+    /** @param startedAt of `performance.now()` */
     record(route: string, method: string | undefined, status: number, startedAt: number): void {
-      of(route, method, status).observeSince(startedAt);
+      durationsOf(route, method, status).observeSince(startedAt);
     },
   };
 };

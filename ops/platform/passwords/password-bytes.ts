@@ -1,2 +1,2 @@
-/** The same characters typed on two keyboards may be other code points. */
+/** Normalizes, because keyboards produce different code points for the same characters. */
 export const bytesOf = (password: string): Buffer => Buffer.from(password.normalize('NFC'), 'utf8');

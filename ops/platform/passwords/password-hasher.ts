@@ -13,16 +13,15 @@ export interface HashingThread {
 }
 
 /**
- * Hashes in threads of a low priority, one for each password at the same time: node's own threads
- * would share the cores with the event loop as equals, and visitors of other links would wait for a
- * flood of guesses. Threads are started when they are needed, and keep no process alive.
+ * Hashes in low-priority threads, one for each concurrent password. In libuv's threads, which have the priority of the
+ * event loop, many guesses would delay other visitors. Threads are started on demand and do not keep the process alive.
  */
 export class Hashing {
   readonly #idle: Thread<HashingThread>[] = [];
 
   constructor(private readonly program = new URL('hashing-thread.js', import.meta.url)) {}
 
-  /** A password as it may be kept: argon2id, with its parameters and its salt in the text. */
+  /** Returns the argon2id hash, which includes its parameters and its salt. */
   hash(password: string): Promise<string> {
     return this.#use((thread) => thread.call('hash', password));
   }
@@ -42,7 +41,7 @@ export class Hashing {
     }
   }
 
-  /** An idle thread, or a new one: a thread that has ended meanwhile is dropped. */
+  /** Returns an idle thread that still runs, or a new one. */
   #take(): Thread<HashingThread> {
     for (let thread = this.#idle.pop(); thread; thread = this.#idle.pop()) {
       if (thread.isRunning) return thread;
@@ -51,27 +50,25 @@ export class Hashing {
   }
 }
 
-/** Each hash takes a thread, and 19 MiB. On two cores, the other core is for redirects. */
+/** Each hash needs a thread and 19 MiB. On two cores, one is for redirects. */
 const concurrency = availableParallelism() > 2 ? 2 : 1;
 /** Some seconds of work on one core. */
 const maxNewWaiting = 512;
 /** Two batches of an API key. */
 const maxNewOfKey = 100;
-/** At 25 ms a hash, the last check in a full queue waits for 1.6 s on two cores. */
+/** At 25 ms a hash, the last check of a full queue waits for 1.6 s on two cores. */
 const maxChecksWaiting = 64;
-/** The throttle admits five at a time for each link. */
+/** The throttle admits five concurrent checks for each link. */
 const maxChecksOfNetwork = 16;
 /** About 4 MB. */
 const maxKnown = 10_000;
 
 /**
- * Hashes and checks passwords, with one instance per process, because its limits are the process's. New
- * passwords wait in one queue, with a lane for each API key, and checks in another one, with a lane for
- * each network. The two queues take turns.
+ * Hashes and checks passwords, with one instance per process, because the limits apply to the process. New passwords wait
+ * in a queue with a group for each API key, checks in a queue with a group for each network. The two queues alternate.
  *
- * A password that was right once, or was hashed here, is known from then on: the same hash is checked
- * again in microseconds, so a flood of guesses at such a link costs no hashes. Known passwords are kept
- * as MACs, whose key exists only in the memory of this process.
+ * The MAC of a password that was right once or was hashed here is cached by its hash, so later checks take microseconds.
+ * The MAC key exists only in the memory of this process.
  */
 export class PasswordHasher {
   readonly #newPasswords = new FairQueue(concurrency, maxNewWaiting);
@@ -79,10 +76,9 @@ export class PasswordHasher {
   readonly #limit = pLimit(concurrency);
   readonly #hashing = new Hashing();
   readonly #macKey = randomBytes(32);
-  /** MACs of right passwords, by hash. */
   readonly #known = new BoundedMap<string, Buffer>(maxKnown);
 
-  /** Current numbers of passwords, and the number of passwords that were refused since the start. */
+  /** `refused` counts since the start. */
   get load(): Readonly<FairQueue['load']> {
     const { activeCount: running, pendingCount } = this.#limit;
     const [newPasswords, checks] = [this.#newPasswords.load, this.#checks.load];
@@ -93,7 +89,7 @@ export class PasswordHasher {
     };
   }
 
-  /** Returns the hashes in the order of the passwords. @throws Overloaded */
+  /** @throws Overloaded */
   hashAll(keyId: string, passwords: readonly string[]): Promise<readonly string[]> {
     const hashes = passwords.map((password) => async () => {
       const hash = await this.#limit(() => this.#hashing.hash(password));
@@ -103,7 +99,7 @@ export class PasswordHasher {
     return this.#newPasswords.run(keyId, maxNewOfKey, hashes);
   }
 
-  /** @throws Overloaded if `verify` would be refused at the moment. */
+  /** @throws Overloaded if `verify` would be refused now */
   ensureCapacity(passwordHash: string, network: string): void {
     if (!this.#known.get(passwordHash)) this.#checks.ensureCapacity(network, maxChecksOfNetwork, 1);
   }
@@ -125,7 +121,6 @@ export class PasswordHasher {
   }
 }
 
-/** Metrics of the queues in which passwords wait to be hashed or checked. */
 export const exposePasswords = (
   metrics: Metrics,
   passwords: Pick<PasswordHasher, 'load'>,

@@ -1,4 +1,4 @@
-/** Most texts have nothing to escape, and to look for it costs a third of replacing it. */
+/** Most texts contain nothing to escape, and a search takes a third of the time of a replacement. */
 const escaped = (text: string): string =>
   text.includes('"') || text.includes('\\') ? text.replace(/["\\]/g, '\\$&') : text;
 
@@ -11,18 +11,17 @@ const elementOf = (value: unknown): string => {
   if (value instanceof Date) return value.toISOString();
   if (Buffer.isBuffer(value)) return quoted(`\\x${value.toString('hex')}`);
   if (typeof value === 'object' && !Array.isArray(value)) return quoted(JSON.stringify(value));
-  throw new TypeError(`No element of an array of PostgreSQL: ${typeof value}`);
+  throw new TypeError(`an array cannot contain a value of type ${typeof value}`);
 };
 
 /**
- * An array as PostgreSQL writes it, of texts, numbers, booleans, dates, bytes and objects (JSON). The driver makes
- * the same of an array, at three times the cost.
+ * Returns a PostgreSQL array literal of texts, numbers, booleans, dates, bytes or objects (JSON), in a third of the time of
+ * the driver.
  *
- * @throws TypeError for an array of arrays: that is a matrix to PostgreSQL
+ * @throws TypeError for an array of arrays, which PostgreSQL would read as a matrix
  */
 export const arrayLiteral = (values: readonly unknown[]): string => {
   let elements = '';
-  for (const value of values)
-    elements += elements === '' ? elementOf(value) : `,${elementOf(value)}`;
-  return `{${elements}}`;
+  for (const value of values) elements += `,${elementOf(value)}`;
+  return `{${elements.slice(1)}}`;
 };

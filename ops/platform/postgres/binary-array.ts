@@ -1,12 +1,9 @@
-/**
- * Arrays as parameters in PostgreSQL's binary format. An array as text makes a string of each number here, and a number
- * of each string there.
- */
+/** Encodes arrays in PostgreSQL's binary format, which saves the conversion of each number to text and back. */
 
-/** Bytes before an array's elements. */
+/** Bytes of an array's header. */
 export const headBytes = 20;
 
-/** One dimension, whether there are nulls, the elements' type, how many, the index of the first. */
+/** Writes the number of dimensions, whether there are nulls, the element type, the length and the first index. */
 export const writeHead = (to: Buffer, oid: number, elements: number, hasNulls: boolean): void => {
   [1, hasNulls ? 1 : 0, oid, elements, 1].forEach((value, index) =>
     to.writeInt32BE(value, 4 * index),
@@ -15,7 +12,7 @@ export const writeHead = (to: Buffer, oid: number, elements: number, hasNulls: b
 
 const two32 = 2 ** 32;
 
-/** PostgreSQL counts microseconds since 2000. */
+/** The epoch of PostgreSQL's timestamps. */
 const year2000Ms = Date.UTC(2000, 0);
 
 const writeBigint = (to: Buffer, value: number, at: number): void => {
@@ -23,7 +20,7 @@ const writeBigint = (to: Buffer, value: number, at: number): void => {
   to.writeUInt32BE(value >>> 0, at + 4);
 };
 
-/** By the name of their SQL type, elements that all have the same number of bytes. */
+/** SQL types of a fixed size, by name. */
 const elementTypes = {
   smallint: {
     oid: 21,
@@ -36,16 +33,16 @@ const elementTypes = {
     write: (to: Buffer, value: number, at: number) => void to.writeInt32BE(value, at),
   },
   bigint: { oid: 20, bytes: 8, write: writeBigint },
-  /** Of milliseconds since 1970. */
+  /** From milliseconds since 1970. */
   timestamptz: {
     oid: 1184,
     bytes: 8,
     write: (to: Buffer, value: number, at: number) => {
-      // More microseconds than a number counts exactly, in the year 2286 and later.
+      // From the year 2286 on, a number cannot represent the microseconds exactly.
       to.writeBigInt64BE(BigInt(value - year2000Ms) * 1_000n, at);
     },
   },
-  /** Of texts as PostgreSQL writes the place of a row: `(block,offset)`. */
+  /** From PostgreSQL's text format `(block,offset)`. */
   tid: {
     oid: 27,
     bytes: 6,
@@ -61,7 +58,7 @@ type ElementTypes = typeof elementTypes;
 export type ElementType = keyof ElementTypes;
 export type Element<Type extends ElementType> = Parameters<ElementTypes[Type]['write']>[1];
 
-/** An array of numbers, times or places of rows, some of which may be null. @throws RangeError out of the type's range */
+/** Encodes values and nulls. @throws RangeError if a value is out of the type's range */
 export const binaryArray = <Type extends ElementType>(
   type: Type,
   values: readonly (Element<Type> | null)[],

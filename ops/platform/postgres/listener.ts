@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { settledWithin, untilAborted } from '../concurrency/deferred.js';
+import { endsWithin } from '../concurrency/deadline.js';
+import { untilAborted } from '../concurrency/deferred.js';
 import { ConfigError } from '../process/config-error.js';
 import type { Logger } from '../logging.js';
 import { keepConnection } from './own-connection.js';
@@ -13,18 +14,18 @@ export type Channel = 'linklog_log' | 'linklog_changes' | 'linklog_sent';
 
 const pingMs = 300;
 const reconnectMs = 200;
-/** How often a listener proves that it hears. */
+/** Interval of the checks that notifications arrive (ms). */
 const proveMs = 1_000;
-const hearWithinMs = 2_000;
+const arriveWithinMs = 2_000;
 
-/** Notifies in a transaction: the notifications are received in this order when, and only if, it commits. */
+/** Sends notifications, which listeners receive in this order if the transaction commits. */
 export const notification = (channel: Channel, payloads: readonly string[]): Statement => ({
   name: 'notify',
   text: 'SELECT pg_notify($1, payload) FROM unnest($2::text[]) AS n (payload)',
   values: [channel, payloads],
 });
 
-/** Calls all of them: a callback that throws must not keep the others from the notification, nor end the process. */
+/** Calls all callbacks, although one of them throws. */
 const callAll = <Value>(
   callbacks: ReadonlySet<(value: Value) => void>,
   value: Value,
@@ -44,44 +45,41 @@ const addTo = <Item>(set: Set<Item>, item: Item): (() => void) => {
   return () => set.delete(item);
 };
 
-/** A channel that nobody else hears. */
+/** A private channel. */
 const newEcho = (): string => `linklog_echo_${randomUUID().replaceAll('-', '')}`;
 
 /**
- * Notifies its own connection again and again. A session hears its own notification before the answer
- * of the statement that made it.
+ * Notifies its own session periodically, which receives a notification before the response of its statement.
  *
- * @throws Error when it does not hear
+ * @throws Error if a notification does not arrive
  */
-const proveHearing = async (client: pg.Client): Promise<never> => {
+const proveArrival = async (client: pg.Client): Promise<never> => {
   const echo = newEcho();
-  let heard = '';
+  let received = '';
   client.on('notification', ({ channel, payload }) => {
-    if (channel === echo) heard = payload ?? '';
+    if (channel === echo) received = payload ?? '';
   });
-  // What it commits is no data: nobody waits for the disk.
   await client.query(`SET synchronous_commit = off; LISTEN ${echo}`);
   for (let count = 1; ; count += 1) {
     await client.query('SELECT pg_notify($1, $2)', [echo, String(count)]);
-    if (heard !== String(count)) throw new Error('notifications do not arrive');
+    if (received !== String(count)) throw new Error('notifications do not arrive');
     await sleep(proveMs, undefined, { ref: false });
   }
 };
 
 const connect = async (connectionString: string): Promise<pg.Client> => {
-  const client = new pg.Client({ connectionString, connectionTimeoutMillis: hearWithinMs });
-  // A connection that is lost fails the statement that waits, which is enough.
+  const client = new pg.Client({ connectionString, connectionTimeoutMillis: arriveWithinMs });
+  // The loss of the connection also fails the pending statement.
   client.on('error', () => undefined);
   await client.connect();
   return client;
 };
 
 /**
- * Refuses an address through which one session does not hear what another one notifies: a pooler that
- * gives each transaction another server connection. A session alone could not tell: by chance, it gets
- * the same one again.
+ * Checks that one session receives the notifications of another, which a pooler in transaction mode prevents. A single
+ * session may get the same server connection again by chance.
  *
- * @throws ConfigError; what the connection fails with
+ * @throws ConfigError; the error of the connection
  */
 export const requireNotifications = async (url: string): Promise<void> => {
   const listener = await connect(url);
@@ -89,10 +87,10 @@ export const requireNotifications = async (url: string): Promise<void> => {
     const notifier = await connect(url);
     try {
       const echo = newEcho();
-      const heard = new Promise((resolve) => listener.once('notification', resolve));
+      const received = new Promise((resolve) => listener.once('notification', resolve));
       await listener.query(`LISTEN ${echo}`);
       await notifier.query(`NOTIFY ${echo}`);
-      if (await settledWithin(heard, hearWithinMs)) return;
+      if (await endsWithin(received, arriveWithinMs)) return;
       throw new ConfigError(
         'DATABASE_URL: notifications (LISTEN, NOTIFY) do not arrive: connect to PostgreSQL itself, or ' +
           'through a pooler in session mode',
@@ -105,16 +103,14 @@ export const requireNotifications = async (url: string): Promise<void> => {
   }
 };
 
-/**
- * LISTENs on a connection of its own, whose pings tell of a silence. One that is deaf counts as lost.
- */
+/** LISTENs on a separate connection, whose pings detect a silence. It counts as lost if notifications do not arrive. */
 export const listenToPostgres = (
   url: string,
   channels: readonly Channel[],
   logger: Logger,
   silence?: Silence,
 ) => {
-  const hearers = new Map(
+  const listeners = new Map(
     channels.map((channel) => [channel, new Set<(payload: string) => void>()]),
   );
   const gaps = new Set<(state: 'lost' | 'back') => void>();
@@ -127,13 +123,13 @@ export const listenToPostgres = (
     reconnectMs,
     async use(client, signal) {
       client.on('notification', ({ channel, payload }) => {
-        const callbacks = hearers.get(channel as Channel);
+        const callbacks = listeners.get(channel as Channel);
         if (callbacks) callAll(callbacks, payload ?? '', logger);
       });
       await client.query(channels.map((channel) => `LISTEN ${channel}`).join(';'));
       listening = true;
       callAll(gaps, 'back', logger);
-      await untilAborted(proveHearing(client), signal);
+      await untilAborted(proveArrival(client), signal);
     },
     onLost(err) {
       listening = false;
@@ -145,24 +141,21 @@ export const listenToPostgres = (
   });
 
   return {
-    /** Whether notifications are heard at this moment. */
+    /** Whether notifications arrive now. */
     get listening(): boolean {
       return listening;
     },
     /**
-     * Calls `hear` with each notification's payload; returns how to stop that. Every role that can log in may send
-     * notifications: each is a hint to read its source again, and its payload decides nothing.
+     * Calls back with the payload of each notification; returns a function that unsubscribes. Every role that can log in
+     * may send notifications, so a notification is only a hint to read its source again.
      */
-    on(channel: Channel, hear: (payload: string) => void): () => void {
-      const set = hearers.get(channel);
-      if (!set) throw new Error(`Nobody listens to ${channel}`);
-      return addTo(set, hear);
+    on(channel: Channel, callback: (payload: string) => void): () => void {
+      const callbacks = listeners.get(channel);
+      if (!callbacks) throw new Error(`the connection does not listen to ${channel}`);
+      return addTo(callbacks, callback);
     },
-    /**
-     * Calls `hear` when the connection was lost: from then on notifications may have been missed,
-     * until it is called again because the connection is back.
-     */
-    onGap: (hear: (state: 'lost' | 'back') => void) => addTo(gaps, hear),
+    /** Calls back when the connection is lost or back. Notifications in between are missed. */
+    onGap: (callback: (state: 'lost' | 'back') => void) => addTo(gaps, callback),
     close: () => connection.stop(),
   };
 };

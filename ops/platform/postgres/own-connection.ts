@@ -1,34 +1,28 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { settledWithin } from '../concurrency/deferred.js';
+import { endsWithin } from '../concurrency/deadline.js';
 import type { Logger } from '../logging.js';
+import { tryAdvisoryLock } from './advisory-lock.js';
 import type { Silence } from './silence.js';
 
-/** A ping that takes longer means that the connection is lost. */
+/** Timeout of a query, after which the connection counts as lost (ms). */
 const queryTimeoutMs = 1_000;
-/** How often the holder pings its connection, and others try to get the lock. */
+/** Interval of the holder's pings and of other processes' attempts to acquire the lock (ms). */
 const pollMs = 500;
-/**
- * PostgreSQL ends the connection of a holder that is silent for so long, and frees its lock: a
- * process that is stopped, or hangs, loses no connection by itself.
- */
+/** Idle time after which PostgreSQL ends the holder's session (ms), because a suspended process keeps its connection. */
 const silentForMs = 2_000;
 
-/**
- * Keeps a connection outside any pool: makes a new one whenever it is lost, and runs `use` on each.
- * It is pinged, so that a silent loss is noticed in time.
- */
+/** Maintains a connection outside of pools: runs `use` on it, pings it, and reconnects after a loss. */
 export const keepConnection = (options: {
   readonly url: string;
-  /** Stands in PostgreSQL's `pg_stat_activity`. */
+  /** In `pg_stat_activity`. */
   readonly name: string;
   readonly pingMs: number;
   readonly reconnectMs: number;
-  /** The signal comes when the connection is lost, or at the stop; `use` ends soon after it. */
+  /** The signal is aborted when the connection is lost or stopped; `use` must then end. */
   readonly use: (client: pg.Client, signal: AbortSignal) => Promise<void>;
-  /** Called when a connection was lost or could not be made, or `use` failed. */
+  /** Called when the connection was lost or failed, or `use` failed. */
   readonly onLost: (error: unknown) => void;
-  /** Hears whether PostgreSQL answers. */
   readonly silence?: Silence;
   readonly logger: Logger;
 }) => {
@@ -37,8 +31,8 @@ export const keepConnection = (options: {
   // Read through a function: the value changes while `run` awaits.
   const isStopped = (): boolean => stopped.signal.aborted;
 
-  const watch = <Answer>(answer: Promise<Answer>): Promise<Answer> =>
-    silence?.watch(answer) ?? answer;
+  const watch = <Response>(response: Promise<Response>): Promise<Response> =>
+    silence?.watch(response) ?? response;
 
   const connectAndUse = async (): Promise<void> => {
     const client = new pg.Client({
@@ -78,22 +72,20 @@ export const keepConnection = (options: {
       const ended = client.end().catch((err: unknown) => {
         logger.debug({ err, connection: name }, 'a lost connection could not be ended');
       });
-      // A server that does not answer is not waited for.
-      await settledWithin(ended, queryTimeoutMs);
+      await endsWithin(ended, queryTimeoutMs);
     }
   };
 
   const run = async (): Promise<void> => {
     while (!isStopped()) {
       await connectAndUse();
-      // Only the stop ends the pause early.
+      // Only `stop` rejects the pause.
       await sleep(reconnectMs, undefined, { signal: stopped.signal }).catch(() => undefined);
     }
   };
   const running = run();
 
   return {
-    /** Resolves when `use` and the connection have ended. */
     async stop(): Promise<void> {
       stopped.abort();
       await running;
@@ -104,15 +96,14 @@ export const keepConnection = (options: {
 export type OwnConnection = ReturnType<typeof keepConnection>;
 
 /**
- * Does work that only one process may do at a time: whoever holds the advisory lock, on a connection
- * of its own. When that is lost, the work's signal comes, but another process may have begun by
- * then: the work must bear that. `stop` resolves when the work has ended and the lock is free.
+ * Runs work in the process that holds an advisory lock on a separate connection. When the connection is lost, the signal
+ * is aborted, but another process may have started the work before. `stop` waits for the work and releases the lock.
  */
 export const holdLock = (options: {
   readonly url: string;
   readonly lock: number;
   readonly name: string;
-  /** Ends soon after the signal; what it throws is logged, and it begins anew. */
+  /** Ends after the signal. After an error, which is logged, it is started again. */
   readonly work: (signal: AbortSignal) => Promise<void>;
   readonly logger: Logger;
 }) => {
@@ -124,14 +115,9 @@ export const holdLock = (options: {
     reconnectMs: pollMs,
     async use(client, signal) {
       await client.query(`SET idle_session_timeout = ${silentForMs}`);
-      const tryLock = async (): Promise<boolean> => {
-        const { rows } = await client.query<{ held: boolean }>(
-          'SELECT pg_try_advisory_lock($1) AS held',
-          [lock],
-        );
-        return rows[0]?.held === true;
-      };
-      while (!(await tryLock())) await sleep(pollMs, undefined, { signal });
+      while (!(await tryAdvisoryLock(client, [lock]))) {
+        await sleep(pollMs, undefined, { signal });
+      }
       logger.info({ task: name }, 'advisory lock acquired');
       await work(signal);
     },

@@ -1,7 +1,6 @@
 import type { Gauges } from '../metrics/figure.js';
 import type { Pool } from './pool.js';
 
-/** Measures how far a pool of the process is used. */
 export const measurePool = (metrics: Gauges, name: string, pool: Pool): void => {
   const gauge = (metric: string, help: string, value: () => number): void => {
     metrics.gauge({
@@ -18,17 +17,17 @@ export const measurePool = (metrics: Gauges, name: string, pool: Pool): void => 
   );
   gauge(
     'linklog_postgres_pool_idle_connections',
-    'Connections to PostgreSQL that nobody uses at the moment',
+    'Idle connections to PostgreSQL',
     () => pool.idleCount,
   );
   gauge(
     'linklog_postgres_pool_max_connections',
-    'Connections to PostgreSQL at most',
+    'Maximum number of connections to PostgreSQL',
     () => pool.options.max,
   );
   gauge(
     'linklog_postgres_pool_waiting_requests',
-    'Who waits for a connection to PostgreSQL',
+    'Requests that wait for a connection to PostgreSQL',
     () => pool.waitingCount,
   );
 };

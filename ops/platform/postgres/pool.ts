@@ -5,17 +5,17 @@ import { retry } from '../concurrency/retry.js';
 import { isConflict, isUnavailable } from '../error-codes.js';
 import { hasCode } from '../errors.js';
 import { arrayLiteral } from './array-literal.js';
-import { answerGraceMs, deadlines, type DeadlineName, type Deadlines } from './deadlines.js';
+import { responseGraceMs, deadlines, type DeadlineName, type Deadlines } from './deadlines.js';
 import type { Silence } from './silence.js';
 import { encodeStatement, type Write } from './statement.js';
 
-/** What runs one statement: a pool, a connection or a transaction. */
+/** A pool, a connection or a transaction. */
 export type Queryable = Pick<pg.ClientBase, 'query'>;
 /** A connection, or a transaction on it. */
 export type Client = Queryable;
 export type Pool = WatchedPool;
 
-/** The rows' values, an array for each field, as PostgreSQL writes arrays: the arguments of `unnest`. */
+/** Returns an array literal for each field: the arguments of `unnest`. */
 export const valuesByField = <Row>(
   rows: readonly Row[],
   ...fields: readonly (keyof Row)[]
@@ -25,48 +25,44 @@ export const valuesByField = <Row>(
     return arrayLiteral(rows.map((row) => row[field]));
   });
 
-/** `unnest` of a parameter for each column, $1 and so on: arrays of these SQL types. */
+/** Returns an `unnest` of one parameter for each column. */
 export const unnest = (types: readonly string[]): string =>
   `unnest(${types.map((type, index) => `$${index + 1}::${type}[]`).join(', ')})`;
 
-/** PostgreSQL is known to be silent. Nothing was sent to it, so nothing takes effect later. */
+/** PostgreSQL is silent, so the statement was not sent. */
 export class DatabaseSilent extends Error {
   readonly code = 'DATABASE_SILENT';
 
   constructor() {
-    super('PostgreSQL does not answer');
+    super('postgres is unreachable');
   }
 }
 
-/**
- * COMMIT was sent and its answer never came: the transaction may or may not have taken effect. It
- * must not be tried again blindly.
- */
+/** The response to COMMIT was lost. The transaction may have taken effect, so it must not be retried blindly. */
 export class OutcomeUnknown extends Error {
   readonly code = 'OUTCOME_UNKNOWN';
 }
 
-/** Code of a transaction sent a statement after the transaction had ended. */
 export class TransactionEnded extends Error {
   readonly code = 'TRANSACTION_ENDED';
 
   constructor() {
-    super('A statement came after the end of its transaction, and was not sent');
+    super('the transaction had ended, so the statement was not sent');
   }
 }
 
-/** `work` went on after a statement of its transaction had failed, so nothing was committed. */
+/** `work` ignored the failure of a statement, so COMMIT rolled back. */
 export class TransactionAborted extends Error {
   readonly code = 'TRANSACTION_ABORTED';
 
   constructor() {
-    super('A statement had failed, so COMMIT rolled back');
+    super('a statement had failed, so COMMIT rolled back');
   }
 }
 
 const parseSafeInteger = (text: string): number => {
   const value = Number(text);
-  if (!Number.isSafeInteger(value)) throw new RangeError(`${text} is beyond 2^53`);
+  if (!Number.isSafeInteger(value)) throw new RangeError(`${text} is not a safe integer`);
   return value;
 };
 
@@ -74,7 +70,7 @@ const parseSafeInteger = (text: string): number => {
 const int8 = 20;
 const date = 1082;
 
-/** int8 as a number (ours stay far below 2^53), `date` as its text: a calendar day has no zone. */
+/** Parses int8 as a number, and leaves `date` as text, because a calendar day has no time zone. */
 const types: pg.CustomTypesConfig = {
   getTypeParser: (oid, format) => {
     const type: number = oid;
@@ -84,7 +80,7 @@ const types: pg.CustomTypesConfig = {
   },
 };
 
-/** Sends the statements of an event-loop iteration in one write: each write costs as much as a small statement. */
+/** Sends the statements of an event-loop iteration in one write, which costs as much as a small statement. */
 class CorkedClient extends pg.Client {
   #corked = false;
 
@@ -107,10 +103,10 @@ class CorkedClient extends pg.Client {
   };
 }
 
-/** A pool that asks nothing of a PostgreSQL that is known to be silent. */
+/** A pool that sends no statements while PostgreSQL is silent. */
 export class WatchedPool extends pg.Pool {
-  /** When each connection in use was taken, in milliseconds of `performance.now`. */
-  readonly #takenAt = new Map<pg.PoolClient, number>();
+  /** The acquisition time of each connection in use (`performance.now()`). */
+  readonly #acquiredAt = new Map<pg.PoolClient, number>();
 
   constructor(
     config: pg.PoolConfig,
@@ -118,18 +114,15 @@ export class WatchedPool extends pg.Pool {
     readonly logger: Logger,
   ) {
     super(config);
-    this.on('acquire', (client) => this.#takenAt.set(client, performance.now()));
-    this.on('release', (_error, client) => this.#takenAt.delete(client));
+    this.on('acquire', (client) => this.#acquiredAt.set(client, performance.now()));
+    this.on('release', (_error, client) => this.#acquiredAt.delete(client));
   }
 
-  /**
-   * Closes the connections that are in use since before `at`. After the network has lost bytes, they would
-   * wait for an answer until their deadlines.
-   */
-  closeTakenBefore(at: number): void {
-    for (const [client, takenAt] of this.#takenAt) {
-      if (takenAt >= at) continue;
-      // Whoever waits for a statement is told.
+  /** Closes connections that were acquired before `at`, because the network may have lost their responses. */
+  closeAcquiredBefore(at: number): void {
+    for (const [client, acquiredAt] of this.#acquiredAt) {
+      if (acquiredAt >= at) continue;
+      // This rejects pending statements.
       (client as unknown as pg.Client).connection.stream.destroy();
     }
   }
@@ -161,8 +154,8 @@ export class WatchedPool extends pg.Pool {
 }
 
 /**
- * What makes PostgreSQL plan a named statement once, for indexes alone. What is off makes a plan look expensive, and
- * expensive plans are compiled, for half a second.
+ * Makes PostgreSQL plan a named statement once, with index scans only. `jit` is off too: disabled scan types raise the
+ * estimated cost, and a high cost starts the JIT compiler (0.5 s).
  */
 export const planByKey = (scope: 'SESSION' | 'LOCAL'): string =>
   ['plan_cache_mode = force_generic_plan']
@@ -174,21 +167,17 @@ export const planByKey = (scope: 'SESSION' | 'LOCAL'): string =>
     .map((setting) => `SET ${scope} ${setting}`)
     .join('; ');
 
-/**
- * Connections to PostgreSQL, bounded in number and in time.
- *
- * `name` stands in PostgreSQL's `pg_stat_activity`.
- */
 export const createPool = (options: {
   readonly url: string;
+  /** In `pg_stat_activity`. */
   readonly name: string;
   readonly max: number;
   /** By default those of background work. */
   readonly deadlines?: DeadlineName;
   readonly silence?: Silence;
   /**
-   * For statements that find rows by their keys: each is planned once, for indexes alone, and the plan serves
-   * however the tables grow. To plan the statement of admission took five times as long as to run it.
+   * For statements that find rows by keys: each is planned once, with index scans only. To plan the statement of admission
+   * took five times as long as to execute it.
    */
   readonly plansByKey?: boolean;
   readonly logger: Logger;
@@ -204,11 +193,11 @@ export const createPool = (options: {
       idleTimeoutMillis: 60_000,
       ...(statement !== null && {
         statement_timeout: statement,
-        query_timeout: statement + answerGraceMs,
+        query_timeout: statement + responseGraceMs,
       }),
       ...(lock !== null && { lock_timeout: lock }),
       idle_in_transaction_session_timeout: idleInTransaction,
-      // A statement need not wait for the answer to the one before.
+      // A statement does not wait for the response of the previous one.
       pipeline: true,
       Client: CorkedClient,
       types,
@@ -216,18 +205,17 @@ export const createPool = (options: {
     options.silence ?? null,
     options.logger,
   );
-  // An idle connection that breaks is replaced at the next use; without a listener it would throw.
+  // An idle connection that breaks is replaced at the next use. An error event without a listener would throw.
   pool.on('error', (err) => {
-    // `end` does not wait for the connections' end, so the server's shutdown may come before it.
+    // `end` does not wait for the connections, so the server may shut down first.
     if (pool.ending) return;
     options.logger.warn({ err, pool: options.name }, 'idle PostgreSQL connection lost');
   });
-  // Between two users of a connection, and right after it was made, nobody listens for a moment. A loss
-  // in that moment would end the process; now the next statement fails instead.
+  // Between two uses, a connection has no other listener for a moment. Its loss would end the process; with this listener,
+  // the next statement fails instead.
   pool.on('connect', (client) => {
     client.on('error', () => undefined);
-    // No error of the caller: where this fails, PostgreSQL plans as it does by default, and a connection that
-    // was lost fails the next statement.
+    // If this fails, PostgreSQL plans as by default, and a lost connection fails the next statement.
     if (options.plansByKey === true) client.query(planByKey('SESSION')).catch(() => undefined);
   });
   return pool;
@@ -237,10 +225,7 @@ const afterCommit = new WeakMap<Client, (() => void)[]>();
 
 type OnBroken = (error: Error) => void;
 
-/**
- * Runs `work` with a connection of the pool. One that broke meanwhile, or that has a transaction open, is
- * closed and not used again.
- */
+/** Runs `work` with a connection of the pool, which is closed afterwards if it broke or has an open transaction. */
 export const withConnection = async <Result>(
   pool: Pool,
   work: (client: pg.PoolClient, onBroken: OnBroken) => Promise<Result>,
@@ -250,12 +235,12 @@ export const withConnection = async <Result>(
   const onBroken = (error: Error): void => {
     broken = error;
   };
-  // The pool listens to idle connections only; a loss that nobody listens to ends the process.
+  // The pool listens to idle connections only, and an error event without a listener ends the process.
   client.on('error', onBroken);
   try {
     return await work(client, onBroken);
   } catch (error) {
-    // A session keeps the default_transaction_read_only that it began with.
+    // A session keeps the default_transaction_read_only of its start.
     const isReadOnly = hasCode(error, '25006');
     if (isReadOnly || (isUnavailable(error) && !isRefusal(error))) broken ??= error as Error;
     throw error;
@@ -265,37 +250,37 @@ export const withConnection = async <Result>(
   }
 };
 
-/** SQLSTATE of a statement that PostgreSQL skips, because an earlier one of its transaction failed. */
+/** SQLSTATE of a statement that PostgreSQL skips after a failed one of the transaction. */
 const skipped = '25P02';
 
 /** A statement that is parsed once for each connection. */
 const prepared = (text: string) => ({ name: text, text });
 
-/** Whether PostgreSQL refused a statement, on a connection that stays usable. */
+/** Whether PostgreSQL rejected a statement, on a connection that stays usable. */
 const isRefusal = (error: unknown): boolean =>
   error instanceof pg.DatabaseError && error.severity === 'ERROR';
 
-/** PostgreSQL itself rolls back the transaction of a lost connection. */
+/** PostgreSQL rolls back the transaction of a lost connection. */
 const rollBack = async (client: Client, reason: unknown, onBroken: OnBroken): Promise<void> => {
   if (!isUnavailable(reason) || isRefusal(reason)) await client.query('ROLLBACK').catch(onBroken);
 };
 
-/** @throws OutcomeUnknown, TransactionAborted, or why PostgreSQL refused */
+/** @throws OutcomeUnknown; TransactionAborted; the error of PostgreSQL */
 const commit = async (client: Client, onBroken: OnBroken): Promise<void> => {
   let ended: string;
   try {
     ended = (await client.query(prepared('COMMIT'))).command;
   } catch (cause) {
     onBroken(cause as Error);
-    // An answer from the server itself (it has a SQLSTATE) means that nothing was committed.
+    // An error of the server means that nothing was committed.
     if (isRefusal(cause)) throw cause;
-    throw new OutcomeUnknown('The answer to COMMIT was lost', { cause });
+    throw new OutcomeUnknown('the response to COMMIT was lost', { cause });
   }
-  // What PostgreSQL answers, without an error, where a statement had failed before.
+  // The response of PostgreSQL if a statement had failed.
   if (ended === 'ROLLBACK') throw new TransactionAborted();
 };
 
-/** What a transaction's code sends its statements with. After `end`, it sends nothing. */
+/** Returns the client of a transaction, which sends nothing after `end`. */
 const openTransaction = (client: Client) => {
   let isOpen = true;
   let firstFailure: unknown;
@@ -309,7 +294,7 @@ const openTransaction = (client: Client) => {
   };
   return {
     tx: { query: query as Client['query'] },
-    /** Why the transaction failed: a caller may await a skipped statement before the one that failed. */
+    /** Returns the error of the first failed statement if `error` is of a skipped one. */
     reasonOf: (error: unknown): unknown => (hasCode(error, skipped) ? firstFailure : error),
     end: (): void => {
       isOpen = false;
@@ -317,7 +302,6 @@ const openTransaction = (client: Client) => {
   };
 };
 
-/** Calls what a committed transaction has left to call; none of it can change the outcome. */
 const callAfterCommit = (pool: Pool, calls: Iterable<() => void>): void => {
   for (const call of calls) {
     try {
@@ -328,11 +312,7 @@ const callAfterCommit = (pool: Pool, calls: Iterable<() => void>): void => {
   }
 };
 
-/**
- * The result of a committed transaction.
- *
- * @throws OutcomeUnknown when it cannot be made: the transaction has taken effect and must not run again
- */
+/** @throws OutcomeUnknown if `resultOf` fails, because the transaction is committed and must not run again */
 const resultAfterCommit = <Result>(
   pool: Pool,
   write: Write<Result>,
@@ -347,23 +327,21 @@ const resultAfterCommit = <Result>(
       }),
     );
   } catch (cause) {
-    throw new OutcomeUnknown('The transaction is committed, but its result is lost', { cause });
+    throw new OutcomeUnknown('the transaction is committed, but its result is lost', { cause });
   }
 };
 
-/** Tries of a transaction in all. */
+/** The maximum number of attempts of a transaction. */
 const attempts = 5;
 
-/** Runs a transaction again that PostgreSQL rolled back because of transactions beside it. */
+/** Retries a transaction that PostgreSQL rolled back because of a concurrent one. */
 const retried = <Result>(run: () => Promise<Result>): Promise<Result> =>
   retry(run, { attempts, pauses: { firstMs: 5, longestMs: 50 }, isRetryable: isConflict });
 
 /**
- * Runs `work` in one transaction: committed when it resolves, rolled back when it throws. The connection
- * stays with the caller, who is notified when it broke. A conflict with another transaction is not retried.
+ * Runs `work` in a transaction on a connection of the caller. Conflicts are not retried.
  *
- * @throws OutcomeUnknown when the answer to COMMIT is lost; TransactionAborted when `work` swallowed
- * the failure of a statement; otherwise what `work` threw.
+ * @throws OutcomeUnknown; TransactionAborted if `work` ignored a failed statement; the error of `work`
  */
 export const transactionOn = async <Result>(
   client: Client,
@@ -386,10 +364,7 @@ export const transactionOn = async <Result>(
   return result;
 };
 
-/**
- * `transactionOn` a connection of the pool, and then the callbacks of `execute`. `work` may run several times: a
- * transaction that conflicts with others (40001, 40P01) is retried.
- */
+/** Runs `work` in a transaction, then the callbacks of `execute`. Conflicts (40001, 40P01) are retried. */
 export const transaction = <Result>(
   pool: Pool,
   work: (tx: Client) => Promise<Result>,
@@ -410,10 +385,7 @@ export const transaction = <Result>(
     }),
   );
 
-/**
- * Sends the statements of a write in a transaction that is open. Its `afterCommit` is called when `transaction`
- * has committed.
- */
+/** Sends the statements of a write in an open `transaction`, which calls `afterCommit` after COMMIT. */
 export const execute = async <Result>(tx: Client, write: Write<Result>): Promise<Result> => {
   const results = await Promise.all(
     write.statements.map((statement) => tx.query(encodeStatement(statement))),
@@ -423,13 +395,11 @@ export const execute = async <Result>(tx: Client, write: Write<Result>): Promise
 };
 
 /**
- * A `transaction` in two exchanges with PostgreSQL. `lock` sends its statements behind BEGIN, and waits for nothing
- * before it has sent them all. `decide` returns the statements to write as data: they are sent with COMMIT behind
- * them, and no code of the caller runs between the first of them and COMMIT. If a statement fails, PostgreSQL skips
- * those behind it and rolls back.
+ * Runs a transaction in two round trips. `lock` must send all its statements before it awaits one. `decide` returns the
+ * statements to write, which are sent together with COMMIT, so no code of the caller runs in between. If one fails,
+ * PostgreSQL skips the rest and rolls back.
  *
- * @throws OutcomeUnknown when the answer to COMMIT is lost; otherwise what `lock` or `decide` threw, or why
- * PostgreSQL refused a statement. In all cases but OutcomeUnknown nothing was written.
+ * @throws OutcomeUnknown; otherwise nothing was written: the error of `lock`, `decide` or PostgreSQL
  */
 export const lockingTransaction = <Locked, Result>(
   pool: Pool,

@@ -1,12 +1,11 @@
 import type { Logger } from '../logging.js';
 
-/** A ping without an answer for so long means that PostgreSQL is silent. */
+/** Time without a response to a ping after which PostgreSQL is silent (ms). */
 const silentAfterMs = 700;
 
 /**
- * Whether PostgreSQL is known to be silent, by the pings of a connection that is never used for anything
- * else. A process that knows asks nothing of PostgreSQL: a statement that waits in a server which hangs
- * would take effect when the server goes on, long after its request was answered with 503.
+ * Whether PostgreSQL is silent, according to the pings of a dedicated connection. Meanwhile no statements are sent, because
+ * a server that hangs would execute them when it continues, long after the request got 503.
  */
 export class Silence {
   #isSilent = false;
@@ -17,24 +16,24 @@ export class Silence {
     return this.#isSilent;
   }
 
-  /** Nothing can be asked: no connection could be made. */
+  /** Called when no connection can be made. */
   begin(): void {
     this.#become(true);
   }
 
-  /** Awaits an answer. A late one is the beginning of a silence; one that comes, its end. */
-  async watch<Answer>(answer: Promise<Answer>): Promise<Answer> {
+  /** Awaits a response. A late response starts a silence, and a response ends it. */
+  async watch<Response>(response: Promise<Response>): Promise<Response> {
     let late = true;
     const timer = setTimeout(() => {
-      // This process may have been busy itself: an answer that has come is read before this is called.
+      // If this process was busy, it reads a response that has arrived first.
       setImmediate(() => {
         if (late) this.#become(true);
       });
     }, silentAfterMs);
     try {
-      const answered = await answer;
+      const result = await response;
       this.#become(false);
-      return answered;
+      return result;
     } finally {
       late = false;
       clearTimeout(timer);
@@ -44,7 +43,7 @@ export class Silence {
   #become(isSilent: boolean): void {
     if (isSilent === this.#isSilent) return;
     this.#isSilent = isSilent;
-    if (isSilent) this.logger.warn('PostgreSQL does not answer: what needs it is refused');
-    else this.logger.info('PostgreSQL answers again');
+    if (isSilent) this.logger.warn('postgres is unreachable; requests get 503');
+    else this.logger.info('postgres is reachable again');
   }
 }

@@ -2,24 +2,23 @@ import { createRequire } from 'node:module';
 import type pg from 'pg';
 
 const { prepareValue } = createRequire(import.meta.url)('pg/lib/utils.js') as {
-  /** The value as the driver sends it. @throws for a value that has no form in PostgreSQL */
+  /** Encodes a parameter as the driver does. @throws if the value has no form in PostgreSQL */
   readonly prepareValue: (value: unknown) => string | Buffer | null;
 };
 
-/** A statement as data. A statement with a `name` is parsed once for each connection. */
+/** A statement with a `name` is parsed once for each connection. */
 export interface Statement {
   readonly name?: string;
   readonly text: string;
   readonly values?: readonly unknown[];
 }
 
-/** What a transaction writes, as data, and what it returns. */
+/** The statements of a transaction, and its result. */
 export interface Write<Result> {
-  /** They are sent in this order. */
   readonly statements: readonly Statement[];
-  /** Makes the transaction's result of the results of the statements. */
+  /** Returns the result of the transaction. */
   readonly resultOf: (results: readonly pg.QueryResult[]) => Result;
-  /** Called when the transaction is committed. What it throws is logged. */
+  /** Called after COMMIT. An error is logged. */
   readonly afterCommit?: (() => void) | undefined;
 }
 
@@ -29,23 +28,22 @@ export const writeOnly = (statements: readonly Statement[]): Write<void> => ({
   resultOf: () => undefined,
 });
 
-/** The write with other statements before its own. Its `resultOf` may read the last results only. */
+/** Puts statements before those of a write, whose `resultOf` may read only the last results. */
 export const writeAfter = <Result>(
   statements: readonly Statement[],
   write: Write<Result>,
 ): Write<Result> => ({ ...write, statements: [...statements, ...write.statements] });
 
-/** The write with another result. */
 export const mapResult = <Before, After>(
   write: Write<Before>,
   map: (result: Before) => After,
 ): Write<After> => ({ ...write, resultOf: (results) => map(write.resultOf(results)) });
 
 /**
- * The statement with parameters that the driver sends as they are. The driver would not send a statement whose
- * parameters it cannot encode, but it would send the statements behind it, COMMIT included.
+ * Encodes the parameters of a statement. The driver would omit a statement whose parameters it cannot encode, but send the
+ * following ones, including COMMIT.
  *
- * @throws for a parameter that cannot be encoded
+ * @throws if a parameter cannot be encoded
  */
 export const encodeStatement = ({ values, ...statement }: Statement): pg.QueryConfig => ({
   ...statement,

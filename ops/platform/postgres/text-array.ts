@@ -3,8 +3,8 @@ import { headBytes, writeHead } from './binary-array.js';
 const textType = 25;
 
 /**
- * Texts, some of which may be bytes in UTF-8, as one parameter of type `text[]` in PostgreSQL's binary format. The driver
- * escapes each quote in an array of strings: for JSON that is most of an insert's cost.
+ * Encodes strings and UTF-8 bytes as `text[]` in PostgreSQL's binary format. The escapes of quotes in an array literal would
+ * be most of the cost of an insert of JSON.
  */
 export const textArray = (texts: readonly (string | Buffer | null)[]): Buffer => {
   const lengths = texts.map((text) => (text === null ? -1 : Buffer.byteLength(text)));

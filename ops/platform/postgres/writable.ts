@@ -1,11 +1,7 @@
 import { DependencyFault } from '../dependency-fault.js';
 import { withConnection, type Pool } from './pool.js';
 
-/**
- * Checks that PostgreSQL answers and accepts writes.
- *
- * @throws DependencyFault with SQLSTATE 25006 on a standby, or where `default_transaction_read_only` is set
- */
+/** @throws DependencyFault with SQLSTATE 25006 on a standby, or if `default_transaction_read_only` is set */
 export const requireWritable = (pool: Pool): Promise<void> =>
   withConnection(pool, async (client) => {
     const { rows } = await client.query<{ readOnly: boolean }>(

@@ -15,10 +15,10 @@ import { join } from 'node:path';
 import { ConfigError } from './config-error.js';
 import { hasCode } from '../errors.js';
 
-/** Bytes of a socket's path: the limit is 103 on macOS and 107 on Linux, and libuv cuts a longer one off. */
+/** Bytes of a socket path: the limit is 103 on macOS and 107 on Linux, and libuv truncates longer paths. */
 const longestPath = 103;
 
-/** Calls `use` with a path of the file that is short enough for a socket. */
+/** Calls `use` with a path that is short enough for a socket. */
 const withSocketPath = async <Result>(
   dir: string,
   name: string,
@@ -43,7 +43,7 @@ const withSocketPath = async <Result>(
   }
 };
 
-/** What `bind` fails with where the file system, or a sandbox, has no Unix domain sockets. */
+/** Errors of `bind` if the file system or a sandbox does not support Unix domain sockets. */
 const unsupported = ['EPERM', 'EOPNOTSUPP', 'ENOTSUP', 'EINVAL', 'ENOSYS', 'EAFNOSUPPORT'] as const;
 
 const explain = (dir: string, error: unknown): unknown => {
@@ -54,40 +54,39 @@ const explain = (dir: string, error: unknown): unknown => {
       { cause: error },
     );
   }
-  // libuv reports a missing directory as EACCES; stat throws ENOENT then.
+  // libuv reports a missing directory as EACCES; `statSync` throws ENOENT.
   if (hasCode(error, 'EACCES')) statSync(dir);
   return error;
 };
 
-/** Node has no public way to it. */
+/** Node has no public API for it. */
 const descriptorOf = (server: Server): number =>
   (server as Server & { readonly _handle: { readonly fd: number } })._handle.fd;
 
 export interface LivenessSocket {
-  /** Its descriptor, for `stdio` of a child process: the socket then lives until that child has ended, too. */
+  /** For `stdio` of a child process, which then keeps the socket open too. */
   readonly fd: number;
-  /** Closes this process's descriptor, so that the socket lives as long as the child processes that have it. */
+  /** Closes the descriptor of this process only. */
   handOver(): void;
-  /** Closes it and deletes the file. Synchronous and idempotent. */
+  /** Closes the socket and deletes its file. Synchronous and idempotent. */
   close(): void;
 }
 
 /**
- * Makes a Unix domain socket that this process listens on. The kernel finds it by its inode, so
- * `isListening` is right in every container of this machine, and it ends with the process, however that
- * ends. It does not keep the event loop alive. Child processes do not inherit it unless they are given it.
+ * Listens on a Unix domain socket, which the kernel finds by its inode, so `isListening` works in every container of this
+ * machine. It ends with the process, and does not keep the event loop alive. Child processes do not inherit it.
  *
- * @throws ConfigError where the file system has no sockets; else what the file system threw
+ * @throws ConfigError if the file system does not support sockets; other errors of the file system
  */
 export const openLivenessSocket = async (dir: string, name: string): Promise<LivenessSocket> => {
   const server = createServer({ pauseOnConnect: true }, (socket) => socket.destroy());
   server.unref();
   const file = join(dir, name);
-  // libuv deletes the file that it has bound when the process ends, but a child process may still have the socket.
+  // libuv deletes the file that it has bound at the end of the process, but a child process may still use the socket.
   const bound = `${name}.new`;
   try {
     await withSocketPath(dir, bound, (path) => {
-      // In a cluster worker, too, the socket is this process's own.
+      // `exclusive`, because a cluster worker would share the socket of the primary.
       server.listen({ path, exclusive: true });
       return once(server, 'listening');
     });
@@ -98,7 +97,7 @@ export const openLivenessSocket = async (dir: string, name: string): Promise<Liv
     rmSync(join(dir, bound), { force: true });
     throw explain(dir, error);
   }
-  // The peer is connected before it is accepted: that accept failed, as for want of descriptors, does not matter.
+  // A failed accept does not matter, because the peer is connected before.
   server.on('error', () => undefined);
   return {
     fd: descriptorOf(server),
@@ -115,7 +114,7 @@ export const openLivenessSocket = async (dir: string, name: string): Promise<Liv
 /**
  * Whether a process listens on the socket, even one that is stopped (SIGSTOP).
  *
- * @throws EACCES where this user may not connect
+ * @throws EACCES if this user may not connect
  */
 export const isListening = (dir: string, name: string): Promise<boolean> =>
   withSocketPath(dir, name, async (path) => {
@@ -124,11 +123,11 @@ export const isListening = (dir: string, name: string): Promise<boolean> =>
       await once(socket, 'connect');
       return true;
     } catch (error) {
-      // The queue of connections is full: a stopped process does not accept them.
+      // The backlog is full, because the process is stopped.
       if (hasCode(error, 'EAGAIN')) return true;
-      // The listener was closed before it accepted: now it refuses.
+      // The listener was closed before it accepted.
       if (hasCode(error, 'ECONNRESET')) return await isListening(dir, name);
-      // ENOTSOCK: a copy that is an ordinary file, on macOS.
+      // ENOTSOCK: a copy of the directory has a regular file (macOS).
       if (hasCode(error, 'ECONNREFUSED', 'ENOENT', 'ENOTSOCK')) return false;
       throw error;
     } finally {

@@ -1,18 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { hasCode, nullOnThrow } from '../errors.js';
 
-/** A file of /proc. ESRCH: the process ended while it was read. EACCES: /proc is mounted with hidepid. */
+/** Reads a file of /proc. ESRCH: the process has ended. EACCES: /proc is mounted with hidepid. */
 export const readProc = (file: string): string | null =>
   nullOnThrow(() => readFileSync(`/proc/${file}`, 'utf8'), 'ENOENT', 'ESRCH', 'EACCES', 'EPERM');
 
-/**
- * A process's program, state letter, parent, and start in clock ticks since boot, readable for everybody;
- * `null` when it has ended, and where there is no /proc.
- */
+/** Returns a process's program, state, parent, and start in clock ticks since boot; `null` if it is not in /proc. */
 export const procStat = (pid: number) => {
   const text = readProc(`${pid}/stat`);
   if (text === null) return null;
-  // The second field is the program's name in parentheses and may itself hold spaces and ")".
+  // The second field is the program's name in parentheses, which may contain spaces and ")".
   const end = text.lastIndexOf(')');
   const fields = text.slice(end + 2).split(' ');
   return {
@@ -28,7 +25,7 @@ export const processExists = (pid: number): boolean => {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    // EPERM: it lives and belongs to somebody else.
+    // EPERM: the process belongs to another user.
     return !hasCode(error, 'ESRCH');
   }
 };

@@ -19,48 +19,50 @@ import { nullOnThrow } from '../errors.js';
 import { isListening, openLivenessSocket } from './liveness-socket.js';
 import { processExists, procStat, readProc } from './proc.js';
 
-/** A live process has the directory. A retry helps once that process has ended. */
+/** Another process holds the lock. */
 export class LockHeld extends Error {
   override readonly name = 'LockHeld';
   readonly code = 'LOCK_HELD';
 
-  /** @param host the host name of the holder, where its pid is of another PID namespace or machine; else `null` */
+  /** @param host the host name of a holder in another PID namespace or machine */
   constructor(
     readonly dir: string,
     readonly pid: number,
     readonly host: string | null = null,
   ) {
-    const place = host === null ? '' : ` in another container or machine (host name ${host})`;
-    super(`${dir} is in use by process ${pid}${place}`);
+    const location = host === null ? '' : ` in another container or machine (host name ${host})`;
+    super(`${dir} is in use by process ${pid}${location}`);
   }
 }
 
 export interface ProcessLock {
-  /** A descriptor for `stdio` of a child process: the directory then stays locked until that child has ended, too. */
+  /** For `stdio` of a child process, which then holds the lock too. */
   readonly fd: number;
-  /** Leaves the lock to the child processes that have the descriptor: it ends with the last of them. */
+  /** Leaves the lock to the child processes that have the descriptor. */
   handOver(): void;
-  /** Synchronous, so that it also works while the process exits. Idempotent. */
+  /** Idempotent, and synchronous because it may run while the process exits. */
   release(): void;
 }
 
 const waitStepMs = 50;
-/** A take-over lasts milliseconds. After this time, the process that does it must be stopped. */
+/** How long to wait for a takeover (ms), which lasts milliseconds unless its process is stopped. */
 const takeOverMs = 1_000;
 
 /**
- * The holder of a lock. It lives as long as the socket that is named after `token`, which is new for each
- * acquisition. The other fields are for messages, and for versions of Linklog that have no such socket:
- * those judge by `pid`, `start` (clock ticks since boot) and `boot` (the kernel's id of this boot).
+ * The holder of a lock, which is alive while it listens on the socket that is named after `token`. The other fields are
+ * for messages, and for earlier versions without a socket, which check `pid` and `start`.
  */
 interface Holder {
   readonly pid: number;
+  /** In clock ticks since boot. */
   readonly start: string | null;
+  /** The kernel's id of this boot. */
   readonly boot: string | null;
+  /** New for each acquisition. */
   readonly token: string;
-  /** Its host name; `null` in the record of such an earlier version. */
+  /** The host name; `null` in records of earlier versions. */
   readonly host: string | null;
-  /** The kernel's id of its pid namespace; `null` where the system gives none. */
+  /** The kernel's id of the PID namespace; `null` outside Linux. */
   readonly namespace: string | null;
 }
 
@@ -68,16 +70,16 @@ const recorded = z.object({
   pid: z.int().min(1),
   start: z.string().nullable(),
   boot: z.string().nullable(),
-  // It becomes part of a file name.
+  // Part of a file name.
   token: z.string().regex(/^[0-9a-f]{16}$/),
   host: z.string().nullable().default(null),
   namespace: z.string().nullable().default(null),
 });
 
-/** Null outside Linux, or in a sandbox. */
+/** `null` outside Linux and in sandboxes. */
 const bootId = (): string | null => readProc('sys/kernel/random/boot_id')?.trim() ?? null;
 
-/** Null outside Linux. */
+/** `null` outside Linux. */
 const pidNamespace = (): string | null =>
   nullOnThrow(() => readlinkSync('/proc/self/ns/pid'), 'ENOENT', 'EACCES', 'EPERM');
 
@@ -92,13 +94,13 @@ const thisProcess = (): Holder => ({
 
 const socketName = ({ token }: Holder): string => `lock-${token}`;
 
-/** By its pid: the holder is of a version that has no socket. In doubt true. */
+/** Checks the pid of a holder of a version without a socket. Returns `true` if it may be alive. */
 const isEarlierHolderAlive = (holder: Holder): boolean => {
   const boot = bootId();
   if (holder.boot !== null && boot !== null && holder.boot !== boot) return false;
   const stat = procStat(holder.pid);
   if (stat === null) return processExists(holder.pid);
-  // A zombie has closed all its files; its parent has not waited for it yet.
+  // A zombie has closed its files.
   if (stat.state === 'Z' || stat.state === 'X') return false;
   return holder.start === null || holder.start === stat.start;
 };
@@ -108,13 +110,13 @@ const isHolderAlive = async (dir: string, holder: Holder): Promise<boolean> => {
   return holder.host === null ? isEarlierHolderAlive(holder) : isListening(dir, socketName(holder));
 };
 
-/** The holder in a lock file; null without a file. An unreadable file gives a holder with pid 0. */
+/** Returns the holder in a lock file, with pid 0 if it is unreadable; `null` if the file does not exist. */
 const readHolder = (file: string): Holder | null => {
   const fd = nullOnThrow(() => openSync(file, 'r'), 'ENOENT');
   if (fd === null) return null;
   try {
     const { ino, ctimeNs } = fstatSync(fd, { bigint: true });
-    // Lock files appear complete, so an empty one is left from a power loss, and its holder with it.
+    // Lock files are written atomically, so only a power loss leaves an unreadable one.
     const token = `broken-${ino}-${ctimeNs}`;
     const unknown = { pid: 0, start: null, boot: null, token, host: null, namespace: null };
     try {
@@ -129,24 +131,23 @@ const readHolder = (file: string): Holder | null => {
 };
 
 type Attempt =
-  | { readonly status: 'taken' }
+  | { readonly status: 'acquired' }
   | { readonly status: 'held'; readonly holder: Holder }
-  /** Another process takes the lock at this moment: look again. `holder` is null where it is not known. */
+  /** Another process is acquiring the lock now. `holder` is `null` if it is unknown. */
   | { readonly status: 'moving'; readonly holder: Holder | null };
 
-/** Writes this process's record to a file, which is then moved or linked: complete or not at all. */
+/** Writes the record of this process to a temporary file, which `use` moves or links. */
 const withRecord = <T>(path: string, me: Holder, use: (file: string) => T): T => {
   const file = `${path}.new-${me.token}`;
   writeFileSync(file, JSON.stringify(me), { flag: 'wx', mode: 0o644 });
   try {
     return use(file);
   } finally {
-    // It may have been renamed to where it belongs.
     rmSync(file, { force: true });
   }
 };
 
-/** @returns whether there was no file */
+/** Returns `false` if the file exists. */
 const linkRecord = (path: string, me: Holder): boolean =>
   withRecord(
     path,
@@ -165,57 +166,55 @@ const replaceRecord = (path: string, me: Holder): void => {
 };
 
 /**
- * A lock whose holder is dead is replaced only by the process that has the guard named after that holder's
- * token. So of two starters which both saw it dead, the slower one finds either the guard taken, or,
- * once it has the guard, another token in the lock. A guard is a lock like any other: when its holder
- * died in the midst of a take-over, it is itself taken over in the same way.
+ * Tries to acquire a lock. Only the process that holds the guard, a lock that is named after the dead holder's token, may
+ * replace the record. So if two processes find the holder dead, the slower one finds the guard held or another token in
+ * the record. The guard of a process that died during a takeover is taken over in the same way.
  */
-const take = async (dir: string, name: string, me: Holder): Promise<Attempt> => {
+const tryAcquire = async (dir: string, name: string, me: Holder): Promise<Attempt> => {
   const path = join(dir, name);
   const found = readHolder(path);
   if (found === null) {
-    return linkRecord(path, me) ? { status: 'taken' } : { status: 'moving', holder: null };
+    return linkRecord(path, me) ? { status: 'acquired' } : { status: 'moving', holder: null };
   }
   if (await isHolderAlive(dir, found)) return { status: 'held', holder: found };
 
   const guard = `${name}.${found.token}`;
-  const guarded = await take(dir, guard, me);
-  if (guarded.status !== 'taken') return { status: 'moving', holder: guarded.holder };
+  const guarded = await tryAcquire(dir, guard, me);
+  if (guarded.status !== 'acquired') return { status: 'moving', holder: guarded.holder };
   try {
     if (readHolder(path)?.token !== found.token) return { status: 'moving', holder: null };
     replaceRecord(path, me);
     rmSync(join(dir, socketName(found)), { force: true });
-    return { status: 'taken' };
+    return { status: 'acquired' };
   } finally {
     unlinkSync(join(dir, guard));
   }
 };
 
-/** @returns the lock, or why it is not taken */
+/** Returns the lock, or why it was not acquired. */
 const attempt = async (
   dir: string,
-): Promise<ProcessLock | Exclude<Attempt, { readonly status: 'taken' }>> => {
+): Promise<ProcessLock | Exclude<Attempt, { readonly status: 'acquired' }>> => {
   const path = join(dir, 'lock');
   const found = readHolder(path);
-  // A process that waits leaves no files.
+  // A waiting process creates no files.
   if (found !== null && (await isHolderAlive(dir, found))) return { status: 'held', holder: found };
   const me = thisProcess();
   const socket = await openLivenessSocket(dir, socketName(me));
   let outcome: Attempt | null = null;
   try {
-    outcome = await take(dir, 'lock', me);
+    outcome = await tryAcquire(dir, 'lock', me);
   } finally {
-    if (outcome?.status !== 'taken') socket.close();
+    if (outcome?.status !== 'acquired') socket.close();
   }
-  if (outcome.status !== 'taken') return outcome;
+  if (outcome.status !== 'acquired') return outcome;
   return {
     fd: socket.fd,
     handOver() {
       socket.handOver();
     },
     release() {
-      // First the record: while it is there, its holder lives. A person may have removed the directory, and a later
-      // process taken it anew.
+      // The record first, because its holder must be alive. Another process may hold the lock if the directory was replaced.
       if (readHolder(path)?.token === me.token) unlinkSync(path);
       socket.close();
     },
@@ -223,15 +222,13 @@ const attempt = async (
 };
 
 /**
- * Takes `<dir>/lock` for this process, and takes it over from a holder that has died. The directory
- * must exist. The same directory cannot be taken twice, not by one process either.
+ * Acquires `<dir>/lock`, or takes it over from a dead holder. The lock is not reentrant.
  *
- * The holder listens on a Unix domain socket in the directory, so the lock holds between all processes of one
- * kernel, also between containers. It does not hold between two machines that share the directory over a network.
+ * The holder listens on a Unix domain socket in the directory, so the lock works between all processes of one kernel, also
+ * in different containers, but not between machines that share the directory over a network.
  *
- * @param options.waitMs how long to wait for a live holder, in milliseconds; 0, the default: not at all
- * @throws LockHeld when a live process has it at the end of the wait; ConfigError where the file system has no
- * sockets
+ * @param options.waitMs how long to wait for a live holder (ms)
+ * @throws LockHeld; ConfigError if the file system does not support sockets
  */
 export const acquireLock = async (
   dir: string,
@@ -252,7 +249,7 @@ export const acquireLock = async (
   }
 };
 
-/** Whether a live process, this one included, has the directory. */
+/** Whether a live process, which may be this one, holds the lock. */
 export const isLocked = async (dir: string): Promise<boolean> => {
   const holder = readHolder(join(dir, 'lock'));
   return holder !== null && isHolderAlive(dir, holder);

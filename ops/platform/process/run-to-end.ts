@@ -3,28 +3,24 @@ import { ConfigError, configExitCode } from './config-error.js';
 import { deferred } from '../concurrency/deferred.js';
 import type { Logger } from '../logging.js';
 
-/** One Ctrl-C may come twice, from the terminal and from npm: only a later signal counts as a second. */
+/** The terminal and npm both send the signal of one Ctrl-C, so only a later signal counts as a second one (ms). */
 const againAfterMs = 500;
 
-/**
- * Listens to SIGINT and SIGTERM: `first` is to begin a clean stop, `again` to end at once.
- *
- * @returns how to stop hearing them
- */
+/** Handles SIGINT and SIGTERM: `first` starts a clean stop, `again` ends immediately. Returns a function that stops it. */
 export const onEndSignals = (handlers: {
   readonly first: (signal: NodeJS.Signals) => void;
   readonly again: () => void;
 }): (() => void) => {
-  let askedAt: number | null = null;
+  let firstAt: number | null = null;
   const onSignal = (signal: NodeJS.Signals): void => {
-    if (askedAt === null) {
-      askedAt = performance.now();
+    if (firstAt === null) {
+      firstAt = performance.now();
       handlers.first(signal);
-    } else if (performance.now() - askedAt > againAfterMs) {
+    } else if (performance.now() - firstAt > againAfterMs) {
       handlers.again();
     }
   };
-  // Ctrl-C reaches all of the group: what shares its ports waits for the process that started it.
+  // Ctrl-C reaches the whole process group; a cluster worker waits for its primary.
   process.on('SIGINT', cluster.isWorker ? () => undefined : onSignal);
   process.on('SIGTERM', onSignal);
   return () => {
@@ -33,7 +29,7 @@ export const onEndSignals = (handlers: {
   };
 };
 
-/** Resolves at the first signal; the second one ends the process at once. */
+/** Resolves at the first signal; the second one ends the process. */
 export const endSignal = (logger: Logger): Promise<void> => {
   const { promise, resolve } = deferred();
   onEndSignals({
@@ -46,13 +42,10 @@ export const endSignal = (logger: Logger): Promise<void> => {
   return promise;
 };
 
-/**
- * Runs a program's main function, then ends the process: exit code 0, or one line on stderr and 78
- * (ConfigError) or 1.
- */
+/** Runs a main function, then exits with 0, or with one line on stderr and 78 (ConfigError) or 1. */
 export const runToEnd = (run: () => Promise<void>): void => {
   run().then(
-    // A socket or a timer that is still open must not keep the process.
+    // An open socket or timer must not keep the process alive.
     () => process.exit(0),
     (error: unknown) => {
       const message = error instanceof Error ? error.message : String(error);

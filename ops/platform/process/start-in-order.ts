@@ -14,16 +14,14 @@ const stopInReverse = async (stops: Stop[], logger: Logger): Promise<void> => {
     try {
       await stop();
     } catch (err) {
-      // The others must be stopped all the same.
       logger.error({ err }, 'part of the process could not be stopped');
     }
   }
 };
 
 /**
- * Starts several parts in order. `onFailure` registers, right after each start, how to stop that part. If a
- * later part fails to start, the registered ones are stopped in the reverse order. For parts whose usual
- * stop is another one, in parallel or with a grace period; otherwise use `startInOrder`.
+ * Starts parts in order. `onFailure` registers the stop of each started part. If a later part fails to start, the started
+ * ones are stopped in reverse order. Use `startInOrder` unless the usual stop is different, such as in parallel.
  */
 export const startOrStop = async <Started>(
   logger: Logger,
@@ -38,7 +36,7 @@ export const startOrStop = async <Started>(
   }
 };
 
-/** Does what `startOrStop` does; the result's `stop` stops the registered parts in the reverse order too. */
+/** Does the same as `startOrStop`, and returns a `stop` for all parts in reverse order. */
 export const startInOrder = async <Started extends object>(
   logger: Logger,
   start: (onStop: Register) => Promise<Started>,

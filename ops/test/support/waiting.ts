@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-export { settledWithin } from '../../platform/concurrency/deferred.js';
+export { endsWithin } from '../../platform/concurrency/deadline.js';
 
 const stepMs = 5;
 

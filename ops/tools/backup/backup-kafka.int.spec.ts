@@ -110,7 +110,7 @@ describe('backup: of a log on Kafka with events that wait in the outbox', functi
   const sendSome = (): Promise<void> =>
     withLog('service', async (opened) => {
       const position = await decide(opened, ...sent);
-      expect(await opened.delivery.logged(position, 20_000)).to.equal(true);
+      expect(await opened.delivery.published(position, 20_000)).to.equal(true);
       await waitUntilCheckpointed(database.pool);
     });
 

@@ -204,7 +204,7 @@ export const createArchiver = (options: {
     const revisions = new Map<string, number>();
     const archiving = concurrently(
       groupBy(due, ({ event }) => streamOf(event)),
-      { atOnce: concurrentAppends, signal: stopped },
+      { concurrency: concurrentAppends, signal: stopped },
       async ([stream, records]) => {
         const first = next.get(stream) ?? 0;
         const events = records.map(({ event }) => archivedEvent(event));
@@ -220,7 +220,7 @@ export const createArchiver = (options: {
     await saveArchived(pool, batch, log, { marks, revisions, deadLetters });
     if (deadLetters.length === 0) return;
     logger.error(
-      { topic, partition, letters: deadLetters.length, offsets: offsetsOf(deadLetters) },
+      { topic, partition, deadLetters: deadLetters.length, offsets: offsetsOf(deadLetters) },
       'records were set aside as dead letters of the archive',
     );
   };

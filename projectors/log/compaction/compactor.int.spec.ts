@@ -21,7 +21,7 @@ import { databaseFixture } from '../../../ops/test/support/fixtures.js';
 const visits = topics.visits.name;
 const partition = 5;
 const code = codeIn(visits, partition);
-const place = { topic: visits, partition };
+const topicPartition = { topic: visits, partition };
 
 describe('compaction of the embedded log', () => {
   const database = databaseFixture('compaction', { per: 'test' });
@@ -178,7 +178,7 @@ describe('compaction of the embedded log', () => {
   it('moves a large row that was altered as it is: an audit finds it', async () => {
     await log.append(visits, recordsOf(visits, code, 300));
     await seal();
-    await alterRecord(database.pool, { ...place, offset: 200 }, (value) =>
+    await alterRecord(database.pool, { ...topicPartition, offset: 200 }, (value) =>
       value.replace('"bot":false', '"bot":true'),
     );
     await compact();
@@ -241,7 +241,7 @@ describe('compaction of the embedded log', () => {
       await compact();
       await append(300);
       await seal();
-      await alterRecord(database.pool, { ...place, offset: 450 }, change);
+      await alterRecord(database.pool, { ...topicPartition, offset: 450 }, change);
       await database.pool.query('UPDATE log.records SET key = NULL WHERE first_offset = 450');
       const before = await rowsIn('records');
       const compactor = start();

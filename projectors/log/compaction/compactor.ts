@@ -136,8 +136,8 @@ export const startCompactor = (deps: {
   const applied = new Map<number, { at: number; offset: number; before: number }>();
 
   /** Returns the signed checkpoint to compact to; `null` if there are too few records. */
-  const targetOf = async (place: CompactedPartition): Promise<SignedCheckpoint | null> => {
-    const { topic, partition, compactedTo } = place;
+  const targetOf = async (topicPartition: CompactedPartition): Promise<SignedCheckpoint | null> => {
+    const { topic, partition, compactedTo } = topicPartition;
     const hasEnough = (seal: SignedCheckpoint | null): seal is SignedCheckpoint =>
       seal !== null && seal.nextOffset >= compactedTo + pace.minRecords;
     const near = await store.newest({ topic, partition }, keys, compactedTo + maxRecords);
@@ -176,17 +176,17 @@ export const startCompactor = (deps: {
    */
   const verifyAndPack = async (
     client: Queryable,
-    place: CompactedPartition,
+    topicPartition: CompactedPartition,
     { first, next }: OffsetRange,
     dutyCycle: DutyCycle,
   ): Promise<readonly NewSegment[] | null> => {
-    const { id: partitionId, topic, partition, compactedTo } = place;
+    const { id: partitionId, topic, partition, compactedTo } = topicPartition;
     const [base, target] = await Promise.all([
       store.newest({ topic, partition }, keys, first),
       store.oldest({ topic, partition }, keys, next),
     ]);
     if (!target) return null;
-    let hash = base ? Buffer.from(base.hash, 'hex') : genesisOf(log.logId(topic), place);
+    let hash = base ? Buffer.from(base.hash, 'hex') : genesisOf(log.logId(topic), topicPartition);
     const segments: NewSegment[] = [];
     for (let from = base?.nextOffset ?? 0; from < target.nextOffset;) {
       if (stopping.signal.aborted) return null;
@@ -196,7 +196,7 @@ export const startCompactor = (deps: {
       if (damaged || records.length === 0) {
         throw new ChainBroken(`${topic}/${partition} has lost records from ${from} on`);
       }
-      hash = extendChain(place, hash, records).hash;
+      hash = extendChain(topicPartition, hash, records).hash;
       from += records.length;
       for (const row of rows) {
         const isInRange = row.firstOffset >= first && row.firstOffset + row.records <= next;
@@ -214,14 +214,14 @@ export const startCompactor = (deps: {
 
   const compact = async (
     client: Queryable,
-    place: CompactedPartition,
+    topicPartition: CompactedPartition,
     dutyCycle: DutyCycle,
   ): Promise<number> => {
-    const { id, topic, partition, lastSegment, compactedTo } = place;
+    const { id, topic, partition, lastSegment, compactedTo } = topicPartition;
     const name = `${topic}/${partition}`;
-    const end = await compactableBelow(place);
+    const end = await compactableBelow(topicPartition);
     if (broken.has(name) || end - compactedTo < pace.minRecords) return 0;
-    const target = await targetOf(place);
+    const target = await targetOf(topicPartition);
     if (target === null) return 0;
     const to = Math.min(target.nextOffset, end);
     const rows = await rowSizes(client, id, { from: lastSegment, to, atMost: maxRows });
@@ -230,10 +230,10 @@ export const startCompactor = (deps: {
     const isNear = lastSegment - (base?.nextOffset ?? 0) <= maxRecords;
     let done = 0;
     try {
-      for (const range of splitRows(place, rows, isNear ? largeRow : Infinity)) {
+      for (const range of splitRows(topicPartition, rows, isNear ? largeRow : Infinity)) {
         if (range.isMoved) await moveRows(client, id, range);
         else {
-          const segments = await verifyAndPack(client, place, range, dutyCycle);
+          const segments = await verifyAndPack(client, topicPartition, range, dutyCycle);
           if (!segments) break;
           for (const segment of segments) {
             if (stopping.signal.aborted) return done;
@@ -258,8 +258,8 @@ export const startCompactor = (deps: {
   const compactAll = async (client: Queryable): Promise<number> => {
     const dutyCycle = new DutyCycle(stopping.signal);
     let done = 0;
-    for (const place of await compactedPartitions(client, compacted)) {
-      done += await compact(client, place, dutyCycle);
+    for (const topicPartition of await compactedPartitions(client, compacted)) {
+      done += await compact(client, topicPartition, dutyCycle);
     }
     return done;
   };

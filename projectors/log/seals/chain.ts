@@ -2,7 +2,7 @@ import { hash as digest } from 'node:crypto';
 import type { LogRecord } from '../../../ops/event-log/port.js';
 
 /** Each partition has its own chain. */
-export interface ChainPlace {
+export interface ChainPartition {
   readonly topic: string;
   readonly partition: number;
 }
@@ -25,7 +25,7 @@ const prefixed = (text: string): Buffer => {
 };
 
 /** The initial hash of a chain covers its log, topic and partition. */
-export const genesisOf = (logId: string, { topic, partition }: ChainPlace): Buffer =>
+export const genesisOf = (logId: string, { topic, partition }: ChainPartition): Buffer =>
   digest(
     'sha256',
     Buffer.concat([
@@ -45,15 +45,15 @@ export const genesisOf = (logId: string, { topic, partition }: ChainPlace): Buff
 const linkOf = ({
   topic,
   partition,
-}: ChainPlace): ((hash: string, record: LogRecord) => string) => {
-  const place = Buffer.concat([prefixed(topic), uint32(partition)]);
-  const headBytes = hashBytes + place.length;
+}: ChainPartition): ((hash: string, record: LogRecord) => string) => {
+  const topicPartition = Buffer.concat([prefixed(topic), uint32(partition)]);
+  const headBytes = hashBytes + topicPartition.length;
   let memory = Buffer.alloc(0);
 
   const reserve = (bytes: number): void => {
     if (memory.length >= bytes) return;
     memory = Buffer.alloc(bytes * 2);
-    place.copy(memory, hashBytes);
+    topicPartition.copy(memory, hashBytes);
   };
   const write = (text: string, at: number): number => {
     const length = memory.write(text, at + 4);
@@ -73,18 +73,20 @@ const linkOf = ({
 };
 
 /** The same for hashes in buffers. */
-export const chainOf = (place: ChainPlace): ((hash: Buffer, record: LogRecord) => Buffer) => {
-  const link = linkOf(place);
+export const chainOf = (
+  topicPartition: ChainPartition,
+): ((hash: Buffer, record: LogRecord) => Buffer) => {
+  const link = linkOf(topicPartition);
   return (hash, record) => Buffer.from(link(hash.toString('latin1'), record), 'latin1');
 };
 
 /** Returns the hash after the records, and the fingerprint after each of them. */
 export const extendChain = (
-  place: ChainPlace,
+  topicPartition: ChainPartition,
   hash: Buffer,
   records: readonly LogRecord[],
 ): { readonly hash: Buffer; readonly fingerprints: Buffer } => {
-  const link = linkOf(place);
+  const link = linkOf(topicPartition);
   const fingerprints = Buffer.alloc(records.length * fingerprintBytes);
   let current = hash.toString('latin1');
   for (const [index, record] of records.entries()) {

@@ -3,14 +3,14 @@ import fc from 'fast-check';
 import type { LogRecord } from '../../../ops/event-log/port.js';
 import { chainOf, extendChain, fingerprintBytes, genesisOf } from './chain.js';
 
-const place = { topic: 'linklog.links.v1', partition: 3 };
-const genesis = genesisOf('log-1', place);
+const topicPartition = { topic: 'linklog.links.v1', partition: 3 };
+const genesis = genesisOf('log-1', topicPartition);
 
 const numbered = (records: readonly { key: string; value: string }[]): readonly LogRecord[] =>
   records.map((record, offset) => ({ ...record, offset }));
 
 const hashOf = (records: readonly LogRecord[]): string =>
-  extendChain(place, genesis, records).hash.toString('hex');
+  extendChain(topicPartition, genesis, records).hash.toString('hex');
 
 const text = fc.string({ unit: 'grapheme', maxLength: 12 });
 const someRecords = fc
@@ -34,11 +34,11 @@ describe('seals: chain of a partition', () => {
   it('begins with another hash in every log, topic and partition', () => {
     const all = [
       genesis,
-      genesisOf('log-2', place),
-      genesisOf('log-1', { ...place, partition: 4 }),
-      genesisOf('log-1', { ...place, topic: 'linklog.visits.v1' }),
+      genesisOf('log-2', topicPartition),
+      genesisOf('log-1', { ...topicPartition, partition: 4 }),
+      genesisOf('log-1', { ...topicPartition, topic: 'linklog.visits.v1' }),
       // The same bytes, divided otherwise.
-      genesisOf('log-1l', { ...place, topic: 'inklog.links.v1' }),
+      genesisOf('log-1l', { ...topicPartition, topic: 'inklog.links.v1' }),
     ];
     expect(new Set(all.map((hash) => hash.toString('hex'))).size).to.equal(all.length);
   });
@@ -47,9 +47,9 @@ describe('seals: chain of a partition', () => {
     fc.assert(
       fc.property(someRecords, fc.nat(), (records, at) => {
         const cut = at % records.length;
-        const first = extendChain(place, genesis, records.slice(0, cut));
-        const second = extendChain(place, first.hash, records.slice(cut));
-        const whole = extendChain(place, genesis, records);
+        const first = extendChain(topicPartition, genesis, records.slice(0, cut));
+        const second = extendChain(topicPartition, first.hash, records.slice(cut));
+        const whole = extendChain(topicPartition, genesis, records);
         expect(second.hash).to.deep.equal(whole.hash);
         expect(Buffer.concat([first.fingerprints, second.fingerprints])).to.deep.equal(
           whole.fingerprints,
@@ -85,8 +85,8 @@ describe('seals: chain of a partition', () => {
         let first = 0;
         while (first < Math.max(records.length, now.length) && same(first)) first += 1;
         fc.pre(first < records.length && first < now.length);
-        const before = extendChain(place, genesis, records);
-        const after = extendChain(place, genesis, now);
+        const before = extendChain(topicPartition, genesis, records);
+        const after = extendChain(topicPartition, genesis, now);
         const fingerprintsOf = (bytes: Buffer): readonly string[] =>
           (bytes.toString('hex').match(/.{16}/g) ?? []).slice(0, first + 1);
         const [were, are] = [
@@ -102,7 +102,7 @@ describe('seals: chain of a partition', () => {
   });
 
   it('takes a record that is longer than any before it, and one that is at another offset', () => {
-    const link = chainOf(place);
+    const link = chainOf(topicPartition);
     const small = { key: 'a', value: 'b', offset: 0 };
     const large = { key: 'a', value: 'é'.repeat(100_000), offset: 1 };
     const after = link(link(genesis, small), large);
@@ -115,7 +115,7 @@ describe('seals: chain of a partition', () => {
       { key: 'a', value: '1' },
       { key: 'a', value: '2' },
     ]);
-    const { hash, fingerprints } = extendChain(place, genesis, records);
+    const { hash, fingerprints } = extendChain(topicPartition, genesis, records);
     expect(fingerprints).to.have.length(2 * fingerprintBytes);
     expect(fingerprints.subarray(fingerprintBytes)).to.deep.equal(
       hash.subarray(0, fingerprintBytes),

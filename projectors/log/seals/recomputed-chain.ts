@@ -1,16 +1,10 @@
-import type { EventLog, LogRecord } from '../../../ops/event-log/port.js';
-import type { TopicName } from '../../../schemas/events/topics.js';
+import type { EventLog, LogRecord, TopicPartition } from '../../../ops/event-log/port.js';
 import { extendChain, fingerprintBytes, genesisOf } from './chain.js';
 import type { SignedCheckpoint } from './signed-checkpoint.js';
 
 /** The database or the log does not continue the chain that the key has signed, so it is not signed any more. */
 export class ChainBroken extends Error {
   readonly code = 'CHAIN_BROKEN';
-}
-
-interface Place {
-  readonly topic: TopicName;
-  readonly partition: number;
 }
 
 /** A chain that this process has computed from the log, starting at a checkpoint that the key has signed. */
@@ -28,20 +22,20 @@ export const isPastLast = ({ last, offset }: RecomputedChain): boolean =>
 
 /** @throws ChainBroken if the chain's hash differs from the last checkpoint */
 export const extendRecomputed = (
-  place: Place,
+  topicPartition: TopicPartition,
   chain: RecomputedChain,
   records: readonly LogRecord[],
 ): RecomputedChain => {
   const { last, offset, fingerprints } = chain;
   const toLast = last === null ? -1 : last.nextOffset - offset;
   if (toLast > 0 && toLast < records.length) {
-    const atLast = extendRecomputed(place, chain, records.slice(0, toLast));
-    return extendRecomputed(place, atLast, records.slice(toLast));
+    const atLast = extendRecomputed(topicPartition, chain, records.slice(0, toLast));
+    return extendRecomputed(topicPartition, atLast, records.slice(toLast));
   }
-  const added = extendChain(place, chain.hash, records);
+  const added = extendChain(topicPartition, chain.hash, records);
   if (toLast === records.length && last?.hash !== added.hash.toString('hex')) {
     throw new ChainBroken(
-      `${place.topic}/${place.partition} is not what it was when it was sealed up to ${offset + toLast}`,
+      `${topicPartition.topic}/${topicPartition.partition} is not what it was when it was sealed up to ${offset + toLast}`,
     );
   }
   return {
@@ -59,7 +53,7 @@ export const extendRecomputed = (
  * @throws ChainBroken
  */
 export const recompute = async (
-  place: Place,
+  topicPartition: TopicPartition,
   log: Pick<EventLog, 'logId' | 'read' | 'ranges'>,
   signed: {
     readonly last: SignedCheckpoint | null;
@@ -71,9 +65,12 @@ export const recompute = async (
     signal,
   }: { readonly from: number; readonly to: number; readonly signal: AbortSignal },
 ): Promise<RecomputedChain> => {
-  const { topic, partition } = place;
+  const { topic, partition } = topicPartition;
   const { last, stored } = signed;
-  const genesis = { nextOffset: 0, hash: genesisOf(log.logId(topic), place).toString('hex') };
+  const genesis = {
+    nextOffset: 0,
+    hash: genesisOf(log.logId(topic), topicPartition).toString('hex'),
+  };
   const base = [last, stored]
     .filter((seal) => seal !== null)
     .reduce(
@@ -92,7 +89,7 @@ export const recompute = async (
   for await (const { records } of log.read(topic, partition, chain.offset, to)) {
     signal.throwIfAborted();
     if (records[0]?.offset !== chain.offset) throw broken(`holds no record at ${chain.offset}`);
-    const { fingerprints, ...grown } = extendRecomputed(place, chain, records);
+    const { fingerprints, ...grown } = extendRecomputed(topicPartition, chain, records);
     const kept = Math.max(0, grown.offset - Math.max(from, base.nextOffset)) * fingerprintBytes;
     chain = { ...grown, fingerprints: fingerprints.subarray(fingerprints.length - kept) };
   }

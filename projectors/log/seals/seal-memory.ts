@@ -3,7 +3,7 @@ import path from 'node:path';
 import { ConfigError } from '../../../ops/platform/process/config-error.js';
 import { nullOn } from '../../../ops/platform/errors.js';
 import { writeNewFile } from '../../../ops/platform/files/new-file.js';
-import type { ChainPlace } from './chain.js';
+import type { ChainPartition } from './chain.js';
 import { ChainBroken } from './recomputed-chain.js';
 import {
   checkpointFile,
@@ -43,9 +43,9 @@ export class SealMemory {
    *
    * @throws ChainBroken if the file is of another log or was altered
    */
-  async last(logId: string, place: ChainPlace): Promise<SignedCheckpoint | null> {
+  async last(logId: string, topicPartition: ChainPartition): Promise<SignedCheckpoint | null> {
     const { keyId, publicKey } = this.signer;
-    const file = this.#fileOf(place);
+    const file = this.#fileOf(topicPartition);
     const text = await nullOn(readFile(file, 'utf8'), 'ENOENT');
     if (text === null) return null;
     const last = checkpointFile.safeParse(text).data?.checkpoints[0];
@@ -66,7 +66,7 @@ export class SealMemory {
     );
   }
 
-  #fileOf({ topic, partition }: ChainPlace): string {
+  #fileOf({ topic, partition }: ChainPartition): string {
     return path.join(this.folder, `${topic}-${partition}.json`);
   }
 }

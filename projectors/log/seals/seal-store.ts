@@ -1,7 +1,6 @@
-import type { TopicName } from '../../../schemas/events/topics.js';
-import type { EventLog } from '../../../ops/event-log/port.js';
+import type { EventLog, TopicPartition } from '../../../ops/event-log/port.js';
 import type { Pool } from '../../../ops/platform/postgres/pool.js';
-import { fingerprintBytes, type ChainPlace } from './chain.js';
+import { fingerprintBytes } from './chain.js';
 import {
   checkpointOfRow,
   isSigned,
@@ -18,8 +17,6 @@ export interface StoredSeal extends SignedCheckpoint {
   readonly storedFingerprints: Buffer;
 }
 
-type Place = ChainPlace & { readonly topic: TopicName };
-
 /** Bounds memory: a seal has about 8 KB, and up to 80 KB if it covers a backlog. */
 const pageSize = 20;
 
@@ -27,17 +24,17 @@ const select = `SELECT ${sealColumns} FROM seals.checkpoints
   WHERE chain_id = (SELECT id FROM seals.chains WHERE topic = $1 AND partition = $2)`;
 
 export const sealStore = (pool: Pool, log: Pick<EventLog, 'logId'>) => {
-  const checkpointOf = (place: Place, row: SealRow): SignedCheckpoint =>
-    checkpointOfRow({ logId: log.logId(place.topic), ...place }, row);
+  const checkpointOf = (topicPartition: TopicPartition, row: SealRow): SignedCheckpoint =>
+    checkpointOfRow({ logId: log.logId(topicPartition.topic), ...topicPartition }, row);
 
   /** Returns the nearest checkpoint to an offset that a trusted key has signed; `null` if there is none. */
   const nearest = async (
-    place: Place,
+    topicPartition: TopicPartition,
     keys: TrustedKeys,
     offset: number,
     [comparison, order]: readonly ['<=', 'DESC'] | readonly ['>=', 'ASC'],
   ): Promise<SignedCheckpoint | null> => {
-    const values = [place.topic, place.partition, offset, [...keys.keys()]];
+    const values = [topicPartition.topic, topicPartition.partition, offset, [...keys.keys()]];
     for (let passed = 0; ; passed += 1) {
       const { rows } = await pool.query<SealRow>(
         `${select} AND next_offset ${comparison} $3 AND key_id = ANY ($4)
@@ -46,44 +43,44 @@ export const sealStore = (pool: Pool, log: Pick<EventLog, 'logId'>) => {
       );
       const [row] = rows;
       if (!row) return null;
-      const seal = checkpointOf(place, row);
+      const seal = checkpointOf(topicPartition, row);
       if (isSigned(seal, keys)) return seal;
     }
   };
 
   return {
     /** Returns the newest trusted checkpoint up to `to`. */
-    newest: (place: Place, keys: TrustedKeys, to = Number.MAX_SAFE_INTEGER) =>
-      nearest(place, keys, to, ['<=', 'DESC']),
+    newest: (topicPartition: TopicPartition, keys: TrustedKeys, to = Number.MAX_SAFE_INTEGER) =>
+      nearest(topicPartition, keys, to, ['<=', 'DESC']),
 
     /** Returns the oldest trusted checkpoint from `from` on. */
-    oldest: (place: Place, keys: TrustedKeys, from: number) =>
-      nearest(place, keys, from, ['>=', 'ASC']),
+    oldest: (topicPartition: TopicPartition, keys: TrustedKeys, from: number) =>
+      nearest(topicPartition, keys, from, ['>=', 'ASC']),
 
     async lastOfAll(keys: TrustedKeys): Promise<readonly SignedCheckpoint[]> {
-      const { rows: places } = await pool.query<Place>(
+      const { rows: topicPartitions } = await pool.query<TopicPartition>(
         'SELECT topic, partition FROM seals.chains ORDER BY topic, partition',
       );
       const found: SignedCheckpoint[] = [];
-      for (const place of places) {
-        const seal = await this.newest(place, keys);
+      for (const topicPartition of topicPartitions) {
+        const seal = await this.newest(topicPartition, keys);
         if (seal !== null) found.push(seal);
       }
       return found;
     },
 
     /** Reads the checkpoints that cover records before `to`, in order. A newer one may have replaced the last. */
-    async *upTo(place: Place, to: number): AsyncGenerator<StoredSeal> {
+    async *upTo(topicPartition: TopicPartition, to: number): AsyncGenerator<StoredSeal> {
       for (let after = 0; ;) {
         const { rows } = await pool.query<SealRow>(
           `${select} AND next_offset > $3
              AND next_offset - length(fingerprints) / ${fingerprintBytes} < $4 ORDER BY next_offset LIMIT $5`,
-          [place.topic, place.partition, after, to, pageSize],
+          [topicPartition.topic, topicPartition.partition, after, to, pageSize],
         );
         for (const row of rows) {
           const { nextOffset, storedFingerprints } = row;
           const from = nextOffset - Math.floor(storedFingerprints.length / fingerprintBytes);
-          yield { ...checkpointOf(place, row), from, storedFingerprints };
+          yield { ...checkpointOf(topicPartition, row), from, storedFingerprints };
         }
         const last = rows.at(-1);
         if (!last) return;

@@ -70,10 +70,10 @@ describe('seals: sealing', () => {
 
   /** The chain's hash over the partition's records below an offset, made anew. */
   const hashAt = async (to: number): Promise<Buffer> => {
-    const place = { topic: visits, partition: await partitionOfVisits() };
-    let hash = genesisOf(log.logId(visits), place);
-    for await (const { records } of log.read(visits, place.partition, 0, to)) {
-      ({ hash } = extendChain(place, hash, records));
+    const topicPartition = { topic: visits, partition: await partitionOfVisits() };
+    let hash = genesisOf(log.logId(visits), topicPartition);
+    for await (const { records } of log.read(visits, topicPartition.partition, 0, to)) {
+      ({ hash } = extendChain(topicPartition, hash, records));
     }
     return hash;
   };

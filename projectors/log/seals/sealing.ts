@@ -3,9 +3,9 @@ import { firstFailure } from '../../../ops/platform/concurrency/deferred.js';
 import {
   checkPosition,
   PositionMoved,
-  type Batch,
   type Delivery,
   type EventLog,
+  type TopicPartition,
 } from '../../../ops/event-log/port.js';
 import type { Logger } from '../../../ops/platform/logging.js';
 import {
@@ -14,7 +14,7 @@ import {
   type Pool,
   type Queryable,
 } from '../../../ops/platform/postgres/pool.js';
-import { topicNames, topics, type TopicName } from '../../../schemas/events/topics.js';
+import { topicNames, topics } from '../../../schemas/events/topics.js';
 import { fingerprintBytes, genesisOf } from './chain.js';
 import {
   ChainBroken,
@@ -61,13 +61,9 @@ interface SealingContext {
   readonly signal: AbortSignal;
 }
 
-type Place = Pick<Batch, 'topic' | 'partition'>;
-
 /** A row of `seals.chains`. */
-interface Chain {
+interface Chain extends TopicPartition {
   readonly id: number;
-  readonly topic: TopicName;
-  readonly partition: number;
   readonly logId: string;
   /** The offset of the next record to add. */
   readonly offset: number;
@@ -86,7 +82,7 @@ const selectChains = `SELECT id, topic, partition, log_id AS "logId", next_offse
 
 const readChain = async (
   client: Queryable,
-  { topic, partition }: Place,
+  { topic, partition }: TopicPartition,
   lock: 'FOR UPDATE' | '' = '',
 ): Promise<Chain | null> => {
   const { rows } = await client.query<Chain>(
@@ -238,7 +234,7 @@ class PartitionSealing {
   readonly #mutex = pLimit(1);
 
   constructor(
-    private readonly place: Place,
+    private readonly topicPartition: TopicPartition,
     private readonly context: SealingContext,
   ) {}
 
@@ -259,7 +255,7 @@ class PartitionSealing {
         throw new ChainMoved('The batch is not at the chain');
       // A crash of PostgreSQL may undo the last batches, which are then added again.
       await tx.query('SET LOCAL synchronous_commit = off');
-      const grown = extendRecomputed(this.place, computed, records);
+      const grown = extendRecomputed(this.topicPartition, computed, records);
       const { offset, hash, fingerprints: tail } = grown;
       const next = { ...chain, offset, hash, tail };
       if (isDue(next, this.context.pace) && isPastLast(grown)) {
@@ -300,7 +296,7 @@ class PartitionSealing {
       try {
         const computed = known ?? (await this.#compute());
         const step = await transaction(pool, async (tx) => {
-          const chain = await readChain(tx, this.place, 'FOR UPDATE');
+          const chain = await readChain(tx, this.topicPartition, 'FOR UPDATE');
           if (!chain || !isAsComputed(chain, computed)) throw new ChainMoved('The chain was moved');
           return work(tx, chain, computed);
         });
@@ -310,7 +306,7 @@ class PartitionSealing {
         if (!(err instanceof ChainBroken)) throw err;
         this.#broken = err;
         logger.error(
-          { err, ...this.place },
+          { err, ...this.topicPartition },
           'the chain of a partition does not continue what was sealed: it is not signed',
         );
         return null;
@@ -321,26 +317,29 @@ class PartitionSealing {
   /** @throws ChainBroken; ChainMoved */
   async #compute(): Promise<RecomputedChain> {
     const { pool, log, signer, logger, signal } = this.context;
-    const { place } = this;
-    const logId = log.logId(place.topic);
-    const last = await signer.memory.last(logId, place);
-    const chain = await readChain(pool, place);
+    const { topicPartition } = this;
+    const logId = log.logId(topicPartition.topic);
+    const last = await signer.memory.last(logId, topicPartition);
+    const chain = await readChain(pool, topicPartition);
     if (chain?.logId !== logId) throw new ChainMoved('The chain is of another log');
     const to = chain.offset;
     const from = to - Math.ceil(chain.tail.length / fingerprintBytes);
     const stored = await ownCheckpointAt(pool, chain, from, signer);
     if (last === null && stored !== null && !this.#hasLoggedMissingMemory) {
       this.#hasLoggedMissingMemory = true;
-      logger.warn(place, 'no memory of what was sealed last: the last seal in the database counts');
+      logger.warn(
+        topicPartition,
+        'no memory of what was sealed last: the last seal in the database counts',
+      );
     }
-    const computed = await recompute(place, log, { last, stored }, { from, to, signal });
+    const computed = await recompute(topicPartition, log, { last, stored }, { from, to, signal });
     if (isAsComputed(chain, computed)) return computed;
-    const { topic, partition } = place;
+    const { topic, partition } = topicPartition;
     throw new ChainBroken(`The chain of ${topic}/${partition} in the database is not the log's`);
   }
 
   async #sign(tx: Client, chain: Chain, computed: RecomputedChain): Promise<RecomputedChain> {
-    const last = await this.context.signer.memory.last(chain.logId, this.place);
+    const last = await this.context.signer.memory.last(chain.logId, this.topicPartition);
     if (last?.signature !== computed.last?.signature) throw new ChainMoved('The chain was signed');
     const seal = await signCheckpoint(tx, chain, this.context);
     return { ...computed, fingerprints: Buffer.alloc(0), last: seal };
@@ -366,16 +365,16 @@ export const startSealing = async (deps: {
   const stopping = new AbortController();
   const context = { ...deps, pace, signal: stopping.signal };
   const partitions = new Map<string, PartitionSealing>();
-  const nameOf = ({ topic, partition }: Place): string => `${topic}/${partition}`;
+  const nameOf = ({ topic, partition }: TopicPartition): string => `${topic}/${partition}`;
   for (const { name: topic, partitions: count } of Object.values(topics)) {
     for (let partition = 0; partition < count; partition += 1) {
-      const place = { topic, partition };
-      partitions.set(nameOf(place), new PartitionSealing(place, context));
+      const topicPartition = { topic, partition };
+      partitions.set(nameOf(topicPartition), new PartitionSealing(topicPartition, context));
     }
   }
-  const sealingOf = (place: Place): PartitionSealing => {
-    const sealing = partitions.get(nameOf(place));
-    if (!sealing) throw new RangeError(`the log has no partition ${nameOf(place)}`);
+  const sealingOf = (topicPartition: TopicPartition): PartitionSealing => {
+    const sealing = partitions.get(nameOf(topicPartition));
+    if (!sealing) throw new RangeError(`the log has no partition ${nameOf(topicPartition)}`);
     return sealing;
   };
 
@@ -418,10 +417,10 @@ export const startSealing = async (deps: {
     maxBatch,
     mayWaitMs,
     position: async (topic, partition) => {
-      const place = { topic, partition };
-      const chain = await readChain(pool, place);
+      const topicPartition = { topic, partition };
+      const chain = await readChain(pool, topicPartition);
       // A killed projector may have left an unsigned tail.
-      if (chain !== null && chain.tailMs !== null) signSoon(sealingOf(place));
+      if (chain !== null && chain.tailMs !== null) signSoon(sealingOf(topicPartition));
       return chain;
     },
     handle: async (batch) => {

@@ -1,4 +1,4 @@
-/** For tests: a thread that is busy for a while, and posts how often it slept and how far it came. */
+/** A thread that is busy for a while, and posts the number of its sleeps and of its steps. */
 import { readFileSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
 import { yieldCpu, atNormalPriority, lowerThreadPriority } from '../thread-priority.js';

@@ -1,8 +1,8 @@
-/** A thread for the spec of hashing. It fails after it has hashed; for the password `exit`, it ends before that. */
-import { answerCalls } from '../../concurrency/thread.js';
+/** A thread that fails after it has hashed a password, and exits before if the password is `exit`. */
+import { serveCalls } from '../../concurrency/thread.js';
 import type { HashingThread } from '../password-hasher.js';
 
-answerCalls<Pick<HashingThread, 'hash'>>({
+serveCalls<Pick<HashingThread, 'hash'>>({
   hash(password) {
     if (password === 'exit') process.exit(3);
     setImmediate(() => {

@@ -1,7 +1,4 @@
-/**
- * A process that holds an advisory lock, or waits for it, and says so on stdout: to be stopped, and
- * taken over from. Arguments: the database's URL, and the lock.
- */
+/** Acquires an advisory lock and reports it on stdout: `node lock-process.js URL LOCK`. */
 import { once } from 'node:events';
 import { createLogger } from '../../logging.js';
 import { holdLock } from '../own-connection.js';

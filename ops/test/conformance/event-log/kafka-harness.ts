@@ -92,7 +92,7 @@ export const openKafkaHarness = async (
         await hold;
         return recorded;
       });
-      if (!(await delivery.logged(outboxPosition, loggedWithinMs)))
+      if (!(await delivery.published(outboxPosition, loggedWithinMs)))
         throw new Error('Not relayed in time');
     },
     async cutConnections() {

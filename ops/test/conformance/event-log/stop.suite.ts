@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { topics } from '../../../../schemas/events/topics.js';
-import { eventually, settledWithin, within } from '../../support/waiting.js';
+import { eventually, endsWithin, within } from '../../support/waiting.js';
 import type { LogBench } from './bench.js';
 import { eventIdOf, newCode, recordsOf } from './events.js';
 import { fence } from './reader.js';
@@ -35,7 +35,7 @@ export const describeStop = (bench: () => LogBench): void => {
       );
       await eventually('a batch is being handled', () => begun > 0);
       const stopped = reader.subscription.stop();
-      expect(await settledWithin(stopped, 200)).to.be.false;
+      expect(await endsWithin(stopped, 200)).to.be.false;
       const inHand = begun;
       held.resolve();
       await stopped;

@@ -1,7 +1,7 @@
 import { topicNames } from '../../../../schemas/events/topics.js';
 import type { EventLog } from '../../../event-log/port.js';
 import type { Pool } from '../../../platform/postgres/pool.js';
-import type { ChainPlace } from '../../../../projectors/log/seals/chain.js';
+import type { ChainPartition } from '../../../../projectors/log/seals/chain.js';
 import {
   isSigned,
   type SignedCheckpoint,
@@ -25,7 +25,7 @@ export interface VerifySealsOptions extends Watch {
 
 type Place = Pick<PartitionInput, 'topic' | 'range' | 'newest' | 'known'>;
 
-const isAt = (place: ChainPlace, other: ChainPlace): boolean =>
+const isAt = (place: ChainPartition, other: ChainPartition): boolean =>
   place.topic === other.topic && place.partition === other.partition;
 
 /** @throws CliError unless a checkpoint is of this log, and signed by a trusted key */

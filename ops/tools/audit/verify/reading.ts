@@ -2,7 +2,7 @@ import { checkpointOf, type Checkpoint } from '../../../../projectors/runtime/ch
 import type { TopicName } from '../../../../schemas/events/topics.js';
 import { ledgerTopics } from '../../../ledger/rebuild/rebuild.js';
 import { wholeRanges, type Batch, type EventLog } from '../../../event-log/port.js';
-import { readStretch } from '../../../event-log/postgres-batches.js';
+import { readOffsetRange } from '../../../event-log/postgres-batches.js';
 import type { Queryable } from '../../../platform/postgres/pool.js';
 import type { Gap, Model, RowPlace } from './report.js';
 
@@ -47,7 +47,7 @@ export async function* readTable(
   client: Queryable,
   { topic, partition, partitionId, from, to }: TableRange,
 ): AsyncGenerator<Batch> {
-  for await (const records of readStretch(client, { partitionId, from, to })) {
+  for await (const records of readOffsetRange(client, { partitionId, from, to })) {
     yield { topic, partition, records };
   }
 }

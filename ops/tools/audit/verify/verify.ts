@@ -154,7 +154,9 @@ export const verify = async (options: VerifyOptions): Promise<Verification> => {
           return fold.foldTo(live, { step, onGap, onRecords: advance, signal: ending });
         }),
       ];
-      await concurrently(work, { atOnce: concurrentFolds, signal }, (fold, ending) => fold(ending));
+      await concurrently(work, { concurrency: concurrentFolds, signal }, (fold, ending) =>
+        fold(ending),
+      );
       return { table, checkpoints };
     };
 

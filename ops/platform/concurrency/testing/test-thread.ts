@@ -1,30 +1,29 @@
-/** A thread for the spec of threads. */
 import { ConfigError } from '../../process/config-error.js';
-import { answerCalls } from '../thread.js';
+import { serveCalls } from '../thread.js';
 import { never } from '../deferred.js';
 
 class OwnError extends Error {
   readonly code = 'OWN';
 }
 
-export interface AnsweringThread {
+export interface TestThread {
   sum(numbers: readonly number[], more: ReadonlyMap<string, number>): Promise<number>;
   refuse(message: string): Promise<void>;
   misconfigured(): Promise<void>;
   wait(): Promise<never>;
   /** Its result cannot be cloned. */
-  giveFunction(): Promise<() => void>;
-  /** Throws where nobody catches. */
+  returnFunction(): Promise<() => void>;
+  /** Throws an uncaught error. */
   crash(message: string): Promise<void>;
 }
 
-answerCalls<AnsweringThread>({
+serveCalls<TestThread>({
   sum: (numbers, more) =>
     Promise.resolve([...numbers, ...more.values()].reduce((sum, number) => sum + number, 0)),
   refuse: (message) => Promise.reject(new OwnError(message, { cause: new TypeError('why') })),
   misconfigured: () => Promise.reject(new ConfigError('EVENTSTORE_URL: wrong')),
   wait: () => never,
-  giveFunction: () => Promise.resolve(() => undefined),
+  returnFunction: () => Promise.resolve(() => undefined),
   crash(message) {
     setImmediate(() => {
       throw new OwnError(message);
