@@ -21,7 +21,7 @@ const addressIn = (text: string): string | null => {
 /** Whether an address is a proxy's, which is believed who its client is. */
 export type ProxyTrust = (address: string) => boolean;
 
-export const trustNobody: ProxyTrust = () => false;
+export const trustNone: ProxyTrust = () => false;
 
 const maxKnown = 1_000;
 

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { eventually } from '../test/support/waiting.js';
-import { trustNobody } from './client-address.js';
+import { trustNone } from './client-address.js';
 import { OpenConnections } from './connections.js';
 
 describe('platform: connections whose writes make no progress', () => {
@@ -12,7 +12,7 @@ describe('platform: connections whose writes make no progress', () => {
   let socket: Socket;
 
   beforeEach(async () => {
-    connections = new OpenConnections(trustNobody);
+    connections = new OpenConnections(trustNone);
     server = createServer((accepted) => connections.add(accepted)).listen(0, '127.0.0.1');
     await once(server, 'listening');
     client = connect((server.address() as AddressInfo).port, '127.0.0.1').pause();

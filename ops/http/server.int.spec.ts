@@ -8,7 +8,7 @@ import type { GeneralError } from '../../schemas/http/errors.js';
 import { eventually, rejection } from '../test/support/waiting.js';
 import { RawClient, readAnswer, type RawAnswer } from '../test/support/raw-http.js';
 import { ConfigError } from '../platform/process/config-error.js';
-import { trustNobody } from './client-address.js';
+import { trustNone } from './client-address.js';
 import type { OpenLane } from './fast-path.js';
 import { listen, type HttpListener } from './server.js';
 import { deferred } from '../platform/concurrency/deferred.js';
@@ -34,7 +34,7 @@ const suite = (lane: OpenLane | null) => (): void => {
   });
 
   const start = async (handler: RequestListener, where = anyPort): Promise<HttpListener> => {
-    const listener = await listen('API', where, trustNobody, () => ({ http: handler, lane }));
+    const listener = await listen('API', where, trustNone, () => ({ http: handler, lane }));
     stops.push(() => listener.stop(0));
     return listener;
   };
@@ -48,7 +48,7 @@ const suite = (lane: OpenLane | null) => (): void => {
 
   it('tells its handler and its caller where it can be reached', async () => {
     let told: unknown;
-    const listener = await listen('EDGE', anyPort, trustNobody, (bound) => {
+    const listener = await listen('EDGE', anyPort, trustNone, (bound) => {
       told = bound;
       return { http: hello, lane };
     });
@@ -123,7 +123,7 @@ const suite = (lane: OpenLane | null) => (): void => {
     const { port } = await start(hello);
     for (const name of ['API', 'EDGE', 'ADMIN'] as const) {
       const error = await rejection(
-        listen(name, { host: '127.0.0.1', port }, trustNobody, () => ({ http: hello })),
+        listen(name, { host: '127.0.0.1', port }, trustNone, () => ({ http: hello })),
       );
       expect(error).to.be.instanceOf(ConfigError);
       expect((error as Error).message).to.match(
@@ -134,7 +134,7 @@ const suite = (lane: OpenLane | null) => (): void => {
 
   it('on an address of another machine is a ConfigError that names the variable', async () => {
     const error = await rejection(
-      listen('EDGE', { host: '192.0.2.1', port: 0 }, trustNobody, () => ({ http: hello })),
+      listen('EDGE', { host: '192.0.2.1', port: 0 }, trustNone, () => ({ http: hello })),
     );
     expect(error).to.be.instanceOf(ConfigError);
     expect((error as Error).message).to.match(/^HOST or EDGE_HOST: 192\.0\.2\.1 /);
