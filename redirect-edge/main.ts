@@ -134,7 +134,7 @@ const startParts = async (deps: RedirectEdgeDeps, onFailure: Register) => {
       logger,
     });
     const fastPath = createEdgeFastPath({ links, platform, requests, judge, spool, cachedVisits });
-    return { http, lane: config.edgeLane ? fastPath : null };
+    return { http, fastPath: config.edgeLane ? fastPath : null };
   });
   const stopping = new AbortController();
   const warmingUp = warmUp({ postgres: pool, links, cache, signal: stopping.signal }).catch(

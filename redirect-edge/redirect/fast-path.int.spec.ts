@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { isDeepStrictEqual } from 'node:util';
-import type { OpenLane } from '../../ops/http/fast-path.js';
+import type { FastPath } from '../../ops/http/fast-path.js';
 import { deferred } from '../../ops/platform/concurrency/deferred.js';
 import { listen } from '../../ops/http/server.js';
 import { createLogger } from '../../ops/platform/logging.js';
@@ -111,7 +111,7 @@ const startEdge = async (withLane: boolean) => {
   for (const one of warm) cache.set(one, 0);
   const cachedVisits = createCachedVisits(deps);
   const edgeLane = createEdgeFastPath({ ...deps, cachedVisits });
-  const lane: OpenLane = (socket, answer) => {
+  const lane: FastPath = (socket, answer) => {
     const handler = edgeLane(socket, (head) => {
       inLane[head === null ? 'left' : 'taken'] += 1;
       answer(head);

@@ -1,6 +1,6 @@
 import { settledWithin } from '../../ops/platform/concurrency/deferred.js';
 import { addressOf } from '../../ops/http/client-address.js';
-import type { OpenLane } from '../../ops/http/fast-path.js';
+import type { FastPath } from '../../ops/http/fast-path.js';
 import type { RequestRecorder } from '../../ops/platform/metrics/requests.js';
 import { isPrefetch } from '../visitors/prefetch.js';
 import type { ServedLink } from './decision.js';
@@ -39,7 +39,7 @@ export const createEdgeFastPath = (deps: {
   readonly judge: Pick<Judge, 'visitorsOf'>;
   readonly spool: Pick<Spool, 'flush'>;
   readonly cachedVisits: CachedVisits;
-}): OpenLane => {
+}): FastPath => {
   const { links, platform, requests, judge, spool, cachedVisits } = deps;
   const durations = requests.of('/:shortCode', 'GET', 302);
 
