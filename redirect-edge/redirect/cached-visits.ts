@@ -7,7 +7,7 @@ import type { Judge, Visitor } from '../visitors/judge.js';
 export interface CachedVisitDeps {
   readonly links: Pick<LinkReader, 'peek' | 'peekAll'>;
   readonly spool: Pick<Spool, 'append'>;
-  readonly judge: Pick<Judge, 'factsOf'>;
+  readonly judge: Pick<Judge, 'dataOf'>;
   readonly platform: { readonly maintenance: boolean };
 }
 
@@ -40,8 +40,8 @@ export const createCachedVisits = (deps: CachedVisitDeps) => {
      */
     record(visitor: Visitor, link: ServedLink, query: string, now: number, done: Done): void {
       const { code, account } = link;
-      const facts = judge.factsOf(visitor, link, query, now);
-      spool.append({ code, account, at: now, requestId: visitor.requestId, facts }, done);
+      const data = judge.dataOf(visitor, link, query, now);
+      spool.append({ code, account, at: now, requestId: visitor.requestId, data }, done);
     },
   };
 };

@@ -306,7 +306,7 @@ describe('redirect edge: lane', () => {
     heads.forEach((head, index) => {
       expect(head).to.include(`Location: ${warm[index % 2]?.location}\r\n`);
     });
-    const recorded = edge.visits.map(({ code, requestId, facts: { referrer, trigger } }) => ({
+    const recorded = edge.visits.map(({ code, requestId, data: { referrer, trigger } }) => ({
       ...{ code, requestId, referrer, trigger },
     }));
     expect(recorded).to.have.deep.members(

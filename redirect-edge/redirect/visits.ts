@@ -14,7 +14,7 @@ import {
   type VisitAnswer,
 } from './decision.js';
 import { isMarked, withMark } from '../visitors/office.js';
-import type { VisitFacts } from '../visitors/visit-facts.js';
+import type { VisitData } from '../visitors/visit-data.js';
 import type { ClickBudget } from '../links/click-budget.js';
 import type { LinkReader } from '../links/link-reader.js';
 import type { PasswordCheck } from '../passwords/password-check.js';
@@ -80,12 +80,12 @@ export const createVisits = (deps: VisitDeps) => {
     return null;
   };
 
-  const factsOf = (request: IncomingMessage, link: ServedLink, now: number): VisitFacts =>
-    judge.factsOf(judge.visitorOf(partsOf(request), now), link, queryOf(request), now);
+  const dataOf = (request: IncomingMessage, link: ServedLink, now: number): VisitData =>
+    judge.dataOf(judge.visitorOf(partsOf(request), now), link, queryOf(request), now);
 
   /** Never of a bot, whatever the user agent: crawlers submit no forms, and take no clicks. */
-  const factsOfPerson = (...args: Parameters<typeof factsOf>): VisitFacts => ({
-    ...factsOf(...args),
+  const dataOfPerson = (...args: Parameters<typeof dataOf>): VisitData => ({
+    ...dataOf(...args),
     bot: false,
   });
 
@@ -102,9 +102,9 @@ export const createVisits = (deps: VisitDeps) => {
         if (answer.counted) {
           const requestId = namedRequestId(response.req.headers['x-request-id']);
           const isForm = response.req.method === 'POST';
-          const facts = (isForm ? factsOfPerson : factsOf)(response.req, link, now);
+          const data = (isForm ? dataOfPerson : dataOf)(response.req, link, now);
           const written = deferred();
-          spool.append({ code, account, facts, at: now, requestId }, (failure) => {
+          spool.append({ code, account, data, at: now, requestId }, (failure) => {
             if (failure) written.reject(failure);
             else written.resolve();
           });
@@ -114,8 +114,8 @@ export const createVisits = (deps: VisitDeps) => {
         return;
       case 'takeClick': {
         const requestId = requestIdOf(response.req.headers['x-request-id']);
-        const facts = factsOfPerson(response.req, link, now);
-        const outcome = await clicks.take({ code, requestId, facts });
+        const data = dataOfPerson(response.req, link, now);
+        const outcome = await clicks.take({ code, requestId, data });
         if (outcome === 'taken') sendRedirect(response, location);
         else {
           // The cached link is older than this refusal.

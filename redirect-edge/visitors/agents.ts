@@ -2,11 +2,11 @@ import Bowser from 'bowser';
 import { browserFamilies, deviceTypes, osFamilies } from '../../schemas/events/visitor.js';
 import { isBot, maxAgentLength } from './bots.js';
 import { isOfficeAgent } from './office.js';
-import type { VisitFacts } from './visit-facts.js';
+import type { VisitData } from './visit-data.js';
 import { remember } from './remember.js';
 
 /** The properties of a visitor that follow from the user agent. */
-export interface Agent extends Pick<VisitFacts, 'bot' | 'browser' | 'os' | 'device'> {
+export interface Agent extends Pick<VisitData, 'bot' | 'browser' | 'os' | 'device'> {
   readonly isOffice: boolean;
 }
 

@@ -11,7 +11,7 @@ import { namedRequestId } from '../../ops/http/request-id.js';
 import { languageOf } from './language.js';
 import { referrerOf } from './referrer.js';
 import type { ServedLink } from '../redirect/decision.js';
-import type { VisitFacts } from './visit-facts.js';
+import type { VisitData } from './visit-data.js';
 import { agentOf, type Agent } from './agents.js';
 import type { Countries } from './countries.js';
 import { remember, type Remembered } from './remember.js';
@@ -30,7 +30,7 @@ export const partsOf = ({ headers, socket }: IncomingMessage): ClientParts => ({
 });
 
 /** The properties of a client that all its visits have while it sends the same headers. */
-export interface Visitor extends Agent, Pick<VisitFacts, 'country' | 'referrer' | 'language'> {
+export interface Visitor extends Agent, Pick<VisitData, 'country' | 'referrer' | 'language'> {
   readonly userAgent: string;
   /** Empty if it is unknown or the client opts out of tracking. */
   readonly network: string;
@@ -44,12 +44,12 @@ export interface Judge {
   /** `visitorOf` of many requests, which is faster than one call for each. */
   visitorsOf(requests: readonly ClientParts[], now: number): Visitor[];
   /** @param query of the request, without the question mark */
-  factsOf(
+  dataOf(
     visitor: Visitor,
     link: Pick<ServedLink, 'code' | 'sequence'>,
     query: string,
     now: number,
-  ): VisitFacts;
+  ): VisitData;
 }
 
 /** A query with the parameter `qr`, which marked QR codes contain. */
@@ -142,7 +142,7 @@ export const createJudge = (deps: {
       const found = freshPlaces(now).all(requests.map(placeSourceOf));
       return requests.map((request, index) => visitorAt(request, found[index] ?? null));
     },
-    factsOf(visitor, { code, sequence: version }, query, now) {
+    dataOf(visitor, { code, sequence: version }, query, now) {
       const { bot, country, referrer, browser, os, device, language, network, userAgent } = visitor;
       const key = network === '' ? null : keys.of(now);
       return {

@@ -13,7 +13,7 @@ const link = { code: 'spring', sequence: 3 };
 
 type Visit = ClientParts & { readonly url: string };
 const judgeWith = (judge: Judge) => (visit: Visit, ofLink: typeof link, now: number) =>
-  judge.factsOf(judge.visitorOf(visit, now), ofLink, queryOf(visit), now);
+  judge.dataOf(judge.visitorOf(visit, now), ofLink, queryOf(visit), now);
 
 const [today, tomorrow] = [Date.parse('2026-05-20T23:59:59.999Z'), Date.parse('2026-05-21')];
 
@@ -45,8 +45,8 @@ describe('redirect edge: judge of visitors', () => {
     judge(request(...args), link, today).visitor;
 
   it('tells all that a visit records, as the event has it', () => {
-    const facts = judge(request({}, { url: '/spring?qr' }), link, today);
-    const { visitor: hash, ...others } = facts;
+    const data = judge(request({}, { url: '/spring?qr' }), link, today);
+    const { visitor: hash, ...others } = data;
     expect(others).to.deep.equal({
       bot: false,
       country: 'DE',
@@ -59,7 +59,7 @@ describe('redirect edge: judge of visitors', () => {
       version: 3,
     });
     expect(hash).to.match(/^[\w-]{16}$/);
-    catalogue.LinkVisited.data.parse({ click: null, ...facts });
+    catalogue.LinkVisited.data.parse({ click: null, ...data });
   });
 
   it('looks an address up once a minute', () => {
@@ -85,8 +85,8 @@ describe('redirect edge: judge of visitors', () => {
 
   it('knows nothing of a bare request, but a visitor’s hash', () => {
     const bare = { headers: {}, peer: '192.0.2.1', url: '/spring' };
-    const facts = judge(bare, link, today);
-    const { bot, visitor: hash, trigger, version, ...others } = facts;
+    const data = judge(bare, link, today);
+    const { bot, visitor: hash, trigger, version, ...others } = data;
     expect({ bot, trigger, version }).to.deep.equal({ bot: false, trigger: 'link', version: 3 });
     expect(hash).to.be.a('string');
     expect(Object.values(others).every((value) => value === null)).to.be.true;
@@ -94,9 +94,9 @@ describe('redirect edge: judge of visitors', () => {
 
   for (const header of ['dnt', 'sec-gpc']) {
     it(`tells neither country, referrer, language nor visitor with ${header}: 1`, () => {
-      const facts = judge(request({ [header]: '1' }), link, today);
+      const data = judge(request({ [header]: '1' }), link, today);
       const untold = { country: null, referrer: null, language: null, visitor: null };
-      expect(facts).to.include({ ...untold, browser: 'Firefox', trigger: 'link' });
+      expect(data).to.include({ ...untold, browser: 'Firefox', trigger: 'link' });
       expect(judge(request({ [header]: '0' }), link, today).country).to.equal('DE');
     });
   }

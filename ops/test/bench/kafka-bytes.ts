@@ -32,11 +32,11 @@ interface Run {
 }
 
 const visitsOf = ({ alike }: Run): (() => NewVisit) => {
-  const { facts } = randomVisit();
+  const { data } = randomVisit();
   if (!alike) return randomVisit;
   return () => {
     const visit = randomVisit();
-    return { ...visit, facts: { ...facts, visitor: visit.facts.visitor } };
+    return { ...visit, data: { ...data, visitor: visit.data.visitor } };
   };
 };
 

@@ -31,7 +31,7 @@ const places = [
 const referrers = Array.from({ length: 100 }, (_, index) => `site-${index}.example.com`);
 
 /** What an event can say of a visit by this visitor, as skewed as in life. */
-export const randomFacts = (visitor: string): NewVisit['facts'] => ({
+export const randomFacts = (visitor: string): NewVisit['data'] => ({
   bot: false,
   ...oneOf(places),
   ...oneOf(agents),
@@ -47,5 +47,5 @@ export const randomVisit = (): NewVisit => ({
   account: 'default',
   at: Date.now(),
   requestId: undefined,
-  facts: randomFacts(randomBytes(12).toString('base64url')),
+  data: randomFacts(randomBytes(12).toString('base64url')),
 });

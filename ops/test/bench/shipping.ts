@@ -87,7 +87,7 @@ const costOf = async (dataDir: string, shipping: Shipping): Promise<Cost> => {
         append(spool, {
           code: `code-${String((made + index) % codes).padStart(4, '0')}`,
           at: Date.now(),
-          facts: unknownVisitor,
+          data: unknownVisitor,
           account: 'default',
           requestId: randomUUID(),
         }),

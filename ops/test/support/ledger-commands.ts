@@ -109,7 +109,7 @@ export const ledgerCommands = (
     'admit a call': () => admission.admit(call),
     'admit a call of the console': () => consoleAdmission.admit(call),
     'take a click': () =>
-      clicks.take({ code: link(), requestId: 'request-1', facts: unknownVisitor }),
+      clicks.take({ code: link(), requestId: 'request-1', data: unknownVisitor }),
     'spend a QR code': () =>
       qrCodes.spend({
         ...{ keyId: key.id, actor: key.id, account: key.account },
