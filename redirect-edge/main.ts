@@ -29,7 +29,7 @@ import { ClientHash, deleteOldAttempts, Throttle } from './passwords/throttle.js
 import { shipFromWorker } from './shipping/shipping.js';
 import { openSpool } from './spool/spool.js';
 import type { Countries } from './visitors/countries.js';
-import { createJudge } from './visitors/judge.js';
+import { createVisitAnalyzer } from './visitors/visit-analyzer.js';
 import { refreshMs, VisitorKeys } from './visitors/visitor-keys.js';
 
 /** Room for about 100,000 links of usual length. */
@@ -115,14 +115,14 @@ const startParts = async (deps: RedirectEdgeDeps, onFailure: Register) => {
       [...(config.shortUrlHost === null ? [] : [config.shortUrlHost]), ...config.ownHosts],
       [own, config.api, config.admin],
     );
-    const judge = createJudge({ countries, keys, isOwnHost, trustedProxies });
-    const cachedVisits = createCachedVisits({ links, platform, spool, judge });
+    const analyzer = createVisitAnalyzer({ countries, keys, isOwnHost, trustedProxies });
+    const cachedVisits = createCachedVisits({ links, platform, spool, analyzer });
     const http = createEdgeHandler({
       ...{
         links,
         platform,
         spool,
-        judge,
+        analyzer,
         cachedVisits,
         passwords,
         trustedProxies,
@@ -133,7 +133,14 @@ const startParts = async (deps: RedirectEdgeDeps, onFailure: Register) => {
       rootRedirect: config.rootRedirect && locationOf(config.rootRedirect),
       logger,
     });
-    const fastPath = createEdgeFastPath({ links, platform, requests, judge, spool, cachedVisits });
+    const fastPath = createEdgeFastPath({
+      links,
+      platform,
+      requests,
+      analyzer,
+      spool,
+      cachedVisits,
+    });
     return { http, fastPath: config.edgeLane ? fastPath : null };
   });
   const stopping = new AbortController();

@@ -2,12 +2,12 @@ import { answerVisit, type ServedLink } from './decision.js';
 import type { LinkReader } from '../links/link-reader.js';
 import type { Done } from '../spool/appender.js';
 import type { Spool } from '../spool/spool.js';
-import type { Judge, Visitor } from '../visitors/judge.js';
+import type { VisitAnalyzer, Visitor } from '../visitors/visit-analyzer.js';
 
 export interface CachedVisitDeps {
   readonly links: Pick<LinkReader, 'peek' | 'peekAll'>;
   readonly spool: Pick<Spool, 'append'>;
-  readonly judge: Pick<Judge, 'dataOf'>;
+  readonly analyzer: Pick<VisitAnalyzer, 'dataOf'>;
   readonly platform: { readonly maintenance: boolean };
 }
 
@@ -16,7 +16,7 @@ export interface CachedVisitDeps {
  * allocates no promise, event or string. Times are milliseconds since the epoch.
  */
 export const createCachedVisits = (deps: CachedVisitDeps) => {
-  const { links, spool, judge, platform } = deps;
+  const { links, spool, analyzer, platform } = deps;
 
   // Bots are redirected, too. Callers exclude requests of Microsoft Office.
   const isRedirected = (link: ServedLink, now: number): boolean =>
@@ -40,7 +40,7 @@ export const createCachedVisits = (deps: CachedVisitDeps) => {
      */
     record(visitor: Visitor, link: ServedLink, query: string, now: number, done: Done): void {
       const { code, account } = link;
-      const data = judge.dataOf(visitor, link, query, now);
+      const data = analyzer.dataOf(visitor, link, query, now);
       spool.append({ code, account, at: now, requestId: visitor.requestId, data }, done);
     },
   };

@@ -14,7 +14,7 @@ import type { ServedLink } from './decision.js';
 import { LinkCache } from '../links/link-reader.js';
 import type { NewVisit } from '../spool/record.js';
 import { SpoolUnavailable } from '../spool/appender.js';
-import { createJudge } from '../visitors/judge.js';
+import { createVisitAnalyzer } from '../visitors/visit-analyzer.js';
 import { createEdgeHandler } from './handler.js';
 import { createEdgeFastPath } from './fast-path.js';
 import { createCachedVisits } from './cached-visits.js';
@@ -93,7 +93,7 @@ const startEdge = async (withLane: boolean) => {
     },
     passwords: { check: () => Promise.resolve({ type: 'wrong' as const }) },
     trustedProxies: () => true,
-    judge: createJudge({
+    analyzer: createVisitAnalyzer({
       countries: () => {
         if (state.isBroken) throw new Error('It is broken');
         return null;

@@ -7,7 +7,7 @@ import type { ServedLink } from './decision.js';
 import type { LinkReader } from '../links/link-reader.js';
 import type { Done } from '../spool/appender.js';
 import type { Spool } from '../spool/spool.js';
-import type { ClientParts, Judge, Visitor } from '../visitors/judge.js';
+import type { ClientParts, VisitAnalyzer, Visitor } from '../visitors/visit-analyzer.js';
 import { redirectHead } from './response.js';
 import { isCode } from './paths.js';
 import type { CachedVisits } from './cached-visits.js';
@@ -36,16 +36,16 @@ export const createEdgeFastPath = (deps: {
   readonly links: Pick<LinkReader, 'peek' | 'read' | 'lookups'>;
   readonly platform: { readonly maintenance: boolean };
   readonly requests: RequestRecorder;
-  readonly judge: Pick<Judge, 'visitorsOf'>;
+  readonly analyzer: Pick<VisitAnalyzer, 'visitorsOf'>;
   readonly spool: Pick<Spool, 'flush'>;
   readonly cachedVisits: CachedVisits;
 }): FastPath => {
-  const { links, platform, requests, judge, spool, cachedVisits } = deps;
+  const { links, platform, requests, analyzer, spool, cachedVisits } = deps;
   const durations = requests.of('/:shortCode', 'GET', 302);
 
   const determineVisitors = (connections: readonly Connection[], now: number): void => {
     const clients = connections.map(({ client }) => client);
-    judge.visitorsOf(clients, now).forEach((visitor, index) => {
+    analyzer.visitorsOf(clients, now).forEach((visitor, index) => {
       const connection = connections[index];
       if (connection) connection.visitor = visitor;
     });

@@ -8,7 +8,7 @@ import type { RequestRecorder } from '../../ops/platform/metrics/requests.js';
 import { messages } from '../../schemas/http/errors.js';
 import { isMarked } from '../visitors/office.js';
 import { isPrefetch } from '../visitors/prefetch.js';
-import { partsOf } from '../visitors/judge.js';
+import { partsOf } from '../visitors/visit-analyzer.js';
 import {
   commonHeaders,
   pathOf,
@@ -118,7 +118,7 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
       const now = Date.now();
       const link = cachedVisits.linkOf(path.slice(1), now);
       if (!link) return false;
-      const visitor = deps.judge.visitorOf(partsOf(request), now);
+      const visitor = deps.analyzer.visitorOf(partsOf(request), now);
       const query = queryOf(request);
       if (visitor.isOffice && !isMarked(query)) return false;
       cachedVisits.record(visitor, link, query, now, (failure) => {

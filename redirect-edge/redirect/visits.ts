@@ -20,7 +20,7 @@ import type { LinkReader } from '../links/link-reader.js';
 import type { PasswordCheck } from '../passwords/password-check.js';
 import type { Spool } from '../spool/spool.js';
 import { agentOf } from '../visitors/agents.js';
-import { partsOf, type Judge } from '../visitors/judge.js';
+import { partsOf, type VisitAnalyzer } from '../visitors/visit-analyzer.js';
 import {
   queryOf,
   refuseBody,
@@ -49,7 +49,7 @@ export interface VisitDeps {
   /** Records the visits of links without a limit. */
   readonly spool: Pick<Spool, 'append'>;
   readonly passwords: Pick<PasswordCheck, 'check'>;
-  readonly judge: Judge;
+  readonly analyzer: VisitAnalyzer;
   readonly trustedProxies: ProxyTrust;
 }
 
@@ -65,7 +65,7 @@ const answerWithinMs = 1_800;
  * SpoolUnavailable, DeadlinePassed, errors of PostgreSQL.
  */
 export const createVisits = (deps: VisitDeps) => {
-  const { links, clicks, spool, passwords, judge, trustedProxies } = deps;
+  const { links, clicks, spool, passwords, analyzer, trustedProxies } = deps;
 
   /** The first link that exists. It is read from memory if `isEnough` accepts the cached link. */
   const find = async (
@@ -81,7 +81,7 @@ export const createVisits = (deps: VisitDeps) => {
   };
 
   const dataOf = (request: IncomingMessage, link: ServedLink, now: number): VisitData =>
-    judge.dataOf(judge.visitorOf(partsOf(request), now), link, queryOf(request), now);
+    analyzer.dataOf(analyzer.visitorOf(partsOf(request), now), link, queryOf(request), now);
 
   /** Never of a bot, whatever the user agent: crawlers submit no forms, and take no clicks. */
   const dataOfPerson = (...args: Parameters<typeof dataOf>): VisitData => ({

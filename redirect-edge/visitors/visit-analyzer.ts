@@ -39,7 +39,7 @@ export interface Visitor extends Agent, Pick<VisitData, 'country' | 'referrer' |
 }
 
 /** Determines the data of visits, without I/O. Times are milliseconds since the epoch. */
-export interface Judge {
+export interface VisitAnalyzer {
   visitorOf(request: ClientParts, now: number): Visitor;
   /** `visitorOf` of many requests, which is faster than one call for each. */
   visitorsOf(requests: readonly ClientParts[], now: number): Visitor[];
@@ -80,12 +80,12 @@ const visitorLength = 16;
 const hashOf = (key: string, network: string, code: string, userAgent: string): string =>
   hash('sha256', `${key}${network} ${code} ${userAgent}`, 'base64url').slice(0, visitorLength);
 
-export const createJudge = (deps: {
+export const createVisitAnalyzer = (deps: {
   readonly countries: Countries;
   readonly keys: Pick<VisitorKeys, 'of'>;
   readonly isOwnHost: (url: URL) => boolean;
   readonly trustedProxies: ProxyTrust;
-}): Judge => {
+}): VisitAnalyzer => {
   const { countries, keys, isOwnHost, trustedProxies } = deps;
   /** `null` if the text is a header without an address. */
   const placeIn = (text: string): Place | null => {
