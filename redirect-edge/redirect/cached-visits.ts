@@ -1,4 +1,4 @@
-import { answerVisit, type ServedLink } from './decision.js';
+import { decideVisit, type ServedLink } from './decision.js';
 import type { LinkReader } from '../links/link-reader.js';
 import type { Done } from '../spool/appender.js';
 import type { Spool } from '../spool/spool.js';
@@ -20,7 +20,7 @@ export const createCachedVisits = (deps: CachedVisitDeps) => {
 
   // Bots are redirected, too. Callers exclude requests of Microsoft Office.
   const isRedirected = (link: ServedLink, now: number): boolean =>
-    answerVisit(link, { head: false, bot: false, office: false, now }).type === 'redirect';
+    decideVisit(link, { head: false, bot: false, office: false, now }).type === 'redirect';
   const ifRedirected = (link: ServedLink | undefined, now: number): ServedLink | undefined =>
     link && !platform.maintenance && isRedirected(link, now) ? link : undefined;
 
@@ -35,8 +35,8 @@ export const createCachedVisits = (deps: CachedVisitDeps) => {
 
     /**
      * Calls `done` once the visit is written: at the spool's `flush`, or at the end of this event-loop tick, so that
-     * the responses of a tick are sent together. With a failure, possibly before `record` returns, the visit was not
-     * written and must not be redirected.
+     * the responses of a tick are sent together. After a failure, possibly before `record` returns, the visit must not
+     * be redirected.
      */
     record(visitor: Visitor, link: ServedLink, query: string, now: number, done: Done): void {
       const { code, account } = link;

@@ -35,7 +35,7 @@ export class UnknownRecordFormat extends Error {
   readonly code = 'UNKNOWN_RECORD_FORMAT';
 
   constructor(format: number) {
-    super(`The spool was written by a later release: it has records of format ${format}`);
+    super(`a record has format ${format}, which only a later release can read`);
   }
 }
 
@@ -148,7 +148,8 @@ export class RecordBuffer {
       }
     }
     const bytes = Buffer.byteLength(text);
-    if (bytes > maxTextBytes) throw new RangeError(`A text of ${bytes} bytes is too long`);
+    if (bytes > maxTextBytes)
+      throw new RangeError(`a text has ${bytes} bytes; the maximum is ${maxTextBytes}`);
     this.#unplain += 1;
     buffer[at] = bytes;
     return start + buffer.write(text, start);

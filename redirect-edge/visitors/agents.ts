@@ -3,7 +3,7 @@ import { browserFamilies, deviceTypes, osFamilies } from '../../schemas/events/v
 import { isBot, maxAgentLength } from './bots.js';
 import { isOfficeAgent } from './office.js';
 import type { VisitData } from './visit-data.js';
-import { remember } from './remember.js';
+import { memoize } from './memoize.js';
 
 /** The properties of a visitor that follow from the user agent. */
 export interface Agent extends Pick<VisitData, 'bot' | 'browser' | 'os' | 'device'> {
@@ -43,4 +43,4 @@ const parseAgent = (userAgent: string): Agent => {
 };
 
 /** Parses a user agent. An empty text means no user agent. */
-export const agentOf = remember(parseAgent);
+export const agentOf = memoize(parseAgent);

@@ -14,7 +14,7 @@ import type { ServedLink } from '../redirect/decision.js';
 import type { VisitData } from './visit-data.js';
 import { agentOf, type Agent } from './agents.js';
 import type { Countries } from './countries.js';
-import { remember, type Remembered } from './remember.js';
+import { memoize, type Memoized } from './memoize.js';
 import type { VisitorKeys } from './visitor-keys.js';
 
 /** The parts of a request that describe its client. */
@@ -61,10 +61,10 @@ const qr = /(?:^|&)qr(?:[=&]|$)/;
 const maxAddresses = 10_000;
 const addressesLifeMs = 60_000;
 
-/** The country and network of a visitor. */
-type Place = Pick<Visitor, 'country' | 'network'>;
+/** The result of an address look-up. */
+type Origin = Pick<Visitor, 'country' | 'network'>;
 
-const unknownPlace: Place = { country: null, network: '' };
+const unknownOrigin: Origin = { country: null, network: '' };
 
 /** Whether a client sends neither DNT nor Sec-GPC, which opt out of tracking. */
 const permitsTracking = (headers: IncomingHttpHeaders): boolean =>
@@ -88,37 +88,37 @@ export const createVisitAnalyzer = (deps: {
 }): VisitAnalyzer => {
   const { countries, keys, isOwnHost, trustedProxies } = deps;
   /** `null` if the text is a header without an address. */
-  const placeIn = (text: string): Place | null => {
+  const originIn = (text: string): Origin | null => {
     const address = text === '' ? '' : forwardedFor(text, trustedProxies);
     return address === null ? null : { country: countries(address), network: networkOf(address) };
   };
-  const newPlaces = () => remember(placeIn, maxAddresses);
-  let places = newPlaces();
+  const createCache = () => memoize(originIn, maxAddresses);
+  let origins = createCache();
   let cachedSince = 0;
-  const freshPlaces = (now: number): Remembered<Place | null> => {
+  const freshOrigins = (now: number): Memoized<Origin | null> => {
     // The clock may go back.
     if (Math.abs(now - cachedSince) >= addressesLifeMs) {
-      places = newPlaces();
+      origins = createCache();
       cachedSince = now;
     }
-    return places;
+    return origins;
   };
-  /** The header or address that determines a client's place; empty if the client opts out. */
-  const placeSourceOf = ({ headers, peer }: ClientParts): string =>
+  /** The header or address that determines a client's origin; empty if the client opts out. */
+  const addressTextOf = ({ headers, peer }: ClientParts): string =>
     permitsTracking(headers) ? (trustedHeader(headers, peer, trustedProxies) ?? peer) : '';
-  const referrerIn = remember((header) => referrerOf(header, isOwnHost));
+  const referrerIn = memoize((header) => referrerOf(header, isOwnHost));
 
-  const visitorAt = ({ headers, peer }: ClientParts, place: Place | null): Visitor => {
+  const createVisitor = ({ headers, peer }: ClientParts, origin: Origin | null): Visitor => {
     const userAgent = headers['user-agent'] ?? '';
     const { bot, browser, os, device, isOffice } = agentOf(userAgent);
     // A header of a proxy without an address is ignored.
-    const { country, network } = place ?? places(peer) ?? unknownPlace;
+    const { country, network } = origin ?? origins(peer) ?? unknownOrigin;
     const { referer } = headers;
     const isPermitted = permitsTracking(headers);
     const referrer = isPermitted && referer !== undefined ? referrerIn(referer) : null;
     const language = isPermitted ? languageOf(headers['accept-language'] ?? '') : null;
     const requestId = namedRequestId(headers['x-request-id']);
-    // Not by spreading two objects, which costs as much as the rest of the request.
+    // Spreading two objects would cost as much as the rest of the request.
     return {
       bot,
       browser,
@@ -136,11 +136,11 @@ export const createVisitAnalyzer = (deps: {
 
   return {
     visitorOf(request, now) {
-      return visitorAt(request, freshPlaces(now)(placeSourceOf(request)));
+      return createVisitor(request, freshOrigins(now)(addressTextOf(request)));
     },
     visitorsOf(requests, now) {
-      const found = freshPlaces(now).all(requests.map(placeSourceOf));
-      return requests.map((request, index) => visitorAt(request, found[index] ?? null));
+      const results = freshOrigins(now).getAll(requests.map(addressTextOf));
+      return requests.map((request, index) => createVisitor(request, results[index] ?? null));
     },
     dataOf(visitor, { code, sequence: version }, query, now) {
       const { bot, country, referrer, browser, os, device, language, network, userAgent } = visitor;
