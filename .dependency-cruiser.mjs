@@ -50,7 +50,7 @@ export default {
       from: { path: `^(command-api|redirect-edge)/.*/${name}[.]ts$` },
       to: {
         path: '^(command-api|redirect-edge|ops)/',
-        pathNot: '/(command|reserved-alias|visit-facts)[.]ts$',
+        pathNot: '/(command|reserved-alias|visit-data)[.]ts$',
       },
     })),
     only('command-api/console/client', 'schemas', 'command-api/console/[a-z-]+[.]ts$'),

@@ -29,10 +29,10 @@ import { ClientHash, deleteOldAttempts, Throttle } from './passwords/throttle.js
 import { shipFromWorker } from './shipping/shipping.js';
 import { openSpool } from './spool/spool.js';
 import type { Countries } from './visitors/countries.js';
-import { createJudge } from './visitors/judge.js';
+import { createVisitAnalyzer } from './visitors/visit-analyzer.js';
 import { refreshMs, VisitorKeys } from './visitors/visitor-keys.js';
 
-/** Room for about 100,000 links of usual length. */
+/** Enough for about 100,000 links of usual length. */
 const cacheBytes = 48 * 1_024 * 1_024;
 
 export interface RedirectEdgeDeps {
@@ -49,13 +49,13 @@ export interface RedirectEdgeDeps {
     | 'spool'
     | 'trustedProxies'
   >;
-  /** The pool's. */
+  /** The URL of `pool`. */
   readonly databaseUrl: string;
   readonly pool: Pool;
   readonly log: EventLog;
   readonly outbox: Outbox;
   readonly listener: NotificationListener;
-  /** The edges' shared cache, of links of one installation; `null`: none. */
+  /** The cache that the edges of an installation share; `null` if there is none. */
   readonly sharedCache: { readonly redis: Redis; readonly installation: string } | null;
   readonly passwords: PasswordHasher;
   readonly countries: Countries;
@@ -73,7 +73,7 @@ const startParts = async (deps: RedirectEdgeDeps, onFailure: Register) => {
   await keys.refresh();
   const shipping = shipFromWorker({
     address: { kafka: config.kafka, databaseUrl },
-    // A log that answers `ranges` is up, its topics are right, and it belongs to this database.
+    // `ranges` also checks the topics, and that the log belongs to this database.
     untilAvailable: () => log.ranges(topics.visits.name),
     logger,
   });
@@ -83,7 +83,7 @@ const startParts = async (deps: RedirectEdgeDeps, onFailure: Register) => {
     shipping,
     shipDurations: metrics.durations(
       'linklog_spool_ship_duration_seconds',
-      'Time that the log takes for one batch of visits',
+      'Duration of an append of visits to the log',
     ),
     logger,
   });
@@ -115,31 +115,21 @@ const startParts = async (deps: RedirectEdgeDeps, onFailure: Register) => {
       [...(config.shortUrlHost === null ? [] : [config.shortUrlHost]), ...config.ownHosts],
       [own, config.api, config.admin],
     );
-    const judge = createJudge({ countries, keys, isOwnHost, trustedProxies });
-    const cachedVisits = createCachedVisits({ links, platform, spool, judge });
+    const analyzer = createVisitAnalyzer({ countries, keys, isOwnHost, trustedProxies });
+    const cachedVisits = createCachedVisits({ links, platform, spool, analyzer });
+    const parts = { links, platform, requests, analyzer, spool, cachedVisits };
     const http = createEdgeHandler({
-      ...{
-        links,
-        platform,
-        spool,
-        judge,
-        cachedVisits,
-        passwords,
-        trustedProxies,
-        health,
-        requests,
-      },
+      ...{ ...parts, passwords, trustedProxies, health, logger },
       clicks: new ClickBudget(pool, outbox),
       rootRedirect: config.rootRedirect && locationOf(config.rootRedirect),
-      logger,
     });
-    const fastPath = createEdgeFastPath({ links, platform, requests, judge, spool, cachedVisits });
-    return { http, lane: config.edgeLane ? fastPath : null };
+    const fastPath = createEdgeFastPath(parts);
+    return { http, fastPath: config.edgeLane ? fastPath : null };
   });
   const stopping = new AbortController();
   const warmingUp = warmUp({ postgres: pool, links, cache, signal: stopping.signal }).catch(
     (err: unknown) => {
-      logger.warn({ err }, 'warm-up ended early: links are read at their first visits');
+      logger.warn({ err }, 'warm-up failed; links are read at their first visits');
     },
   );
   const deletingAttempts = periodically({
@@ -148,31 +138,17 @@ const startParts = async (deps: RedirectEdgeDeps, onFailure: Register) => {
     task: () => deleteOldAttempts(pool),
     logger,
   });
-  const refreshingKeys = periodically({
-    name: "refresh the keys of visitors' hashes",
-    everyMs: refreshMs,
-    task: async () => {
-      await keys.refresh();
-      return 0;
-    },
-    logger,
-  });
-  const syncingClock =
-    shared &&
-    periodically({
-      name: "sync PostgreSQL's clock",
-      everyMs: 10_000,
-      task: async () => {
-        await clock.sync();
-        return 0;
-      },
-      logger,
-    });
+  const repeat = (name: string, everyMs: number, run: () => Promise<void>) =>
+    periodically({ name, everyMs, task: () => run().then(() => 0), logger });
+  const refreshingKeys = repeat("refresh the keys of visitors' hashes", refreshMs, () =>
+    keys.refresh(),
+  );
+  const syncingClock = shared && repeat("sync PostgreSQL's clock", 10_000, () => clock.sync());
   return {
     edge,
-    /** As health reports it. */
+    /** The state of the spool for the health report. */
     spool: () => ({ ...spool.depth(), leftOver: spool.leftOver(), setAside: spool.setAside() }),
-    /** Answers requests in flight for at most `graceMs`, then ships the spool for at most as long. */
+    /** Completes requests in progress within `graceMs`, then ships the spool within `graceMs`. */
     async stop(graceMs: number) {
       stopping.abort();
       await Promise.all([
@@ -186,6 +162,6 @@ const startParts = async (deps: RedirectEdgeDeps, onFailure: Register) => {
   };
 };
 
-/** Starts the redirect edge: its listener, and the spool that its visits go through. */
+/** Starts the redirect edge: its listener, its spool and its background work. */
 export const startRedirectEdge = (deps: RedirectEdgeDeps) =>
   startOrStop(deps.logger, (onFailure) => startParts(deps, onFailure));

@@ -18,7 +18,7 @@ export const exposeEdge = (
   const { links, cache, spool, maxSpoolBytes } = edge;
   metrics.counter({
     name: 'linklog_edge_cache_lookups_total',
-    help: 'Links looked up in memory; a miss is read from elsewhere',
+    help: 'Links looked up in memory, by result',
     labels: ['result'],
     read: () => [
       [{ result: 'hit' }, links.lookups.hits],
@@ -27,7 +27,7 @@ export const exposeEdge = (
   });
   const gauges = [
     ['linklog_edge_cache_links', 'Links in memory', () => cache.count],
-    ['linklog_edge_cache_bytes', 'What the links in memory take, as estimated', () => cache.size],
+    ['linklog_edge_cache_bytes', 'Estimated bytes of the links in memory', () => cache.size],
     [
       'linklog_spool_events',
       'Visits in the spools of this process that are not in the log yet',
@@ -50,7 +50,7 @@ export const exposeEdge = (
     ],
     [
       'linklog_spool_left_over_spools',
-      'Spools of processes that are gone, not in the log yet',
+      'Spools of ended processes that are not in the log yet',
       () => spool.leftOver().spools,
     ],
     ['linklog_spool_left_over_bytes', 'Bytes of these spools', () => spool.leftOver().bytes],
@@ -64,12 +64,20 @@ export const exposeEdge = (
   for (const [name, help, read] of gauges) metrics.gauge({ name, help, read });
   const { counters } = spool;
   const counts = [
-    ['linklog_spool_appended_visits_total', 'Visits written down', 'appended'],
-    ['linklog_spool_refused_visits_total', 'Visits that no spool could take: 503', 'refused'],
-    ['linklog_spool_shipped_visits_total', 'Visits handed to the log, adopted ones too', 'shipped'],
-    ['linklog_spool_ship_failures_total', 'Failed tries to hand visits to the log', 'shipFailures'],
-    ['linklog_spool_adopted_total', 'Spools of processes that are gone, taken over', 'adopted'],
-    ['linklog_spool_damaged_segments_total', 'Files put aside, unreadable', 'damaged'],
+    ['linklog_spool_appended_visits_total', 'Visits written to the spool', 'appended'],
+    ['linklog_spool_refused_visits_total', 'Visits that the spool refused: 503', 'refused'],
+    [
+      'linklog_spool_shipped_visits_total',
+      'Visits appended to the log, including those of adopted spools',
+      'shipped',
+    ],
+    [
+      'linklog_spool_ship_failures_total',
+      'Failed attempts to append visits to the log',
+      'shipFailures',
+    ],
+    ['linklog_spool_adopted_total', 'Adopted spools of ended processes', 'adopted'],
+    ['linklog_spool_damaged_segments_total', 'Damaged files that were set aside', 'damaged'],
   ] as const;
   for (const [name, help, count] of counts) {
     metrics.counter({ name, help, read: () => counters[count] });
@@ -81,16 +89,16 @@ export const exposeSharedCache = (metrics: Metrics, cache: SharedCache): void =>
   const results = (counts: Readonly<Record<string, number>>): readonly Sample[] =>
     Object.entries(counts).map(([result, count]) => [{ result }, count]);
   const counters = [
-    ['lookups', 'Links looked up in Redis; whatever is no hit is read from PostgreSQL'],
-    ['writes', 'Links that were to be laid down in Redis'],
+    ['lookups', 'Links looked up in Redis; all except hits are read from PostgreSQL'],
+    ['writes', 'Links to be written to Redis'],
   ] as const;
-  for (const [what, help] of counters) {
-    const name = `linklog_edge_shared_cache_${what}_total`;
-    metrics.counter({ name, help, labels: ['result'], read: () => results(cache[what]) });
+  for (const [operation, help] of counters) {
+    const name = `linklog_edge_shared_cache_${operation}_total`;
+    metrics.counter({ name, help, labels: ['result'], read: () => results(cache[operation]) });
   }
   metrics.gauge({
     name: 'linklog_edge_shared_cache_circuit',
-    help: '1 for the state of the circuit to Redis; while it is open, Redis is left alone',
+    help: '1 for the state of the circuit to Redis; while it is open, Redis is not used',
     labels: ['state'],
     read: () => breakerSamples(cache.circuit),
   });

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { z } from 'zod';
 import type { KafkaSettings } from '../event-log/kafka/settings.js';
-import { trustNobody } from '../http/client-address.js';
+import { trustNone } from '../http/client-address.js';
 import { defaultPlanTable, planTable, type PlanTable } from '../../schemas/plans.js';
 import type { Listen } from '../http/server.js';
 import { ConfigError } from '../platform/process/config-error.js';
@@ -116,7 +116,7 @@ const configOf = (vars: z.infer<typeof variables>) => ({
   /** An MMDB file with countries. Absolute; `null`: none. */
   geoipFile: geoipFileOf(vars.GEOIP_FILE),
   /** The proxies whose `X-Forwarded-For` is believed. */
-  trustedProxies: vars.TRUSTED_PROXIES ?? trustNobody,
+  trustedProxies: vars.TRUSTED_PROXIES ?? trustNone,
   safety: {
     /** Absolute; `null`: the built-in list. */
     blocklistFile:

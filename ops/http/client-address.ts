@@ -4,12 +4,12 @@ import { unmapped } from './mapped-address.js';
 
 /** `192.0.2.1:4711` and `[2001:db8::1]:4711`, as some proxies write them. */
 const withPort = /^(?:\[([^\]]+)\]|(\d+\.\d+\.\d+\.\d+))(?::\d+)?$/;
-/** RFC 7239 quotes addresses with a port or in brackets, and some proxies do so here. */
+/** Some proxies quote addresses with a port or in brackets, as in RFC 7239. */
 const quoted = /^"(.*)"$/s;
 
-/** An address in its canonical form: an IPv4-mapped IPv6 address is the IPv4 address. */
+/** An address in canonical form; IPv4-mapped IPv6 addresses become IPv4 addresses. */
 const addressIn = (text: string): string | null => {
-  // Most are: the rest is for those that are not.
+  // The usual case.
   if (isIPv4(text)) return text;
   const unquoted = text.trim().replace(quoted, '$1').trim();
   const match = withPort.exec(unquoted);
@@ -18,36 +18,33 @@ const addressIn = (text: string): string | null => {
   return isIP(address) === 0 ? null : unmapped(address);
 };
 
-/** Whether an address is a proxy's, which is believed who its client is. */
+/** Whether an address belongs to a trusted proxy. */
 export type ProxyTrust = (address: string) => boolean;
 
-export const trustNobody: ProxyTrust = () => false;
+export const trustNone: ProxyTrust = () => false;
 
-const maxKnown = 1_000;
+const maxCached = 1_000;
 
-/**
- * Trusts the addresses in the blocks. There are few proxies, so what was asked is known from then on:
- * each look into a `BlockList` makes a native object, and a flood of those prolongs garbage collection.
- */
+/** Trusts the addresses in the blocks. The cache is for speed: `BlockList.check` allocates a native object. */
 export const trustIn = (blocks: BlockList): ProxyTrust => {
-  const known = new Map<string, boolean>();
+  const cache = new Map<string, boolean>();
   return (address) => {
-    const before = known.get(address);
-    if (before !== undefined) return before;
+    const cached = cache.get(address);
+    if (cached !== undefined) return cached;
     const trusted = blocks.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
-    if (known.size >= maxKnown) known.clear();
-    known.set(address, trusted);
+    if (cache.size >= maxCached) cache.clear();
+    cache.set(address, trusted);
     return trusted;
   };
 };
 
-/** The address at the other end; empty where it is gone already. */
+/** The remote address; empty if the connection is closed. */
 export const addressOf = (socket: Socket): string => addressIn(socket.remoteAddress ?? '') ?? '';
 
 /**
- * The last address in an `X-Forwarded-For` header that is no trusted proxy's; where all are, the first of them.
- * What stands before it was written by strangers. Empty elements are ignored (RFC 9110, 5.6.1). `null` where it ends
- * with something else than an address.
+ * The last address in an `X-Forwarded-For` header that is not a trusted proxy, or the first address if all are. Clients
+ * can forge the elements before it. Empty elements are ignored (RFC 9110, 5.6.1). `null` if the last element is not an
+ * address.
  */
 export const forwardedFor = (header: string, isTrusted: ProxyTrust): string | null => {
   let client: string | null = null;
@@ -62,8 +59,9 @@ export const forwardedFor = (header: string, isTrusted: ProxyTrust): string | nu
 };
 
 /**
- * The `X-Forwarded-For` header of a request that came from a trusted proxy; `null` where there is none, or it is
- * empty. `peer`: see `addressOf`.
+ * The `X-Forwarded-For` header if a trusted proxy sent it; `null` if there is none or it is empty.
+ *
+ * @param peer the result of `addressOf`
  */
 export const trustedHeader = (
   { 'x-forwarded-for': header }: IncomingHttpHeaders,
@@ -72,7 +70,7 @@ export const trustedHeader = (
 ): string | null =>
   typeof header === 'string' && header !== '' && peer !== '' && isTrusted(peer) ? header : null;
 
-/** The client's address: what a trusted proxy tells, or where there is none, the other end's. */
+/** The client's address: from a trusted proxy's header, else the remote address. */
 export const clientAddress = (
   { headers, socket }: Pick<IncomingMessage, 'headers' | 'socket'>,
   isTrusted: ProxyTrust,
@@ -93,12 +91,12 @@ const groupsOf = (address: string): string[] => {
   return [...before, ...gap, ...after];
 };
 
-/** Four groups as the URL parser writes them, which most addresses begin with. */
+/** Four groups as the URL parser writes them: the start of most addresses. */
 const fourGroups = /^(?:(?:0|[1-9a-f][0-9a-f]{0,3}):){4}/;
 
-/** Who a client is to a throttle: an IPv4 address, or the /64 of an IPv6 one, which is one line. */
+/** The key of a client in throttles: an IPv4 address, or the /64 of an IPv6 address, which is one subscriber line. */
 export const networkOf = (address: string): string => {
   if (!address.includes(':')) return address;
-  const line = fourGroups.exec(address)?.[0] ?? `${groupsOf(address).slice(0, 4).join(':')}:`;
-  return `${line}:/64`;
+  const prefix = fourGroups.exec(address)?.[0] ?? `${groupsOf(address).slice(0, 4).join(':')}:`;
+  return `${prefix}:/64`;
 };

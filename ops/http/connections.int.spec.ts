@@ -2,17 +2,17 @@ import { expect } from 'chai';
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { eventually } from '../test/support/waiting.js';
-import { trustNobody } from './client-address.js';
+import { trustNone } from './client-address.js';
 import { OpenConnections } from './connections.js';
 
-describe('platform: connections whose writes make no progress', () => {
+describe('platform: stalled connections', () => {
   let server: Server;
   let connections: OpenConnections;
   let client: Socket;
   let socket: Socket;
 
   beforeEach(async () => {
-    connections = new OpenConnections(trustNobody);
+    connections = new OpenConnections(trustNone);
     server = createServer((accepted) => connections.add(accepted)).listen(0, '127.0.0.1');
     await once(server, 'listening');
     client = connect((server.address() as AddressInfo).port, '127.0.0.1').pause();
@@ -28,12 +28,11 @@ describe('platform: connections whose writes make no progress', () => {
     server.close();
   });
 
-  /** One write, far more than the kernel takes for a client that does not read. */
+  /** Writes more than the kernel accepts for a client that does not read. */
   const fill = async (): Promise<void> => {
     socket.write(Buffer.alloc(64 * 1_024 * 1_024));
     let received = -1;
-    // The kernel goes on for a while.
-    await eventually('the kernel takes nothing more', async () => {
+    await eventually('the kernel accepts no more bytes', async () => {
       const before = received;
       await new Promise((resolve) => setTimeout(resolve, 50));
       received = queued();
@@ -44,7 +43,7 @@ describe('platform: connections whose writes make no progress', () => {
     (socket as Socket & { readonly _handle: { readonly writeQueueSize: number } })._handle
       .writeQueueSize;
 
-  it('are ended after 10 s', async () => {
+  it('are closed after 10 s', async () => {
     await fill();
     for (const now of [0, 5_000, 9_999]) connections.endStalled(now);
     expect(socket.destroyed).to.equal(false);
@@ -53,7 +52,7 @@ describe('platform: connections whose writes make no progress', () => {
     expect(socket.destroyed).to.equal(true);
   });
 
-  it('are kept while a client reads, however slowly', async () => {
+  it('are not connections of a slow reader', async () => {
     await fill();
     connections.endStalled(0);
     const before = queued();
@@ -66,7 +65,7 @@ describe('platform: connections whose writes make no progress', () => {
     expect(socket.destroyed).to.equal(false);
   });
 
-  it('are kept if there is nothing to write', () => {
+  it('are not connections without pending writes', () => {
     for (const now of [0, 10_000, 20_000]) connections.endStalled(now);
     expect(socket.destroyed).to.equal(false);
   });

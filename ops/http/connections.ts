@@ -3,37 +3,36 @@ import { EventLoopQueue } from '../platform/concurrency/event-loop-queue.js';
 import type { Metrics } from '../platform/metrics/metrics.js';
 import { addressOf, networkOf, type ProxyTrust } from './client-address.js';
 
-/** Of each listener. */
+/** The limit of each listener. */
 export const maxConnections = 10_000;
 
-/** Milliseconds that the writes of a connection may make no progress. */
+/** How long the writes of a connection may make no progress (ms). */
 const stalledMs = 10_000;
 
-/** What a connection has to write. It makes progress if one of the first two numbers changes. */
+/** The pending writes of a connection. They make progress if `written` or `queued` changes. */
 interface Pending {
-  /** Bytes of the writes that ended. */
+  /** Bytes of completed writes. */
   readonly written: number;
-  /** Bytes of the current write that the kernel has not taken. */
+  /** Bytes of the current write that the kernel has not accepted. */
   readonly queued: number;
-  /** When both were seen first, in ms. */
+  /** When both were first observed (ms). */
   readonly since: number;
 }
 
-/** The size of libuv's write queue, which only `net` itself reads otherwise. */
+/** The size of libuv's write queue, which `net` does not expose. */
 const queuedBytes = (socket: Socket): number =>
   (socket as Socket & { readonly _handle?: { readonly writeQueueSize: number } | null })._handle
     ?.writeQueueSize ?? 0;
 
 /**
- * The open connections of a listener. A client (an IPv4 address, or an IPv6 /64) may open one more while it
- * has fewer than are free: alone it gets half of all, and others always find room. A trusted proxy stands
- * for many clients, and may have them all.
+ * The open connections of a listener. A client (see `networkOf`) may open another one if it has fewer connections than
+ * are free: a single client gets at most half of them. Trusted proxies are exempt, because they serve many clients.
  */
 export class OpenConnections {
-  /** Connections closed at once, for want of room. */
+  /** Connections closed on arrival, because of the limit. */
   refused = 0;
   readonly #sockets = new Set<Socket>();
-  readonly #heldBy = new Map<string, number>();
+  readonly #counts = new Map<string, number>();
   readonly #pending = new WeakMap<Socket, Pending>();
   readonly #stalled = new EventLoopQueue();
 
@@ -43,28 +42,28 @@ export class OpenConnections {
     return this.#sockets;
   }
 
-  /** Closes the connection if there is no room for it. @returns whether there was */
+  /** Closes the connection if it exceeds the limit. @returns whether it is accepted */
   add(socket: Socket): boolean {
     const address = addressOf(socket);
     const client = networkOf(address);
-    const held = this.#heldBy.get(client) ?? 0;
-    if (held >= maxConnections - this.#sockets.size && !this.isTrusted(address)) {
+    const count = this.#counts.get(client) ?? 0;
+    if (count >= maxConnections - this.#sockets.size && !this.isTrusted(address)) {
       this.refused += 1;
       socket.destroy();
       return false;
     }
     this.#sockets.add(socket);
-    this.#heldBy.set(client, held + 1);
+    this.#counts.set(client, count + 1);
     socket.once('close', () => {
       this.#sockets.delete(socket);
-      const left = (this.#heldBy.get(client) ?? 0) - 1;
-      if (left > 0) this.#heldBy.set(client, left);
-      else this.#heldBy.delete(client);
+      const remaining = (this.#counts.get(client) ?? 0) - 1;
+      if (remaining > 0) this.#counts.set(client, remaining);
+      else this.#counts.delete(client);
     });
     return true;
   }
 
-  /** Ends the connections whose writes have made no progress for 10 s. `now`: in ms, of a clock that never jumps. */
+  /** Closes connections without write progress for 10 s. @param now of a monotonic clock (ms) */
   endStalled(now: number): void {
     for (const socket of this.#sockets) {
       if (socket.writableLength === 0) {
@@ -90,7 +89,7 @@ export const exposeConnections = (
   metrics: Metrics,
   listeners: Readonly<Record<string, { readonly connections: OpenConnections }>>,
 ): void => {
-  const of = (count: (connections: OpenConnections) => number) => ({
+  const perListener = (count: (connections: OpenConnections) => number) => ({
     labels: ['listener'],
     read: () =>
       Object.entries(listeners).map(
@@ -100,11 +99,11 @@ export const exposeConnections = (
   metrics.gauge({
     name: 'linklog_http_connections',
     help: 'Open connections',
-    ...of(({ sockets }) => sockets.size),
+    ...perListener(({ sockets }) => sockets.size),
   });
   metrics.counter({
     name: 'linklog_http_connections_refused_total',
-    help: 'Connections closed at once, since too few were free',
-    ...of(({ refused }) => refused),
+    help: 'Connections closed on arrival, because too few were free',
+    ...perListener(({ refused }) => refused),
   });
 };

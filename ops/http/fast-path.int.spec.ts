@@ -3,29 +3,29 @@ import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { deferred, type Deferred } from '../platform/concurrency/deferred.js';
-import { createLane, type PlainRequest } from './fast-path.js';
+import { installFastPath, type PlainRequest } from './fast-path.js';
 
 const day = 86_400_000;
 
-describe('platform: lane', () => {
+describe('platform: fast path', () => {
   let server: Server;
-  let asked: PlainRequest[];
-  /** Until then, no answer. */
-  let held: Deferred<void> | null;
+  let requests: PlainRequest[];
+  /** Delays the responses. */
+  let delay: Deferred<void> | null;
   const start = async (times: { firstByteMs: number; keepAliveMs: number }): Promise<void> => {
-    asked = [];
-    held = null;
+    requests = [];
+    delay = null;
     server = createServer();
-    const open = (_: Socket, answer: (head: string) => void) => (request: PlainRequest) => {
-      asked.push(request);
-      if (held)
-        void held.promise.then(() => {
-          answer('HTTP/1.1 204 No Content\r\n');
-        });
-      else answer('HTTP/1.1 204 No Content\r\n');
+    const open = (_: Socket, respond: (head: string) => void) => (request: PlainRequest) => {
+      requests.push(request);
+      const send = (): void => {
+        respond('HTTP/1.1 204 No Content\r\n');
+      };
+      if (delay) void delay.promise.then(send);
+      else send();
       return true;
     };
-    createLane({ server, open, ...times });
+    installFastPath({ server, open, ...times });
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
   };
@@ -34,10 +34,10 @@ describe('platform: lane', () => {
     await once(socket, 'connect');
     return socket;
   };
-  const ask = async (socket: Socket, url: string, agent: string): Promise<IncomingHttpHeaders> => {
+  const get = async (socket: Socket, url: string, agent: string): Promise<IncomingHttpHeaders> => {
     socket.write(`GET ${url} HTTP/1.1\r\nHost: a\r\nUser-Agent: ${agent}\r\n\r\n`);
     await once(socket, 'data');
-    const last = asked.at(-1);
+    const last = requests.at(-1);
     const [name, query = ''] = url.slice(1).split('?');
     expect(last).to.include({ name, query });
     expect(last?.headers).to.deep.equal({ 'user-agent': agent });
@@ -49,40 +49,40 @@ describe('platform: lane', () => {
     await once(server, 'close');
   });
 
-  it('ends a connection that asks for nothing', async () => {
+  it('closes a connection without a request', async () => {
     await start({ firstByteMs: 1, keepAliveMs: day });
     const socket = await open();
     await once(socket.resume(), 'close');
   });
 
-  it('ends a connection that asks for nothing more', async () => {
+  it('closes a connection that is idle after a response', async () => {
     await start({ firstByteMs: day, keepAliveMs: 1 });
     const socket = await open();
-    await ask(socket, '/a', 'x');
+    await get(socket, '/a', 'x');
     await once(socket, 'close');
   });
 
-  it('lets a request wait for its answer', async () => {
+  it('does not close a connection with a request in progress', async () => {
     await start({ firstByteMs: 1, keepAliveMs: 1 });
     const [waiting, idle] = [await open(), await open()];
-    held = deferred();
+    delay = deferred();
     waiting.write('GET /slow HTTP/1.1\r\nHost: a\r\n\r\n');
+    // One sweep checks both connections.
     await once(idle.resume(), 'close');
-    // The sweep that ended it has looked at all of them.
-    held.resolve();
-    const [answer] = (await once(waiting, 'data')) as [Buffer];
-    expect(answer.toString()).to.match(/^HTTP\/1\.1 204 /);
+    delay.resolve();
+    const [response] = (await once(waiting, 'data')) as [Buffer];
+    expect(response.toString()).to.match(/^HTTP\/1\.1 204 /);
   });
 
-  it('gives the headers of a connection as one object while they are the same', async () => {
+  it('passes the same headers object for equal headers of a connection', async () => {
     await start({ firstByteMs: day, keepAliveMs: day });
-    const [one, other] = [await open(), await open()];
-    const first = await ask(one, '/a', 'x');
-    expect(await ask(one, '/longer?b=c', 'x')).to.equal(first);
-    expect(await ask(one, '/a', 'y')).to.not.equal(first);
-    expect(await ask(one, '/a', 'xy')).to.not.equal(first);
-    expect(await ask(other, '/a', 'x')).to.not.equal(first);
-    one.destroy();
+    const [socket, other] = [await open(), await open()];
+    const first = await get(socket, '/a', 'x');
+    expect(await get(socket, '/longer?b=c', 'x')).to.equal(first);
+    expect(await get(socket, '/a', 'y')).to.not.equal(first);
+    expect(await get(socket, '/a', 'xy')).to.not.equal(first);
+    expect(await get(other, '/a', 'x')).to.not.equal(first);
+    socket.destroy();
     other.destroy();
   });
 });

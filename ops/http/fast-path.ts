@@ -1,43 +1,39 @@
 import type { IncomingHttpHeaders, Server } from 'node:http';
 import type { Socket } from 'node:net';
-import { createHeaderReader, stands } from './plain-headers.js';
+import { createHeaderReader, matches } from './plain-headers.js';
 
-/** A GET request of the simplest kind: HTTP/1.1, no body, alone in its packet, its connection kept. */
+/** The simplest GET request: HTTP/1.1, without a body, alone in its packet, on a persistent connection. */
 export interface PlainRequest {
-  /** The path after its slash: letters, digits, hyphens and underscores. */
+  /** The path without its slash: letters, digits, hyphens and underscores. */
   readonly name: string;
-  /** What follows a question mark: those, `=` and `&`. Mostly empty. */
+  /** The query without its question mark: the same characters, `=` and `&`. */
   readonly query: string;
-  /**
-   * Those that a handler may look at, as node:http gives them: the same object while a client sends the same
-   * headers, so that what follows from them can be kept.
-   */
+  /** A subset of the headers, in the form of node:http. The same object while a client sends the same headers. */
   readonly headers: IncomingHttpHeaders;
 }
 
 /**
- * Begins a connection. The function that it returns takes a request, or leaves it to node:http: it returns
- * `false`, or calls `answer` with `null`, later too. Else it calls `answer` once, with the status line and the
- * headers, each with its line end; those of the connection and the date are added. The answer has no body. The
- * next request of the connection comes after that.
+ * Called for each connection. Returns the handler of its requests. The handler returns `false` to fall back to
+ * node:http. Otherwise it calls `respond` once: with `null` to fall back to node:http, or with the status line and the
+ * headers, each with its line end. Date and connection headers are added. The response has no body. The next request
+ * follows after the response.
  */
-export type OpenLane = (
+export type FastPath = (
   socket: Socket,
-  answer: (head: string | null) => void,
+  respond: (head: string | null) => void,
 ) => (request: PlainRequest) => boolean;
 
-/** More is left to node:http, which has bounds of its own. */
+/** Longer requests fall back to node:http, which has its own limits. */
 const maxBytes = 4_096;
 
-/** `GET `, a slash follows. */
+/** `GET `, before the slash. */
 const get = 0x47455420;
-/** Of the path after its slash. */
+/** The offset of the path after its slash. */
 const start = 5;
 const [slash, questionMark] = [0x2f, 0x3f];
-/** What follows the URL. */
 const version = Buffer.from(' HTTP/1.1\r\n');
 
-/** By byte: 1 for what may stand in a path, 2 for what only a query may have. */
+/** By byte: 1 if a path may contain it, 2 if only a query may. */
 const plain = new Uint8Array(256);
 for (let byte = 0; byte < 0x80; byte += 1) {
   const character = String.fromCharCode(byte);
@@ -45,11 +41,10 @@ for (let byte = 0; byte < 0x80; byte += 1) {
   if (/[=&]/.test(character)) plain[byte] = 2;
 }
 
-/** Reads the requests of a connection. */
 const createReader = () => {
   const readHeaders = createHeaderReader();
 
-  /** The request that the bytes are, whole; `null` where node:http has to judge. */
+  /** Parses a complete request; `null` if it must fall back to node:http. */
   return (bytes: Buffer): PlainRequest | null => {
     const { length } = bytes;
     if (length > maxBytes || length <= start || bytes.readUInt32BE(0) !== get) return null;
@@ -61,7 +56,7 @@ const createReader = () => {
       do end += 1;
       while (plain[bytes[end] ?? 0] !== 0);
     }
-    if (!stands(bytes, end, version)) return null;
+    if (!matches(bytes, end, version)) return null;
     const headers = readHeaders(bytes, end + version.length);
     if (!headers) return null;
     const name = bytes.toString('latin1', start, nameEnd);
@@ -70,7 +65,7 @@ const createReader = () => {
   };
 };
 
-/** The headers that node:http adds, and the end of all; made once a second, as node:http makes its date. */
+/** The headers that node:http adds, and the blank line. Computed once a second, as the date of node:http. */
 const createTail = (keepAliveMs: number): (() => string) => {
   let text: string | null = null;
   return () => {
@@ -84,29 +79,29 @@ const createTail = (keepAliveMs: number): (() => string) => {
   };
 };
 
-/** How often connections are looked at that wait for longer than they may: a timer for each costs more. */
+/** How often connections are checked for timeouts: a timer for each would cost more. */
 const sweepMs = 1_000;
 
-/** A connection of the lane. */
 interface Connection {
   /** The number of the sweep that expires it. */
   endsAt: number;
-  /** Ends it if it waits for nothing. */
+  /** Closes it if it is idle. */
   close(): void;
-  /** Ends it, also where the client does not read its answers; not while a request waits for one. */
+  /** Closes it unless a request is in progress, even if the client has not read the response. */
   expire(): void;
 }
 
 /**
- * A fast lane before the node:http of a server: it answers requests of the simplest kind from their bytes, in
- * half of the time. At the first byte that it does not know it gives the connection to node:http, for good.
+ * Installs a fast path before the node:http of a server. It parses the simplest requests from the bytes of the socket,
+ * in half of the time. At the first other request, the connection falls back to node:http permanently.
  */
-export const createLane = (options: {
-  /** Its own listener for connections, added first, is replaced. */
+export const installFastPath = (options: {
+  /** Its first listener for connections is replaced. */
   readonly server: Server;
-  readonly open: OpenLane;
-  /** Milliseconds for the first byte, and between an answer and the next request. */
+  readonly open: FastPath;
+  /** Timeout until the first byte (ms). */
   readonly firstByteMs: number;
+  /** Timeout between a response and the next request (ms). */
   readonly keepAliveMs: number;
 }) => {
   const { server, open, firstByteMs, keepAliveMs } = options;
@@ -116,7 +111,7 @@ export const createLane = (options: {
   let closed = false;
 
   let sweeps = 0;
-  /** The sweep that comes after so many milliseconds, and no earlier. */
+  /** The first sweep that is at least `ms` away. */
   const sweepAfter = (ms: number): number => sweeps + 1 + Math.ceil(ms / sweepMs);
   const sweeping = setInterval(() => {
     sweeps += 1;
@@ -128,60 +123,57 @@ export const createLane = (options: {
     clearInterval(sweeping);
   });
 
-  const take = (socket: Socket): void => {
-    /** The request that waits for its answer, and what came behind it meanwhile. */
-    let asked: Buffer | null = null;
-    let behind: Buffer | null = null;
+  const accept = (socket: Socket): void => {
+    /** The request in progress. */
+    let current: Buffer | null = null;
+    /** Bytes received during the request in progress. */
+    let pipelined: Buffer | null = null;
     let ended = false;
     const read = createReader();
 
-    const leave = (bytes: Buffer): void => {
-      forget();
+    const fallBack = (bytes: Buffer): void => {
+      removeListeners();
       toHttp.call(server, socket);
       socket.unshift(bytes);
       socket.resume();
     };
 
-    const answer = (head: string | null): void => {
-      const request = asked;
+    const respond = (head: string | null): void => {
+      const request = current;
       if (request === null || socket.destroyed) return;
-      asked = null;
-      if (head === null && ended) {
-        // Nor does node:http answer a client late that has said that it goes.
-        socket.destroy();
-        return;
-      }
+      current = null;
       if (head === null) {
-        leave(behind ? Buffer.concat([request, behind]) : request);
+        // Like node:http, it sends no late response to a client that closed its side.
+        if (ended) socket.destroy();
+        else fallBack(pipelined ? Buffer.concat([request, pipelined]) : request);
         return;
       }
       socket.write(head + tail(), 'latin1');
-      if (behind) leave(behind);
+      if (pipelined) fallBack(pipelined);
       else if (ended) socket.end();
       else connection.endsAt = sweepAfter(keepAliveMs);
     };
 
     const onData = (bytes: Buffer): void => {
-      if (asked) {
-        // A client that does not wait for its answers.
-        behind = bytes;
+      if (current) {
+        pipelined = bytes;
         socket.pause();
         return;
       }
-      // Nor does one that does not read them get more.
+      // node:http limits clients that do not read their responses.
       const request = closed || socket.writableLength > 0 ? null : read(bytes);
-      asked = bytes;
-      let isTaken = false;
+      current = bytes;
+      let isHandled = false;
       try {
-        isTaken = request !== null && handler(request);
+        isHandled = request !== null && handler(request);
       } catch {
-        // The other handler meets the same, and tells of it.
+        // The handler of node:http gets the same error and reports it.
       }
-      if (!isTaken) answer(null);
+      if (!isHandled) respond(null);
     };
     const onEnd = (): void => {
       ended = true;
-      if (!asked) socket.end();
+      if (!current) socket.end();
     };
     const destroy = (): void => {
       socket.destroy();
@@ -189,26 +181,28 @@ export const createLane = (options: {
     const connection: Connection = {
       endsAt: sweepAfter(firstByteMs),
       close() {
-        if (!asked && socket.writableLength === 0) socket.destroy();
+        if (!current && socket.writableLength === 0) socket.destroy();
       },
       expire() {
-        if (!asked) socket.destroy();
+        if (!current) socket.destroy();
       },
     };
-    const forget = (): void => {
+    const removeListeners = (): void => {
       connections.delete(connection);
-      socket.off('data', onData).off('end', onEnd).off('error', destroy).off('close', forget);
+      socket.off('data', onData).off('end', onEnd);
+      socket.off('error', destroy).off('close', removeListeners);
     };
 
-    const handler = open(socket, answer);
+    const handler = open(socket, respond);
     connections.add(connection);
-    socket.on('data', onData).on('end', onEnd).on('error', destroy).on('close', forget);
+    socket.on('data', onData).on('end', onEnd);
+    socket.on('error', destroy).on('close', removeListeners);
   };
 
-  server.off('connection', toHttp).on('connection', take);
+  server.off('connection', toHttp).on('connection', accept);
 
   return {
-    /** Takes no more requests, and ends the connections that wait for no answer; the others at a later call. */
+    /** Accepts no more requests, and closes idle connections. Later calls close the others. */
     closeIdle(): void {
       closed = true;
       for (const connection of connections) connection.close();

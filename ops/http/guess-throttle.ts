@@ -1,8 +1,8 @@
-/** Milliseconds from a network's first wrong guess. */
+/** The length of a window, from a network's first wrong guess (ms). */
 const windowMs = 60_000;
-/** In a window. */
+/** Wrong guesses in a window. */
 const maxWrong = 10;
-/** Bounds the memory; beyond it, the window that ends first is forgotten. */
+/** Bounds the memory; beyond it, the oldest window is dropped. */
 const maxNetworks = 10_000;
 
 interface Window {
@@ -10,12 +10,12 @@ interface Window {
   wrong: number;
 }
 
-/** Counts each network's wrong guesses at a secret: after ten, it waits for the end of the minute. */
+/** Counts wrong guesses at a secret: after ten, the network is throttled until the end of its window. */
 export class GuessThrottle {
-  /** In the order of their ends, because all are as long. */
+  /** Oldest first. */
   readonly #windows = new Map<string, Window>();
 
-  /** Milliseconds until the network may guess; 0: now. */
+  /** Time until the network may guess again (ms); 0 if it may now. */
   waitMs(network: string, now: number): number {
     const window = this.#windows.get(network);
     return window && window.wrong >= maxWrong ? Math.max(0, window.endsAt - now) : 0;

@@ -6,7 +6,7 @@ describe('platform: throttle of guesses', () => {
     for (let wrong = 0; wrong < times; wrong += 1) throttle.countWrong(network, now);
   };
 
-  it('lets a network wait after ten wrong guesses, until a minute after the first', () => {
+  it('throttles a network after ten wrong guesses, until a minute after the first', () => {
     const throttle = new GuessThrottle();
     guess(throttle, 'a', 1_000, 1);
     guess(throttle, 'a', 60_999, 8);
@@ -19,7 +19,7 @@ describe('platform: throttle of guesses', () => {
     expect(throttle.waitMs('a', 61_000)).to.equal(0);
   });
 
-  it('forgets the oldest of more than 10,000 networks', () => {
+  it('drops the oldest of more than 10,000 networks', () => {
     const throttle = new GuessThrottle();
     guess(throttle, 'first', 0, 10);
     guess(throttle, 'second', 1, 10);

@@ -4,16 +4,15 @@ import { messages } from '../../schemas/http/errors.js';
 import { refuse } from './refusal.js';
 import { parseUrl } from '../../schemas/parse-url.js';
 
-/** The name in a Host header, without its port; `null` where it has none. */
+/** The name in a Host header without its port; `null` if it is invalid. */
 const nameIn = (host: string | undefined): string | null => {
   const url = parseUrl(`http://${host ?? ''}`);
   return url?.hostname.replace(/^\[|[\].]$/g, '') ?? null;
 };
 
 /**
- * Answers requests whose Host is an address, `localhost` or one of `names`, and all others with 421. A
- * page in an operator's browser could reach a listener of its network under a name of the page's own (DNS
- * rebinding), and read the answers.
+ * Accepts requests for an IP address, `localhost` or one of `names`, and responds 421 to others. This prevents DNS
+ * rebinding: a web page could otherwise read responses of a listener in the network of its visitor.
  */
 export const onlyForHosts = (
   names: readonly string[],

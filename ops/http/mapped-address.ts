@@ -1,7 +1,7 @@
 /** An IPv4-mapped IPv6 address as the URL parser writes it. */
 const mapped = /^\[::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})\]$/;
 
-/** The IPv4 address of an IPv4-mapped IPv6 one, which the URL parser has written; any other host as it is. */
+/** The IPv4 address of an IPv4-mapped IPv6 host, in the notation of the URL parser; other hosts unchanged. */
 export const unmappedHost = (host: string): string => {
   const [, high, low] = mapped.exec(host) ?? [];
   if (high === undefined || low === undefined) return host;
@@ -11,11 +11,11 @@ export const unmappedHost = (host: string): string => {
     .join('.');
 };
 
-/** The IPv4 address of an IPv4-mapped IPv6 one, in any notation; any other IPv6 address as it is. */
+/** The IPv4 address of an IPv4-mapped IPv6 address, in any notation; other IPv6 addresses unchanged. */
 export const unmapped = (address: string): string => {
-  // No other notation of the prefix leaves this group out.
+  // Every notation of the prefix contains this group.
   if (!address.includes(':ffff:')) return address;
   const host = new URL(`http://[${address}]`).hostname;
-  const found = unmappedHost(host);
-  return found === host ? address : found;
+  const ipv4 = unmappedHost(host);
+  return ipv4 === host ? address : ipv4;
 };

@@ -1,2 +1,2 @@
-/** On every answer of every listener: no browser takes an answer for another type than it has. */
+/** In every response of every listener: browsers must not guess another content type. */
 export const noSniff = { 'X-Content-Type-Options': 'nosniff' } as const;

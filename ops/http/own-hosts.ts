@@ -1,13 +1,13 @@
 import { parseUrl } from '../../schemas/parse-url.js';
 import { unmappedHost } from './mapped-address.js';
 
-/** Where one of our listeners can be reached. */
+/** The address of one of our listeners. */
 export interface OwnAddress {
   readonly host: string;
   readonly port: number;
 }
 
-/** Names of this machine; to connect to an address that means "any" is to connect to it as well. */
+/** Names of this machine. A connection to a wildcard address reaches it, too. */
 const loopback = ['localhost', '127.0.0.1', '[::1]', '0.0.0.0', '[::]'];
 const localNames = new Set(loopback);
 
@@ -16,20 +16,20 @@ const portOf = (url: URL): number =>
 
 const hostOf = (url: URL): string => {
   const host = unmappedHost(url.hostname.replace(/\.$/, '').toLowerCase());
-  // RFC 6761: all names below it lead where it leads.
+  // RFC 6761: its subdomains resolve to the same address.
   return host.endsWith('.localhost') ? 'localhost' : host;
 };
 
-/** A bind address as a URL would write it: lower case, IPv6 in brackets and in its shortest form. */
+/** A bind address as in a URL: lower case, IPv6 in brackets and in its shortest form. */
 const listenerHost = (address: string): string => {
   const host = address.includes(':') ? `[${address}]` : address;
-  // A zone (`fe80::1%eth0`) cannot stand in a URL, so no destination can name such an address.
+  // A URL cannot contain a zone (`fe80::1%eth0`), so no destination has such an address.
   return parseUrl(`http://${host}`)?.hostname ?? host;
 };
 
 /**
- * Tells destinations that would lead back to us: host and port of our URLs, such as that of the short
- * links (the default port of either scheme, where they name none), and of our listeners.
+ * Detects destinations that lead to our own URLs, such as that of the short links, or to our listeners. A URL without a
+ * port has the default ports of both schemes.
  */
 export const ownHosts = (
   urls: readonly string[],
@@ -38,7 +38,7 @@ export const ownHosts = (
   const own = new Set<string>();
   const add = (name: string, port: number): void => {
     const names = localNames.has(name) ? loopback : [name];
-    for (const ownName of names) own.add(`${ownName}:${port}`);
+    for (const alias of names) own.add(`${alias}:${port}`);
   };
   for (const url of urls.map((text) => new URL(text))) {
     const ports = url.port === '' ? [80, 443] : [Number(url.port)];

@@ -10,7 +10,7 @@ const listeners = [
   { host: 'LocalHost', port: 8085 },
 ];
 
-describe('platform: our own hosts', () => {
+describe('platform: own hosts', () => {
   const cases: readonly (readonly [string, readonly string[], readonly string[]])[] = [
     [
       'https://sho.rt',
@@ -81,12 +81,12 @@ describe('platform: our own hosts', () => {
       listeners,
     );
     for (const url of own) {
-      it(`of ${shortUrlHost} are in ${url}`, () => {
+      it(`with ${shortUrlHost} include ${url}`, () => {
         expect(isOwn(new URL(url))).to.be.true;
       });
     }
     for (const url of others) {
-      it(`of ${shortUrlHost} are not in ${url}`, () => {
+      it(`with ${shortUrlHost} do not include ${url}`, () => {
         expect(isOwn(new URL(url))).to.be.false;
       });
     }

@@ -1,22 +1,22 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { EventLoopQueue } from '../platform/concurrency/event-loop-queue.js';
-import { refusalBytes, refusalOf, refuse, type Unread } from './refusal.js';
+import { refusalBytes, refusalOf, refuse, type ParseError } from './refusal.js';
 
 /** Requests of a connection whose responses wait for earlier ones. Beyond it, the connection is paused. */
 const maxQueued = 3;
-/** A paused connection is read again when so many wait. */
+/** A paused connection is resumed when this number of responses waits. */
 const resumeAt = 1;
 
 /**
- * Bytes of the smallest slice. node:http parses every request of a chunk, 64 KiB or some 1,600 requests, before
- * it pauses. A slice ends with the head of a request, and has 25 bytes or more of each request that is in it.
+ * The minimum size of a slice (bytes). node:http parses all requests of a chunk (64 KiB, about 1,600 requests) before it
+ * pauses, so chunks are sliced. A slice ends with the head of a request, and a head has at least 25 bytes.
  */
 const minSlice = 64;
 
 const [lineFeed, carriageReturn] = [0x0a, 0x0d];
 
-/** Where the slice of a chunk ends that begins at `start`: behind a blank line, which ends a head. */
+/** The end of the slice that starts at `start`: after a blank line, which ends a head. */
 const sliceEnd = (chunk: Buffer, start: number): number => {
   let at = chunk.indexOf(lineFeed, start + minSlice);
   while (at !== -1) {
@@ -29,48 +29,48 @@ const sliceEnd = (chunk: Buffer, start: number): number => {
   return chunk.length;
 };
 
-/** Bytes of a chunk that waits for its turn: a client that sends few requests at a time never waits. */
+/** Larger chunks wait in the queue of the event loop (bytes). */
 const maxImmediate = 4_096;
 
-/** Milliseconds that a client may keep sending after the last response of its connection. */
+/** How long a client may continue to send after the last response of its connection (ms). */
 const lingerMs = 1_000;
 
-/** The latest request of a connection, answered or not. */
+/** The last parsed request of a connection. */
 interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** The number of the slice in which its head ended. */
+  /** The number of the slice that contains the end of its head. */
   readonly slice: number;
 }
 
 /**
- * The requests and responses of a connection of node:http. It bounds the requests in progress, and keeps the
- * order of responses that node:http does not know of.
+ * The requests and responses of a connection of node:http. It limits the requests in progress, and sends error responses
+ * of the listener in the order of the requests.
  */
 export class Pipeline {
   #latest: Exchange | null = null;
   #queued = 0;
   #slices = 0;
-  /** Paused here. node:http pauses and resumes its sockets for other reasons, too. */
+  /** Whether this class paused the socket. node:http pauses and resumes it for other reasons, too. */
   #isPaused = false;
-  /** The next chunk has waited for its turn. */
-  #isTurn = false;
-  /** No further request is read. */
+  /** Whether the next chunk has waited in the queue of the event loop. */
+  #hasWaited = false;
+  /** Whether no more requests are read. */
   #isOver = false;
-  /** The last response was sent. */
+  /** Whether the last response was sent. */
   #isEnding = false;
   readonly #onData = (chunk: Buffer): void => {
     this.#read(chunk);
   };
 
-  /** `parse`: the listener of node:http for the bytes of the socket, which is replaced. */
+  /** @param parse the replaced `data` listener of node:http */
   constructor(
     private readonly socket: Socket,
     private readonly parse: (slice: Buffer) => void,
-    private readonly responses: EventLoopQueue,
+    private readonly queue: EventLoopQueue,
   ) {
     socket.on('data', this.#onData).off('data', parse);
-    // node:http calls it after the last response of a connection.
+    // node:http calls it after the last response of the connection.
     socket.destroySoon = () => {
       this.#end();
     };
@@ -80,19 +80,19 @@ export class Pipeline {
     return this.#isOver;
   }
 
-  /** Takes a request that was parsed. */
+  /** Adds a parsed request. */
   add(request: IncomingMessage, response: ServerResponse): void {
     this.#latest = { request, response, slice: this.#slices };
-    // It has the socket if its response is the next one.
+    // A response has the socket if no other response precedes it.
     if (response.socket !== null) return;
     this.#queued += 1;
     response.once('finish', () => {
       this.#queued -= 1;
-      if (this.#isPaused && this.#queued === resumeAt) this.#awaitTurn();
+      if (this.#isPaused && this.#queued === resumeAt) this.#scheduleResume();
     });
   }
 
-  /** Reads nothing more, and calls back when all requests have their responses. */
+  /** Stops reading, and calls back after the responses of all requests. */
   finish(callback: () => void): void {
     this.#isOver = true;
     this.socket.off('data', this.#onData).on('data', () => undefined);
@@ -102,10 +102,10 @@ export class Pipeline {
   }
 
   /**
-   * Refuses bytes that the parser cannot read, or that came too late, after the responses that are due, and ends the
-   * connection: the beginning of the next request is unknown.
+   * Responds to a request that could not be parsed or came too late, after the pending responses, and ends the
+   * connection: the start of the next request is unknown.
    */
-  refuse(error: Unread): void {
+  refuse(error: ParseError): void {
     const latest = this.#latest;
     const isBody = latest?.request.complete === false;
     if (latest && isBody && !latest.response.headersSent) {
@@ -113,12 +113,11 @@ export class Pipeline {
       refuse(latest.request, latest.response, refusalOf(error));
       return;
     }
-    // A slice does not begin with the refused request if another request began in it.
-    const begins = latest?.slice !== this.#slices;
+    const startsSlice = latest?.slice !== this.#slices;
     this.finish(() => {
       if (this.#isEnding) return;
-      // The rest of a body gets no response of its own.
-      if (!isBody) this.socket.write(refusalBytes(error, begins));
+      // The rest of a body gets no separate response.
+      if (!isBody) this.socket.write(refusalBytes(error, startsSlice));
       this.#end();
     });
   }
@@ -126,17 +125,17 @@ export class Pipeline {
   #read(chunk: Buffer): void {
     const { socket } = this;
     let start = 0;
-    /** What follows a whole request is another one, which waits for its turn. A long chunk waits for its first, too. */
-    let isNext =
-      chunk.length > maxImmediate && !this.#isTurn && this.#latest?.request.complete !== false;
-    this.#isTurn = false;
+    /** Whether the next request waits in the queue of the event loop. */
+    let isWaiting =
+      chunk.length > maxImmediate && !this.#hasWaited && this.#latest?.request.complete !== false;
+    this.#hasWaited = false;
     while (start < chunk.length && !this.#isOver && !socket.destroyed) {
       // node:http resumes a socket for the body of a request, too.
       const isFull = this.#queued >= maxQueued;
-      if ((isFull || isNext) && !socket.isPaused()) {
+      if ((isFull || isWaiting) && !socket.isPaused()) {
         this.#isPaused = true;
         socket.pause();
-        if (!isFull) this.#awaitTurn();
+        if (!isFull) this.#scheduleResume();
       }
       if (socket.isPaused()) {
         socket.unshift(chunk.subarray(start));
@@ -147,20 +146,20 @@ export class Pipeline {
       this.#slices += 1;
       this.parse(start === 0 && end === chunk.length ? chunk : chunk.subarray(start, end));
       start = end;
-      isNext = this.#latest?.request.complete === true;
+      isWaiting = this.#latest?.request.complete === true;
     }
   }
 
-  #awaitTurn(): void {
-    this.responses.add(() => {
+  #scheduleResume(): void {
+    this.queue.add(() => {
       if (!this.#isPaused) return;
       this.#isPaused = false;
-      this.#isTurn = true;
+      this.#hasWaited = true;
       this.socket.resume();
     });
   }
 
-  /** Ends the connection so that its last response arrives: a reset, while the client still sends, would drop it. */
+  /** Ends the connection without a reset, because a reset could drop the last response. */
   #end(): void {
     if (this.#isEnding) return;
     this.#isEnding = true;
@@ -174,19 +173,20 @@ export class Pipeline {
   }
 }
 
-/** Bounds the pipelines of a server. @returns the pipeline of a socket that node:http has */
+/** Limits the pipelines of a server. @returns the pipeline of a socket of node:http */
 export const boundPipelines = (server: Server): ((socket: Socket) => Pipeline) => {
   const pipelines = new WeakMap<Socket, Pipeline>();
-  const responses = new EventLoopQueue();
+  const queue = new EventLoopQueue();
   const [toHttp] = server.listeners('connection') as [(socket: Socket) => void];
   server.off('connection', toHttp).prependListener('connection', (socket: Socket) => {
     toHttp.call(server, socket);
     const [parse] = socket.listeners('data') as [(slice: Buffer) => void];
-    pipelines.set(socket, new Pipeline(socket, parse, responses));
+    pipelines.set(socket, new Pipeline(socket, parse, queue));
   });
   return (socket) => {
     const pipeline = pipelines.get(socket);
-    if (!pipeline) throw new Error('node:http does not have this socket');
+    if (!pipeline)
+      throw new Error('the socket has no pipeline: it is not a connection of node:http');
     return pipeline;
   };
 };

@@ -1,18 +1,18 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** What a handler of the lane may look at. */
-const keptNames = [
+/** The headers that a fast path gets. */
+const handlerNames = [
   ...['user-agent', 'referer', 'accept-language', 'x-forwarded-for', 'x-request-id'],
   ...['dnt', 'sec-gpc', 'sec-purpose', 'purpose', 'x-purpose', 'x-moz'],
 ] as const;
 
-/** What node:http or its parser act on. `Connection` may ask for what is done anyway. */
-const actedNames = [
+/** Headers that node:http or its parser interprets. Only `Connection: keep-alive` has no effect. */
+const protocolNames = [
   ...['content-length', 'transfer-encoding', 'trailer', 'te', 'expect'],
   ...['connection', 'proxy-connection', 'keep-alive', 'upgrade'],
 ];
 
-type Use = 'keep' | 'act' | 'host';
+type Use = 'handler' | 'protocol' | 'host';
 interface KnownName {
   readonly name: string;
   readonly bytes: Uint8Array;
@@ -20,33 +20,33 @@ interface KnownName {
 }
 
 const [space, colon, carriageReturn, lineFeed, lastPrintable] = [0x20, 0x3a, 0x0d, 0x0a, 0x7e];
-/** The bit that makes a letter lower case. Whatever else may stand in a name has it anyway. */
+/** The bit that makes a letter lower case. All other characters of names have it. */
 const lowerCase = 0x20;
 
-/** By byte: what a name may consist of. */
+/** By byte: 1 if a name may contain it. */
 const inName = new Uint8Array(256);
 for (let byte = 0; byte < 0x80; byte += 1) {
   if (/[A-Za-z0-9-]/.test(String.fromCharCode(byte))) inName[byte] = 1;
 }
 
-/** The hash of a name that has one byte more. */
-const hashed = (hash: number, byte: number): number => ((hash << 5) | (hash >>> 27)) ^ byte;
+/** Adds a byte to the hash of a name. */
+const addToHash = (hash: number, byte: number): number => ((hash << 5) | (hash >>> 27)) ^ byte;
 
 const byHash = (names: readonly string[], use: Use): [hash: number, name: KnownName][] =>
   names.map((name) => {
     const bytes = Buffer.from(name);
-    return [bytes.reduce(hashed, 0), { name, bytes, use }];
+    return [bytes.reduce(addToHash, 0), { name, bytes, use }];
   });
 
-/** No two of them have the same hash. */
+/** Their hashes are distinct. */
 const knownNames = new Map([
-  ...byHash(keptNames, 'keep'),
-  ...byHash(actedNames, 'act'),
+  ...byHash(handlerNames, 'handler'),
+  ...byHash(protocolNames, 'protocol'),
   ...byHash(['host'], 'host'),
 ]);
 
-/** Whether the expected bytes, or a part of them, stand at a place of a request, in whose bytes `bit` is set first. */
-export const stands = (
+/** Whether a request has the expected bytes (or their range) at an offset, after `bit` is set in each of its bytes. */
+export const matches = (
   bytes: Buffer,
   at: number,
   expected: Uint8Array,
@@ -60,24 +60,23 @@ export const stands = (
   return true;
 };
 
-/** A header as it stands in a request. */
+/** A header line of a request. */
 interface Line {
   from: number;
   /** After its line end. */
   to: number;
-  /** Of a header that is kept, or `host`; `null`: nobody looks at it. */
+  /** `null` if the handler does not get the header. */
   readonly name: string | null;
-  /** Of a header that is kept. */
   readonly value: string;
 }
 
-/** The header that begins there; `null` where node:http has to judge. */
+/** Parses the header line at an offset; `null` if the request must fall back to node:http. */
 const readLine = (bytes: Buffer, from: number): Line | null => {
   let at = from;
   let byte = bytes[at] ?? 0;
   let hash = 0;
   while (inName[byte] === 1) {
-    hash = hashed(hash, byte | lowerCase);
+    hash = addToHash(hash, byte | lowerCase);
     at += 1;
     byte = bytes[at] ?? 0;
   }
@@ -101,21 +100,21 @@ const readLine = (bytes: Buffer, from: number): Line | null => {
   if (!isPlain) return null;
 
   const to = at + 2;
-  const found = knownNames.get(hash);
+  const known = knownNames.get(hash);
   const isKnown =
-    found?.bytes.length === nameEnd - from &&
-    stands(bytes, from, found.bytes, 0, found.bytes.length, lowerCase);
+    known?.bytes.length === nameEnd - from &&
+    matches(bytes, from, known.bytes, 0, known.bytes.length, lowerCase);
   if (!isKnown) return { from, to, name: null, value: '' };
-  const { name, use } = found;
+  const { name, use } = known;
   if (use === 'host') return { from, to, name, value: '' };
   const value = bytes.toString('latin1', valueAt, at);
-  if (use === 'keep') return { from, to, name, value };
+  if (use === 'handler') return { from, to, name, value };
   return name === 'connection' && value === 'keep-alive'
     ? { from, to, name: null, value: '' }
     : null;
 };
 
-/** `null` where node:http has to judge: it knows how headers that come twice are joined. */
+/** `null` if the request must fall back to node:http, because a header is repeated or Host is missing. */
 const headersOf = (lines: readonly Line[]): IncomingHttpHeaders | null => {
   const headers: Record<string, string> = {};
   let hosts = 0;
@@ -132,45 +131,44 @@ const headersOf = (lines: readonly Line[]): IncomingHttpHeaders | null => {
 const nothing = Buffer.alloc(0);
 
 /**
- * Reads the headers of a connection's requests, most of which are like those before: a line that stands where it
- * stood is not read again, and where all do, the same object is returned. `null` where node:http has to judge.
- *
- * `from`: where the first header begins; they end with the bytes.
+ * Parses the headers of a connection's requests, most of which have the same headers: equal lines are not parsed again,
+ * and for equal headers it returns the same object. `null` if the request must fall back to node:http.
  */
 export const createHeaderReader = () => {
-  /** Of the last request, in which the lines stand: no more than its bytes are kept of a connection. */
-  let known: Buffer = nothing;
+  /** The last request. `lines` are offsets in it. */
+  let previous: Buffer = nothing;
   const lines: Line[] = [];
   let headers: IncomingHttpHeaders | null = null;
 
-  const forget = (): null => {
-    known = nothing;
+  const reset = (): null => {
+    previous = nothing;
     lines.length = 0;
     headers = null;
     return null;
   };
 
+  /** @param from the offset of the first header; the headers extend to the end of the bytes */
   return (bytes: Buffer, from: number): IncomingHttpHeaders | null => {
     let at = from;
     let count = 0;
     while (bytes[at] !== carriageReturn) {
       const last = lines[count];
-      if (last && stands(bytes, at, known, last.from, last.to)) {
+      if (last && matches(bytes, at, previous, last.from, last.to)) {
         const { from: before, to } = last;
         last.from = at;
         at += to - before;
         last.to = at;
       } else {
         const line = readLine(bytes, at);
-        if (!line) return forget();
+        if (!line) return reset();
         lines[count] = line;
         headers = null;
         at = line.to;
       }
       count += 1;
     }
-    if (at !== bytes.length - 2 || bytes[at + 1] !== lineFeed) return forget();
-    known = bytes;
+    if (at !== bytes.length - 2 || bytes[at + 1] !== lineFeed) return reset();
+    previous = bytes;
     if (count < lines.length) {
       lines.length = count;
       headers = null;

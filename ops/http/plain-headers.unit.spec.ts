@@ -4,7 +4,6 @@ import { createHeaderReader } from './plain-headers.js';
 
 const blockOf = (...lines: readonly string[]): string =>
   `${lines.map((line) => `${line}\r\n`).join('')}\r\n`;
-/** Reads what stands behind some bytes of the request. */
 const readerOf = () => {
   const read = createHeaderReader();
   return (block: string) => {
@@ -21,53 +20,45 @@ const usual = [
 ];
 const odd = [
   ...['Content-Length: 0', 'Connection: close', 'TE: trailers', 'Empty:', 'Two:  a', 'End: a '],
-  ...[
-    'No colon',
-    ': a',
-    'No name : a',
-    'Tab: a\tb',
-    'Latin: \xe9',
-    'Line: a\nb',
-    'Return: a\rb',
-    '',
-  ],
+  ...['No colon', ': a', 'No name : a', 'Tab: a\tb', 'Latin: \xe9', 'Line: a\nb'],
+  ...['Return: a\rb', ''],
 ];
 
 describe('platform: plain headers', () => {
-  it('gives those that a handler may look at, under their names in lower case', () => {
+  it('returns the headers of the handler with lower-case names', () => {
     expect(readOnce('hOsT: a', 'User-AGENT: x y', 'DNT:1', 'Accept: */*')).to.deep.equal({
       'user-agent': 'x y',
       dnt: '1',
     });
   });
 
-  const kept = [
+  const handlerNames = [
     ...['user-agent', 'referer', 'accept-language', 'x-forwarded-for', 'x-request-id', 'dnt'],
     ...['sec-gpc', 'sec-purpose', 'purpose', 'x-purpose', 'x-moz'],
   ];
-  for (const name of kept) {
-    it(`keeps ${name}`, () => {
+  for (const name of handlerNames) {
+    it(`returns ${name}`, () => {
       expect(readOnce(`${name}: 1`, host)).to.deep.equal({ [name]: '1' });
     });
   }
 
-  const acted = [
+  const protocolNames = [
     ...['content-length', 'transfer-encoding', 'trailer', 'te', 'expect', 'connection'],
     ...['proxy-connection', 'keep-alive', 'upgrade'],
   ];
-  for (const name of acted) {
-    it(`leaves ${name} to node:http`, () => {
+  for (const name of protocolNames) {
+    it(`falls back to node:http for ${name}`, () => {
       expect(readOnce(`${name}: 1`, host)).to.equal(null);
     });
   }
 
   for (const line of odd) {
-    it(`leaves ${JSON.stringify(line)} to node:http`, () => {
+    it(`falls back to node:http for ${JSON.stringify(line)}`, () => {
       expect(readOnce(host, line)).to.equal(null);
     });
   }
 
-  it('leaves what has no host, or two, or a header twice to node:http', () => {
+  it('falls back to node:http without Host, with two, or with a repeated header', () => {
     expect(readOnce()).to.equal(null);
     expect(readOnce('User-Agent: a')).to.equal(null);
     expect(readOnce(host, host)).to.equal(null);
@@ -75,7 +66,7 @@ describe('platform: plain headers', () => {
     expect(readOnce(host, 'Cookie: a', 'Cookie: b')).to.deep.equal({});
   });
 
-  it('leaves headers that do not end with the bytes to node:http', () => {
+  it('falls back to node:http if the headers do not end with the bytes', () => {
     const whole = blockOf(host, 'DNT: 1');
     for (let end = 0; end < whole.length; end += 1) {
       expect(readerOf()(whole.slice(0, end)), `${end} bytes`).to.equal(null);
@@ -83,13 +74,13 @@ describe('platform: plain headers', () => {
     expect(readerOf()(`${whole}G`)).to.equal(null);
   });
 
-  it('does not take a name for another with the same hash', () => {
-    // Each step of the hash turns it by five bits: 32 of them are a full turn.
+  it('distinguishes names with the same hash', () => {
+    // Each step rotates the hash by five bits: 32 steps are a full rotation.
     const same = `${'a'.repeat(32)}${'a'.repeat(32)}dnt`;
     expect(readOnce(host, `${same}: 1`)).to.deep.equal({});
   });
 
-  it('reads headers as if it had read none before', () => {
+  it('returns the same headers as a new reader', () => {
     const line = fc.oneof(
       { arbitrary: fc.constantFrom(...usual), weight: 15 },
       { arbitrary: fc.constantFrom(...odd), weight: 1 },
@@ -99,9 +90,9 @@ describe('platform: plain headers', () => {
     fc.assert(
       fc.property(fc.array(block, { minLength: 2, maxLength: 6 }), (blocks) => {
         const reader = readerOf();
-        for (const one of blocks) {
-          const headers = reader(one);
-          expect(headers).to.deep.equal(readerOf()(one));
+        for (const headerBlock of blocks) {
+          const headers = reader(headerBlock);
+          expect(headers).to.deep.equal(readerOf()(headerBlock));
           if (headers) read += 1;
         }
       }),
@@ -110,7 +101,7 @@ describe('platform: plain headers', () => {
     expect(read).to.be.above(1_000);
   });
 
-  it('gives the same object while they are the same', () => {
+  it('returns the same object for equal headers', () => {
     const reader = readerOf();
     const first = reader(blockOf(host, 'DNT: 1'));
     expect(reader(blockOf(host, 'DNT: 1'))).to.equal(first);

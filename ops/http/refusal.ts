@@ -2,14 +2,15 @@ import { METHODS, STATUS_CODES, type IncomingMessage, type ServerResponse } from
 import { messages, type GeneralError } from '../../schemas/http/errors.js';
 import { noSniff } from './no-sniff.js';
 
-/** Node's error about a request that it could not read. */
-export type Unread = NodeJS.ErrnoException & {
-  /** The last packet, and how far the parser got in it. */
+/** An error of node:http for a request that it could not parse. */
+export type ParseError = NodeJS.ErrnoException & {
+  /** The last packet. */
   readonly rawPacket?: Buffer;
+  /** The bytes of the last packet that were parsed. */
   readonly bytesParsed?: number;
 };
 
-/** The listener's own answer to a request that its handler cannot take. */
+/** The listener's error response to a request that does not reach the handler. */
 export interface Refusal {
   readonly status: number;
   readonly message: string;
@@ -17,31 +18,31 @@ export interface Refusal {
 
 const badRequest: Refusal = { status: 400, message: messages.badRequest };
 
-/** By node's error code; any other is a bad request. */
+/** By error code of node:http; other codes are bad requests. */
 const refusals: ReadonlyMap<string, Refusal> = new Map([
   ['HPE_HEADER_OVERFLOW', { status: 431, message: messages.headersTooLarge }],
   ['HPE_CHUNK_EXTENSIONS_OVERFLOW', { status: 413, message: messages.bodyTooLarge }],
   ['ERR_HTTP_REQUEST_TIMEOUT', { status: 408, message: messages.requestTimeout }],
 ]);
 
-/** The answer to a parser's error; `null`: a request that the parser accepted and we do not. */
+/** The response to a parser's error; `null`: the parser accepted the request, but it is invalid. */
 export const refusalOf = (error: NodeJS.ErrnoException | null): Refusal =>
   refusals.get(error?.code ?? '') ?? badRequest;
 
 const absoluteForm = /^https?:\/\/([^/?#]*)/i;
 
-/** The authority of a target in absolute form; `null`: it has another form. */
+/** The authority of a target in absolute form; `null` for other forms. */
 export const authorityOf = (target: string): string | null =>
   target.startsWith('/') ? null : (absoluteForm.exec(target)?.[1] ?? null);
 
-/** A request's target from its path on: a proxy may send the whole URL (RFC 9112, 3.2.2). */
+/** The path and query of a target, which may be in absolute form (RFC 9112, 3.2.2). */
 export const originFormOf = (target: string): string => {
   if (target.startsWith('/')) return target;
   const rest = target.replace(absoluteForm, '');
   return rest.startsWith('/') ? rest : `/${rest}`;
 };
 
-/** RFC 9112, 3.2: a request has one Host; HTTP/1.0 needs none. */
+/** RFC 9112, 3.2: a request has exactly one Host; it is optional in HTTP/1.0. */
 export const isBadRequest = ({ rawHeaders, httpVersionMinor }: IncomingMessage): boolean => {
   let hosts = 0;
   for (let at = 0; at < rawHeaders.length; at += 2) {
@@ -70,7 +71,7 @@ const headersOf = (body: string): Record<string, string> => ({
   Connection: 'close',
 });
 
-/** Refuses a request whose head was read. */
+/** Refuses a request after its head was parsed. */
 export const refuse = (
   request: IncomingMessage,
   response: ServerResponse,
@@ -81,7 +82,7 @@ export const refuse = (
   response.end(body);
 };
 
-const beginning = /^([!-~]{1,20}) ([!-~]*)/;
+const lineStart = /^([!-~]{1,20}) ([!-~]*)/;
 const requestLines = new RegExp(`(${METHODS.join('|')}) ([!-~]*) HTTP/1\\.[01]\\r\\n`, 'g');
 
 /** Errors in the request line itself. */
@@ -93,25 +94,24 @@ const lineErrors: ReadonlySet<string | undefined> = new Set([
 ]);
 
 /**
- * Method and target of a request that the parser refused, as far as they can be read: the parser does
- * not give them. The packet may begin with the rest of another request, so the last request line that
- * the parser accepted counts. Where it accepted none, the packet's beginning counts, if this request
- * begins there.
+ * Method and target of a request that the parser refused, or empty texts. The parser does not report them. They are in
+ * the last request line that it accepted in the packet, because the packet may start with the rest of another request.
+ * Without such a line, they are at the start of the packet if the request starts there.
  */
-const lineOf = (error: Unread, begins: boolean): { method: string; target: string } => {
+const lineOf = (error: ParseError, startsPacket: boolean): { method: string; target: string } => {
   const packet = error.rawPacket?.toString('latin1') ?? '';
-  const taken = lineErrors.has(error.code)
+  const accepted = lineErrors.has(error.code)
     ? undefined
     : [...packet.slice(0, error.bytesParsed).matchAll(requestLines)].at(-1);
-  const line = taken ?? (begins ? beginning.exec(packet.slice(0, 4_096)) : null);
+  const line = accepted ?? (startsPacket ? lineStart.exec(packet.slice(0, 4_096)) : null);
   const [, method = '', target = ''] = line ?? [];
   return { method, target };
 };
 
-/** The bytes that refuse an unread request; `begins`: no other request begins in its last packet. */
-export const refusalBytes = (error: Unread, begins: boolean): string => {
+/** The response to a request that could not be parsed. @param startsPacket whether no other request starts in its packet */
+export const refusalBytes = (error: ParseError, startsPacket: boolean): string => {
   const refusal = refusalOf(error);
-  const { method, target } = lineOf(error, begins);
+  const { method, target } = lineOf(error, startsPacket);
   const body = bodyOf(refusal, method, target);
   const lines = Object.entries(headersOf(body)).map(([name, value]) => `${name}: ${value}`);
   const reason = STATUS_CODES[refusal.status] ?? '';

@@ -3,9 +3,8 @@ import { addressOf, type ProxyTrust } from './client-address.js';
 import { parseUrl } from '../../schemas/parse-url.js';
 
 /**
- * The origin under which the client sees us, as browsers write it in `Origin`: by `Host`, or by what a
- * trusted proxy says in `X-Forwarded-Host` and `X-Forwarded-Proto`, of which the first entry is the
- * client's own. `null` where that is no origin.
+ * The origin of the server as the client requested it, in the form of an `Origin` header: from `Host`, or from the
+ * first entries of `X-Forwarded-Host` and `X-Forwarded-Proto` of a trusted proxy. `null` if it is invalid.
  */
 export const requestOrigin = (
   { headers, socket }: Pick<IncomingMessage, 'headers' | 'socket'>,

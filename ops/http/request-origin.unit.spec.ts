@@ -17,7 +17,7 @@ describe('platform: the origin of a request', () => {
     ['bücher.example', 'http://xn--bcher-kva.example'],
   ] as const;
   for (const [host, origin] of written) {
-    it(`of the Host ${host} is as browsers write it`, () => {
+    it(`of the Host ${host} is ${origin}`, () => {
       expect(originOf({ host })).to.equal(origin);
     });
   }
@@ -25,13 +25,13 @@ describe('platform: the origin of a request', () => {
   const host = 'api:8080';
   const forwarded = { 'x-forwarded-host': 'go.example.com', 'x-forwarded-proto': 'https' };
 
-  it('is what a trusted proxy says, and it may leave out either part', () => {
+  it('is from the headers of a trusted proxy, each of which is optional', () => {
     expect(originOf({ host, ...forwarded }, proxy)).to.equal('https://go.example.com');
     expect(originOf({ host, 'x-forwarded-proto': 'https' }, proxy)).to.equal('https://api:8080');
     expect(originOf({ host }, proxy)).to.equal('http://api:8080');
   });
 
-  it('is that of the first of several proxies', () => {
+  it('is from the first of several proxies', () => {
     const headers = {
       'x-forwarded-host': 'go.example.com, api',
       'x-forwarded-proto': 'https,http',
@@ -39,14 +39,14 @@ describe('platform: the origin of a request', () => {
     expect(originOf({ host, ...headers }, proxy)).to.equal('https://go.example.com');
   });
 
-  it('is not what anybody else says', () => {
+  it('ignores the headers of other clients', () => {
     expect(originOf({ host, ...forwarded })).to.equal('http://api:8080');
   });
 
-  it('is unknown where host or scheme are none', () => {
+  it('is unknown if the host or scheme is invalid', () => {
     expect(originOf({})).to.equal(null);
-    for (const none of ['', 'a b', 'a/b', 'user@a', 'a?b', 'a#b', 'a\\b', 'a:99999']) {
-      expect(originOf({ host: none }), none).to.equal(null);
+    for (const invalid of ['', 'a b', 'a/b', 'user@a', 'a?b', 'a#b', 'a\\b', 'a:99999']) {
+      expect(originOf({ host: invalid }), invalid).to.equal(null);
     }
     expect(originOf({ host, 'x-forwarded-proto': 'javascript' }, proxy)).to.equal(null);
   });

@@ -8,18 +8,17 @@ import type { GeneralError } from '../../schemas/http/errors.js';
 import { eventually, rejection } from '../test/support/waiting.js';
 import { RawClient, parseResponse, type RawResponse } from '../test/support/raw-http.js';
 import { ConfigError } from '../platform/process/config-error.js';
-import { trustNobody } from './client-address.js';
-import type { OpenLane } from './fast-path.js';
+import { trustNone } from './client-address.js';
+import type { FastPath } from './fast-path.js';
 import { listen, type HttpListener } from './server.js';
 import { deferred } from '../platform/concurrency/deferred.js';
 
 const anyPort = { host: '127.0.0.1', port: 0 };
-/** Far more than any test takes: only what must be cut waits for it. */
 /** Longer than a test may take. */
 const longGrace = 120_000;
 
-/** What holds of every listener, also where a lane looks at each request, and leaves it to node:http. */
-const suite = (lane: OpenLane | null) => (): void => {
+/** The behaviour of every listener, with and without a fast path that declines all requests. */
+const suite = (fastPath: FastPath | null) => (): void => {
   let agent: Agent;
   let stops: (() => Promise<void>)[] = [];
 
@@ -34,7 +33,7 @@ const suite = (lane: OpenLane | null) => (): void => {
   });
 
   const start = async (handler: RequestListener, where = anyPort): Promise<HttpListener> => {
-    const listener = await listen('API', where, trustNobody, () => ({ http: handler, lane }));
+    const listener = await listen('API', where, trustNone, () => ({ http: handler, fastPath }));
     stops.push(() => listener.stop(0));
     return listener;
   };
@@ -46,16 +45,16 @@ const suite = (lane: OpenLane | null) => (): void => {
 
   const hello: RequestListener = (_, response) => response.end('hello');
 
-  it('tells its handler and its caller where it can be reached', async () => {
-    let told: unknown;
-    const listener = await listen('EDGE', anyPort, trustNobody, (bound) => {
-      told = bound;
-      return { http: hello, lane };
+  it('passes its address to its handler and its caller', async () => {
+    let passed: unknown;
+    const listener = await listen('EDGE', anyPort, trustNone, (bound) => {
+      passed = bound;
+      return { http: hello, fastPath };
     });
     stops.push(() => listener.stop(0));
     expect(listener.port).to.be.above(0);
     expect(listener.url).to.equal(`http://127.0.0.1:${listener.port}`);
-    expect(told).to.deep.equal({ host: '127.0.0.1', port: listener.port, url: listener.url });
+    expect(passed).to.deep.equal({ host: '127.0.0.1', port: listener.port, url: listener.url });
     expect(await text(await get(listener.url))).to.equal('hello');
   });
 
@@ -63,53 +62,47 @@ const suite = (lane: OpenLane | null) => (): void => {
     ['0.0.0.0', '127.0.0.1'],
     ['localhost', 'localhost'],
   ] as const) {
-    it(`on ${host} names ${address}, which can be connected to`, async () => {
+    it(`on ${host} has a reachable URL with ${address}`, async () => {
       const listener = await start(hello, { host, port: 0 });
       expect(listener.url).to.equal(`http://${address}:${listener.port}`);
       expect((await get(listener.url)).statusCode).to.equal(200);
     });
   }
 
-  describe('with a client that opens all the connections it can', () => {
-    const open = async (port: number, localAddress: string, count: number): Promise<Socket[]> => {
+  // It takes long, so it runs only once.
+  if (fastPath !== null)
+    it('limits the connections of a client, and serves other clients', async function () {
+      this.timeout(90_000);
+      const listener = await start(hello);
+      const { connections, port } = listener;
       const sockets: Socket[] = [];
-      while (sockets.length < count) {
-        const wave = Array.from({ length: 250 }, async () => {
-          const socket = connect({ host: '127.0.0.1', port, localAddress });
-          // Closed at once by the listener, some are reset.
-          socket.on('error', () => undefined);
-          await once(socket, 'connect');
-          // One that asks for nothing is closed after ten seconds.
-          socket.resume().write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
-          return socket;
-        });
-        sockets.push(...(await Promise.all(wave)));
-      }
-      return sockets;
-    };
-    let hoard: Socket[] = [];
-    afterEach(() => {
-      for (const socket of hoard) socket.destroy();
+      const open = async (): Promise<void> => {
+        const socket = connect({ host: '127.0.0.1', port, localAddress: '127.0.0.1' });
+        sockets.push(socket);
+        // The listener resets connections beyond the limit.
+        socket.on('error', () => undefined);
+        await once(socket, 'connect');
+        // A connection without a request is closed after ten seconds.
+        socket.resume().write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+      };
+      const closeAll = (): void => {
+        for (const socket of sockets) socket.destroy();
+      };
+      stops.push(() => {
+        closeAll();
+        return Promise.resolve();
+      });
+      while (sockets.length < 10_000) await Promise.all(Array.from({ length: 250 }, open));
+      const other = request(listener.url, { localAddress: '127.0.0.2' }).end();
+      const [response] = (await once(other, 'response')) as [IncomingMessage];
+      expect(await text(response)).to.equal('hello');
+      expect(connections.refused).to.equal(5_000);
+      closeAll();
+      await eventually('the connections are closed', () => connections.sockets.size <= 1);
+      expect(await text(await get(listener.url))).to.equal('hello');
     });
 
-    // It takes long, and once is enough: what the lane leaves is as without it.
-    if (lane !== null)
-      it('still serves another client, and the first one again when it has closed some', async function () {
-        this.timeout(90_000);
-        const listener = await start(hello);
-        const { connections, port } = listener;
-        hoard = await open(port, '127.0.0.1', 10_000);
-        const other = request(listener.url, { localAddress: '127.0.0.2' }).end();
-        const [response] = (await once(other, 'response')) as [IncomingMessage];
-        expect(await text(response)).to.equal('hello');
-        expect(connections.refused).to.equal(5_000);
-        for (const socket of hoard) socket.destroy();
-        await eventually('they are closed', () => connections.sockets.size <= 1);
-        expect(await text(await get(listener.url))).to.equal('hello');
-      });
-  });
-
-  it('goes on after errors of accepting connections', async () => {
+  it('continues after errors of accepting connections', async () => {
     const listener = await start((request, response) => {
       const { server } = request.socket as unknown as { readonly server: Server };
       for (let error = 0; error < 2; error += 1) server.emit('error', new Error('accept EMFILE'));
@@ -119,11 +112,11 @@ const suite = (lane: OpenLane | null) => (): void => {
     expect(await text(await get(listener.url))).to.equal('hello');
   });
 
-  it('on a port in use is a ConfigError that names the variable', async () => {
+  it('throws a ConfigError with the variable if the port is in use', async () => {
     const { port } = await start(hello);
     for (const name of ['API', 'EDGE', 'ADMIN'] as const) {
       const error = await rejection(
-        listen(name, { host: '127.0.0.1', port }, trustNobody, () => ({ http: hello })),
+        listen(name, { host: '127.0.0.1', port }, trustNone, () => ({ http: hello })),
       );
       expect(error).to.be.instanceOf(ConfigError);
       expect((error as Error).message).to.match(
@@ -132,9 +125,9 @@ const suite = (lane: OpenLane | null) => (): void => {
     }
   });
 
-  it('on an address of another machine is a ConfigError that names the variable', async () => {
+  it('throws a ConfigError with the variable for an address of another machine', async () => {
     const error = await rejection(
-      listen('EDGE', { host: '192.0.2.1', port: 0 }, trustNobody, () => ({ http: hello })),
+      listen('EDGE', { host: '192.0.2.1', port: 0 }, trustNone, () => ({ http: hello })),
     );
     expect(error).to.be.instanceOf(ConfigError);
     expect((error as Error).message).to.match(/^HOST or EDGE_HOST: 192\.0\.2\.1 /);
@@ -145,7 +138,7 @@ const suite = (lane: OpenLane | null) => (): void => {
       const listener = await start((request, response) => {
         request.resume();
         request.once('end', () => response.end('hello'));
-        // Broken off: its answer is the listener's.
+        // The listener responds to an aborted request.
         request.once('error', () => undefined);
       });
       const client = new RawClient(listener.url);
@@ -156,82 +149,74 @@ const suite = (lane: OpenLane | null) => (): void => {
       const { timestamp, ...body } = JSON.parse(answer?.body.toString() ?? '{}') as GeneralError;
       expect(body).to.deep.equal(expected);
       expect(timestamp).to.match(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
-      expect(answer?.status).to.equal(body.statusCode);
-      expect(answer?.headers.get('content-type')).to.equal('application/json; charset=utf-8');
-      expect(answer?.headers.get('cache-control')).to.equal('no-store');
-      expect(answer?.headers.get('connection')).to.equal('close');
+      expect(response?.status).to.equal(body.statusCode);
+      expect(response?.headers.get('content-type')).to.equal('application/json; charset=utf-8');
+      expect(response?.headers.get('cache-control')).to.equal('no-store');
+      expect(response?.headers.get('connection')).to.equal('close');
     };
     const host = 'Host: a\r\n';
     const bad = { statusCode: 400, message: 'Bad Request' };
+    const badGet = { ...bad, method: 'GET', path: '/a' };
+    const badPost = { ...bad, method: 'POST', path: '/a' };
     const cases: readonly (readonly [string, string, object])[] = [
-      ['no Host', 'GET /a?b HTTP/1.1\r\n\r\n', { ...bad, method: 'GET', path: '/a' }],
-      ['two Hosts', `GET /a HTTP/1.1\r\n${host}${host}\r\n`, { ...bad, method: 'GET', path: '/a' }],
-      [
-        'an unknown method',
-        `get /a?b HTTP/1.1\r\n${host}\r\n`,
-        { ...bad, method: 'get', path: '/a' },
-      ],
-      ['what is no HTTP', '\x16\x03\x01\x02\x00', { ...bad, method: '', path: '' }],
+      ['no Host', 'GET /a?b HTTP/1.1\r\n\r\n', badGet],
+      ['two Hosts', `GET /a HTTP/1.1\r\n${host}${host}\r\n`, badGet],
+      ['an unknown method', `get /a?b HTTP/1.1\r\n${host}\r\n`, { ...badGet, method: 'get' }],
+      ['bytes that are not HTTP', '\x16\x03\x01\x02\x00', { ...bad, method: '', path: '' }],
       [
         'headers beyond 16 KiB',
         `GET /a HTTP/1.1\r\n${host}X: ${'x'.repeat(20_000)}\r\n\r\n`,
-        {
-          statusCode: 431,
-          message: 'Request header fields are too large',
-          method: 'GET',
-          path: '/a',
-        },
+        { ...badGet, statusCode: 431, message: 'Request header fields are too large' },
       ],
       [
         'two lengths',
         `POST /a HTTP/1.1\r\n${host}Content-Length: 1\r\nContent-Length: 2\r\n\r\nab`,
-        { ...bad, method: 'POST', path: '/a' },
+        badPost,
       ],
       [
         'a length and chunks',
         `POST /a HTTP/1.1\r\n${host}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
-        { ...bad, method: 'POST', path: '/a' },
+        badPost,
       ],
       [
-        'a bad chunk behind a good head',
+        'a bad chunk after a valid head',
         `POST /a?b HTTP/1.1\r\n${host}Transfer-Encoding: chunked\r\n\r\nzz\r\n`,
-        { ...bad, method: 'POST', path: '/a' },
+        badPost,
       ],
       [
         'an endless chunk extension',
         `POST /a HTTP/1.1\r\n${host}Transfer-Encoding: chunked\r\n\r\n1;${'x'.repeat(20_000)}`,
-        { statusCode: 413, message: 'Request body is too large', method: 'POST', path: '/a' },
+        { ...badPost, statusCode: 413, message: 'Request body is too large' },
       ],
     ];
     for (const [what, bytes, expected] of cases) {
       it(what, async () => {
-        const [answer, more] = await exchange(bytes);
-        expectRefusal(answer, expected);
+        const [response, more] = await exchange(bytes);
+        expectRefusal(response, expected);
         expect(more).to.equal(undefined);
       });
     }
 
-    it('what stands behind a request, which is answered itself', async () => {
+    it('invalid bytes after a request, which gets its response', async () => {
       const [first, second] = await exchange(`GET / HTTP/1.1\r\n${host}\r\n\x00\xff`);
       expect(first?.status).to.equal(200);
       if (second) expectRefusal(second, { ...bad, method: '', path: '' });
     });
 
-    it('without a body for HEAD', async () => {
-      const [answer] = await exchange('HEAD /a HTTP/1.1\r\n\r\n');
-      expect(answer?.status).to.equal(400);
+    it('HEAD, without a body', async () => {
+      const [response] = await exchange('HEAD /a HTTP/1.1\r\n\r\n');
+      expect(response?.status).to.equal(400);
     });
 
     for (const method of ['HEAD', 'GET']) {
-      it(`a broken ${method} that came with the rest of a body`, async () => {
+      it(`a malformed ${method} in the packet of the end of a body`, async () => {
         const listener = await start(hello);
         const socket = connect(listener.port, '127.0.0.1');
         let received = '';
         socket.on('data', (data) => (received += data.toString('latin1')));
         const closed = once(socket, 'close');
         socket.write(`POST / HTTP/1.1\r\n${host}Content-Length: 9\r\n\r\nhalf`);
-        // Answered before its body has come, as where it is refused.
-        await eventually('the first was answered', () => received.endsWith('hello'));
+        await eventually('the first request has its response', () => received.endsWith('hello'));
         received = '';
         socket.end(`whole${method} /a?b HTTP/1.1\r\n${host}No : such name\r\n\r\n`);
         await closed;
@@ -243,26 +228,25 @@ const suite = (lane: OpenLane | null) => (): void => {
     }
   });
 
-  it('answers nothing behind a connection’s last answer, also while that is on its way', async () => {
+  it('sends nothing after the last response of a connection, even during its transmission', async () => {
     const body = 'a'.repeat(8 * 1_024 * 1_024);
     const listener = await start((_, response) => response.end(body));
     const socket = connect(listener.port, '127.0.0.1');
     const head = 'GET / HTTP/1.1\r\nHost: a\r\n';
     socket.pause().write(`${head}Connection: close\r\n\r\n`);
-    // Each is read before the next; the answer waits for its reader.
     await sleep(100);
     socket.write(`${head}\r\n`);
     await sleep(100);
-    const answers = await text(socket.resume());
-    expect(answers.split('HTTP/1.1 ')).to.have.length(2);
-    expect(answers).to.satisfy((all: string) => all.endsWith(body));
+    const received = await text(socket.resume());
+    expect(received.split('HTTP/1.1 ')).to.have.length(2);
+    expect(received.endsWith(body)).to.equal(true);
   });
 
   describe('with requests that do not wait for responses', () => {
     const head = (line: string, ...fields: string[]): string =>
       [`${line} HTTP/1.1`, 'Host: a', ...fields, '', ''].join('\r\n');
 
-    /** Responds to `/slow…` when it is released, and to all others with the path and the body as soon as they are read. */
+    /** Responds with path and body: to `/slow…` after `released`, to others immediately. */
     const startSlow = async () => {
       const released = deferred();
       let [inProgress, most, count] = [0, 0, 0];
@@ -272,12 +256,12 @@ const suite = (lane: OpenLane | null) => (): void => {
         most = Math.max(most, inProgress);
         response.once('finish', () => (inProgress -= 1));
         const { url = '' } = request;
-        const answer = async (): Promise<void> => {
+        const respond = async (): Promise<void> => {
           if (url.startsWith('/slow')) await released.promise;
           response.end(`${url} ${await text(request)}`);
         };
-        // text() rejects for a malformed body, to which the listener itself responds: the tests see its response.
-        answer().catch(() => undefined);
+        // The listener responds to a malformed body.
+        respond().catch(() => undefined);
       });
       return { listener, released, count: () => count, most: () => most };
     };
@@ -298,7 +282,7 @@ const suite = (lane: OpenLane | null) => (): void => {
       return () => received;
     };
 
-    it('has few of them in progress, and responds to all of them in order', async () => {
+    it('limits the requests in progress, and responds to all of them in order', async () => {
       const { listener, released, count, most } = await startSlow();
       const socket = connect(listener.port, '127.0.0.1');
       const received = receive(socket);
@@ -313,10 +297,10 @@ const suite = (lane: OpenLane | null) => (): void => {
       socket.write(head('GET /slow') + requests.join(''));
       await eventually('some are in progress', () => count() > 1);
       // More would be parsed now.
-      for (let turn = 0; turn < 50; turn += 1) await sleep(1);
+      for (let round = 0; round < 50; round += 1) await sleep(1);
       expect(count()).to.be.below(12);
       released.resolve();
-      await eventually('all are answered', () => received().includes('/1499 '));
+      await eventually('all responses are received', () => received().includes('/1499 '));
       expect(bodiesOf(received())).to.deep.equal([
         '/slow ',
         ...requests.map(
@@ -327,7 +311,7 @@ const suite = (lane: OpenLane | null) => (): void => {
       socket.destroy();
     });
 
-    it('refuses bytes that it cannot parse after the responses that are due', async () => {
+    it('refuses bytes that it cannot parse after the pending responses', async () => {
       const { listener, released, count } = await startSlow();
       const socket = connect(listener.port, '127.0.0.1');
       const received = receive(socket);
@@ -336,7 +320,7 @@ const suite = (lane: OpenLane | null) => (): void => {
       );
       socket.write('\x00\xff');
       await eventually('they are read', () => count() === 3);
-      for (let turn = 0; turn < 20; turn += 1) await sleep(1);
+      for (let round = 0; round < 20; round += 1) await sleep(1);
       expect(received()).to.equal('');
       released.resolve();
       await once(socket, 'close');
@@ -346,7 +330,7 @@ const suite = (lane: OpenLane | null) => (): void => {
       expect(bodies).to.have.length(4);
     });
 
-    it('refuses a malformed body after the responses that are due', async () => {
+    it('refuses a malformed body after the pending responses', async () => {
       const { listener, released, count } = await startSlow();
       const socket = connect(listener.port, '127.0.0.1');
       const received = receive(socket);
@@ -354,7 +338,7 @@ const suite = (lane: OpenLane | null) => (): void => {
         head('GET /slow') + head('POST /broken', 'Transfer-Encoding: chunked') + 'zz\r\n',
       );
       await eventually('they are read', () => count() === 2);
-      for (let turn = 0; turn < 20; turn += 1) await sleep(1);
+      for (let round = 0; round < 20; round += 1) await sleep(1);
       expect(received()).to.equal('');
       released.resolve();
       await once(socket, 'close');
@@ -364,7 +348,7 @@ const suite = (lane: OpenLane | null) => (): void => {
       expect(third).to.equal(undefined);
     });
 
-    it('lives on when a client asks for a tunnel before it has a response', async () => {
+    it('responds to CONNECT after the pending responses', async () => {
       const { listener, released, count } = await startSlow();
       const socket = connect(listener.port, '127.0.0.1');
       const received = receive(socket);
@@ -377,7 +361,17 @@ const suite = (lane: OpenLane | null) => (): void => {
     });
   });
 
-  it('goes by the authority of a target in absolute form, not by Host', async () => {
+  const bodyOf = async (listener: HttpListener, head: string): Promise<string | undefined> => {
+    const client = new RawClient(listener.url);
+    const [response] = await client.exchange(
+      { bytes: Buffer.from(`${head}\r\n\r\n`), toHead: false, last: false },
+      10_000,
+    );
+    client.end();
+    return response?.body.toString();
+  };
+
+  it('uses the authority of a target in absolute form, not Host', async () => {
     const listener = await start((request, response) => response.end(request.headers.host));
     for (const [target, host] of [
       ['http://elsewhere:1/a', 'elsewhere:1'],
@@ -386,20 +380,17 @@ const suite = (lane: OpenLane | null) => (): void => {
       ['http:///a', ''],
       ['/http://elsewhere/', 'localhost'],
     ] as const) {
-      const bytes = Buffer.from(`GET ${target} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
-      const client = new RawClient(listener.url);
-      const [answer] = await client.exchange({ bytes, toHead: false, last: false }, 10_000);
-      client.end();
-      expect(answer?.body.toString(), target).to.equal(host);
+      const head = `GET ${target} HTTP/1.1\r\nHost: localhost`;
+      expect(await bodyOf(listener, head), target).to.equal(host);
     }
   });
 
-  it('hands every method and every form of target to its handler', async () => {
+  it('passes every method and every form of target to its handler', async () => {
     const listener = await start((request, response) => {
       request.resume();
       response.end(`${request.method ?? ''} ${request.url ?? ''}`);
     });
-    for (const [line, seen] of [
+    for (const [line, expected] of [
       ['GET http://elsewhere:1/a/b?c', 'GET /a/b?c'],
       ['GET HTTP://elsewhere', 'GET /'],
       ['GET http://elsewhere?c', 'GET /?c'],
@@ -407,81 +398,74 @@ const suite = (lane: OpenLane | null) => (): void => {
       ['OPTIONS *', 'OPTIONS /*'],
       ['CONNECT elsewhere:443', 'CONNECT /elsewhere:443'],
     ] as const) {
-      const bytes = Buffer.from(`${line} HTTP/1.1\r\nHost: a\r\nExpect: the worst\r\n\r\n`);
-      const client = new RawClient(listener.url);
-      const [answer] = await client.exchange({ bytes, toHead: false, last: false }, 10_000);
-      client.end();
-      expect(answer?.body.toString()).to.equal(seen);
+      const head = `${line} HTTP/1.1\r\nHost: a\r\nExpect: the worst`;
+      expect(await bodyOf(listener, head)).to.equal(expected);
     }
   });
 
-  it('lives on when a client that asked for a tunnel resets it', async () => {
-    const held = deferred();
-    let asked = 0;
+  /** A listener that responds with `late` after `released`. */
+  const startLate = async () => {
+    const [arrived, released] = [deferred(), deferred()];
     const listener = await start((_, response) => {
-      asked += 1;
-      void held.promise.then(() => response.end('late'));
+      arrived.resolve();
+      void released.promise.then(() => response.end('late'));
     });
+    return { listener, arrived: arrived.promise, release: released.resolve };
+  };
+
+  it('continues after a client resets the connection of a CONNECT request', async () => {
+    const { listener, arrived, release } = await startLate();
     const socket = connect(listener.port, '127.0.0.1');
     socket.write('CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n');
-    await eventually('it was asked for', () => asked === 1);
+    await arrived;
     socket.resetAndDestroy();
-    held.resolve();
+    release();
     expect(await text(await get(listener.url))).to.equal('late');
   });
 
   describe('when it is stopped', () => {
-    it('answers what is in flight, refuses new connections, and then ends', async () => {
-      const held = deferred();
-      let arrived = false;
-      const listener = await start((_, response) => {
-        arrived = true;
-        void held.promise.then(() => response.end('late'));
-      });
-      const answer = get(listener.url);
-      await eventually('the request arrived', () => arrived);
+    it('completes requests in progress, and refuses new connections', async () => {
+      const { listener, arrived, release } = await startLate();
+      const response = get(listener.url);
+      await arrived;
       const stopped = listener.stop(longGrace);
       const refused = connect(listener.port, '127.0.0.1');
       const [error] = (await once(refused, 'error')) as [NodeJS.ErrnoException];
       expect(error.code).to.equal('ECONNREFUSED');
-      held.resolve();
-      expect(await text(await answer)).to.equal('late');
-      // The client would keep its connection, which holds nothing any more.
+      release();
+      expect(await text(await response)).to.equal('late');
       await stopped;
     });
 
-    it('does not wait for connections at rest after an answer', async () => {
+    it('does not wait for connections that are idle after a response', async () => {
       const listener = await start(hello);
       await text(await get(listener.url));
       await listener.stop(longGrace);
     });
 
-    it('does not wait for connections that never asked for anything', async () => {
+    it('does not wait for connections that never sent a request', async () => {
       const listener = await start(hello);
       const socket = connect(listener.port, '127.0.0.1');
       socket.on('error', () => undefined);
       await once(socket, 'connect');
-      // Behind it in the backlog: when this one is answered, the silent one has been accepted.
+      // The listener accepts the silent connection first.
       await text(await get(listener.url));
       await listener.stop(longGrace);
       socket.destroy();
     });
 
-    it('cuts what is not answered in time', async () => {
-      let arrived = false;
-      const listener = await start(() => {
-        arrived = true;
-      });
-      const answer = rejection(get(listener.url));
-      await eventually('the request arrived', () => arrived);
+    it('resets connections without a response after the grace period', async () => {
+      const { listener, arrived } = await startLate();
+      const response = rejection(get(listener.url));
+      await arrived;
       await listener.stop(50);
-      expect(await answer).to.include({ code: 'ECONNRESET' });
+      expect(await response).to.include({ code: 'ECONNRESET' });
     });
   });
 };
 
 describe('platform: listener', suite(null));
 describe(
-  'platform: listener with a lane',
+  'platform: listener with a fast path',
   suite(() => () => false),
 );

@@ -10,7 +10,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { ConfigError } from '../platform/process/config-error.js';
 import type { ProxyTrust } from './client-address.js';
 import { maxConnections, OpenConnections } from './connections.js';
-import { createLane, type OpenLane } from './fast-path.js';
+import { installFastPath, type FastPath } from './fast-path.js';
 import { boundPipelines } from './pipeline.js';
 import {
   authorityOf,
@@ -18,21 +18,20 @@ import {
   originFormOf,
   refusalOf,
   refuse,
-  type Unread,
+  type ParseError,
 } from './refusal.js';
 
-/** The address that a listener binds to; port 0: any free one. */
+/** The address that a listener binds to; port 0 means any free port. */
 export interface Listen {
   readonly host: string;
   readonly port: number;
 }
 
-/** The address that a listener was bound to. */
+/** The address that a listener is bound to. */
 export interface Bound {
   readonly host: string;
-  /** The real port, also where the configuration has 0. */
   readonly port: number;
-  /** An address that can be connected to: never a wildcard, IPv6 in brackets. */
+  /** A reachable URL: never a wildcard address. */
   readonly url: string;
 }
 
@@ -63,10 +62,10 @@ const listenError = (error: NodeJS.ErrnoException, name: string, { host, port }:
 const firstByteMs = 10_000;
 const keepAliveMs = 65_000;
 
-/** How often a draining listener looks for idle connections. */
+/** How often a draining listener closes idle connections. */
 const sweepMs = 100;
 
-/** How often a listener looks for connections whose writes make no progress. */
+/** How often a listener closes connections without write progress. */
 const stalledSweepMs = 1_000;
 
 const close = (
@@ -79,7 +78,7 @@ const close = (
     const timer = setTimeout(() => {
       for (const socket of sockets) socket.destroy();
     }, graceMs);
-    // A connection is idle after its answer. Node does not count those that never sent a request.
+    // `closeIdle` does not close connections that never sent a request.
     const sweep = setInterval(() => {
       closeIdle();
       for (const socket of sockets) {
@@ -96,23 +95,21 @@ const close = (
 
 export interface Handlers {
   readonly http: RequestListener;
-  /** Gets the requests that it may answer without node:http. */
-  readonly lane?: OpenLane | null;
+  readonly fastPath?: FastPath | null;
 }
 
 /**
- * Listens, with bounds on connections and on the time that a request may take to come in.
+ * Listens with limits on connections and on the time to receive a request.
  *
- * `name` is the variables' prefix (`API` for API_HOST and API_PORT), for errors. The handlers are
- * made when the port is known, before the first request.
- *
- * @throws ConfigError when the address cannot be listened on.
+ * @param name the prefix of the variables, for errors: `API` for API_HOST and API_PORT
+ * @param createHandlers called when the port is known, before the first request
+ * @throws ConfigError if it cannot listen on the address
  */
 export const listen = async (
   name: 'API' | 'EDGE' | 'ADMIN',
-  where: Listen,
+  address: Listen,
   trustedProxies: ProxyTrust,
-  makeHandlers: (bound: Bound) => Handlers,
+  createHandlers: (bound: Bound) => Handlers,
 ) => {
   let draining = false;
   const server = createServer({
@@ -121,7 +118,7 @@ export const listen = async (
     keepAliveTimeout: keepAliveMs,
     connectionsCheckingInterval: 5_000,
     maxHeaderSize: 16_384,
-    // Checked below, where the refusal has a body.
+    // `isBadRequest` checks it: node:http would respond without a body.
     requireHostHeader: false,
   });
   server.maxConnections = maxConnections;
@@ -140,19 +137,19 @@ export const listen = async (
   server.on('connection', (socket) => {
     connections.add(socket);
   });
-  // A later error is of one connection, which could not be accepted. Unheard, it would end the process.
+  // A connection could not be accepted. Without a listener, the error would end the process.
   server.on('error', () => undefined);
-  const { host } = where;
-  // Processes that share a port share the edge's, and no other.
+  const { host } = address;
+  // Several processes may share the port of the edge.
   const exclusive = name !== 'EDGE';
-  server.listen({ host, port: where.port, backlog: 1_024, exclusive });
+  server.listen({ host, port: address.port, backlog: 1_024, exclusive });
   await once(server, 'listening').catch((error: unknown) => {
-    throw listenError(error as NodeJS.ErrnoException, name, where);
+    throw listenError(error as NodeJS.ErrnoException, name, address);
   });
   const { port } = server.address() as AddressInfo;
   const bound: Bound = { host, port, url: urlOf({ host, port }) };
-  const { http: handler, lane: openLane = null } = makeHandlers(bound);
-  const lane = openLane && createLane({ server, open: openLane, firstByteMs, keepAliveMs });
+  const { http: handler, fastPath: open = null } = createHandlers(bound);
+  const fastPath = open && installFastPath({ server, open, firstByteMs, keepAliveMs });
   const respond: RequestListener = (request, response) => {
     if (draining) response.setHeader('Connection', 'close');
     if (isBadRequest(request)) {
@@ -161,14 +158,14 @@ export const listen = async (
     }
     const { url = '/' } = request;
     const authority = authorityOf(url);
-    // RFC 9112, 3.2.2: it replaces the Host field.
+    // RFC 9112, 3.2.2
     if (authority !== null) request.headers.host = authority;
     request.url = originFormOf(url);
     handler(request, response);
   };
   const serve: RequestListener = (request, response) => {
     const pipeline = pipelineOf(request.socket);
-    // It came after the last response of the connection.
+    // The request arrived after the last response of the connection.
     if (pipeline.isOver) return;
     pipeline.add(request, response);
     respond(request, response);
@@ -177,7 +174,7 @@ export const listen = async (
   // RFC 9110 allows a server to ignore other expectations.
   server.on('checkExpectation', serve);
   server.on('connect', (request: IncomingMessage, socket: Socket) => {
-    // It gets an answer like any other method, and no tunnel. Node leaves the socket to us.
+    // node:http does not respond to CONNECT. It gets a response like other methods, and no tunnel.
     socket.on('error', () => socket.destroy());
     const pipeline = pipelineOf(socket);
     if (pipeline.isOver) return;
@@ -192,12 +189,11 @@ export const listen = async (
       respond(request, response);
     });
   });
-  server.on('clientError', (error: Unread, socket: Socket) => {
+  server.on('clientError', (error: ParseError, socket: Socket) => {
     const pipeline = pipelineOf(socket);
-    // It came behind the last request of the connection, whose answer ends it.
+    // The bytes follow the last request of the connection, whose response ends it.
     if (pipeline.isOver || error.code === 'HPE_CLOSED_CONNECTION') return;
-    // Browsers open spare connections. An answer to no request might be taken for the answer to the
-    // next one.
+    // Browsers open spare connections, and could use a response without a request for their next request.
     const unused = socket.bytesRead === 0;
     if (error.code === 'ECONNRESET' || !socket.writable || unused) socket.destroy();
     else pipeline.refuse(error);
@@ -205,12 +201,12 @@ export const listen = async (
   return {
     ...bound,
     connections,
-    /** No new connections; answers what is in flight, for `graceMs` at most. */
+    /** Accepts no new connections, and waits for requests in progress, at most `graceMs`. */
     stop(graceMs: number): Promise<void> {
       draining = true;
       const closeIdle = (): void => {
         server.closeIdleConnections();
-        lane?.closeIdle();
+        fastPath?.closeIdle();
       };
       return close(server, sockets, closeIdle, graceMs);
     },

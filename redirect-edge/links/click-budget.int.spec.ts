@@ -29,7 +29,7 @@ describe('redirect edge: click budget, on two nodes', () => {
     budgets[visitor % 2 === 0 ? 0 : 1].take({
       code,
       requestId: `visitor-${visitor}`,
-      facts: unknownVisitor,
+      data: unknownVisitor,
     });
 
   const expectFolded = async (): Promise<void> => {

@@ -6,7 +6,7 @@ import { mayBeCausedByOneCommand } from '../../ops/platform/error-codes.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import { ownActors } from '../../schemas/decision.js';
 import { clickDecider, type ClickRefusal } from './click.js';
-import type { VisitFacts } from '../visitors/visit-facts.js';
+import type { VisitData } from '../visitors/visit-data.js';
 
 const maxGroup = 500;
 const maxWaiting = 10_000;
@@ -15,7 +15,7 @@ const maxWaiting = 10_000;
 export interface LimitedVisit {
   readonly code: string;
   readonly requestId: string;
-  readonly facts: VisitFacts;
+  readonly data: VisitData;
 }
 
 export type ClickOutcome = 'taken' | ClickRefusal['type'];
@@ -30,7 +30,7 @@ export class ClickBudget {
         { pool, outbox },
         ledgerLinks,
         clickDecider,
-        visits.map(({ code: subject, requestId, facts: data }) => ({
+        visits.map(({ code: subject, requestId, data }) => ({
           ...{ type: 'TakeClick', subject, data },
           metadata: { actor: ownActors.visitor, requestId },
         })),

@@ -14,10 +14,10 @@ import {
 } from '../../schemas/folds/ledger-link.js';
 import { statusAt, statusOf } from '../../schemas/folds/link-status.js';
 import type { NoRedirect } from '../redirect/decision.js';
-import type { VisitFacts } from '../visitors/visit-facts.js';
+import type { VisitData } from '../visitors/visit-data.js';
 
 /** Takes one click of a link with a limit. */
-export type TakeClick = Command<'TakeClick', VisitFacts>;
+export type TakeClick = Command<'TakeClick', VisitData>;
 
 export interface ClickRefusal {
   readonly type: NoRedirect['type'];

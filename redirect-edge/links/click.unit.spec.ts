@@ -20,7 +20,7 @@ import {
 } from '../../schemas/testing/events.js';
 import { unknownVisitor } from '../../schemas/testing/visitor.js';
 import { clickDecider, type TakeClick } from './click.js';
-import type { VisitFacts } from '../visitors/visit-facts.js';
+import type { VisitData } from '../visitors/visit-data.js';
 
 const clickAt = (now: Date, data = unknownVisitor, id = idOf(1)): TakeClick => ({
   ...{ type: 'TakeClick', subject: 'spring', data },
@@ -78,7 +78,7 @@ describe('redirect edge: taking a click', () => {
   });
 
   it('records what was judged of the visitor', () => {
-    const known: VisitFacts = {
+    const known: VisitData = {
       ...unknownVisitor,
       country: 'DE',
       trigger: 'qr',

@@ -254,7 +254,7 @@ describe('redirect edge: shared cache in Redis', () => {
       await two.laid(done + 1);
     }
     expect(two.lookups.forged).to.equal(3);
-    expect(warnings.filter((line) => line.includes('no edge has made'))).to.have.length(1);
+    expect(warnings.filter((line) => line.includes('no edge has signed'))).to.have.length(1);
   });
 
   describe('away', () => {

@@ -27,7 +27,7 @@ export class CopyStore {
     private readonly installation: string,
   ) {}
 
-  /** `null` if there is no value, or one that is not a string. */
+  /** `null` if there is no value, or it is not a string. */
   read(codes: readonly string[]): Promise<readonly (string | null)[]> {
     return this.redis.mget(codes.map((code) => this.#keyOf(code)));
   }
@@ -47,7 +47,7 @@ export class CopyStore {
 export const readCopyKey = async (postgres: Queryable): Promise<Buffer> => {
   const { rows } = await postgres.query<{ key: Buffer }>('SELECT key FROM ledger.copy_key');
   const key = rows[0]?.key;
-  if (!key) throw new Error('The ledger has no key for copies');
+  if (!key) throw new Error('ledger.copy_key has no row');
   return key;
 };
 
@@ -226,7 +226,7 @@ export class SharedCache {
       // One line for each outage, not one for each attempt.
       if (this.#circuit === 'open' && !this.#isUnavailable) {
         this.#isUnavailable = true;
-        logger.warn({ err }, 'the shared cache is not used: it does not answer in time');
+        logger.warn({ err }, 'the shared cache is not used: it does not respond in time');
       }
       return err as Error;
     }
@@ -246,7 +246,7 @@ export class SharedCache {
   #warnAboutForgeries(): void {
     if (this.#forgeries(this.#now()) === null) return;
     const { forged } = this.lookups;
-    this.options.logger.warn({ forged }, 'Redis holds copies of links that no edge has made');
+    this.options.logger.warn({ forged }, 'Redis holds copies of links that no edge has signed');
   }
 
   async #write(links: readonly ServedLink[], readAt: number): Promise<void> {

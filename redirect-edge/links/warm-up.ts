@@ -2,10 +2,10 @@ import { DutyCycle } from '../../ops/platform/concurrency/duty-cycle.js';
 import type { Queryable } from '../../ops/platform/postgres/pool.js';
 import type { LinkCache, LinkReader } from './link-reader.js';
 
-/** Pages of the table in one query: about 250 links. */
-const pagesAtOnce = 8;
-/** Memory that these links may take (bytes). */
-const roomOfPages = 1_024 * 1_024;
+/** The number of table pages in a query: about 250 links. */
+const pagesPerQuery = 8;
+/** An upper bound of the memory for these links (bytes). */
+const bytesPerQuery = 1_024 * 1_024;
 
 /**
  * Fills the cache after a start, the most recently created or changed links first. Otherwise each link would be read at
@@ -26,8 +26,8 @@ export const warmUp = async (options: {
   );
   const dutyCycle = new DutyCycle(signal);
   let end = sizes[0]?.pages ?? 0;
-  while (end > 0 && cache.room > roomOfPages && !signal.aborted) {
-    const begin = Math.max(0, end - pagesAtOnce);
+  while (end > 0 && cache.room > bytesPerQuery && !signal.aborted) {
+    const begin = Math.max(0, end - pagesPerQuery);
     const { rows } = await postgres.query<{ code: string }>(
       'SELECT code FROM projection_redirects.links WHERE ctid >= $1::tid AND ctid < $2::tid',
       [`(${begin},0)`, `(${end},0)`],

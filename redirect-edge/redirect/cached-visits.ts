@@ -1,13 +1,13 @@
-import { answerVisit, type ServedLink } from './decision.js';
+import { decideVisit, type ServedLink } from './decision.js';
 import type { LinkReader } from '../links/link-reader.js';
 import type { Done } from '../spool/appender.js';
 import type { Spool } from '../spool/spool.js';
-import type { Judge, Visitor } from '../visitors/judge.js';
+import type { VisitAnalyzer, Visitor } from '../visitors/visit-analyzer.js';
 
 export interface CachedVisitDeps {
   readonly links: Pick<LinkReader, 'peek' | 'peekAll'>;
   readonly spool: Pick<Spool, 'append'>;
-  readonly judge: Pick<Judge, 'factsOf'>;
+  readonly analyzer: Pick<VisitAnalyzer, 'dataOf'>;
   readonly platform: { readonly maintenance: boolean };
 }
 
@@ -16,11 +16,11 @@ export interface CachedVisitDeps {
  * allocates no promise, event or string. Times are milliseconds since the epoch.
  */
 export const createCachedVisits = (deps: CachedVisitDeps) => {
-  const { links, spool, judge, platform } = deps;
+  const { links, spool, analyzer, platform } = deps;
 
   // Bots are redirected, too. Callers exclude requests of Microsoft Office.
   const isRedirected = (link: ServedLink, now: number): boolean =>
-    answerVisit(link, { head: false, bot: false, office: false, now }).type === 'redirect';
+    decideVisit(link, { head: false, bot: false, office: false, now }).type === 'redirect';
   const ifRedirected = (link: ServedLink | undefined, now: number): ServedLink | undefined =>
     link && !platform.maintenance && isRedirected(link, now) ? link : undefined;
 
@@ -35,13 +35,13 @@ export const createCachedVisits = (deps: CachedVisitDeps) => {
 
     /**
      * Calls `done` once the visit is written: at the spool's `flush`, or at the end of this event-loop tick, so that
-     * the responses of a tick are sent together. With a failure, possibly before `record` returns, the visit was not
-     * written and must not be redirected.
+     * the responses of a tick are sent together. After a failure, possibly before `record` returns, the visit must not
+     * be redirected.
      */
     record(visitor: Visitor, link: ServedLink, query: string, now: number, done: Done): void {
       const { code, account } = link;
-      const facts = judge.factsOf(visitor, link, query, now);
-      spool.append({ code, account, at: now, requestId: visitor.requestId, facts }, done);
+      const data = analyzer.dataOf(visitor, link, query, now);
+      spool.append({ code, account, at: now, requestId: visitor.requestId, data }, done);
     },
   };
 };

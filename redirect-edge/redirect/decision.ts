@@ -70,7 +70,7 @@ export interface NoRedirect {
   readonly type: 'notFound' | Exclude<RecordedStatus, 'active'>;
 }
 
-export type VisitAnswer =
+export type VisitDecision =
   | NoRedirect
   /** Redirect, after the visit is recorded if `counted`. */
   | { readonly type: 'redirect'; readonly counted: boolean }
@@ -93,8 +93,8 @@ const noRedirectFor = (link: ServedLink, now: number): NoRedirect | null => {
   return type === 'active' ? null : { type };
 };
 
-/** The answer to a GET or HEAD request. */
-export const answerVisit = (link: ServedLink | null, visit: VisitRequest): VisitAnswer => {
+/** Decides a GET or HEAD request. */
+export const decideVisit = (link: ServedLink | null, visit: VisitRequest): VisitDecision => {
   if (!link) return { type: 'notFound' };
   const noRedirect = noRedirectFor(link, visit.now);
   if (noRedirect) return noRedirect;
@@ -112,14 +112,14 @@ export interface FormEntry {
   readonly accepted: boolean;
 }
 
-export type EntryAnswer =
-  | Extract<VisitAnswer, NoRedirect | { readonly type: 'redirect' | 'takeClick' }>
+export type EntryDecision =
+  | Extract<VisitDecision, NoRedirect | { readonly type: 'redirect' | 'takeClick' }>
   /** The link has neither a password nor a limit, so it does not accept POST. */
   | { readonly type: 'noForm' }
   | { readonly type: 'checkPassword'; readonly passwordHash: string };
 
-/** The answer to a submitted form. Called before the password check, and again after it. */
-export const answerEntry = (link: ServedLink | null, entry: FormEntry): EntryAnswer => {
+/** Decides a submitted form. Called before the password check, and again after it. */
+export const decideEntry = (link: ServedLink | null, entry: FormEntry): EntryDecision => {
   if (!link || !hasForm(link)) return { type: 'noForm' };
   const noRedirect = noRedirectFor(link, entry.now);
   if (noRedirect) return noRedirect;
@@ -128,7 +128,7 @@ export const answerEntry = (link: ServedLink | null, entry: FormEntry): EntryAns
   return link.limited ? { type: 'takeClick' } : { type: 'redirect', counted: true };
 };
 
-export type PreviewAnswer =
+export type PreviewDecision =
   | NoRedirect
   | {
       readonly type: 'preview';
@@ -140,8 +140,8 @@ export type PreviewAnswer =
       readonly expiresAt: number | null;
     };
 
-/** The content of the preview page, also for bots and HEAD. */
-export const answerPreview = (link: ServedLink | null, now: number): PreviewAnswer => {
+/** Decides the preview page, also for bots and HEAD. */
+export const decidePreview = (link: ServedLink | null, now: number): PreviewDecision => {
   if (!link) return { type: 'notFound' };
   const noRedirect = noRedirectFor(link, now);
   if (noRedirect) return noRedirect;

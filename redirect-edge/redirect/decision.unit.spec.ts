@@ -5,21 +5,21 @@ import { answerSpecification } from '../../schemas/testing/decider-specification
 import { at, blocked, created, expired, noon, unblocked } from '../../schemas/testing/events.js';
 import type { LinkState } from '../../schemas/folds/link.js';
 import {
-  answerEntry,
-  answerPreview,
-  answerVisit,
+  decideEntry,
+  decidePreview,
+  decideVisit,
   servedLink,
   type FormEntry,
-  type EntryAnswer,
-  type PreviewAnswer,
+  type EntryDecision,
+  type PreviewDecision,
   type VisitRequest,
-  type VisitAnswer,
+  type VisitDecision,
 } from './decision.js';
 
-const given = answerSpecification<LinkState, LinkEvent, VisitRequest, VisitAnswer>({
+const given = answerSpecification<LinkState, LinkEvent, VisitRequest, VisitDecision>({
   initialState,
   evolve: evolveLink,
-  answer: (visit, state) => answerVisit(servedLink(state, 1), visit),
+  answer: (visit, state) => decideVisit(servedLink(state, 1), visit),
 });
 
 const visit = (told: Partial<VisitRequest> = {}): VisitRequest => ({
@@ -76,14 +76,14 @@ describe('redirect edge: what a visitor gets', () => {
       const scheduled = created('spring', { ...options, startsAt });
       for (const kind of [...kinds, ...officeKinds]) given(scheduled).when(kind).then(before);
       const served = servedLink(evolveLink(initialState, scheduled), 1);
-      expect(answerPreview(served, noon.getTime())).to.deep.equal(before);
-      expect(answerPreview(served, at(60).getTime())).to.include({ type: 'preview' });
+      expect(decidePreview(served, noon.getTime())).to.deep.equal(before);
+      expect(decidePreview(served, at(60).getTime())).to.include({ type: 'preview' });
     }
     const scheduled = servedLink(
       evolveLink(initialState, created('spring', { passwordHash, startsAt })),
       1,
     );
-    expect(answerEntry(scheduled, { now: noon.getTime(), accepted: true })).to.deep.equal(before);
+    expect(decideEntry(scheduled, { now: noon.getTime(), accepted: true })).to.deep.equal(before);
     given(created('spring', { startsAt }))
       .when(visit({ now: at(60).getTime() }))
       .then({ type: 'redirect', counted: true });
@@ -133,10 +133,10 @@ describe('redirect edge: what a visitor gets', () => {
 });
 
 describe('redirect edge: what a visitor who submits a form gets', () => {
-  const given = answerSpecification<LinkState, LinkEvent, FormEntry, EntryAnswer>({
+  const given = answerSpecification<LinkState, LinkEvent, FormEntry, EntryDecision>({
     initialState,
     evolve: evolveLink,
-    answer: (entry, state) => answerEntry(servedLink(state, 1), entry),
+    answer: (entry, state) => decideEntry(servedLink(state, 1), entry),
   });
   const entry = (told: Partial<FormEntry> = {}): FormEntry => ({
     now: noon.getTime(),
@@ -180,10 +180,10 @@ describe('redirect edge: what a visitor who submits a form gets', () => {
 });
 
 describe('redirect edge: preview of a link', () => {
-  const given = answerSpecification<LinkState, LinkEvent, Date, PreviewAnswer>({
+  const given = answerSpecification<LinkState, LinkEvent, Date, PreviewDecision>({
     initialState,
     evolve: evolveLink,
-    answer: (now, state) => answerPreview(servedLink(state, 1), now.getTime()),
+    answer: (now, state) => decidePreview(servedLink(state, 1), now.getTime()),
   });
   const told = {
     type: 'preview',

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { isDeepStrictEqual } from 'node:util';
-import type { OpenLane } from '../../ops/http/fast-path.js';
+import type { FastPath } from '../../ops/http/fast-path.js';
 import { deferred } from '../../ops/platform/concurrency/deferred.js';
 import { listen } from '../../ops/http/server.js';
 import { createLogger } from '../../ops/platform/logging.js';
@@ -14,7 +14,7 @@ import type { ServedLink } from './decision.js';
 import { LinkCache } from '../links/link-reader.js';
 import type { NewVisit } from '../spool/record.js';
 import { SpoolUnavailable } from '../spool/appender.js';
-import { createJudge } from '../visitors/judge.js';
+import { createVisitAnalyzer } from '../visitors/visit-analyzer.js';
 import { createEdgeHandler } from './handler.js';
 import { createEdgeFastPath } from './fast-path.js';
 import { createCachedVisits } from './cached-visits.js';
@@ -25,7 +25,7 @@ const link = (code: string, fields: Partial<ServedLink> = {}): ServedLink => ({
   ...{ location: `https://example.com/${code}?a=b%20c`, limited: false, passwordHash: null },
   ...{ sequence: 7, ...fields },
 });
-const warm = [
+const cachedLinks = [
   link('plain'),
   link('Other_1-2'),
   link('limited', { limited: true }),
@@ -33,39 +33,40 @@ const warm = [
   link('blocked', { status: 'blocked' }),
   link('ended', { expiresAt: 1 }),
 ];
-const cold = [link('cold'), link('cold-limited', { limited: true })];
+const uncachedLinks = [link('cold'), link('cold-limited', { limited: true })];
 
 const anyPort = { host: '127.0.0.1', port: 0 };
 
-/** In any order: requests that are in progress together are recorded as their links are found. */
+/** Sorted, because the order of concurrent requests depends on their links. */
 const recordsOf = ({ visits }: { readonly visits: NewVisit[] }): readonly string[] =>
   visits
     .splice(0)
     .map((visit) => JSON.stringify(visit))
     .sort();
 
-/** Of the event loop. */
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+const nextTick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** The edge closes the connection after it, wherever it stands. */
+const get = 'GET /plain HTTP/1.1\r\nHost: a\r\n\r\n';
+/** The edge closes the connection after this request. */
 const lastRequest = 'GET /last HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n';
 
-/** An edge of which only links, ledger and spool are not real. */
-const startEdge = async (withLane: boolean) => {
+/** An edge with stubs of links, ledger and spool. */
+const startEdge = async (withFastPath: boolean) => {
   const visits: NewVisit[] = [];
   const cache = new LinkCache(2 ** 20);
-  const inLane = { taken: 0, left: 0 };
+  /** Requests on the fast path. */
+  const counts = { handled: 0, fallbacks: 0 };
   const state = {
     ...{ maintenance: false, isBroken: false },
     ...{ refused: 0, written: Promise.resolve() },
   };
-  /** Of the visits that are appended and not written. */
+  /** Callbacks of visits that are appended but not written. */
   let waiting: (() => void)[] = [];
   const flush = (): void => {
-    const all = waiting;
+    const callbacks = waiting;
     waiting = [];
     void state.written.then(() => {
-      for (const done of all) done();
+      for (const callback of callbacks) callback();
     });
   };
   const deps = {
@@ -74,7 +75,8 @@ const startEdge = async (withLane: boolean) => {
       peek: (code: string) => cache.get(code, null),
       peekAll: (codes: readonly string[]) => cache.getAll(codes, null),
       cached: (code: string) => cache.get(code, null),
-      read: (code: string) => Promise.resolve(cold.find((one) => one.code === code) ?? null),
+      read: (code: string) =>
+        Promise.resolve(uncachedLinks.find((known) => known.code === code) ?? null),
       forget: () => undefined,
     },
     clicks: { take: () => Promise.resolve('taken' as const) },
@@ -83,7 +85,7 @@ const startEdge = async (withLane: boolean) => {
         const isRefused = state.refused > 0;
         if (isRefused) state.refused -= 1;
         else visits.push({ ...visit, at: 0 });
-        const failure = isRefused ? new SpoolUnavailable('SPOOL_FULL', 'It is full') : null;
+        const failure = isRefused ? new SpoolUnavailable('SPOOL_FULL', 'the spool is full') : null;
         waiting.push(() => {
           done(failure);
         });
@@ -93,9 +95,9 @@ const startEdge = async (withLane: boolean) => {
     },
     passwords: { check: () => Promise.resolve({ type: 'wrong' as const }) },
     trustedProxies: () => true,
-    judge: createJudge({
+    analyzer: createVisitAnalyzer({
       countries: () => {
-        if (state.isBroken) throw new Error('It is broken');
+        if (state.isBroken) throw new Error('the look-up fails');
         return null;
       },
       keys: { of: () => 'a key' },
@@ -103,37 +105,37 @@ const startEdge = async (withLane: boolean) => {
       trustedProxies: () => true,
     }),
     platform: state,
-    health: () => Promise.reject(new Error('Nobody asks')),
+    health: () => Promise.reject(new Error('health is not requested')),
     rootRedirect: null,
     requests: createMetrics().requests('edge'),
     logger: createLogger('silent'),
   };
-  for (const one of warm) cache.set(one, 0);
+  for (const cachedLink of cachedLinks) cache.set(cachedLink, 0);
   const cachedVisits = createCachedVisits(deps);
-  const edgeLane = createEdgeFastPath({ ...deps, cachedVisits });
-  const lane: OpenLane = (socket, answer) => {
-    const handler = edgeLane(socket, (head) => {
-      inLane[head === null ? 'left' : 'taken'] += 1;
-      answer(head);
+  const edgeFastPath = createEdgeFastPath({ ...deps, cachedVisits });
+  const fastPath: FastPath = (socket, respond) => {
+    const handler = edgeFastPath(socket, (head) => {
+      counts[head === null ? 'fallbacks' : 'handled'] += 1;
+      respond(head);
     });
     return (request) => {
-      const isTaken = handler(request);
-      if (!isTaken) inLane.left += 1;
-      return isTaken;
+      const isHandled = handler(request);
+      if (!isHandled) counts.fallbacks += 1;
+      return isHandled;
     };
   };
   const listener = await listen('EDGE', anyPort, deps.trustedProxies, () => ({
     http: createEdgeHandler({ ...deps, cachedVisits }),
-    lane: withLane ? lane : null,
+    fastPath: withFastPath ? fastPath : null,
   }));
-  /** At the other end; `null` where there is none (any more). */
+  /** The bytes that the edge has read from a client; `null` if it has no such connection. */
   const bytesReadOf = ({ localPort }: Socket): number | null => {
     const { sockets } = listener.connections;
-    return [...sockets].find((one) => one.remotePort === localPort)?.bytesRead ?? null;
+    return [...sockets].find(({ remotePort }) => remotePort === localPort)?.bytesRead ?? null;
   };
   return {
     visits,
-    inLane,
+    counts,
     state,
     bytesReadOf,
     stop: (graceMs: number) => listener.stop(graceMs),
@@ -142,20 +144,20 @@ const startEdge = async (withLane: boolean) => {
       await once(socket, 'connect');
       return socket.setEncoding('latin1');
     },
-    /** Sends packets one after the other; all that came back, without what is another each time. */
+    /** Sends packets sequentially. @returns the responses without dates */
     async exchange(packets: readonly string[]): Promise<string> {
       const socket = connect({ port: listener.port, host: '127.0.0.1', noDelay: true });
       const received = text(socket.setEncoding('latin1'));
-      // What is reset has been closed, too: bytes that nobody read were on their way.
+      // The edge may close the connection before it reads all bytes, which resets it.
       socket.on('error', () => undefined);
       await once(socket, 'connect');
-      while (bytesReadOf(socket) === null) await turn();
+      while (bytesReadOf(socket) === null) await nextTick();
       let sent = 0;
       for (const packet of [...packets, lastRequest]) {
         socket.write(packet, 'latin1');
         sent += packet.length;
-        // The next one is a packet of its own, and may come before this one is answered.
-        while ((bytesReadOf(socket) ?? sent) < sent) await turn();
+        // The next packet may arrive before the response to this one.
+        while ((bytesReadOf(socket) ?? sent) < sent) await nextTick();
       }
       return (await received)
         .replaceAll(/^Date: .*\r\n/gm, '')
@@ -165,29 +167,10 @@ const startEdge = async (withLane: boolean) => {
 };
 
 const paths = [
-  ...[...warm, ...cold].map(({ code }) => `/${code}`),
-  ...[
-    '/',
-    '/nothing-here',
-    '/plain+',
-    '/plain?a=b',
-    '/plain?',
-    '/plain?qr',
-    '/plain?a b',
-    '/plain?qr=%20',
-    '/pl%61in',
-    '/plain.',
-    '/plain_',
-    '/plain%20',
-    '/plain_+',
-    '/limited)',
-    '/cold,',
-    '/plain?ms-office',
-    '/limited?qr&ms-office',
-    '/plain#a',
-    '//plain',
-    'plain',
-  ],
+  ...[...cachedLinks, ...uncachedLinks].map(({ code }) => `/${code}`),
+  ...['/', '/nothing-here', '/plain+', '/plain?a=b', '/plain?', '/plain?qr', '/plain?a b'],
+  ...['/plain?qr=%20', '/pl%61in', '/plain.', '/plain_', '/plain%20', '/plain_+', '/limited)'],
+  ...['/cold,', '/plain?ms-office', '/limited?qr&ms-office', '/plain#a', '//plain', 'plain'],
 ];
 const usualLines = [
   ...['User-Agent: Mozilla/5.0 (X11; Linux x86_64)', 'user-agent: Googlebot/2.1', 'USER-AGENT: a'],
@@ -217,35 +200,39 @@ const mostly = <Value>(usual: readonly Value[], odd: readonly Value[]): fc.Arbit
 const seldom = <Value>(usual: Value, ...odd: Value[]): fc.Arbitrary<Value> => mostly([usual], odd);
 
 const path = fc.oneof(fc.constantFrom('/plain', '/cold'), fc.constantFrom(...paths));
-/** One, or a few that differ in their paths alone. */
+/** Up to three requests that differ only in their paths. */
 const requests = fc
   .record({
     method: seldom('GET', 'HEAD', 'POST', 'get', 'BREW', ''),
-    asked: fc.array(path, { minLength: 1, maxLength: 3 }),
+    targets: fc.array(path, { minLength: 1, maxLength: 3 }),
     version: seldom('HTTP/1.1', 'HTTP/1.0', 'HTTP/1.2', 'http/1.1', 'HTTP/2.0'),
     host: seldom('Host: sho.rt', 'host: sho.rt', 'Host:', 'Host: a b', 'X: no host'),
     lines: fc.array(mostly(usualLines, oddLines), { maxLength: 4 }),
     end: seldom('\r\n', '\n'),
     behind: seldom('', '\r\n', 'hello', 'GET /plain HTTP/1.1\r\nHost: a\r\n\r\n', '\0\xff'),
   })
-  .map(({ method, asked, version, host, lines: more, end, behind }) =>
-    asked.map((one) => [`${method} ${one} ${version}`, host, ...more, '', behind].join(end)),
+  .map(({ method, targets, version, host, lines: more, end, behind }) =>
+    targets.map((target) =>
+      [`${method} ${target} ${version}`, host, ...more, '', behind].join(end),
+    ),
   );
-/** What a client sends on one connection, in packets that seldom end where a request does not. */
+/** The packets of a connection, which rarely split a request. */
 const connection = fc
   .tuple(
     fc.array(requests, { minLength: 1, maxLength: 3 }),
     seldom<number | null>(null, 3, 17, 30, 50),
   )
-  .map(([asked, cut]) => {
-    const all = asked.flat();
-    return cut === null ? all : all.flatMap((one) => [one.slice(0, cut), one.slice(cut)]);
+  .map(([groups, cut]) => {
+    const packets = groups.flat();
+    return cut === null
+      ? packets
+      : packets.flatMap((packet) => [packet.slice(0, cut), packet.slice(cut)]);
   });
 
-describe('redirect edge: lane', () => {
+describe('redirect edge: fast path', () => {
   const edges: Awaited<ReturnType<typeof startEdge>>[] = [];
-  const start = async (withLane: boolean) => {
-    const edge = await startEdge(withLane);
+  const start = async (withFastPath = true) => {
+    const edge = await startEdge(withFastPath);
     edges.push(edge);
     return edge;
   };
@@ -253,49 +240,48 @@ describe('redirect edge: lane', () => {
     for (const edge of edges.splice(0)) await edge.stop(0);
   });
 
-  it('answers, and records, what node:http would have, byte for byte', async function () {
+  it('sends and records the same bytes as node:http', async function () {
     this.timeout(60_000);
-    const [without, having] = [await start(false), await start(true)];
-    const plain = 'GET /plain HTTP/1.1\r\nHost: a\r\n\r\n';
+    const [slow, fast] = [await start(false), await start()];
     const exchanges = async (packets: readonly string[]) => {
-      const all = [];
-      for (const edge of [without, having]) {
+      const results = [];
+      for (const edge of [slow, fast]) {
         const received = await edge.exchange(packets);
-        all.push({ received, records: recordsOf(edge) });
+        results.push({ received, records: recordsOf(edge) });
       }
-      return all;
+      return results;
     };
     await fc.assert(
       fc.asyncProperty(connection, async (packets) => {
         let [expected, actual] = await exchanges(packets);
-        // Which packets arrive together depends on the load of the machine. A fault of the lane recurs.
+        // Which packets arrive together depends on the load of the machine.
         for (let retry = 0; retry < 3 && !isDeepStrictEqual(actual, expected); retry += 1) {
           [expected, actual] = await exchanges(packets);
         }
         expect(actual).to.deep.equal(expected);
       }),
-      { numRuns: 600, examples: [[[plain]], [[plain, plain]], [[plain.repeat(2)]]] },
+      { numRuns: 600, examples: [[[get]], [[get, get]], [[get.repeat(2)]]] },
     );
-    expect(having.inLane.taken).to.be.above(40);
-    expect(having.inLane.left).to.be.above(20);
+    expect(fast.counts.handled).to.be.above(40);
+    expect(fast.counts.fallbacks).to.be.above(20);
   });
 
-  it('leaves a visit that the spool refuses to node:http, which tries it again', async () => {
-    const edge = await start(true);
+  it('falls back to node:http if the spool refuses a visit', async () => {
+    const edge = await start();
     edge.state.refused = 1;
-    expect(await edge.exchange([ask])).to.match(/^HTTP\/1\.1 302 /);
+    expect(await edge.exchange([get])).to.match(/^HTTP\/1\.1 302 /);
     edge.state.refused = 2;
-    expect(await edge.exchange([ask])).to.match(/^HTTP\/1\.1 503 /);
+    expect(await edge.exchange([get])).to.match(/^HTTP\/1\.1 503 /);
     expect(edge.visits).to.have.length(1);
-    expect(edge.inLane).to.deep.equal({ taken: 0, left: 2 });
+    expect(edge.counts).to.deep.equal({ handled: 0, fallbacks: 2 });
   });
 
-  it('gives each of many that ask at once its own link, and records its own visit', async () => {
-    const edge = await start(true);
+  it('redirects and records each of many concurrent requests', async () => {
+    const edge = await start();
     const sockets = await Promise.all(Array.from({ length: 40 }, () => edge.connect()));
     const heads = await Promise.all(
       sockets.map(async (socket, index) => {
-        const { code } = warm[index % 2] ?? link('none');
+        const { code } = cachedLinks[index % 2] ?? link('none');
         const client = `User-Agent: a\r\nX-Request-Id: id-${index}\r\nReferer: https://${index}.example/`;
         socket.write(`GET /${code}?qr HTTP/1.1\r\nHost: a\r\n${client}\r\n\r\n`);
         const [head] = (await once(socket, 'data')) as [string];
@@ -304,102 +290,99 @@ describe('redirect edge: lane', () => {
       }),
     );
     heads.forEach((head, index) => {
-      expect(head).to.include(`Location: ${warm[index % 2]?.location}\r\n`);
+      expect(head).to.include(`Location: ${cachedLinks[index % 2]?.location}\r\n`);
     });
-    const recorded = edge.visits.map(({ code, requestId, facts: { referrer, trigger } }) => ({
+    const recorded = edge.visits.map(({ code, requestId, data: { referrer, trigger } }) => ({
       ...{ code, requestId, referrer, trigger },
     }));
     expect(recorded).to.have.deep.members(
       heads.map((_, index) => ({
-        ...{ code: warm[index % 2]?.code, requestId: `id-${index}`, trigger: 'qr' },
+        ...{ code: cachedLinks[index % 2]?.code, requestId: `id-${index}`, trigger: 'qr' },
         referrer: `${index}.example`,
       })),
     );
-    expect(edge.inLane).to.deep.equal({ taken: 40, left: 0 });
+    expect(edge.counts).to.deep.equal({ handled: 40, fallbacks: 0 });
   });
 
-  it('leaves a client that cannot be judged to node:http, which tells of it', async () => {
-    const edge = await start(true);
+  it('falls back to node:http if the visitor cannot be determined', async () => {
+    const edge = await start();
     edge.state.isBroken = true;
-    expect(await edge.exchange([ask])).to.match(/^HTTP\/1\.1 500 /);
+    expect(await edge.exchange([get])).to.match(/^HTTP\/1\.1 500 /);
     expect(edge.visits).to.be.empty;
-    expect(edge.inLane).to.deep.equal({ taken: 0, left: 1 });
+    expect(edge.counts).to.deep.equal({ handled: 0, fallbacks: 1 });
   });
 
-  it('leaves everything to node:http during maintenance', async () => {
-    const edge = await start(true);
+  it('falls back to node:http during maintenance', async () => {
+    const edge = await start();
     edge.state.maintenance = true;
     for (const code of ['plain', 'cold']) {
-      const answer = await edge.exchange([`GET /${code} HTTP/1.1\r\nHost: a\r\n\r\n`]);
-      expect(answer).to.match(/^HTTP\/1\.1 503 /);
+      const response = await edge.exchange([get.replace('plain', code)]);
+      expect(response).to.match(/^HTTP\/1\.1 503 /);
     }
-    expect(edge.inLane).to.deep.equal({ taken: 0, left: 2 });
+    expect(edge.counts).to.deep.equal({ handled: 0, fallbacks: 2 });
   });
 
-  const ask = 'GET /plain HTTP/1.1\r\nHost: a\r\n\r\n';
-
-  it('serves pasted codes, and Microsoft Office, as node:http does', async () => {
-    const edge = await start(true);
+  it('serves pasted codes and Microsoft Office like node:http', async () => {
+    const edge = await start();
     const office = 'User-Agent: Mozilla/4.0 (compatible; ms-office; MSOffice 16)\r\n';
-    const get = async (path: string, lines = '') =>
-      await edge.exchange([`GET ${path} HTTP/1.1\r\nHost: a\r\n${lines}\r\n`]);
+    const exchange = (path: string, lines = '') =>
+      edge.exchange([`GET ${path} HTTP/1.1\r\nHost: a\r\n${lines}\r\n`]);
     for (const path of ['/plain.', '/plain_', '/plain%E2%80%9D', '/cold_']) {
       const code = path.slice(1, 6).replace('_', '');
-      expect(await get(path), path).to.match(
+      expect(await exchange(path), path).to.match(
         new RegExp(`^HTTP/1.1 302 .*\r\nLocation: https://example.com/${code}`),
       );
     }
-    expect(edge.visits.map(({ code }) => code)).to.deep.equal([
-      ...['plain', 'plain', 'plain', 'cold'],
-    ]);
+    const codes = edge.visits.map(({ code }) => code);
+    expect(codes).to.deep.equal(['plain', 'plain', 'plain', 'cold']);
     edge.visits.splice(0);
-    expect(await get('/plain?qr', office)).to.match(/^HTTP\/1\.1 200 /);
+    expect(await exchange('/plain?qr', office)).to.match(/^HTTP\/1\.1 200 /);
     expect(edge.visits).to.be.empty;
-    expect(await get('/plain?qr&ms-office', office)).to.match(/^HTTP\/1\.1 302 /);
+    expect(await exchange('/plain?qr&ms-office', office)).to.match(/^HTTP\/1\.1 302 /);
     expect(edge.visits).to.have.length(1);
   });
 
-  it('answers a client that says at once that nothing follows', async () => {
-    const edge = await start(true);
+  it('responds to a client that closes its side after the request', async () => {
+    const edge = await start();
     const socket = await edge.connect();
-    socket.end(ask);
+    socket.end(get);
     expect(await text(socket)).to.match(/^HTTP\/1\.1 302 /);
-    expect(edge.inLane.taken).to.equal(1);
+    expect(edge.counts.handled).to.equal(1);
   });
 
-  it('keeps a connection, and the order of requests that do not wait for answers', async () => {
-    const edge = await start(true);
+  it('keeps a connection open, and responds to pipelined requests in order', async () => {
+    const edge = await start();
     const written = deferred();
     const socket = await edge.connect();
-    socket.write(ask);
+    socket.write(get);
     await once(socket, 'data');
     edge.state.written = written.promise;
-    socket.write(ask);
-    await eventually('it is asked', () => edge.visits.length === 2);
+    socket.write(get);
+    await eventually('the visit is appended', () => edge.visits.length === 2);
     edge.state.written = Promise.resolve();
     socket.write('GET /blocked HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
-    await eventually('it is read', () => edge.bytesReadOf(socket) === socket.bytesWritten);
+    await eventually('the request is read', () => edge.bytesReadOf(socket) === socket.bytesWritten);
     written.resolve();
     expect((await text(socket)).match(/^HTTP\/1\.1 \d+/gm)).to.deep.equal([
       'HTTP/1.1 302',
       'HTTP/1.1 410',
     ]);
-    expect(edge.inLane.taken).to.equal(2);
+    expect(edge.counts.handled).to.equal(2);
   });
 
-  it('answers what is in flight when it is stopped, and ends what is at rest', async () => {
-    const edge = await start(true);
+  it('completes requests in progress when it is stopped, and closes idle connections', async () => {
+    const edge = await start();
     const written = deferred();
-    const [atRest, inFlight] = [await edge.connect(), await edge.connect()];
-    atRest.write(ask);
-    await once(atRest, 'data');
+    const [idle, active] = [await edge.connect(), await edge.connect()];
+    idle.write(get);
+    await once(idle, 'data');
     edge.state.written = written.promise;
-    inFlight.write(ask);
-    await eventually('it is asked', () => edge.visits.length === 2);
+    active.write(get);
+    await eventually('the visit is appended', () => edge.visits.length === 2);
     const stopped = edge.stop(20_000);
-    expect(await text(atRest)).to.equal('');
+    expect(await text(idle)).to.equal('');
     written.resolve();
-    expect(await text(inFlight)).to.match(/^HTTP\/1\.1 302 /);
+    expect(await text(active)).to.match(/^HTTP\/1\.1 302 /);
     await stopped;
   });
 });

@@ -1,42 +1,42 @@
 import { endsWithin } from '../../ops/platform/concurrency/deadline.js';
 import { addressOf } from '../../ops/http/client-address.js';
-import type { OpenLane } from '../../ops/http/fast-path.js';
+import type { FastPath } from '../../ops/http/fast-path.js';
 import type { RequestRecorder } from '../../ops/platform/metrics/requests.js';
 import { isPrefetch } from '../visitors/prefetch.js';
 import type { ServedLink } from './decision.js';
 import type { LinkReader } from '../links/link-reader.js';
 import type { Done } from '../spool/appender.js';
 import type { Spool } from '../spool/spool.js';
-import type { ClientParts, Judge, Visitor } from '../visitors/judge.js';
+import type { ClientParts, VisitAnalyzer, Visitor } from '../visitors/visit-analyzer.js';
 import { redirectHead } from './response.js';
 import { isCode } from './paths.js';
 import type { CachedVisits } from './cached-visits.js';
 
-/** Then node:http reads the link again, with its own deadline (ms). */
+/** Time until node:http reads the link again, with its own deadline (ms). */
 const readWithinMs = 100;
 
-/** A connection. It has one request at a time. */
+/** A connection, with at most one request in progress. */
 interface Connection {
   /** The short code of the current request. */
   code: string;
   client: ClientParts;
   /** The visitor, while requests have the same headers; `null`: not determined yet. */
   visitor: Visitor | null;
-  /** Answers the current request. */
-  follow(link: ServedLink | undefined, now: number): void;
-  /** Leaves the current request to node:http. */
-  leave(): void;
+  /** Responds to the current request. */
+  respond(link: ServedLink | undefined, now: number): void;
+  /** Passes the current request to node:http. */
+  fallBack(): void;
 }
 
 /**
- * The fast path: redirects that need only the link. An uncached link is read first; otherwise connections of proxies
- * would soon leave the fast path. Other requests, and failures, are left to node:http.
+ * The fast path: redirects that need only the link. An uncached link is read first, because a fallback would move the
+ * connection of a proxy to node:http permanently. Other requests, and failures, fall back to node:http.
  */
 export const createEdgeFastPath = (deps: {
   readonly links: Pick<LinkReader, 'peek' | 'read' | 'lookups'>;
   readonly platform: { readonly maintenance: boolean };
   readonly requests: RequestRecorder;
-  readonly judge: Pick<Judge, 'visitorsOf'>;
+  readonly analyzer: Pick<VisitAnalyzer, 'visitorsOf'>;
   readonly spool: Pick<Spool, 'flush'>;
   readonly cachedVisits: CachedVisits;
 }): OpenLane => {
@@ -45,7 +45,7 @@ export const createEdgeFastPath = (deps: {
 
   const determineVisitors = (connections: readonly Connection[], now: number): void => {
     const clients = connections.map(({ client }) => client);
-    judge.visitorsOf(clients, now).forEach((visitor, index) => {
+    analyzer.visitorsOf(clients, now).forEach((visitor, index) => {
       const connection = connections[index];
       if (connection) connection.visitor = visitor;
     });
@@ -53,48 +53,48 @@ export const createEdgeFastPath = (deps: {
 
   /** Connections with a request in this event-loop tick. Looking up their links together is faster. */
   let waiting: Connection[] = [];
-  const followAll = (): void => {
+  const respondToAll = (): void => {
     const connections = waiting;
     waiting = [];
     const now = Date.now();
     const codes = connections.map(({ code }) => code);
-    const found = cachedVisits.linksOf(codes, now);
+    const cachedLinks = cachedVisits.linksOf(codes, now);
     try {
       determineVisitors(
         connections.filter(({ visitor }) => visitor === null),
         now,
       );
     } catch {
-      // Requests without a visitor are left to node:http, whose handler meets the same error and reports it.
+      // Requests without a visitor fall back to node:http, whose handler gets the same error and reports it.
     }
     connections.forEach((connection, index) => {
       try {
-        connection.follow(found[index], now);
+        connection.respond(cachedLinks[index], now);
       } catch {
-        // The handler of node:http meets the same error and reports it.
-        connection.leave();
+        // The handler of node:http gets the same error and reports it.
+        connection.fallBack();
       }
     });
     spool.flush();
   };
 
-  return (socket, answer) => {
+  return (socket, respond) => {
     let query = '';
     let startedAt = 0;
     let isSpeculative = false;
     let location = '';
     const done: Done = (failure) => {
-      answer(failure ? null : redirectHead(location));
+      respond(failure ? null : redirectHead(location));
       if (!failure) durations.observeSince(startedAt);
     };
-    const leave = (): void => {
-      answer(null);
+    const fallBack = (): void => {
+      respond(null);
     };
 
     /** Records the visit and redirects. Returns `false` if the request needs more than that. */
     const redirect = (link: ServedLink | undefined, now: number): boolean => {
       const { visitor } = connection;
-      // Requests of Microsoft Office are left to node:http.
+      // Requests of Microsoft Office fall back to node:http.
       if (!link || !visitor || visitor.isOffice) return false;
       location = link.location;
       cachedVisits.record(visitor, link, query, now, done);
@@ -105,22 +105,22 @@ export const createEdgeFastPath = (deps: {
       await endsWithin(links.read(code), readWithinMs);
       const now = Date.now();
       if (redirect(cachedVisits.linkOf(code, now), now)) links.lookups.misses += 1;
-      else leave();
+      else fallBack();
     };
     const connection: Connection = {
       code: '',
       client: { peer: addressOf(socket), headers: {} },
       visitor: null,
-      leave,
-      follow(link, now) {
+      fallBack,
+      respond(link, now) {
         const { code } = connection;
         if (redirect(link, now)) {
           links.lookups.hits += 1;
           return;
         }
         const isUncached = isCode(code) && links.peek(code) === undefined;
-        if (platform.maintenance || !isUncached) leave();
-        else redirectUncached().catch(leave);
+        if (platform.maintenance || !isUncached) fallBack();
+        else redirectUncached().catch(fallBack);
       },
     };
 
@@ -135,7 +135,7 @@ export const createEdgeFastPath = (deps: {
       if (isSpeculative) return false;
       connection.code = request.name;
       query = request.query;
-      if (waiting.push(connection) === 1) setImmediate(followAll);
+      if (waiting.push(connection) === 1) setImmediate(respondToAll);
       return true;
     };
   };

@@ -8,7 +8,7 @@ import type { RequestRecorder } from '../../ops/platform/metrics/requests.js';
 import { messages } from '../../schemas/http/errors.js';
 import { isMarked } from '../visitors/office.js';
 import { isPrefetch } from '../visitors/prefetch.js';
-import { partsOf } from '../visitors/judge.js';
+import { partsOf } from '../visitors/visit-analyzer.js';
 import {
   commonHeaders,
   pathOf,
@@ -95,30 +95,30 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
     };
     const fail = (err: unknown): void => {
       const isUnavailable = statusOf(err) === 503;
-      // The listener itself has answered a body that it cannot read.
-      const brokenOff = hasCode(err, 'ECONNRESET', 'ERR_HTTP_HEADERS_SENT');
-      if (brokenOff && !request.complete) logger.debug({ err }, 'a client broke off its request');
+      // ERR_HTTP_HEADERS_SENT: the listener has responded to a body that it could not parse.
+      const aborted = hasCode(err, 'ECONNRESET', 'ERR_HTTP_HEADERS_SENT');
+      if (aborted && !request.complete) logger.debug({ err }, 'a client aborted its request');
       else if (err instanceof Overloaded) {
         const unlogged = overloads(performance.now());
         if (unlogged !== null) {
           logger.warn({ times: unlogged + 1 }, 'overloaded: requests rejected');
         }
       }
-      // What is away says so itself, once: not each visit while it is.
-      else if (isUnavailable) logger.debug({ err }, 'a visit was answered with 503');
+      // The unavailable dependency logs its outage once.
+      else if (isUnavailable) logger.debug({ err }, 'a visit got 503');
       else logger.error({ err }, 'a visit failed');
       if (response.headersSent) response.destroy();
       else if (isUnavailable) sendFailure(response, 'unavailable');
       else sendError(response, { statusCode: 500, message: messages.internal });
       record();
     };
-    /** Redirects if a cached link is all that the request needs; otherwise returns `false`. */
+    /** Redirects if the request needs only a cached link; otherwise returns `false`. */
     const redirectFromCache = (): boolean => {
       if (request.method !== 'GET' || isPrefetch(request.headers)) return false;
       const now = Date.now();
       const link = cachedVisits.linkOf(path.slice(1), now);
       if (!link) return false;
-      const visitor = deps.judge.visitorOf(partsOf(request), now);
+      const visitor = deps.analyzer.visitorOf(partsOf(request), now);
       const query = queryOf(request);
       if (visitor.isOffice && !isMarked(query)) return false;
       cachedVisits.record(visitor, link, query, now, (failure) => {

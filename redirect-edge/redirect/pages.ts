@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { messages } from '../../schemas/http/errors.js';
-import type { PreviewAnswer } from './decision.js';
+import type { PreviewDecision } from './decision.js';
 
 /** Contrast is 4.5 or more everywhere, in both schemes, and 3 or more for borders and focus. */
 const style = `
@@ -63,7 +63,7 @@ const escapeHtml = (text: string): string =>
  * A complete page. It loads nothing, runs no script, cannot be framed, and has only its own style. Only a page with a
  * form can submit one. `title` and `body` are HTML.
  */
-const makePage = (parts: {
+const createPage = (parts: {
   readonly title: string;
   /** The heading, if it differs from the title. */
   readonly heading?: string;
@@ -95,14 +95,14 @@ ${body}
   return { html: Buffer.from(html), securityPolicy: policyOf(form) };
 };
 
-const notice = (title: string, text: string): Page => makePage({ title, body: `<p>${text}</p>` });
+const notice = (title: string, text: string): Page => createPage({ title, body: `<p>${text}</p>` });
 
 /**
  * Posts to its own address, so it contains no data of the link. A password has at most 100 characters, and `maxlength`
  * counts UTF-16 code units, of which a character may have two.
  */
 const passwordForm = (wrong: boolean): Page =>
-  makePage({
+  createPage({
     // Screen readers read the title first.
     title: wrong ? 'Error: password required' : 'Password required',
     heading: 'Password required',
@@ -126,21 +126,21 @@ export const pages = {
   ),
   expired: notice(
     'This link has expired',
-    'It no longer leads anywhere. Whoever gave it to you may have a new one.',
+    'It no longer leads anywhere. The person who shared it may have a new one.',
   ),
   deleted: notice(
     'This link has been deleted',
-    'It no longer leads anywhere. Whoever gave it to you may have a new one.',
+    'It no longer leads anywhere. The person who shared it may have a new one.',
   ),
   disabled: notice(
     'This link is disabled',
-    'It leads nowhere at the moment. Whoever gave it to you can enable it again.',
+    'It leads nowhere at the moment. The person who shared it can enable it again.',
   ),
   blocked: notice(
     'This link has been blocked',
     'It was found to be unsafe or abusive, and no longer leads anywhere.',
   ),
-  continueForm: makePage({
+  continueForm: createPage({
     title: 'A short link',
     form: true,
     body: `<p>This link can be opened a limited number of times. Continue to its destination.</p>
@@ -159,7 +159,7 @@ export type PageName = keyof typeof pages;
 
 /** The heading is the `message` of the JSON error. */
 export const tooManyAttemptsPage = (retryAfterSeconds: number): Page =>
-  makePage({
+  createPage({
     title: messages.tooManyAttempts,
     body: `<p>The password can be entered again in ${retryAfterSeconds} second${
       retryAfterSeconds === 1 ? '' : 's'
@@ -170,14 +170,14 @@ export const tooManyAttemptsPage = (retryAfterSeconds: number): Page =>
 /** Makes Microsoft Office open the short URL in the browser: see `visitors/office.ts`. */
 export const refreshPage = (path: string): Page => {
   const address = escapeHtml(path);
-  return makePage({
+  return createPage({
     title: 'Opening the link',
     body: `<p><a href="${address}">Continue to the link</a></p>`,
     refreshTo: address,
   });
 };
 
-type Preview = Extract<PreviewAnswer, { readonly type: 'preview' }>;
+type Preview = Extract<PreviewDecision, { readonly type: 'preview' }>;
 
 const words = new Intl.DateTimeFormat('en', {
   dateStyle: 'long',
@@ -204,7 +204,7 @@ const destination = (location: string | null): string => {
 
 /** Describes a link without a redirect. */
 export const previewPage = ({ location, createdAt, expiresAt }: Preview): Page =>
-  makePage({
+  createPage({
     title: 'Link preview',
     body: `<p>About this short link. Nothing was opened, and no visit was counted.</p>
 <dl>

@@ -5,22 +5,22 @@ import { withinDeadline, type Uncounted } from '../../ops/platform/concurrency/d
 import { namedRequestId, requestIdOf } from '../../ops/http/request-id.js';
 import { messages } from '../../schemas/http/errors.js';
 import {
-  answerEntry,
-  answerPreview,
-  answerVisit,
+  decideEntry,
+  decidePreview,
+  decideVisit,
   hasForm,
-  type EntryAnswer,
+  type EntryDecision,
   type ServedLink,
-  type VisitAnswer,
+  type VisitDecision,
 } from './decision.js';
 import { isMarked, withMark } from '../visitors/office.js';
-import type { VisitFacts } from '../visitors/visit-facts.js';
+import type { VisitData } from '../visitors/visit-data.js';
 import type { ClickBudget } from '../links/click-budget.js';
 import type { LinkReader } from '../links/link-reader.js';
 import type { PasswordCheck } from '../passwords/password-check.js';
 import type { Spool } from '../spool/spool.js';
 import { agentOf } from '../visitors/agents.js';
-import { partsOf, type Judge } from '../visitors/judge.js';
+import { partsOf, type VisitAnalyzer } from '../visitors/visit-analyzer.js';
 import {
   queryOf,
   refuseBody,
@@ -34,7 +34,7 @@ import { readForm } from './form-body.js';
 import { pages, previewPage, refreshPage } from './pages.js';
 import type { LinkName } from './paths.js';
 
-/** A password of 100 characters takes 1.2 KB at most, percent-encoded. */
+/** A percent-encoded password of 100 characters has at most 1.2 KB. */
 const maxBodyBytes = 4_096;
 
 const formRefusals = {
@@ -49,7 +49,7 @@ export interface VisitDeps {
   /** Records the visits of links without a limit. */
   readonly spool: Pick<Spool, 'append'>;
   readonly passwords: Pick<PasswordCheck, 'check'>;
-  readonly judge: Judge;
+  readonly analyzer: VisitAnalyzer;
   readonly trustedProxies: ProxyTrust;
 }
 
@@ -58,14 +58,14 @@ type LinkHandler = (response: ServerResponse, codes: LinkName['codes']) => Promi
 const readMethods = 'GET, HEAD';
 
 /** Time until 503 (ms). A visitor may wait 2 s. */
-const answerWithinMs = 1_800;
+const respondWithinMs = 1_800;
 
 /**
- * What visitors of links get. Each function answers the request, or rejects: Overloaded,
- * SpoolUnavailable, DeadlinePassed, errors of PostgreSQL.
+ * The handlers of requests for links. They send the response, or reject with Overloaded, SpoolUnavailable,
+ * DeadlinePassed or an error of PostgreSQL.
  */
 export const createVisits = (deps: VisitDeps) => {
-  const { links, clicks, spool, passwords, judge, trustedProxies } = deps;
+  const { links, clicks, spool, passwords, analyzer, trustedProxies } = deps;
 
   /** The first link that exists. It is read from memory if `isEnough` accepts the cached link. */
   const find = async (
@@ -80,12 +80,12 @@ export const createVisits = (deps: VisitDeps) => {
     return null;
   };
 
-  const factsOf = (request: IncomingMessage, link: ServedLink, now: number): VisitFacts =>
-    judge.factsOf(judge.visitorOf(partsOf(request), now), link, queryOf(request), now);
+  const dataOf = (request: IncomingMessage, link: ServedLink, now: number): VisitData =>
+    analyzer.dataOf(analyzer.visitorOf(partsOf(request), now), link, queryOf(request), now);
 
-  /** Never of a bot, whatever the user agent: crawlers submit no forms, and take no clicks. */
-  const factsOfPerson = (...args: Parameters<typeof factsOf>): VisitFacts => ({
-    ...factsOf(...args),
+  /** Ignores the classification as a bot: crawlers submit no forms. */
+  const dataOfPerson = (...args: Parameters<typeof dataOf>): VisitData => ({
+    ...dataOf(...args),
     bot: false,
   });
 
@@ -93,18 +93,18 @@ export const createVisits = (deps: VisitDeps) => {
   const respond = async (
     response: ServerResponse,
     link: ServedLink,
-    answer: VisitAnswer | Exclude<EntryAnswer, { readonly type: 'checkPassword' }>,
+    decision: VisitDecision | Exclude<EntryDecision, { readonly type: 'checkPassword' }>,
     now: number,
   ): Promise<void> => {
     const { code, account, location } = link;
-    switch (answer.type) {
+    switch (decision.type) {
       case 'redirect':
-        if (answer.counted) {
+        if (decision.counted) {
           const requestId = namedRequestId(response.req.headers['x-request-id']);
           const isForm = response.req.method === 'POST';
-          const facts = (isForm ? factsOfPerson : factsOf)(response.req, link, now);
+          const data = (isForm ? dataOfPerson : dataOf)(response.req, link, now);
           const written = deferred();
-          spool.append({ code, account, facts, at: now, requestId }, (failure) => {
+          spool.append({ code, account, data, at: now, requestId }, (failure) => {
             if (failure) written.reject(failure);
             else written.resolve();
           });
@@ -114,8 +114,8 @@ export const createVisits = (deps: VisitDeps) => {
         return;
       case 'takeClick': {
         const requestId = requestIdOf(response.req.headers['x-request-id']);
-        const facts = factsOfPerson(response.req, link, now);
-        const outcome = await clicks.take({ code, requestId, facts });
+        const data = dataOfPerson(response.req, link, now);
+        const outcome = await clicks.take({ code, requestId, data });
         if (outcome === 'taken') sendRedirect(response, location);
         else {
           // The cached link is older than this refusal.
@@ -141,11 +141,11 @@ export const createVisits = (deps: VisitDeps) => {
       case 'blocked':
       case 'disabled':
       case 'expired':
-        sendFailure(response, answer.type);
+        sendFailure(response, decision.type);
         return;
       default: {
-        const unknown: never = answer;
-        throw new Error(`No answer ${String(unknown)}`);
+        const unknown: never = decision;
+        throw new Error(`unknown decision ${String(unknown)}`);
       }
     }
   };
@@ -166,15 +166,15 @@ export const createVisits = (deps: VisitDeps) => {
       office: isOffice && !marked,
       now: Date.now(),
     };
-    await respond(response, link, answerVisit(link, visit), visit.now);
+    await respond(response, link, decideVisit(link, visit), visit.now);
   };
 
   /** GET and HEAD /:shortCode */
   const follow: LinkHandler = (response, [code, ...others]) => {
     const cached = links.cached(code);
-    // It needs no query, so it needs no deadline.
+    // Without a query, it needs no deadline.
     if (cached && !cached.limited) return respondToVisit(response, cached);
-    return withinDeadline(answerWithinMs, async () => {
+    return withinDeadline(respondWithinMs, async () => {
       await respondToVisit(response, cached ?? (await links.read(code)) ?? (await find(others)));
     });
   };
@@ -191,7 +191,7 @@ export const createVisits = (deps: VisitDeps) => {
       return;
     }
     const arrival = Date.now();
-    const before = answerEntry(link, { now: arrival, accepted: false });
+    const before = decideEntry(link, { now: arrival, accepted: false });
     if (before.type !== 'checkPassword') {
       // The body stays unread.
       response.setHeader('Connection', 'close');
@@ -222,7 +222,7 @@ export const createVisits = (deps: VisitDeps) => {
         const now = Date.now();
         if (current.passwordHash === null) {
           const visit = { head: false, bot: false, office: false, now };
-          await respond(response, current, answerVisit(current, visit), now);
+          await respond(response, current, decideVisit(current, visit), now);
           return;
         }
         // The password was changed during the check.
@@ -230,25 +230,26 @@ export const createVisits = (deps: VisitDeps) => {
           sendPage(response, 401, pages.wrongPassword);
           return;
         }
-        const after = answerEntry(current, { now, accepted: true });
-        if (after.type === 'checkPassword') throw new Error('A right password is checked once');
+        const after = decideEntry(current, { now, accepted: true });
+        if (after.type === 'checkPassword')
+          throw new Error('decideEntry() returned checkPassword for an accepted password');
         await respond(response, current, after, now);
         return;
       }
       default: {
         const unknown: never = outcome;
-        throw new Error(`No outcome ${String(unknown)}`);
+        throw new Error(`unknown outcome ${String(unknown)}`);
       }
     }
   };
 
   /** GET and HEAD /:shortCode+ */
   const preview: LinkHandler = async (response, codes) => {
-    // The cache does not notice when a limit is used up, and a preview takes no click.
+    // The cache does not notice when a limit is used up, and a preview does not count.
     const link = await find(codes, ({ limited }) => !limited);
-    const answer = answerPreview(link, Date.now());
-    if (answer.type === 'preview') sendPage(response, 200, previewPage(answer));
-    else sendFailure(response, answer.type);
+    const decision = decidePreview(link, Date.now());
+    if (decision.type === 'preview') sendPage(response, 200, previewPage(decision));
+    else sendFailure(response, decision.type);
   };
 
   /** All other methods. */
@@ -260,7 +261,7 @@ export const createVisits = (deps: VisitDeps) => {
   const withDeadline =
     (handler: (...args: [...Parameters<LinkHandler>, Uncounted]) => Promise<void>): LinkHandler =>
     (response, codes) =>
-      withinDeadline(answerWithinMs, (uncounted) => handler(response, codes, uncounted));
+      withinDeadline(respondWithinMs, (uncounted) => handler(response, codes, uncounted));
 
   return {
     follow,

@@ -73,7 +73,7 @@ export class LineWriter {
 
   #linesOf(partition: number): OpenLines {
     const lines = this.#open[partition];
-    if (!lines) throw new RangeError(`Visits have no partition ${partition}`);
+    if (!lines) throw new RangeError(`partition ${partition} of ${partitions} does not exist`);
     return lines;
   }
 

@@ -8,10 +8,10 @@ import { PlainEvents } from './plain-events.js';
 
 /** The LinkVisited event of a visit, as JSON. Its id is its sequence, which is unique in its source. */
 const eventOf = (visit: NewVisit, source: string, sequence: number): string => {
-  const { code: subject, account, at, requestId: correlationId, facts } = visit;
+  const { code: subject, account, at, requestId: correlationId, data } = visit;
   const id = String(sequence);
   const metadata = { id, source, sequence, subject, time: new Date(at), account, correlationId };
-  return writeEvent(newEvent('LinkVisited', { click: null, ...facts }, metadata));
+  return writeEvent(newEvent('LinkVisited', { click: null, ...data }, metadata));
 };
 
 /**

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { newEvent, readEvent, writeEvent } from '../../schemas/events/codec.js';
 import { readSpooledVisit } from '../../schemas/events/spooled-visit.js';
-import type { VisitFacts } from '../visitors/visit-facts.js';
+import type { VisitData } from '../visitors/visit-data.js';
 import { RecordBuffer } from '../spool/record.js';
 import { anyVisit } from '../spool/testing/any-visit.js';
 import { visit } from '../spool/testing/harness.js';
@@ -35,7 +35,7 @@ describe('redirect edge: log’s records of a spool', () => {
         const { records } = recordsOf(chunkOf([sequence, one]), 1);
         const event = newEvent(
           'LinkVisited',
-          { click: null, ...one.facts },
+          { click: null, ...one.data },
           {
             id: String(sequence),
             source,
@@ -54,7 +54,7 @@ describe('redirect edge: log’s records of a spool', () => {
 
   it('are events: their id is their number in the spool', () => {
     const { records } = recordsOf(chunkOf([42, visit(42)]), 1);
-    const { facts, at } = visit(42);
+    const { data, at } = visit(42);
     expect(records.map(({ value }) => readEvent(value))).to.deep.equal([
       {
         specversion: '1.0',
@@ -67,13 +67,13 @@ describe('redirect edge: log’s records of a spool', () => {
         sequence: 42,
         account: 'default',
         correlationid: '42',
-        data: { click: null, ...facts },
+        data: { click: null, ...data },
       },
     ]);
   });
 
   it('are read by their layout, whatever is known of the visitor', () => {
-    const facts: VisitFacts = {
+    const data: VisitData = {
       bot: false,
       country: 'DE',
       referrer: 'news.example.com',
@@ -85,7 +85,7 @@ describe('redirect edge: log’s records of a spool', () => {
       trigger: 'qr',
       version: 2 ** 32 - 1,
     };
-    const known = { ...visit(2), facts };
+    const known = { ...visit(2), data };
     const chunk = chunkOf([1, visit(1)], [2, known], [3, { ...known, requestId: undefined }]);
     for (const { value } of recordsOf(chunk, 3).records) {
       expect(readSpooledVisit(value), value).to.deep.equal(readEvent(value)).and.not.null;
@@ -96,7 +96,7 @@ describe('redirect edge: log’s records of a spool', () => {
     const text = 'x'.repeat(200);
     const visits = Array.from({ length: 6_000 }, (_, index) => {
       const one = visit(index + 1);
-      return { ...one, requestId: text, facts: { ...one.facts, referrer: text } };
+      return { ...one, requestId: text, data: { ...one.data, referrer: text } };
     });
     const chunk = chunkOf(...visits.map((one, index) => [index + 1, one] as const));
     const { records, shipped } = logRecordsIn(chunk, spoolId, Infinity, writer);

@@ -27,8 +27,8 @@ const quote = 0x22;
 const zero = 0x30;
 
 /** Consecutive fields of both record and event that are equal in many visits. */
-const commonFacts = ['country', 'referrer', 'browser', 'os', 'device', 'language'];
-const commonCount = commonFacts.length;
+const commonFields = ['country', 'referrer', 'browser', 'os', 'device', 'language'];
+const commonCount = commonFields.length;
 
 /** The JSON of these fields, by their bytes in the record. */
 const commonPieces = new BoundedMap<string, Buffer>(2_000);
@@ -180,7 +180,7 @@ export class PlainEvents {
     const known = commonPieces.get(common);
     if (known) return known;
     cursor.end = start;
-    const json = commonFacts.map((name) => {
+    const json = commonFields.map((name) => {
       const value = cursor.next() ? this.#chunk.toString('latin1', cursor.start, cursor.end) : null;
       return `,${JSON.stringify(name)}:${JSON.stringify(value)}`;
     });

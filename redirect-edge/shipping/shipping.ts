@@ -86,7 +86,7 @@ export const shipFromWorker = (options: {
         await untilAvailable();
         isConnected = true;
       }
-      if (isStopped) throw new Error('The edge does not ship visits any more');
+      if (isStopped) throw new Error('the edge has stopped: it does not ship visits');
       worker ??= start();
       return worker.call('ship', chunk, spoolId);
     },

@@ -59,7 +59,7 @@ export class Appender {
   append(visit: NewVisit, done: Done): void {
     const { diskBytes, maxBytes, logger } = this.options;
     if (this.#stopped) {
-      this.#refuse(done, 'SPOOL_STOPPED', 'The spool is shutting down');
+      this.#refuse(done, 'SPOOL_STOPPED', 'the spool is shutting down');
       return;
     }
     const sequence = this.#next;
@@ -70,7 +70,7 @@ export class Appender {
         this.#problem = 'full';
         logger.error({ maxBytes }, 'the spool is full: visits are refused');
       }
-      this.#refuse(done, 'SPOOL_FULL', `The spool holds its ${maxBytes} bytes`);
+      this.#refuse(done, 'SPOOL_FULL', `the spool has reached its limit of ${maxBytes} bytes`);
       return;
     }
     this.#next = sequence + 1;
@@ -123,14 +123,14 @@ export class Appender {
         this.#problem = 'failing';
         logger.error({ err: cause }, 'the spool cannot be written: visits are refused');
       }
-      const message = 'The visit could not be written to the spool';
+      const message = 'the visit could not be written to the spool';
       return new SpoolUnavailable('SPOOL_WRITE_FAILED', message, { cause });
     } finally {
       this.#buffer.clear();
     }
     if (this.#problem) {
       this.#problem = undefined;
-      logger.info('the spool takes visits again');
+      logger.info('the spool accepts visits again');
     }
     counters.appended += visits;
     this.#written = this.#next - 1;

@@ -10,7 +10,7 @@
  *
  * Enumerated values are stored as texts, not as indexes of a list, because releases may have different lists.
  */
-import type { VisitFacts } from '../visitors/visit-facts.js';
+import type { VisitData } from '../visitors/visit-data.js';
 import { crc32Of } from './crc32.js';
 
 /** A visit before its redirect. It never contains the visitor's address. */
@@ -22,7 +22,7 @@ export interface NewVisit {
   readonly at: number;
   /** The id in the visitor's request, if there is one. */
   readonly requestId: string | undefined;
-  readonly facts: VisitFacts;
+  readonly data: VisitData;
 }
 
 /** The content of a record. */
@@ -35,7 +35,7 @@ export class UnknownRecordFormat extends Error {
   readonly code = 'UNKNOWN_RECORD_FORMAT';
 
   constructor(format: number) {
-    super(`The spool was written by a later release: it has records of format ${format}`);
+    super(`a record has format ${format}, which only a later release can read`);
   }
 }
 
@@ -83,7 +83,7 @@ export class RecordBuffer {
    *
    * @throws RangeError if one of its texts has more than 254 bytes; then nothing is added
    */
-  add(sequence: number, { code, account, at: time, requestId, facts }: NewVisit): number {
+  add(sequence: number, { code, account, at: time, requestId, data }: NewVisit): number {
     const start = this.#length;
     this.#reserve(maxVisitBytes);
     this.#unplain = 0;
@@ -92,20 +92,20 @@ export class RecordBuffer {
     at = this.#write(code, at);
     at = this.#write(account, at);
     at = this.#write(requestId ?? null, at);
-    at = this.#write(facts.country, at);
-    at = this.#write(facts.referrer, at);
-    at = this.#write(facts.browser, at);
-    at = this.#write(facts.os, at);
-    at = this.#write(facts.device, at);
-    at = this.#write(facts.language, at);
-    at = this.#write(facts.visitor, at);
-    at = this.#write(facts.trigger, at);
+    at = this.#write(data.country, at);
+    at = this.#write(data.referrer, at);
+    at = this.#write(data.browser, at);
+    at = this.#write(data.os, at);
+    at = this.#write(data.device, at);
+    at = this.#write(data.language, at);
+    at = this.#write(data.visitor, at);
+    at = this.#write(data.trigger, at);
     const buffer = this.#buffer;
     buffer[body] = formats.visit;
     buffer.writeUIntBE(sequence, body + 1, 6);
     buffer.writeUIntBE(time, body + 7, 6);
-    buffer[body + 13] = (facts.bot ? flags.bot : 0) | (this.#unplain === 0 ? flags.plain : 0);
-    buffer.writeUInt32BE(facts.version ?? 0, body + 14);
+    buffer[body + 13] = (data.bot ? flags.bot : 0) | (this.#unplain === 0 ? flags.plain : 0);
+    buffer.writeUInt32BE(data.version ?? 0, body + 14);
     buffer.writeUInt32BE(at - body, start);
     buffer.writeUInt32BE(crc32Of(buffer, body, at), start + 4);
     this.#length = at;
@@ -148,7 +148,8 @@ export class RecordBuffer {
       }
     }
     const bytes = Buffer.byteLength(text);
-    if (bytes > maxTextBytes) throw new RangeError(`A text of ${bytes} bytes is too long`);
+    if (bytes > maxTextBytes)
+      throw new RangeError(`a text has ${bytes} bytes; the maximum is ${maxTextBytes}`);
     this.#unplain += 1;
     buffer[at] = bytes;
     return start + buffer.write(text, start);
@@ -239,7 +240,7 @@ export const isPlainVisit = (bytes: Buffer, { body }: RecordRange): boolean =>
 export const numbersIn = (
   bytes: Buffer,
   { body }: RecordRange,
-): Pick<NewVisit, 'at'> & Pick<VisitFacts, 'bot' | 'version'> => ({
+): Pick<NewVisit, 'at'> & Pick<VisitData, 'bot' | 'version'> => ({
   at: bytes.readUIntBE(body + 7, 6),
   bot: ((bytes[body + 13] ?? 0) & flags.bot) !== 0,
   version: bytes.readUInt32BE(body + 14) || null,
@@ -256,7 +257,7 @@ const readVisit = (bytes: Buffer, range: RecordRange): NewVisit => {
     account: text() ?? '',
     at,
     requestId: text() ?? undefined,
-    facts: {
+    data: {
       bot,
       country: text(),
       referrer: text(),
@@ -267,7 +268,7 @@ const readVisit = (bytes: Buffer, range: RecordRange): NewVisit => {
       visitor: text(),
       trigger: text(),
       version,
-    } as VisitFacts,
+    } as VisitData,
   };
 };
 

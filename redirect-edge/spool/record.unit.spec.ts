@@ -108,10 +108,10 @@ describe('redirect edge: spool’s records', () => {
     ]);
   });
 
-  it('take some 60 bytes of a visit, and no more than 110 of one with all facts', () => {
+  it('take some 60 bytes of a visit, and no more than 110 of one with all data', () => {
     const buffer = new RecordBuffer();
     expect(buffer.add(1, visit(1))).to.be.below(60);
-    const facts: NewVisit['facts'] = {
+    const data: NewVisit['data'] = {
       bot: false,
       country: 'DE',
       referrer: 'news.example.com',
@@ -123,7 +123,7 @@ describe('redirect edge: spool’s records', () => {
       trigger: 'link',
       version: 1,
     };
-    expect(buffer.add(2, { ...visit(2), requestId: undefined, facts })).to.be.below(110);
+    expect(buffer.add(2, { ...visit(2), requestId: undefined, data })).to.be.below(110);
   });
 
   it('of a later release are refused, not taken for damage', () => {

@@ -107,7 +107,7 @@ export class SegmentWriter {
       for (let done = 0; done < bytes.length;) {
         const position = segment.length + done;
         const written = files.write(this.#fd, bytes, done, bytes.length - done, position);
-        if (written === 0) throw new Error(`Nothing more can be written to ${segment.path}`);
+        if (written === 0) throw new Error(`write() to ${segment.path} returned 0`);
         done += written;
       }
       if (fsync) files.sync(this.#fd);
@@ -159,7 +159,7 @@ export class SegmentWriter {
     try {
       this.#truncate(segment);
     } catch (error) {
-      this.options.logger.error({ err: error }, 'the spool cannot take back a failed write');
+      this.options.logger.error({ err: error }, 'a failed write of the spool cannot be truncated');
     }
   }
 

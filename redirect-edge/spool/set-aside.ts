@@ -20,7 +20,7 @@ const defaultBounds: SetAsideBounds = { files: 1_000, bytes: 64 * 1_024 * 1_024 
 interface SetAsideFile {
   readonly path: string;
   readonly bytes: number;
-  readonly madeAt: number;
+  readonly modifiedAt: number;
 }
 
 const listSetAside = async (root: string): Promise<readonly SetAsideFile[]> => {
@@ -29,8 +29,8 @@ const listSetAside = async (root: string): Promise<readonly SetAsideFile[]> => {
     if (!name.endsWith(suffix)) continue;
     const path = join(root, name);
     // Another edge may have deleted it meanwhile.
-    const found = await nullOn(stat(path), 'ENOENT');
-    if (found) files.push({ path, bytes: found.size, madeAt: found.mtimeMs });
+    const stats = await nullOn(stat(path), 'ENOENT');
+    if (stats) files.push({ path, bytes: stats.size, modifiedAt: stats.mtimeMs });
   }
   return files;
 };
@@ -47,7 +47,7 @@ export const boundSetAside = async (
   logger: Logger,
   bounds: SetAsideBounds = defaultBounds,
 ): Promise<void> => {
-  const newestFirst = [...(await listSetAside(root))].sort((a, b) => b.madeAt - a.madeAt);
+  const newestFirst = [...(await listSetAside(root))].sort((a, b) => b.modifiedAt - a.modifiedAt);
   let bytesSoFar = 0;
   for (const [index, file] of newestFirst.entries()) {
     bytesSoFar += file.bytes;
@@ -55,13 +55,13 @@ export const boundSetAside = async (
     await rm(file.path, { force: true });
     logger.error(
       { file: file.path, bytes: file.bytes, bounds },
-      'too much of the spools is set aside: an old file is deleted',
+      'the files that are set aside exceed their limit; an old one is deleted',
     );
   }
 };
 
 /**
- * Copies the bytes of a segment from `offset` up to `limit` to a file beside the spool folders, so that it survives the
+ * Copies the bytes of a segment from `offset` up to `limit` to a file next to the spool folders, which survives the
  * deletion of its spool.
  *
  * @returns the path of the file
@@ -73,11 +73,11 @@ export const setAside = async (
 ): Promise<string> => {
   const root = dirname(dirname(segment.path));
   const name = basename(segment.path, '.seg');
-  const keptAs = join(root, `${spoolId}.${name}.${offset}${suffix}`);
+  const copyPath = join(root, `${spoolId}.${name}.${offset}${suffix}`);
   await pipeline(
     createReadStream(segment.path, { start: offset, end: limit - 1 }),
-    createWriteStream(keptAs, { mode: 0o600 }),
+    createWriteStream(copyPath, { mode: 0o600 }),
   );
   await boundSetAside(root, logger);
-  return keptAs;
+  return copyPath;
 };

@@ -2,22 +2,12 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { validate as isUuid } from 'uuid';
-import { hasCode } from '../../ops/platform/errors.js';
+import { nullOn } from '../../ops/platform/errors.js';
 import { listSegments, readPosition } from './segment.js';
 
-/** The result of `read`, or `deleted` if the folder or file is deleted: then all of it is shipped. */
-const unlessDeleted = async <Value>(read: () => Promise<Value>, deleted: Value): Promise<Value> => {
-  try {
-    return await read();
-  } catch (error) {
-    if (hasCode(error, 'ENOENT')) return deleted;
-    throw error;
-  }
-};
-
-/** The lengths of a spool's segments by `first`. */
+/** The lengths of a spool's segments by `first`. A deleted folder or file (ENOENT) is completely shipped. */
 const lengthsIn = async (folder: string): Promise<ReadonlyMap<number, number>> => {
-  const segments = await unlessDeleted(() => listSegments(folder), []);
+  const segments = (await nullOn(listSegments(folder), 'ENOENT')) ?? [];
   return new Map(segments.map(({ first, length }) => [first, length]));
 };
 
@@ -26,7 +16,7 @@ const unshippedOf = async (
   folder: string,
   lengths: ReadonlyMap<number, number>,
 ): Promise<number> => {
-  const position = await unlessDeleted(() => readPosition(folder), undefined);
+  const position = await nullOn(readPosition(folder), 'ENOENT');
   // Read after the position: a segment that is deleted now was shipped.
   const current = await lengthsIn(folder);
   let bytes = 0;
@@ -49,9 +39,9 @@ const pollMs = 20;
  */
 export const shippedSoFar = async (root: string, withinMs: number): Promise<number> => {
   const deadline = performance.now() + withinMs;
-  const ids = (await unlessDeleted(() => readdir(root), [])).filter((name) => isUuid(name));
+  const names = (await nullOn(readdir(root), 'ENOENT')) ?? [];
   const spools = await Promise.all(
-    ids.map(async (id) => {
+    names.filter(isUuid).map(async (id) => {
       const folder = join(root, id);
       return { folder, lengths: await lengthsIn(folder) };
     }),

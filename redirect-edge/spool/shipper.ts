@@ -127,7 +127,7 @@ export class Backlog {
    */
   async confirm({ records, bytes, through }: Shipped): Promise<boolean> {
     const segment = this.#segments[0];
-    if (!segment) throw new Error('A chunk was confirmed that was not read');
+    if (!segment) throw new Error('confirm() was called before read()');
     const limit = this.#limit;
     const end = this.#offset + bytes;
     if (records > 0) await this.#advance(segment, end, through);
@@ -185,10 +185,10 @@ export class Backlog {
   async #setAside(segment: Segment, limit: number): Promise<void> {
     const { counters, logger } = this.context;
     const offset = this.#offset;
-    const keptAs = await setAside(segment, { spoolId: this.spoolId, offset, limit }, logger);
+    const copyPath = await setAside(segment, { spoolId: this.spoolId, offset, limit }, logger);
     counters.damaged += 1;
     logger.error(
-      { file: segment.path, offset, bytes: limit - offset, keptAs },
+      { file: segment.path, offset, bytes: limit - offset, copyPath },
       'a segment of the spool is damaged: the visits from this offset to its end are not shipped',
     );
   }
@@ -233,12 +233,12 @@ export class Shipper {
         counters.shipFailures += 1;
         if (this.#logIsUnavailable) return;
         this.#logIsUnavailable = true;
-        logger.warn({ err: error }, 'the log does not take visits; they are kept in the spool');
+        logger.warn({ err: error }, 'the log is unavailable; visits stay in the spool');
       },
     });
     if (this.#logIsUnavailable) {
       this.#logIsUnavailable = false;
-      logger.info('the log takes visits again');
+      logger.info('the log accepts visits again');
     }
     counters.shipped += shipped.records;
     return { full: await backlog.confirm(shipped) };

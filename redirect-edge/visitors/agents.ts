@@ -2,11 +2,11 @@ import Bowser from 'bowser';
 import { browserFamilies, deviceTypes, osFamilies } from '../../schemas/events/visitor.js';
 import { isBot, maxAgentLength } from './bots.js';
 import { isOfficeAgent } from './office.js';
-import type { VisitFacts } from './visit-facts.js';
-import { remember } from './remember.js';
+import type { VisitData } from './visit-data.js';
+import { memoize } from './memoize.js';
 
 /** The properties of a visitor that follow from the user agent. */
-export interface Agent extends Pick<VisitFacts, 'bot' | 'browser' | 'os' | 'device'> {
+export interface Agent extends Pick<VisitData, 'bot' | 'browser' | 'os' | 'device'> {
   readonly isOffice: boolean;
 }
 
@@ -43,4 +43,4 @@ const parseAgent = (userAgent: string): Agent => {
 };
 
 /** Parses a user agent. An empty text means no user agent. */
-export const agentOf = remember(parseAgent);
+export const agentOf = memoize(parseAgent);

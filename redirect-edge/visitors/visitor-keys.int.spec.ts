@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { rejection } from '../../ops/test/support/waiting.js';
-import { keptMs, VisitorKeys } from './visitor-keys.js';
+import { keyLifeMs, VisitorKeys } from './visitor-keys.js';
 import { databaseFixture } from '../../ops/test/support/fixtures.js';
 
 const hour = 3_600_000;
@@ -55,14 +55,14 @@ describe('redirect edge: keys of the visitors’ hashes', () => {
   });
 
   it('are deleted within 48 hours of the first moment of their day, and not much earlier', async () => {
-    expect(keptMs).to.be.within(47.9 * hour, 48 * hour);
+    expect(keyLifeMs).to.be.within(47.9 * hour, 48 * hour);
     await database.pool.query(
       `INSERT INTO ledger.visitor_keys
        SELECT (now() AT TIME ZONE 'UTC')::date - n, '\\x00' FROM generate_series(1, 4) AS n`,
     );
     const keys = await look();
     const kept = [-4, -3, -2, -1, 0, 1].filter(
-      (ahead) => Date.now() < today + ahead * day + keptMs,
+      (ahead) => Date.now() < today + ahead * day + keyLifeMs,
     );
     expect(await storedDays()).to.deep.equal(kept);
     for (const ahead of [-4, -3, -2, -1]) {

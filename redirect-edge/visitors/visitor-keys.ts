@@ -5,8 +5,8 @@ const dayMs = 86_400_000;
 /** How often an edge refreshes the keys (ms). */
 export const refreshMs = 60_000;
 
-/** How long a key is kept (ms). The margin of two refreshes guarantees that it is deleted within 48 hours. */
-export const keptMs = 2 * dayMs - 2 * refreshMs;
+/** The lifetime of a key (ms). The margin of two refreshes guarantees that it is deleted within 48 hours. */
+export const keyLifeMs = 2 * dayMs - 2 * refreshMs;
 
 const createSql = `
   INSERT INTO ledger.visitor_keys (day, key)
@@ -15,7 +15,7 @@ const createSql = `
   FROM generate_series(0, 1) AS ahead
   ON CONFLICT (day) DO NOTHING`;
 
-/** $1: `keptMs` */
+/** $1: `keyLifeMs` */
 const isExpired = `day + $1 * interval '1 ms' <= now() AT TIME ZONE 'UTC'`;
 
 /**
@@ -24,14 +24,14 @@ const isExpired = `day + $1 * interval '1 ms' <= now() AT TIME ZONE 'UTC'`;
  */
 const deleteExpired = async (pool: Pool): Promise<void> => {
   const expired = `SELECT FROM ledger.visitor_keys WHERE ${isExpired}`;
-  if ((await pool.query(expired, [keptMs])).rows.length === 0) return;
+  if ((await pool.query(expired, [keyLifeMs])).rows.length === 0) return;
   await transaction(pool, async (tx) => {
     await tx.query('LOCK TABLE ledger.visitor_keys IN ACCESS EXCLUSIVE MODE');
     // Another edge may have deleted them meanwhile.
-    if ((await tx.query(expired, [keptMs])).rows.length === 0) return;
+    if ((await tx.query(expired, [keyLifeMs])).rows.length === 0) return;
     const { rows } = await tx.query<{ day: string; key: Buffer }>(
       `SELECT day, key FROM ledger.visitor_keys WHERE NOT (${isExpired})`,
-      [keptMs],
+      [keyLifeMs],
     );
     await tx.query('TRUNCATE ledger.visitor_keys');
     await tx.query(
@@ -69,19 +69,19 @@ export class VisitorKeys {
 
   /** Deletes expired keys, creates missing ones, and reads them. */
   async refresh(): Promise<void> {
-    // PostgreSQL may be unreachable for longer than a key may be kept.
-    this.#keep([...this.#keys].map(([day, key]) => ({ day, key })));
+    // PostgreSQL may be unreachable for longer than the lifetime of a key.
+    this.#setKeys([...this.#keys].map(([day, key]) => ({ day, key })));
     await deleteExpired(this.pool);
     await this.pool.query(createSql);
     const { rows } = await this.pool.query<DayKey>(
       `SELECT (extract(epoch FROM day) * 1000)::float8 AS day, encode(key, 'hex') AS key
        FROM ledger.visitor_keys`,
     );
-    this.#keep(rows);
+    this.#setKeys(rows);
   }
 
-  #keep(keys: readonly DayKey[]): void {
-    const since = this.now() - keptMs;
+  #setKeys(keys: readonly DayKey[]): void {
+    const since = this.now() - keyLifeMs;
     this.#keys = new Map(keys.flatMap(({ day, key }) => (day > since ? [[day, key]] : [])));
   }
 }

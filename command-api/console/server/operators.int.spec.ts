@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { trustNobody } from '../../../ops/http/client-address.js';
+import { trustNone } from '../../../ops/http/client-address.js';
 import { createLogger } from '../../../ops/platform/logging.js';
 import { sendRequest } from '../../../ops/test/support/http.js';
 import { createApp } from '../../http/app.js';
@@ -26,7 +26,7 @@ describe('command API: sessions of operators', () => {
     const app = createApp({ health, requests: { record: () => undefined }, logger }, () => null);
     const { pool } = database;
     const deps = {
-      ...{ pool, adminToken, trustedProxies: trustNobody, logger, refusalOf: () => null },
+      ...{ pool, adminToken, trustedProxies: trustNone, logger, refusalOf: () => null },
       shortUrlHost: 'http://localhost:8081',
     };
     const console = operatorsConsole(deps, []);

@@ -166,7 +166,7 @@ describe('backup: backup that is restored', () => {
     await links(keys[1], ['hot', 'used-up', 'blocked-later'], 3);
 
     const clicks = new ClickBudget(from.pool, from.outbox);
-    const take = (code: string) => clicks.take({ code, requestId: 'visit', facts: unknownVisitor });
+    const take = (code: string) => clicks.take({ code, requestId: 'visit', data: unknownVisitor });
     for (const code of [
       'hot',
       'hot',
@@ -308,7 +308,7 @@ describe('backup: backup that is restored', () => {
   it('goes on where the source stood: no code, click, or sequence is given out again', async () => {
     await restoreIn(async (node) => {
       const clicks = new ClickBudget(node.pool, node.outbox);
-      const take = () => clicks.take({ code: 'hot', requestId: 'visit', facts: unknownVisitor });
+      const take = () => clicks.take({ code: 'hot', requestId: 'visit', data: unknownVisitor });
       expect([await take(), await take()]).to.deep.equal(['taken', 'expired']);
       const after = await node.outbox.after(node.pool, topics.links.name, [
         { subject: 'hot', sequence: 1 },

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { VisitFacts } from '../../visitors/visit-facts.js';
+import type { VisitData } from '../../visitors/visit-data.js';
 import type { NewVisit } from '../record.js';
 
 /** Any text that a record has room for. */
@@ -15,7 +15,7 @@ export const anyVisit: fc.Arbitrary<NewVisit> = fc.record({
   account: text,
   at: fc.date({ min: new Date(0), max: new Date('9999-12-31'), noInvalidDate: true }).map(Number),
   requestId: fc.option(text, { nil: undefined }),
-  facts: fc.record({
+  data: fc.record({
     bot: fc.boolean(),
     country: textOrNull,
     referrer: textOrNull,
@@ -26,5 +26,5 @@ export const anyVisit: fc.Arbitrary<NewVisit> = fc.record({
     visitor: textOrNull,
     trigger: textOrNull,
     version: fc.option(fc.integer({ min: 1, max: 2 ** 32 - 1 })),
-  }) as fc.Arbitrary<VisitFacts>,
+  }) as fc.Arbitrary<VisitData>,
 });

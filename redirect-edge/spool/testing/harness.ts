@@ -17,7 +17,7 @@ import { openSpool, type Spool, type SpoolOptions } from '../spool.js';
 export const visit = (number: number): NewVisit => ({
   code: `code-${number % 7}`,
   at: 1_750_000_000_000 + number,
-  facts: { ...unknownVisitor, bot: number % 2 === 0 },
+  data: { ...unknownVisitor, bot: number % 2 === 0 },
   account: 'default',
   requestId: String(number),
 });

@@ -3,7 +3,7 @@ import { BlockList } from 'node:net';
 import { trustIn } from '../../ops/http/client-address.js';
 import { catalogue } from '../../schemas/events/catalogue.js';
 import { queryOf } from '../redirect/response.js';
-import { createJudge, type ClientParts, type Judge } from './judge.js';
+import { createVisitAnalyzer, type ClientParts, type VisitAnalyzer } from './visit-analyzer.js';
 
 const proxies = new BlockList();
 proxies.addAddress('10.0.0.1');
@@ -12,14 +12,14 @@ const firefox = 'Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefo
 const link = { code: 'spring', sequence: 3 };
 
 type Visit = ClientParts & { readonly url: string };
-const judgeWith = (judge: Judge) => (visit: Visit, ofLink: typeof link, now: number) =>
-  judge.factsOf(judge.visitorOf(visit, now), ofLink, queryOf(visit), now);
+const analyzerOf = (analyzer: VisitAnalyzer) => (visit: Visit, ofLink: typeof link, now: number) =>
+  analyzer.dataOf(analyzer.visitorOf(visit, now), ofLink, queryOf(visit), now);
 
 const [today, tomorrow] = [Date.parse('2026-05-20T23:59:59.999Z'), Date.parse('2026-05-21')];
 
-describe('redirect edge: judge of visitors', () => {
-  const judge = judgeWith(
-    createJudge({
+describe('redirect edge: analyzer of visitors', () => {
+  const analyzer = analyzerOf(
+    createVisitAnalyzer({
       countries: (address) => ({ '198.51.100.7': 'DE', '2001:db8:1::7': 'FR' })[address] ?? null,
       keys: { of: (time) => (time === today ? 'a' : 'b').repeat(64) },
       isOwnHost: ({ host }) => host === 'sho.rt',
@@ -42,11 +42,11 @@ describe('redirect edge: judge of visitors', () => {
   });
 
   const visitor = (...args: Parameters<typeof request>): string | null =>
-    judge(request(...args), link, today).visitor;
+    analyzer(request(...args), link, today).visitor;
 
   it('tells all that a visit records, as the event has it', () => {
-    const facts = judge(request({}, { url: '/spring?qr' }), link, today);
-    const { visitor: hash, ...others } = facts;
+    const data = analyzer(request({}, { url: '/spring?qr' }), link, today);
+    const { visitor: hash, ...others } = data;
     expect(others).to.deep.equal({
       bot: false,
       country: 'DE',
@@ -59,13 +59,13 @@ describe('redirect edge: judge of visitors', () => {
       version: 3,
     });
     expect(hash).to.match(/^[\w-]{16}$/);
-    catalogue.LinkVisited.data.parse({ click: null, ...facts });
+    catalogue.LinkVisited.data.parse({ click: null, ...data });
   });
 
   it('looks an address up once a minute', () => {
     const asked: string[] = [];
-    const asking = judgeWith(
-      createJudge({
+    const asking = analyzerOf(
+      createVisitAnalyzer({
         countries: (address) => {
           asked.push(address);
           return 'DE';
@@ -85,8 +85,8 @@ describe('redirect edge: judge of visitors', () => {
 
   it('knows nothing of a bare request, but a visitor’s hash', () => {
     const bare = { headers: {}, peer: '192.0.2.1', url: '/spring' };
-    const facts = judge(bare, link, today);
-    const { bot, visitor: hash, trigger, version, ...others } = facts;
+    const data = analyzer(bare, link, today);
+    const { bot, visitor: hash, trigger, version, ...others } = data;
     expect({ bot, trigger, version }).to.deep.equal({ bot: false, trigger: 'link', version: 3 });
     expect(hash).to.be.a('string');
     expect(Object.values(others).every((value) => value === null)).to.be.true;
@@ -94,27 +94,27 @@ describe('redirect edge: judge of visitors', () => {
 
   for (const header of ['dnt', 'sec-gpc']) {
     it(`tells neither country, referrer, language nor visitor with ${header}: 1`, () => {
-      const facts = judge(request({ [header]: '1' }), link, today);
+      const data = analyzer(request({ [header]: '1' }), link, today);
       const untold = { country: null, referrer: null, language: null, visitor: null };
-      expect(facts).to.include({ ...untold, browser: 'Firefox', trigger: 'link' });
-      expect(judge(request({ [header]: '0' }), link, today).country).to.equal('DE');
+      expect(data).to.include({ ...untold, browser: 'Firefox', trigger: 'link' });
+      expect(analyzer(request({ [header]: '0' }), link, today).country).to.equal('DE');
     });
   }
 
   it('has the referrer of no page of ours', () => {
-    expect(judge(request({ referer: 'https://sho.rt/x+' }), link, today).referrer).to.be.null;
+    expect(analyzer(request({ referer: 'https://sho.rt/x+' }), link, today).referrer).to.be.null;
   });
 
   it('believes a trusted proxy, and nobody else, who the client is', () => {
     const forwarded = { 'x-forwarded-for': '2001:db8:1::7' };
     const country = (address: string): string | null =>
-      judge(request(forwarded, { address }), link, today).country;
+      analyzer(request(forwarded, { address }), link, today).country;
     expect(country('10.0.0.1')).to.equal('FR');
     expect(country('198.51.100.7')).to.equal('DE');
   });
 
   it('judges many as it judges one', () => {
-    const many = createJudge({
+    const many = createVisitAnalyzer({
       countries: (address) => (address === '198.51.100.7' ? 'DE' : null),
       keys: { of: () => null },
       isOwnHost: () => false,
@@ -144,8 +144,8 @@ describe('redirect edge: judge of visitors', () => {
     it('by another at another link, on another day, from another network or with another agent', () => {
       const hashes = [
         visitor(),
-        judge(request(), { ...link, code: 'autumn' }, today).visitor,
-        judge(request(), link, tomorrow).visitor,
+        analyzer(request(), { ...link, code: 'autumn' }, today).visitor,
+        analyzer(request(), link, tomorrow).visitor,
         visitor({}, { address: '198.51.100.8' }),
         visitor({ 'user-agent': `${firefox}.1` }),
       ];
@@ -159,8 +159,8 @@ describe('redirect edge: judge of visitors', () => {
     });
 
     it('by none while no key is at hand, or the address is gone', () => {
-      const keyless = judgeWith(
-        createJudge({
+      const keyless = analyzerOf(
+        createVisitAnalyzer({
           countries: () => null,
           keys: { of: () => null },
           isOwnHost: () => false,
@@ -175,12 +175,12 @@ describe('redirect edge: judge of visitors', () => {
   describe('tells a QR code', () => {
     for (const url of ['/a?qr', '/a?qr=', '/a?qr=0', '/a?utm=x&qr', '/a?qr&b=c']) {
       it(`by ${url}`, () => {
-        expect(judge(request({}, { url }), link, today).trigger).to.equal('qr');
+        expect(analyzer(request({}, { url }), link, today).trigger).to.equal('qr');
       });
     }
     for (const url of ['/a', '/qr', '/a?', '/a?q', '/a?qrx', '/a?x=qr', '/a?QR', '/a?x=?qr']) {
       it(`not by ${url}`, () => {
-        expect(judge(request({}, { url }), link, today).trigger).to.equal('link');
+        expect(analyzer(request({}, { url }), link, today).trigger).to.equal('link');
       });
     }
   });

@@ -4,16 +4,16 @@ import { TextMap } from '../../ops/platform/text-map.js';
 const maxLength = 512;
 
 /** A pure function of a text whose results for the newest short texts are cached. */
-export interface Remembered<Value> {
+export interface Memoized<Value> {
   (text: string): Value;
   /** The results of many texts, which is faster than one call for each: see `TextMap`. */
-  all(texts: readonly string[]): readonly Value[];
+  getAll(texts: readonly string[]): readonly Value[];
 }
 
-export const remember = <Value>(
+export const memoize = <Value>(
   compute: (text: string) => Value,
   maxTexts = 2_000,
-): Remembered<Value> => {
+): Memoized<Value> => {
   interface Known {
     readonly text: string;
     readonly value: Value;
@@ -36,7 +36,7 @@ export const remember = <Value>(
     const found = known.get(text);
     return found ? found.value : add(text);
   };
-  const all = (texts: readonly string[]): readonly Value[] =>
+  const getAll = (texts: readonly string[]): readonly Value[] =>
     known.getAll(texts).map((found, index) => (found ? found.value : get(texts[index] ?? '')));
-  return Object.assign(get, { all });
+  return Object.assign(get, { getAll });
 };

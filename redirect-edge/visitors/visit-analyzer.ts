@@ -11,10 +11,10 @@ import { namedRequestId } from '../../ops/http/request-id.js';
 import { languageOf } from './language.js';
 import { referrerOf } from './referrer.js';
 import type { ServedLink } from '../redirect/decision.js';
-import type { VisitFacts } from './visit-facts.js';
+import type { VisitData } from './visit-data.js';
 import { agentOf, type Agent } from './agents.js';
 import type { Countries } from './countries.js';
-import { remember, type Remembered } from './remember.js';
+import { memoize, type Memoized } from './memoize.js';
 import type { VisitorKeys } from './visitor-keys.js';
 
 /** The parts of a request that describe its client. */
@@ -30,7 +30,7 @@ export const partsOf = ({ headers, socket }: IncomingMessage): ClientParts => ({
 });
 
 /** The properties of a client that all its visits have while it sends the same headers. */
-export interface Visitor extends Agent, Pick<VisitFacts, 'country' | 'referrer' | 'language'> {
+export interface Visitor extends Agent, Pick<VisitData, 'country' | 'referrer' | 'language'> {
   readonly userAgent: string;
   /** Empty if it is unknown or the client opts out of tracking. */
   readonly network: string;
@@ -39,17 +39,17 @@ export interface Visitor extends Agent, Pick<VisitFacts, 'country' | 'referrer' 
 }
 
 /** Determines the data of visits, without I/O. Times are milliseconds since the epoch. */
-export interface Judge {
+export interface VisitAnalyzer {
   visitorOf(request: ClientParts, now: number): Visitor;
   /** `visitorOf` of many requests, which is faster than one call for each. */
   visitorsOf(requests: readonly ClientParts[], now: number): Visitor[];
   /** @param query of the request, without the question mark */
-  factsOf(
+  dataOf(
     visitor: Visitor,
     link: Pick<ServedLink, 'code' | 'sequence'>,
     query: string,
     now: number,
-  ): VisitFacts;
+  ): VisitData;
 }
 
 /** A query with the parameter `qr`, which marked QR codes contain. */
@@ -61,10 +61,10 @@ const qr = /(?:^|&)qr(?:[=&]|$)/;
 const maxAddresses = 10_000;
 const addressesLifeMs = 60_000;
 
-/** The country and network of a visitor. */
-type Place = Pick<Visitor, 'country' | 'network'>;
+/** The result of an address look-up. */
+type Origin = Pick<Visitor, 'country' | 'network'>;
 
-const unknownPlace: Place = { country: null, network: '' };
+const unknownOrigin: Origin = { country: null, network: '' };
 
 /** Whether a client sends neither DNT nor Sec-GPC, which opt out of tracking. */
 const permitsTracking = (headers: IncomingHttpHeaders): boolean =>
@@ -80,45 +80,45 @@ const visitorLength = 16;
 const hashOf = (key: string, network: string, code: string, userAgent: string): string =>
   hash('sha256', `${key}${network} ${code} ${userAgent}`, 'base64url').slice(0, visitorLength);
 
-export const createJudge = (deps: {
+export const createVisitAnalyzer = (deps: {
   readonly countries: Countries;
   readonly keys: Pick<VisitorKeys, 'of'>;
   readonly isOwnHost: (url: URL) => boolean;
   readonly trustedProxies: ProxyTrust;
-}): Judge => {
+}): VisitAnalyzer => {
   const { countries, keys, isOwnHost, trustedProxies } = deps;
   /** `null` if the text is a header without an address. */
-  const placeIn = (text: string): Place | null => {
+  const originIn = (text: string): Origin | null => {
     const address = text === '' ? '' : forwardedFor(text, trustedProxies);
     return address === null ? null : { country: countries(address), network: networkOf(address) };
   };
-  const newPlaces = () => remember(placeIn, maxAddresses);
-  let places = newPlaces();
+  const createCache = () => memoize(originIn, maxAddresses);
+  let origins = createCache();
   let cachedSince = 0;
-  const freshPlaces = (now: number): Remembered<Place | null> => {
+  const freshOrigins = (now: number): Memoized<Origin | null> => {
     // The clock may go back.
     if (Math.abs(now - cachedSince) >= addressesLifeMs) {
-      places = newPlaces();
+      origins = createCache();
       cachedSince = now;
     }
-    return places;
+    return origins;
   };
-  /** The header or address that determines a client's place; empty if the client opts out. */
-  const placeSourceOf = ({ headers, peer }: ClientParts): string =>
+  /** The header or address that determines a client's origin; empty if the client opts out. */
+  const addressTextOf = ({ headers, peer }: ClientParts): string =>
     permitsTracking(headers) ? (trustedHeader(headers, peer, trustedProxies) ?? peer) : '';
-  const referrerIn = remember((header) => referrerOf(header, isOwnHost));
+  const referrerIn = memoize((header) => referrerOf(header, isOwnHost));
 
-  const visitorAt = ({ headers, peer }: ClientParts, place: Place | null): Visitor => {
+  const createVisitor = ({ headers, peer }: ClientParts, origin: Origin | null): Visitor => {
     const userAgent = headers['user-agent'] ?? '';
     const { bot, browser, os, device, isOffice } = agentOf(userAgent);
     // A header of a proxy without an address is ignored.
-    const { country, network } = place ?? places(peer) ?? unknownPlace;
+    const { country, network } = origin ?? origins(peer) ?? unknownOrigin;
     const { referer } = headers;
     const isPermitted = permitsTracking(headers);
     const referrer = isPermitted && referer !== undefined ? referrerIn(referer) : null;
     const language = isPermitted ? languageOf(headers['accept-language'] ?? '') : null;
     const requestId = namedRequestId(headers['x-request-id']);
-    // Not by spreading two objects, which costs as much as the rest of the request.
+    // Spreading two objects would cost as much as the rest of the request.
     return {
       bot,
       browser,
@@ -136,13 +136,13 @@ export const createJudge = (deps: {
 
   return {
     visitorOf(request, now) {
-      return visitorAt(request, freshPlaces(now)(placeSourceOf(request)));
+      return createVisitor(request, freshOrigins(now)(addressTextOf(request)));
     },
     visitorsOf(requests, now) {
-      const found = freshPlaces(now).all(requests.map(placeSourceOf));
-      return requests.map((request, index) => visitorAt(request, found[index] ?? null));
+      const results = freshOrigins(now).getAll(requests.map(addressTextOf));
+      return requests.map((request, index) => createVisitor(request, results[index] ?? null));
     },
-    factsOf(visitor, { code, sequence: version }, query, now) {
+    dataOf(visitor, { code, sequence: version }, query, now) {
       const { bot, country, referrer, browser, os, device, language, network, userAgent } = visitor;
       const key = network === '' ? null : keys.of(now);
       return {
