@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { readPlace, writePlace } from '../../../command-api/links/list/link-query.js';
+import { readCursor, writeCursor } from '../../../command-api/links/list/link-query.js';
 import { listLinks } from '../../../command-api/links/list/link-list.js';
 import { listLinksQuery } from '../../../schemas/http/list-links.js';
 import { startEmbeddedPostgres } from '../../local/postgres/index.js';
@@ -184,10 +184,10 @@ const run = async (wanted: number, dataDir?: string, pagesForMemory = 0): Promis
   });
   const page: ReadPage = async (asked, after) => {
     const query = { ...listLinksQuery.parse(asked), account };
-    const place = after === null ? null : readPlace(after, query);
+    const place = after === null ? null : readCursor(after, query);
     const request = { query, after: place, limit: 20, now: new Date() };
     const { links: found, next } = await listLinks(pool, node.outbox, request);
-    return { found: found.length, next: next && writePlace(next, query) };
+    return { found: found.length, next: next && writeCursor(next, query) };
   };
   if (pagesForMemory === 0) await tellTimes(page, links);
   else await tellMemory(page, links, pagesForMemory);
