@@ -21,7 +21,7 @@ import { managedLinkRoutes } from '../links/change/operator-route.js';
 import { platformRoutes } from '../platform/route.js';
 import { projectionRoutes } from '../projections/route.js';
 import {
-  createSettle,
+  createRespond,
   type AdminDeps,
   type AdminRoutes,
   type AdminState,
@@ -56,7 +56,7 @@ export const adminRoutes: AdminRoutes = (deps) =>
  */
 export const createAdminApp = (
   deps: AppDeps &
-    Omit<AdminDeps, 'settle'> & {
+    Omit<AdminDeps, 'respond'> & {
       readonly adminToken: string;
       readonly trustedProxies: ProxyTrust;
       readonly hasConsole: boolean;
@@ -70,7 +70,7 @@ export const createAdminApp = (
   const refusalOf = (ctx: Context, token: string): Reply | null =>
     timingSafeEqual(digest(token), expected) ? null : guesses.refuse(ctx, unauthorized);
 
-  const routes = adminRoutes({ ...deps, settle: createSettle(deps.delivery) });
+  const routes = adminRoutes({ ...deps, respond: createRespond(deps.delivery) });
   const router = createDispatcher('/admin', routes);
   const console = deps.hasConsole ? operatorsConsole({ ...deps, refusalOf }, routes) : null;
   const app = createApp(deps, (path) => {
