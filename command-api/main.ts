@@ -32,8 +32,8 @@ import { createLinkBlockHandler } from './links/block/handler.js';
 import { createAdmission } from './admission/admission.js';
 import { createApiKeyHandler } from './keys/handler.js';
 import { createClockWatch } from './admission/clock-watch.js';
-import { consoleAddress, makeConsoleToken } from './console/server/console-keys.js';
-import { forgetSessions } from './console/server/console-sessions.js';
+import { consoleAddress, createConsoleToken } from './console/server/console-keys.js';
+import { deleteExpiredSessions } from './console/server/console-sessions.js';
 import { expireDueLinks } from './links/expire/expiry.js';
 import { deleteExpiredRecords } from './admission/idempotency-records.js';
 import { closeMinutes } from './admission/metering.js';
@@ -159,7 +159,7 @@ const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
       everyMs: 600_000,
       task: () => deleteExpiredRecords(pool, clock),
     },
-    { name: 'forget sessions', everyMs: 600_000, task: () => forgetSessions(pool) },
+    { name: 'forget sessions', everyMs: 600_000, task: () => deleteExpiredSessions(pool) },
     { name: "read PostgreSQL's clock", everyMs: readClockMs, task: watch.look },
     {
       name: 'read the blocklist',
@@ -196,7 +196,7 @@ const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
         const issued = await keys.issue({ ...key, scopes: scopeNames, expiresIn: null }, actor);
         const { token: firstKey, state } = issued;
         if (consoleUrl === null) return { firstKey };
-        const made = await makeConsoleToken(pool, state.key.id);
+        const made = await createConsoleToken(pool, state.key.id);
         return { firstKey, ...(made && { console: consoleAddress(consoleUrl, made.token) }) };
       }),
     async stop(graceMs: number): Promise<void> {

@@ -7,7 +7,7 @@ import { withBody, type AdminRoutes } from '../http/operator-requests.js';
 import { failure } from '../http/reply.js';
 import { aliasOverrideDecider } from './command.js';
 
-const noAlias = 'Alias must have 3 to 50 letters, numbers, hyphens and underscores';
+const invalidAlias = 'Alias must have 3 to 50 letters, numbers, hyphens and underscores';
 
 export const overrideRoutes: AdminRoutes = ({ respond, ...ledger }) => {
   const path = '/reserved-aliases/:alias/override';
@@ -24,7 +24,7 @@ export const overrideRoutes: AdminRoutes = ({ respond, ...ledger }) => {
       path,
       handler: withBody(aliasOverrideRequest, async ({ account }, { actor }, parameter) => {
         const alias = parameter('alias').toLowerCase();
-        if (!shortCodePattern.test(alias)) return failure(400, noAlias);
+        if (!shortCodePattern.test(alias)) return failure(400, invalidAlias);
         const { outboxPosition } = await set(alias, account, actor);
         return respond(outboxPosition, 200, { alias, account });
       }),

@@ -12,7 +12,7 @@ import type { AdmittedCall } from '../../admission/rate-limits.js';
 import type { CreateLink, ShortenRefusal } from './command.js';
 import { keyAlphabet } from '../../keys/key-token.js';
 import { reservedAliases } from '../../aliases/reserved-alias.js';
-import { overriddenFor } from '../../aliases/overrides.js';
+import { readAliasOverrides } from '../../aliases/overrides.js';
 import { readReservedWords } from '../../aliases/reserved-words.js';
 import type { WebSafety } from '../../safety/web-safety.js';
 import { failure, type Reply } from '../../http/reply.js';
@@ -82,7 +82,7 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
     );
     if (reserved.length === 0) return new Set();
     const names = reserved.map((alias) => alias.toLowerCase());
-    const accounts = await overriddenFor(deps.pool, names);
+    const accounts = await readAliasOverrides(deps.pool, names);
     return new Set(reserved.filter((alias) => accounts.get(alias.toLowerCase()) !== key.account));
   };
 
