@@ -51,8 +51,7 @@ export const adminRoutes: AdminRoutes = (deps) =>
   ].flatMap((routes) => routes(deps));
 
 /**
- * The operators' application: /admin/* behind the admin token, and /metrics without one, since
- * scrapers have none and nothing in it is secret.
+ * The operators' application: /admin/* with the admin token, and /metrics without it, because it contains no secrets.
  */
 export const createAdminApp = (
   deps: AppDeps &
@@ -66,7 +65,7 @@ export const createAdminApp = (
   const expected = digest(deps.adminToken);
   const guesses = createGuesses(deps.trustedProxies);
 
-  /** `null` for the right token. */
+  /** `null` for a valid token. */
   const refusalOf = (ctx: Context, token: string): Reply | null =>
     timingSafeEqual(digest(token), expected) ? null : guesses.refuse(ctx, unauthorized);
 

@@ -24,16 +24,16 @@ import { createStatsHandlers } from '../statistics/route.js';
 export type V2Deps = ShortenDeps & QrDeps;
 
 export interface V2Route extends Route<V2State> {
-  /** What the key must be allowed to do; `null`: nothing. */
+  /** The required scope; `null`: none. */
   readonly scope: Scope | null;
-  /** Bytes that the body may have; by default, there is none: it is not read. */
+  /** Maximum bytes of the body. Without it, the body is not read. */
   readonly bodyLimit?: number;
-  /** Needs the log: 503 while that is away. By default, every route whose method is not GET. */
+  /** Whether the log must be available. Default: true if the method is not GET. */
   readonly writes?: boolean;
-  /** Costs a call of the month. Default: true; calls that cost none count for the minute alone. */
+  /** Whether the route costs a monthly call. Default: true. */
   readonly metered?: boolean;
-  /** Admits the call itself, and answers; `null`: this request goes the way of all others. */
-  readonly atOnce?: (ctx: Context, state: V2State, call: UnadmittedCall) => Promise<Reply | null>;
+  /** Admits and handles the request in one transaction; `null`: it must be admitted first. */
+  readonly combined?: (ctx: Context, state: V2State, call: UnadmittedCall) => Promise<Reply | null>;
 }
 
 /** Bytes. */
@@ -46,7 +46,7 @@ export const v2Routes = (deps: V2Deps): readonly V2Route[] => {
   const stats = createStatsHandlers(deps);
   const managed = createLinkHandlers(deps);
   const keys = createKeyHandlers(deps);
-  const ofKeys = { scope: 'keys:manage', metered: false } as const;
+  const keyRoute = { scope: 'keys:manage', metered: false } as const;
   const withBody = { bodyLimit: bodyLimits.one };
 
   const usage: Handler<V2State> = (_ctx, { call }) => json(200, usageOf(call, plans));
@@ -58,7 +58,7 @@ export const v2Routes = (deps: V2Deps): readonly V2Route[] => {
       scope: 'links:create',
       bodyLimit: bodyLimits.one,
       handler: links.shorten,
-      atOnce: links.shortenAtOnce,
+      combined: links.shortenAtOnce,
     },
     {
       method: 'POST',
@@ -67,7 +67,7 @@ export const v2Routes = (deps: V2Deps): readonly V2Route[] => {
       bodyLimit: bodyLimits.batch,
       handler: links.shortenBatch,
     },
-    // A GET spends a QR code, in a transaction that waits for no log.
+    // This GET costs a QR code, in a transaction that does not need the log.
     { method: 'GET', path: '/qr/:shortCode', scope: 'qr:read', handler: createQrHandler(deps) },
     { method: 'GET', path: '/stats', scope: 'stats:read', handler: stats.account },
     { method: 'GET', path: '/stats/:shortCode', scope: 'stats:read', handler: stats.link },
@@ -105,15 +105,15 @@ export const v2Routes = (deps: V2Deps): readonly V2Route[] => {
       handler: createHistoryHandler(deps),
     },
     { method: 'GET', path: '/usage', scope: null, handler: usage, metered: false },
-    { method: 'GET', path: '/keys', ...ofKeys, handler: keys.list },
-    { method: 'POST', path: '/keys', ...ofKeys, ...withBody, handler: keys.make },
-    { method: 'PATCH', path: '/keys/:id', ...ofKeys, ...withBody, handler: keys.patch },
-    { method: 'DELETE', path: '/keys/:id', ...ofKeys, handler: keys.revoke },
-    { method: 'POST', path: '/keys/:id/rotate', ...ofKeys, ...withBody, handler: keys.rotate },
+    { method: 'GET', path: '/keys', ...keyRoute, handler: keys.list },
+    { method: 'POST', path: '/keys', ...keyRoute, ...withBody, handler: keys.make },
+    { method: 'PATCH', path: '/keys/:id', ...keyRoute, ...withBody, handler: keys.patch },
+    { method: 'DELETE', path: '/keys/:id', ...keyRoute, handler: keys.revoke },
+    { method: 'POST', path: '/keys/:id/rotate', ...keyRoute, ...withBody, handler: keys.rotate },
   ];
 };
 
-/** What body and scope refuse, in the contract's order. */
+/** Checks the body and the scope, in the order of the contract. */
 const refusalOf = (
   { scope }: V2Route,
   body: Read<string> | undefined,
@@ -123,8 +123,8 @@ const refusalOf = (
   return scope === null || call.key.scopes.includes(scope) ? null : scopeLacking(scope);
 };
 
-/** A route whose handler stands behind the checks of body and scope. */
-const checked = (route: V2Route) => {
+/** Adds the checks of body and scope to a route's handler. */
+const withChecks = (route: V2Route) => {
   const readBody = route.bodyLimit === undefined ? undefined : bodyReader(route.bodyLimit);
   const handler: Handler<V2State> = async (ctx, state, parameter) => {
     const body = await readBody?.(ctx);
@@ -134,36 +134,36 @@ const checked = (route: V2Route) => {
   return { ...route, readBody, handler };
 };
 
-/** Everything under a prefix, in the contract's order of checks. */
+/** The routes under a prefix, with the contract's order of checks. */
 export const createV2 = (
   deps: V2Deps,
   routes = v2Routes(deps),
   prefix = '/v2',
   authenticate = bearerKey,
 ) => {
-  const router = createDispatcher(prefix, routes.map(checked));
+  const router = createDispatcher(prefix, routes.map(withChecks));
 
-  /** What admission has to know of a request before its route runs. */
+  /** The properties of a request that admission needs. */
   const requirementsOf = (method: string, path: string) => {
     const { ofPath, found } = router.match(path, method);
     return {
-      // A POST to an unknown path is told that the log is away, too.
+      // A POST to an unknown path also gets 503 while the log is unavailable.
       writes: found ? (found.writes ?? found.method !== 'GET') : method === 'POST',
       metered: !ofPath.some((route) => route.metered === false),
       found,
     };
   };
 
-  /** For keys that were admitted lately: of a stranger's request, not even the body is read. */
-  const answerAtOnce = async (
+  /** Only for recently admitted keys: the body of an unauthenticated request is not read. */
+  const admitAndHandle = async (
     ctx: Context,
-    route: ReturnType<typeof checked> | undefined,
+    route: ReturnType<typeof withChecks> | undefined,
     call: CallByHash & Credential,
   ): Promise<Reply | null> => {
-    if (!route?.atOnce || !route.readBody) return null;
+    if (!route?.combined || !route.readBody) return null;
     if (!deps.admission.wasAdmittedLately(call.keyHash)) return null;
     const body = await route.readBody(ctx);
-    return route.atOnce(ctx, ctx.state, {
+    return route.combined(ctx, ctx.state, {
       call,
       body,
       enter: (admitted) =>
@@ -172,7 +172,7 @@ export const createV2 = (
   };
 
   const handle = async (ctx: Context): Promise<void> => {
-    // Before anything can fail: the error's answer has it too.
+    // Set first, so that error responses have it too.
     (ctx.state as V2State).headers['Cache-Control'] = 'no-store';
     const { writes, metered, found } = requirementsOf(ctx.method, ctx.path);
     const held = writes && (await deps.delivery.isStalled());
@@ -180,7 +180,7 @@ export const createV2 = (
     const state = ctx.state as V2State;
     state.takeFurther = (count) => deps.admission.takeFurther(state.call.key, count, call.keyHash);
     const reply =
-      (await answerAtOnce(ctx, found, call)) ??
+      (await admitAndHandle(ctx, found, call)) ??
       enter(ctx, ctx.state, deps, call, await deps.admission.admit(call));
     if (reply) send(ctx, reply);
     else await router.dispatch(ctx);

@@ -63,7 +63,7 @@ export const keyRoutes: AdminRoutes = ({ pool, outbox, plans, respond }) => {
         : failure(409, 'This API key has been revoked');
     }
     const found = await keys.find(id);
-    if (!found) throw new Error('A changed key is known');
+    if (!found) throw new Error(`find() returned no key for ${id}`);
     return respond(outcome.outboxPosition, 200, keyOf({ ...found, state: outcome.state }));
   };
 

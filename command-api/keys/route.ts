@@ -48,7 +48,7 @@ const refusals: Readonly<Record<Exclude<ApiKeyRefusal['type'], 'scopeLacking'>, 
   tooManyKeys: failure(400, `At most ${maxLiveKeys} keys an account`),
   tooDeep: failure(400, messages.keyTooDeep),
   tooManySecrets: failure(400, `At most ${maxSecrets} secrets a key`),
-  // No command of a key is refused with these.
+  // Not possible for commands of a key.
   exists: unavailable(),
   planOfRoot: unavailable(),
 };

@@ -15,9 +15,9 @@ import { linkDetailsOf } from '../link-details.js';
 import { createLinkChanges } from './handler.js';
 import { noClicks, readClicks, readClicksTaken } from '../clicks.js';
 import type { SafetyCheck } from '../../safety/safety-check.js';
-import { goneReplies } from '../gone.js';
+import { goneResponses } from '../gone.js';
 import { failure, unavailable, type Reply } from '../../http/reply.js';
-import { safetyReplies } from '../../safety/safety-replies.js';
+import { safetyResponses } from '../../safety/safety-replies.js';
 
 export interface ManagedLinksDeps {
   readonly pool: Pool;
@@ -69,7 +69,7 @@ const refusalReply = (refusal: FinalRefusal, { readsLinks }: LinkCaller): Reply 
     case 'notFound':
       return failure(404, messages.codeNotFound);
     case 'deleted':
-      return goneReplies.deleted;
+      return goneResponses.deleted;
     case 'changedMeanwhile':
       return failure(412, messages.linkChanged);
     case 'startsAfterEnd':
@@ -224,7 +224,7 @@ export const createManagedLinks = (deps: ManagedLinksDeps) => {
         // The check has its own deadline.
         const verdicts = urls.length > 0 ? await caller.uncounted(safety.check(urls)) : [];
         for (const [index, [attempt, url]] of [...unchecked].entries()) {
-          const reply = safetyReplies[verdicts[index] ?? 'unknown'];
+          const reply = safetyResponses[verdicts[index] ?? 'unknown'];
           if (reply) attempt.outcome = refusedWith(reply);
           else attempt.safeUrl = url;
         }

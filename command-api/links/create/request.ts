@@ -17,7 +17,7 @@ import { readReservedWords } from '../../aliases/reserved-words.js';
 import type { WebSafety } from '../../safety/web-safety.js';
 import { failure, type Reply } from '../../http/reply.js';
 import { parseAs, refusedWith, type Read, type Refused } from '../../http/requests.js';
-import { safetyReplies } from '../../safety/safety-replies.js';
+import { safetyResponses } from '../../safety/safety-replies.js';
 import { monthlyLimitReached, type PlanDeps, type V2State } from '../../admission/admitted-call.js';
 import { gateRefusal } from './gates.js';
 
@@ -125,7 +125,7 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
       const isPlain = request.alias === null && request.password === null && !request.reuse;
       if (!isPlain || deps.safety.safeBrowsing) return null;
       const [verdict] = await deps.safety.check([request.url]);
-      const unsafe = safetyReplies[verdict ?? 'unknown'];
+      const unsafe = safetyResponses[verdict ?? 'unknown'];
       return {
         commandFor: (state: V2State): Read<CommandRequest<CreateLink>> => {
           const reply = refusalOf(request, state) ?? unsafe;
@@ -149,7 +149,7 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
       return all.map((item): ReadyRequest | Refused => {
         if (item.type === 'refused') return item;
         const request = item.value;
-        const unsafe = safetyReplies[verdicts.shift() ?? 'unknown'];
+        const unsafe = safetyResponses[verdicts.shift() ?? 'unknown'];
         if (unsafe) return refusedWith(unsafe);
         if (request.alias !== null && forbidden.has(request.alias)) {
           return refusedWith(failure(400, messages.aliasReserved));
