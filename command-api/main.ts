@@ -32,8 +32,8 @@ import { createLinkBlockHandler } from './links/block/handler.js';
 import { createAdmission } from './admission/admission.js';
 import { createApiKeyHandler } from './keys/handler.js';
 import { createClockWatch } from './admission/clock-watch.js';
-import { consoleAddress, makeConsoleToken } from './console/server/console-keys.js';
-import { forgetSessions } from './console/server/console-sessions.js';
+import { consoleAddress, createConsoleToken } from './console/server/console-keys.js';
+import { deleteExpiredSessions } from './console/server/console-sessions.js';
 import { expireDueLinks } from './links/expire/expiry.js';
 import { deleteExpiredRecords } from './admission/idempotency-records.js';
 import { closeMinutes } from './admission/metering.js';
@@ -55,7 +55,7 @@ export interface CommandApiDeps {
   >;
   readonly adminToken: string;
   readonly shortUrlHost: string;
-  /** Where the edge of this process listens, if it has one: no destination may lead there. */
+  /** The edge of this process, which no destination may lead to; `null`: none. */
   readonly edge: Pick<HttpListener, 'host' | 'port'> | null;
   readonly pool: Pool;
   readonly outbox: Outbox;
@@ -63,20 +63,19 @@ export interface CommandApiDeps {
   readonly passwords: PasswordHasher;
   readonly safety: WebSafety;
   readonly health: HealthCheck;
-  /** What operators have done to projections. */
   readonly projections: ProjectionWorker;
   readonly metrics: Metrics;
   readonly logger: Logger;
 }
 
-/** What a first start has made, told this once: in the ready line, and to a person. */
+/** The key of a first start, which is printed only once. */
 export interface FirstKey {
   readonly firstKey: string;
-  /** A one-time address, where there is a console. */
+  /** A one-time address of the console. */
   readonly console?: string;
 }
 
-/** The clients' application: /v2/*, health, the documentation of both, and the console. */
+/** The clients' application: /v2/*, health, documentation and the console. */
 const createApiApp = (
   deps: V2Deps &
     AppDeps & {
@@ -107,7 +106,7 @@ const createApiApp = (
 const listener = (app: Koa<RequestState>): RequestListener => {
   const handle = app.callback();
   return (request, response) => {
-    // Koa answers its own errors; the promise never rejects.
+    // Koa handles errors; the promise never rejects.
     void handle(request, response);
   };
 };
@@ -116,7 +115,7 @@ const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
   const { config, pool, outbox, safety, metrics, logger } = deps;
   const { plans, upgradeUrl, trustedProxies, corsOrigins, console: hasConsole } = config;
   const keys = createApiKeyHandler(pool, outbox);
-  // Known when the API listens, which needs the address of the operators' listener.
+  // Set when the API listens, which needs the address of the operators' listener.
   let consoleUrl: string | null = null;
   let isOwnHost = ownHosts([deps.shortUrlHost, ...config.ownHosts], []);
   const adminApp = createAdminApp({
@@ -159,7 +158,7 @@ const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
       everyMs: 600_000,
       task: () => deleteExpiredRecords(pool, clock),
     },
-    { name: 'forget sessions', everyMs: 600_000, task: () => forgetSessions(pool) },
+    { name: 'delete expired sessions', everyMs: 600_000, task: () => deleteExpiredSessions(pool) },
     { name: "read PostgreSQL's clock", everyMs: readClockMs, task: watch.look },
     {
       name: 'read the blocklist',
@@ -185,9 +184,9 @@ const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
   return {
     api,
     admin,
-    /** Makes the first key of a new installation; `null` where there are keys already. */
+    /** Creates the first key of a new installation; `null` if there are keys. */
     issueFirstKey: (): Promise<FirstKey | null> =>
-      // APIs that start at once must not make one each.
+      // APIs that start concurrently must create only one.
       transaction(pool, async (tx) => {
         await tx.query('SELECT pg_advisory_xact_lock($1)', [advisoryLocks.firstKey]);
         if (await keys.any()) return null;
@@ -196,8 +195,8 @@ const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
         const issued = await keys.issue({ ...key, scopes: scopeNames, expiresIn: null }, actor);
         const { token: firstKey, state } = issued;
         if (consoleUrl === null) return { firstKey };
-        const made = await makeConsoleToken(pool, state.key.id);
-        return { firstKey, ...(made && { console: consoleAddress(consoleUrl, made.token) }) };
+        const created = await createConsoleToken(pool, state.key.id);
+        return { firstKey, ...(created && { console: consoleAddress(consoleUrl, created.token) }) };
       }),
     async stop(graceMs: number): Promise<void> {
       await Promise.all([

@@ -29,25 +29,25 @@ export const exposeApi = (
 ): void => {
   metrics.counter({
     name: 'linklog_admissions_total',
-    help: 'Calls of /v2 by whether they were let in',
+    help: 'Calls of /v2 by the outcome of admission',
     labels: ['outcome'],
     read: () => admissionTypes.map((type) => [{ outcome: outcomes[type] }, admissions[type]]),
   });
   metrics.gauge({
     name: 'linklog_clock_future_seconds',
-    help: "How far the latest stored time lies ahead of PostgreSQL's clock",
+    help: "Seconds by which the latest stored time is ahead of PostgreSQL's clock",
     read: watch.aheadSeconds,
   });
   metrics.counter({
     name: 'linklog_web_safety_verdicts_total',
-    help: 'URLs by what was known of them in time; unknown ones are not accepted',
+    help: 'Checked URLs by verdict; unknown ones are not accepted',
     labels: ['verdict'],
     read: () => samples('verdict', verdicts),
   });
   if (activity === null) return;
   metrics.counter({
     name: 'linklog_safe_browsing_cache_lookups_total',
-    help: 'URLs looked up among the verdicts in memory',
+    help: 'URLs looked up in the cache of verdicts',
     labels: ['result'],
     read: () => samples('result', activity.cache),
   });
@@ -59,7 +59,7 @@ export const exposeApi = (
   });
   metrics.gauge({
     name: 'linklog_safe_browsing_breaker',
-    help: '1 for the state in which the circuit breaker is',
+    help: '1 for the current state of the circuit breaker',
     labels: ['state'],
     read: () => breakerSamples(activity.breaker),
   });

@@ -13,7 +13,7 @@ import {
   type AliasOverride,
 } from '../../schemas/folds/alias-override.js';
 
-/** Lets one account use a reserved alias (the subject, in lower case); `null` revokes it. */
+/** Allows one account to use a reserved alias (the subject, lower case); `null` revokes this. */
 export type SetAliasOverride = Command<'SetAliasOverride', { readonly account: string | null }>;
 
 export const aliasOverrideDecider: Decider<SetAliasOverride, AliasOverrideEvent, AliasOverride> = {

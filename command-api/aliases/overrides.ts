@@ -1,7 +1,7 @@
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 
-/** The account that may use each of the aliases (lower case), if there is one. */
-export const overriddenFor = async (
+/** The account that an operator allowed to use a reserved alias, by alias (lower case). */
+export const readAliasOverrides = async (
   pool: Pool,
   aliases: readonly string[],
 ): Promise<ReadonlyMap<string, string>> => {

@@ -8,7 +8,7 @@ const words = (name: string): readonly string[] =>
     readFileSync(projectFile('command-api', 'aliases', 'reserved', `${name}.txt`), 'utf8'),
   ).map(({ text }) => text);
 
-/** The reserved list as it comes with the product: read once, at the start. */
+/** Reads the reserved list of the product. */
 export const readReservedWords = (): ReservedWords => ({
   systemRoutes: words('system-routes'),
   brands: words('brands'),

@@ -7,9 +7,9 @@ import { withBody, type AdminRoutes } from '../http/operator-requests.js';
 import { failure } from '../http/reply.js';
 import { aliasOverrideDecider } from './command.js';
 
-const noAlias = 'Alias must have 3 to 50 letters, numbers, hyphens and underscores';
+const invalidAlias = 'Alias must have 3 to 50 letters, numbers, hyphens and underscores';
 
-export const overrideRoutes: AdminRoutes = ({ settle, ...ledger }) => {
+export const overrideRoutes: AdminRoutes = ({ respond, ...ledger }) => {
   const path = '/reserved-aliases/:alias/override';
   const set = (alias: string, account: string | null, metadata: Actor) =>
     decideOne(ledger, aliasOverrides, aliasOverrideDecider, {
@@ -24,9 +24,9 @@ export const overrideRoutes: AdminRoutes = ({ settle, ...ledger }) => {
       path,
       handler: withBody(aliasOverrideRequest, async ({ account }, { actor }, parameter) => {
         const alias = parameter('alias').toLowerCase();
-        if (!shortCodePattern.test(alias)) return failure(400, noAlias);
+        if (!shortCodePattern.test(alias)) return failure(400, invalidAlias);
         const { outboxPosition } = await set(alias, account, actor);
-        return settle(outboxPosition, 200, { alias, account });
+        return respond(outboxPosition, 200, { alias, account });
       }),
     },
     {
@@ -37,7 +37,7 @@ export const overrideRoutes: AdminRoutes = ({ settle, ...ledger }) => {
         if (shortCodePattern.test(alias)) {
           const { decision, outboxPosition } = await set(alias, null, actor);
           if (decision.type === 'accepted')
-            return settle(outboxPosition, 200, { alias, account: null });
+            return respond(outboxPosition, 200, { alias, account: null });
         }
         return failure(404, 'Override not found');
       },

@@ -1,6 +1,6 @@
 /**
- * The second half of `npm run build`: bundles the console's client into `dist/command-api/console/client`.
- * Does nothing where the bundle is that of these sources.
+ * The second step of `npm run build`: bundles the console's client into `dist/command-api/console/client`, unless the
+ * sources are unchanged.
  */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -11,7 +11,7 @@ const sources = projectFile('command-api', 'console');
 const bundle = projectFile('dist', 'command-api', 'console', 'client');
 const builtFrom = `${bundle}.sha256`;
 
-/** Of all that the bundle is made of, the versions of its libraries included. */
+/** Includes the versions of the libraries. */
 const hashOfSources = (): string => {
   const hash = createHash('sha256').update(readFileSync(projectFile('package-lock.json')));
   const files = readdirSync(sources, { recursive: true, withFileTypes: true })
@@ -44,7 +44,7 @@ if (!isBuiltFrom(hash)) {
     build: {
       outDir: bundle,
       emptyOutDir: true,
-      // The policy of the pages allows no `data:` but pictures, and no script in the page.
+      // The content security policy allows `data:` only for images, and no inline scripts.
       assetsInlineLimit: 0,
       modulePreload: { polyfill: false },
       rolldownOptions: {

@@ -1,9 +1,9 @@
-/** How the console writes numbers, times and names. Its pages are in English, so all of these are. */
+/** Formats numbers, times and names for the console, in English. */
 
-/** Made when first used: each takes the browser a millisecond or more, and few pages need all of them. */
-export const once = <Value>(make: () => Value): (() => Value) => {
-  let made: Value | undefined;
-  return () => (made ??= make());
+/** Creates a value on first use: each `Intl` object takes a millisecond or more. */
+export const once = <Value>(create: () => Value): (() => Value) => {
+  let value: Value | undefined;
+  return () => (value ??= create());
 };
 
 const numberFormat = (options: Intl.NumberFormatOptions) =>
@@ -31,36 +31,22 @@ export const formatNumber = (value: number): string => numbers().format(value);
 export const formatShare = (part: number, whole: number): string =>
   shares().format(whole === 0 ? 0 : part / whole);
 
-/** From `before` to `now`, such as `+12%`; `null` where there was nothing before. */
+/** The change from `before` to `now`, such as `+12%`; `null` if `before` is 0. */
 export const formatChange = (now: number, before: number): string | null =>
   before === 0 ? null : changes().format((now - before) / before);
 
-/** In the zone of the browser. */
+/** In the time zone of the browser. */
 export const formatTime = (time: string): string => times().format(new Date(time));
 export const formatDate = (time: string): string => dates().format(new Date(time));
 
 /** A day without a zone, such as `2026-12-01`. */
 export const formatDay = (day: string): string => days().format(new Date(day));
 
-// For the starts of intervals: a plot has up to 400, and `Intl` takes a slow processor long.
-const monthNames = [
-  'Jan',
-  'Feb',
-  'Mar',
-  'Apr',
-  'May',
-  'Jun',
-  'Jul',
-  'Aug',
-  'Sep',
-  'Oct',
-  'Nov',
-  'Dec',
-];
+// A plot has up to 400 intervals, for which `Intl` is slow.
+const monthNames = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ');
 
 /**
- * The start of an interval, such as `2026-11-22T00:00:00+05:45`, in words. Its own digits are the local time:
- * no zone is applied to them.
+ * Formats the start of an interval, such as `2026-11-22T00:00:00+05:45`. Its digits are already local time.
  */
 export const formatStart = (start: string, interval: string): string => {
   const [, year = '', month = '', day = '', time = ''] =
@@ -75,18 +61,18 @@ const nameBy = (names: Intl.DisplayNames, code: string): string => {
   try {
     return names.of(code) ?? code;
   } catch {
-    // Not a code: shown as it was recorded.
+    // Not a code.
     return code;
   }
 };
 
-/** Names that are not just their values with a capital letter. */
-const ownNames = new Map([
+/** Values whose display name is not the capitalised value. */
+const displayNames = new Map([
   ['qr', 'QR code'],
   ['tv', 'TV'],
 ]);
 
-/** A value of a breakdown, for people. */
+/** The display name of a value of a breakdown. */
 export const formatValue = (dimension: string, value: string | null): string => {
   if (value === null) return dimension === 'referrers' ? 'Direct or unknown' : 'Unknown';
   if (value === '(other)') return 'All others';
@@ -97,7 +83,7 @@ export const formatValue = (dimension: string, value: string | null): string => 
       return nameBy(languages(), value);
     case 'devices':
     case 'triggers':
-      return ownNames.get(value) ?? value.charAt(0).toUpperCase() + value.slice(1);
+      return displayNames.get(value) ?? value.charAt(0).toUpperCase() + value.slice(1);
     default:
       return value;
   }

@@ -1,4 +1,4 @@
-/** Which links a page of the list shows, as the address bar has it. */
+/** The filter of a list of links, in the query of the page's address. */
 
 export const statuses = {
   active: 'Active',
@@ -13,16 +13,16 @@ export type Status = keyof typeof statuses;
 export const orders = { created: 'Newest first', clicks: 'Most clicked first' } as const;
 export type Order = keyof typeof orders;
 
-/** An empty text filters nothing. */
+/** An empty text does not filter. */
 export interface LinkFilter {
   readonly search: string;
   readonly tags: readonly string[];
   readonly status: Status | '';
   readonly domain: string;
-  /** Of operators alone: developers see the links of their own. */
+  /** Only for operators. */
   readonly account: string;
   readonly sort: Order;
-  /** Where the page begins: the `next` of the page before; empty on the first one. */
+  /** The cursor from `next` of the previous page; empty on the first page. */
   readonly after: string;
 }
 
@@ -31,15 +31,15 @@ const isOneOf = <Name extends string>(
   name: string,
 ): name is Name => Object.hasOwn(names, name);
 
-/** What the query of an address asks for; what is wrong or missing in it is the default. */
+/** Reads a filter. Invalid and missing values become the default. */
 export const readFilter = (query: string): LinkFilter => {
-  const asked = new URLSearchParams(query);
-  const text = (name: string): string => (asked.get(name) ?? '').trim();
+  const parameters = new URLSearchParams(query);
+  const text = (name: string): string => (parameters.get(name) ?? '').trim();
   const status = text('status');
   const sort = text('sort');
   return {
     search: text('search'),
-    tags: [...new Set(asked.getAll('tag').filter((tag) => tag !== ''))],
+    tags: [...new Set(parameters.getAll('tag').filter((tag) => tag !== ''))],
     status: isOneOf(statuses, status) ? status : '',
     domain: text('domain'),
     account: text('account'),
@@ -48,7 +48,7 @@ export const readFilter = (query: string): LinkFilter => {
   };
 };
 
-/** The query that `readFilter` reads as this filter, and that the API takes. */
+/** The inverse of `readFilter`; also the query of the API. */
 export const writeFilter = (filter: LinkFilter): string => {
   const { search, tags, status, domain, account, sort, after } = filter;
   const query = new URLSearchParams();
@@ -62,6 +62,5 @@ export const writeFilter = (filter: LinkFilter): string => {
   return query.toString();
 };
 
-/** Whether it shows all links, in whatever order and on whatever page. */
 export const showsAll = ({ search, tags, status, domain, account }: LinkFilter): boolean =>
   search === '' && tags.length === 0 && status === '' && domain === '' && account === '';

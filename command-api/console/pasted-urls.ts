@@ -1,10 +1,10 @@
-/** So many URLs the form takes at once: 20 calls of 50. */
-export const mostUrls = 1_000;
+/** The maximum of URLs in the form: 20 calls of 50. */
+export const maxUrls = 1_000;
 
-/** The most that one call of `POST /v2/shorten/batch` takes. */
+/** The maximum of `POST /v2/shorten/batch`. */
 export const batchSize = 50;
 
-/** The lines of what was pasted, trimmed, without empty ones. Each becomes a link, right or wrong. */
+/** The trimmed lines of a text, without empty ones. */
 export const pastedUrls = (text: string): readonly string[] =>
   text
     .split(/[\r\n\u2028\u2029]+/)

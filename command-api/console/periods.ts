@@ -1,6 +1,6 @@
 /**
- * The period of a page of statistics, as the address bar has it. Days are written `2026-11-23`, and are those
- * of the zone that the page shows.
+ * The period of a page of statistics, in the query of its address. Days are local to the selected time zone, such as
+ * `2026-11-23`.
  */
 
 export const presets = {
@@ -19,7 +19,7 @@ export type Preset = keyof typeof presets;
 export const intervals = ['hour', 'day', 'week', 'month'] as const;
 export type Interval = (typeof intervals)[number];
 
-/** From the first moment of `from` to the first moment of `to`, which is not part of it. */
+/** From the start of `from` to the start of `to`. */
 export interface Days {
   readonly from: string;
   readonly to: string;
@@ -45,28 +45,28 @@ const firstOfMonth = (day: string, months = 0): string =>
 export const countDays = ({ from, to }: Days): number =>
   Math.round((Date.parse(to) - Date.parse(from)) / dayMs);
 
-/** By zone; `null`: there is none of that name. A page asks for the same ones each time that it is drawn. */
+/** By zone; `null` if it does not exist. */
 const dayFormats = new Map<string, Intl.DateTimeFormat | null>();
 
-const makeDayFormat = (timeZone: string): Intl.DateTimeFormat | null => {
+const createDayFormat = (timeZone: string): Intl.DateTimeFormat | null => {
   try {
-    // Sweden writes days as ISO 8601 does.
+    // The Swedish format is that of ISO 8601.
     return new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short' });
   } catch {
-    // The only way to ask whether there is such a zone.
+    // Unknown time zone.
     return null;
   }
 };
 
 const dayFormatOf = (tz: string): Intl.DateTimeFormat | null => {
-  const format = dayFormats.get(tz) ?? makeDayFormat(tz);
+  const format = dayFormats.get(tz) ?? createDayFormat(tz);
   dayFormats.set(tz, format);
   return format;
 };
 
 const isZone = (tz: string): boolean => dayFormatOf(tz) !== null;
 
-/** The day that a moment has in a zone, or in UTC where there is no such zone. */
+/** The date in a time zone, or in UTC if the zone does not exist. */
 export const dayIn = (tz: string, now: Date): string =>
   dayFormatOf(tz)?.format(now) ?? format(now.getTime());
 
@@ -92,20 +92,20 @@ const daysOf = (preset: Exclude<Preset, 'custom'>, today: string): Days => {
   }
 };
 
-/** The same number of days, just before. */
+/** The previous period of the same length. */
 export const daysBefore = (days: Days): Days => ({
   from: addDays(days.from, -countDays(days)),
   to: days.from,
 });
 
-/** The most that an answer of the API has. */
-const mostIntervals = 400;
-/** The least days that an interval may have. */
+/** The maximum of the API. */
+const maxIntervals = 400;
+/** The minimum length of an interval, in days. */
 const shortest: Readonly<Record<Interval, number>> = { hour: 1 / 25, day: 1, week: 7, month: 28 };
 
-/** The intervals that a period can be shown in. */
+/** The intervals that the API allows for a period. */
 export const intervalsOf = (days: Days): readonly Interval[] =>
-  intervals.filter((interval) => countDays(days) / shortest[interval] <= mostIntervals - 2);
+  intervals.filter((interval) => countDays(days) / shortest[interval] <= maxIntervals - 2);
 
 const defaultInterval = (days: Days): Interval => {
   const count = countDays(days);
@@ -121,21 +121,22 @@ const isDay = (text: string | undefined): text is string =>
 
 type Query = Readonly<Record<string, string | undefined>>;
 
-/** What a query asks for; what is wrong or missing in it is the default. */
+/** Reads a view. Invalid and missing values become the default. */
 export const readView = (query: Query, now: Date, ownZone: string): StatisticsView => {
-  const { tz: askedZone = ownZone, from, to, interval: askedInterval } = query;
-  const tz = isZone(askedZone) ? askedZone : 'UTC';
-  const asked = query['period'] ?? '30d';
-  const preset = Object.hasOwn(presets, asked) ? (asked as Preset) : '30d';
+  const { tz: requestedZone = ownZone, from, to, interval: requestedInterval } = query;
+  const tz = isZone(requestedZone) ? requestedZone : 'UTC';
+  const period = query['period'] ?? '30d';
+  const preset = Object.hasOwn(presets, period) ? (period as Preset) : '30d';
   const rest = { tz, compare: query['compare'] === '1' };
   const known = preset === 'custom' && !(isDay(from) && isDay(to) && from < to) ? '30d' : preset;
   const days =
     known === 'custom' ? { from: from ?? '', to: to ?? '' } : daysOf(known, dayIn(tz, now));
-  const interval = intervalsOf(days).find((one) => one === askedInterval) ?? defaultInterval(days);
+  const interval =
+    intervalsOf(days).find((name) => name === requestedInterval) ?? defaultInterval(days);
   return { ...rest, preset: known, from: days.from, to: days.to, interval };
 };
 
-/** The query that `readView` reads as this view, without what would be read so anyway. */
+/** The inverse of `readView`, without defaults. */
 export const writeView = (view: StatisticsView, ownZone: string): string => {
   const query = new URLSearchParams();
   if (view.preset !== '30d') query.set('period', view.preset);

@@ -1,4 +1,4 @@
-/** The tags of a text with commas between them, trimmed, none twice. */
+/** Splits a comma-separated list of tags; removes duplicates. */
 export const splitTags = (text: string): readonly string[] => [
   ...new Set(
     text

@@ -21,7 +21,7 @@ import { managedLinkRoutes } from '../links/change/operator-route.js';
 import { platformRoutes } from '../platform/route.js';
 import { projectionRoutes } from '../projections/route.js';
 import {
-  createSettle,
+  createRespond,
   type AdminDeps,
   type AdminRoutes,
   type AdminState,
@@ -51,12 +51,11 @@ export const adminRoutes: AdminRoutes = (deps) =>
   ].flatMap((routes) => routes(deps));
 
 /**
- * The operators' application: /admin/* behind the admin token, and /metrics without one, since
- * scrapers have none and nothing in it is secret.
+ * The operators' application: /admin/* with the admin token, and /metrics without it, because it contains no secrets.
  */
 export const createAdminApp = (
   deps: AppDeps &
-    Omit<AdminDeps, 'settle'> & {
+    Omit<AdminDeps, 'respond'> & {
       readonly adminToken: string;
       readonly trustedProxies: ProxyTrust;
       readonly hasConsole: boolean;
@@ -66,11 +65,11 @@ export const createAdminApp = (
   const expected = digest(deps.adminToken);
   const guesses = createGuesses(deps.trustedProxies);
 
-  /** `null` for the right token. */
+  /** `null` for a valid token. */
   const refusalOf = (ctx: Context, token: string): Reply | null =>
     timingSafeEqual(digest(token), expected) ? null : guesses.refuse(ctx, unauthorized);
 
-  const routes = adminRoutes({ ...deps, settle: createSettle(deps.delivery) });
+  const routes = adminRoutes({ ...deps, respond: createRespond(deps.delivery) });
   const router = createDispatcher('/admin', routes);
   const console = deps.hasConsole ? operatorsConsole({ ...deps, refusalOf }, routes) : null;
   const app = createApp(deps, (path) => {

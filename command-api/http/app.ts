@@ -15,27 +15,27 @@ import {
   refusesMethod,
   send,
   unavailable,
-  type AnswerState,
+  type ResponseState,
   type Reply,
 } from './reply.js';
 
-export interface RequestState extends AnswerState {
+export interface RequestState extends ResponseState {
   requestId: string;
-  /** For what the time of an answer does not count. */
+  /** Waits that do not count against the request's deadline. */
   uncounted: Uncounted;
-  /** For the log; never the key itself. */
+  /** For the log. */
   keyId?: string;
-  /** An operator whose token was right. */
+  /** The authenticated operator. */
   actor?: Actor;
-  /** No limit counts the request, although it has a key or an operator: signing in, reading the session. */
+  /** No limit applies to the request, although it is authenticated: signing in, reading the session. */
   isUnlimited?: true;
 }
 
-/** Milliseconds until 503, less than the 2 s that a client may wait for it. */
-const answerWithinMs = 1_800;
+/** The deadline of a request (ms): clients get the 503 within 2 s. */
+const requestDeadlineMs = 1_800;
 
-/** What went wrong inside, as far as a client may know. */
-const replyToError = (error: unknown): Reply =>
+/** The response to an error, without its details. */
+const toReply = (error: unknown): Reply =>
   statusOf(error) === 503 ? unavailable() : failure(500, messages.internal);
 
 export interface AppDeps {
@@ -44,19 +44,19 @@ export interface AppDeps {
   readonly logger: Logger;
 }
 
-/** Requests that cost their sender nothing: so many lines in a minute for each status. */
+/** The limit of log lines for free requests, per status. */
 const floodLog = { everyMs: 60_000, lines: 20 };
 
-/** Whether a client may send such requests as often as it likes: no key, or nothing that a key pays for. */
+/** Whether no limit bounds the number of such requests. */
 const isFree = ({ keyId, actor, isUnlimited }: Partial<RequestState>, status: number): boolean =>
   (keyId ?? actor) === undefined || isUnlimited === true || status === 429 || status === 503;
 
-/** The routes that both listeners have. */
 const sharedRoutes: ReadonlySet<string> = new Set(['/health', '/health/ready']);
 
 /**
- * A Koa application with what the API's and the operators' listeners share. `routeOf` gives the
- * pattern of the route that answers a path, for the metrics; `null` where there is none.
+ * The Koa application that the listeners of the API and of operators share.
+ *
+ * @param routeOf returns the pattern of a path's route, for the metrics; `null` if there is none
  */
 export const createApp = (
   { health, requests, logger }: AppDeps,
@@ -71,10 +71,10 @@ export const createApp = (
   };
 
   const app = new Koa<RequestState>();
-  // Koa would print to stderr by itself.
+  // Otherwise Koa prints errors to stderr.
   app.silent = true;
   app.on('error', (err: unknown) => {
-    logger.debug({ err }, 'an answer could not be sent');
+    logger.debug({ err }, 'a response could not be sent');
   });
 
   app.use(async (ctx, next) => {
@@ -82,21 +82,21 @@ export const createApp = (
     const requestId = requestIdOf(ctx.headers['x-request-id']);
     const headers = { 'X-Request-Id': requestId, ...noSniff };
     Object.assign(ctx.state, { requestId, headers });
-    // Node reads on before anything is answered: a body that smuggles a request gets its 400, not a 401.
+    // Node parses the rest of the input first, so that a smuggled request gets 400, not 401.
     await Promise.resolve();
     try {
-      await withinDeadline(answerWithinMs, async (uncounted) => {
+      await withinDeadline(requestDeadlineMs, async (uncounted) => {
         ctx.state.uncounted = uncounted;
         await next();
       });
     } catch (err) {
-      const reply = replyToError(err);
-      // What is away says so itself, once: not each request while it is.
-      if (reply.status === 503) logger.debug({ err, requestId }, 'a request was answered with 503');
+      const reply = toReply(err);
+      // Unavailable dependencies log their state once, not for each request.
+      if (reply.status === 503) logger.debug({ err, requestId }, 'a request got 503');
       else logger.error({ err, requestId }, 'a request failed');
       send(ctx, reply);
     }
-    // Koa writes what `send` has not written.
+    // Koa sends responses that `send` did not send.
     if (!ctx.headerSent) ctx.set(headers);
     const { method, path, status } = ctx;
     const route = sharedRoutes.has(path) ? path : (routeOf(path) ?? 'other');

@@ -4,11 +4,11 @@ import { GuessThrottle } from '../../ops/http/guess-throttle.js';
 import { messages } from '../../schemas/http/errors.js';
 import { failure, type Reply } from './reply.js';
 
-/** Throttles wrong guesses at a listener's secrets, by the client's network. A right secret is never throttled. */
+/** Throttles wrong secrets by the client's network. A correct secret is never throttled. */
 export const createGuesses = (isTrusted: ProxyTrust) => {
   const throttle = new GuessThrottle();
   return {
-    /** Counts a wrong guess. @returns `wrong`, or 429 after ten of them in a minute */
+    /** Counts a wrong secret. @returns `wrong`, or 429 after ten per minute */
     refuse({ req }: Context, wrong: Reply): Reply {
       const network = networkOf(clientAddress(req, isTrusted));
       const now = performance.now();

@@ -1,14 +1,14 @@
 import { z } from 'zod';
-import type { AnswerState } from './reply.js';
+import type { ResponseState } from './reply.js';
 
 const maxNames = 10;
-/** Of a name. Clients accept some 16 KB of headers. */
+/** Per name. Clients accept about 16 KB of headers. */
 const maxCharacters = 50;
 
 const encoded = (name: string): string =>
   encodeURIComponent(Array.from(name.toWellFormed()).slice(0, maxCharacters).join(''));
 
-/** The first fields of a body that a schema strips, in the order of the body; `change.title` is one of an object within it. */
+/** The first fields of a body that a schema strips, in the order of the body. Nested fields are `change.title`. */
 const strippedFields = (schema: z.ZodObject, body: object): readonly string[] => {
   const names: string[] = [];
   for (const name of Object.keys(body)) {
@@ -23,8 +23,8 @@ const strippedFields = (schema: z.ZodObject, body: object): readonly string[] =>
   return names;
 };
 
-/** Has a successful answer name the fields of the body that a schema strips: misspelled ones, say. */
-export const noteIgnoredFields = (state: AnswerState, schema: z.ZodType, body: unknown): void => {
+/** Sets `Linklog-Ignored-Fields` of a successful response, which helps to find misspelled fields. */
+export const noteIgnoredFields = (state: ResponseState, schema: z.ZodType, body: unknown): void => {
   if (!(schema instanceof z.ZodObject) || typeof body !== 'object' || body === null) return;
   const names = strippedFields(schema, body).slice(0, maxNames);
   if (names.length > 0) state.ignoredFields = names.join(', ');

@@ -9,7 +9,7 @@ import { json, type Reply } from './reply.js';
 import { bodyReader, parseJsonAs, parseQuery, type Handler, type Route } from './requests.js';
 import type { ProjectionWorker } from '../projections/worker.js';
 
-/** A request of an operator whose token was right. */
+/** The state of an authenticated request of an operator. */
 export interface AdminState extends RequestState {
   actor: Actor;
 }
@@ -18,24 +18,24 @@ export interface AdminDeps extends ManagedLinksDeps {
   readonly plans: PlanTable;
   readonly isOwnHost: (destination: URL) => boolean;
   readonly projections: ProjectionWorker;
-  /** Where the developers' console is; `null`: nowhere. */
+  /** The address of the developers' console; `null` if there is none. */
   readonly consoleUrl: () => string | null;
-  /** Answers a change that is in effect: with its status, or with 202 while the log lacks its event. */
-  readonly settle: (
+  /** The response to a change that is in effect: `status`, or 202 if the log does not have its event in time. */
+  readonly respond: (
     outboxPosition: OutboxPosition,
     status: 200 | 201,
     body: object,
   ) => Promise<Reply>;
 }
 
-/** Makes the routes of one subject; their paths are below /admin. */
+/** Creates the routes of one subject. Their paths are relative to /admin. */
 export type AdminRoutes = (deps: AdminDeps) => readonly Route<AdminState>[];
 
-/** Milliseconds that a change which has taken effect waits for the log: its answer is due in time. */
+/** How long a change waits for the log (ms): clients get a response within 2 s. */
 const logWithinMs = 1_500;
 
-export const createSettle =
-  (delivery: OutboxDelivery): AdminDeps['settle'] =>
+export const createRespond =
+  (delivery: OutboxDelivery): AdminDeps['respond'] =>
   async (outboxPosition, status, body) =>
     json((await delivery.published(outboxPosition, logWithinMs)) ? status : 202, body);
 
@@ -43,11 +43,11 @@ type Parameter = Parameters<Handler<AdminState>>[2];
 
 const readBody = bodyReader(65_536);
 
-/** Parses a body and answers it, or says what is wrong with it. */
+/** Handles a valid body; an invalid one gets 400. */
 export const withBody =
   <Schema extends z.ZodType, State extends RequestState = AdminState>(
     schema: Schema,
-    answer: (
+    handle: (
       body: z.output<Schema>,
       state: State,
       parameter: Parameter,
@@ -58,16 +58,16 @@ export const withBody =
     const body = await readBody(ctx);
     if (body.type === 'refused') return body.reply;
     const request = parseJsonAs(schema, body.value, state);
-    return request.type === 'read' ? answer(request.value, state, parameter, ctx) : request.reply;
+    return request.type === 'read' ? handle(request.value, state, parameter, ctx) : request.reply;
   };
 
-/** Parses a query and answers it, or says what is wrong with it. */
+/** Handles a valid query; an invalid one gets 400. */
 export const withQuery =
   <Schema extends z.ZodType>(
     schema: Schema,
-    answer: (query: z.output<Schema>, parameter: Parameter) => Promise<Reply>,
+    handle: (query: z.output<Schema>, parameter: Parameter) => Promise<Reply>,
   ): Handler<AdminState> =>
   async (ctx, _state, parameter) => {
     const query = parseQuery(schema, ctx);
-    return query.type === 'read' ? answer(query.value, parameter) : query.reply;
+    return query.type === 'read' ? handle(query.value, parameter) : query.reply;
   };

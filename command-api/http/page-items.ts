@@ -1,9 +1,9 @@
 import { maxPageBytes } from '../../schemas/http/paging.js';
 
-/** Bytes of a page around its items. */
+/** Bytes of a page without its items. */
 const frameBytes = 1_000;
 
-/** The first items of a page as JSON: as many as it has bytes for, and at least one if there is one. */
+/** The first items as JSON, up to the size limit of a page; at least one if there is one. */
 export const pageItems = (items: Iterable<object>): readonly string[] => {
   const texts: string[] = [];
   let bytes = frameBytes;

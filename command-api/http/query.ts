@@ -1,4 +1,4 @@
-/** The parameters of a query by name: a text, or the texts of a parameter that is repeated. */
+/** The parameters of a query by name. A repeated parameter is an array. */
 export type QueryParameters = Readonly<Record<string, string | readonly string[]>>;
 
 /** `name` is `null` if the name itself is not UTF-8. */
@@ -6,12 +6,12 @@ export type QueryRead =
   | { readonly type: 'read'; readonly parameters: QueryParameters }
   | { readonly type: 'notUtf8'; readonly name: string | null };
 
-/** As node:querystring. */
+/** The limit of node:querystring. */
 const maxParameters = 1_000;
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** A name or a value; `null` if its bytes are not UTF-8. A percent sign without two hex digits stands for itself. */
+/** Decodes a name or value; `null` if it is not UTF-8. `%` without two hex digits is literal. */
 const decode = (text: string): string | null => {
   const bytes = text
     .replaceAll('+', ' ')
@@ -25,7 +25,7 @@ const decode = (text: string): string | null => {
   }
 };
 
-/** Reads the query of a request target, which is ASCII. node:querystring would replace invalid UTF-8. */
+/** Parses the query of a request target. Unlike node:querystring, it does not replace invalid UTF-8. */
 export const readQuery = (target: string): QueryRead => {
   const start = target.indexOf('?');
   const values = new Map<string, string[]>();

@@ -3,22 +3,21 @@ import { messages, type GeneralError } from '../../schemas/http/errors.js';
 
 type Headers = Readonly<Record<string, string>>;
 
-/** What a request's state has for its answer. */
-export interface AnswerState {
-  /** Of the answer, whatever it will be; those of the reply itself are added last. */
+export interface ResponseState {
+  /** Of every response to the request; the reply adds its own. */
   readonly headers: Record<string, string>;
-  /** `Linklog-Ignored-Fields` of a successful answer: the fields of the body that the schema strips. */
+  /** `Linklog-Ignored-Fields` of a successful response. */
   ignoredFields?: string;
 }
 
-/** What a handler answers: JSON or raw bytes of its own, or an error in the general envelope. */
+/** The result of a handler: JSON, raw bytes, or an error in the general envelope. */
 export type Reply = {
   readonly status: number;
   readonly headers?: Headers;
 } & (
   | {
       readonly type: 'json';
-      /** An object, or JSON that was written before, as text or in UTF-8. */
+      /** An object, or serialised JSON. */
       readonly body: object | string | Buffer;
     }
   | {
@@ -52,7 +51,7 @@ export const failure = (status: number, message: string, headers: Headers = {}):
 const reasonOf = ({ reason }: ErrorReply): Pick<GeneralError, 'reason'> =>
   reason === undefined ? {} : { reason };
 
-/** An error as an item of an answer tells it: what the reply to the item alone would have said. */
+/** An error as an item of a response. */
 export const itemErrorOf = (reply: Reply): object =>
   reply.type === 'error'
     ? { statusCode: reply.status, message: reply.message, ...reasonOf(reply) }
@@ -68,15 +67,15 @@ export const unavailable = (message: string = messages.unavailable, seconds = 1)
   failure(503, message, { 'Retry-After': String(seconds) });
 
 /**
- * Writes JSON with one call of Node's, which costs a third of Koa's setting one header after the other. What came
- * too late, after a 503, is dropped.
+ * Sends JSON with one call of `writeHead`, which takes a third of the time of Koa's setters. A late response, after a
+ * 503, is dropped.
  */
 const sendJson = (ctx: Context, status: number, headers: Headers, body: string | Buffer): void => {
   const { res } = ctx;
   ctx.respond = false;
   if (res.headersSent) return;
   res.statusCode = status;
-  // The client is gone.
+  // The client has disconnected.
   if (!ctx.writable) return;
   const fields = {
     'Content-Type': 'application/json; charset=utf-8',
@@ -87,9 +86,8 @@ const sendJson = (ctx: Context, status: number, headers: Headers, body: string |
   res.end(ctx.method === 'HEAD' ? undefined : body);
 };
 
-/** Writes a reply as the answer. */
 export const send = (ctx: Context, reply: Reply): void => {
-  const { headers, ignoredFields } = ctx.state as AnswerState;
+  const { headers, ignoredFields } = ctx.state as ResponseState;
   // Errors such as 404, 405 and 410 are cacheable by default.
   Object.assign(headers, reply.status >= 400 && { 'Cache-Control': 'no-store' }, reply.headers);
   if (ignoredFields && reply.status < 300) headers['Linklog-Ignored-Fields'] = ignoredFields;
@@ -119,7 +117,7 @@ export const send = (ctx: Context, reply: Reply): void => {
   sendJson(ctx, reply.status, headers, JSON.stringify(body));
 };
 
-/** For what can only be read: answers every other method with 405. @returns whether it did */
+/** Sends 405 unless the method is GET or HEAD. @returns whether it did */
 export const refusesMethod = (ctx: Context): boolean => {
   const refused = ctx.method !== 'GET' && ctx.method !== 'HEAD';
   if (refused) send(ctx, failure(405, messages.methodNotAllowed, { Allow: 'GET, HEAD' }));

@@ -10,36 +10,34 @@ import type { RequestState } from './app.js';
 import { scanJson } from './json-scan.js';
 import { noteIgnoredFields } from './ignored-fields.js';
 import { readQuery, type QueryParameters } from './query.js';
-import { failure, send, type AnswerState, type Reply } from './reply.js';
+import { failure, send, type ResponseState, type Reply } from './reply.js';
 
-/** The reply that refuses a request. */
 export interface Refused {
   readonly type: 'refused';
   readonly reply: Reply;
 }
 
-/** A part of a request that could be read, or the reply that refuses the request. */
+/** A valid part of a request, or the reply that refuses the request. */
 export type Read<Value> = { readonly type: 'read'; readonly value: Value } | Refused;
 
 export const refusedWith = (reply: Reply): Refused => ({ type: 'refused', reply });
 
 const tooLarge = (ctx: Context): Refused => {
-  // The rest of the body is not read, so the connection is of no further use.
+  // The rest of the body is not read, so the connection cannot be reused.
   ctx.set('Connection', 'close');
   return refusedWith(failure(413, messages.bodyTooLarge));
 };
 
-/** Rejects once the client breaks its request off. */
-const brokenOff = async ({ req }: Context): Promise<never> => {
+/** Rejects when the client aborts the request. */
+const aborted = async ({ req }: Context): Promise<never> => {
   await new Promise<void>((resolve) => {
     req.once('close', () => {
       if (!req.readableEnded) resolve();
     });
   });
-  throw Object.assign(new Error('The request was broken off'), { status: 400 });
+  throw Object.assign(new Error('the client aborted the request'), { status: 400 });
 };
 
-/** Drops a byte order mark. Throws on bytes that are not UTF-8. */
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 const decodeUtf8 = (bytes: Buffer): Read<string> => {
@@ -55,14 +53,14 @@ const utf8Names: ReadonlySet<string> = new Set(['utf-8', 'utf8', '"utf-8"', '"ut
 
 /** Whether every `charset` of a content type is UTF-8. */
 const namesUtf8 = (contentType: string): boolean =>
-  // Nearly all content types.
+  // The fast path for nearly all requests.
   !contentType.includes(';') ||
   [...contentType.matchAll(parameters)].every(
     ([, name = '', value = '']) =>
       name.toLowerCase() !== 'charset' || utf8Names.has(value.toLowerCase()),
   );
 
-/** Reads a JSON body of at most `limit` bytes as text, also twice: an idempotent replay needs its hash. */
+/** Reads a JSON body of at most `limit` bytes as text. Repeated calls return the same text. */
 export const bodyReader = (limit: number): ((ctx: Context) => Promise<Read<string>>) => {
   const read = koaBody({
     json: false,
@@ -70,7 +68,7 @@ export const bodyReader = (limit: number): ((ctx: Context) => Promise<Read<strin
     text: true,
     textTypes: ['application/json'],
     textLimit: limit,
-    // koa-body gives no bytes, and would replace what is not UTF-8: in Latin-1, each character is a byte.
+    // koa-body returns no bytes and would replace invalid UTF-8. In Latin-1, each character is one byte.
     encoding: 'latin1',
   });
   const bodies = new WeakMap<IncomingMessage, Read<string>>();
@@ -78,7 +76,7 @@ export const bodyReader = (limit: number): ((ctx: Context) => Promise<Read<strin
     const known = bodies.get(ctx.req);
     if (known) return known;
     if (Number(ctx.headers['content-length'] ?? 0) > limit) return tooLarge(ctx);
-    // A media type has no case, and white space may stand before its parameters.
+    // Media types are case-insensitive, and may have white space before their parameters.
     if (ctx.request.type.trim().toLowerCase() !== 'application/json') {
       ctx.set('Connection', 'close');
       return refusedWith(failure(415, messages.contentType));
@@ -87,20 +85,20 @@ export const bodyReader = (limit: number): ((ctx: Context) => Promise<Read<strin
       ctx.set('Connection', 'close');
       return refusedWith(failure(415, messages.charset));
     }
-    const isPacked = ctx.headers['content-encoding'] !== undefined;
+    const isCompressed = ctx.headers['content-encoding'] !== undefined;
     try {
       const { uncounted } = ctx.state as RequestState;
-      const whole = read(ctx, () => Promise.resolve()) as Promise<unknown>;
-      // koa-body would wait for ever for the rest of what it decompresses.
-      await uncounted(isPacked ? Promise.race([whole, brokenOff(ctx)]) : whole);
+      const complete = read(ctx, () => Promise.resolve()) as Promise<unknown>;
+      // koa-body does not notice an abort while it decompresses.
+      await uncounted(isCompressed ? Promise.race([complete, aborted(ctx)]) : complete);
     } catch (error) {
       const { status, type } = error as { status?: number; type?: string };
       if (status === 413) return tooLarge(ctx);
       if (status === 415) return refusedWith(failure(415, messages.contentType));
-      // The client closed the connection before the body was read; later gives status 400.
+      // The client closed the connection before the body was read. Later, the status is 400.
       const isGone = type === 'stream.not.readable';
-      // An error without a status comes from the decompression.
-      if (status === 400 || isGone || (status === undefined && isPacked)) {
+      // Errors without a status are decompression errors.
+      if (status === 400 || isGone || (status === undefined && isCompressed)) {
         ctx.set('Connection', 'close');
         return refusedWith(failure(400, messages.invalidJson));
       }
@@ -113,7 +111,7 @@ export const bodyReader = (limit: number): ((ctx: Context) => Promise<Read<strin
   };
 };
 
-/** Objects and arrays within each other. */
+/** The maximum nesting of objects and arrays. */
 const maxJsonLevels = 32;
 
 /** Parses a body; an empty one counts as `{}`. */
@@ -125,7 +123,7 @@ export const parseJson = (text: string): Read<unknown> => {
   try {
     json = text.trim() === '' ? {} : JSON.parse(text);
   } catch {
-    // The parser's message may quote the body, so the answer does not repeat it.
+    // The parser's message may quote the body.
     return invalid;
   }
   return found === null
@@ -133,7 +131,7 @@ export const parseJson = (text: string): Read<unknown> => {
     : refusedWith(failure(400, `property ${found} should not exist`));
 };
 
-/** A value as a schema reads it; otherwise 400 with the message of the first field that is wrong. */
+/** Parses a value with a schema; 400 with the message of the first invalid field. */
 export const parseAs = <Schema extends z.ZodType>(
   schema: Schema,
   value: unknown,
@@ -146,11 +144,11 @@ export const parseAs = <Schema extends z.ZodType>(
   return refusedWith(reason ? { ...reply, reason } : reply);
 };
 
-/** The body's text as a schema reads it. A successful answer will name the fields that the schema strips. */
+/** Parses a body with a schema, and notes stripped fields for the response. */
 export const parseJsonAs = <Schema extends z.ZodType>(
   schema: Schema,
   text: string,
-  state: AnswerState,
+  state: ResponseState,
 ): Read<z.output<Schema>> => {
   const parsed = parseJson(text);
   if (parsed.type === 'refused') return parsed;
@@ -158,7 +156,6 @@ export const parseJsonAs = <Schema extends z.ZodType>(
   return parseAs(schema, parsed.value);
 };
 
-/** The query of a request as a schema reads it. */
 export const parseQuery = <Schema extends z.ZodType>(
   schema: Schema,
   ctx: Context,
@@ -167,14 +164,14 @@ export const parseQuery = <Schema extends z.ZodType>(
   return query.type === 'read' ? parseAs(schema, query.value) : query;
 };
 
-/** The parameters of a request's query; 400 if one is not UTF-8. */
+/** The parameters of the query; 400 if one is not UTF-8. */
 export const queryOf = ({ req }: Context): Read<QueryParameters> => {
   const query = readQuery(req.url ?? '');
   if (query.type === 'read') return { type: 'read', value: query.parameters };
   return refusedWith(failure(400, `${query.name ?? 'The query'} must be UTF-8`));
 };
 
-/** Answers a request whose path matched; `parameter` reads a part of the path. */
+/** Handles a request. `parameter` returns a parameter of the path. */
 export type Handler<State> = (
   ctx: Context,
   state: State,
@@ -182,26 +179,26 @@ export type Handler<State> = (
 ) => Promise<Reply> | Reply;
 
 export interface Route<State> {
-  /** `GET` answers `HEAD` too. */
+  /** `GET` includes `HEAD`. */
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** Behind the prefix. */
+  /** Relative to the prefix. */
   readonly path: string;
   readonly handler: Handler<State>;
 }
 
 /** Dispatches to the routes under a prefix: 404 for an unknown path, 405 for another method. */
-export const createDispatcher = <One extends Route<never>>(
+export const createDispatcher = <AnyRoute extends Route<never>>(
   prefix: string,
-  routes: readonly One[],
+  routes: readonly AnyRoute[],
 ) => {
   const router = new Router({ prefix, sensitive: true, strict: true });
   const routeOfLayer = new Map(
-    routes.map((one) => {
-      const answer = async (ctx: RouterContext): Promise<void> => {
+    routes.map((route) => {
+      const handle = async (ctx: RouterContext): Promise<void> => {
         const parameter = (name: string): string => ctx.params[name] ?? '';
-        send(ctx, await one.handler(ctx, ctx.state as never, parameter));
+        send(ctx, await route.handler(ctx, ctx.state as never, parameter));
       };
-      return [router.register(one.path, [one.method], answer), one];
+      return [router.register(route.path, [route.method], handle), route];
     }),
   );
   const dispatch = router.routes();
@@ -212,7 +209,7 @@ export const createDispatcher = <One extends Route<never>>(
 
   const find = (path: string, method: string) => {
     const layers = router.match(path, method).path;
-    // `/links/bulk` is no `/links/:shortCode`.
+    // `/links/bulk` does not match `/links/:shortCode`.
     const own = fixedPaths.has(path) ? layers.filter((layer) => layer.path === path) : layers;
     const found = own.find(({ methods }) => methods.includes(method));
     return {
@@ -222,10 +219,10 @@ export const createDispatcher = <One extends Route<never>>(
     };
   };
 
-  /** By method and path, of paths without parameters: the router tries one pattern after the other. */
+  /** Caches the matches of paths without parameters, because the router tries all patterns. */
   const matches = new Map<string, ReturnType<typeof find>>();
 
-  /** The routes of a path, and the one among them that has the method, too. */
+  /** The routes of a path, and the one with the method. */
   const match = (path: string, method: string): ReturnType<typeof find> => {
     const name = `${method} ${path}`;
     const matched = matches.get(name) ?? find(path, method);
@@ -234,7 +231,7 @@ export const createDispatcher = <One extends Route<never>>(
   };
   return {
     match,
-    /** The pattern of the route that a path leads to, whatever the method. */
+    /** The pattern of a path's route, for any method. */
     routeOf(path: string): string | null {
       const [route] = match(path, 'GET').ofPath;
       return route ? prefix + route.path : null;

@@ -50,7 +50,7 @@ export const v2Routes = (deps: V2Deps): readonly V2Route[] => {
   const stats = createStatsHandlers(deps);
   const managed = createLinkHandlers(deps);
   const keys = createKeyHandlers(deps);
-  const ofKeys = { scope: 'keys:manage', metered: false } as const;
+  const keyRoute = { scope: 'keys:manage', metered: false } as const;
   const withBody = { bodyLimit: bodyLimits.one };
 
   const usage: Handler<V2State> = (_ctx, { call }) => json(200, usageOf(call, plans));
@@ -71,7 +71,7 @@ export const v2Routes = (deps: V2Deps): readonly V2Route[] => {
       bodyLimit: bodyLimits.batch,
       handler: links.shortenBatch,
     },
-    // A GET spends a QR code, in a transaction that waits for no log.
+    // This GET costs a QR code, in a transaction that does not need the log.
     { method: 'GET', path: '/qr/:shortCode', scope: 'qr:read', handler: createQrHandler(deps) },
     { method: 'GET', path: '/stats', scope: 'stats:read', handler: stats.account },
     { method: 'GET', path: '/stats/:shortCode', scope: 'stats:read', handler: stats.link },
@@ -109,11 +109,11 @@ export const v2Routes = (deps: V2Deps): readonly V2Route[] => {
       handler: createHistoryHandler(deps),
     },
     { method: 'GET', path: '/usage', scope: null, handler: usage, metered: false },
-    { method: 'GET', path: '/keys', ...ofKeys, handler: keys.list },
-    { method: 'POST', path: '/keys', ...ofKeys, ...withBody, handler: keys.make },
-    { method: 'PATCH', path: '/keys/:id', ...ofKeys, ...withBody, handler: keys.patch },
-    { method: 'DELETE', path: '/keys/:id', ...ofKeys, handler: keys.revoke },
-    { method: 'POST', path: '/keys/:id/rotate', ...ofKeys, ...withBody, handler: keys.rotate },
+    { method: 'GET', path: '/keys', ...keyRoute, handler: keys.list },
+    { method: 'POST', path: '/keys', ...keyRoute, ...withBody, handler: keys.make },
+    { method: 'PATCH', path: '/keys/:id', ...keyRoute, ...withBody, handler: keys.patch },
+    { method: 'DELETE', path: '/keys/:id', ...keyRoute, handler: keys.revoke },
+    { method: 'POST', path: '/keys/:id/rotate', ...keyRoute, ...withBody, handler: keys.rotate },
   ];
 };
 
@@ -138,14 +138,14 @@ const checked = (route: V2Route) => {
   return { ...route, readBody, handler };
 };
 
-/** Everything under a prefix, in the contract's order of checks. */
+/** The routes under a prefix, with the contract's order of checks. */
 export const createV2 = (
   deps: V2Deps,
   routes = v2Routes(deps),
   prefix = '/v2',
   authenticate = bearerKey,
 ) => {
-  const router = createDispatcher(prefix, routes.map(checked));
+  const router = createDispatcher(prefix, routes.map(withChecks));
 
   /** What admission needs to know of the request. */
   const requirementsOf = (method: string, path: string) => {
@@ -164,7 +164,7 @@ export const createV2 = (
    */
   const admitInRoute = async (
     ctx: Context,
-    route: ReturnType<typeof checked> | undefined,
+    route: ReturnType<typeof withChecks> | undefined,
     call: CallByHash & Credential,
   ): Promise<Reply | null> => {
     if (!route?.admitting || !route.readBody) return null;

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Context } from 'koa';
 import { refusesMethod } from './reply.js';
 
-/** A file that is kept in memory, the same to everybody. */
+/** A file in memory. */
 export interface StaticFile {
   readonly contentType: string;
   readonly body: Buffer;
@@ -18,12 +18,12 @@ export const staticFile = (
   return {
     contentType,
     body,
-    // Kept, but asked for again each time: another version has the same paths.
+    // Revalidated each time, because another version has the same paths.
     headers: { ETag: `"${tag}"`, 'Cache-Control': 'no-cache', ...headers },
   };
 };
 
-/** Answers a request with a file, or with 304 for who has it. */
+/** Sends a file, or 304 if the client has it. */
 export const sendFile = (ctx: Context, { contentType, body, headers }: StaticFile): void => {
   if (refusesMethod(ctx)) return;
   ctx.status = 200;

@@ -54,11 +54,11 @@ export type DeriveApiKey = Command<
 
 export interface KeyChanges {
   readonly name?: string | undefined;
-  /** For operators alone. */
+  /** Only for operators. */
   readonly plan?: PlanName | undefined;
   readonly active?: boolean | undefined;
   readonly scopes?: readonly Scope[] | undefined;
-  /** Seconds, for operators alone; `null` removes the end. */
+  /** Seconds, only for operators; `null` removes the end. */
   readonly expiresIn?: number | null | undefined;
 }
 
@@ -77,10 +77,10 @@ export type ApiKeyCommand =
 
 export type ApiKeyRefusal =
   | { readonly type: 'exists' }
-  /** There is no such key, or none that the calling key may manage. */
+  /** The key does not exist, or the calling key may not manage it. */
   | { readonly type: 'unknown' }
   | { readonly type: 'revoked' }
-  /** The calling key has ended meanwhile. */
+  /** The calling key is no longer valid. */
   | { readonly type: 'callerInvalid' }
   | { readonly type: 'tooManyKeys' }
   | { readonly type: 'tooDeep' }
@@ -95,15 +95,15 @@ export type ApiKeyRefusal =
   | { readonly type: 'scopeLacking'; readonly scope: Scope };
 
 export const maxLiveKeys = 100;
-/** No chain of live keys is longer. */
+/** The maximum depth of a chain of live keys. */
 const maxAncestors = 100;
 export const maxSecrets = 100;
 
 const after = (time: Date, seconds: number): Date => new Date(time.getTime() + seconds * 1_000);
 
-/** The earlier of two ends; `null` is none. */
-const earlier = (one: Date | null, other: Date | null): Date | null =>
-  one === null || (other !== null && other < one) ? other : one;
+/** The earlier of two ends; `null`: no end. */
+const earlier = (a: Date | null, b: Date | null): Date | null =>
+  a === null || (b !== null && b < a) ? b : a;
 
 const isOver = (end: Date | null, now: Date): boolean => end !== null && end <= now;
 
@@ -118,11 +118,11 @@ const callingKey = (by: ApiKeyState, now: Date) => {
     : refused({ type: 'scopeLacking', scope });
 };
 
-/** The first of the scopes that a key cannot give. */
-const lacking = (scopes: readonly Scope[], { scopes: had }: ApiKey): Scope | undefined =>
-  scopes.find((scope) => !had.includes(scope));
+/** The first of the scopes that a key lacks. */
+const lacking = (scopes: readonly Scope[], key: ApiKey): Scope | undefined =>
+  scopes.find((scope) => !key.scopes.includes(scope));
 
-/** Whether a key may manage another one: itself, or a descendant that has nothing beyond its own scopes and end. */
+/** A key manages itself and the descendants whose scopes and end are within its own. */
 const manages = (caller: ApiKey, key: ApiKey): boolean => {
   if (caller.id === key.id) return true;
   const endsWithin =
@@ -140,7 +140,7 @@ const activationRefusal = (
 ): { readonly type: 'suspended' | 'deactivatedAbove' } | null => {
   if (caller === 'operator') return null;
   if (status === 'suspended') return { type: 'suspended' };
-  // Events before version 3 do not name the key: then the root alone may activate it.
+  // Events before version 3 do not name the key; then only the root may activate it.
   const by = key.deactivatedBy ?? rootIdOf(key);
   const isAbove = status === 'inactive' && caller.ancestors.includes(by);
   return isAbove ? { type: 'deactivatedAbove' } : null;
@@ -207,19 +207,17 @@ const change = (
   if (data.plan !== undefined && key.ancestors.length > 0) return refused({ type: 'planOfRoot' });
   const scope = caller === 'operator' ? undefined : lacking(data.scopes ?? [], caller);
   if (scope) return refused({ type: 'scopeLacking', scope });
-  const holds = activationRefusal(caller, state);
-  if (active === true && holds) return refused(holds);
+  const refusal = activationRefusal(caller, state);
+  if (active === true && refusal) return refused(refusal);
   const activation =
-    active === undefined || holds
+    active === undefined || refusal
       ? { status, deactivatedBy: key.deactivatedBy }
       : active
         ? ({ status: 'active', deactivatedBy: null } as const)
         : deactivation(caller);
   const scopes = inOrder(data.scopes ?? key.scopes);
   const next = {
-    name,
-    plan,
-    scopes: [...scopes],
+    ...{ name, plan, scopes: [...scopes] },
     expiresAt:
       (expiresIn === undefined ? key.expiresAt : expiry(metadata.time, expiresIn))?.toISOString() ??
       null,

@@ -43,13 +43,12 @@ export interface DoneWithKey {
 export type ApiKeyOutcome =
   DoneWithKey | { readonly type: 'refused'; readonly refusal: ApiKeyRefusal };
 
-/** A token is shown this once and kept nowhere. */
+/** The token is not stored. */
 export type WithToken<Outcome> = Outcome & { readonly token: string };
 
-/** A new key and its token. */
 export type IssuedKey = WithToken<DoneWithKey>;
 
-/** A command without what the handler adds to it. */
+/** A command without the fields that the handler adds. */
 interface Requested<KeyCommand extends ApiKeyCommand> {
   readonly type: KeyCommand['type'];
   readonly data: Omit<KeyCommand['data'], 'by'>;
@@ -78,22 +77,21 @@ export interface CallingKey {
   readonly requestId: string;
 }
 
-/** A key with what its root has spent in the open minute window and in the current month. */
+/** A key with the usage of its root in the open minute window and in the current month. */
 export interface KeyWithUsage {
   readonly state: KnownKey;
-  /** Its root's. */
+  /** The plan of its root. */
   readonly plan: PlanName;
   /** The minute of its last call. */
   readonly lastUsedAt: Date | null;
   readonly minuteCalls: number;
-  /** The month's first day. */
+  /** The first day of the month. */
   readonly month: string;
   readonly calls: number;
   readonly links: number;
   readonly qrCodes: number;
 }
 
-/** Adds the authority to a command. */
 const withAuthority = (
   subject: string,
   { type, data }: OperatorCommand | KeyOwnerCommand,
@@ -138,7 +136,6 @@ export const createApiKeyHandler = (pool: Pool, outbox: Outbox) => {
     );
   };
 
-  /** Decides a command and records its events; the transaction's last step. */
   const decide = async (
     tx: Client,
     command: CommandRequest<ApiKeyCommand>,
@@ -150,11 +147,10 @@ export const createApiKeyHandler = (pool: Pool, outbox: Outbox) => {
     if (!result) throw new Error('decideIn() returned no result for 1 command');
     const { decision, state } = result;
     if (decision.type === 'refused') return decision;
-    if (state.status === 'none') throw new Error(`${command.type} left no key`);
+    if (state.status === 'none') throw new Error(`${command.type} returned no key`);
     return { type: 'done', state, outboxPosition };
   };
 
-  /** Decides one command of an operator. */
   const handle = (
     subject: string,
     command: OperatorCommand,
@@ -162,7 +158,7 @@ export const createApiKeyHandler = (pool: Pool, outbox: Outbox) => {
   ): Promise<ApiKeyOutcome> =>
     transaction(pool, (tx) => decide(tx, withAuthority(subject, command, 'operator', metadata)));
 
-  /** Decides one command of a key, by what it may do at that moment. */
+  /** Decides a command of a key, with the key's current state as authority. */
   const handleFor = (
     { id, requestId }: CallingKey,
     subject: string,
@@ -199,7 +195,7 @@ export const createApiKeyHandler = (pool: Pool, outbox: Outbox) => {
       });
     });
 
-  // One at a time: requests that wait for the account's lock hold a connection each.
+  // One at a time: each request that waits for the account's lock would hold a connection.
   const derivations = createBatcher({
     ...{ maxBatch: 1, maxWaiting: 500, mayBeCausedByOneCommand },
     run: (commands: readonly Derivation[]) => Promise.all(commands.map(createDerived)),
@@ -229,7 +225,7 @@ export const createApiKeyHandler = (pool: Pool, outbox: Outbox) => {
       const outcome = await derivations.submit({ caller, id: uuidv7(), data });
       return { ...outcome, token };
     },
-    /** Gives a key another secret; the earlier ones end within `overlapSeconds`. */
+    /** Replaces the secret of a key. Earlier secrets end within `overlapSeconds`. */
     async rotate(
       caller: CallingKey,
       id: string,
@@ -239,10 +235,10 @@ export const createApiKeyHandler = (pool: Pool, outbox: Outbox) => {
       const data = { hash: hashKeyToken(token), overlapSeconds };
       return { ...(await handleFor(caller, id, { type: 'RotateApiKey', data })), token };
     },
-    /** The keys in the order of their making, after `after` (an id) if given. */
+    /** All keys, in the order of creation. @param after an id */
     list: (limit: number, after: string | null) =>
       query('WHERE k.id > $2 ORDER BY k.id LIMIT $1', [limit, after ?? '']),
-    /** A key and those that descend from it, but for revoked ones, as `list` has them. */
+    /** A key and its descendants, without revoked ones, in the order of creation. */
     listFor: (
       key: { readonly id: string; readonly rootId: string },
       limit: number,

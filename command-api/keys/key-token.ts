@@ -21,14 +21,14 @@ const checksum = (secret: string): string => {
   return digits;
 };
 
-/** The whole key of 32 random base62 characters. */
+/** The key with this secret. */
 export const keyToken = (secret: string): string => prefix + secret + checksum(secret);
 
-/** Whether a text can be a key at all: what is mistyped or made up costs no look-up. */
+/** Whether a text has the format and checksum of a key. */
 export const isKeyToken = (text: string): boolean => {
   const match = pattern.exec(text);
   return match?.[1] !== undefined && checksum(match[1]) === match[2];
 };
 
-/** All that is kept of a key: its SHA-256, hexadecimal. */
+/** The stored hash of a key: SHA-256, hexadecimal. */
 export const hashKeyToken = (token: string): string => hash('sha256', token, 'hex');

@@ -38,7 +38,7 @@ const keyOf = ({
   createdAt: key.createdAt.toISOString(),
 });
 
-export const keyRoutes: AdminRoutes = ({ pool, outbox, plans, settle }) => {
+export const keyRoutes: AdminRoutes = ({ pool, outbox, plans, respond }) => {
   const keys = createApiKeyHandler(pool, outbox);
 
   const withUsage = (found: KeyWithUsage): KeyWithUsageResponse => {
@@ -63,8 +63,8 @@ export const keyRoutes: AdminRoutes = ({ pool, outbox, plans, settle }) => {
         : failure(409, 'This API key has been revoked');
     }
     const found = await keys.find(id);
-    if (!found) throw new Error('A changed key is known');
-    return settle(outcome.outboxPosition, 200, keyOf({ ...found, state: outcome.state }));
+    if (!found) throw new Error(`find() returned no key for ${id}`);
+    return respond(outcome.outboxPosition, 200, keyOf({ ...found, state: outcome.state }));
   };
 
   return [
@@ -73,7 +73,10 @@ export const keyRoutes: AdminRoutes = ({ pool, outbox, plans, settle }) => {
       path: '/keys',
       handler: withBody(createKeyRequest, async (request, { actor }) => {
         const { token, state, outboxPosition } = await keys.issue(request, actor);
-        return settle(outboxPosition, 201, { ...keyOf({ state, plan: request.plan }), key: token });
+        return respond(outboxPosition, 201, {
+          ...keyOf({ state, plan: request.plan }),
+          key: token,
+        });
       }),
     },
     {

@@ -40,7 +40,7 @@ const unknownKey = failure(404, messages.keyNotFound);
 
 const refusals: Readonly<Record<Exclude<ApiKeyRefusal['type'], 'scopeLacking'>, Reply>> = {
   unknown: unknownKey,
-  // For its creator, a revoked key is gone.
+  // A revoked key is hidden from the keys of the account.
   revoked: unknownKey,
   callerInvalid: keyInvalid,
   suspended: failure(403, messages.keySuspended),
@@ -48,18 +48,18 @@ const refusals: Readonly<Record<Exclude<ApiKeyRefusal['type'], 'scopeLacking'>, 
   tooManyKeys: failure(400, `At most ${maxLiveKeys} keys an account`),
   tooDeep: failure(400, messages.keyTooDeep),
   tooManySecrets: failure(400, `At most ${maxSecrets} secrets a key`),
-  // No command of a key is refused with these.
+  // Not possible for commands of a key.
   exists: unavailable(),
   planOfRoot: unavailable(),
 };
 
 const callingKeyOf = ({ call, requestId }: V2State): CallingKey => ({ ...call.key, requestId });
 
-/** `/v2/keys`: what a key does with itself, and with the keys that descend from it. */
+/** `/v2/keys`: commands of a key on itself and its descendants. */
 export const createKeyHandlers = ({ pool, outbox, delivery, plans }: KeyDeps) => {
   const keys = createApiKeyHandler(pool, outbox);
 
-  const shown = (
+  const toResponse = (
     { state: { key, status }, plan, lastUsedAt }: KeyWithUsage,
     { call }: V2State,
   ): OwnKeyResponse => ({
@@ -75,10 +75,10 @@ export const createKeyHandlers = ({ pool, outbox, delivery, plans }: KeyDeps) =>
     usage: usageOf(call, plans),
   });
 
-  /** Answers once the log has the change, or says why there is none. */
-  const settle = async (
+  /** The response to a command: of a change, as soon as the log has it. */
+  const respond = async (
     outcome: ApiKeyOutcome,
-    answer: (done: DoneWithKey) => Promise<Reply> | Reply,
+    respondTo: (done: DoneWithKey) => Promise<Reply> | Reply,
   ): Promise<Reply> => {
     if (outcome.type === 'refused') {
       const { refusal } = outcome;
@@ -93,18 +93,17 @@ export const createKeyHandlers = ({ pool, outbox, delivery, plans }: KeyDeps) =>
     (state: V2State, status: 200 | 201, more: { readonly key?: string } = {}) =>
     async ({ state: { key } }: DoneWithKey): Promise<Reply> => {
       const found = await keys.find(key.id);
-      return found ? json(status, { ...shown(found, state), ...more }) : unknownKey;
+      return found ? json(status, { ...toResponse(found, state), ...more }) : unknownKey;
     };
 
-  /** Has a key of the path changed, if there can be one. */
   const change = async (
     state: V2State,
     id: string,
     command: KeyOwnerCommand,
-    answer: (done: DoneWithKey) => Promise<Reply> | Reply,
+    respondTo: (done: DoneWithKey) => Promise<Reply> | Reply,
   ): Promise<Reply> =>
     keyIdPattern.test(id)
-      ? settle(await keys.handleFor(callingKeyOf(state), id, command), answer)
+      ? respond(await keys.handleFor(callingKeyOf(state), id, command), respondTo)
       : unknownKey;
 
   const list: Handler<V2State> = async (ctx, state) => {
@@ -114,14 +113,14 @@ export const createKeyHandlers = ({ pool, outbox, delivery, plans }: KeyDeps) =>
     const found = await keys.listFor(state.call.key, limit + 1, after ?? null);
     const page = found.slice(0, limit);
     const next = found.length > limit ? (page.at(-1)?.state.key.id ?? null) : null;
-    return json(200, { keys: page.map((key) => shown(key, state)), next });
+    return json(200, { keys: page.map((key) => toResponse(key, state)), next });
   };
 
   const make: Handler<V2State> = async (_ctx, state) => {
     const request = parseJsonAs(makeKeyRequest, state.body, state);
     if (request.type === 'refused') return request.reply;
     const outcome = await keys.derive(callingKeyOf(state), request.value);
-    return settle(outcome, withKey(state, 201, { key: outcome.token }));
+    return respond(outcome, withKey(state, 201, { key: outcome.token }));
   };
 
   const patch: Handler<V2State> = async (_ctx, state, parameter) => {
@@ -142,7 +141,7 @@ export const createKeyHandlers = ({ pool, outbox, delivery, plans }: KeyDeps) =>
     const id = parameter('id');
     if (!keyIdPattern.test(id)) return unknownKey;
     const outcome = await keys.rotate(callingKeyOf(state), id, request.value.overlapSeconds ?? 0);
-    return settle(outcome, withKey(state, 200, { key: outcome.token }));
+    return respond(outcome, withKey(state, 200, { key: outcome.token }));
   };
 
   const revoke: Handler<V2State> = (_ctx, state, parameter) =>

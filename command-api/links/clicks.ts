@@ -8,7 +8,7 @@ export interface ClicksOfLink {
 
 export const noClicks: ClicksOfLink = { clicks: 0, lastAccessed: null };
 
-/** The clicks of all time of links that were visited, from the statistics projection. */
+/** The total clicks of links, from the statistics projection. Links without visits are absent. */
 export const readClicks = async (
   postgres: Queryable,
   codes: readonly string[],
@@ -23,7 +23,7 @@ export const readClicks = async (
   return new Map(rows.map(({ code, clicks, lastAccessed }) => [code, { clicks, lastAccessed }]));
 };
 
-/** The clicks that count against a limit, from the ledger: exact. */
+/** The exact clicks that count against a limit, from the ledger. */
 export const readClicksTaken = async (
   postgres: Queryable,
   codes: readonly string[],

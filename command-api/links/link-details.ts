@@ -2,13 +2,13 @@ import { linkStatusAt, type ExistingLink } from '../../schemas/folds/link.js';
 import type { LinkDetails } from '../../schemas/http/links.js';
 import type { OperatorsLink } from '../../schemas/http/operators.js';
 
-/** What its owner gets to know of a link. */
+/** The link as its owner sees it. */
 export const linkDetailsOf = (
   state: ExistingLink,
   known: {
     readonly version: number;
     readonly clicks: { readonly clicks: number; readonly lastAccessed: Date | null };
-    /** Counted against the limit, by the ledger. */
+    /** Clicks that count against the limit. */
     readonly clicksTaken: number;
     readonly shortUrlHost: string;
     readonly now: Date;
@@ -37,7 +37,7 @@ export const linkDetailsOf = (
   };
 };
 
-/** What an operator gets. */
+/** The link as operators see it. */
 export const withAccount = (
   details: LinkDetails,
   { link }: { readonly link: ExistingLink },

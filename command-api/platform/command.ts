@@ -9,7 +9,7 @@ import {
   type PlatformState,
 } from '../../schemas/folds/platform.js';
 
-/** Sets switches; absent ones stay as they are. */
+/** Sets switches; absent ones are unchanged. */
 export type SwitchPlatform = Command<
   'SwitchPlatform',
   {
@@ -18,7 +18,7 @@ export type SwitchPlatform = Command<
   }
 >;
 
-/** One event for each switch that changes. */
+/** Writes one event per changed switch. */
 export const platformDecider: Decider<SwitchPlatform, PlatformEvent, PlatformState> = {
   initialState: initialPlatform,
   evolve: evolvePlatform,

@@ -11,7 +11,7 @@ const responseOf = ({ maintenance, features }: PlatformState): PlatformResponse 
   features,
 });
 
-export const platformRoutes: AdminRoutes = ({ settle, ...ledger }) => [
+export const platformRoutes: AdminRoutes = ({ respond, ...ledger }) => [
   {
     method: 'GET',
     path: '/platform',
@@ -27,7 +27,7 @@ export const platformRoutes: AdminRoutes = ({ settle, ...ledger }) => [
         data,
         metadata: actor,
       });
-      return settle(outboxPosition, 200, responseOf(state));
+      return respond(outboxPosition, 200, responseOf(state));
     }),
   },
 ];

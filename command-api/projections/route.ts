@@ -5,10 +5,10 @@ import { recordProjectionWork } from './handler.js';
 import { failure, json } from '../http/reply.js';
 import type { AdminRoutes } from '../http/operator-requests.js';
 
-/** Milliseconds that an answer waits for the end of the work, and for the log. */
+/** How long a response waits for the end of the work, and for the log (ms). */
 const endsWithinMs = 1_200;
 
-/** The projections: how far they are, and what operators have done to them. */
+/** The state of the projections, and operators' work on them. */
 export const projectionRoutes: AdminRoutes = ({ projections, delivery, ...ledger }) => {
   const worksOn = (work: ProjectionWork): ReturnType<AdminRoutes>[number] => ({
     method: 'POST',
@@ -16,11 +16,11 @@ export const projectionRoutes: AdminRoutes = ({ projections, delivery, ...ledger
     handler: async (_ctx, { actor }, parameter) => {
       const projection = parameter('name');
       if (!projections.names.includes(projection)) return failure(404, 'Projection not found');
-      const busyBefore = projections.busy();
-      if (busyBefore !== null) return failure(409, busyBefore);
+      const busyReason = projections.busy();
+      if (busyReason !== null) return failure(409, busyReason);
       const outboxPosition = await recordProjectionWork(ledger, { projection, work }, actor);
-      const busySince = projections.busy();
-      if (busySince !== null) return failure(409, busySince);
+      const newReason = projections.busy();
+      if (newReason !== null) return failure(409, newReason);
       const { ended, now } = projections.begin(projection, work, actor.actor);
       const [isLogged] = await Promise.all([
         delivery.published(outboxPosition, endsWithinMs),

@@ -4,19 +4,19 @@ import type {
   ProjectionWorkResponse,
 } from '../../schemas/http/projections.js';
 
-/** Does one thing to one projection at a time. */
+/** Runs work on projections, one at a time. */
 export interface ProjectionWorker {
   readonly names: readonly string[];
   readonly status: () => Promise<ProjectionsResponse['projections']>;
-  /** Why nothing can be begun now, for a person; `null`: something can be. */
+  /** Why no work can start now; `null` if it can. */
   readonly busy: () => string | null;
-  /** Begins the work, and does not wait for its end. */
+  /** Starts the work. */
   readonly begin: (
     projection: string,
     work: ProjectionWork,
     actor: string,
   ) => {
-    /** Never rejects: `now` tells how it ended. */
+    /** Never rejects: `now` returns the outcome. */
     readonly ended: Promise<void>;
     readonly now: () => ProjectionWorkResponse;
   };

@@ -17,7 +17,7 @@ export type ParsedBlocklist =
   | { readonly type: 'parsed'; readonly blocklist: Blocklist }
   | { readonly type: 'malformed'; readonly line: number; readonly entry: string };
 
-/** A host with all below it, or the beginning of a URL. */
+/** A host with its subdomains, or a prefix of URLs. */
 interface Entry {
   readonly isHost: boolean;
   readonly prefix: CanonicalUrl;
@@ -36,12 +36,12 @@ const parseEntry = (text: string): Entry | null => {
 };
 
 /**
- * The host and all that it is a subdomain of, without names of more than 253 characters: no entry of a list is one, and
- * links from before hosts had that limit are checked too.
+ * The host and its parent domains, without names of more than 253 characters, which lists cannot contain. (Old links may
+ * have longer hosts.)
  */
 export function* domainsOf(host: string): Generator<string> {
   if (host.length <= maxHostLength) yield host;
-  // The parts of an address are no domains.
+  // IP addresses have no parent domains.
   if (/^\[|^[\d.]+$/.test(host)) return;
   const first = Math.max(0, host.length - maxHostLength - 1);
   for (let dot = host.indexOf('.', first); dot !== -1; dot = host.indexOf('.', dot + 1)) {
@@ -50,9 +50,8 @@ export function* domainsOf(host: string): Generator<string> {
 }
 
 /**
- * A list of hosts and URL prefixes, one a line. `evil.example` covers its subdomains, every port and
- * path; `evil.example/login` that very host and what begins so; `evil.example:8080` that port. The
- * scheme of an entry does not count.
+ * A list of hosts and URL prefixes, one per line. `evil.example` covers its subdomains, all ports and paths;
+ * `evil.example/login` covers this host and path prefix; `evil.example:8080` covers this port. Schemes are ignored.
  */
 export const parseBlocklist = (text: string): ParsedBlocklist => {
   const hosts = new Set<string>();
@@ -85,23 +84,23 @@ export const parseBlocklist = (text: string): ParsedBlocklist => {
 export type BlocklistFile = Awaited<ReturnType<typeof openBlocklistFile>>;
 
 /**
- * The list in a file, as of the last `refresh`. Call that every few seconds: notifications of file
- * systems get lost (network drives, mounts into containers, editors that replace the file).
+ * The list in a file. Call `refresh` every few seconds: file system notifications are unreliable (network drives, mounts
+ * into containers, editors that replace the file).
  *
- * @throws ConfigError if the file cannot be read at the start; later the old list is kept
+ * @throws ConfigError if the file is invalid at startup; later the old list stays in use
  */
 export const openBlocklistFile = async (file: string, logger: Logger) => {
   let lastSeen = '';
   let digest = '';
   let blocklist: Blocklist = { entries: 0, has: () => false };
-  let complaint = '';
+  let loggedFault = '';
 
-  /** Reads the list if the file has changed. @returns whether it has */
+  /** Reads the list if the file has changed. @returns whether it was read */
   const read = async (): Promise<boolean> => {
     const known = lastSeen;
     lastSeen = '';
     const { mtimeMs, ctimeMs, size, ino } = await stat(file);
-    // Taken before the text: what is written meanwhile is found at the next look.
+    // Read before the text, so that the next refresh notices a concurrent change.
     lastSeen = [mtimeMs, ctimeMs, size, ino].join(':');
     if (lastSeen === known) return false;
     const text = await readFile(file, 'utf8');
@@ -125,20 +124,20 @@ export const openBlocklistFile = async (file: string, logger: Logger) => {
 
   return {
     check,
-    /** Identifies the list in use: SHA-256 of its text, the same on every node that has this list. */
+    /** SHA-256 of the list, so equal on every node with this list. */
     version: () => digest,
-    /** Reads the file again if it has changed; logs what is wrong with it. */
+    /** Reads the file again if it has changed. Logs faults. */
     async refresh() {
       try {
         if (!(await read())) return;
-        complaint = '';
-        logger.info({ file, entries: blocklist.entries }, 'the blocklist was read again');
+        loggedFault = '';
+        logger.info({ file, entries: blocklist.entries }, 'blocklist reloaded');
       } catch (error) {
         const reason = (error as Error).message;
         // Logged once for each fault.
-        if (complaint === reason) return;
-        complaint = reason;
-        logger.error({ file, reason }, 'the blocklist cannot be used: the old is kept');
+        if (loggedFault === reason) return;
+        loggedFault = reason;
+        logger.error({ file, reason }, 'blocklist is invalid; using the previous one');
       }
     },
   };

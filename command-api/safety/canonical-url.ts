@@ -1,10 +1,10 @@
-/** A URL as lists of unsafe ones compare it: all that leads to the same page looks the same. */
+/** A normalised URL, for comparison with lists. */
 export interface CanonicalUrl {
   /** Lower case, punycode, without a trailing dot; IPv6 in brackets. */
   readonly host: string;
   /** Empty for the default of either scheme. */
   readonly port: string;
-  /** Path and query, unescaped until nothing changes, then escaped once. Begins with a slash. */
+  /** Path and query, unescaped until nothing changes, then escaped once. */
   readonly path: string;
 }
 
@@ -46,7 +46,7 @@ const escapeOnce = (text: string): string =>
     (character) => `%${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`,
   );
 
-/** Unescaping may bring dots and slashes to light that the URL parser could not see. */
+/** Resolves dots and slashes again, because the URL parser did not see the escaped ones. */
 const resolvePath = (path: string): string => {
   const parts = path
     .replace(/\/{2,}/g, '/')
@@ -64,13 +64,13 @@ const resolvePath = (path: string): string => {
 
 const defaultPorts = new Set(['', '80', '443']);
 
-/** The host of a canonical URL, which is found in a tenth of the time. */
+/** The host of the canonical URL, in a tenth of the time. */
 export const canonicalHost = ({ hostname }: URL): string =>
   hostname.toLowerCase().replace(/(?<!\.)\.+$/, '');
 
 /**
- * After Safe Browsing's canonicalisation (developers.google.com/safe-browsing/v4/urls-hashing), save
- * that the scheme and either default port do not count. The fragment never does.
+ * Follows the canonicalisation of Safe Browsing (developers.google.com/safe-browsing/v4/urls-hashing), but ignores the
+ * scheme and the default ports of both schemes.
  */
 export const canonicalUrl = (url: URL): CanonicalUrl => ({
   host: canonicalHost(url),

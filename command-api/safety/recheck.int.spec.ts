@@ -183,7 +183,7 @@ describe('command API: links that are checked again, by two nodes', () => {
   });
 
   it('goes slowly over all links, page by page', async () => {
-    const round = recheckSchedule.filter(({ again }) => again);
+    const round = recheckSchedule.filter(({ restarts }) => restarts);
     await record(
       ...Array.from({ length: 25 }, (_, n) => made(`old-${n}`, 2 * 1_440 * minuteMs - n)),
     );

@@ -5,32 +5,31 @@ import { ownActors } from '../../schemas/decision.js';
 import type { LinkBlockHandler } from '../links/block/handler.js';
 import {
   announceScans,
+  deleteEndedScans,
   endLease,
-  forgetScans,
   readLiveLinks,
   takeLease,
-  theBeginning,
+  oldestPosition,
   type LiveLink,
 } from './safety-scans.js';
 import { maxUrlsPerCall } from './threat-matches.js';
 import type { Recheckers } from './web-safety.js';
 
 /**
- * A scan over the live links, oldest first, in pages. All nodes share it: its position is a row in
- * the database, and the node with the lease takes the next page.
+ * A scan of the live links, oldest first, in pages. Nodes share it: its position is a row in the database, and the node
+ * with the lease checks the next page.
  */
 export interface Scan {
   readonly name: string;
-  /** It sees links of at least this age. */
+  /** The minimum age of the scanned links (ms). */
   readonly ageMs: number;
-  /** Milliseconds from one full page to the next. */
+  /** The pause after a full page (ms). */
   readonly paceMs: number;
-  /** Milliseconds of rest after the last link; `null` ends the scan there. */
+  /** The pause after the last link (ms); `null`: the scan ends. */
   readonly restMs: number | null;
-  /** Whether it begins at the oldest link again after its rest, or goes on with new links. */
-  readonly again: boolean;
-  /** What is asked about each link. */
-  readonly asks: 'blocklist' | 'everybody';
+  /** Whether the scan restarts at the oldest link after this pause, or continues with new links. */
+  readonly restarts: boolean;
+  readonly sources: 'blocklist' | 'all';
 }
 
 const secondMs = 1_000;
@@ -38,20 +37,20 @@ const minuteMs = 60 * secondMs;
 const hourMs = 60 * minuteMs;
 const dayMs = 24 * hourMs;
 
-/** Follows the youngest links up to an age: each is seen once, at that age or a twelfth later. */
+/** Scans each link once, at an age or up to a twelfth later. */
 const atAge = (name: string, ageMs: number): Scan => ({
   name,
   ageMs,
   paceMs: 0,
   restMs: ageMs / 12,
-  again: false,
-  asks: 'everybody',
+  restarts: false,
+  sources: 'all',
 });
 
 /**
- * Young links soon and often: an attack begins right after its link was made, and lists hear of it
- * minutes or hours later. All links every three days, at one page in ten seconds, which is less than
- * Google's 10,000 free calls a day however many links there are.
+ * Young links are checked often: attacks start right after the creation of a link, and lists contain them minutes or
+ * hours later. All links are checked every three days, at most one page per ten seconds, which stays below Google's
+ * 10,000 free calls per day.
  */
 export const recheckSchedule: readonly Scan[] = [
   atAge('1 minute', minuteMs),
@@ -63,36 +62,36 @@ export const recheckSchedule: readonly Scan[] = [
     ageMs: dayMs,
     paceMs: 10 * secondMs,
     restMs: 3 * dayMs,
-    again: true,
-    asks: 'everybody',
+    restarts: true,
+    sources: 'all',
   },
 ];
 
 /**
- * All live links once, at once, when a blocklist was not seen before. Those that are too young for it
- * were made under that list, or are seen a minute later: another node may not have read it yet.
+ * Scans all live links once when the blocklist changes. Links that another node accepted with the old list meanwhile are
+ * found by the scan at 1 minute.
  */
 export const blocklistScan = (version: string): Scan => ({
   name: `blocklist ${version}`,
   ageMs: 0,
   paceMs: 0,
   restMs: null,
-  again: false,
-  asks: 'blocklist',
+  restarts: false,
+  sources: 'blocklist',
 });
 
-/** Lease: after this, another worker takes the page. A page takes one call (2 s) and a transaction. */
+/** The duration of a lease (ms). A page takes one call (2 s) and a transaction. */
 const leaseMs = 30_000;
-/** Milliseconds until the next try while the web safety service is away. */
+/** The pause while the web safety service is unavailable (ms). */
 const retryMs = 10_000;
 
 const actor = ownActors.webSafety;
 
 /**
- * Checks links again that were safe when they were made, one page at a time, and blocks those that
- * are not any more. Nothing is blocked, and no scan goes on, while the service cannot answer.
+ * Checks links again after their creation, one page at a time, and blocks unsafe ones. While the service is unavailable,
+ * scans do not continue.
  *
- * @returns a function that checks the next page that is due: 1, or 0 if none is
+ * @returns a function that checks the next due page and returns 1, or 0 if no page is due
  */
 export const createRecheck = (deps: {
   readonly pool: Pool;
@@ -105,24 +104,24 @@ export const createRecheck = (deps: {
   const { pool, safety, blocks, schedule, logger, pageSize = maxUrlsPerCall } = deps;
   let announced = '';
 
-  /** The scans that this process can do. Only nodes that have read a blocklist scan for it. */
+  /** The scans of this process: the schedule, and the scan for its blocklist. */
   const scans = async (): Promise<readonly Scan[]> => {
     const version = safety.blocklist.version();
     const own = blocklistScan(version);
     if (announced !== version) {
       await announceScans(pool, [own.name, ...schedule.map(({ name }) => name)]);
-      // An earlier list that returns is scanned again: links were made while it was not in use.
-      await forgetScans(pool, blocklistScan('').name, own.name);
+      // If an earlier list is used again, it needs a new scan for the links created meanwhile.
+      await deleteEndedScans(pool, blocklistScan('').name, own.name);
       announced = version;
     }
     return [own, ...schedule];
   };
 
-  /** Blocks what is unsafe. @returns whether all links of the page could be checked */
-  const check = async (links: readonly LiveLink[], { asks }: Scan): Promise<boolean> => {
+  /** Checks a page and blocks unsafe links. @returns whether all verdicts are known */
+  const check = async (links: readonly LiveLink[], { sources }: Scan): Promise<boolean> => {
     let open = links;
     let complete = true;
-    for (const source of [safety.blocklist, ...(asks === 'everybody' ? safety.services : [])]) {
+    for (const source of [safety.blocklist, ...(sources === 'all' ? safety.services : [])]) {
       const verdicts = await source.check(open.map(({ url }) => url));
       const unsafe = open.filter((_link, index) => verdicts[index] === 'unsafe');
       if (unsafe.length > 0) await block(unsafe, source.reason);
@@ -156,7 +155,7 @@ export const createRecheck = (deps: {
     }
     const last = links.at(-1) ?? lease;
     if (links.length === pageSize) await endLease(pool, lease, last, scan.paceMs);
-    else await endLease(pool, lease, scan.again ? theBeginning : last, scan.restMs);
+    else await endLease(pool, lease, scan.restarts ? oldestPosition : last, scan.restMs);
     return 1;
   };
 };

@@ -2,6 +2,7 @@ import {
   createCircuitBreaker,
   type BreakerState,
 } from '../../ops/platform/concurrency/circuit-breaker.js';
+import { DeadlinePassed, withinDeadline } from '../../ops/platform/concurrency/deadline.js';
 import { deferred } from '../../ops/platform/concurrency/deferred.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import type { SafetyCheck, SafetyVerdict } from './safety-check.js';
@@ -10,14 +11,14 @@ import { createVerdictCache, type KnownVerdict } from './verdict-cache.js';
 import { parseDestination, parseUrl } from '../../schemas/parse-url.js';
 
 export const safeBrowsingLimits = {
-  /** Milliseconds after which a check answers `unknown`. */
+  /** The deadline of a check (ms); then the verdict is `unknown`. */
   timeoutMs: 2_000,
   maxCalls: 4,
   maxWaiting: 5_000,
   maxCached: 50_000,
-  /** Milliseconds that a verdict `safe` is cached. */
+  /** How long a verdict `safe` is cached (ms). */
   safeMs: 300_000,
-  /** Milliseconds that a verdict `unsafe` is cached, unless the service gives a time. */
+  /** How long a verdict `unsafe` is cached (ms), unless the service returns a duration. */
   unsafeMs: 300_000,
   failures: 5,
   pauseMs: 5_000,
@@ -32,11 +33,11 @@ interface Waiting {
   readonly resolve: (verdict: SafetyVerdict) => void;
 }
 
-/** Milliseconds added to a check's time-out, so that the call's own time-out comes first. */
+/** Added to the deadline of a check (ms), so that the call's own deadline passes first. */
 const graceMs = 50;
 
 /** The form in which the service compares URLs: without the fragment. */
-const askedForm = (text: string): string => {
+const comparedForm = (text: string): string => {
   const url = parseDestination(text);
   url.hash = '';
   const host = url.hostname.replace(/(?<!\.)\.+$/, '');
@@ -44,31 +45,31 @@ const askedForm = (text: string): string => {
   return url.href;
 };
 
-const sameForm = (text: string): string => (parseUrl(text) ? askedForm(text) : text);
+const sameForm = (text: string): string => (parseUrl(text) ? comparedForm(text) : text);
 
-/** The matches by URL. @throws Error if the answer names a URL that was not asked for */
+/** The matches by URL. @throws Error if a match is for another URL */
 const matchesByUrl = (
   urls: readonly string[],
   matches: readonly ThreatMatch[],
 ): ReadonlyMap<string, ThreatMatch> => {
   const found = new Map(matches.map((match) => [sameForm(match.url), match]));
-  const asked = new Set(urls);
-  // One of the URLs was found, and the answer does not tell which.
-  if (![...found.keys()].every((url) => asked.has(url))) {
-    throw new Error('It told of URLs not asked for');
+  const requested = new Set(urls);
+  // One of the URLs is unsafe, but it is unknown which.
+  if (![...found.keys()].every((url) => requested.has(url))) {
+    throw new Error('Safe Browsing returned a match for a URL that was not requested');
   }
   return found;
 };
 
 /**
- * Asks a reputation service with few calls: verdicts are cached, equal URLs share a query, the URLs of
- * one event-loop tick share a call. While the service is away, the verdict is `unknown`.
+ * Queries a reputation service with few calls: verdicts are cached, equal URLs share a query, and the URLs of an
+ * event-loop tick share a call. While the service is unavailable, the verdict is `unknown`.
  */
 export const createSafeBrowsing = (options: {
   readonly findThreats: FindThreats;
   readonly logger: Logger;
   readonly limits?: SafeBrowsingLimits;
-  /** Milliseconds of a clock that never goes back. */
+  /** A monotonic clock (ms). */
   readonly now?: () => number;
 }) => {
   const { findThreats, logger, limits = safeBrowsingLimits } = options;
@@ -86,21 +87,21 @@ export const createSafeBrowsing = (options: {
     now,
     onChange: (state) => {
       activity.breaker = state;
-      logger.warn({ state }, 'the circuit to the web safety service changed');
+      logger.warn({ state }, 'circuit breaker of the web safety service changed');
     },
   });
-  const asking = new Map<string, Promise<SafetyVerdict>>();
+  const pending = new Map<string, Promise<SafetyVerdict>>();
   const waiting: Waiting[] = [];
   let calls = 0;
   let scheduled = false;
 
-  /** Asks about `maxUrlsPerCall` URLs at most. @returns no verdicts where there was no answer */
+  /** Checks up to `maxUrlsPerCall` URLs. @returns no verdicts if the call fails */
   const call = async (urls: readonly string[]): Promise<ReadonlyMap<string, KnownVerdict>> => {
     let matches: ReadonlyMap<string, ThreatMatch>;
     try {
       matches = matchesByUrl(urls, await findThreats(urls));
     } catch (err) {
-      logger.warn({ err, urls: urls.length }, 'the web safety service gave no answer');
+      logger.warn({ err, urls: urls.length }, 'web safety service is unavailable');
       activity.calls.failed += 1;
       breaker.failed();
       return new Map();
@@ -117,62 +118,57 @@ export const createSafeBrowsing = (options: {
     );
   };
 
-  const pump = (): void => {
+  const startCalls = (): void => {
     scheduled = false;
     while (waiting.length > 0 && calls < limits.maxCalls) {
       const batch = waiting.splice(0, maxUrlsPerCall);
-      const settle = (verdicts: ReadonlyMap<string, KnownVerdict>): void => {
+      const resolveBatch = (verdicts: ReadonlyMap<string, KnownVerdict>): void => {
         for (const { url, resolve } of batch) {
-          asking.delete(url);
+          pending.delete(url);
           resolve(verdicts.get(url) ?? 'unknown');
         }
       };
       if (!breaker.permits()) {
-        settle(new Map());
+        resolveBatch(new Map());
         continue;
       }
       calls += 1;
       void call(batch.map(({ url }) => url)).then((verdicts) => {
-        settle(verdicts);
+        resolveBatch(verdicts);
         calls -= 1;
-        pump();
+        startCalls();
       });
     }
   };
 
-  const ask = (url: string): Promise<SafetyVerdict> => {
+  const request = (url: string): Promise<SafetyVerdict> => {
     if (waiting.length >= limits.maxWaiting) return Promise.resolve('unknown');
     const { promise, resolve } = deferred<SafetyVerdict>();
     waiting.push({ url, resolve });
-    asking.set(url, promise);
+    pending.set(url, promise);
     if (!scheduled) {
       scheduled = true;
-      setImmediate(pump);
+      setImmediate(startCalls);
     }
     return promise;
   };
 
-  /** `unknown` after the time-out; a late answer still fills the cache. */
-  const inTime = async (asked: Promise<SafetyVerdict>[]): Promise<SafetyVerdict[]> => {
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<SafetyVerdict>((resolve) => {
-      timer = setTimeout(() => {
-        resolve('unknown');
-      }, limits.timeoutMs + graceMs);
-    });
+  /** `unknown` after the deadline. A late verdict still fills the cache. */
+  const inTime = async (verdict: Promise<SafetyVerdict>): Promise<SafetyVerdict> => {
     try {
-      return await Promise.all(asked.map((verdict) => Promise.race([verdict, late])));
-    } finally {
-      clearTimeout(timer);
+      return await withinDeadline(limits.timeoutMs + graceMs, () => verdict);
+    } catch (error) {
+      if (error instanceof DeadlinePassed) return 'unknown';
+      throw error;
     }
   };
 
   /**
-   * Checks links that were accepted before. It ignores cached verdicts `safe`, and makes its own
-   * calls, one after the other, so that no `check` waits for it.
+   * Checks existing links. It ignores cached verdicts `safe`, and has its own sequential calls, so that no `check` waits for
+   * it.
    */
   const recheck: SafetyCheck['check'] = async (urls) => {
-    const forms = urls.map(askedForm);
+    const forms = urls.map(comparedForm);
     const verdicts = new Map<string, SafetyVerdict>();
     for (const url of forms) if (cache.get(url) === 'unsafe') verdicts.set(url, 'unsafe');
     const open = [...new Set(forms)].filter((url) => !verdicts.has(url));
@@ -185,17 +181,14 @@ export const createSafeBrowsing = (options: {
   };
 
   const check: SafetyCheck['check'] = async (urls) => {
-    const forms = urls.map(askedForm);
+    const forms = urls.map(comparedForm);
     const known = forms.map((url) => cache.get(url));
     const hits = known.filter((verdict) => verdict !== null);
     activity.cache.hit += hits.length;
     activity.cache.miss += known.length - hits.length;
     if (hits.length === known.length) return hits;
-    return inTime(
-      forms.map((url, index) => {
-        const verdict = known[index];
-        return verdict ? Promise.resolve(verdict) : (asking.get(url) ?? ask(url));
-      }),
+    return Promise.all(
+      forms.map(async (url, index) => known[index] ?? inTime(pending.get(url) ?? request(url))),
     );
   };
 

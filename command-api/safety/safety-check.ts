@@ -2,11 +2,11 @@
 export type SafetyVerdict = 'safe' | 'unsafe' | 'unknown';
 
 export interface SafetyCheck {
-  /** One verdict for each URL, in their order. The URLs are http or https and valid. */
+  /** Returns a verdict for each of the valid http(s) URLs, in the same order. */
   readonly check: (urls: readonly string[]) => Promise<readonly SafetyVerdict[]>;
 }
 
-/** Asks one check after the other; the next is asked only about what is safe so far. */
+/** Runs checks in order. Each one gets only the URLs that are safe so far. */
 export const checkInOrder = (checks: readonly SafetyCheck[]): SafetyCheck => ({
   async check(urls) {
     const verdicts = urls.map((): SafetyVerdict => 'safe');

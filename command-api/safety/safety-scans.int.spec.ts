@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { createLogger } from '../../ops/platform/logging.js';
 import { createPool } from '../../ops/platform/postgres/pool.js';
-import { readLiveLinks, theBeginning } from './safety-scans.js';
+import { readLiveLinks, oldestPosition } from './safety-scans.js';
 import { databaseFixture } from '../../ops/test/support/fixtures.js';
 
 describe('ledger: live links that are checked again', () => {
@@ -11,7 +11,7 @@ describe('ledger: live links that are checked again', () => {
     // One connection, which plans each of its statements once it has a name.
     const logger = createLogger('silent');
     const pool = createPool({ url: database.url, name: 'scan', max: 1, logger });
-    const page = () => readLiveLinks(pool, theBeginning, 0, 500);
+    const page = () => readLiveLinks(pool, oldestPosition, 0, 500);
     try {
       // PostgreSQL keeps a plan after five.
       for (let round = 0; round < 10; round += 1) expect(await page()).to.be.empty;

@@ -1,8 +1,8 @@
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 
-/** The last link that a scan has seen. */
+/** The last scanned link. */
 export interface ScanPosition {
-  /** Since when it leads to its destination. */
+  /** When it began to redirect to its destination. */
   readonly liveSince: Date;
   readonly code: string;
 }
@@ -11,19 +11,19 @@ export interface LiveLink extends ScanPosition {
   readonly url: string;
 }
 
-/** A scan that is this process's to go on with until its lease is over. */
+/** A scan that this process may continue until the lease ends. */
 export interface Lease extends ScanPosition {
   readonly name: string;
-  /** Names the lease: a row that says otherwise was taken up by another process meanwhile. */
+  /** Identifies the lease: if the row differs, another process has the scan. */
   readonly until: string;
 }
 
-export const theBeginning: ScanPosition = { liveSince: new Date(0), code: '' };
+export const oldestPosition: ScanPosition = { liveSince: new Date(0), code: '' };
 
 const later = (ms: string): string =>
   `coalesce(clock_timestamp() + ${ms}::float8 * interval '1 millisecond', 'infinity')`;
 
-/** Makes scans known that nobody has begun, due at once; those that are known stay where they are. */
+/** Inserts new scans, due now. */
 export const announceScans = async (pool: Pool, names: readonly string[]): Promise<void> => {
   await pool.query(
     `INSERT INTO ledger.safety_scans (name, due_at)
@@ -33,24 +33,28 @@ export const announceScans = async (pool: Pool, names: readonly string[]): Promi
   );
 };
 
-/** Forgets scans of this kind that have come to their end, save one. */
-export const forgetScans = async (pool: Pool, prefix: string, but: string): Promise<void> => {
+/** Deletes ended scans with a prefix, except one. */
+export const deleteEndedScans = async (
+  pool: Pool,
+  prefix: string,
+  except: string,
+): Promise<void> => {
   await pool.query(
     `DELETE FROM ledger.safety_scans
      WHERE starts_with(name, $1) AND name <> $2 AND due_at = 'infinity'`,
-    [prefix, but],
+    [prefix, except],
   );
 };
 
-/** A scan by its name, and the longest time after which it goes on, in milliseconds. */
 export interface KnownScan {
   readonly name: string;
+  /** The longest possible pause (ms). */
   readonly longestMs: number;
 }
 
 /**
- * Takes up one of these scans that is due, for so long; `null` when there is none. A scan that is due later than
- * it can be, and a place that no link has reached, are of a clock that was ahead: that scan goes on now.
+ * Leases one due scan; `null` if there is none. If a due time is later than the longest pause allows, or the position is
+ * in the future (the clock was wrong then), the scan continues now.
  */
 export const takeLease = async (
   pool: Pool,
@@ -74,11 +78,11 @@ export const takeLease = async (
   return rows[0] ?? null;
 };
 
-/** Ends a lease: the scan goes on from that place, so much later; never, where that is `null`. */
+/** Ends a lease: the scan continues after `position` in `restMs`, or never (`null`). */
 export const endLease = async (
   pool: Pool,
   { name, until }: Lease,
-  place: ScanPosition,
+  position: ScanPosition,
   restMs: number | null,
 ): Promise<void> => {
   await pool.query({
@@ -86,14 +90,13 @@ export const endLease = async (
     text: `UPDATE ledger.safety_scans
            SET past_created_at = $3, past_code = $4, due_at = ${later('$5')}
            WHERE name = $1 AND due_at = $2::timestamptz`,
-    values: [name, until, place.liveSince, place.code, restMs],
+    values: [name, until, position.liveSince, position.code, restMs],
   });
 };
 
 /**
- * The next live links behind a place that have an age. From the projection: what it is late with is
- * found by a later scan, and what it does not know yet to be expired or blocked is decided in the
- * ledger.
+ * The next live links of a minimum age, from the projection. Links that are not projected yet are found by a later scan,
+ * and the ledger decides about links that are already expired or blocked.
  */
 export const readLiveLinks = async (
   pool: Pool,
@@ -102,9 +105,8 @@ export const readLiveLinks = async (
   limit: number,
 ): Promise<readonly LiveLink[]> => {
   const { rows } = await pool.query<LiveLink>({
-    // Without a name, so that it is planned each time: a plan made while there were few links reads and sorts
-    // all of them for each page, and would be kept until the table is analyzed.
-    // Not clock_timestamp(): the index could not end the scan there, and what is too young be read.
+    // Without a name, so that it is planned each time: a cached plan from when there were few links would sort
+    // all links for each page. Not clock_timestamp(), which is volatile and cannot be an index condition.
     text: `SELECT code, url, coalesce(live_since, created_at) AS "liveSince"
            FROM projection_redirects.links
            WHERE status = 'active'

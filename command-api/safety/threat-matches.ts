@@ -2,14 +2,14 @@ import { z } from 'zod';
 
 export interface ThreatMatch {
   readonly url: string;
-  /** How long the match may be held for true, in milliseconds; `null` where it was not said. */
+  /** How long the match is valid (ms); `null` if the service returned no duration. */
   readonly holdsMs: number | null;
 }
 
-/** One call of `threatMatches:find`. @throws what `fetch` threw; Error where the answer is of no use */
+/** One call of `threatMatches:find`. @throws errors of `fetch`, and Error for an invalid response */
 export type FindThreats = (urls: readonly string[]) => Promise<readonly ThreatMatch[]>;
 
-/** The protocol's limit of URLs in one call. */
+/** The protocol's limit of URLs per call. */
 export const maxUrlsPerCall = 500;
 
 const endpointPath = '/v4/threatMatches:find';
@@ -31,25 +31,24 @@ const duration = z
   .regex(/^\d+(\.\d+)?s$/)
   .transform((text) => parseFloat(text) * 1_000)
   .nullish()
-  // A match counts, whatever is said of how long.
+  // An invalid duration does not invalidate the match.
   .catch(null);
 
-const answer = z.object({
+const findResponse = z.object({
   matches: z
     .array(z.object({ threat: z.object({ url: z.string() }), cacheDuration: duration }))
     .optional(),
 });
 
 const endpoint = ({ apiKey, url }: { readonly apiKey: string; readonly url: string }): URL => {
-  const made = new URL(url);
-  if (made.pathname === '/') made.pathname = endpointPath;
-  made.searchParams.set('key', apiKey);
-  return made;
+  const address = new URL(url);
+  if (address.pathname === '/') address.pathname = endpointPath;
+  address.searchParams.set('key', apiKey);
+  return address;
 };
 
 /**
- * Google Safe Browsing v4, Lookup API. `url` is the address of the service, or of the very call when
- * it has a path.
+ * Google Safe Browsing v4, Lookup API. `url` is the address of the service or, with a path, of the endpoint.
  */
 export const createThreatFinder = (options: {
   readonly apiKey: string;
@@ -57,19 +56,19 @@ export const createThreatFinder = (options: {
   readonly timeoutMs: number;
 }): FindThreats => {
   const address = endpoint(options);
-  /** The question changes nothing there, so it may be asked twice. */
+  /** The request is idempotent, so it may be repeated. */
   const post = async (body: string, signal: AbortSignal, retry: boolean): Promise<Response> => {
     try {
       return await fetch(address, {
         method: 'POST',
         headers: { 'Content-Type': 'application/json' },
         body,
-        // The key stands in the address: it is sent nowhere else.
+        // The URL contains the key, so redirects are not followed.
         redirect: 'manual',
         signal,
       });
     } catch (error) {
-      // A connection kept from an earlier call may be closed by the service as the next one begins.
+      // The service may close an idle connection while the next request starts.
       if (retry && !signal.aborted) return post(body, signal, false);
       throw error;
     }
@@ -80,13 +79,13 @@ export const createThreatFinder = (options: {
       client: { clientId: 'linklog', clientVersion: '2' },
       threatInfo: { ...threatInfo, threatEntries: urls.map((url) => ({ url })) },
     });
-    // The time counts until the answer's body is there.
+    // The deadline includes the body of the response.
     const response = await post(body, AbortSignal.timeout(options.timeoutMs), true);
     if (response.status !== 200) {
       await response.body?.cancel();
-      throw new Error(`It answered ${response.status}`);
+      throw new Error(`Safe Browsing returned status ${response.status}`);
     }
-    const { matches = [] } = answer.parse(await response.json());
+    const { matches = [] } = findResponse.parse(await response.json());
     return matches.map(({ threat, cacheDuration = null }) => {
       return { url: threat.url, holdsMs: cacheDuration };
     });

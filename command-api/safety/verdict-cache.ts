@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto';
 
 export type KnownVerdict = 'safe' | 'unsafe';
 
-/** Digests have one length, whatever the URL's, so the bound is one of memory too. */
+/** Digests have a fixed length, so `maxEntries` bounds the memory. */
 const digest = (url: string): string => createHash('sha256').update(url).digest('base64');
 
-/** Verdicts for as long as they hold; the oldest make room when there are too many. */
+/** Caches verdicts until they expire; evicts the oldest if the cache is full. */
 export const createVerdictCache = (options: {
   readonly maxEntries: number;
   readonly now: () => number;
@@ -23,7 +23,7 @@ export const createVerdictCache = (options: {
     },
     set(url: string, verdict: KnownVerdict, forMs: number): void {
       const name = digest(url);
-      // A Map keeps the order of insertion: the oldest is the first.
+      // Maps are in insertion order, so the first entry is the oldest.
       entries.delete(name);
       entries.set(name, { verdict, until: now() + forMs });
       if (entries.size <= maxEntries) return;

@@ -6,7 +6,7 @@ import { createSafeBrowsing, safeBrowsingLimits } from './safe-browsing.js';
 import { checkInOrder, type SafetyCheck } from './safety-check.js';
 import { createThreatFinder } from './threat-matches.js';
 
-/** A check for links that were accepted before, and the reason to block what it finds. */
+/** A check of existing links, and the reason to block unsafe ones. */
 export interface Rechecker extends SafetyCheck {
   readonly reason: string;
 }
@@ -20,8 +20,7 @@ export interface Recheckers {
 export type WebSafety = Awaited<ReturnType<typeof openWebSafety>>;
 
 /**
- * The blocklist, and behind it Safe Browsing where it is configured. `refresh` is due every few
- * seconds.
+ * The blocklist, and Safe Browsing if it is configured. Call `refresh` every few seconds.
  *
  * @throws ConfigError
  */
@@ -59,7 +58,7 @@ export const openWebSafety = async (
     refresh: () => blocklist.refresh(),
     verdicts,
     recheckers,
-    /** `null` where it is not configured. */
+    /** `null` if it is not configured. */
     safeBrowsing: service?.activity ?? null,
   };
 };

@@ -1,7 +1,7 @@
 import { readLinkStates } from '../../ops/ledger/link-states.js';
 import type { Outbox } from '../../ops/event-log/outbox/port.js';
 import { transaction, type Client, type Pool } from '../../ops/platform/postgres/pool.js';
-import type { AccountStatsResponse, AskedStatistics } from '../../schemas/http/statistics.js';
+import type { AccountStatsResponse, StatisticsRequest } from '../../schemas/http/statistics.js';
 import { coverageOf } from './breakdowns.js';
 import type { ClickedLink } from '../links/list/links-by-clicks.js';
 import { areIncomplete, readAccountStatistics } from './statistics.js';
@@ -29,27 +29,27 @@ const withTargets = async (
   );
   return links.flatMap(({ code, clicks }) => {
     const state = states.get(code)?.state;
-    // Whoever writes to the log alone can make visits of a link that never was.
+    // Other writers of the log can write visits of links that do not exist.
     return !state || state.status === 'none'
       ? []
       : [{ shortCode: code, url: state.link.url, clicks }];
   });
 };
 
-/** The numbers of an account's links, all of one moment. */
+/** The statistics of an account's links, from one snapshot. */
 export const findAccountStats = (
   pool: Pool,
   outbox: Outbox,
   account: string,
-  asked: AskedStatistics,
+  request: StatisticsRequest,
 ): Promise<AccountStatsResponse | 'tooManyLinks' | 'incomplete'> =>
   transaction(pool, async (tx) => {
     await tx.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
     if (await areIncomplete(tx)) return 'incomplete';
     const linkCount = await countLinks(tx, account);
-    const { clicks, ofPeriod } = await readAccountStatistics(tx, account, asked);
+    const { clicks, ofPeriod } = await readAccountStatistics(tx, account, request);
     const stats = { linkCount, clickCount: clicks, ...ofPeriod };
-    if (!asked.include.has('links')) return stats;
-    const links = await readTopLinks(tx, account, coverageOf(asked.period).days, asked.limit);
+    if (!request.include.has('links')) return stats;
+    const links = await readTopLinks(tx, account, coverageOf(request.period).days, request.limit);
     return links ? { ...stats, links: await withTargets(tx, outbox, links) } : 'tooManyLinks';
   });

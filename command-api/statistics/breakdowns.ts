@@ -13,20 +13,20 @@ import { forEachQuarter, readSeries } from '../../schemas/statistics/series.js';
 
 const dayMs = quarterMs * quartersOfDay;
 
-/** From the first number to before the second one. */
+/** `to` is exclusive. */
 type Range = readonly [from: number, to: number];
 
 const isIn = (number: number, [from, to]: Range): boolean => number >= from && number < to;
 
-/** Which rows tell of a period. Quarters, days and months are counted since 1970. */
+/** The rows of a period. Quarters, days and months are counted since 1970. */
 export interface Coverage {
-  /** Days that it touches. */
+  /** Days that the period overlaps. */
   readonly days: Range;
   readonly wholeDays: Range;
   readonly wholeMonths: Range;
-  /** Days in which an interval begins or the period ends: the counts of their quarters are needed. */
+  /** Days in which an interval starts or the period ends: their quarters' counts are needed. */
   readonly cutDays: readonly number[];
-  /** Quarters of days that it has not whole: their documents are needed. */
+  /** Partly covered days: their quarters' documents are needed. */
   readonly endDays: readonly number[];
   readonly quarters: Range;
 }
@@ -50,14 +50,14 @@ export const coverageOf = ({ from, to, starts }: Period): Coverage => {
   };
 };
 
-/** A day, or the newest quarter of one, which is in no day yet; or a month or a quarter. */
+/** A row of a day, of a day's newest quarter (not yet added to the day), of a month, or of a quarter. */
 export interface StatisticsRow {
-  /** Of a month or a quarter only the document counts. */
+  /** `null` for months and quarters, of which only the document is used. */
   readonly day: number | null;
   readonly clicks: number;
   readonly bots: number;
   readonly uniques: number;
-  /** `null` for a day that lies in one interval. */
+  /** `null` if the day is within one interval. */
   readonly series: string | null;
   readonly document: string | null;
 }
@@ -69,7 +69,7 @@ interface IntervalCounts {
   uniques: number;
 }
 
-/** The values with the most clicks; what is beyond `limit`, and what no day has kept, is `(other)`. */
+/** The values with the most clicks. Other values, and those that days did not store, are `(other)`. */
 export const listOf = (values: ReadonlyMap<Value, number>, limit: number) => {
   const named = [...values]
     .filter(([value]) => value !== otherValue)
@@ -78,11 +78,11 @@ export const listOf = (values: ReadonlyMap<Value, number>, limit: number) => {
   const other = named
     .slice(limit)
     .reduce((sum, { clicks }) => sum + clicks, values.get(otherValue) ?? 0);
-  const kept = named.slice(0, limit);
-  return other > 0 ? [...kept, { value: otherValue, clicks: other }] : kept;
+  const top = named.slice(0, limit);
+  return other > 0 ? [...top, { value: otherValue, clicks: other }] : top;
 };
 
-/** What the rows of a period's coverage tell of it, as far as it is included. */
+/** The statistics of a period from the rows of its coverage. */
 export const periodStatsOf = (
   period: Period,
   rows: readonly StatisticsRow[],
@@ -96,7 +96,7 @@ export const periodStatsOf = (
   });
   const total = emptySum();
 
-  /** The interval of a moment of the period, by bisection. */
+  /** The interval at a time (binary search). */
   const intervalAt = (at: number): IntervalCounts => {
     let [low, high] = [0, starts.length];
     while (high - low > 1) {
@@ -105,43 +105,43 @@ export const periodStatsOf = (
       else high = middle;
     }
     const found = intervals[low];
-    if (!found) throw new RangeError('A period has an interval');
+    if (!found) throw new RangeError('The period has no interval');
     return found;
   };
 
   for (const { day, document, ...row } of rows) {
-    let hasAll = true;
+    let isWhole = true;
     if (day !== null) {
       if (!isIn(day, days)) continue;
-      // Where uniques of an interval are asked for, it has all of its days, save the first and the last.
-      const ofDay = intervalAt(Math.max(day * dayMs, from));
-      ofDay.uniques += row.uniques;
+      // If uniques by interval are requested, intervals contain whole days, except the first and the last one.
+      const dayInterval = intervalAt(Math.max(day * dayMs, from));
+      dayInterval.uniques += row.uniques;
       if (row.series === null) {
-        ofDay.clicks += row.clicks;
-        ofDay.bots += row.bots;
+        dayInterval.clicks += row.clicks;
+        dayInterval.bots += row.bots;
       } else {
         let quarters = 0;
         let within = 0;
-        let ofQuarter = ofDay;
+        let quarterInterval = dayInterval;
         forEachQuarter(readSeries(row.series), (quarter, clicks, bots) => {
           quarters += 1;
           const at = day * dayMs + quarter * quarterMs;
           if (!isIn(at, [from, to])) return;
           within += 1;
-          // Most quarters are in the interval of the one before.
-          if (at >= ofQuarter.end) ofQuarter = intervalAt(at);
-          ofQuarter.clicks += clicks;
-          ofQuarter.bots += bots;
+          // Most quarters are in the interval of the previous one.
+          if (at >= quarterInterval.end) quarterInterval = intervalAt(at);
+          quarterInterval.clicks += clicks;
+          quarterInterval.bots += bots;
         });
-        // The document of a day with one quarter is that quarter's; other quarters have rows of their own.
-        hasAll = isIn(day, wholeDays) || (quarters === 1 && within === 1);
+        // A day with one quarter has the quarter's document; other quarters have their own rows.
+        isWhole = isIn(day, wholeDays) || (quarters === 1 && within === 1);
       }
     }
-    if (hasAll && document !== null) addToSum(total, readDocument(document));
+    if (isWhole && document !== null) addToSum(total, readDocument(document));
   }
 
   const sumOf = (count: 'clicks' | 'bots' | 'uniques'): number =>
-    intervals.reduce((sum, each) => sum + each[count], 0);
+    intervals.reduce((sum, counts) => sum + counts[count], 0);
   const has = (name: Breakdown): boolean => included.has(name);
   const uniquesByInterval = has('uniques') && tz === 'UTC' && interval !== 'hour';
   const timeAt = timesIn(tz);

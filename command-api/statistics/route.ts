@@ -9,7 +9,7 @@ import { failure, json, unavailable } from '../http/reply.js';
 import { queryOf, type Handler } from '../http/requests.js';
 import type { V2State } from '../admission/admitted-call.js';
 
-/** `Retry-After`, in seconds: an upgrade's new tables are built in minutes, or longer. */
+/** `Retry-After` is 30 s: building new tables after an upgrade takes minutes or longer. */
 export const incompleteStats = unavailable(messages.statsIncomplete, 30);
 
 /** GET /v2/stats/:shortCode and GET /v2/stats */
@@ -21,17 +21,18 @@ export const createStatsHandlers = ({
   readonly outbox: Outbox;
 }): { readonly link: Handler<V2State>; readonly account: Handler<V2State> } => ({
   link: async (ctx, { call }, parameter) => {
-    // Most requests ask for nothing but the link's own numbers.
+    // Most requests have no query.
     const query = queryOf(ctx);
     if (query.type === 'refused') return query.reply;
-    const asked = ctx.querystring === '' ? null : readStatsQuery(statsQuery, query.value, call.now);
-    if (asked && 'refused' in asked) return failure(400, asked.refused);
+    const request =
+      ctx.querystring === '' ? null : readStatsQuery(statsQuery, query.value, call.now);
+    if (request && 'refused' in request) return failure(400, request.refused);
     const code = parameter('shortCode');
     const found = shortCodePattern.test(code)
-      ? await findLinkStats(pool, outbox, code, asked)
+      ? await findLinkStats(pool, outbox, code, request)
       : null;
     if (found === 'incomplete') return incompleteStats;
-    // Another account's link is answered like one that does not exist.
+    // Links of other accounts get 404 too.
     if (found?.account !== call.key.account) return failure(404, messages.codeNotFound);
     return json(200, found.stats);
   },
@@ -39,9 +40,9 @@ export const createStatsHandlers = ({
   account: async (ctx, { call }) => {
     const query = queryOf(ctx);
     if (query.type === 'refused') return query.reply;
-    const asked = readStatsQuery(accountStatsQuery, query.value, call.now);
-    if ('refused' in asked) return failure(400, asked.refused);
-    const stats = await findAccountStats(pool, outbox, call.key.account, asked);
+    const request = readStatsQuery(accountStatsQuery, query.value, call.now);
+    if ('refused' in request) return failure(400, request.refused);
+    const stats = await findAccountStats(pool, outbox, call.key.account, request);
     if (stats === 'incomplete') return incompleteStats;
     return stats === 'tooManyLinks' ? failure(400, messages.tooManyLinks) : json(200, stats);
   },

@@ -1,12 +1,12 @@
 import type { Queryable } from '../../ops/platform/postgres/pool.js';
 import { dimensionNames } from '../../schemas/statistics/document.js';
-import type { AskedStatistics, PeriodStats } from '../../schemas/http/statistics.js';
+import type { StatisticsRequest, PeriodStats } from '../../schemas/http/statistics.js';
 import { rebuildDue } from '../../schemas/read-models/rebuild-due.js';
 import { coverageOf, periodStatsOf, type StatisticsRow } from './breakdowns.js';
 
 /**
- * Whether the tables still lack visits, since an upgrade has new ones and the projectors build them. It is so no
- * more once it is not: ask before reading them.
+ * Whether the tables lack visits, because projectors are rebuilding them after an upgrade. Check before reading them: a
+ * rebuild may end meanwhile, but none starts.
  */
 export const areIncomplete = async (postgres: Queryable): Promise<boolean> => {
   const { rows } = await postgres.query({
@@ -19,7 +19,6 @@ export const areIncomplete = async (postgres: Queryable): Promise<boolean> => {
 };
 
 export interface SubjectStatistics {
-  /** Of all time. */
   readonly clicks: number;
   readonly lastAccessed: Date | null;
   readonly ofPeriod: PeriodStats;
@@ -30,7 +29,7 @@ interface Tables {
   readonly newest: string;
   readonly prefix: string;
   readonly lastAccessed: string;
-  /** Accounts have rows of their own for each partition of the log. */
+  /** Accounts have separate rows for each partition of the log. */
   readonly samePart: string;
 }
 
@@ -49,15 +48,14 @@ const ofAccount = {
   samePart: 'AND months.partition = days.partition',
 };
 
-/** The month of a day, both since 1970. */
+/** SQL for the month of a day, both counted since 1970. */
 const monthOf = (day: string): string => {
   const date = `date '1970-01-01' + ${day}`;
   return `((extract(year FROM ${date}) - 1970) * 12 + extract(month FROM ${date}) - 1)::integer`;
 };
 
 /**
- * One statement, so that all is of one moment. $1: subject; $2: whether documents are needed. The rows that it
- * reads are the months and days that a period has whole, and the quarters of an hour at its ends.
+ * One statement, for a consistent snapshot of the rows of a `Coverage`. $1: subject; $2: whether documents are needed.
  */
 const rowsOf = ({ subject, newest, prefix, lastAccessed, samePart }: Tables): string => `
   SELECT day, 0 AS clicks, 0 AS bots, uniques, series, document,
@@ -82,7 +80,7 @@ const rowsOf = ({ subject, newest, prefix, lastAccessed, samePart }: Tables): st
   WHERE $2 AND ${subject} = $1 AND month >= $9 AND month < $10`;
 
 type Row = StatisticsRow & {
-  /** Of the rows of newest quarters alone. */
+  /** Only in rows of newest quarters. */
   readonly allClicks: number | null;
   readonly lastAccessed: Date | null;
 };
@@ -91,11 +89,10 @@ const readerOf = (tables: Tables) => {
   const text = rowsOf(tables);
   const name = `statistics-of-${tables.subject}`;
 
-  /** The visits of a subject: in the period as far as they are asked for, and of all time. */
   return async (
     postgres: Queryable,
     subject: string,
-    { period, include, limit }: AskedStatistics,
+    { period, include, limit }: StatisticsRequest,
   ): Promise<SubjectStatistics> => {
     const { days, cutDays, wholeDays, endDays, wholeMonths, quarters } = coverageOf(period);
     const { rows } = await postgres.query<Row>({

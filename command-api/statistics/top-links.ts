@@ -1,12 +1,12 @@
 import type { Client } from '../../ops/platform/postgres/pool.js';
 import { nextByClicks, type ClickedLink } from '../links/list/links-by-clicks.js';
 
-/** A link with a click, a day. */
+/** The maximum of links with clicks, summed over the days. */
 const maxLinkDays = 200_000;
 
 type Days = readonly [from: number, to: number];
 
-/** What links have on the days from $2 to before $3: the clicks of the newest quarter of an hour are in no day yet. */
+/** Rows on the days from $2 to before $3. The newest quarter of a link is not yet added to its day. */
 const ofPeriod = 'account = $1 AND day >= $2 AND day < $3';
 const newestClicks = `split_part(series, ',', 2)`;
 const parts = (condition = 'true', limit = ''): string => `
@@ -19,7 +19,7 @@ const parts = (condition = 'true', limit = ''): string => `
 const areTooMany = async (tx: Client, account: string, days: Days): Promise<boolean> => {
   const values = [account, ...days];
   const limit = `LIMIT ${maxLinkDays + 1}`;
-  // The indexes tell it, though with days of bots alone, and twice the days that are in both tables.
+  // An upper bound by index-only scans: it includes days with only bots, and counts days in both tables twice.
   const { rows: most } = await tx.query<{ days: number }>({
     name: 'most-link-days',
     text: `SELECT count(*) AS days FROM (
@@ -37,7 +37,7 @@ const areTooMany = async (tx: Client, account: string, days: Days): Promise<bool
   return (rows[0]?.days ?? 0) > maxLinkDays;
 };
 
-/** The most clicked links of the period, of all or of `among`. */
+/** The most clicked links of the period, of all links or of `among`. */
 const topLinks = async (
   tx: Client,
   account: string,
@@ -53,10 +53,10 @@ const topLinks = async (
   return rows;
 };
 
-/** So many of the most clicked links of all time are looked at first. */
+/** The number of the most clicked links of all time that are examined first. */
 const likelyLinks = 500;
 
-/** The links that are the most clicked ones of the period where these cannot be others. */
+/** The most clicked links of the period if they must be among the likely ones; otherwise `null`. */
 const amongLikely = async (
   tx: Client,
   account: string,
@@ -66,7 +66,7 @@ const amongLikely = async (
   const likely = await nextByClicks(tx, account, null, likelyLinks);
   const clicksOfOthers = likely.length < likelyLinks ? 0 : (likely.at(-1)?.clicks ?? 0);
   const leastOfAllTime = likely[limit - 1];
-  // None of them has more clicks in the period than of all time.
+  // No link has more clicks in the period than in total.
   if (leastOfAllTime && leastOfAllTime.clicks <= clicksOfOthers) return null;
   const codes = likely.map(({ code }) => code);
   const top = await topLinks(tx, account, days, limit, codes);
@@ -74,7 +74,7 @@ const amongLikely = async (
   return clicksOfOthers === 0 || (last && last.clicks > clicksOfOthers) ? top : null;
 };
 
-/** The most clicked links on the days from `from` to before `to`; `null` where there are too many link-days. */
+/** The most clicked links on the days; `null` if there are more than `maxLinkDays`. */
 export const readTopLinks = async (
   tx: Client,
   account: string,
@@ -82,8 +82,7 @@ export const readTopLinks = async (
   limit: number,
 ): Promise<readonly ClickedLink[] | null> => {
   if (await areTooMany(tx, account, days)) return null;
-  // Enough for the links of 200,000 days: PostgreSQL would write them to disk. And planned by what is asked, for a plan
-  // that does for any links compares those of all days with each of the likely ones.
+  // 32 MB hold 200,000 link-days without temporary files. A generic plan would compare all links with each likely one.
   await tx.query(`SET LOCAL work_mem = '32MB'; SET LOCAL plan_cache_mode = force_custom_plan`);
   return (
     (await amongLikely(tx, account, days, limit)) ?? (await topLinks(tx, account, days, limit))

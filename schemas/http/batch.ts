@@ -4,26 +4,26 @@ import { linkResponse } from './shorten.js';
 
 const sizeMessage = 'urls must contain between 1 and 50 items';
 
-/** The body of POST /v2/shorten/batch; each item is checked as a body of POST /v2/shorten is. */
+/** The body of POST /v2/shorten/batch. Items are validated separately, as bodies of POST /v2/shorten. */
 export const batchRequest = z.object(
   {
     urls: z
       .array(z.unknown(), { error: sizeMessage })
       .min(1, sizeMessage)
       .max(50, sizeMessage)
-      .describe('Each a body of `POST /v2/shorten`; one that is none fails by itself.'),
+      .describe('Bodies of `POST /v2/shorten`. An invalid item fails separately.'),
   },
   { error: sizeMessage },
 );
 
-const place = z.object({ index: z.int().min(0).max(49) });
-const failed = place.extend({
+const item = z.object({ index: z.int().min(0).max(49) });
+const failed = item.extend({
   success: z.literal(false),
-  url: z.string().nullable().describe('As it was sent; `null` where it was no text.'),
+  url: z.string().nullable().describe('As sent; `null` if it was not a string.'),
 });
 
 const batchResult = z.union([
-  place.extend({ success: z.literal(true) }).extend(linkResponse.shape),
+  item.extend({ success: z.literal(true) }).extend(linkResponse.shape),
   failed.extend(generalError.pick({ statusCode: true, message: true, reason: true }).shape),
   failed.extend(planError.shape),
   failed.extend(monthlyLimitError.shape),

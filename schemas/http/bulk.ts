@@ -13,10 +13,13 @@ const bulkChange = z
       removeTags: given(tagsIn('removeTags')),
       tags: tags
         .nullish()
-        .meta({ description: 'All of them; `null`: none. Not beside `addTags` or `removeTags`.' }),
+        .meta({
+          description:
+            'Replaces all tags; `null`: none. Not together with `addTags` or `removeTags`.',
+        }),
       disabled: given(z.boolean({ error: 'disabled must be true or false' })),
       delete: given(z.literal(true, { error: 'delete must be true' })).meta({
-        description: 'For good. Not beside another change.',
+        description: 'Permanently. Not together with another change.',
       }),
     },
     { error: nothingToChange },
@@ -28,16 +31,16 @@ const bulkChange = z
     'delete cannot stand beside another change',
   )
   .refine(
-    ({ tags: all, addTags, removeTags }) =>
-      all === undefined || (addTags === undefined && removeTags === undefined),
+    ({ tags: replaced, addTags, removeTags }) =>
+      replaced === undefined || (addTags === undefined && removeTags === undefined),
     'tags cannot stand beside addTags or removeTags',
   )
   .meta({
-    description: 'One change for all. A tag that is in `addTags` and `removeTags` is removed.',
+    description: 'One change for all links. A tag in both `addTags` and `removeTags` is removed.',
     minProperties: 1,
   });
 
-/** The body of POST /v2/links/bulk. A text that is no short code is one that was never made. */
+/** The body of POST /v2/links/bulk. An invalid short code gets 404, like an unknown one. */
 export const bulkRequest = z.object(
   {
     shortCodes: z
@@ -51,18 +54,18 @@ export const bulkRequest = z.object(
   { error: shortCodesMessage },
 );
 
-const place = z.object({
+const item = z.object({
   index: z
     .int()
     .min(0)
     .max(maxShortCodes - 1),
 });
-const failed = place.extend({
+const failed = item.extend({
   success: z.literal(false),
-  shortCode: z.string().describe('As it was sent.'),
+  shortCode: z.string().describe('As sent.'),
 });
 
-const changed = place.extend({ success: z.literal(true) });
+const changed = item.extend({ success: z.literal(true) });
 
 const bulkResult = z.union([
   changed.extend(linkDetails.shape),

@@ -8,13 +8,13 @@ import { operatorNameIn } from './operators.js';
 export const signInRequest = z.union(
   [
     z.object({ key: z.string() }),
-    /** Without `accept`, the answer tells whose account it is, and nothing else happens. */
+    /** With `accept: false`, the response only contains the account and key. */
     z.object({ token: z.string(), accept: z.boolean() }),
   ],
   { error: 'Give key, or token and accept' },
 );
 
-/** Whose account a session or a one-time address opens. */
+/** The account and key of a session or a one-time address. */
 export const consoleKey = z.object({
   account: z.string(),
   key: z.object({
@@ -26,7 +26,7 @@ export const consoleKey = z.object({
 });
 export type ConsoleKey = z.infer<typeof consoleKey>;
 
-/** The answer to signing in, and to GET /console/session (nobody's: 204). */
+/** The response to signing in, and to GET /console/session (204 without a session). */
 export const consoleSession = consoleKey.extend({ upgradeUrl: z.url(), shortUrlHost: z.url() });
 export type ConsoleSession = z.infer<typeof consoleSession>;
 
@@ -36,7 +36,7 @@ export const operatorSignInRequest = z.object(
   { error: 'Give token and actor' },
 );
 
-/** The answer to it, and to GET /console/session. */
+/** The response to signing in, and to GET /console/session. */
 export const operatorSession = z.object({ actor: z.string(), shortUrlHost: z.url() });
 export type OperatorSession = z.infer<typeof operatorSession>;
 
@@ -52,6 +52,5 @@ export const consoleAddressRequest = z.object(
   { error: 'the body may hold key' },
 );
 
-/** A one-time address, and whose account it opens. */
 export const consoleAddressResponse = consoleKey.extend({ url: z.url() });
 export type ConsoleAddressResponse = z.infer<typeof consoleAddressResponse>;

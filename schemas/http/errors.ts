@@ -4,7 +4,7 @@ import { scopeName } from '../scopes.js';
 import { timestamp } from '../events/envelope.js';
 import { urlFaults } from './link-fields.js';
 
-/** The envelope of all errors that have no shape of their own. */
+/** The general envelope of errors. */
 export const generalError = z.object({
   statusCode: z.int(),
   timestamp,
@@ -51,7 +51,7 @@ export const monthlyLimitError = z.object({
 });
 export type MonthlyLimitError = z.infer<typeof monthlyLimitError>;
 
-/** Every message that more than one place says, or that the specification fixes. */
+/** Messages that several places use, or that the specification defines. */
 export const messages = {
   keyMissing: 'API key required. Pass your key as: Authorization: Bearer <your-key>',
   keyInvalid: 'Invalid or inactive API key.',

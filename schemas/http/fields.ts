@@ -1,4 +1,4 @@
-/** Fields that several requests have. */
+/** Fields of several requests. */
 import { Temporal } from 'temporal-polyfill';
 import { z } from 'zod';
 import { readTime } from '../statistics/period.js';
@@ -22,7 +22,7 @@ export const expiresIn = z
 
 const timeExample = '2030-12-31T18:00:00+01:00';
 
-/** A time with an offset, in milliseconds; in an event's form: UTC. */
+/** A time with an offset, converted to UTC with milliseconds as in events. */
 const sentTime = (field: string) =>
   readAs((text) => {
     const time = readTime(text);
@@ -35,7 +35,7 @@ const sentTime = (field: string) =>
 
 const leastMs = 60_000;
 
-/** When a link ends, in place of `expiresIn`; its bounds are those of `expiresIn`. @param now milliseconds */
+/** Instead of `expiresIn`, with the same bounds. @param now milliseconds */
 export const expiresAt = (now: () => number) =>
   sentTime('expiresAt')
     .refine((time) => Date.parse(time) - now() >= leastMs, {

@@ -1,16 +1,16 @@
 import { z } from 'zod';
 
-/** GET /health, on every listener: the process lives. */
+/** GET /health, on every listener: the process is alive. */
 export const livenessResponse = z.object({ status: z.literal('pass') });
 export type LivenessResponse = z.infer<typeof livenessResponse>;
 
-/** How far a projection is behind the log, and what it has set aside. */
+/** The lag of a projection, and the events that it could not apply. */
 export const projectionHealth = z.object({
   name: z.string(),
   lag: z
     .int()
     .nullable()
-    .describe('Records of the log that it has not folded yet; `null` while that is unknown.'),
+    .describe('Records of the log that are not folded yet; `null` while unknown.'),
   deadLetters: z.int(),
   parked: z.int(),
 });
@@ -37,35 +37,35 @@ export const healthResponse = z.object({
       bytes: z.int(),
       leftOver: z
         .object({ spools: z.int(), bytes: z.int() })
-        .describe(
-          'Spools of processes that are gone, as far as no other process has adopted them.',
-        ),
+        .describe('Spools of ended processes that no other process has adopted.'),
       setAside: z
         .object({ files: z.int(), bytes: z.int() })
         .describe('Damaged files of spools, whose visits are not in the log.'),
     })
     .nullable()
-    .describe("Visits that wait in the edge's spools; `null` where this process has none."),
+    .describe("Visits in the edge's spools; `null` if this process has no edge."),
   missingEvents: z
     .array(
       z.object({
         origin: z
           .enum(['subject', 'spool'])
-          .describe('Whose sequence lacks them: a subject of the ledger, or the spool of an edge.'),
+          .describe(
+            'The origin of the sequence with the gap: a subject of the ledger, or the spool of an edge.',
+          ),
         topic: z.string(),
         events: z.int(),
       }),
     )
     .readonly()
     .nullable()
-    .describe('Events that never reached the log, by topic; `null` while that is unknown.'),
+    .describe('Events missing from the log, by topic; `null` while unknown.'),
   compaction: z
     .object({
       waiting: z
         .int()
-        .describe('Visits and events of links that are not compacted yet, as of the last look.'),
+        .describe('Visits and events of links that were not compacted at the last check.'),
     })
     .nullable()
-    .describe('`null` where this process does not compact the log.'),
+    .describe('`null` if this process does not compact the log.'),
 });
 export type HealthResponse = Readonly<z.infer<typeof healthResponse>>;

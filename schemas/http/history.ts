@@ -3,7 +3,7 @@ import { pageLimit } from './paging.js';
 
 const afterMessage = 'after must be a number that next gave';
 
-/** The query of a link's history, as the owner and as operators ask for it. */
+/** The query of a link's history. */
 export const historyQuery = z.object({
   after: z
     .string({ error: afterMessage })
@@ -11,11 +11,11 @@ export const historyQuery = z.object({
     .transform(Number)
     .pipe(z.int().min(0))
     .default(0)
-    .describe('The `next` of the page before.'),
+    .describe('The `next` of the previous page.'),
   limit: pageLimit.default(1_000),
 });
 
-/** CloudEvents, oldest first; what they hold is as it came. */
+/** CloudEvents, oldest first. */
 export const historyResponse = z.object({
   events: z.array(
     z.looseObject({
@@ -25,7 +25,7 @@ export const historyResponse = z.object({
       data: z.looseObject({}),
     }),
   ),
-  /** What to ask for next as `after`; `null` at the end. */
+  /** The `after` of the next page; `null` at the end. */
   next: z.int().nullable(),
 });
 export type HistoryResponse = z.infer<typeof historyResponse>;

@@ -54,7 +54,7 @@ export const changeKeyRequest = z
     plan: planField.optional(),
     active: z.boolean({ error: 'active must be true or false' }).optional(),
     scopes: scopes.optional(),
-    /** `null`: it has no end any more. */
+    /** `null` removes the end. */
     expiresIn: expiresIn.nullable().optional(),
   })
   .refine((change) => Object.values(change).some((value) => value !== undefined), {
@@ -69,18 +69,18 @@ export const keyResponse = z.object({
   account: z.string(),
   scopes: z.array(scopeName),
   active: z.boolean(),
-  /** The key at the start of its chain, which operators made: its plan and usage are that key's. */
+  /** The first key of its chain, which an operator created. It determines plan and usage. */
   rootId: z.string(),
   expiresAt: timestamp.nullable(),
   createdAt: timestamp,
 });
 export type KeyResponse = z.infer<typeof keyResponse>;
 
-/** With the key itself: shown this once. */
+/** With the secret, which is shown only once. */
 export const createdKeyResponse = keyResponse.extend({ key: z.string() });
 export type CreatedKeyResponse = z.infer<typeof createdKeyResponse>;
 
-/** With what its root has spent in the open minute window and the current month. */
+/** With the usage of its root in the open minute window and the current month. */
 export const keyWithUsageResponse = keyResponse.extend({
   /** The minute of its last call. */
   lastUsedAt: timestamp.nullable(),
@@ -91,10 +91,10 @@ export const keyWithUsageResponse = keyResponse.extend({
 });
 export type KeyWithUsageResponse = z.infer<typeof keyWithUsageResponse>;
 
-/** GET /admin/keys: a page, in the order of their making. */
+/** GET /admin/keys: a page, in the order of creation. */
 export const keyPageResponse = z.object({
   keys: z.array(keyWithUsageResponse),
-  /** `after` of the next page; `null` on the last one. */
+  /** The `after` of the next page; `null` on the last page. */
   next: z.string().nullable(),
 });
 
@@ -106,10 +106,10 @@ export const makeKeyRequest = z
     {
       name,
       scopes: optional(scopes).meta({
-        description: 'Only such as the key has that makes it. Default: all of these.',
+        description: 'A subset of the scopes of the creating key. Default: all of them.',
       }),
       expiresIn: optional(expiresIn).meta({
-        description: 'Seconds. It ends no later than the key that makes it.',
+        description: 'Seconds. The key ends no later than the creating key.',
       }),
     },
     { error: nameMessage },
@@ -124,7 +124,7 @@ export const changeOwnKeyRequest = z
     {
       name: optional(name),
       active: optional(z.boolean({ error: 'active must be true or false' })),
-      scopes: optional(scopes).meta({ description: 'Only such as the key has that asks.' }),
+      scopes: optional(scopes).meta({ description: 'A subset of the scopes of the calling key.' }),
     },
     { error: nothingToChange },
   )
@@ -143,7 +143,7 @@ export const rotateKeyRequest = z
           .min(0, overlapMessage)
           .max(604_800, overlapMessage)
           .int(overlapMessage),
-      ).meta({ description: 'Until then, earlier keys work too. Default: 0.' }),
+      ).meta({ description: 'How long earlier secrets stay valid. Default: 0.' }),
     },
     { error: overlapMessage },
   )
@@ -156,21 +156,23 @@ export const ownKeysQuery = z.object({
     .string({ error: 'after must be given once' })
     .regex(keyIdPattern, { error: 'after must be the id of a key' })
     .optional()
-    .describe("The page before's `next`."),
+    .describe('The `next` of the previous page.'),
 });
 
-/** A key as itself and those above it see it. */
+/** A key as itself and its ancestors see it. */
 export const ownKeyResponse = keyResponse.omit({ account: true }).extend({
   lastUsedAt: timestamp.nullable().describe('The minute of its last call.'),
-  usage: usageResponse.describe('Of the root: the key and all that descend from it count as one.'),
+  usage: usageResponse.describe(
+    'The usage of the root: a root and all its descendants count as one key.',
+  ),
 });
 export type OwnKeyResponse = z.infer<typeof ownKeyResponse>;
 
-/** With the key itself: shown this once. */
+/** With the secret, which is shown only once. */
 export const madeKeyResponse = ownKeyResponse.extend({ key: z.string() });
 
-/** GET /v2/keys: a page, in the order of their making. */
+/** GET /v2/keys: a page, in the order of creation. */
 export const ownKeyPageResponse = z.object({
   keys: z.array(ownKeyResponse),
-  next: z.string().nullable().describe('`after` of the next page; `null` on the last one.'),
+  next: z.string().nullable().describe('The `after` of the next page; `null` on the last page.'),
 });

@@ -1,14 +1,13 @@
-/** The fields of a link that requests may name. */
+/** The fields of links in requests. */
 import { z } from 'zod';
 import { maxHostLength, parseUrl } from '../parse-url.js';
 import { trimInvisible } from '../trim-invisible.js';
 
 const maxUrlLength = 2_048;
 /**
- * A destination that all clients read alike: no `@` in its authority, no backslash before its query.
- * WHATWG parsers read `http://a\@b/` as host `a`, RFC 3986 parsers (wget) as host `b`. The pattern is
- * written without a flag, because JSON Schema has none. The parser strips or rewrites some control
- * characters; none has a place in a URL, nor in a header.
+ * A destination that all clients parse equally: no `@` in its authority, no backslash before its query. WHATWG parsers
+ * read `http://a\@b/` as host `a`, RFC 3986 parsers (wget) as host `b`. The pattern has no flags, because JSON Schema has
+ * none. Control characters are excluded because parsers strip or rewrite some of them.
  */
 export const destinationPattern =
   /^[Hh][Tt][Tt][Pp][Ss]?:\/\/[^/\\?#@\u0000-\u001f\u007f-\u009f\u2028\u2029]+(?:\/[^\\?#\u0000-\u001f\u007f-\u009f\u2028\u2029]*)?(?:[?#][^\u0000-\u001f\u007f-\u009f\u2028\u2029]*)?$/;
@@ -32,13 +31,13 @@ const urlTooLong = `URL must be at most ${maxUrlLength} characters`;
 const controls = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/;
 const urlParts = /^https?:\/\/([^/\\?#]*)([^?#]*)/i;
 
-/** The first fault of a destination that is trimmed; `null` if it is valid. */
+/** The first fault of a trimmed destination; `null` if it is valid. */
 const faultOf = (url: string, isOwnHost: (destination: URL) => boolean): UrlFault | null => {
   if (url === '') return 'missing';
   if (url.length > maxUrlLength) return 'tooLong';
   const [whole, authority = '', path = ''] = urlParts.exec(url) ?? [];
   if (whole === undefined) return 'scheme';
-  // Half a surrogate pair is no character either.
+  // Unpaired surrogates are not characters.
   if (controls.test(url) || !url.isWellFormed()) return 'whitespace';
   if (authority.includes('@')) return 'userinfo';
   if (path.includes('\\')) return 'backslash';
@@ -49,7 +48,7 @@ const faultOf = (url: string, isOwnHost: (destination: URL) => boolean): UrlFaul
   return isOwnHost(parsed) ? 'ownHost' : null;
 };
 
-/** A destination. `isOwnHost` tells those that would loop. */
+/** A destination. `isOwnHost`: whether a redirect to it would loop. */
 export const destination = (isOwnHost: (destination: URL) => boolean) =>
   z
     .string({ error: invalidUrl })
@@ -64,21 +63,21 @@ export const destination = (isOwnHost: (destination: URL) => boolean) =>
       maxLength: maxUrlLength,
       pattern: destinationPattern.source,
       description:
-        'The destination, kept exactly as it is sent; white space and invisible characters at both ' +
-        'ends are trimmed first. Beyond the pattern: it parses as the URL Standard has it, has at ' +
-        'most 2,048 characters in its normalised form too, its host at most 253, and does not lead to ' +
-        'this service itself.',
+        'The destination, stored exactly as sent after white space and invisible characters at both ' +
+        'ends are trimmed. In addition to the pattern: it is valid by the URL Standard, its normalised ' +
+        'form has at most 2,048 characters and its host at most 253, and it does not lead to this ' +
+        'service.',
       examples: ['https://example.com/a?b=c'],
     });
 
-/** What is wrong with the URL of a body that was refused; `null` if another field is wrong. */
+/** The fault of the URL in a refused body; `null` if another field is invalid. */
 export const urlFaultOf = (issue: z.core.$ZodIssue): UrlFault | null => {
   if (issue.message !== invalidUrl && issue.message !== urlTooLong) return null;
-  // No text at all is an issue of the schema's type.
+  // A value that is not a string is another kind of issue.
   return issue.code === 'custom' ? (issue.params?.['reason'] as UrlFault) : 'missing';
 };
 
-/** Counted as JSON Schema counts: what takes two UTF-16 units is one character. */
+/** The length in characters, as in JSON Schema, not in UTF-16 units. */
 const lengthOf = (text: string): number => Array.from(text).length;
 
 const passwordBounds = { minLength: 4, maxLength: 100 } as const;
@@ -111,13 +110,12 @@ export const canonicalText = (text: string): string => {
   return tooManyMarks.test(trimmed) ? trimmed : trimmed.normalize('NFC');
 };
 
-/** White space, which is trimmed. */
 const outerSpace =
   '[\\u0009-\\u000d \\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff]*';
 
 /**
- * The pattern of a text before it is trimmed, for the OpenAPI document. It has the greatest length of the trimmed
- * text, which `maxLength` would not allow for.
+ * The pattern of a text before it is trimmed, for the OpenAPI document. It contains the bounds of the trimmed length,
+ * because `maxLength` would include the white space.
  *
  * @param pattern from `^` to `*$`
  */
@@ -158,7 +156,7 @@ export const note = text(
   'note must have at most 2000 characters, no control characters but tabs and line ends',
 );
 
-/** How many a link may have. */
+/** The maximum per link. */
 export const maxTags = 20;
 
 const tagsMessageOf = (field: string): string =>
@@ -168,16 +166,15 @@ export const tagsMessage = tagsMessageOf('tags');
 
 const tagBounds = { minLength: 1, maxLength: 50 } as const;
 
-/** A tag, of which `error` says what it must be. */
 export const tagOr = (error: string) => text(tagBounds, /^[^,\u0000-\u001f\u007f-\u009f]*$/, error);
 
-/** Tags in a field of this name: each of them once, in the order in which they came. */
+/** The tags of a field, without duplicates, in the order of the request. */
 export const tagsIn = (field: string) => {
   const error = tagsMessageOf(field);
   return z
     .array(tagOr(error), { error })
     .max(maxTags, error)
-    .transform((all): readonly string[] => [...new Set(all)]);
+    .transform((list): readonly string[] => [...new Set(list)]);
 };
 
 export const tags = tagsIn('tags');

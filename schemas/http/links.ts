@@ -11,10 +11,7 @@ export const nothingToChange = 'Nothing to change';
 export const given = <Schema extends z.ZodType>(schema: Schema) =>
   schema.nullish().transform((value) => value ?? undefined);
 
-/**
- * The body of PATCH /v2/links/:shortCode. What is absent stays; `null` takes away, where there may be
- * none.
- */
+/** The body of PATCH /v2/links/:shortCode. Absent fields stay; `null` removes optional values. */
 export const changeLinkRequest = (
   isOwnHost: (destination: URL) => boolean,
   now: () => number = Date.now,
@@ -23,26 +20,24 @@ export const changeLinkRequest = (
     .object(
       {
         url: given(destination(isOwnHost)),
-        password: password
-          .nullish()
-          .meta({ description: '`null`: everybody may follow the link.' }),
+        password: password.nullish().meta({ description: '`null`: no password.' }),
         expiresIn: expiresIn
           .nullish()
           .meta({ description: 'Seconds from now; `null`: the link has no end.' }),
         expiresAt: expiresAt(now)
           .nullish()
-          .meta({ description: 'In place of `expiresIn`; `null`: the link has no end.' }),
+          .meta({ description: 'Instead of `expiresIn`; `null`: the link has no end.' }),
         startsAt: startsAt
           .nullish()
           .meta({ description: '`null`: the link redirects from now on.' }),
         maxClicks: maxClicks.nullish().meta({
           description:
-            'No less than the clicks taken: on a link without a limit, the clicks counted so far. At as ' +
-            'many, the link has expired. `null`: no limit.',
+            'At least the clicks taken (without a limit: the clicks counted so far). If they are equal, ' +
+            'the link expires. `null`: no limit.',
         }),
         title: title.nullish(),
         note: note.nullish(),
-        tags: tags.nullish().meta({ description: 'All of them; `null`: none.' }),
+        tags: tags.nullish().meta({ description: 'Replaces all tags; `null`: none.' }),
         disabled: given(z.boolean({ error: 'disabled must be true or false' })),
       },
       { error: nothingToChange },
@@ -54,13 +49,13 @@ export const changeLinkRequest = (
     )
     .meta({
       description:
-        'Properties that are not listed are stripped. What is absent stays as it is; `null` takes ' +
-        'away, and means absent in `url` and `disabled`.',
+        'Unknown properties are stripped. Absent fields stay; `null` removes the value, and means ' +
+        'absent in `url` and `disabled`.',
       minProperties: 1,
     });
 export type ChangeLinkRequest = z.output<ReturnType<typeof changeLinkRequest>>;
 
-/** A link, for its owner. */
+/** A link as its owner sees it. */
 export const linkDetails = z.object({
   shortUrl: z.url(),
   shortCode,
@@ -72,7 +67,7 @@ export const linkDetails = z.object({
   createdAt: timestamp,
   status: z
     .enum(linkStatuses)
-    .describe('The first that holds: what is blocked may be disabled and expired, too.'),
+    .describe('The first status that applies: a blocked link may also be disabled and expired.'),
   title: z.string().nullable(),
   note: z.string().nullable(),
   tags: z.array(z.string()).readonly(),
@@ -81,7 +76,7 @@ export const linkDetails = z.object({
   clicksLeft: z.int().min(0).nullable().describe('Redirects left; `null` without a limit.'),
   lastAccessed: timestamp.nullable(),
   updatedAt: timestamp.describe('Clicks do not change it.'),
-  version: z.int().min(1).describe('Rises with each change; clicks are none.'),
+  version: z.int().min(1).describe('Increases with each change. Clicks do not change it.'),
 });
 export type LinkDetails = z.infer<typeof linkDetails>;
 
@@ -96,8 +91,8 @@ export const linkPage = z.object({
     .string()
     .nullable()
     .describe(
-      '`after` of the next page; `null` on the last one. A page before the last may have fewer links ' +
-        'than `limit`, even none.',
+      'The `after` of the next page; `null` on the last page. A page before the last one may have ' +
+        'fewer links than `limit`, even none.',
     ),
 });
 export type LinkPage = z.infer<typeof linkPage>;

@@ -30,13 +30,13 @@ const tagMessage =
 /** Folded tags, each once. */
 const tags = repeatable(tagMessage)
   .pipe(z.array(tagOr(tagMessage)).max(maxTags, tagMessage))
-  .transform((all): readonly string[] => [...new Set(all.map(foldText))])
+  .transform((list): readonly string[] => [...new Set(list.map(foldText))])
   .default([]);
 
 const createdMessage = (name: string): string =>
   `${name} must be a time in ISO 8601 with an offset, or a date, such as 2026-11-22T09:30:00+05:45 or 2026-11-22`;
 
-/** A time that is the same everywhere, or the first moment of a day in `tz`. */
+/** A time with an offset, or the start of a day in `tz`. */
 const creationTime = (name: string, description: string) =>
   readAs((text) => {
     const time = readSentTime(text);
@@ -47,7 +47,7 @@ const creationTime = (name: string, description: string) =>
 
 const domainMessage = 'domain must be a host, such as example.com';
 
-/** As destinations have it once they are parsed: in lower case, as punycode. */
+/** The host as the URL parser returns it: lower case, punycode. */
 const domain = z
   .string({ error: domainMessage })
   .regex(
@@ -73,28 +73,28 @@ export const listLinksQuery = z.object({
     .string({ error: afterMessage })
     .regex(/^[\w-]{1,300}$/, afterMessage)
     .optional()
-    .describe("The page before's `next`; the rest of the query stays as it was."),
+    .describe('The `next` of the previous page of the same query.'),
   sort: z
     .enum(linkSorts, { error: `sort must be one of ${linkSorts.join(', ')}` })
     .default('created')
-    .describe('`created`: the newest first. `clicks`: the most clicked first.'),
+    .describe('`created`: newest first. `clicks`: most clicked first.'),
   search: search
     .optional()
     .describe(
-      'Terms with white space between them, each of at least 2 characters. A link matches if each term is a part ' +
-        'of its short code, destination, title, note or one of its tags, in any case. There are no wildcards.',
+      'Terms of at least 2 characters, separated by white space. A link matches if its short code, destination, title, ' +
+        'note or tags contain each term, in any case. There are no wildcards.',
     ),
   tag: tags.meta({
     type: 'array',
     items: { type: 'string', minLength: 1, maxLength: 50 },
     maxItems: maxTags,
     explode: true,
-    description: 'Repeat it for links that have all of these tags. The case of letters is ignored.',
+    description: 'Repeat it for links with all of these tags. Case is ignored.',
   }),
   status: z
     .enum(linkStatuses, { error: `status must be one of ${linkStatuses.join(', ')}` })
     .optional()
-    .describe('Without it: all links but deleted ones.'),
+    .describe('Default: all links except deleted ones.'),
   domain: domain.optional().meta({
     type: 'string',
     description: "The destination's host, exactly.",
@@ -104,7 +104,7 @@ export const listLinksQuery = z.object({
   createdBefore: creationTime('createdBefore', 'Links that were created before this time.'),
   tz: timeZone('The time zone of the dates in `createdAfter` and `createdBefore`.'),
 });
-/** What links a request asks for. */
+/** The filters and the order of a list. */
 export type LinkQuery = Readonly<Omit<z.output<typeof listLinksQuery>, 'after' | 'limit'>>;
 
 /** Times in milliseconds since 1970; `null`: without a bound. */
@@ -114,13 +114,12 @@ export interface CreationPeriod {
   readonly before: number | null;
 }
 
-/** When the links of a query were created. */
 export const creationPeriodOf = ({
   createdAfter,
   createdBefore,
   tz,
 }: Pick<LinkQuery, 'createdAfter' | 'createdBefore' | 'tz'>): CreationPeriod => {
-  // Links are created in whole milliseconds: those after a fraction are from the next one on.
+  // Links are created in whole milliseconds, so fractions are rounded up.
   const at = (time: typeof createdAfter): number | null =>
     time === undefined
       ? null

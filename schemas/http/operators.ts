@@ -7,7 +7,7 @@ import { listLinksQuery } from './list-links.js';
 
 const reservedNames: ReadonlySet<string> = new Set(Object.values(ownActors));
 
-/** The actor of an operator's changes, told in `field`. No name, in any case, that others act under. */
+/** The actor of an operator's changes. It must not be, in any case, the name of another kind of actor. */
 export const operatorNameIn = (field: string) => {
   const error = `${field} must have 1 to 64 visible characters`;
   return z
@@ -22,14 +22,13 @@ export const operatorNameIn = (field: string) => {
     );
 };
 
-/** The header of operators' calls. */
 export const operatorName = operatorNameIn('X-Actor');
 
 const flag = z
   .boolean({ error: ({ path = [] }) => `${path.join('.')} must be true or false` })
   .optional();
 
-/** PATCH /admin/platform; what is left out stays as it is. */
+/** PATCH /admin/platform; absent switches stay. */
 export const switchPlatformRequest = z
   .strictObject(
     {
@@ -59,7 +58,7 @@ export const platformResponse = z.object({
 });
 export type PlatformResponse = z.infer<typeof platformResponse>;
 
-/** A body with a text that an operator writes for the history. */
+/** A body with a text for the history. */
 const operatorText = <Field extends string>(field: Field) => {
   const error = `${field} must have 1 to 500 characters, none of them control characters`;
   const text = z
@@ -79,7 +78,7 @@ export type BlockResponse = z.infer<typeof blockResponse>;
 export const operatorsLink = linkDetails.extend({ account: z.string() });
 export type OperatorsLink = z.infer<typeof operatorsLink>;
 
-/** The query of GET /admin/links. Without `account`: one account after the other, by name. */
+/** The query of GET /admin/links. Without `account`: all links, in the order of account names. */
 export const listAllLinksQuery = listLinksQuery
   .extend({ account: accountName.optional() })
   .refine(
@@ -97,7 +96,6 @@ export const aliasOverrideRequest = z.object(
   { error: 'account is needed' },
 );
 
-/** `account` is null once the override is gone. */
 export const aliasOverrideResponse = z.object({
   alias: z.string(),
   account: z.string().nullable(),

@@ -3,18 +3,17 @@ import { projectionWork } from '../events/catalogue.js';
 import { timestamp } from '../events/envelope.js';
 import { projectionHealth } from './health.js';
 
-/** Something that an operator had done to a projection, as the process that does it tells it. */
+/** An operator's work on a projection, as the process that runs it reports it. */
 export const projectionWorkResponse = z.object({
   work: projectionWork,
   actor: z.string(),
   startedAt: timestamp,
-  /** `null`: it goes on. */
+  /** `null` while it is running. */
   endedAt: timestamp.nullable(),
-  /** Once it ended well. Of a redrive, `remaining` counts what is a dead letter or parked still. */
+  /** The result of successful work. `remaining`: events that are still dead letters or parked after a redrive. */
   outcome: z
     .object({ applied: z.int().min(0), repeats: z.int().min(0), remaining: z.int().min(0) })
     .nullable(),
-  /** Why it failed. */
   error: z.string().nullable(),
 });
 export type ProjectionWorkResponse = z.infer<typeof projectionWorkResponse>;
@@ -23,14 +22,11 @@ export type ProjectionWorkResponse = z.infer<typeof projectionWorkResponse>;
 export const projectionsResponse = z.object({
   projections: z.array(
     projectionHealth.extend({
-      /**
-       * A rebuild or rollback, whoever does it. Records applied, and records there are; `null` where another
-       * process does it.
-       */
+      /** A running rebuild or rollback, with the applied and total records; `null`: in another process. */
       running: z
         .object({ done: z.int().min(0).nullable(), total: z.int().min(0).nullable() })
         .nullable(),
-      /** What was begun last through this process. */
+      /** The last work that this process started. */
       last: projectionWorkResponse.nullable(),
     }),
   ),

@@ -4,7 +4,7 @@ import { wholeNumber } from './query.js';
 const sizeMessage = 'size must be between 100 and 4000';
 const marginMessage = 'margin must be between 0 and 10';
 
-/** `#` is optional: in a query it would have to be percent-encoded. */
+/** `#` is optional, because it must be percent-encoded in a query. */
 const colour = (name: string) => {
   const message = `${name} must be a hex colour, such as ff8800`;
   return z
@@ -39,7 +39,7 @@ const luminanceOf = ({ red, green, blue, alpha }: Colour): number => {
   return 0.2126 * r + 0.7152 * g + 0.0722 * b;
 };
 
-/** What readers need, in the contrast ratio of WCAG 2. */
+/** The minimum contrast ratio (WCAG 2) that readers need. */
 const leastContrast = 3;
 
 const isReadable = (dark: string, light: string): boolean => {
@@ -59,12 +59,12 @@ export const qrQuery = z
       .describe('The level of error correction.'),
     dark: colour('dark')
       .default('#000000')
-      .describe('A hex colour, darker than `light` (contrast 3:1); the `#` may be left out.'),
-    light: colour('light').default('#ffffff').describe('A hex colour; the `#` may be left out.'),
+      .describe('A hex colour, darker than `light` (contrast 3:1). `#` is optional.'),
+    light: colour('light').default('#ffffff').describe('A hex colour. `#` is optional.'),
     mark: z
       .literal('1', { error: 'mark must be 1' })
       .optional()
-      .describe('The code holds `shortUrl?qr`: visits by it have the trigger `qr`.'),
+      .describe('The code contains `shortUrl?qr`: its visits have the trigger `qr`.'),
   })
   .refine(({ dark, light }) => isReadable(dark, light), 'dark must be clearly darker than light');
 export type QrQuery = z.output<typeof qrQuery>;

@@ -9,13 +9,13 @@ export const wholeNumber = (low: number, high: number, message: string) =>
     .transform(Number)
     .pipe(z.int().min(low, message).max(high, message));
 
-/** The values of a parameter that may be repeated, and may have commas between its values. */
+/** The values of a parameter that may be repeated or comma-separated. */
 export const repeatable = (error: string) =>
   z
     .union([z.string().transform((value) => [value]), z.array(z.string())], { error })
     .transform((values) => values.flatMap((value) => value.split(',')));
 
-/** A value that a schema reads with `read`, which returns `null` for an invalid text. */
+/** A schema that parses with `read`, which returns `null` for an invalid text. */
 export const readAs = <Value>(read: (text: string) => Value | null, error: string) =>
   z.string({ error }).transform((text, context): Value => {
     const value = read(text);

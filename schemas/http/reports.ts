@@ -3,7 +3,7 @@ import { planName } from '../plans.js';
 
 const spent = z.object({
   used: z.int().min(0),
-  limit: z.int().min(0).nullable().describe('`null` where the plan has none.'),
+  limit: z.int().min(0).nullable().describe('`null`: no limit.'),
 });
 
 /** GET /v2/usage */

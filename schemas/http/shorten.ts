@@ -10,19 +10,18 @@ import {
 } from './fields.js';
 import { destination, invalidUrl, maxClicks, note, password, tags, title } from './link-fields.js';
 
-/** What a short code consists of, an alias included. */
 export const shortCodePattern = /^[A-Za-z0-9_-]{3,50}$/;
 
 export const shortCode = z.string().regex(shortCodePattern);
 
 const aliasLengthMessage = 'Alias must be between 3 and 50 characters';
 
-/** Properties that no body may hold, at any depth. */
+/** Property names that are refused at any depth of a body. */
 export const disallowedProperties = ['__proto__', 'constructor', 'prototype'];
 
 /**
- * The fields of a link to create, in the order of the specification's table, which is the order in which they are
- * checked. `isOwnHost` tells destinations that would loop; `now`: milliseconds.
+ * The fields of a new link, in the order of the specification's table, which is the order of their validation.
+ * `isOwnHost`: whether a redirect would loop; `now`: milliseconds.
  */
 const creationFields = (isOwnHost: (destination: URL) => boolean, now: () => number) => ({
   url: destination(isOwnHost),
@@ -36,8 +35,8 @@ const creationFields = (isOwnHost: (destination: URL) => boolean, now: () => num
       }),
   ).meta({
     description:
-      'The short code wanted, case-sensitive. It must never have been in use, and not be ' +
-      'reserved: system routes, brands, government entities, malicious patterns.',
+      'The requested short code, case-sensitive. It must be neither used before nor reserved ' +
+      '(system routes, brands, government entities, malicious patterns).',
     examples: ['spring-sale'],
   }),
   password: optional(password).meta({
@@ -48,18 +47,21 @@ const creationFields = (isOwnHost: (destination: URL) => boolean, now: () => num
     examples: [86_400],
   }),
   expiresAt: optional(expiresAt(now)).meta({
-    description: 'When the link expires, in place of `expiresIn`.',
+    description: 'When the link expires, instead of `expiresIn`.',
   }),
   startsAt: optional(startsAt).meta({
-    description: 'Before this time the link is not found by visitors.',
+    description: 'Before this time, visitors get 404.',
   }),
   maxClicks: optional(maxClicks).meta({
     description: 'Redirects until the link expires.',
     examples: [100],
   }),
-  title: optional(title).meta({ description: 'For its owner; visitors do not see it.' }),
-  note: optional(note).meta({ description: 'For its owner; visitors do not see it.' }),
-  tags: optional(tags).meta({ description: 'To find it by.', examples: [['sale']] }),
+  title: optional(title).meta({ description: 'For the owner; visitors do not see it.' }),
+  note: optional(note).meta({ description: 'For the owner; visitors do not see it.' }),
+  tags: optional(tags).meta({
+    description: 'For the owner, to find the link.',
+    examples: [['sale']],
+  }),
 });
 
 interface Ends {
@@ -80,8 +82,8 @@ const startsBeforeEnd =
 
 const bodyRules = {
   description:
-    'Properties that are not listed are stripped; `__proto__`, `constructor` and `prototype` ' +
-    'are refused, at any depth. `null` in an optional field means absent.',
+    'Unknown properties are stripped; `__proto__`, `constructor` and `prototype` are refused at ' +
+    'any depth. `null` in an optional field means absent.',
   propertyNames: { not: { enum: disallowedProperties } },
 };
 
@@ -102,8 +104,8 @@ export const shortenRequest = (
           .transform((reuse) => reuse ?? false)
           .meta({
             description:
-              'Answer 200 with the oldest active link of the account that has exactly this `url` and ' +
-              'no option, if there is one. It spends no link. No other field may be sent.',
+              'If the account has an active link with exactly this `url` and no options, return the oldest ' +
+              'one with 200, without using the link quota. No other field is allowed.',
           }),
       },
       { error: invalidUrl },
@@ -130,18 +132,18 @@ export const batchItemRequest = (
 
 export type ShortenRequest = z.output<ReturnType<typeof shortenRequest>>;
 
-/** The Link of the specification: what was not asked for is left out, never null. */
+/** The Link of the specification: absent options are omitted, never null. */
 export const linkResponse = z.object({
   shortUrl: z.url(),
   shortCode,
   url: z.string(),
-  alias: shortCode.describe('Only where one was asked for.').optional(),
-  expiresAt: timestamp.describe('Only where an end was given.').optional(),
-  startsAt: timestamp.describe('Only where it was given.').optional(),
-  maxClicks: z.int().min(1).describe('Only where it was given.').optional(),
+  alias: shortCode.describe('Only if requested.').optional(),
+  expiresAt: timestamp.describe('Only if requested.').optional(),
+  startsAt: timestamp.describe('Only if requested.').optional(),
+  maxClicks: z.int().min(1).describe('Only if requested.').optional(),
   createdAt: timestamp,
-  title: z.string().describe('Only where it was given.').optional(),
-  note: z.string().describe('Only where it was given.').optional(),
-  tags: z.array(z.string()).describe('Only where they were given.').optional(),
+  title: z.string().describe('Only if requested.').optional(),
+  note: z.string().describe('Only if requested.').optional(),
+  tags: z.array(z.string()).describe('Only if requested.').optional(),
 });
 export type LinkResponse = z.infer<typeof linkResponse>;

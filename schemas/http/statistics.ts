@@ -6,7 +6,6 @@ import { messages } from './errors.js';
 import { readAs, readSentTime, repeatable, timeZone, wholeNumber } from './query.js';
 import { shortCode } from './shorten.js';
 
-/** What statistics of a period may have besides the period itself. */
 const breakdowns = ['timeseries', ...dimensionNames, 'bots', 'uniques'] as const;
 export type Breakdown = (typeof breakdowns)[number];
 
@@ -27,43 +26,42 @@ const time = (name: string, description: string) =>
 
 const queryOf = (names: Parameters<typeof includeOf>[0]) =>
   z.object({
-    include: includeOf(names).describe('What the answer shall have besides; without it nothing.'),
-    from: time('from', 'The first moment; by default 30 days before the end.'),
-    to: time('to', 'The end, which is not part of the period; by default now.'),
+    include: includeOf(names).describe('Additional statistics in the response. Default: none.'),
+    from: time('from', 'The start. Default: 30 days before the end.'),
+    to: time('to', 'The end, exclusive. Default: now.'),
     interval: z
       .enum(intervals, { error: `interval must be one of ${intervals.join(', ')}` })
       .default('day')
-      .describe('Of `timeseries`; weeks begin on Monday.'),
-    tz: timeZone('Whose days and hours the intervals are; also of times without an offset.'),
+      .describe('The interval of `timeseries`. Weeks start on Monday.'),
+    tz: timeZone('The time zone of the intervals, and of times without an offset.'),
     limit: wholeNumber(1, 200, 'limit must be between 1 and 200')
       .default(20)
-      .describe('Values of each list; the others are one, `(other)`.'),
+      .describe('The maximum of values per list. The other values are summed up as `(other)`.'),
   });
 
 /** The query of GET /v2/stats/:shortCode. `all` stands for all names. */
 export const statsQuery = queryOf(breakdowns);
 
-/** The query of GET /v2/stats. `all` does not stand for `links`, which not every period has. */
+/** The query of GET /v2/stats. `all` excludes `links`, which not every period has. */
 export const accountStatsQuery = queryOf([...breakdowns, 'links']);
 
-/** What a request wants to know. */
-export interface AskedStatistics {
+export interface StatisticsRequest {
   readonly period: Period;
   readonly include: ReadonlySet<Breakdown | 'links'>;
   /** Values of each list. */
   readonly limit: number;
 }
 
-/** Reads a query; otherwise what is wrong with it. */
+/** Parses a query. Returns the message for the first invalid parameter. */
 export const readStatsQuery = (
   schema: typeof statsQuery,
   query: unknown,
   now: Date,
-): AskedStatistics | { readonly refused: string } => {
+): StatisticsRequest | { readonly refused: string } => {
   const read = schema.safeParse(query);
   if (!read.success) return { refused: read.error.issues[0]?.message ?? messages.badRequest };
-  const { include = [], limit, ...asked } = read.data;
-  const period = periodOf(asked, now);
+  const { include = [], limit, ...requested } = read.data;
+  const period = periodOf(requested, now);
   if ('refused' in period) return period;
   const names = include.flatMap((name) => (name === 'all' ? breakdowns : [name]));
   return { period, include: new Set(names), limit };
@@ -93,7 +91,7 @@ const ofPeriod = {
         clicks,
         bots: clicks.optional(),
         uniques: clicks
-          .describe('Where the interval is a day or longer, and `tz` is `UTC`.')
+          .describe('Only if the interval is a day or longer, and `tz` is `UTC`.')
           .optional(),
       }),
     )
@@ -103,9 +101,9 @@ const ofPeriod = {
     Dimension,
     typeof valueList
   >),
-  bots: clicks.describe('Visits of bots, which are no clicks.').optional(),
+  bots: clicks.describe('Visits of bots, which do not count as clicks.').optional(),
   uniques: clicks
-    .describe('The sum of the different visitors of each UTC day that the period touches.')
+    .describe('The unique visitors of each UTC day that the period overlaps, summed up.')
     .optional(),
 };
 
@@ -117,15 +115,14 @@ const period = z.object({
   clickCount: clicks.describe('The clicks of the period: the sum of each list.'),
 });
 
-/** What a query asks for of a period, as answers have it. */
 export const periodStats = z.object({ period, ...ofPeriod });
 export type PeriodStats = z.infer<typeof periodStats>;
 
-/** GET /v2/stats/:shortCode; `period` and what follows where `include` asks for something. */
+/** GET /v2/stats/:shortCode. `period` and the following fields only with `include`. */
 export const statsResponse = z.object({
   shortCode,
   url: z.string(),
-  clickCount: clicks.describe('Visits that were redirected; bots and HEAD are none.'),
+  clickCount: clicks.describe('Redirected visits, without bots and HEAD requests.'),
   createdAt: timestamp,
   lastAccessed: timestamp.nullable(),
   expiresAt: timestamp.nullable(),
@@ -137,14 +134,17 @@ export type StatsResponse = z.infer<typeof statsResponse>;
 
 /** GET /v2/stats */
 export const accountStatsResponse = z.object({
-  linkCount: z.int().min(0).describe('Links that the account has made, gone ones too.'),
-  clickCount: clicks.describe('Of all links, of all time.'),
+  linkCount: z
+    .int()
+    .min(0)
+    .describe('All links of the account, including deleted and expired ones.'),
+  clickCount: clicks.describe('The total clicks of all links.'),
   period,
   ...ofPeriod,
   links: z
     .array(z.object({ shortCode, url: z.string(), clicks: clicks.min(1) }))
     .max(200)
-    .describe('The most clicked; days that the period touches count whole.')
+    .describe('The most clicked links. Partly covered days count in full.')
     .optional(),
 });
 export type AccountStatsResponse = z.infer<typeof accountStatsResponse>;

@@ -1,10 +1,9 @@
 /**
- * What the specification of CloudEvents 1.0 (and its JSON format, structured mode) demands of an
- * event, written down apart from our own schemas so that these are checked against something.
+ * The rules of CloudEvents 1.0 (JSON format, structured mode), independent of our schemas, which are checked against them.
  */
 
 const attributeName = /^[a-z0-9]+$/;
-// Control characters, as the specification's type String excludes them.
+// The type String excludes control characters.
 const notInStrings = /[\u0000-\u001f\u007f-\u009f]/;
 const nonCharacter = /\p{Noncharacter_Code_Point}/u;
 const uriReference = /^[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=%]+$/;
@@ -20,29 +19,34 @@ const wrongValue = (name: string, value: unknown): string | null => {
   if (typeof value === 'boolean') return null;
   // Type Integer: signed, 32 bits.
   if (typeof value === 'number') return (value | 0) === value ? null : `${name} is too large`;
-  if (typeof value !== 'string') return `${name} is of no type that an attribute may have`;
-  if (wrongString(value)) return `${name} is empty or has characters that no String may have`;
+  if (typeof value !== 'string') return `${name} has an invalid type`;
+  if (wrongString(value))
+    return `${name} is empty or contains characters that are not allowed in a String`;
   if (name === 'specversion' && value !== '1.0') return 'specversion is not 1.0';
-  if (name === 'source' && !uriReference.test(value)) return 'source is no URI-reference';
-  if (name === 'datacontenttype' && !mediaType.test(value)) return 'no media type';
+  if (name === 'source' && !uriReference.test(value)) return 'source is not a URI-reference';
+  if (name === 'datacontenttype' && !mediaType.test(value))
+    return 'datacontenttype is not a media type';
   if (name === 'time' && (!rfc3339.test(value) || Number.isNaN(Date.parse(value)))) {
-    return 'time is no timestamp of RFC 3339';
+    return 'time is not a timestamp of RFC 3339';
   }
   return null;
 };
 
-/** What is wrong with a JSON value as a CloudEvent; empty for a valid one. */
+/** The faults of a JSON value as a CloudEvent; empty if it is valid. */
 export const cloudEventFaults = (json: unknown): readonly string[] => {
-  if (typeof json !== 'object' || json === null || Array.isArray(json)) return ['no JSON object'];
+  if (typeof json !== 'object' || json === null || Array.isArray(json))
+    return ['not a JSON object'];
   const { data, ...attributes } = json as Record<string, unknown>;
   const missing = required.filter((name) => !(name in attributes));
   const faults = Object.entries(attributes).flatMap(([name, value]) => {
-    const fault = attributeName.test(name) ? wrongValue(name, value) : `${name} is no name`;
+    const fault = attributeName.test(name)
+      ? wrongValue(name, value)
+      : `${name} is not a valid attribute name`;
     return fault === null ? [] : [fault];
   });
   return [
     ...missing.map((name) => `${name} is missing`),
-    ...(data === undefined ? ['data is missing, and all of ours have it'] : []),
+    ...(data === undefined ? ['data is missing'] : []),
     ...faults,
   ];
 };

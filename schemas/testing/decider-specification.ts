@@ -1,13 +1,13 @@
 import { expect } from 'chai';
 import type { Command, CommandMetadata, Decider, Refusal } from '../decision.js';
+import { at, idOf, idOfEvent } from './events.js';
 
-/** How events become a state. */
 export interface Fold<State, Event> {
   readonly initialState: State;
   readonly evolve: (state: State, event: Event) => State;
 }
 
-/** A command whose data stands beside its type, as specifications write it. */
+/** A command with its data and type in one object, for short specifications. */
 export type FlatCommand<Requested extends Command> =
   Requested extends Command<infer Type, infer Data> ? { readonly type: Type } & Data : never;
 
@@ -15,6 +15,33 @@ export const commandOf =
   <Requested extends Command>(subject: string, metadata: CommandMetadata) =>
   ({ type, ...data }: FlatCommand<Requested>): Requested =>
     ({ type, subject, data, metadata }) as unknown as Requested;
+
+export const commandMetadata: CommandMetadata = {
+  ...{ now: at(10), id: idOf(1), actor: 'maria', requestId: 'request-1' },
+};
+
+/** The metadata of an event that a command with `commandMetadata` causes. @param number from 1 */
+export const metadataOfEvent = (number = 1) => ({
+  ...{ id: idOfEvent(number), time: at(10), actor: 'maria', correlationId: 'request-1' },
+});
+
+/** `deciderSpecification` for flat commands on one subject. */
+export const commandSpecification = <
+  Requested extends Command,
+  Event,
+  State,
+  Refused extends Refusal = never,
+>(
+  subject: string,
+  decider: Decider<Requested, Event, State, Refused>,
+  metadata = commandMetadata,
+) => {
+  const toCommand = commandOf<Requested>(subject, metadata);
+  return deciderSpecification<FlatCommand<Requested>, Event, State, Refused>({
+    ...decider,
+    decide: (values, state) => decider.decide(toCommand(values), state),
+  });
+};
 
 /** Given events, when a command is decided, then this is the decision; after emmett's. */
 export const deciderSpecification =
@@ -41,7 +68,7 @@ export const deciderSpecification =
     },
   });
 
-/** Given what happened, then this is the state; or, when this happens too, that one. */
+/** Given events, then this is the state; when another event follows, then that is the state. */
 export const foldSpecification =
   <State, Event>({ initialState, evolve }: Fold<State, Event>) =>
   (...history: readonly Event[]) => {
@@ -65,7 +92,7 @@ export const foldSpecification =
     };
   };
 
-/** Given what happened, when this is asked, then that is the answer: for what reads a state only. */
+/** Given events, when a query is run on the state, then this is the result. */
 export const answerSpecification =
   <State, Event, Question, Answer>({
     initialState,

@@ -1,4 +1,4 @@
-/** Events for specs: one factory for each type, and arbitrary ones for properties. */
+/** Events for specs: a factory for each type, and arbitraries for properties. */
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import type { EventName, EventNamed, LinklogEvent } from '../events/catalogue.js';
@@ -12,10 +12,10 @@ import { unknownVisitor } from './visitor.js';
 
 export const noon = new Date('2026-05-20T12:00:00.000Z');
 
-/** A time so many seconds after noon; before it if negative. */
+/** The time `seconds` after noon. */
 export const at = (seconds: number): Date => new Date(noon.getTime() + seconds * 1_000);
 
-/** A UUIDv7 that is the same in every run: event ids of specs are known beforehand. */
+/** A deterministic UUIDv7. */
 export const idOf = (name: string | number): string => {
   const digits = createHash('sha256').update(String(name)).digest('hex');
   return `01970000-0000-7${digits.slice(0, 3)}-8${digits.slice(3, 6)}-${digits.slice(6, 18)}`;
@@ -24,29 +24,28 @@ export const idOf = (name: string | number): string => {
 /** The ID of a command's event, counted from 1, if the ID of the command is `idOf(1)`. */
 export const idOfEvent = (number: number): string => eventId(idOf(1), number - 1);
 
-/** What an event's envelope says, as far as a specification cares. */
-export type Told = Partial<EventMetadata>;
+type EventAttributes = Partial<EventMetadata>;
 
 type Data<Name extends EventName> = EventNamed<Name>['data'];
 
-/** An event at noon, the first of its subject unless told otherwise. */
-const make = <Name extends EventName>(
+/** By default, the first event of its subject, at noon. */
+const eventOf = <Name extends EventName>(
   name: Name,
   subject: string,
   data: Data<Name>,
-  told: Told,
+  attributes: EventAttributes,
 ): EventNamed<Name> => {
-  const { sequence = 1, source = ledgerSource } = told;
+  const { sequence = 1, source = ledgerSource } = attributes;
   const id = idOf(`${name} ${source} ${subject} ${sequence}`);
-  return newEvent(name, data, { id, subject, time: noon, sequence, ...told });
+  return newEvent(name, data, { id, subject, time: noon, sequence, ...attributes });
 };
 
 export const created = (
   code: string,
   data: Partial<Data<'LinkCreated'>> = {},
-  told: Told = {},
+  attributes: EventAttributes = {},
 ): EventNamed<'LinkCreated'> =>
-  make(
+  eventOf(
     'LinkCreated',
     code,
     {
@@ -58,64 +57,64 @@ export const created = (
       keyId: 'key-1',
       ...data,
     },
-    told,
+    attributes,
   );
 
 export const expired = (
   code: string,
   sequence: number,
   reason: Data<'LinkExpired'>['reason'] = 'time',
-  told: Told = {},
-) => make('LinkExpired', code, { reason }, { sequence, ...told });
+  attributes: EventAttributes = {},
+) => eventOf('LinkExpired', code, { reason }, { sequence, ...attributes });
 
-export const blocked = (code: string, sequence: number, told: Told = {}) =>
-  make('LinkBlocked', code, { reason: 'phishing' }, { sequence, ...told });
+export const blocked = (code: string, sequence: number, attributes: EventAttributes = {}) =>
+  eventOf('LinkBlocked', code, { reason: 'phishing' }, { sequence, ...attributes });
 
-export const unblocked = (code: string, sequence: number, told: Told = {}) =>
-  make('LinkUnblocked', code, { reason: 'a mistake' }, { sequence, ...told });
+export const unblocked = (code: string, sequence: number, attributes: EventAttributes = {}) =>
+  eventOf('LinkUnblocked', code, { reason: 'a mistake' }, { sequence, ...attributes });
 
 export const edited = (
   code: string,
   sequence: number,
   data: Data<'LinkEdited'>,
-  told: Told = {},
-): EventNamed<'LinkEdited'> => make('LinkEdited', code, data, { sequence, ...told });
+  attributes: EventAttributes = {},
+): EventNamed<'LinkEdited'> => eventOf('LinkEdited', code, data, { sequence, ...attributes });
 
 export const described = (
   code: string,
   sequence: number,
   data: Data<'LinkDescribed'>,
-  told: Told = {},
-): EventNamed<'LinkDescribed'> => make('LinkDescribed', code, data, { sequence, ...told });
+  attributes: EventAttributes = {},
+): EventNamed<'LinkDescribed'> => eventOf('LinkDescribed', code, data, { sequence, ...attributes });
 
-export const disabled = (code: string, sequence: number, told: Told = {}) =>
-  make('LinkDisabled', code, {}, { sequence, ...told });
+export const disabled = (code: string, sequence: number, attributes: EventAttributes = {}) =>
+  eventOf('LinkDisabled', code, {}, { sequence, ...attributes });
 
-export const enabled = (code: string, sequence: number, told: Told = {}) =>
-  make('LinkEnabled', code, {}, { sequence, ...told });
+export const enabled = (code: string, sequence: number, attributes: EventAttributes = {}) =>
+  eventOf('LinkEnabled', code, {}, { sequence, ...attributes });
 
-export const deleted = (code: string, sequence: number, told: Told = {}) =>
-  make('LinkDeleted', code, {}, { sequence, ...told });
+export const deleted = (code: string, sequence: number, attributes: EventAttributes = {}) =>
+  eventOf('LinkDeleted', code, {}, { sequence, ...attributes });
 
-/** The visit of such a visitor at a link without a limit. */
+/** A visit of a link without a limit. */
 export const someVisit: Data<'LinkVisited'> = { click: null, ...unknownVisitor };
 
-/** A visit that the ledger decided: `click` is its number among those of a link with a limit. */
-export const visited = (code: string, click: number | null, told: Told = {}) =>
-  make('LinkVisited', code, { ...someVisit, click }, { sequence: click ?? 1, ...told });
+/** A visit that the ledger recorded. `click`: its number on a link with a limit. */
+export const visited = (code: string, click: number | null, attributes: EventAttributes = {}) =>
+  eventOf('LinkVisited', code, { ...someVisit, click }, { sequence: click ?? 1, ...attributes });
 
-/** A visit of a link without a limit, numbered by a spool. */
+/** A visit with the sequence of a spool. */
 export const spooledVisit = (
   code: string,
   {
     spool = 'spool-1',
     bot = false,
-    ...told
-  }: Told & { readonly spool?: string; readonly bot?: boolean } = {},
+    ...attributes
+  }: EventAttributes & { readonly spool?: string; readonly bot?: boolean } = {},
 ) => {
-  const { sequence = 1 } = told;
+  const { sequence = 1 } = attributes;
   const origin = { id: String(sequence), source: spoolSource(spool) };
-  return make('LinkVisited', code, { ...someVisit, bot }, { ...origin, ...told });
+  return eventOf('LinkVisited', code, { ...someVisit, bot }, { ...origin, ...attributes });
 };
 
 export const keyHash = 'ab'.repeat(32);
@@ -130,67 +129,79 @@ const someKey = {
 export const keyCreated = (
   id: string,
   data: Partial<Data<'ApiKeyCreated'>> = {},
-  told: Told = {},
+  attributes: EventAttributes = {},
 ): EventNamed<'ApiKeyCreated'> =>
-  make(
+  eventOf(
     'ApiKeyCreated',
     id,
     { ...someKey, account: 'acme', ancestors: [], hash: keyHash, ...data },
-    { account: 'acme', ...told },
+    { account: 'acme', ...attributes },
   );
 
 export const keyChanged = (
   id: string,
   sequence: number,
   data: Partial<Data<'ApiKeyChanged'>>,
-  told: Told = {},
+  attributes: EventAttributes = {},
 ) => {
-  const all = { ...someKey, status: 'active' as const, deactivatedBy: null, ...data };
-  return make('ApiKeyChanged', id, all, { sequence, account: 'acme', ...told });
+  const values = { ...someKey, status: 'active' as const, deactivatedBy: null, ...data };
+  return eventOf('ApiKeyChanged', id, values, { sequence, account: 'acme', ...attributes });
 };
 
 export const keyRotated = (
   id: string,
   sequence: number,
   data: Data<'ApiKeyRotated'>,
-  told: Told = {},
-) => make('ApiKeyRotated', id, data, { sequence, account: 'acme', ...told });
+  attributes: EventAttributes = {},
+) => eventOf('ApiKeyRotated', id, data, { sequence, account: 'acme', ...attributes });
 
-export const keyRevoked = (id: string, sequence: number, told: Told = {}) =>
-  make('ApiKeyRevoked', id, {}, { sequence, account: 'acme', ...told });
+export const keyRevoked = (id: string, sequence: number, attributes: EventAttributes = {}) =>
+  eventOf('ApiKeyRevoked', id, {}, { sequence, account: 'acme', ...attributes });
 
 export const overrideGranted = (
   alias: string,
   sequence: number,
   account: string,
-  told: Told = {},
-) => make('AliasOverrideGranted', alias, { account }, { sequence, account, ...told });
+  attributes: EventAttributes = {},
+) => eventOf('AliasOverrideGranted', alias, { account }, { sequence, account, ...attributes });
 
-export const overrideRevoked = (alias: string, sequence: number, told: Told = {}) =>
-  make('AliasOverrideRevoked', alias, {}, { sequence, ...told });
+export const overrideRevoked = (
+  alias: string,
+  sequence: number,
+  attributes: EventAttributes = {},
+) => eventOf('AliasOverrideRevoked', alias, {}, { sequence, ...attributes });
 
 export const metered = (keyId: string, sequence: number, calls: number, minute = noon) =>
-  make('CallsMetered', keyId, { minute: minute.toISOString(), calls }, { sequence, time: at(90) });
+  eventOf(
+    'CallsMetered',
+    keyId,
+    { minute: minute.toISOString(), calls },
+    { sequence, time: at(90) },
+  );
 
 export const rendered = (keyId: string, sequence: number, time = noon) =>
-  make('QrRendered', keyId, { code: 'abc' }, { sequence, time });
+  eventOf('QrRendered', keyId, { code: 'abc' }, { sequence, time });
 
-export const maintenanceSwitched = (sequence: number, on: boolean, told: Told = {}) =>
-  make('MaintenanceSwitched', 'platform', { on }, { sequence, ...told });
+export const maintenanceSwitched = (
+  sequence: number,
+  on: boolean,
+  attributes: EventAttributes = {},
+) => eventOf('MaintenanceSwitched', 'platform', { on }, { sequence, ...attributes });
 
 export const featureSwitched = (
   sequence: number,
   feature: Data<'FeatureSwitched'>['feature'],
   on: boolean,
-  told: Told = {},
-) => make('FeatureSwitched', 'platform', { feature, on }, { sequence, ...told });
+  attributes: EventAttributes = {},
+) => eventOf('FeatureSwitched', 'platform', { feature, on }, { sequence, ...attributes });
 
 export const projectionWorkRequested = (
   sequence: number,
   projection: string,
   work: Data<'ProjectionWorkRequested'>['work'],
-  told: Told = {},
-) => make('ProjectionWorkRequested', 'platform', { projection, work }, { sequence, ...told });
+  attributes: EventAttributes = {},
+) =>
+  eventOf('ProjectionWorkRequested', 'platform', { projection, work }, { sequence, ...attributes });
 
 /** An event as a record of the log. */
 export const recordOf = (
@@ -200,7 +211,7 @@ export const recordOf = (
   value: writeEvent(event),
 });
 
-/** A visit as a record of the log, as it was written before visits recorded more. */
+/** A visit as a record of the log, in version 1. */
 export const firstVisitRecordOf = ({
   data: { click, bot },
   ...event
@@ -219,7 +230,7 @@ export const someTime = fc.date({
 
 const timestamp = someTime.map((time) => time.toISOString());
 const token = (maxLength: number) => fc.stringMatching(new RegExp(`^[\\w-]{1,${maxLength}}$`));
-// As X-Actor and X-Request-Id may be: visible ASCII.
+// X-Actor and X-Request-Id: visible ASCII.
 const visible = fc.stringMatching(/^[\x21-\x7e]{1,64}$/);
 const anyText = fc.string({ unit: 'binary', maxLength: 60 });
 const nullable = <T>(values: fc.Arbitrary<T>) => fc.option(values, { nil: null });
@@ -238,7 +249,6 @@ const keyTerms = {
   expiresAt: nullable(timestamp),
 };
 
-/** Data of every event type; a new type does not compile without its own. */
 const dataByName: { [Name in EventName]: fc.Arbitrary<Data<Name>> } = {
   LinkCreated: fc.record(
     {
@@ -331,13 +341,11 @@ const someMetadata = fc.record(
   { requiredKeys: ['id', 'subject', 'time', 'sequence'] },
 );
 
-/** Any event of a type, with or without each attribute that is optional. */
 export const someEventNamed = (name: EventName): fc.Arbitrary<LinklogEvent> =>
   fc
     .tuple<[LinklogEvent['data'], EventMetadata]>(dataByName[name], someMetadata)
-    .map(([data, told]) => newEvent(name, data, told));
+    .map(([data, attributes]) => newEvent(name, data, attributes));
 
-/** Any event of any type, with or without each attribute that is optional. */
 export const someEvent: fc.Arbitrary<LinklogEvent> = fc.oneof(
   ...(Object.keys(dataByName) as EventName[]).map(someEventNamed),
 );

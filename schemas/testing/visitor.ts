@@ -1,6 +1,6 @@
 import type { EventNamed } from '../events/catalogue.js';
 
-/** What is recorded of a visitor of whom nothing is known. */
+/** The recorded data of an unknown visitor. */
 export const unknownVisitor: Omit<EventNamed<'LinkVisited'>['data'], 'click'> = {
   bot: false,
   country: null,

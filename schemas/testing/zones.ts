@@ -1,8 +1,8 @@
 import type { Interval } from '../statistics/period.js';
 
 /**
- * Zones that break what is believed of zones: offsets of quarters and halves of an hour, changes of half
- * an hour and of two, changes at midnight, days that never were.
+ * Time zones with special cases: offsets in quarters of an hour, changes by 30 minutes and by two hours, changes at
+ * midnight, skipped days.
  */
 export const zones = [
   'UTC',
@@ -28,7 +28,7 @@ export const zones = [
   'Pacific/Kiritimati',
 ] as const;
 
-/** A clock in a zone, by what Intl formats: minutes since 1970 as the clock shows them. */
+/** Returns a function that converts a time to local minutes since 1970, with Intl. */
 const clockIn = (tz: string) => {
   const format = new Intl.DateTimeFormat('en-GB', {
     timeZone: tz,
@@ -48,13 +48,13 @@ const clockIn = (tz: string) => {
   };
 };
 
-/** How far a clock in a zone is ahead of UTC, in minutes. */
+/** The offset of a zone from UTC, in minutes. */
 export const offsetIn = (tz: string) => {
   const clock = clockIn(tz);
   return (at: number): number => clock(at) - Math.floor(at / 60_000);
 };
 
-/** A number that grows from each interval to the next, for a day that a clock shows (days since 1970). */
+/** The number of the interval of a local day (days since 1970). */
 const ordinalOf = (day: number, interval: Exclude<Interval, 'hour'>): number => {
   const date = new Date(day * 86_400_000);
   // 1970 began on a Thursday.
@@ -62,14 +62,14 @@ const ordinalOf = (day: number, interval: Exclude<Interval, 'hour'>): number => 
   return interval === 'day' ? day : date.getUTCFullYear() * 12 + date.getUTCMonth();
 };
 
-/** Tells the interval of each moment by what a clock shows then. The moments must come in their order. */
+/** Returns a function that maps ascending times to the key of their interval, by local time. */
 export const intervalKeysIn = (tz: string, interval: Interval) => {
   const clock = clockIn(tz);
   let reached = -Infinity;
   return (at: number): string => {
     const shown = clock(at);
     if (interval === 'hour') return `${Math.floor(shown / 60)}, ${shown - Math.floor(at / 60_000)}`;
-    // A clock that goes back over midnight shows an older day once more.
+    // If the clock goes back over midnight, the previous day appears again.
     reached = Math.max(reached, ordinalOf(Math.floor(shown / 1_440), interval));
     return String(reached);
   };

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { actor, derivedKey, newKey, type TestKey } from '../../testing/keys.js';
 import { createApiKeyHandler } from '../../keys/handler.js';
-import { findKeyBySecret, findKeyByToken, makeConsoleToken } from './console-keys.js';
+import { findKeyBySecret, findKeyByToken, createConsoleToken } from './console-keys.js';
 import { newToken } from './console-sessions.js';
 import { databaseFixture, ledgerFixture } from '../../../ops/test/support/fixtures.js';
 
@@ -13,7 +13,7 @@ describe('command API: keys that open the console', () => {
     (await findKeyBySecret(database.pool, Buffer.from(hash, 'hex')))?.key.id ?? null;
 
   const tokenOf = async (id: string | null): Promise<string> =>
-    (await makeConsoleToken(database.pool, id))?.token ?? '';
+    (await createConsoleToken(database.pool, id))?.token ?? '';
 
   it('are live, and so are their roots and secrets', async () => {
     const [root, other] = [await newKey(node), await newKey(node)];
@@ -46,8 +46,8 @@ describe('command API: keys that open the console', () => {
       `UPDATE ledger.api_keys SET created_at = created_at - interval '1 day' WHERE id = $1`,
       [derived.id],
     );
-    expect((await makeConsoleToken(database.pool, null))?.key.id).to.equal(root.id);
-    expect((await makeConsoleToken(database.pool, derived.id))?.key.id).to.equal(derived.id);
+    expect((await createConsoleToken(database.pool, null))?.key.id).to.equal(root.id);
+    expect((await createConsoleToken(database.pool, derived.id))?.key.id).to.equal(derived.id);
   });
 
   it('open it by an address once, within 10 minutes', async () => {

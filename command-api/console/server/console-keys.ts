@@ -2,7 +2,7 @@ import type { Queryable } from '../../../ops/platform/postgres/pool.js';
 import type { ConsoleKey } from '../../../schemas/http/console.js';
 import { hashToken, newToken } from './console-sessions.js';
 
-/** Whose account a secret opens. */
+/** The key of a secret. */
 export interface KeyOfSecret extends ConsoleKey {
   /** SHA-256. */
   readonly secretHash: Buffer;
@@ -19,7 +19,7 @@ const liveKeys = `ledger.key_secrets s
 
 const keyOf = ({ secretHash, account, ...key }: Row): KeyOfSecret => ({ secretHash, account, key });
 
-/** The key that has this secret now; `null` where none has. @param hash SHA-256 */
+/** The active key of a secret; `null` if there is none. @param hash SHA-256 */
 export const findKeyBySecret = async (
   client: Queryable,
   hash: Buffer,
@@ -35,10 +35,10 @@ export const findKeyBySecret = async (
 const isFresh = `made_at > clock_timestamp() - interval '10 minutes'`;
 
 /**
- * Makes a one-time address of the console, good for 10 minutes, for the key with this id, or for the oldest
- * that an operator made. Only the hash of its token is kept. @returns `null` where no such key is active
+ * Creates a one-time token of the console for a key, by default the oldest root key. It is valid for 10 minutes, and only
+ * its hash is stored. @returns `null` if no such key is active
  */
-export const makeConsoleToken = async (
+export const createConsoleToken = async (
   client: Queryable,
   keyId: string | null,
 ): Promise<(KeyOfSecret & { readonly token: string }) | null> => {
@@ -46,13 +46,13 @@ export const makeConsoleToken = async (
   const { rows } = await client.query<Row>({
     name: 'console-address-make',
     text: `
-      WITH forgotten AS (DELETE FROM ledger.console_addresses WHERE NOT (${isFresh})),
+      WITH expired AS (DELETE FROM ledger.console_addresses WHERE NOT (${isFresh})),
       chosen AS (
         SELECT ${columns} FROM ${liveKeys}
           AND s.ends_at IS NULL AND (k.id = $2 OR $2::text IS NULL AND k.id = r.id)
         ORDER BY k.created_at, k.id LIMIT 1
       ),
-      made AS (
+      inserted AS (
         INSERT INTO ledger.console_addresses (token_hash, secret_hash, made_at)
         SELECT $1, "secretHash", clock_timestamp() FROM chosen
       )
@@ -62,11 +62,11 @@ export const makeConsoleToken = async (
   return rows[0] ? { ...keyOf(rows[0]), token } : null;
 };
 
-/** The token is a fragment, so that no server or proxy sees it in an address. */
+/** The token is a fragment, which browsers do not send to servers. */
 export const consoleAddress = (consoleUrl: string, token: string): string =>
   `${consoleUrl}#t=${token}`;
 
-/** Whose account a one-time address opens, and uses it up where `take` is true. `null`: it is good no more. */
+/** The key of a one-time token; `null` if the token is invalid. @param take whether to consume the token */
 export const findKeyByToken = async (
   client: Queryable,
   token: string,

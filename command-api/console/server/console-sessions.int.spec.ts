@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { createConsoleSessions, forgetSessions, newToken } from './console-sessions.js';
+import { createConsoleSessions, deleteExpiredSessions, newToken } from './console-sessions.js';
 import { fixture } from '../../../ops/test/support/fixture.js';
 import { databaseFixture } from '../../../ops/test/support/fixtures.js';
 
@@ -26,8 +26,8 @@ describe('command API: sessions of the console', () => {
   };
 
   it('are found by their token, which is new each time and kept as a hash', async () => {
-    const tokens = [await sessions.begin(database.pool, developer)];
-    tokens.push(await sessions.begin(database.pool, { ...developer, boundTo: secret(2) }));
+    const tokens = [await sessions.start(database.pool, developer)];
+    tokens.push(await sessions.start(database.pool, { ...developer, boundTo: secret(2) }));
     expect(await sessions.find(tokens[0] ?? '')).to.deep.equal(developer);
     expect((await sessions.find(tokens[1] ?? ''))?.boundTo).to.deep.equal(secret(2));
     for (const none of ['', 'x', newToken()]) expect(await sessions.find(none)).to.equal(null);
@@ -42,7 +42,7 @@ describe('command API: sessions of the console', () => {
 
   it('are those of one listener', async () => {
     const operators = createConsoleSessions(database.pool, 'admin');
-    const token = await operators.begin(database.pool, { boundTo: secret(1), actor: 'maria' });
+    const token = await operators.start(database.pool, { boundTo: secret(1), actor: 'maria' });
     expect(await sessions.find(token)).to.equal(null);
     await sessions.end(token);
     expect(await operators.find(token)).to.deep.equal({ boundTo: secret(1), actor: 'maria' });
@@ -50,18 +50,18 @@ describe('command API: sessions of the console', () => {
 
   it('begin at once for one secret; beyond 100, the least recently used ones end', async () => {
     for (let round = 0; round < 10; round += 1) {
-      const begun = Array.from({ length: 60 }, () => sessions.begin(database.pool, developer));
+      const begun = Array.from({ length: 60 }, () => sessions.start(database.pool, developer));
       await Promise.all(begun);
     }
-    const last = await sessions.begin(database.pool, developer);
+    const last = await sessions.start(database.pool, developer);
     const { rows } = await database.pool.query('SELECT FROM ledger.console_sessions');
     expect(rows).to.have.length(100);
     expect(await sessions.find(last)).to.deep.equal(developer);
   });
 
   it('end when somebody signs out', async () => {
-    const token = await sessions.begin(database.pool, developer);
-    const other = await sessions.begin(database.pool, developer);
+    const token = await sessions.start(database.pool, developer);
+    const other = await sessions.start(database.pool, developer);
     await sessions.end(token);
     expect(await sessions.find(token)).to.equal(null);
     expect(await sessions.find(other)).to.deep.equal(developer);
@@ -72,18 +72,18 @@ describe('command API: sessions of the console', () => {
     ['began_at', '6 days 23 hours', '7 days 1 second'],
   ] as const) {
     it(`end by themselves, by ${column}, and are forgotten`, async () => {
-      const token = await sessions.begin(database.pool, developer);
+      const token = await sessions.start(database.pool, developer);
       await age(column, last);
       expect(await sessions.find(token)).to.deep.equal(developer);
-      expect(await forgetSessions(database.pool)).to.equal(0);
+      expect(await deleteExpiredSessions(database.pool)).to.equal(0);
       await age(column, over);
       expect(await sessions.find(token)).to.equal(null);
-      expect(await forgetSessions(database.pool)).to.equal(1);
+      expect(await deleteExpiredSessions(database.pool)).to.equal(1);
     });
   }
 
   it('note their use once a minute', async () => {
-    const token = await sessions.begin(database.pool, developer);
+    const token = await sessions.start(database.pool, developer);
     await age('used_at', '50 seconds');
     await sessions.find(token);
     expect(await usedSecondsAgo()).to.be.above(49);
@@ -93,10 +93,10 @@ describe('command API: sessions of the console', () => {
   });
 
   it('are 100 for a secret at most: the one that is least used ends', async () => {
-    const first = await sessions.begin(database.pool, developer);
-    const second = await sessions.begin(database.pool, developer);
-    const another = await sessions.begin(database.pool, { ...developer, boundTo: secret(2) });
-    for (let more = 2; more < 101; more += 1) await sessions.begin(database.pool, developer);
+    const first = await sessions.start(database.pool, developer);
+    const second = await sessions.start(database.pool, developer);
+    const another = await sessions.start(database.pool, { ...developer, boundTo: secret(2) });
+    for (let more = 2; more < 101; more += 1) await sessions.start(database.pool, developer);
     expect(await sessions.find(first)).to.equal(null);
     expect(await sessions.find(second)).to.deep.equal(developer);
     expect(await sessions.find(another)).not.to.equal(null);

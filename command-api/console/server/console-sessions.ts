@@ -1,9 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Pool, Queryable } from '../../../ops/platform/postgres/pool.js';
 
-/** What a session is good for, and what it ends with. */
 export interface ConsoleSession {
-  /** A hash of the secret that began it. */
+  /** A hash of the secret that started the session. */
   readonly boundTo: Buffer;
   /** An operator's name; `null` on the API's listener. */
   readonly actor: string | null;
@@ -11,26 +10,25 @@ export interface ConsoleSession {
 
 const tokenPattern = /^[A-Za-z0-9_-]{43}$/;
 
-/** 256 random bits, as a cookie or the fragment of an address holds them. */
+/** 256 random bits. */
 export const newToken = (): string => randomBytes(32).toString('base64url');
 
-/** All that is kept of a token; `null` for what can be none, so that it costs no look-up. */
+/** The stored hash of a token; `null` if the text is not a token. */
 export const hashToken = (token: string): Buffer | null =>
   tokenPattern.test(token) ? createHash('sha256').update(token).digest() : null;
 
-/** Ends with 12 hours without use, or after 7 days. */
 const isLive = `used_at > clock_timestamp() - interval '12 hours'
   AND began_at > clock_timestamp() - interval '7 days'`;
 
-/** For each secret; for all operators, whose sessions share one. Beyond it, the least used one ends. */
+/** Per secret; operators share one. A new session ends the least recently used one. */
 const maxSessions = 100;
 
 export type ConsoleSessions = ReturnType<typeof createConsoleSessions>;
 
-/** The sessions of one listener's console: no other listener takes them. */
+/** The sessions of one listener's console. */
 export const createConsoleSessions = (pool: Pool, listener: 'api' | 'admin') => ({
-  /** Begins a session; its token is kept nowhere. */
-  async begin(
+  /** Starts a session. The token is not stored. */
+  async start(
     client: Queryable,
     { boundTo, actor }: ConsoleSession,
     token = newToken(),
@@ -39,7 +37,7 @@ export const createConsoleSessions = (pool: Pool, listener: 'api' | 'admin') => 
       name: 'console-session-begin',
       text: `
         WITH surplus AS (
-          -- Concurrent sign-ins with one secret would wait for each other's deletions: a deadlock.
+          -- Without SKIP LOCKED, concurrent sign-ins with one secret deadlock.
           DELETE FROM ledger.console_sessions WHERE token_hash IN (
             SELECT token_hash FROM ledger.console_sessions WHERE token_hash IN (
               SELECT token_hash FROM ledger.console_sessions
@@ -54,7 +52,7 @@ export const createConsoleSessions = (pool: Pool, listener: 'api' | 'admin') => 
     return token;
   },
 
-  /** The session of a token, if it has not ended by itself; notes its use, once a minute. */
+  /** The live session of a token. Records its use, at most once a minute. */
   async find(token: string): Promise<ConsoleSession | null> {
     const hash = hashToken(token);
     if (!hash) return null;
@@ -84,8 +82,8 @@ export const createConsoleSessions = (pool: Pool, listener: 'api' | 'admin') => 
   },
 });
 
-/** Deletes sessions that have ended by themselves; returns how many. */
-export const forgetSessions = async (client: Queryable): Promise<number> => {
+/** Deletes expired sessions; returns their number. */
+export const deleteExpiredSessions = async (client: Queryable): Promise<number> => {
   const { rowCount } = await client.query(
     `DELETE FROM ledger.console_sessions WHERE ctid = ANY (ARRAY(
        SELECT ctid FROM ledger.console_sessions WHERE NOT (${isLive}) LIMIT 5000))`,

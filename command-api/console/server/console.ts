@@ -10,7 +10,7 @@ import { unauthorized } from '../../admission/admitted-call.js';
 import { consoleFiles } from './files.js';
 import type { SessionCookie } from './session.js';
 
-/** Of every answer below /console. Pictures may be made in the page: QR codes. */
+/** Of every response below /console. QR codes are `blob:` images. */
 const pageHeaders = {
   'Content-Security-Policy': [
     "default-src 'none'",
@@ -26,7 +26,7 @@ const pageHeaders = {
   'Referrer-Policy': 'no-referrer',
 };
 
-/** The calls that the client makes with its session: the listener's own, below another prefix. */
+/** The listener's routes below another prefix, for requests with a session. */
 export interface ConsoleCalls {
   readonly prefix: '/console/v2' | '/console/admin';
   readonly handle: (ctx: Context) => Promise<void>;
@@ -36,21 +36,20 @@ export interface ConsoleCalls {
 export const isConsolePath = (path: string): boolean =>
   path === '/console' || path.startsWith('/console/');
 
-/** Values of `Sec-Fetch-Site` of the console's own calls, and of an address that a person has typed. */
+/** Values of `Sec-Fetch-Site` of the console's own requests and of typed addresses. */
 const ownSites: ReadonlySet<string> = new Set(['same-origin', 'none']);
 
 const foreignOrigin = failure(403, 'Origin must be that of the console');
 const foreignSite = failure(403, 'Sec-Fetch-Site must be same-origin or none');
 
 /**
- * Everything below /console on one listener. What changes something must come from a page of the same
- * origin, signing in and out included: no page of a stranger's can do it in a person's name. Nor may another
- * origin send the calls that only read: they count toward the limits of the session's key.
+ * Everything below /console on one listener. Requests that change something, including signing in and out, must come from
+ * a page of the same origin (CSRF). Reads from other origins are refused too, because they count toward the limits of
+ * the session's key.
  */
 export const createConsole = (deps: {
   readonly page: 'index.html' | 'operators.html';
   readonly cookie: SessionCookie;
-  /** Of the path /session. */
   readonly sessionRoutes: readonly Route<RequestState>[];
   readonly calls: ConsoleCalls;
   readonly trustedProxies: ProxyTrust;

@@ -17,14 +17,14 @@ import { createV2, type V2Deps, type V2Route } from '../../http/routes.js';
 import { createConsole } from './console.js';
 import { sessionCookie, sessionRoutes } from './session.js';
 
-const addressOver =
+const addressExpired =
   'This address was used, or is older than 10 minutes. Make another: linklog console';
 
-/** A QR code costs one, so no GET makes it: those come from anywhere. It waits for no log. */
+/** A QR code costs one of the quota, so it needs a POST (CSRF). It does not need the log. */
 const consoleRoute = (route: V2Route): V2Route =>
   route.path === '/qr/:shortCode' ? { ...route, method: 'POST', writes: false } : route;
 
-/** The developers' console: /v2 with a session in place of a key. */
+/** The developers' console: /v2 with a session instead of a key. */
 export const developersConsole = (
   deps: V2Deps & {
     readonly pool: Pool;
@@ -38,46 +38,45 @@ export const developersConsole = (
   const sessions = createConsoleSessions(pool, 'api');
   const cookie = sessionCookie('linklog_console', deps.trustedProxies);
 
-  /** Without the hash. */
-  const shown = ({ account, key }: KeyOfSecret): ConsoleSession => {
+  const toResponse = ({ account, key }: KeyOfSecret): ConsoleSession => {
     return { account, key, upgradeUrl, shortUrlHost };
   };
 
-  /** Begins a session in place of the one that the browser has. */
-  const begin = async (ctx: Context, client: Queryable, key: KeyOfSecret): Promise<Reply> => {
-    const token = await sessions.begin(client, { boundTo: key.secretHash, actor: null });
+  /** Replaces the session of the browser. */
+  const start = async (ctx: Context, client: Queryable, key: KeyOfSecret): Promise<Reply> => {
+    const token = await sessions.start(client, { boundTo: key.secretHash, actor: null });
     await sessions.end(cookie.read(ctx), client);
-    return json(200, shown(key), cookie.keep(ctx, token));
+    return json(200, toResponse(key), cookie.keep(ctx, token));
   };
 
   const signIn = withBody<typeof signInRequest, RequestState>(
     signInRequest,
     async (request, state, _parameter, ctx) => {
-      const welcome = async (client: Queryable, key: KeyOfSecret | null): Promise<Reply | null> => {
+      const respond = async (client: Queryable, key: KeyOfSecret | null): Promise<Reply | null> => {
         if (!key) return null;
         state.keyId = key.key.id;
         return 'accept' in request && !request.accept
-          ? json(200, shown(key))
-          : begin(ctx, client, key);
+          ? json(200, toResponse(key))
+          : start(ctx, client, key);
       };
       if ('key' in request) {
         const hash = isKeyToken(request.key) ? Buffer.from(hashKeyToken(request.key), 'hex') : null;
-        const reply = await welcome(pool, hash && (await findKeyBySecret(pool, hash)));
+        const reply = await respond(pool, hash && (await findKeyBySecret(pool, hash)));
         return reply ?? guesses.refuse(ctx, unauthorized(messages.keyInvalid));
       }
       const reply = await transaction(pool, async (tx) =>
-        welcome(tx, await findKeyByToken(tx, request.token, request.accept)),
+        respond(tx, await findKeyByToken(tx, request.token, request.accept)),
       );
-      return reply ?? guesses.refuse(ctx, unauthorized(addressOver));
+      return reply ?? guesses.refuse(ctx, unauthorized(addressExpired));
     },
   );
 
-  const whoIs = async (ctx: Context, state: RequestState): Promise<ConsoleSession | null> => {
+  const readSession = async (ctx: Context, state: RequestState): Promise<ConsoleSession | null> => {
     const session = await sessions.find(cookie.read(ctx));
     const found = session && (await findKeyBySecret(pool, session.boundTo));
     if (!found) return null;
     state.keyId = found.key.id;
-    return shown(found);
+    return toResponse(found);
   };
 
   const bySession: Authenticate = async (ctx) => {
@@ -92,7 +91,7 @@ export const developersConsole = (
     ...deps,
     page: 'index.html',
     cookie,
-    sessionRoutes: sessionRoutes(cookie, sessions, signIn, whoIs),
+    sessionRoutes: sessionRoutes(cookie, sessions, signIn, readSession),
     calls: { ...calls, prefix },
   });
 };

@@ -8,17 +8,16 @@ import { messages } from '../../../schemas/http/errors.js';
 import { failure, send, type Reply } from '../../http/reply.js';
 import { sendFile, staticFile, type StaticFile } from '../../http/static-files.js';
 
-/** Where `npm run build` puts the client. */
 const built = projectFile('dist', 'command-api', 'console', 'client');
 
 const assets = '/console/assets/';
-/** What is below /console and none of the client's pages. */
+/** Prefixes without pages of the client. */
 const reserved = [assets, '/console/v2/', '/console/admin/'];
 
-/** Files whose names change with what is in them. */
+/** The names of these files contain a hash of their content. */
 const immutable = { 'Cache-Control': 'public, max-age=31536000, immutable' };
 
-/** The client's files by the paths at which they are served; empty where it was not built. */
+/** The client's files by path; empty if the client was not built. */
 const readClient = (folder: string): ReadonlyMap<string, StaticFile> => {
   const read = (): string[] => readdirSync(folder, { recursive: true, encoding: 'utf8' });
   const names = nullOnThrow(read, 'ENOENT') ?? [];
@@ -27,7 +26,7 @@ const readClient = (folder: string): ReadonlyMap<string, StaticFile> => {
     files.map((name) => {
       const at = `/console/${name.split(path.sep).join('/')}`;
       const body = readFileSync(path.join(folder, name));
-      // Koa knows the type of an extension.
+      // Koa maps the extension to a content type.
       return [at, staticFile(path.extname(name), body, at.startsWith(assets) ? immutable : {})];
     }),
   );
@@ -43,7 +42,7 @@ const notBuilt: Reply = {
   headers: { 'Cache-Control': 'no-store' },
 };
 
-/** Serves the client from memory: its files, and its page wherever none is, for the client's own paths. */
+/** Serves the client's files from memory, and its page for all other paths, which the client routes. */
 export const consoleFiles = (
   page: 'index.html' | 'operators.html',
   logger: Logger,

@@ -14,11 +14,11 @@ import { unauthorized } from '../../admission/admitted-call.js';
 import { createConsole } from './console.js';
 import { sessionCookie, sessionRoutes } from './session.js';
 
-/** What binds a session to the admin token. Nobody who has it, and not the session's token, can guess that. */
+/** Binds a session to the admin token. The result does not reveal the token. */
 const bindingOf = (token: string, adminToken: string): Buffer =>
   createHmac('sha256', token).update(adminToken).digest();
 
-/** The operators' console: /admin with a session in place of the admin token. */
+/** The operators' console: /admin with a session instead of the admin token. */
 export const operatorsConsole = (
   deps: {
     readonly pool: Pool;
@@ -26,7 +26,7 @@ export const operatorsConsole = (
     readonly shortUrlHost: string;
     readonly trustedProxies: ProxyTrust;
     readonly logger: Logger;
-    /** What is wrong with an admin token; `null`: nothing. */
+    /** `null` for a valid admin token. */
     readonly refusalOf: (ctx: Context, adminToken: string) => Reply | null;
   },
   routes: readonly Route<AdminState>[],
@@ -35,7 +35,7 @@ export const operatorsConsole = (
   const sessions = createConsoleSessions(pool, 'admin');
   const cookie = sessionCookie('linklog_operator', deps.trustedProxies);
 
-  /** Who is signed in; `null`: nobody. */
+  /** `null` without a session. */
   const actorOf = async (ctx: Context): Promise<string | null> => {
     const token = cookie.read(ctx);
     const session = await sessions.find(token);
@@ -52,14 +52,14 @@ export const operatorsConsole = (
       state.actor = { actor, requestId: state.requestId };
       const token = newToken();
       const boundTo = bindingOf(token, adminToken);
-      await sessions.begin(pool, { boundTo, actor }, token);
+      await sessions.start(pool, { boundTo, actor }, token);
       await sessions.end(cookie.read(ctx));
       const body: OperatorSession = { actor, shortUrlHost };
       return json(200, body, cookie.keep(ctx, token));
     },
   );
 
-  const whoIs = async (ctx: Context): Promise<OperatorSession | null> => {
+  const readSession = async (ctx: Context): Promise<OperatorSession | null> => {
     const actor = await actorOf(ctx);
     return actor === null ? null : { actor, shortUrlHost };
   };
@@ -82,7 +82,7 @@ export const operatorsConsole = (
     ...deps,
     page: 'operators.html',
     cookie,
-    sessionRoutes: sessionRoutes(cookie, sessions, signIn, whoIs),
+    sessionRoutes: sessionRoutes(cookie, sessions, signIn, readSession),
     calls: { prefix, handle, routeOf: (path) => router.routeOf(path) },
   });
 };

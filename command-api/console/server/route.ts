@@ -3,7 +3,7 @@ import {
   type ConsoleAddressResponse,
 } from '../../../schemas/http/console.js';
 import { messages } from '../../../schemas/http/errors.js';
-import { consoleAddress, makeConsoleToken } from './console-keys.js';
+import { consoleAddress, createConsoleToken } from './console-keys.js';
 import { failure, json } from '../../http/reply.js';
 import { withBody, type AdminRoutes } from '../../http/operator-requests.js';
 
@@ -15,9 +15,9 @@ export const consoleRoutes: AdminRoutes = ({ pool, consoleUrl }) => [
     handler: withBody(consoleAddressRequest, async ({ key: keyId }) => {
       const url = consoleUrl();
       if (url === null) return failure(404, messages.notFound);
-      const made = await makeConsoleToken(pool, keyId);
-      if (!made) return failure(404, 'No such API key is active');
-      const { account, key, token } = made;
+      const created = await createConsoleToken(pool, keyId);
+      if (!created) return failure(404, 'No such API key is active');
+      const { account, key, token } = created;
       const body: ConsoleAddressResponse = { account, key, url: consoleAddress(url, token) };
       return json(201, body);
     }),

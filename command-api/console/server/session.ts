@@ -7,15 +7,15 @@ import type { RequestState } from '../../http/app.js';
 import { json, noContent } from '../../http/reply.js';
 import type { Handler, Route } from '../../http/requests.js';
 
-/** A week in seconds: the server ends sessions sooner. */
+/** A week (s); the server ends sessions earlier. */
 const maxAge = 604_800;
 
 const sessionPath = '/console';
-/** A response clears at most 40 cookies, so that its headers fit into the buffer of a proxy (4 KB). */
+/** A response clears at most 40 cookies, so that its headers fit into a proxy's buffer (4 KB). */
 const maxDomains = 3;
 const maxSegments = 5;
 
-/** The values of `Domain` that a cookie of this host may have, the registrable domain last. */
+/** The possible values of `Domain` for a host, the registrable domain last. */
 const cookieDomains = (host: string): readonly string[] => {
   if (host.startsWith('[') || isIP(host) !== 0) return [];
   const labels = host.split('.');
@@ -25,7 +25,7 @@ const cookieDomains = (host: string): readonly string[] => {
     .slice(-maxDomains);
 };
 
-/** The values of `Path` for which browsers send a cookie with a request of this path. */
+/** The values of `Path` for which browsers send a cookie to this path. */
 const cookiePaths = (path: string): readonly string[] => {
   // `Path` ends at a semicolon.
   const [plain = ''] = path.split(';');
@@ -35,7 +35,7 @@ const cookiePaths = (path: string): readonly string[] => {
   return ['/', ...parents, ...prefixes.slice(-1)];
 };
 
-/** The cookie with a session's token, of one listener's console. */
+/** The session cookie of one listener's console. */
 export const sessionCookie = (name: string, isTrusted: ProxyTrust) => {
   const originOf = ({ req }: Context): URL | null => {
     const origin = requestOrigin(req, isTrusted);
@@ -51,9 +51,9 @@ export const sessionCookie = (name: string, isTrusted: ProxyTrust) => {
     return `${name}=${value}; ${scope}; Max-Age=${seconds}; HttpOnly; SameSite=Strict${secure}`;
   };
   return {
-    /** The token that a request brings; empty where it brings none. */
+    /** The token of a request; empty if there is none. */
     read: (ctx: Context): string => ctx.cookies.get(name) ?? '',
-    /** Whether a request has several cookies of this name: a sibling domain or another port can plant one. */
+    /** Whether a request has several cookies of this name: sibling domains and other ports can set one. */
     isRepeated: ({ headers }: Context): boolean => {
       const cookies = (headers.cookie ?? '').split(';');
       return cookies.filter((cookie) => cookie.trimStart().startsWith(`${name}=`)).length > 1;
@@ -62,7 +62,7 @@ export const sessionCookie = (name: string, isTrusted: ProxyTrust) => {
       'Set-Cookie': text(token, originOf(ctx), { seconds: maxAge }),
     }),
     clear: (ctx: Context) => ({ 'Set-Cookie': text('', originOf(ctx), {}) }),
-    /** Clears this name for each domain and path that a request does not tell apart. */
+    /** Clears the cookie for all domains and paths that match the request. */
     clearAll(ctx: Context): void {
       const origin = originOf(ctx);
       const domains = ['', ...(origin ? cookieDomains(origin.hostname) : [])];
@@ -77,21 +77,20 @@ export const sessionCookie = (name: string, isTrusted: ProxyTrust) => {
 
 export type SessionCookie = ReturnType<typeof sessionCookie>;
 
-/** Signing in, who is signed in (`null`: nobody), and signing out. */
 export const sessionRoutes = (
   cookie: SessionCookie,
   sessions: ConsoleSessions,
   signIn: Handler<RequestState>,
-  whoIs: (ctx: Context, state: RequestState) => Promise<object | null>,
+  readSession: (ctx: Context, state: RequestState) => Promise<object | null>,
 ): readonly Route<RequestState>[] => [
   { method: 'POST', path: '/session', handler: signIn },
   {
     method: 'GET',
     path: '/session',
     handler: async (ctx, state) => {
-      const who = await whoIs(ctx, state);
-      // The first question of every page: browsers write an error to the console for a 401.
-      return who ? json(200, who) : noContent();
+      const session = await readSession(ctx, state);
+      // Not 401: every page sends this request, and browsers log an error for a 401.
+      return session ? json(200, session) : noContent();
     },
   },
   {

@@ -5,12 +5,11 @@ import { projectFile } from '../../../ops/platform/files/project-file.js';
 import { openApiDocument } from '../openapi/document.js';
 import { sendFile, staticFile } from '../static-files.js';
 
-/** Everything comes from here, and nothing is written into the page. */
 const contentSecurityPolicy = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
-  // The style sheet has its small pictures in itself.
+  // The style sheet contains images as data URLs.
   "img-src 'self' data:",
   "connect-src 'self'",
   "base-uri 'none'",
@@ -18,10 +17,10 @@ const contentSecurityPolicy = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-const ours = (name: string): Buffer =>
+const ownFile = (name: string): Buffer =>
   readFileSync(projectFile('command-api', 'http', 'docs', name));
 
-const theirs = (name: string): Buffer =>
+const swaggerFile = (name: string): Buffer =>
   readFileSync(fileURLToPath(import.meta.resolve(`swagger-ui-dist/${name}`)));
 
 const script = 'text/javascript; charset=utf-8';
@@ -34,20 +33,19 @@ const readFiles = () => {
   };
   return new Map([
     ['/openapi.json', staticFile('application/json; charset=utf-8', document)],
-    ['/docs', staticFile('text/html; charset=utf-8', ours('index.html'), pageHeaders)],
-    ['/docs/initializer.js', staticFile(script, ours('initializer.js'))],
-    ['/docs/swagger-ui-bundle.js', staticFile(script, theirs('swagger-ui-bundle.js'))],
-    ['/docs/swagger-ui.css', staticFile('text/css; charset=utf-8', theirs('swagger-ui.css'))],
-    ['/docs/favicon-32x32.png', staticFile('image/png', theirs('favicon-32x32.png'))],
+    ['/docs', staticFile('text/html; charset=utf-8', ownFile('index.html'), pageHeaders)],
+    ['/docs/initializer.js', staticFile(script, ownFile('initializer.js'))],
+    ['/docs/swagger-ui-bundle.js', staticFile(script, swaggerFile('swagger-ui-bundle.js'))],
+    ['/docs/swagger-ui.css', staticFile('text/css; charset=utf-8', swaggerFile('swagger-ui.css'))],
+    ['/docs/favicon-32x32.png', staticFile('image/png', swaggerFile('favicon-32x32.png'))],
   ]);
 };
 
-/** The API's document, and Swagger UI as its viewer: kept in memory, the same to everybody. */
+/** The OpenAPI document and Swagger UI, in memory. */
 export const documentation = () => {
   const files = readFiles();
   return {
     has: (path: string): boolean => files.has(path),
-    /** Serves the files by their paths; other paths are the next one's. */
     serve: async (ctx: Context, next: Next): Promise<void> => {
       const found = files.get(ctx.path);
       if (found) sendFile(ctx, found);

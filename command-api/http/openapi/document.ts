@@ -3,16 +3,16 @@ import { paths } from './operations.js';
 import { componentHeaders, componentResponses } from './responses.js';
 import { componentSchemas } from './schemas.js';
 
-const description = `Make short links, and see what became of them.
+const description = `Create short links, and read their statistics.
 
 Every request under \`/v2\` needs an API key. Each key has a limit per minute and monthly quotas, by
-its plan; what is left stands in headers and in \`GET /v2/usage\`. A key also has scopes: an operation
-that needs one names it as its security requirement. Errors have one shape,
+its plan; the remaining amounts are in headers and in \`GET /v2/usage\`. A key also has scopes: an operation
+names the scope that it requires as its security requirement. Errors have one shape,
 \`GeneralError\`, except 401, 403 and the 429 of a monthly quota, which have their own. An unknown path
 is 404, another method 405. \`HEAD\` works wherever \`GET\` does; a body on either is not read. Bodies
 and query parameters are UTF-8; titles, notes, tags and names of keys are stored trimmed and in NFC.`;
 
-/** The listener's OpenAPI document, made of the schemas that validate what it describes. */
+/** The OpenAPI document, generated from the schemas that validate requests. */
 export const openApiDocument = () => ({
   openapi: '3.1.1',
   info: {
@@ -21,7 +21,7 @@ export const openApiDocument = () => ({
     description,
     license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
   },
-  // Where the document came from: right behind any proxy, too.
+  // Relative to the document, so it is correct behind every proxy.
   servers: [{ url: '/' }],
   security: [{ apiKey: [] }],
   tags: [{ name: 'Links' }, { name: 'Reports' }, { name: 'Keys' }, { name: 'Health' }],
@@ -32,7 +32,7 @@ export const openApiDocument = () => ({
         type: 'http',
         scheme: 'bearer',
         description:
-          '`Authorization: Bearer ll_…`; operators issue the first keys, and keys make keys.',
+          '`Authorization: Bearer ll_…`; operators issue the first keys, and keys create keys.',
       },
     },
     schemas: componentSchemas(),

@@ -9,7 +9,7 @@ import {
   errors,
   health,
   linkDetails,
-  madeOnce,
+  successOfIdempotent,
   reusedLink,
   qrImages,
   success,
@@ -27,7 +27,7 @@ import type { Scope } from '../../../schemas/scopes.js';
 const requestId = {
   name: 'X-Request-Id',
   in: 'header',
-  description: '1 to 128 visible characters, which the answer repeats; otherwise one is made.',
+  description: '1 to 128 visible characters, which the response repeats. Default: generated.',
   schema: { type: 'string' },
 };
 
@@ -35,22 +35,22 @@ const idempotencyKey = {
   name: 'Idempotency-Key',
   in: 'header',
   description:
-    'For 24 hours the same key, path and body give the first success once more; failures are ' +
-    'not kept.',
+    'For 24 hours, the same key, path and body get the first successful response again; failures ' +
+    'are not stored.',
   schema: { type: 'string', minLength: 1, maxLength: 255 },
 };
 
 const ifNoneMatch = {
   name: 'If-None-Match',
   in: 'header',
-  description: 'The `ETag` of an image that the client has already.',
+  description: 'The `ETag` of an image that the client has cached.',
   schema: { type: 'string' },
 };
 
 const ifMatch = {
   name: 'If-Match',
   in: 'header',
-  description: 'An `ETag` that the link must still have, a list of them, or `*`.',
+  description: 'The required `ETag` of the link, a list of such, or `*`.',
   schema: { type: 'string' },
 };
 
@@ -78,7 +78,7 @@ const reused = {
   createdAt: link.createdAt,
 };
 
-/** A week of Kathmandu that begins on a Friday: 12 clicks, and 3 visits of bots. */
+/** A week in Kathmandu that starts on a Friday: 12 clicks, and 3 visits of bots. */
 const statsOfPeriod = {
   period: {
     from: '2026-05-01T00:00:00+05:45',
@@ -99,13 +99,12 @@ const statsOfPeriod = {
   bots: 3,
 };
 
-/** What a client may do with a link that was just made: its code is in the body. */
+/** OpenAPI links: operations with the created link, whose code is in the body. */
 const links = {
   stats: { operationId: 'getStats', parameters: { shortCode: '$response.body#/shortCode' } },
   qr: { operationId: 'getQrCode', parameters: { shortCode: '$response.body#/shortCode' } },
 };
 
-/** A key with this scope is needed. */
 const needs = (scope: Scope): SchemaPart => ({ security: [{ apiKey: [scope] }] });
 
 const details = {
@@ -127,10 +126,10 @@ const changed = { shortCode: link.shortCode, version: 2, status: 'active' };
 const withoutRead =
   'without the scope `links:read` gets only `shortCode`, `version` and `status` of a link.';
 
-const freeOfCharge = 'Counts for the limit per minute, but costs no call of the month.';
+const freeOfCharge = 'Counts toward the limit per minute, but not toward the monthly calls.';
 
 const managed =
-  'The key itself, or a descendant whose scopes and end are within its own: any other key is 404.';
+  'The key itself, or a descendant whose scopes and end are within its own; any other key is 404.';
 
 const keyId = {
   name: 'id',
@@ -159,9 +158,9 @@ const key = {
   lastUsedAt: null,
   usage,
 };
-const made = { ...key, key: `ll_${'x'.repeat(38)}` };
+const created = { ...key, key: `ll_${'x'.repeat(38)}` };
 
-/** What a client may do with a key that was just made: its id is in the body. */
+/** OpenAPI links: operations with the created key, whose id is in the body. */
 const ofKey = Object.fromEntries(
   ['changeKey', 'rotateKey', 'revokeKey'].map((operationId) => [
     operationId,
@@ -169,7 +168,7 @@ const ofKey = Object.fromEntries(
   ]),
 );
 
-/** Every operation of the listener, by path and method. `HEAD` goes wherever `GET` does. */
+/** Every operation of the listener, by path and method. `HEAD` works wherever `GET` does. */
 export const paths = {
   '/v2/shorten': {
     parameters: [requestId],
@@ -177,10 +176,10 @@ export const paths = {
       operationId: 'shorten',
       ...needs('links:create'),
       tags: ['Links'],
-      summary: 'Make a short link',
+      summary: 'Create a short link',
       description:
         'At most 65,536 bytes of body. Costs one link of the month. Custom aliases and ' +
-        'passwords need a plan that has them.',
+        'passwords require a plan that includes them.',
       parameters: [idempotencyKey],
       requestBody: body('ShortenRequest', {
         url: { value: { url: 'https://example.com/a?b=c' } },
@@ -192,15 +191,20 @@ export const paths = {
             expiresIn: 86_400,
             maxClicks: 100,
             title: 'Spring sale',
-            note: 'For the letter of May',
+            note: 'For the newsletter of May',
             tags: ['sale', 'letter'],
           },
         },
         reuse: { value: { url: 'https://example.com/a?b=c', reuse: true } },
       }),
       responses: {
-        200: reusedLink('The link that `reuse` found.', { link: reused }),
-        201: madeOnce('The link; it redirects on every edge by now.', 'Link', { link }, { links }),
+        200: reusedLink('The existing link that `reuse` found.', { link: reused }),
+        201: successOfIdempotent(
+          'The link, which redirects on every edge.',
+          'Link',
+          { link },
+          { links },
+        ),
         ...errors(400, 403, 409, 413, 415, 422),
       },
     },
@@ -211,15 +215,15 @@ export const paths = {
       operationId: 'shortenBatch',
       ...needs('links:create'),
       tags: ['Links'],
-      summary: 'Make up to 50 short links',
+      summary: 'Create up to 50 short links',
       description:
-        'At most 524,288 bytes of body. One call, and one link of the month for each that is made.',
+        'At most 524,288 bytes of body. Costs one call, and one link of the month per created link.',
       parameters: [idempotencyKey],
       requestBody: body('BatchRequest', {
         two: { value: { urls: [{ url: 'https://example.com/a?b=c' }, { url: 'mailto:a@b.c' }] } },
       }),
       responses: {
-        200: madeOnce('An outcome for each item, in their order.', 'BatchResponse', {
+        200: successOfIdempotent('The outcome of each item, in the same order.', 'BatchResponse', {
           two: {
             results: [
               { index: 0, success: true, ...link },
@@ -246,8 +250,8 @@ export const paths = {
       tags: ['Links'],
       summary: 'Change or delete up to 100 short links',
       description:
-        'One change for all; each link is decided alone. Costs a call of the month for each short ' +
-        'code, and one of the minute. What the month has no room for fails with its 429. A key ' +
+        'One change for all links; each link succeeds or fails separately. Costs one monthly call per ' +
+        'short code, and one call of the minute. Links beyond the monthly limit fail with 429. A key ' +
         withoutRead,
       requestBody: body('BulkRequest', {
         tags: {
@@ -259,7 +263,7 @@ export const paths = {
         delete: { value: { shortCodes: ['spring-sale'], change: { delete: true } } },
       }),
       responses: {
-        200: successOfBody('An outcome for each short code, in their order.', 'BulkResponse', {
+        200: successOfBody('The outcome of each short code, in the same order.', 'BulkResponse', {
           two: {
             results: [
               {
@@ -290,11 +294,11 @@ export const paths = {
       operationId: 'listLinks',
       ...needs('links:read'),
       tags: ['Links'],
-      summary: "Find the account's short links",
+      summary: "List the account's short links",
       description:
-        'What a change did is found within a second. All conditions hold for each link. The order by ' +
-        'creation stays as it is while links are made and changed; in the one by clicks, a link whose ' +
-        'count moves meanwhile may come twice or not at all.',
+        'Changes are visible within a second. All conditions must match. The order by creation is stable ' +
+        'while links are created and changed; in the order by clicks, a link whose count changes ' +
+        'meanwhile may be on two pages or on none.',
       parameters: parametersOf(listLinksQuery),
       responses: {
         200: success('A page of links.', 'Links', {
@@ -315,7 +319,7 @@ export const paths = {
       ...needs('links:read'),
       tags: ['Links'],
       summary: 'Get a short link',
-      description: "One of the account's own; also one that expired or was deleted.",
+      description: 'A link of the account, including expired and deleted ones.',
       responses: { 200: linkDetails('The link.', { link: details }), ...errors(403, 404) },
     },
     patch: {
@@ -324,8 +328,8 @@ export const paths = {
       tags: ['Links'],
       summary: 'Change a short link',
       description:
-        'Every edge follows within a second. What is given is checked like that of a new link; a ' +
-        'new destination, and one that the link leads to again, is checked for web safety. A key ' +
+        'Takes effect on every edge within a second. Fields are validated as for a new link. A new ' +
+        'destination, and one to which the link redirects again, is checked for web safety. A key ' +
         withoutRead,
       parameters: [ifMatch],
       requestBody: body('ChangeLinkRequest', {
@@ -341,7 +345,7 @@ export const paths = {
         },
       }),
       responses: {
-        200: changedLink('The link as it is now.', { link: details, withoutRead: changed }),
+        200: changedLink('The changed link.', { link: details, withoutRead: changed }),
         ...errors(400, 403, 404, 410, 412, 413, 415),
       },
     },
@@ -349,10 +353,10 @@ export const paths = {
       operationId: 'deleteLink',
       ...needs('links:write'),
       tags: ['Links'],
-      summary: 'Delete a short link for good',
-      description: 'Its code is never given out again. Its record and its statistics stay.',
+      summary: 'Delete a short link permanently',
+      description: 'Its code is never used again. Its details and statistics remain.',
       parameters: [ifMatch],
-      responses: { 204: done('It is deleted, or was before.'), ...errors(403, 404, 412) },
+      responses: { 204: done('The link is deleted.'), ...errors(403, 404, 412) },
     },
   },
   '/v2/links/{shortCode}/history': {
@@ -361,8 +365,8 @@ export const paths = {
       operationId: 'getLinkHistory',
       ...needs('links:read'),
       tags: ['Links'],
-      summary: 'Get what was done to a short link',
-      description: 'CloudEvents, oldest first. Visits are none of them.',
+      summary: 'Get the history of a short link',
+      description: 'CloudEvents without visits, oldest first.',
       parameters: [...parametersOf(historyQuery)],
       responses: {
         200: success('A page of events.', 'LinkHistory', {
@@ -396,7 +400,7 @@ export const paths = {
       ...needs('qr:read'),
       tags: ['Links'],
       summary: 'Get the QR code of a short link',
-      description: 'Holds the `shortUrl`. Costs one QR code of the month.',
+      description: 'Contains the `shortUrl`. Costs one QR code of the month.',
       parameters: [...parametersOf(qrQuery), ifNoneMatch],
       responses: { ...qrImages, ...errors(400, 403, 404, 410) },
     },
@@ -407,14 +411,14 @@ export const paths = {
       operationId: 'getAccountStats',
       ...needs('stats:read'),
       tags: ['Reports'],
-      summary: "Get the clicks of all the account's links",
+      summary: 'Get the clicks of the account',
       description:
         'Of all time, and of a period: by default the last 30 days. `uniques` is the sum over the ' +
         'links. A period in which more than 200,000 links had a click on a day, summed over its ' +
         'days, has no `links`: 400.',
       parameters: parametersOf(accountStatsQuery),
       responses: {
-        200: success('The numbers, all of one moment.', 'AccountStats', {
+        200: success('The statistics, from one snapshot.', 'AccountStats', {
           account: {
             linkCount: 40,
             clickCount: 1_200,
@@ -434,11 +438,11 @@ export const paths = {
       tags: ['Reports'],
       summary: 'Get the clicks of a short link',
       description:
-        "Of the account's own links, also after they have expired. With `include`, also what the " +
-        'visits of a period recorded. The sum of each list is `period.clickCount`.',
+        "Of the account's links, including expired ones. `include` adds the statistics of a period. " +
+        'The sum of each list is `period.clickCount`.',
       parameters: parametersOf(statsQuery),
       responses: {
-        200: success('The numbers.', 'Stats', {
+        200: success('The statistics.', 'Stats', {
           stats: {
             shortCode: link.shortCode,
             url: link.url,
@@ -468,10 +472,10 @@ export const paths = {
     get: {
       operationId: 'getUsage',
       tags: ['Reports'],
-      summary: 'Get what the key has spent this month',
+      summary: 'Get the usage of the current month',
       description: freeOfCharge,
       responses: {
-        200: success('Used and allowed.', 'Usage', { usage }),
+        200: success('Usage and limits.', 'Usage', { usage }),
         ...errors(),
       },
     },
@@ -482,8 +486,8 @@ export const paths = {
       operationId: 'getKeys',
       tags: ['Keys'],
       ...needs('keys:manage'),
-      summary: 'List the key itself and the keys that descend from it',
-      description: `Those that were revoked are not listed. ${freeOfCharge}`,
+      summary: 'List the key and its descendants',
+      description: `Without revoked keys. ${freeOfCharge}`,
       parameters: parametersOf(ownKeysQuery),
       responses: {
         200: success('A page of keys.', 'ApiKeys', { keys: { keys: [key], next: null } }),
@@ -494,8 +498,8 @@ export const paths = {
       operationId: 'makeKey',
       tags: ['Keys'],
       ...needs('keys:manage'),
-      summary: 'Make a key',
-      description: `It shares the limits of the key that makes it. At most 100 keys an account. ${freeOfCharge}`,
+      summary: 'Create a key',
+      description: `The key shares the limits of its creator. At most 100 keys per account. ${freeOfCharge}`,
       requestBody: body('MakeKeyRequest', {
         reader: {
           value: { name: 'Reader', scopes: ['links:read', 'stats:read'], expiresIn: 86_400 },
@@ -503,9 +507,9 @@ export const paths = {
       }),
       responses: {
         201: successOfBody(
-          'The key, which is shown this once.',
+          'The key. Its secret is shown only once.',
           'MadeApiKey',
-          { key: made },
+          { key: created },
           { links: ofKey },
         ),
         ...errors(400, 403, 413, 415),
@@ -525,7 +529,7 @@ export const paths = {
         more: { value: { name: 'Stats reader', scopes: ['stats:read'] } },
       }),
       responses: {
-        200: successOfBody('The key as it is now.', 'ApiKey', { key }),
+        200: successOfBody('The changed key.', 'ApiKey', { key }),
         ...errors(400, 403, 404, 413, 415),
       },
     },
@@ -533,9 +537,9 @@ export const paths = {
       operationId: 'revokeKey',
       tags: ['Keys'],
       ...needs('keys:manage'),
-      summary: 'Revoke a key for good',
-      description: `The keys that descend from it go on. ${managed} ${freeOfCharge}`,
-      responses: { 204: done('It is revoked, or was before.'), ...errors(403, 404) },
+      summary: 'Revoke a key permanently',
+      description: `Its descendants stay valid. ${managed} ${freeOfCharge}`,
+      responses: { 204: done('The key is revoked.'), ...errors(403, 404) },
     },
   },
   '/v2/keys/{id}/rotate': {
@@ -544,11 +548,13 @@ export const paths = {
       operationId: 'rotateKey',
       tags: ['Keys'],
       ...needs('keys:manage'),
-      summary: 'Replace a key by another of the same id, limits and usage',
-      description: `All earlier ones end after the overlap. ${managed} ${freeOfCharge}`,
+      summary: 'Replace the secret of a key',
+      description: `The id, limits and usage stay. Earlier secrets end after the overlap. ${managed} ${freeOfCharge}`,
       requestBody: body('RotateKeyRequest', { hour: { value: { overlapSeconds: 3_600 } } }),
       responses: {
-        200: successOfBody('The new key, which is shown this once.', 'MadeApiKey', { key: made }),
+        200: successOfBody('The new key. Its secret is shown only once.', 'MadeApiKey', {
+          key: created,
+        }),
         ...errors(400, 403, 404, 413, 415),
       },
     },
@@ -558,9 +564,9 @@ export const paths = {
     get: {
       operationId: 'getLiveness',
       tags: ['Health'],
-      summary: 'Ask whether the process lives',
+      summary: 'Check liveness',
       security: [],
-      responses: health({ 200: 'It does.' }, 'Liveness', { status: 'pass' }),
+      responses: health({ 200: 'The process is alive.' }, 'Liveness', { status: 'pass' }),
     },
   },
   '/health/ready': {
@@ -568,9 +574,9 @@ export const paths = {
     get: {
       operationId: 'getReadiness',
       tags: ['Health'],
-      summary: 'Ask whether all that it needs is there',
+      summary: 'Check readiness',
       security: [],
-      responses: health({ 200: 'All is there.', 503: 'Something is away.' }, 'Readiness', {
+      responses: health({ 200: 'Ready.', 503: 'A dependency is unavailable.' }, 'Readiness', {
         status: 'pass',
         dependencies: {
           postgres: { state: 'up' },

@@ -10,9 +10,9 @@ const header = (description: string, schema: JsonSchema, required = true): Schem
 const text = { type: 'string' };
 const count = { type: 'integer', minimum: 0 };
 
-/** Every header that an answer may have, by its name in `components.headers`. */
+/** All response headers, by their name in `components.headers`. */
 export const componentHeaders = {
-  'X-Request-Id': header('The one that was sent, or one that was made.', {
+  'X-Request-Id': header('The ID of the request, sent or generated.', {
     type: 'string',
     pattern: '^[\\x21-\\x7e]{1,128}$',
   }),
@@ -20,23 +20,23 @@ export const componentHeaders = {
   'X-RateLimit-Remaining': header('Requests left in the current window.', count),
   'X-RateLimit-Reset': header('When the window resets: Unix time in seconds.', count),
   'X-API-Key-Name': header(
-    'The name of the key; what is not visible ASCII or space is percent-encoded as UTF-8.',
+    'The name of the key. Characters other than visible ASCII and space are percent-encoded as UTF-8.',
     { type: 'string', pattern: '^[\\x20-\\x7e]+$' },
   ),
-  'Cache-Control': header('Who may keep it, and for how long.', text),
+  'Cache-Control': header('How the response may be cached.', text),
   'WWW-Authenticate': header('How to authenticate.', { ...text, const: 'Bearer' }),
-  Allow: header('The methods that this path takes.', text),
-  ETag: header('Of an image, for `If-None-Match`; of a link its version, for `If-Match`.', text),
-  'Retry-After': header('Seconds to wait before the next try.', { type: 'integer', minimum: 1 }),
+  Allow: header('The methods of this path.', text),
+  ETag: header('Of an image, for `If-None-Match`; the version of a link, for `If-Match`.', text),
+  'Retry-After': header('Seconds until the next attempt.', { type: 'integer', minimum: 1 }),
   'Linklog-Ignored-Fields': header(
-    'Fields of the body that are not listed and were stripped, in the order of the body: ' +
-      'percent-encoded, at most 10.',
+    'Unknown fields of the body, which were stripped: percent-encoded, in the order of the body, ' +
+      'at most 10.',
     text,
     false,
   ),
-  'Linklog-Reused': header('Of a link that was there before.', { ...text, const: 'true' }),
+  'Linklog-Reused': header('The link already existed.', { ...text, const: 'true' }),
   'Idempotency-Replayed': header(
-    'Where this is the first answer to this `Idempotency-Key` once more.',
+    'The response is a replay of the first one to this `Idempotency-Key`.',
     { ...text, const: 'true' },
     false,
   ),
@@ -47,13 +47,11 @@ type HeaderName = keyof typeof componentHeaders;
 const headers = (names: readonly HeaderName[]): SchemaPart =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 
-/** The same headers, where not every such answer has them. */
 const optionalHeaders = (names: readonly HeaderName[]): SchemaPart =>
   Object.fromEntries(names.map((name) => [name, { ...componentHeaders[name], required: false }]));
 
-/** Of every answer. */
 const ofAll = ['X-Request-Id', 'Cache-Control'] as const satisfies readonly HeaderName[];
-/** Of every answer to a request whose key is known. */
+/** Of every response to a request with a known key. */
 const ofKnownKey = [
   'X-RateLimit-Limit',
   'X-RateLimit-Remaining',
@@ -70,7 +68,7 @@ const json = (schema: JsonSchema, bodies: Examples): SchemaPart => ({
   },
 });
 
-/** A success of `/v2`, as JSON. */
+/** A JSON response of `/v2`. */
 export const success = (
   description: string,
   name: SchemaName,
@@ -83,7 +81,7 @@ export const success = (
   ...more,
 });
 
-/** A success of a call with a body, as JSON. */
+/** A JSON response to a request with a body. */
 export const successOfBody = (
   ...[description, name, bodies, more]: Parameters<typeof success>
 ): SchemaPart =>
@@ -92,13 +90,12 @@ export const successOfBody = (
     ...more,
   });
 
-/** A link as it is, with its version. */
 export const linkDetails = (description: string, bodies: Examples): SchemaPart =>
   success(description, 'LinkDetails', bodies, {
     headers: headers([...ofAll, ...ofKnownKey, 'ETag']),
   });
 
-/** A link after a change: a key without the scope links:read gets less of it. */
+/** A key without the scope links:read gets fewer fields. */
 export const changedLink = (description: string, bodies: Examples): SchemaPart => ({
   description,
   headers: headers([...ofAll, ...ofKnownKey, 'ETag', 'Linklog-Ignored-Fields']),
@@ -111,8 +108,8 @@ export const done = (description: string): SchemaPart => ({
   headers: headers([...ofAll, ...ofKnownKey]),
 });
 
-/** A success of a POST, which an Idempotency-Key makes repeatable. */
-export const madeOnce = (
+/** A JSON response to a POST with `Idempotency-Key`. */
+export const successOfIdempotent = (
   ...[description, name, bodies, more]: Parameters<typeof success>
 ): SchemaPart =>
   success(description, name, bodies, {
@@ -120,9 +117,8 @@ export const madeOnce = (
     ...more,
   });
 
-/** The link that `reuse` found. */
 export const reusedLink = (description: string, bodies: Examples): SchemaPart =>
-  madeOnce(description, 'Link', bodies, {
+  successOfIdempotent(description, 'Link', bodies, {
     headers: headers([
       ...[...ofAll, ...ofKnownKey, 'Linklog-Ignored-Fields' as const],
       ...(['Idempotency-Replayed', 'Linklog-Reused'] as const),
@@ -131,22 +127,20 @@ export const reusedLink = (description: string, bodies: Examples): SchemaPart =>
 
 const ofImage = headers([...ofAll, ...ofKnownKey, 'ETag']);
 
-/** The image of a QR code, and the answer to who has it already. */
 export const qrImages = {
   200: {
     description: 'The image.',
     headers: ofImage,
     content: {
-      // Bytes have no schema.
+      // JSON Schema does not describe bytes.
       'image/png': {},
       'image/svg+xml': { schema: { type: 'string', contentMediaType: 'image/svg+xml' } },
     },
   },
-  304: { description: 'The image is the one of `If-None-Match`.', headers: ofImage },
+  304: { description: 'The cached image is current.', headers: ofImage },
 };
 
-/** A request that an example answers. */
-type Asked = readonly [method: string, path: string];
+type RequestLine = readonly [method: string, path: string];
 
 const shorten = ['POST', '/v2/shorten'] as const;
 const stats = ['GET', '/v2/stats/spring-sale'] as const;
@@ -156,7 +150,7 @@ const qr = ['GET', '/v2/qr/spring-sale'] as const;
 const general = (
   statusCode: number,
   message: string,
-  [method, path]: Asked = shorten,
+  [method, path]: RequestLine = shorten,
   more: object = {},
 ): object => ({
   ...{ statusCode, timestamp: '2026-05-01T12:00:00.000Z', path, method, message },
@@ -164,7 +158,7 @@ const general = (
 });
 
 const ofError = headers([...ofAll, ...ofKnownKey]);
-/** Some of these errors come before the key is known, or without it. */
+/** Of errors that may occur before the key is known. */
 const ofKeylessError = { ...headers(ofAll), ...optionalHeaders(ofKnownKey) };
 
 const monthlyLimit = {
@@ -186,16 +180,16 @@ const error = <Status extends number, Name extends string>(
   }: { schema?: SchemaPart; headers?: SchemaPart } = {},
 ) => ({ status, name, response: { description, headers: own, content: json(schema, bodies) } });
 
-/** Every error that more than one operation answers; its name stands in `components.responses`. */
+/** The errors of several operations, by their name in `components.responses`. */
 const errorResponses = [
-  error(400, 'BadRequest', 'What was sent is not valid; `message` says what.', {
+  error(400, 'BadRequest', 'The request is invalid, for the reason in `message`.', {
     url: general(400, 'Please provide a valid URL', shorten, { reason: 'scheme' }),
     alias: general(400, messages.aliasTaken),
   }),
   error(
     401,
     'Unauthorized',
-    'No key, or one that is invalid, inactive or revoked.',
+    'The key is missing, invalid, inactive or revoked.',
     {
       missing: { statusCode: 401, message: messages.keyMissing, error: 'Unauthorized' },
       invalid: { statusCode: 401, message: messages.keyInvalid, error: 'Unauthorized' },
@@ -205,7 +199,7 @@ const errorResponses = [
   error(
     403,
     'Forbidden',
-    'The key lacks a scope, the feature needs another plan, or an operator or an ancestor has to do it.',
+    'The key lacks a scope, the feature requires another plan, or only an operator or an ancestor may do this.',
     {
       scope: {
         statusCode: 403,
@@ -226,27 +220,27 @@ const errorResponses = [
     },
     { schema: { anyOf: [refTo('ScopeError'), refTo('PlanError'), refTo('GeneralError')] } },
   ),
-  error(404, 'NotFound', 'There was never such a short code, or there is no such key.', {
+  error(404, 'NotFound', 'The short code or the key does not exist.', {
     unknown: general(404, messages.codeNotFound, stats),
   }),
   error(
     405,
     'MethodNotAllowed',
-    'Another method than those of this path.',
+    'The path does not support the method.',
     { method: general(405, messages.methodNotAllowed, ['DELETE', stats[1]]) },
     { headers: { ...ofError, ...headers(['Allow']) } },
   ),
   error(409, 'Conflict', 'A request with this `Idempotency-Key` is still in progress.', {
     inFlight: general(409, messages.idempotencyInFlight),
   }),
-  error(410, 'Gone', 'The link has expired, or was blocked, disabled or deleted.', {
+  error(410, 'Gone', 'The link is expired, blocked, disabled or deleted.', {
     expired: general(410, messages.linkExpired, qr, { errorType: 'EXPIRED' }),
     blocked: general(410, messages.linkBlocked, qr, { errorType: 'BLOCKED' }),
   }),
-  error(412, 'PreconditionFailed', 'The link has another version than `If-Match` names.', {
+  error(412, 'PreconditionFailed', 'The version of the link does not match `If-Match`.', {
     changed: general(412, messages.linkChanged, ['PATCH', '/v2/links/spring-sale']),
   }),
-  error(413, 'ContentTooLarge', 'The body has too many bytes.', {
+  error(413, 'ContentTooLarge', 'The body is too large.', {
     body: general(413, messages.bodyTooLarge),
   }),
   error(415, 'UnsupportedMediaType', 'The body is not `application/json` in UTF-8.', {
@@ -270,15 +264,15 @@ const errorResponses = [
   error(
     500,
     'InternalServerError',
-    'Something went wrong here; the detail is kept from clients.',
+    'An internal error. Its details are only logged.',
     { internal: general(500, messages.internal) },
     { headers: ofKeylessError },
   ),
   error(
     503,
     'ServiceUnavailable',
-    'Maintenance, or something that is needed is away. A POST may still take effect later: only ' +
-      'a retry with the same `Idempotency-Key` is sure to make one link.',
+    'Maintenance, or a dependency is unavailable. A POST may still take effect: only a retry with ' +
+      'the same `Idempotency-Key` cannot create a second link.',
     {
       maintenance: general(503, messages.maintenance),
       unavailable: general(503, messages.unavailable),
@@ -295,10 +289,9 @@ export const componentResponses = Object.fromEntries(
 
 type ErrorStatus = (typeof errorResponses)[number]['status'];
 
-/** What every operation of `/v2` may answer besides its own. */
+/** The errors of every operation of `/v2`. */
 const common: readonly ErrorStatus[] = [401, 405, 429, 500, 503];
 
-/** The errors of an operation of `/v2`: the common ones, and these. */
 export const errors = (...own: readonly ErrorStatus[]): SchemaPart =>
   Object.fromEntries(
     errorResponses
@@ -306,7 +299,7 @@ export const errors = (...own: readonly ErrorStatus[]): SchemaPart =>
       .map(({ status, name }) => [status, { $ref: `#/components/responses/${name}` }]),
   );
 
-/** The answers of a health check: no key is asked for, so there is none to tell of. */
+/** The responses of a health check, which needs no key. */
 export const health = (
   statuses: Readonly<Record<number, string>>,
   name: SchemaName,
@@ -319,7 +312,7 @@ export const health = (
     ]),
   ),
   405: {
-    description: 'Another method than `GET` and `HEAD`.',
+    description: 'The method is not `GET` or `HEAD`.',
     headers: headers(['X-Request-Id', 'Allow']),
     content: json(refTo('GeneralError'), {
       method: general(405, messages.methodNotAllowed, ['POST', '/health']),

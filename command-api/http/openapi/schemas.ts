@@ -28,12 +28,12 @@ import {
 import { linkResponse, shortCode, shortenRequest } from '../../../schemas/http/shorten.js';
 import { accountStatsResponse, statsResponse } from '../../../schemas/http/statistics.js';
 
-/** A part of the document: an object that OpenAPI gives its meaning. */
+/** An object of the document. */
 export type SchemaPart = Readonly<Record<string, unknown>>;
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 const requests = {
-  // What is our own host depends on where we run; the description says it in words.
+  // Own hosts depend on the installation.
   ShortenRequest: shortenRequest(() => false),
   BatchRequest: batchRequest,
   ChangeLinkRequest: changeLinkRequest(() => false),
@@ -72,13 +72,13 @@ const pathOf = (name: string): string => `#/components/schemas/${name}`;
 
 export const refTo = (name: SchemaName): JsonSchema => ({ $ref: pathOf(name) });
 
-/** What zod adds for its own validation, and what readers would only stumble over. */
+/** Removes keywords that only matter to zod. */
 const plain = ({ jsonSchema }: { jsonSchema: Record<string, unknown> }): void => {
-  // TypeScript's readonly; JSON Schema's would say that a client cannot send it.
+  // In JSON Schema, `readOnly` means that clients cannot send the field.
   delete jsonSchema['readOnly'];
   if (jsonSchema['minimum'] === Number.MIN_SAFE_INTEGER) delete jsonSchema['minimum'];
   if (jsonSchema['maximum'] === Number.MAX_SAFE_INTEGER) delete jsonSchema['maximum'];
-  // The leap years are in the format.
+  // The format is sufficient; the pattern contains the leap years.
   if (jsonSchema['format'] === 'date') delete jsonSchema['pattern'];
   if (jsonSchema['format'] === 'date-time') {
     jsonSchema['pattern'] = String.raw`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$`;
@@ -103,17 +103,16 @@ const toSchemas = (
 };
 
 /**
- * The items of a batch are what POST /v2/shorten takes, but a wrong one is no wrong request: it has
- * an outcome of its own. So anything may stand there.
+ * The items of a batch are bodies of POST /v2/shorten. An invalid item fails separately, so every value is allowed.
  */
 const withItems = (batch: JsonSchema | undefined): JsonSchema => {
   const { urls } = batch?.['properties'] as { urls: object };
-  const anything = { description: 'Anything else is an item that fails by itself.' };
+  const anything = { description: 'Any other value is an item that fails.' };
   const items = { anyOf: [refTo('ShortenRequest'), anything] };
   return { ...batch, properties: { urls: { ...urls, items } } };
 };
 
-/** The document's `components.schemas`: bodies as they are sent, answers as they are received. */
+/** The document's `components.schemas`: input types of requests, output types of responses. */
 export const componentSchemas = (): Record<SchemaName, JsonSchema> => {
   const sent = toSchemas(requests, 'input');
   return {
@@ -124,14 +123,14 @@ export const componentSchemas = (): Record<SchemaName, JsonSchema> => {
 };
 
 const toSchema = (schema: z.ZodType): JsonSchema =>
-  // What a text is read as has no schema: its `meta` says what it is.
+  // Transformed texts have no schema, so their `meta` describes them.
   withoutOwnKeywords(
     z.toJSONSchema(schema, { io: 'output', unrepresentable: 'any', override: plain }),
   );
 
 export const shortCodeSchema = toSchema(shortCode);
 
-/** The parameters of a query, as what they are read as: their text is that of a number, say. */
+/** The parameters of a query, with the types of their parsed values. */
 export const parametersOf = (query: z.ZodObject): readonly JsonSchema[] =>
   Object.entries(query.shape).map(([name, field]) => {
     const { description, explode = false, ...schema } = toSchema(field as z.ZodType);
@@ -139,7 +138,7 @@ export const parametersOf = (query: z.ZodObject): readonly JsonSchema[] =>
       name,
       in: 'query',
       ...(description !== undefined && { description }),
-      // Unless the schema says otherwise, with commas between the values.
+      // Comma-separated by default.
       ...(schema['type'] === 'array' && { style: 'form', explode }),
       schema,
     };

@@ -15,16 +15,15 @@ import {
   type LedgerLinkState,
 } from '../../../schemas/folds/ledger-link.js';
 
-/** `BlockUnsafeLink` is the command of the web-safety check; the others are operators'. */
+/** `BlockUnsafeLink` is a command of the web-safety check; the others are commands of operators. */
 export type LinkBlockCommand = Command<
   'BlockLink' | 'UnblockLink' | 'BlockUnsafeLink',
   { readonly reason: string }
 >;
 
 /**
- * An operator may block and unblock a link at any time, expired or not. The web-safety check blocks
- * only active links, and never one that an operator has unblocked: its lists would block that link again
- * at the next check, against the operator's decision.
+ * An operator may block and unblock a link at any time, even if it has expired. The web-safety check blocks only active
+ * links, and no link that an operator has unblocked: otherwise the next check would revert the operator's decision.
  */
 export const linkBlockDecider: Decider<
   LinkBlockCommand,

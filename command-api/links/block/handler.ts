@@ -21,7 +21,6 @@ export const createLinkBlockHandler = (pool: Pool, outbox: Outbox) => {
     );
 
   return {
-    /** Decides a block or an unblock, records its event and notifies every edge, in one transaction. */
     async handle(
       code: string,
       { type, ...data }: { readonly type: LinkBlockCommand['type'] } & LinkBlockCommand['data'],
@@ -30,7 +29,7 @@ export const createLinkBlockHandler = (pool: Pool, outbox: Outbox) => {
       const { results, outboxPosition } = await decide([code], { type, data }, actor);
       return results[0]?.decision.type === 'refused' ? 'notFound' : outboxPosition;
     },
-    /** Blocks links that the web-safety check found. @returns the codes that are blocked now */
+    /** Blocks unsafe links. @returns the codes of newly blocked links */
     async blockUnsafe(codes: readonly string[], reason: string, actor: Actor) {
       const { results } = await decide(codes, { type: 'BlockUnsafeLink', data: { reason } }, actor);
       return results

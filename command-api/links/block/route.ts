@@ -6,7 +6,7 @@ import { failure } from '../../http/reply.js';
 import { createLinkBlockHandler } from './handler.js';
 
 /** `POST /admin/links/:shortCode/block` and `…/unblock`. */
-export const blockRoutes: AdminRoutes = ({ pool, outbox, settle }) => {
+export const blockRoutes: AdminRoutes = ({ pool, outbox, respond }) => {
   const blocks = createLinkBlockHandler(pool, outbox);
   const blockOrUnblock = (type: 'BlockLink' | 'UnblockLink') =>
     withBody(blockRequest, async ({ reason }, { actor }, parameter) => {
@@ -16,7 +16,7 @@ export const blockRoutes: AdminRoutes = ({ pool, outbox, settle }) => {
         : 'notFound';
       if (outcome === 'notFound') return failure(404, messages.codeNotFound);
       const body: BlockResponse = { shortCode, blocked: type === 'BlockLink' };
-      return settle(outcome, 200, body);
+      return respond(outcome, 200, body);
     });
 
   return [

@@ -7,8 +7,8 @@ import { monthlyLimitReached, type PlanDeps, type V2State } from '../../admissio
 import { callerOf } from '../change/route.js';
 
 /**
- * POST /v2/links/bulk: one change of many links, each decided alone. It costs a call for each: the first is the
- * request's own, the others are taken at once, and those that the month has no room for are refused.
+ * POST /v2/links/bulk: one change of many links, each decided separately. It costs one call per link: the request itself
+ * and additional calls, reserved together. Links beyond the monthly quota are refused.
  */
 export const createBulkHandler = (deps: ManagedLinksDeps & PlanDeps): Handler<V2State> => {
   const links = createManagedLinks(deps);
@@ -36,9 +36,9 @@ export const createBulkHandler = (deps: ManagedLinksDeps & PlanDeps): Handler<V2
       paid.map((code) => ({ code, versions: null, change })),
       caller,
     );
-    const settled = outcomes.filter((outcome) => outcome.type === 'settled');
-    if (settled.some(({ logged }) => !logged)) return unavailable(messages.logUnavailable);
-    const shown = [...(await links.changed(settled, caller, call.now))];
+    const done = outcomes.filter((outcome) => outcome.type === 'done');
+    if (done.some(({ published }) => !published)) return unavailable(messages.logUnavailable);
+    const shown = [...(await links.changed(done, caller, call.now))];
 
     const failed = (index: number, shortCode: string, reply: Reply) =>
       ({ index, success: false, shortCode, ...itemErrorOf(reply) }) as BulkResult;

@@ -26,7 +26,7 @@ import { willRedirect, type ExpiryReason } from '../../../schemas/folds/link-sta
 import { canonicalText, maxTags } from '../../../schemas/http/link-fields.js';
 import { secondsAfter } from '../create/command.js';
 
-/** A link as the ledger decides about it, and all that its events say. Both have the same events. */
+/** The two states of a link, folded from the same events. */
 export interface ManagedLink {
   readonly ledger: LedgerLinkState;
   readonly current: LinkState;
@@ -37,16 +37,16 @@ export const evolveManagedLink = (state: ManagedLink, event: LinkEvent): Managed
   current: evolveLink(state.current, event),
 });
 
-/** What is absent, or `undefined`, stays; `null` takes away. */
+/** Absent and `undefined` fields stay; `null` removes the value. */
 export interface LinkChange {
   readonly url?: string | undefined;
   /** Seconds from now. */
   readonly expiresIn?: number | null | undefined;
-  /** In place of `expiresIn`. */
+  /** Instead of `expiresIn`. */
   readonly expiresAt?: string | null | undefined;
   readonly startsAt?: string | null | undefined;
   readonly maxClicks?: number | null | undefined;
-  /** A `hash` of `null` is not known yet: the decider asks for it when nothing else refuses the change. */
+  /** `hash: null`: not hashed yet. If nothing else refuses the change, the decider refuses it as `unhashed`. */
   readonly password?: { readonly hash: string | null } | null | undefined;
   readonly title?: string | null | undefined;
   readonly note?: string | null | undefined;
@@ -56,33 +56,33 @@ export interface LinkChange {
   readonly disabled?: boolean | undefined;
 }
 
-interface Meant {
-  /** Whose link it must be; `null`: any account's. */
+interface Conditions {
+  /** The required account of the link; `null`: any. */
   readonly account: string | null;
-  /** The versions that the change is meant for (`If-Match`); `null`: every version. */
+  /** The accepted versions (`If-Match`); `null`: any. */
   readonly versions: readonly number[] | null;
 }
 
 type ChangeLink = Command<
   'ChangeLink',
-  Meant & {
+  Conditions & {
     readonly change: LinkChange;
-    /** The destination that was found safe; `null`: none was checked. */
+    /** The destination that was checked and is safe; `null`: none. */
     readonly safeUrl: string | null;
-    /** The clicks of the statistics: the opening balance of a limit on a link without one. */
+    /** The clicks in the statistics: the opening balance of a new limit. */
     readonly countedClicks: number;
   }
 >;
 
-export type LinkCommand = ChangeLink | Command<'DeleteLink', Meant>;
+export type LinkCommand = ChangeLink | Command<'DeleteLink', Conditions>;
 
 export type LinkRefusal =
   | {
       readonly type: 'notFound' | 'deleted' | 'changedMeanwhile' | 'startsAfterEnd' | 'tooManyTags';
     }
-  /** `maxClicks` below the clicks that are taken. */
+  /** `maxClicks` is below the clicks taken. */
   | { readonly type: 'clicksTaken'; readonly taken: number }
-  /** The destination must be found safe first: it is new, or the link would redirect there again. */
+  /** The destination must be checked first: it is new, or the link would redirect to it again. */
   | { readonly type: 'unchecked'; readonly url: string }
   /** The password must be hashed first. */
   | { readonly type: 'unhashed' };
@@ -90,7 +90,7 @@ export type LinkRefusal =
 const sameTexts = (a: readonly string[], b: readonly string[]): boolean =>
   a.length === b.length && a.every((text, index) => text === b[index]);
 
-/** The clicks that count against a limit, also against one that is set now. */
+/** The clicks that count against a limit, including a new limit. */
 const clicksTaken = ({ maxClicks, clicks }: LedgerLink, countedClicks: number): number =>
   maxClicks === null ? Math.max(clicks, countedClicks) : clicks;
 
@@ -102,22 +102,22 @@ const editOf = (
 ): EventNamed<'LinkEdited'>['data'] => {
   const { url, expiresIn, expiresAt, startsAt, maxClicks, password } = change;
   const end = expiresIn == null ? expiresIn : secondsAfter(now, expiresIn);
-  const asked = end === undefined ? expiresAt : end;
+  const newEnd = end === undefined ? expiresAt : end;
   const opens = maxClicks != null && ledger.maxClicks === null;
   const isRemoved = password === null && link.passwordHash !== null;
   return {
     ...(url !== undefined && url !== link.url && { url }),
-    ...(asked !== undefined && asked !== link.expiresAt && { expiresAt: asked }),
+    ...(newEnd !== undefined && newEnd !== link.expiresAt && { expiresAt: newEnd }),
     ...(startsAt !== undefined && startsAt !== link.startsAt && { startsAt }),
     ...(maxClicks !== undefined && maxClicks !== link.maxClicks && { maxClicks }),
     ...(opens && { clicks: clicksTaken(ledger, countedClicks) }),
     ...(isRemoved && { password: 'removed' }),
-    // Without a hash, the edit only serves to find what refuses it.
+    // Without a hash, the edit only serves to find other refusals.
     ...(password && { password: 'set', passwordHash: password.hash ?? '' }),
   };
 };
 
-/** Tags of old events may have any normal form, and white space around them. */
+/** Tags of old events may be untrimmed and in any normal form. */
 const tagsAfter = ({ tags, addTags = [], removeTags = [] }: LinkChange, link: Link) => {
   const base = tags === undefined ? link.tags : (tags ?? []);
   const present = new Set(base.map(canonicalText));
@@ -137,14 +137,14 @@ const descriptionOf = (change: LinkChange, link: Link): EventNamed<'LinkDescribe
 
 const isEmpty = (data: object): boolean => Object.keys(data).length === 0;
 
-/** By what a link is over, when it has not expired for it yet. */
-const overBy = (link: LedgerLinkState, now: Date): ExpiryReason | null => {
+/** The limit that a link has reached. */
+const reachedLimit = (link: LedgerLinkState, now: Date): ExpiryReason | null => {
   if (link.status === 'none') return null;
   if (link.maxClicks !== null && link.clicks >= link.maxClicks) return 'clicks';
   return link.expiresAt !== null && link.expiresAt <= now ? 'time' : null;
 };
 
-/** Whether a destination may be led to only after a check: a new one, or one that is led to again. */
+/** Whether the destination must be checked: it is new, or the link starts to redirect to it again. */
 const needsCheck = (before: ExistingLink, after: LinkState, now: Date): boolean => {
   if (after.status === 'none') return false;
   if (after.link.url !== before.link.url) return true;
@@ -180,8 +180,8 @@ const decide = (command: LinkCommand, state: ManagedLink): Decision<LinkEvent, L
 
   const events: LinkEvent[] = [];
   let after = state;
-  const add = (make: (next: ReturnType<typeof metadata>) => LinkEvent): void => {
-    const event = make(metadata(after, events.length));
+  const add = (create: (next: ReturnType<typeof metadata>) => LinkEvent): void => {
+    const event = create(metadata(after, events.length));
     events.push(event);
     after = evolveManagedLink(after, event);
   };
@@ -192,7 +192,7 @@ const decide = (command: LinkCommand, state: ManagedLink): Decision<LinkEvent, L
     return refused({ type: 'startsAfterEnd' });
   }
   if (!isEmpty(edit)) add((next) => newEvent('LinkEdited', edit, next));
-  const reason = liftsExpiry(edit) ? overBy(after.ledger, now) : null;
+  const reason = liftsExpiry(edit) ? reachedLimit(after.ledger, now) : null;
   if (reason !== null) {
     const causationId = events[0]?.id;
     add((next) => newEvent('LinkExpired', { reason }, { ...next, causationId }));
@@ -213,7 +213,7 @@ const decide = (command: LinkCommand, state: ManagedLink): Decision<LinkEvent, L
   return events.length === 0 ? unchanged : accepted(...events);
 };
 
-/** Changes of a link by its owner or an operator. Nothing changes a link that was deleted. */
+/** Changes of a link by its owner or an operator. A deleted link cannot be changed. */
 export const linkChangeDecider: Decider<LinkCommand, LinkEvent, ManagedLink, LinkRefusal> = {
   initialState: { ledger: { status: 'none' }, current: { status: 'none' } },
   evolve: evolveManagedLink,

@@ -10,7 +10,7 @@ import { linkChangeDecider, type LinkCommand, type ManagedLink } from './command
 const managedLinks = (outbox: Outbox): LedgerRows<ManagedLink, LinkEvent> => ({
   async lock(tx, codes) {
     const ledger = await ledgerLinks.lock(tx, codes);
-    // With the rows locked, no later event is on its way.
+    // While the rows are locked, no new events are written.
     const states = await readLinkStates(tx, outbox, codes);
     return new Map(
       codes.map((code) => [
@@ -27,7 +27,7 @@ const managedLinks = (outbox: Outbox): LedgerRows<ManagedLink, LinkEvent> => ({
   ...(ledgerLinks.changeOf && { changeOf: ledgerLinks.changeOf }),
 });
 
-/** Decides commands on links in one transaction, each with its own result, in their order. */
+/** Decides commands on links in one transaction. Returns a result for each, in the same order. */
 export const createLinkChanges = (pool: Pool, outbox: Outbox) => {
   const rows = managedLinks(outbox);
   return (commands: readonly CommandRequest<LinkCommand>[]) =>

@@ -1,10 +1,10 @@
 /** The entity tag of a link's version. */
 export const etagOf = (version: number): string => `"${version}"`;
 
-/** A weak tag matches, too: compressing proxies weaken tags, and versions are exact. */
+/** Weak tags match too, because compressing proxies weaken tags. */
 const entityTag = /^(?:W\/)?"([1-9]\d*)"$/;
 
-/** The versions that `If-Match` names (RFC 9110); `null`, without the header or with `*`: every version. */
+/** The versions in `If-Match` (RFC 9110); `null` (no header, or `*`): any version. */
 export const ifMatch = (header: string | undefined): readonly number[] | null => {
   if (header === undefined || header.trim() === '*') return null;
   return header.split(',').flatMap((tag) => {

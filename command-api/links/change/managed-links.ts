@@ -15,9 +15,9 @@ import { linkDetailsOf } from '../link-details.js';
 import { createLinkChanges } from './handler.js';
 import { noClicks, readClicks, readClicksTaken } from '../clicks.js';
 import type { SafetyCheck } from '../../safety/safety-check.js';
-import { goneReplies } from '../gone.js';
+import { goneResponses } from '../gone.js';
 import { failure, unavailable, type Reply } from '../../http/reply.js';
-import { safetyReplies } from '../../safety/safety-replies.js';
+import { safetyResponses } from '../../safety/safety-replies.js';
 
 export interface ManagedLinksDeps {
   readonly pool: Pool;
@@ -28,20 +28,19 @@ export interface ManagedLinksDeps {
   readonly passwords: Pick<PasswordHasher, 'hashAll'>;
 }
 
-/** Who asks for links, or for a change of them. */
+/** The client of a request for links. */
 export interface LinkCaller {
   readonly actor: Actor;
-  /** Whose links alone there are; `null`: everybody's. */
+  /** Only links of this account are visible; `null`: all links. */
   readonly account: string | null;
-  /** Those who share it wait for each other's passwords to be hashed. */
-  readonly hashingLane: string;
-  /** Whether answers show clicks and texts of links. */
+  /** Passwords of one queue are hashed one after the other. */
+  readonly hashingQueue: string;
+  /** Whether responses contain clicks and texts of links. */
   readonly readsLinks: boolean;
   readonly uncounted: Uncounted;
 }
 
-/** A change that somebody wants of a link: see `LinkCommand`. */
-export interface WantedChange {
+export interface RequestedChange {
   readonly code: string;
   readonly versions: LinkCommand['data']['versions'];
   readonly change:
@@ -55,9 +54,9 @@ export interface VersionedLink {
 
 export type ChangeOutcome =
   | ({
-      readonly type: 'settled';
-      /** Whether the log has the events yet; the change holds all the same. */
-      readonly logged: boolean;
+      readonly type: 'done';
+      /** Whether the log has the events yet. The change is in effect in either case. */
+      readonly published: boolean;
     } & VersionedLink)
   | { readonly type: 'refused'; readonly reply: Reply };
 
@@ -70,7 +69,7 @@ const refusalReply = (refusal: FinalRefusal, { readsLinks }: LinkCaller): Reply 
     case 'notFound':
       return failure(404, messages.codeNotFound);
     case 'deleted':
-      return goneReplies.deleted;
+      return goneResponses.deleted;
     case 'changedMeanwhile':
       return failure(412, messages.linkChanged);
     case 'startsAfterEnd':
@@ -91,14 +90,14 @@ const refusalReply = (refusal: FinalRefusal, { readsLinks }: LinkCaller): Reply 
   }
 };
 
-/** Milliseconds that an answer waits for the log: a client gets its answer within 2 s. */
+/** How long a change waits for the log (ms): clients get a response within 2 s. */
 const logWithinMs = 1_500;
-/** A change is decided anew after each step that it turned out to need, and after rivals. */
+/** A change is decided again after a web-safety check, after hashing, and after conflicting changes. */
 const maxRounds = 6;
 
-/** A wanted change, and what was done for it so far. */
+/** A requested change and its progress. */
 interface Attempt {
-  readonly wanted: WantedChange;
+  readonly requested: RequestedChange;
   readonly countedClicks: number;
   safeUrl: string | null;
   hash: string | null;
@@ -106,10 +105,10 @@ interface Attempt {
 }
 
 const commandOf = (
-  { wanted, countedClicks, safeUrl, hash }: Attempt,
+  { requested, countedClicks, safeUrl, hash }: Attempt,
   { account, actor: metadata }: LinkCaller,
 ): CommandRequest<LinkCommand> => {
-  const { code: subject, change, versions } = wanted;
+  const { code: subject, change, versions } = requested;
   const data = { account, versions };
   if (change === 'delete') return { type: 'DeleteLink', subject, data, metadata };
   const { password, ...rest } = change;
@@ -122,12 +121,12 @@ const commandOf = (
 
 const codeOf = ({ code }: { readonly code: string }): string => code;
 
-/** Reads and changes links for their owners, and for operators. */
+/** Reads and changes links, for owners and operators. */
 export const createManagedLinks = (deps: ManagedLinksDeps) => {
   const { pool, outbox, delivery, shortUrlHost, safety, passwords } = deps;
   const decide = createLinkChanges(pool, outbox);
 
-  /** Decides what is open. @returns the attempts that need a check of their destination, with it */
+  /** Decides attempts without an outcome. @returns the destinations to check, by attempt */
   const decideOpen = async (attempts: readonly Attempt[], caller: LinkCaller) => {
     const { results, outboxPosition } = await decide(
       attempts.map((attempt) => commandOf(attempt, caller)),
@@ -146,38 +145,35 @@ export const createManagedLinks = (deps: ManagedLinksDeps) => {
         }
       } else if (state.ledger.status === 'taken' && state.current.status !== 'none') {
         const { current: link, ledger } = state;
-        attempt.outcome = { type: 'settled', logged, link, version: ledger.sequence };
+        attempt.outcome = { type: 'done', published, link, version: ledger.sequence };
       }
     }
     return unchecked;
   };
 
-  /** One for each link, in their order. */
+  /** The details of links, in the same order. */
   const details = async (
     links: readonly VersionedLink[],
     now: Date,
   ): Promise<readonly LinkDetails[]> => {
-    const all = links.map(({ link }) => link.link);
-    const limited = all.filter(({ maxClicks }) => maxClicks !== null);
+    const states = links.map(({ link }) => link.link);
+    const limited = states.filter(({ maxClicks }) => maxClicks !== null);
     const [clicksOf, takenOf] = await Promise.all([
-      readClicks(pool, all.map(codeOf)),
+      readClicks(pool, states.map(codeOf)),
       readClicksTaken(pool, limited.map(codeOf)),
     ]);
     return links.map(({ link, version }) => {
       const { code } = link.link;
       const clicks = clicksOf.get(code) ?? noClicks;
-      const clicksTakenOfLink = takenOf.get(code) ?? 0;
-      return linkDetailsOf(link, {
-        ...{ version, clicks, clicksTaken: clicksTakenOfLink },
-        ...{ shortUrlHost, now },
-      });
+      const clicksTaken = takenOf.get(code) ?? 0;
+      return linkDetailsOf(link, { version, clicks, clicksTaken, shortUrlHost, now });
     });
   };
 
   return {
     details,
 
-    /** What the caller is shown of links after a change, one for each, in their order. */
+    /** The links after a change as the caller may see them, in the same order. */
     async changed(
       links: readonly VersionedLink[],
       { readsLinks }: LinkCaller,
@@ -189,35 +185,35 @@ export const createManagedLinks = (deps: ManagedLinksDeps) => {
       });
     },
 
-    /** A link, as every node knows it once a change was answered; `null` where there is none for them. */
+    /** Reads a link, including the newest changes; `null` if the account has no such link. */
     async find(code: string, account: string | null): Promise<VersionedLink | null> {
       if (!shortCodePattern.test(code)) return null;
       const found = (await readLinkStates(pool, outbox, [code])).get(code);
       if (!found || found.state.status === 'none') return null;
       const { state, sequence: version } = found;
-      const isTheirs = account === null || state.link.account === account;
-      return isTheirs ? { link: state, version } : null;
+      const isVisible = account === null || state.link.account === account;
+      return isVisible ? { link: state, version } : null;
     },
 
     /**
-     * Makes changes of different links, each with its own outcome, in their order. A destination is checked,
-     * and a password hashed, only when nothing else refuses the change.
+     * Changes different links. Returns an outcome for each, in the same order. A destination is checked and a password
+     * is hashed only if nothing else refuses the change.
      *
      * @throws Overloaded
      */
     async change(
-      changes: readonly WantedChange[],
+      changes: readonly RequestedChange[],
       caller: LinkCaller,
     ): Promise<readonly ChangeOutcome[]> {
       const limited = changes.filter(
         ({ change }) => change !== 'delete' && change.maxClicks != null,
       );
       const clicks = await readClicks(pool, limited.map(codeOf));
-      const attempts = changes.map((wanted): Attempt => {
-        const countedClicks = clicks.get(wanted.code)?.clicks ?? 0;
-        const attempt = { wanted, countedClicks, safeUrl: null, hash: null };
-        // Not every text can be asked for.
-        if (shortCodePattern.test(wanted.code)) return attempt;
+      const attempts = changes.map((requested): Attempt => {
+        const countedClicks = clicks.get(requested.code)?.clicks ?? 0;
+        const attempt = { requested, countedClicks, safeUrl: null, hash: null };
+        // PostgreSQL does not accept every text.
+        if (shortCodePattern.test(requested.code)) return attempt;
         return { ...attempt, outcome: refusedWith(failure(404, messages.codeNotFound)) };
       });
       for (let round = 0; round < maxRounds; round += 1) {
@@ -225,18 +221,18 @@ export const createManagedLinks = (deps: ManagedLinksDeps) => {
         if (open.length === 0) break;
         const unchecked = await decideOpen(open, caller);
         const urls = [...unchecked.values()];
-        // Both have deadlines of their own.
+        // The check has its own deadline.
         const verdicts = urls.length > 0 ? await caller.uncounted(safety.check(urls)) : [];
         for (const [index, [attempt, url]] of [...unchecked].entries()) {
-          const reply = safetyReplies[verdicts[index] ?? 'unknown'];
+          const reply = safetyResponses[verdicts[index] ?? 'unknown'];
           if (reply) attempt.outcome = refusedWith(reply);
           else attempt.safeUrl = url;
         }
         for (const attempt of open) {
-          const { change } = attempt.wanted;
+          const { change } = attempt.requested;
           if (attempt.outcome || unchecked.has(attempt) || change === 'delete') continue;
           if (change.password == null) continue;
-          const hashing = passwords.hashAll(caller.hashingLane, [change.password]);
+          const hashing = passwords.hashAll(caller.hashingQueue, [change.password]);
           [attempt.hash = null] = await caller.uncounted(hashing);
         }
       }

@@ -4,7 +4,7 @@ import {
   createManagedLinks,
   type LinkCaller,
   type VersionedLink,
-  type WantedChange,
+  type RequestedChange,
 } from './managed-links.js';
 import { withAccount } from '../link-details.js';
 import { failure, json, type Reply } from '../../http/reply.js';
@@ -14,28 +14,28 @@ import { withBody, type AdminRoutes, type AdminState } from '../../http/operator
 const callerOf = ({ actor, uncounted }: AdminState): LinkCaller => ({
   actor,
   account: null,
-  hashingLane: 'operators',
+  hashingQueue: 'operators',
   readsLinks: true,
   uncounted,
 });
 
-/** GET, PATCH and DELETE of `/admin/links/:shortCode`: for all accounts, without plan features and switches. */
+/** GET, PATCH and DELETE of `/admin/links/:shortCode`, without checks of plan features and switches. */
 export const managedLinkRoutes: AdminRoutes = (deps) => {
   const links = createManagedLinks(deps);
   const path = '/links/:shortCode';
 
   const detailed = async (status: 200 | 202, found: VersionedLink): Promise<Reply> => {
     const [details] = await links.details([found], new Date());
-    if (!details) throw new Error('Details are due');
+    if (!details) throw new Error('details() returned no link for 1 link');
     return json(status, withAccount(details, found), { ETag: etagOf(found.version) });
   };
 
-  /** A change takes effect also while the log is away: 202. */
-  const settle = async (wanted: WantedChange, state: AdminState): Promise<Reply> => {
-    const [outcome] = await links.change([wanted], callerOf(state));
-    if (!outcome) throw new Error('An outcome is due');
+  /** Changes a link. While the log is unavailable, the change takes effect and gets 202. */
+  const applyChange = async (change: RequestedChange, state: AdminState): Promise<Reply> => {
+    const [outcome] = await links.change([change], callerOf(state));
+    if (!outcome) throw new Error('change() returned no outcome for 1 change');
     if (outcome.type === 'refused') return outcome.reply;
-    return detailed(outcome.logged ? 200 : 202, outcome);
+    return detailed(outcome.published ? 200 : 202, outcome);
   };
 
   return [
@@ -52,7 +52,7 @@ export const managedLinkRoutes: AdminRoutes = (deps) => {
       path,
       handler: withBody(changeLinkRequest(deps.isOwnHost), (change, state, parameter, ctx) => {
         const versions = ifMatch(ctx.headers['if-match']);
-        return settle({ code: parameter('shortCode'), versions, change }, state);
+        return applyChange({ code: parameter('shortCode'), versions, change }, state);
       }),
     },
     {
@@ -60,7 +60,7 @@ export const managedLinkRoutes: AdminRoutes = (deps) => {
       path,
       handler: (ctx, state, parameter) => {
         const versions = ifMatch(ctx.headers['if-match']);
-        return settle({ code: parameter('shortCode'), versions, change: 'delete' }, state);
+        return applyChange({ code: parameter('shortCode'), versions, change: 'delete' }, state);
       },
     },
   ];

@@ -5,7 +5,7 @@ import {
   type LinkCaller,
   type ManagedLinksDeps,
   type VersionedLink,
-  type WantedChange,
+  type RequestedChange,
 } from './managed-links.js';
 import { failure, json, noContent, unavailable, type Reply } from '../../http/reply.js';
 import { parseJsonAs, type Handler } from '../../http/requests.js';
@@ -20,7 +20,7 @@ export interface LinkDeps extends ManagedLinksDeps, PlanDeps {
 export const callerOf = ({ call, requestId, uncounted }: V2State): LinkCaller => ({
   actor: { actor: call.key.id, requestId },
   account: call.key.account,
-  hashingLane: call.key.rootId,
+  hashingQueue: call.key.rootId,
   readsLinks: call.key.scopes.includes('links:read'),
   uncounted,
 });
@@ -32,20 +32,20 @@ export const createLinkHandlers = (deps: LinkDeps) => {
 
   const detailed = async (found: VersionedLink, { call }: V2State): Promise<Reply> => {
     const [details] = await links.details([found], call.now);
-    if (!details) throw new Error('Details are due');
+    if (!details) throw new Error('details() returned no link for 1 link');
     return json(200, details, { ETag: etagOf(found.version) });
   };
 
-  /** Makes one change, and answers with `reply` once the log has its events. */
-  const settle = async (
-    change: WantedChange,
+  /** Changes a link. Responds with `reply` as soon as the log has the events. */
+  const applyChange = async (
+    change: RequestedChange,
     state: V2State,
     reply: (changed: VersionedLink) => Reply | Promise<Reply>,
   ): Promise<Reply> => {
     const [outcome] = await links.change([change], callerOf(state));
-    if (!outcome) throw new Error('An outcome is due');
+    if (!outcome) throw new Error('change() returned no outcome for 1 change');
     if (outcome.type === 'refused') return outcome.reply;
-    return outcome.logged ? reply(outcome) : unavailable(messages.logUnavailable);
+    return outcome.published ? reply(outcome) : unavailable(messages.logUnavailable);
   };
 
   const show: Handler<V2State> = async (_ctx, state, parameter) => {
@@ -60,7 +60,7 @@ export const createLinkHandlers = (deps: LinkDeps) => {
     if (refusal) return refusal;
     const code = parameter('shortCode');
     const versions = ifMatch(ctx.headers['if-match']);
-    return settle({ code, versions, change: request.value }, state, async (changed) => {
+    return applyChange({ code, versions, change: request.value }, state, async (changed) => {
       const [shown] = await links.changed([changed], callerOf(state), state.call.now);
       if (!shown) throw new Error('changed() returned no link for 1 link');
       return json(200, shown, { ETag: etagOf(changed.version) });
@@ -70,7 +70,7 @@ export const createLinkHandlers = (deps: LinkDeps) => {
   const remove: Handler<V2State> = (ctx, state, parameter) => {
     const code = parameter('shortCode');
     const versions = ifMatch(ctx.headers['if-match']);
-    return settle({ code, versions, change: 'delete' }, state, () => noContent());
+    return applyChange({ code, versions, change: 'delete' }, state, () => noContent());
   };
 
   return { show, change, remove };

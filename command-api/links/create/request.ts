@@ -15,7 +15,7 @@ import type { CreateLink, ShortenRefusal } from './command.js';
 import type { ShortenCommand } from './handler.js';
 import { keyAlphabet } from '../../keys/key-token.js';
 import { reservedAliases } from '../../aliases/reserved-alias.js';
-import { overriddenFor } from '../../aliases/overrides.js';
+import { readAliasOverrides } from '../../aliases/overrides.js';
 import { readReservedWords } from '../../aliases/reserved-words.js';
 import type { WebSafety } from '../../safety/web-safety.js';
 import { failure, type Reply } from '../../http/reply.js';
@@ -101,7 +101,7 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
     );
     if (reserved.length === 0) return new Set();
     const names = reserved.map((alias) => alias.toLowerCase());
-    const accounts = await overriddenFor(deps.pool, names);
+    const accounts = await readAliasOverrides(deps.pool, names);
     return new Set(reserved.filter((alias) => accounts.get(alias.toLowerCase()) !== key.account));
   };
 
@@ -184,7 +184,7 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
       return requests.map((item): ReadyRequest | Refused => {
         if (item.type === 'refused') return item;
         const request = item.value;
-        const unsafe = safetyReplies[verdicts.shift() ?? 'unknown'];
+        const unsafe = safetyResponses[verdicts.shift() ?? 'unknown'];
         if (unsafe) return refusedWith(unsafe);
         if (request.alias !== null && forbidden.has(request.alias)) {
           return refusedWith(failure(400, messages.aliasReserved));

@@ -13,10 +13,9 @@ import {
   type LedgerLinkState,
 } from '../../../schemas/folds/ledger-link.js';
 
-/** Expires a link whose time is over. */
 export type ExpireLink = Command<'ExpireLink', null>;
 
-/** A link that is not deleted expires once, blocked and disabled ones too. */
+/** Expires a link whose end has passed, once, unless it is deleted. */
 export const expireLinkDecider: Decider<ExpireLink, LedgerLinkEvent, LedgerLinkState> = {
   initialState,
   evolve: evolveLedgerLink,

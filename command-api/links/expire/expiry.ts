@@ -9,8 +9,8 @@ import { expireLinkDecider } from './command.js';
 const pageSize = 500;
 
 /**
- * Writes LinkExpired for one page of links that are due; returns how many. Any node may run this at
- * any time: rows locked by another node are skipped.
+ * Writes LinkExpired for one page of due links; returns their number. All nodes may run this concurrently: locked rows are
+ * skipped.
  */
 export const expireDueLinks = (pool: Pool, outbox: Outbox, clock: LedgerClock): Promise<number> =>
   transaction(pool, async (tx) => {
@@ -19,7 +19,7 @@ export const expireDueLinks = (pool: Pool, outbox: Outbox, clock: LedgerClock): 
     const { results } = await decideIn(
       tx,
       outbox,
-      // The rows are locked already. Edges check `expiresAt` themselves, so they need no notice.
+      // The rows are locked already. Edges check `expiresAt` themselves, so they need no notification.
       { ...ledgerLinks, lock: () => Promise.resolve(due), changeOf: () => null },
       expireLinkDecider,
       [...due.keys()].map((subject) => ({

@@ -7,36 +7,35 @@ import { keyIdPattern } from '../../../schemas/http/keys.js';
 import { maxPageBytes } from '../../../schemas/http/paging.js';
 import { eventOfRow, rowOfEvent, type HistoryRow } from '../../../schemas/read-models/history.js';
 
-/** Whose names their owner may know: keys by their id, and what acts by itself. */
+/** Actors that owners may see: keys and the actors of Linklog. */
 const isNamed = (actor: string): boolean =>
   keyIdPattern.test(actor) || Object.values<string>(ownActors).includes(actor);
 
 const withoutReason = (data: string): string => {
-  // Parsing is expensive, and few events have a reason.
+  // Avoids parsing: few events have a reason.
   if (!data.includes('"reason"')) return data;
   const entries = Object.entries(JSON.parse(data) as object);
   return JSON.stringify(Object.fromEntries(entries.filter(([name]) => name !== 'reason')));
 };
 
-/** An event of a link's history as its owner sees it: operators have no name, and give no reasons. */
+/** An event without the names and reasons of operators. */
 const forOwner = (row: HistoryRow): HistoryRow =>
   isNamed(row.actor ?? '')
     ? row
     : { ...row, actor: 'operator', correlationid: null, data: withoutReason(row.data) };
 
-/** Events that the outbox is asked for at once: they are parsed. */
+/** The maximum of events in one query of the outbox, which parses them. */
 const maxOutboxEvents = 100;
 
 interface HistoryRequest {
   readonly code: string;
   /** The sequence that the page starts after. */
   readonly after: number;
-  /** Events of a page. */
   readonly limit: number;
   readonly forOwner?: boolean;
 }
 
-/** Projected events in order: at most `limit`, and no more once their data has `maxPageBytes`. */
+/** Projected events in order, until `limit` or `maxPageBytes` is reached. */
 const readProjected = async (
   pool: Pool,
   { code, after }: HistoryRequest,
@@ -71,9 +70,9 @@ const readRecorded = async (
 };
 
 /**
- * A page of the events of a link after its event number `after`, from the history projection, and later ones from the
- * outbox: CloudEvents, oldest first, with at least one event if there is one. As JSON in UTF-8, `{events, next}`; `next`
- * is the `after` of the next page, `null` at the end. `null` if the code was never used.
+ * A page of a link's CloudEvents after the sequence `after`, oldest first, from the history projection and the outbox. It
+ * has at least one event if there is one. The result is `{events, next}` as JSON in UTF-8; `next` is the `after` of the
+ * next page, `null` at the end. Returns `null` if the code was never used.
  */
 export const findLinkHistory = async (
   pool: Pool,
@@ -81,7 +80,7 @@ export const findLinkHistory = async (
   request: HistoryRequest,
 ): Promise<Buffer | null> => {
   const { code, after, limit } = request;
-  // Encoded once: each pass over a page of emojis takes a millisecond.
+  // Encoded only once: each pass over a page of emojis takes a millisecond.
   const events: Buffer[] = [];
   let bytes = '{"events":[],"next":9007199254740991}'.length;
   let last = after;
@@ -108,7 +107,7 @@ export const findLinkHistory = async (
     if (recorded.length === 0) break;
     hasRoom = add(recorded);
   }
-  // A page without events is the end of a history, unless there is no history.
+  // An empty page is the end of a history, unless the link has none.
   if (events.length === 0) {
     const first = { code, after: 0, limit: 1 };
     if (after === 0 || !(await findLinkHistory(pool, outbox, first))) return null;

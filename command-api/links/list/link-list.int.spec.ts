@@ -20,7 +20,7 @@ import {
   expired,
   spooledVisit,
 } from '../../../schemas/testing/events.js';
-import { readPlace, writePlace, type AccountQuery, type ListQuery } from './link-query.js';
+import { readCursor, writeCursor, type AccountQuery, type ListQuery } from './link-query.js';
 import { listLinks, type Effort } from './link-list.js';
 import { findExamined, selectionOf } from './link-selection.js';
 import { fixture } from '../../../ops/test/support/fixture.js';
@@ -205,13 +205,13 @@ describe('command API: lists of links', () => {
     next: string | null = null,
     effort?: Effort,
   ) => {
-    const after = next === null ? null : readPlace(next, query);
+    const after = next === null ? null : readCursor(next, query);
     const request = { query, after, limit, now };
     const listed = await listLinks(node.pool, node.outbox, request, effort);
     return {
       codes: listed.links.map(({ link }) => link.link.code),
       clicks: listed.links.map(({ clicks }) => clicks.clicks),
-      next: listed.next && writePlace(listed.next, query),
+      next: listed.next && writeCursor(listed.next, query),
     };
   };
 
@@ -536,8 +536,8 @@ describe('command API: lists of links', () => {
       }
     }
     const { next } = await page(queryOf({ createdAfter: time(1) }), 1);
-    expect(readPlace(next ?? '', queryOf({ createdAfter: time(1) }))).to.be.an('object');
-    expect(readPlace(next ?? '', queryOf({ createdAfter: time(2) }))).to.equal(null);
+    expect(readCursor(next ?? '', queryOf({ createdAfter: time(1) }))).to.be.an('object');
+    expect(readCursor(next ?? '', queryOf({ createdAfter: time(2) }))).to.equal(null);
   });
 
   it('shows no link that does not match any more, though the projection lags', async () => {
@@ -550,7 +550,7 @@ describe('command API: lists of links', () => {
     await given(...['abc', 'def'].map((code) => created(code, {}, { account: 'acme' })));
     const query = queryOf({ tag: [], search: 'exa' });
     const { next } = await page(query, 1);
-    expect(readPlace(next ?? '', queryOf({ search: 'EXA', limit: '7' }))).to.be.an('object');
+    expect(readCursor(next ?? '', queryOf({ search: 'EXA', limit: '7' }))).to.be.an('object');
     for (const [other, account] of [
       [{}, 'acme'],
       [{ search: 'exam' }, 'acme'],
@@ -560,7 +560,7 @@ describe('command API: lists of links', () => {
       [{ search: 'exa', domain: 'example.com' }, 'acme'],
       [{ search: 'exa' }, 'other'],
     ] as const) {
-      expect(readPlace(next ?? '', queryOf(other, account)), JSON.stringify(other)).to.equal(null);
+      expect(readCursor(next ?? '', queryOf(other, account)), JSON.stringify(other)).to.equal(null);
     }
     // Nobody gets at other accounts' links by a cursor of his own making.
     const [fingerprint, , ...place] = JSON.parse(
@@ -569,9 +569,9 @@ describe('command API: lists of links', () => {
     const made = Buffer.from(JSON.stringify([fingerprint, 'other', ...place])).toString(
       'base64url',
     );
-    expect(readPlace(made, query)).to.equal(null);
+    expect(readCursor(made, query)).to.equal(null);
     for (const wrong of ['', 'x', 'WzFd', `${next ?? ''}x`, next?.slice(1) ?? '']) {
-      expect(readPlace(wrong, query), wrong).to.equal(null);
+      expect(readCursor(wrong, query), wrong).to.equal(null);
     }
   });
 });

@@ -8,11 +8,11 @@ import {
 } from '../../../ops/platform/postgres/pool.js';
 import type { ExistingLink } from '../../../schemas/folds/link.js';
 import {
-  byPlace,
+  compareCursors,
   hasDomain,
   linkMatcher,
   type AccountQuery,
-  type ListPlace,
+  type ListCursor,
   type ListQuery,
 } from './link-query.js';
 import { noClicks, readClicks, type ClicksOfLink } from '../clicks.js';
@@ -23,27 +23,27 @@ import {
   findExamined,
   isIndexed,
   nextAccount,
-  placeBehind,
+  cursorAfter,
   selectionOf,
   type Candidate,
   type Selection,
 } from './link-selection.js';
 
-/** How much is looked at for one page: a match that is too rare is on a later one. */
+/** Bounds of the work for one page. If they are reached, the rest of the matches is on later pages. */
 export interface Effort {
-  /** Links that the first step examines. */
+  /** Links that the first step examines, in the order of creation. */
   readonly examined: number;
-  /** The same of the links with a tag, which are read one by one. */
+  /** `examined` for a query with a tag, whose links are read one by one. */
   readonly tagged: number;
-  /** Steps, each of which examines twice as many links as the step before. */
+  /** Each step examines twice as many links as the previous one. */
   readonly steps: number;
-  /** Links that the text index returns at most. */
+  /** If the text index has more matches, it is not used. */
   readonly indexed: number;
-  /** Matches that are sorted by clicks at most. Of more, the most clicked links are examined. */
+  /** If a query has more matches, they are not sorted by clicks; the most clicked links are examined instead. */
   readonly few: number;
-  /** Clicked links that each step examines. */
+  /** Links that each step examines, in the order of clicks. */
   readonly clicked: number;
-  /** Accounts, in a list of all accounts. */
+  /** Accounts per page of a list of all accounts. */
   readonly accounts: number;
 }
 
@@ -52,24 +52,23 @@ const bounded: Effort = {
   ...{ few: 1_000, clicked: 400, accounts: 100 },
 };
 
-/** A search is frequent if as many links as this times those of the first step have enough matches for a page. */
+/** A search is frequent if this multiple of the first step's links has enough matches for a page. */
 const frequentFactor = 8;
 
-/** However old the statistics of a table are, nobody sorts all links of an account. */
+/** Outdated table statistics would make PostgreSQL sort all links of an account. */
 const inOrderOfIndexes = `${planByKey('LOCAL')};
   SET LOCAL enable_sort = off; SET LOCAL enable_bitmapscan = off`;
 
 export interface ListRequest {
   readonly query: ListQuery;
-  /** `null`: from the beginning. */
-  readonly after: ListPlace | null;
+  readonly after: ListCursor | null;
   readonly limit: number;
   readonly now: Date;
 }
 
 export interface ListedLink {
-  /** Where a page ends that ends with this link. */
-  readonly place: ListPlace;
+  /** The cursor after this link. */
+  readonly cursor: ListCursor;
   readonly link: ExistingLink;
   readonly version: number;
   readonly clicks: ClicksOfLink;
@@ -77,81 +76,83 @@ export interface ListedLink {
 
 export interface ListedLinks {
   readonly links: readonly ListedLink[];
-  /** Where the next page begins; `null` after the last one. */
-  readonly next: ListPlace | null;
+  /** `null` on the last page. */
+  readonly next: ListCursor | null;
 }
 
-/** A link that matches, as the projection has it. */
-interface FoundPlace extends ListPlace {
-  /** Of its last event in the projection. */
+/** A matching link in the projection, as the cursor after it. */
+interface FoundLink extends ListCursor {
+  /** The sequence of its last projected event. */
   readonly sequence: number;
 }
 
-/** Places of matching links, in order, and where the search for more goes on; `null` at the list's end. */
 interface Found {
-  readonly places: readonly FoundPlace[];
-  readonly end: ListPlace | null;
+  readonly links: readonly FoundLink[];
+  /** Where to search for more; `null` at the end of the list. */
+  readonly end: ListCursor | null;
 }
 
 interface FoundByCreation extends Found {
-  /** How many links were looked through, at most. */
+  /** The number of examined links, at most. */
   readonly examined: number;
 }
 
-/** The places of those candidates that match. */
-const placesOf = (query: AccountQuery, candidates: readonly Candidate[]): readonly FoundPlace[] =>
+const matchingLinks = (
+  query: AccountQuery,
+  candidates: readonly Candidate[],
+): readonly FoundLink[] =>
   candidates
     .filter(({ url }) => hasDomain(query, url))
     .map((candidate) => ({
-      ...placeBehind(query, candidate),
+      ...cursorAfter(query, candidate),
       sequence: candidate.sequence,
     }));
 
 /**
- * Finds up to `wanted` links in the order of creation. It examines the newest links first, which finds what many links
- * have. The text index finds what few links have.
+ * Finds up to `wanted` links in the order of creation. Examining the newest links finds frequent matches; the text index
+ * finds rare ones.
  */
 const findByCreation = async (
   tx: Client,
   selection: Selection,
-  after: ListPlace | null,
+  after: ListCursor | null,
   wanted: number,
   effort: Effort,
 ): Promise<FoundByCreation> => {
   const { query } = selection;
   const first = selection.tag === null ? effort.examined : effort.tagged;
-  const places: FoundPlace[] = [];
+  const links: FoundLink[] = [];
   let end = after;
   let examined = 0;
   const add = (candidates: readonly Candidate[]): void => {
-    places.push(...placesOf(query, candidates));
+    links.push(...matchingLinks(query, candidates));
   };
   for (let step = 0; step < effort.steps; step += 1) {
     const found = await findExamined(tx, selection, end, {
       examined: first * 2 ** step,
-      wanted: wanted - places.length,
+      wanted: wanted - links.length,
     });
     add(found.candidates);
     ({ end } = found);
     examined += found.examined;
-    if (end === null || places.length >= wanted) break;
-    if (step > 0 || !isIndexed(query) || places.length * frequentFactor >= wanted) continue;
+    if (end === null || links.length >= wanted) break;
+    if (step > 0 || !isIndexed(query) || links.length * frequentFactor >= wanted) continue;
     const indexed = await findByTextIndex(tx, selection, end, {
-      wanted: wanted - places.length,
+      wanted: wanted - links.length,
       atMost: effort.indexed,
     });
     if (!indexed) continue;
     add(indexed.candidates);
-    return { places, end: indexed.end, examined: examined + effort.examined };
+    return { links, end: indexed.end, examined: examined + effort.examined };
   }
-  return { places, end, examined };
+  return { links, end, examined };
 };
 
-/** The same in the order of clicks; `after` and the places have their clicks. */
+/** Finds up to `wanted` links in the order of clicks. */
 const findByClicks = async (
   tx: Client,
   selection: Selection,
-  after: ListPlace | null,
+  after: ListCursor | null,
   wanted: number,
   effort: Effort,
 ): Promise<Found> => {
@@ -163,79 +164,82 @@ const findByClicks = async (
     query.createdBefore !== undefined ||
     query.tag.length > 0;
   if (isFiltered || (query.status !== undefined && query.status !== 'active')) {
-    const all = await findByCreation(tx, selection, null, effort.few + 1, effort);
-    if (all.end === null && all.places.length <= effort.few) {
-      const clicks = await clicksOf(tx, all.places);
-      const sorted = all.places
-        .map((place) => ({ ...place, clicks: clicks.get(place.code) ?? 0 }))
-        .sort(byPlace);
+    const matches = await findByCreation(tx, selection, null, effort.few + 1, effort);
+    if (matches.end === null && matches.links.length <= effort.few) {
+      const clicks = await clicksOf(tx, matches.links);
+      const sorted = matches.links
+        .map((link) => ({ ...link, clicks: clicks.get(link.code) ?? 0 }))
+        .sort(compareCursors);
       return {
-        places: sorted.filter((place) => after === null || byPlace(after, place) < 0),
+        links: sorted.filter((link) => after === null || compareCursors(after, link) < 0),
         end: null,
       };
     }
   }
-  const places: FoundPlace[] = [];
+  const links: FoundLink[] = [];
   let end = after;
   for (let step = 0; step < effort.steps && (end === null || end.clicks > 0); step += 1) {
     const clicked = await nextByClicks(tx, query.account, end, effort.clicked);
     const found = new Map(
-      placesOf(query, await amongCodes(tx, selection, clicked)).map((place) => [place.code, place]),
+      matchingLinks(query, await amongCodes(tx, selection, clicked)).map((link) => [
+        link.code,
+        link,
+      ]),
     );
     for (const { code, clicks } of clicked) {
-      const place = found.get(code);
-      if (place) places.push({ ...place, clicks });
+      const link = found.get(code);
+      if (link) links.push({ ...link, clicks });
     }
     const last = clicked.at(-1);
     const { account } = query;
-    // Those without clicks follow, the newest first.
+    // Links without clicks follow, newest first.
     end = last
       ? { ...last, account, createdAt: 0 }
       : { account, clicks: 0, createdAt: Infinity, code: '' };
-    if (places.length >= wanted) return { places, end };
+    if (links.length >= wanted) return { links, end };
   }
-  if (end === null || end.clicks > 0) return { places, end };
+  if (end === null || end.clicks > 0) return { links, end };
   const from = end.createdAt === Infinity ? null : end;
   const rest = await findByCreation(
     tx,
     { ...selection, withoutClicks: true },
     from,
-    wanted - places.length,
+    wanted - links.length,
     effort,
   );
-  return { places: [...places, ...rest.places], end: rest.end };
+  return { links: [...links, ...rest.links], end: rest.end };
 };
 
-/** The same of all accounts, one after the other by name, as long as little was looked through. */
+/** Finds up to `wanted` links of all accounts, account by account, in the order of names. */
 const findInAccounts = async (
   tx: Client,
   { query, after, now }: ListRequest,
   wanted: number,
   effort: Effort,
 ): Promise<Found> => {
-  const places: FoundPlace[] = [];
+  const links: FoundLink[] = [];
   const maxExamined = effort.examined * (2 ** effort.steps - 1);
   let account = after ? after.account : await nextAccount(tx, '');
   let begin = after;
   let examined = 0;
-  // Of the account that the page before ended in, nothing may be left.
+  // The account in which the previous page ended may have no more links, so it does not count.
   for (let accounts = after ? 0 : 1; account !== null; accounts += 1) {
     const selection = await selectionOf(tx, { ...query, account }, now);
-    const left = wanted - places.length;
+    const left = wanted - links.length;
     const found = await findByCreation(tx, selection, begin, left, effort);
-    places.push(...found.places);
-    if (found.end !== null) return { places, end: found.end };
+    links.push(...found.links);
+    if (found.end !== null) return { links, end: found.end };
     const next = await nextAccount(tx, account);
     examined += found.examined;
     const isEnough =
-      places.length >= wanted || accounts >= effort.accounts || examined >= maxExamined;
+      links.length >= wanted || accounts >= effort.accounts || examined >= maxExamined;
     if (isEnough && next !== null) {
-      return { places, end: { account, clicks: 0, createdAt: 0, code: '' } };
+      return { links, end: { account, clicks: 0, createdAt: 0, code: '' } };
     }
     account = next;
     begin = null;
   }
-  return { places, end: null };
+  return { links, end: null };
 };
 
 const find = async (
@@ -253,8 +257,8 @@ const find = async (
 };
 
 /**
- * A page of links, all of one moment, as a query asks for them. It may have fewer links than `limit`, even none,
- * before the last page: matches that are too rare are on a later one.
+ * Reads a page of links from one snapshot. A page before the last one may have fewer links than `limit`, even none: the
+ * work for each page is bounded.
  */
 export const listLinks = (
   pool: Pool,
@@ -267,19 +271,19 @@ export const listLinks = (
       `SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY; ${inOrderOfIndexes}`,
     );
     const { query, limit, now } = request;
-    const { places, end } = await find(tx, request, limit + 1, effort);
-    const page = places.slice(0, limit);
+    const { links: found, end } = await find(tx, request, limit + 1, effort);
+    const page = found.slice(0, limit);
     const codes = page.map(({ code }) => code);
     const clicks = await readClicks(tx, codes);
     const states = await readLinkStates(tx, outbox, codes);
-    // What the projection does not know yet: it lags.
+    // The projection lags, so the current state is checked again.
     const matches = linkMatcher(query, now);
-    const links = page.flatMap(({ sequence, ...place }): ListedLink[] => {
-      const { code } = place;
+    const links = page.flatMap(({ sequence, ...cursor }): ListedLink[] => {
+      const { code } = cursor;
       const { state, sequence: version } = states.get(code) ?? {};
       if (state === undefined || version === undefined) return [];
       if (state.status === 'none' || !matches(state, version !== sequence)) return [];
-      return [{ place, link: state, version, clicks: clicks.get(code) ?? noClicks }];
+      return [{ cursor, link: state, version, clicks: clicks.get(code) ?? noClicks }];
     });
-    return { links, next: places.length > limit ? (page.at(-1) ?? null) : end };
+    return { links, next: found.length > limit ? (page.at(-1) ?? null) : end };
   });

@@ -6,7 +6,7 @@ import { foldedTextOf, foldText } from '../../../schemas/folded-text.js';
 import { creationPeriodOf, type LinkQuery } from '../../../schemas/http/list-links.js';
 import { parseUrl } from '../../../schemas/parse-url.js';
 
-/** A query for the links of an account; `null`: of all, one account after the other. */
+/** A query for the links of an account; `null`: of all accounts, account by account. */
 export interface ListQuery extends LinkQuery {
   readonly account: string | null;
 }
@@ -20,7 +20,7 @@ export interface AccountQuery extends ListQuery {
 export const hasDomain = ({ domain }: Pick<LinkQuery, 'domain'>, url: string): boolean =>
   domain === undefined || parseUrl(url)?.hostname === domain;
 
-/** Whether a query has the texts of a link. */
+/** Whether a link matches the texts of a query. */
 const matchesTexts = (query: LinkQuery, link: Link): boolean => {
   const { search, tag: tags } = query;
   if (search !== undefined) {
@@ -32,8 +32,8 @@ const matchesTexts = (query: LinkQuery, link: Link): boolean => {
 };
 
 /**
- * Whether a link is one of those that a query asks for, at a moment. `hasChanged`: since PostgreSQL compared its texts,
- * so they are compared again.
+ * Whether a link matches a query at a time. `hasChanged`: the link changed after PostgreSQL compared its texts, so they
+ * are compared again.
  */
 export const linkMatcher = (
   query: ListQuery,
@@ -52,27 +52,26 @@ export const linkMatcher = (
 };
 
 /**
- * A place in a list: behind this link. Lists are in the order of creation, the newest first; in one by clicks, those
- * that were clicked come before, in the order of clicks and then of short codes. In a list of all accounts, each
- * account's links follow those of the account before, by its name.
+ * A position in a list: after this link. Lists are in the order of creation, newest first. In a list by clicks, links
+ * with clicks come first, in the order of clicks and then of short codes. A list of all accounts is ordered by account
+ * first.
  */
-export interface ListPlace {
+export interface ListCursor {
   readonly account: string;
-  /** In a list by creation: 0. */
+  /** 0 in a list by creation. */
   readonly clicks: number;
   /** Milliseconds since 1970. */
   readonly createdAt: number;
   readonly code: string;
 }
 
-/** A link that was clicked comes before one with fewer clicks, or with as many and a greater short code. */
-export const byPlace = (a: ListPlace, b: ListPlace): number => {
+export const compareCursors = (a: ListCursor, b: ListCursor): number => {
   if (a.clicks !== b.clicks) return b.clicks - a.clicks;
   const byCode = a.code === b.code ? 0 : a.code < b.code ? -1 : 1;
   return a.clicks > 0 ? byCode : b.createdAt - a.createdAt || -byCode;
 };
 
-/** The same for queries that differ in nothing but the size of a page. */
+/** Equal for queries that differ only in the page size. */
 const fingerprintOf = (query: ListQuery): string => {
   const { account, sort, search, tag, status, domain } = query;
   const { from, before } = creationPeriodOf(query);
@@ -87,21 +86,20 @@ const written = z.tuple([
   accountName,
   z.int().min(0),
   z.int().min(0).max(8.64e15),
-  // Before the first short code of a time, there is none.
+  // Empty: before the first short code of this time.
   z.string().regex(/^[\w-]{0,50}$/),
 ]);
 
-/** The `next` of a page that ends there. */
-export const writePlace = (
-  { account, clicks, createdAt, code }: ListPlace,
+export const writeCursor = (
+  { account, clicks, createdAt, code }: ListCursor,
   query: ListQuery,
 ): string =>
   Buffer.from(JSON.stringify([fingerprintOf(query), account, clicks, createdAt, code])).toString(
     'base64url',
   );
 
-/** Reads `after`; `null` where it is no `next` of this query. */
-export const readPlace = (after: string, query: ListQuery): ListPlace | null => {
+/** Reads `after`; `null` if it is not a `next` of this query. */
+export const readCursor = (after: string, query: ListQuery): ListCursor | null => {
   let parts: unknown;
   try {
     parts = JSON.parse(Buffer.from(after, 'base64url').toString());
@@ -111,7 +109,7 @@ export const readPlace = (after: string, query: ListQuery): ListPlace | null => 
   const read = written.safeParse(parts);
   if (!read.success) return null;
   const [, account, clicks, createdAt, code] = read.data;
-  const place = { account, clicks, createdAt, code };
+  const cursor = { account, clicks, createdAt, code };
   const isInList = query.account === null || query.account === account;
-  return isInList && writePlace(place, query) === after ? place : null;
+  return isInList && writeCursor(cursor, query) === after ? cursor : null;
 };

@@ -1,71 +1,69 @@
 import type { Client } from '../../../ops/platform/postgres/pool.js';
 import { hostText } from '../../../schemas/folded-text.js';
 import { creationPeriodOf } from '../../../schemas/http/list-links.js';
-import type { AccountQuery, ListPlace } from './link-query.js';
+import type { AccountQuery, ListCursor } from './link-query.js';
 
-/** Which links of the projection a query is about. */
+/** The links of the projection that a query selects. */
 export interface Selection {
   readonly query: AccountQuery;
   readonly now: Date;
-  /** Links are looked for among those with this tag; `null`: among all. */
+  /** Only links with this tag are searched; `null`: all links. */
   readonly tag: string | null;
-  /** Only links that were never clicked. */
+  /** Only links without clicks. */
   readonly withoutClicks: boolean;
 }
 
-/** A link that matches, if its destination has the host of the query (`hasDomain`). */
+/** A link that matches if its destination has the host of the query (`hasDomain`). */
 export interface Candidate {
   readonly code: string;
   readonly createdAt: Date;
   readonly url: string;
-  /** Of its last event in the projection. */
+  /** The sequence of its last projected event. */
   readonly sequence: number;
 }
 
-/** A part of an account's links that was looked through, from the newest on. */
+/** The result of examining a range of an account's links, newest first. */
 export interface Examined {
   readonly candidates: readonly Candidate[];
-  /** Where the rest begins; `null` where there is none. */
-  readonly end: ListPlace | null;
-  /** How many links were looked through, at most. */
+  /** Where the next range starts; `null` if there is none. */
+  readonly end: ListCursor | null;
+  /** The number of examined links, at most. */
   readonly examined: number;
 }
 
-/** Behind this link in a list by creation. */
-export const placeBehind = (
+/** The cursor after a link in a list by creation. */
+export const cursorAfter = (
   { account }: AccountQuery,
   { code, createdAt }: Pick<Candidate, 'code' | 'createdAt'>,
-): ListPlace => ({ account, clicks: 0, createdAt: createdAt.getTime(), code });
+): ListCursor => ({ account, clicks: 0, createdAt: createdAt.getTime(), code });
 
-/** The parameters of a statement, as it is being written. */
+/** Collects the parameters of a statement. */
 class Values {
-  readonly all: unknown[] = [];
+  readonly list: unknown[] = [];
 
-  /** Adds one; returns what stands for it. */
+  /** Adds a parameter; returns its placeholder. */
   add(value: unknown, type: string): string {
-    this.all.push(value);
-    return `$${this.all.length}::${type}`;
+    this.list.push(value);
+    return `$${this.list.length}::${type}`;
   }
 }
 
 const links = 'projection_redirects.links';
 const tagsTable = 'projection_redirects.link_tags';
 
-/** The texts that the folded text of a link must have. */
+/** The texts that the folded text of a link must contain. */
 const textsOf = ({ search = [], domain }: AccountQuery): readonly string[] =>
   domain === undefined ? search : [...search, hostText(domain)];
 
-/** The pattern of LIKE for a part of a text. */
 const patternOf = (part: string): string => `%${part.replace(/[\\%_]/g, '\\$&')}%`;
 
 const textConditions = (query: AccountQuery, folded: string, values: Values): readonly string[] =>
   textsOf(query).map((text) => `${folded} LIKE ${values.add(patternOf(text), 'text')}`);
 
-/** How many candidates a statement returns: not all of them have the host of the query. */
+/** The limit of candidates; not all of them have the host of the query. */
 const limitOf = ({ domain }: AccountQuery, wanted: number): number =>
   domain === undefined ? wanted : Math.max(wanted, 500);
 
-/** The conditions on the time of creation. */
 const timeConditions = (query: AccountQuery, table: string, values: Values): readonly string[] => {
   const { from, before } = creationPeriodOf(query);
   const bound = (operator: string, time: number | null): readonly string[] =>
@@ -75,7 +73,7 @@ const timeConditions = (query: AccountQuery, table: string, values: Values): rea
   return [...bound('>=', from), ...bound('<', before)];
 };
 
-/** The clock decides whether a link is scheduled or has expired: the projection knows the latter later. */
+/** Whether a link is scheduled or has expired depends on the clock: LinkExpired is projected later. */
 const statusCondition = ({ query: { status }, now }: Selection, values: Values): string => {
   switch (status) {
     case undefined:
@@ -97,10 +95,10 @@ const statusCondition = ({ query: { status }, now }: Selection, values: Values):
   }
 };
 
-/** The conditions on all but texts. */
+/** All conditions except those on texts. */
 const otherConditionsOn = (selection: Selection, values: Values): string => {
-  const { query, tag: begun, withoutClicks } = selection;
-  const others = query.tag.filter((tag) => tag !== begun);
+  const { query, tag: searchedTag, withoutClicks } = selection;
+  const others = query.tag.filter((tag) => tag !== searchedTag);
   return [
     statusCondition(selection, values),
     ...others.map(
@@ -114,14 +112,13 @@ const otherConditionsOn = (selection: Selection, values: Values): string => {
   ].join(' AND ');
 };
 
-/** The conditions that links need fulfil, whatever the order. */
 const conditionsOn = (selection: Selection, values: Values): string =>
   [
     otherConditionsOn(selection, values),
     ...textConditions(selection.query, 'l.folded', values),
   ].join(' AND ');
 
-/** What conditions and candidates need. To find each link's row once more would take most of a search's time. */
+/** The columns of conditions and candidates. Reading each row a second time would take most of a search's time. */
 const columnsOf = (table: string): string =>
   ['account', 'status', 'starts_at', 'expires_at', 'url', 'sequence']
     .map((column) => `${table}.${column}`)
@@ -129,31 +126,31 @@ const columnsOf = (table: string): string =>
 
 const candidateColumns = 'l.code, l.created_at AS "createdAt", l.url, l.sequence';
 
-const isBehind = (table: string, { createdAt, code }: ListPlace, values: Values): string =>
+const isBehind = (table: string, { createdAt, code }: ListCursor, values: Values): string =>
   `(${table}.created_at, ${table}.code) <
      (${values.add(new Date(createdAt), 'timestamptz')}, ${values.add(code, 'text')})`;
 
-/** Statements that give links, or their places alone, each in the order of an index. */
+/** Queries for links, or only their cursors, each in the order of an index. */
 const branchesOf = (
   { query, tag, now }: Selection,
-  what: 'links' | 'places',
+  what: 'links' | 'cursors',
   values: Values,
 ): readonly string[] => {
   const account = values.add(query.account, 'text');
-  const place = 'SELECT b.code, b.created_at';
+  const cursor = 'SELECT b.code, b.created_at';
   if (tag !== null) {
     const tagged = `b.account = ${account} AND b.tag = ${values.add(tag, 'text')}`;
-    return what === 'places'
-      ? [`${place} FROM ${tagsTable} b WHERE ${tagged}`]
+    return what === 'cursors'
+      ? [`${cursor} FROM ${tagsTable} b WHERE ${tagged}`]
       : [
-          `${place}, ${columnsOf('l')}, l.folded FROM ${tagsTable} b JOIN ${links} l ON l.code = b.code
+          `${cursor}, ${columnsOf('l')}, l.folded FROM ${tagsTable} b JOIN ${links} l ON l.code = b.code
            WHERE ${tagged}`,
         ];
   }
-  const selected = what === 'places' ? place : `${place}, ${columnsOf('b')}, b.folded`;
+  const selected = what === 'cursors' ? cursor : `${cursor}, ${columnsOf('b')}, b.folded`;
   const ofStatus = (status: string): string =>
     `${selected} FROM ${links} b WHERE b.account = ${account} AND b.status = '${status}'`;
-  // By the ledger's index of links to expire: there are few.
+  // The ledger's index of links to expire is small.
   const due = (): string => `${selected} FROM (
       SELECT l.code, l.created_at, ${columnsOf('l')}, l.folded FROM ledger.links d JOIN ${links} l USING (code)
       WHERE d.expired IS NULL AND NOT d.deleted
@@ -176,13 +173,13 @@ const branchesOf = (
 };
 
 /**
- * The newest links behind a place, in their order. Each branch ends by itself: PostgreSQL would sort all of its links
- * to merge it with others.
+ * The newest links after a cursor, in order. Each branch has its own limit; otherwise PostgreSQL would sort all its links
+ * to merge the branches.
  */
 const walkOf = (
   selection: Selection,
-  what: 'links' | 'places',
-  after: ListPlace | null,
+  what: 'links' | 'cursors',
+  after: ListCursor | null,
   examined: number,
   values: Values,
 ): string => {
@@ -199,17 +196,17 @@ const walkOf = (
   return `${branches.map((branch) => `(${branch})`).join(' UNION ALL ')} ${order}`;
 };
 
-/** How many links there were to look through, and the last of as many as were asked for. */
+/** The number of links in the range, and the last one if the range has the requested size. */
 type Walked = { readonly walked: number } & (
   | { readonly code: string; readonly createdAt: Date }
   | { readonly code: null; readonly createdAt: null }
 );
 
-/** Candidates among up to `examined` links behind a place, at most `wanted`. */
+/** Up to `wanted` candidates among the `examined` links after a cursor. */
 export const findExamined = async (
   tx: Client,
   selection: Selection,
-  after: ListPlace | null,
+  after: ListCursor | null,
   { examined, wanted }: { readonly examined: number; readonly wanted: number },
 ): Promise<Examined> => {
   const values = new Values();
@@ -219,28 +216,28 @@ export const findExamined = async (
      FROM (${walkOf(selection, 'links', after, examined, values)}) l
      WHERE ${conditionsOn(selection, values)}
      ORDER BY l.created_at DESC, l.code DESC LIMIT ${limit}`,
-    values.all,
+    values.list,
   );
   const last = rows.at(-1);
   if (last && rows.length === limit) {
-    return { candidates: rows, end: placeBehind(selection.query, last), examined };
+    return { candidates: rows, end: cursorAfter(selection.query, last), examined };
   }
   const ofWalk = new Values();
   const { rows: ends } = await tx.query<Walked>(
     `SELECT count(*) AS walked, (array_agg(code))[${examined}] AS code,
        (array_agg(created_at))[${examined}] AS "createdAt"
-     FROM (${walkOf(selection, 'places', after, examined, ofWalk)}) walked`,
-    ofWalk.all,
+     FROM (${walkOf(selection, 'cursors', after, examined, ofWalk)}) walked`,
+    ofWalk.list,
   );
   const [end] = ends;
   return {
     candidates: rows,
-    end: end?.createdAt ? placeBehind(selection.query, end) : null,
+    end: end?.createdAt ? cursorAfter(selection.query, end) : null,
     examined: end?.walked ?? 0,
   };
 };
 
-/** The candidates among some links, in any order. */
+/** The candidates among these links, in any order. */
 export const amongCodes = async (
   tx: Client,
   ofList: Selection,
@@ -248,38 +245,37 @@ export const amongCodes = async (
 ): Promise<readonly Candidate[]> => {
   const selection = { ...ofList, tag: null };
   const values = new Values();
-  const all = values.add(
+  const codesParameter = values.add(
     codes.map(({ code }) => code),
     'text[]',
   );
   const account = values.add(selection.query.account, 'text');
   const { rows } = await tx.query<Candidate>(
     `SELECT ${candidateColumns} FROM ${links} l
-     WHERE l.code = ANY (${all}) AND l.account = ${account} AND ${conditionsOn(selection, values)}`,
-    values.all,
+     WHERE l.code = ANY (${codesParameter}) AND l.account = ${account} AND ${conditionsOn(selection, values)}`,
+    values.list,
   );
   return rows;
 };
 
-/** The trigrams of ASCII letters and digits are in the index, whatever the locale of the database is. */
+/** The index has the trigrams of ASCII letters and digits in every locale. */
 const hasTrigram = /[a-z0-9]{3}/;
 
-/** Whether the text index finds the links of a query: without a trigram, it would return all links of the account. */
+/** Whether the text index can be used: without a trigram, it would return all links of the account. */
 export const isIndexed = (query: AccountQuery): boolean =>
   textsOf(query).some((text) => hasTrigram.test(text));
 
-// A GIN index has bitmap scans alone.
+// A GIN index supports only bitmap scans.
 const byTextIndex = 'SET LOCAL enable_bitmapscan = on; SET LOCAL enable_indexscan = off';
 const inOrder = 'SET LOCAL enable_bitmapscan = off; SET LOCAL enable_indexscan = on';
 
-/** Candidates, the newest first, and where the rest begins; `null` where there is none. */
-export type Indexed = Omit<Examined, 'examined'>;
+type Indexed = Omit<Examined, 'examined'>;
 
-/** The newest candidates behind a place, by the text index; `null` if more than `atMost` links have the texts. */
+/** The newest candidates after a cursor, by the text index; `null` if more than `atMost` links match. */
 export const findByTextIndex = async (
   tx: Client,
   ofList: Selection,
-  after: ListPlace,
+  after: ListCursor,
   { wanted, atMost }: { readonly wanted: number; readonly atMost: number },
 ): Promise<Indexed | null> => {
   const selection = { ...ofList, tag: null };
@@ -298,7 +294,7 @@ export const findByTextIndex = async (
      LEFT JOIN (
        SELECT ${candidateColumns} FROM found l WHERE ${otherConditionsOn(selection, values)}
        ORDER BY l.created_at DESC, l.code DESC LIMIT ${limit}) candidates ON true`,
-    values.all,
+    values.list,
   );
   await tx.query(inOrder);
   if ((rows[0]?.matches ?? 0) > atMost) return null;
@@ -306,11 +302,11 @@ export const findByTextIndex = async (
   const last = candidates.at(-1);
   return {
     candidates,
-    end: last && candidates.length === limit ? placeBehind(query, last) : null,
+    end: last && candidates.length === limit ? cursorAfter(query, last) : null,
   };
 };
 
-/** The first account behind this one that has links; `null` where there is none. */
+/** The next account with links; `null` if there is none. */
 export const nextAccount = async (tx: Client, after: string): Promise<string | null> => {
   const first = (status: string): string =>
     `(SELECT account FROM ${links} WHERE ${status} AND account > $1 ORDER BY account LIMIT 1)`;
@@ -323,10 +319,10 @@ export const nextAccount = async (tx: Client, after: string): Promise<string | n
   return rows[0]?.account ?? null;
 };
 
-/** Of more links with a tag, nobody counts how many there are. */
+/** Links of a tag are counted up to this number. */
 const countedLinks = 10_000;
 
-/** The one of a query's tags that the fewest links have, as far as they are counted; `null` without tags. */
+/** The tag of a query with the fewest links; `null` without tags. */
 const rarestTag = async (
   tx: Client,
   { account, tag: tags }: AccountQuery,
@@ -334,15 +330,14 @@ const rarestTag = async (
   if (tags.length < 2) return tags[0] ?? null;
   const { rows } = await tx.query<{ tag: string }>({
     name: 'links-rarest-tag',
-    text: `SELECT tag FROM unnest($2::text[]) AS asked (tag)
+    text: `SELECT tag FROM unnest($2::text[]) AS requested (tag)
            ORDER BY (SELECT count(*) FROM (SELECT FROM ${tagsTable} t
-             WHERE t.account = $1 AND t.tag = asked.tag LIMIT ${countedLinks}) counted) LIMIT 1`,
+             WHERE t.account = $1 AND t.tag = requested.tag LIMIT ${countedLinks}) counted) LIMIT 1`,
     values: [account, tags],
   });
   return rows[0]?.tag ?? null;
 };
 
-/** What a query selects at a moment, by the shortest way to it. */
 export const selectionOf = async (
   tx: Client,
   query: AccountQuery,

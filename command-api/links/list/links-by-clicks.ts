@@ -1,15 +1,12 @@
 import type { Client } from '../../../ops/platform/postgres/pool.js';
-import type { ListPlace } from './link-query.js';
+import type { ListCursor } from './link-query.js';
 
-/** A link that was clicked. */
 export interface ClickedLink {
   readonly code: string;
   readonly clicks: number;
 }
 
-type Place = Pick<ListPlace, 'clicks' | 'code'>;
-
-/** The clicks of those links that have any. */
+/** The clicks of links; links without clicks are absent. */
 export const clicksOf = async (
   tx: Client,
   links: readonly { readonly code: string }[],
@@ -22,20 +19,16 @@ export const clicksOf = async (
   return new Map(rows.map(({ code, clicks }) => [code, clicks]));
 };
 
-/** More clicks than a link can have. */
-const mostClicks = Number.MAX_SAFE_INTEGER;
-
 /**
- * The next of an account's most clicked links behind a place, at most `limit`; none at the end of those that were
- * clicked.
+ * Up to `limit` links with clicks after a cursor, in the order of clicks.
  */
 export const nextByClicks = async (
   tx: Client,
   account: string,
-  after: Place | null,
+  after: Pick<ListCursor, 'clicks' | 'code'> | null,
   limit: number,
 ): Promise<readonly ClickedLink[]> => {
-  const { clicks, code } = after ?? { clicks: mostClicks, code: '' };
+  const { clicks, code } = after ?? { clicks: Number.MAX_SAFE_INTEGER, code: '' };
   const { rows } = await tx.query<ClickedLink>({
     name: 'links-by-clicks',
     text: `(SELECT code, clicks FROM projection_stats.links_by_clicks

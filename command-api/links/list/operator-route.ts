@@ -1,7 +1,7 @@
 import { listAllLinksQuery } from '../../../schemas/http/operators.js';
 import { withQuery, type AdminRoutes } from '../../http/operator-requests.js';
 import { withAccount } from '../link-details.js';
-import { answerList } from './page.js';
+import { respondWithList } from './page.js';
 
 /** `GET /admin/links`: links of all accounts. */
 export const listRoutes: AdminRoutes = (deps) => [
@@ -9,7 +9,7 @@ export const listRoutes: AdminRoutes = (deps) => [
     method: 'GET',
     path: '/links',
     handler: withQuery(listAllLinksQuery, ({ account = null, ...query }) =>
-      answerList(deps, { ...query, account }, new Date(), withAccount),
+      respondWithList(deps, { ...query, account }, new Date(), withAccount),
     ),
   },
 ];

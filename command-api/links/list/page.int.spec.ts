@@ -6,7 +6,7 @@ import { listLinksQuery } from '../../../schemas/http/list-links.js';
 import type { LinkPage } from '../../../schemas/http/links.js';
 import { maxPageBytes } from '../../../schemas/http/paging.js';
 import { at, created } from '../../../schemas/testing/events.js';
-import { answerList } from './page.js';
+import { respondWithList } from './page.js';
 import { databaseFixture, ledgerFixture } from '../../../ops/test/support/fixtures.js';
 
 describe('command API: pages of links', () => {
@@ -17,7 +17,7 @@ describe('command API: pages of links', () => {
     const { pool, outbox } = node;
     const deps = { pool, outbox, shortUrlHost: 'https://sho.rt' };
     const asked = { ...listLinksQuery.parse(query), account: 'acme' };
-    const reply = await answerList(deps, asked, at(10_000), (details) => details);
+    const reply = await respondWithList(deps, asked, at(10_000), (details) => details);
     if (reply.type !== 'json') throw new Error(`Not a page: ${reply.status}`);
     const text = typeof reply.body === 'string' ? reply.body : JSON.stringify(reply.body);
     return { bytes: Buffer.byteLength(text), page: JSON.parse(text) as LinkPage };

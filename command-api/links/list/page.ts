@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { LinkDetails } from '../../../schemas/http/links.js';
 import { afterMessage, type listLinksQuery } from '../../../schemas/http/list-links.js';
 import { linkDetailsOf } from '../link-details.js';
-import { readPlace, writePlace } from './link-query.js';
+import { readCursor, writeCursor } from './link-query.js';
 import { readClicksTaken } from '../clicks.js';
 import { listLinks, type ListedLink } from './link-list.js';
 import { areIncomplete } from '../../statistics/statistics.js';
@@ -11,21 +11,20 @@ import { pageItems } from '../../http/page-items.js';
 import { failure, json, type Reply } from '../../http/reply.js';
 import { incompleteStats } from '../../statistics/route.js';
 
-/** A list that somebody asks for. */
-interface AskedList extends Readonly<z.output<typeof listLinksQuery>> {
+interface ListRequest extends Readonly<z.output<typeof listLinksQuery>> {
   /** `null`: the links of all accounts. */
   readonly account: string | null;
 }
 
-/** Answers a page of links, of which those who ask are shown what `shown` makes of what their owners see. */
-export const answerList = async (
+/** The response with a page of links. @param toItem converts the details that the owner sees */
+export const respondWithList = async (
   { pool, outbox, shortUrlHost }: Pick<ManagedLinksDeps, 'pool' | 'outbox' | 'shortUrlHost'>,
-  { after: place, limit, ...query }: AskedList,
+  { after: cursor, limit, ...query }: ListRequest,
   now: Date,
-  shown: (details: LinkDetails, listed: ListedLink) => LinkDetails,
+  toItem: (details: LinkDetails, listed: ListedLink) => LinkDetails,
 ): Promise<Reply> => {
-  const after = place === undefined ? null : readPlace(place, query);
-  if (place !== undefined && after === null) return failure(400, afterMessage);
+  const after = cursor === undefined ? null : readCursor(cursor, query);
+  if (cursor !== undefined && after === null) return failure(400, afterMessage);
   if (query.sort === 'clicks' && (await areIncomplete(pool))) return incompleteStats;
   const page = await listLinks(pool, outbox, { query, after, limit, now });
   const limited = page.links.filter(({ link }) => link.link.maxClicks !== null);
@@ -38,11 +37,11 @@ export const answerList = async (
       const { link, version, clicks } = listed;
       const clicksTaken = taken.get(link.link.code) ?? 0;
       const known = { version, clicks, clicksTaken, shortUrlHost, now };
-      return shown(linkDetailsOf(link, known), listed);
+      return toItem(linkDetailsOf(link, known), listed);
     }),
   );
   const last = page.links[items.length - 1];
-  const end = last && items.length < page.links.length ? last.place : page.next;
-  const next = end && writePlace(end, query);
+  const end = last && items.length < page.links.length ? last.cursor : page.next;
+  const next = end && writeCursor(end, query);
   return json(200, `{"links":[${items.join()}],"next":${JSON.stringify(next)}}`);
 };

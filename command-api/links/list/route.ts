@@ -2,7 +2,7 @@ import { listLinksQuery } from '../../../schemas/http/list-links.js';
 import type { V2State } from '../../admission/admitted-call.js';
 import { parseQuery, type Handler } from '../../http/requests.js';
 import type { ManagedLinksDeps } from '../change/managed-links.js';
-import { answerList } from './page.js';
+import { respondWithList } from './page.js';
 
 /** `GET /v2/links`. */
 export const createListHandler =
@@ -11,5 +11,5 @@ export const createListHandler =
     const query = parseQuery(listLinksQuery, ctx);
     if (query.type === 'refused') return query.reply;
     const { account } = call.key;
-    return answerList(deps, { ...query.value, account }, call.now, (details) => details);
+    return respondWithList(deps, { ...query.value, account }, call.now, (details) => details);
   };

@@ -155,7 +155,7 @@ const run = async (wanted: number, dataDir?: string): Promise<void> => {
     const cursor = after === null ? null : readPlace(after, query);
     const request = { query, after: cursor, limit: 20, now: new Date() };
     const { links: found, next } = await listLinks(pool, node.outbox, request);
-    return { found: found.length, next: next && writePlace(next, query) };
+    return { found: found.length, next: next && writeCursor(next, query) };
   };
   await printTimes(readPage, links);
   await pool.end();

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { toCsv } from '../../csv.js';
 import { formatNumber } from '../../format.js';
-import { batchSize, inBatches, mostUrls, pastedUrls } from '../../pasted-urls.js';
+import { batchSize, inBatches, maxUrls, pastedUrls } from '../../pasted-urls.js';
 import { splitTags } from '../../tags.js';
 import { callApi, randomId } from '../app/api.js';
 import { fieldsOf, onSubmit, useAction } from '../app/hooks.js';
@@ -104,7 +104,7 @@ export const ManyLinks = () => {
   const submit = onSubmit((form) => {
     if (isWaiting) return undefined;
     const fields = fieldsOf(form);
-    const urls = pastedUrls(fields['urls'] ?? '').slice(0, mostUrls);
+    const urls = pastedUrls(fields['urls'] ?? '').slice(0, maxUrls);
     const tags = splitTags(fields['tags'] ?? '');
     setResults([]);
     return work(inBatches(urls).map((batch) => ({ id: randomId(), urls: batch, tags })));
@@ -116,7 +116,7 @@ export const ManyLinks = () => {
       <form class="card stack" onSubmit={submit}>
         <Field
           label="Destinations"
-          hint={`One a line, at most ${formatNumber(mostUrls)}. ${batchSize} links cost one call; each link counts.`}
+          hint={`One a line, at most ${formatNumber(maxUrls)}. ${batchSize} links cost one call; each link counts.`}
         >
           {(control) => (
             <textarea
@@ -132,14 +132,14 @@ export const ManyLinks = () => {
             />
           )}
         </Field>
-        {count > mostUrls && (
+        {count > maxUrls && (
           <p class="bad" role="alert">
-            These are {formatNumber(count)} lines. Only the first {formatNumber(mostUrls)} are used.
+            These are {formatNumber(count)} lines. Only the first {formatNumber(maxUrls)} are used.
           </p>
         )}
         <Tags hint="Of all these links." />
         <button class="primary" aria-disabled={isBusy || isWaiting}>
-          {count === 1 ? 'Make one link' : `Make ${formatNumber(Math.min(count, mostUrls))} links`}
+          {count === 1 ? 'Make one link' : `Make ${formatNumber(Math.min(count, maxUrls))} links`}
         </button>
       </form>
       {isWaiting && (
