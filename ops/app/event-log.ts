@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import {
   appliedEnds,
   appliedThrough,
@@ -8,6 +7,7 @@ import {
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
 import { topics, type TopicName } from '../../schemas/events/topics.js';
 import { findUnknownEvent, watchLedger } from '../ledger/behind-log.js';
+import { withinDeadline } from '../platform/concurrency/deadline.js';
 import { firstFailure, never, settledWithin } from '../platform/concurrency/deferred.js';
 import { periodically } from '../platform/concurrency/periodic.js';
 import type { Config } from '../config/config.js';
@@ -22,6 +22,7 @@ import {
 } from '../event-log/log-binding.js';
 import type { EventLog, KnownEnd } from '../event-log/port.js';
 import { openPostgresLog } from '../event-log/postgres-log.js';
+import { hasCode, nullOn } from '../platform/errors.js';
 import type { Logger } from '../platform/logging.js';
 import type { OnRecorded } from '../event-log/outbox/outbox-metrics.js';
 import { deliveredAtCommit, type Outbox, type OutboxDelivery } from '../event-log/outbox/port.js';
@@ -38,7 +39,7 @@ import { openRelayedDelivery } from '../event-log/outbox/relayed-delivery.js';
 import type { Channel, NotificationListener } from '../platform/postgres/listener.js';
 import type { Pool } from '../platform/postgres/pool.js';
 
-const answerTimeoutMs = 30_000;
+const availableTimeoutMs = 30_000;
 /** How long a start waits for Kafka before it continues without it. */
 const startTimeoutMs = 1_000;
 /** How long a start waits for the comparison of the ledger with the end of Kafka's log. */
@@ -53,10 +54,10 @@ export interface OpenedLog {
   readonly failed: Promise<never>;
   /** Compares the ledger with the end of the log, for a few seconds at most. @throws LedgerBehindLog */
   readonly untilChecked: () => Promise<void>;
-  /** Finds an event of the ledger's topics that the log has and the ledger lacks; `null` if there is none. */
+  /** Finds an event of the ledger's topics that is in the log but not in the ledger; `null` if there is none. */
   readonly findUnknownEvent: () => Promise<LinklogEvent | null>;
-  /** Resolves when the log answers. Rejects if it does not within 30 s or if a topic is missing. */
-  untilAnswering(): Promise<void>;
+  /** Resolves when the log is available. Rejects if it is not within 30 s or if a topic is missing. */
+  untilAvailable(): Promise<void>;
   /** Checks the log for faults now. The embedded log has none. */
   readonly findFaults: () => Promise<readonly LogFault[]>;
   /** The faults that the last periodic check of a service found. */
@@ -102,7 +103,7 @@ const openEmbedded = async (options: Options): Promise<OpenedLog> => {
     untilChecked: () => Promise.resolve(),
     // One transaction writes the ledger and the log.
     findUnknownEvent: () => Promise.resolve(null),
-    untilAnswering: () => Promise.resolve(),
+    untilAvailable: () => Promise.resolve(),
     findFaults: () => Promise.resolve([]),
     faults: () => [],
     async check() {
@@ -186,17 +187,19 @@ const openOnKafka = async (
     failed: firstFailure([log.ready.then(() => never), watch?.failed ?? never]),
     async untilChecked() {
       if (!watch || !(await settledWithin(log.ready, startTimeoutMs))) return;
-      const late = sleep(checkTimeoutMs, undefined, { ref: false });
-      await Promise.race([watch.upToDate(), watch.failed, late]);
+      const check = () => Promise.race([watch.upToDate(), watch.failed]);
+      await nullOn(withinDeadline(checkTimeoutMs, check), 'DEADLINE_PASSED');
     },
     findUnknownEvent: () => findUnknownEvent(ledger),
-    async untilAnswering() {
-      const late = sleep(answerTimeoutMs, undefined, { ref: false }).then(() => {
+    async untilAvailable() {
+      try {
+        await withinDeadline(availableTimeoutMs, () => Promise.race([log.ready, log.topicMissing]));
+      } catch (error) {
+        if (!hasCode(error, 'DEADLINE_PASSED')) throw error;
         const cause = log.startFailure();
-        const reason = cause?.message ?? `Kafka at ${brokers} does not answer`;
+        const reason = cause?.message ?? `Kafka at ${brokers} does not respond`;
         throw new Error(`KAFKA_BROKERS: ${reason}`, { cause });
-      });
-      await Promise.race([log.ready, log.topicMissing, late]);
+      }
     },
     findFaults,
     faults: () => faultWatch?.faults() ?? [],

@@ -63,7 +63,7 @@ export const healthResponse = z.object({
     .object({
       waiting: z
         .int()
-        .describe('Visits and events of links that are not compacted yet, as of the last look.'),
+        .describe('Visits and events of links that are not compacted yet, as of the last check.'),
     })
     .nullable()
     .describe('`null` where this process does not compact the log.'),

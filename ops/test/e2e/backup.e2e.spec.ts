@@ -397,10 +397,10 @@ describe('product: backup under load, restored into a new installation', () => {
       await expectLine(
         ['restore', file],
         empty.path,
-        /A restore into this installation was broken off/,
+        /A restore into this installation was interrupted/,
       );
       const service = await startProduct({ dataDir: empty.path }).catch((error: unknown) => error);
-      expect(String(service)).to.match(/A restore into this installation was broken off/);
+      expect(String(service)).to.match(/A restore into this installation was interrupted/);
     });
   });
 });

@@ -65,7 +65,7 @@ const withLog = async <Result>(
     try {
       const opened = await openEventLog({ kafka }, { pool, url, listener, logger, user });
       try {
-        await opened.untilAnswering();
+        await opened.untilAvailable();
         return await work({ pool, ...opened, logger });
       } finally {
         await opened.close();
