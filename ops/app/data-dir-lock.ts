@@ -56,11 +56,11 @@ export const lockInDatabase = ({
   failure.promise.catch(() => undefined);
 
   const tryLock = async (client: pg.Client): Promise<boolean> => {
-    const { rows } = await client.query<{ held: boolean }>(
-      'SELECT pg_try_advisory_lock($1) AS held',
+    const { rows } = await client.query<{ acquired: boolean }>(
+      'SELECT pg_try_advisory_lock($1) AS acquired',
       [lock],
     );
-    return rows[0]?.held === true;
+    return rows[0]?.acquired === true;
   };
   const acquire = async (client: pg.Client, signal: AbortSignal): Promise<void> => {
     const end = performance.now() + waitMs;

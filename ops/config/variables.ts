@@ -192,7 +192,7 @@ export const variables = z.object({
 
 type Variables = z.infer<typeof variables>;
 
-/** Returns a variable of the group that is set and one that is missing; `null` if the group is complete or unset. */
+/** Returns a set and a missing variable of the group; `null` if the group is complete or unset. */
 const incomplete = (
   group: Readonly<Record<string, unknown>>,
 ): readonly [variable: string, needs: string] | null => {
