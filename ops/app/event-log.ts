@@ -22,6 +22,7 @@ import {
 } from '../event-log/log-binding.js';
 import type { EventLog, KnownEnd } from '../event-log/port.js';
 import { openPostgresLog } from '../event-log/postgres-log.js';
+import { hasCode, nullOn } from '../platform/errors.js';
 import type { Logger } from '../platform/logging.js';
 import type { OnRecorded } from '../event-log/outbox/outbox-metrics.js';
 import { deliveredAtCommit, type Outbox, type OutboxDelivery } from '../event-log/outbox/port.js';
@@ -38,7 +39,7 @@ import { openRelayedDelivery } from '../event-log/outbox/relayed-delivery.js';
 import type { Channel, NotificationListener } from '../platform/postgres/listener.js';
 import type { Pool } from '../platform/postgres/pool.js';
 
-const answerTimeoutMs = 30_000;
+const availableTimeoutMs = 30_000;
 /** How long a start waits for Kafka before it continues without it. */
 const startTimeoutMs = 1_000;
 /** How long a start waits for the comparison of the ledger with the end of Kafka's log. */
@@ -53,10 +54,10 @@ export interface OpenedLog {
   readonly failed: Promise<never>;
   /** Compares the ledger with the end of the log, for a few seconds at most. @throws LedgerBehindLog */
   readonly untilChecked: () => Promise<void>;
-  /** Finds an event of the ledger's topics that the log has and the ledger lacks; `null` if there is none. */
+  /** Finds an event of the ledger's topics that is in the log but not in the ledger; `null` if there is none. */
   readonly findUnknownEvent: () => Promise<LinklogEvent | null>;
-  /** Resolves when the log answers. Rejects if it does not within 30 s or if a topic is missing. */
-  untilAnswering(): Promise<void>;
+  /** Resolves when the log is available. Rejects if it is not within 30 s or if a topic is missing. */
+  untilAvailable(): Promise<void>;
   /** Checks the log for faults now. The embedded log has none. */
   readonly findFaults: () => Promise<readonly LogFault[]>;
   /** The faults that the last periodic check of a service found. */
@@ -102,7 +103,7 @@ const openEmbedded = async (options: Options): Promise<OpenedLog> => {
     untilChecked: () => Promise.resolve(),
     // One transaction writes the ledger and the log.
     findUnknownEvent: () => Promise.resolve(null),
-    untilAnswering: () => Promise.resolve(),
+    untilAvailable: () => Promise.resolve(),
     findFaults: () => Promise.resolve([]),
     faults: () => [],
     async check() {

@@ -69,11 +69,11 @@ export const createHealthCheck = ({
 
   const logChange = (dependency: string, result: CheckResult<unknown>): void => {
     if (result.state === 'up') {
-      if (down.delete(dependency)) logger.info({ dependency }, 'a dependency is up again');
+      if (down.delete(dependency)) logger.info({ dependency }, 'dependency is up again');
     } else if (!down.has(dependency)) {
       down.add(dependency);
       const { code, detail, err } = result;
-      logger.warn({ dependency, code, detail, err }, 'a dependency is down');
+      logger.warn({ dependency, code, detail, err }, 'dependency is down');
     }
   };
 

@@ -14,7 +14,7 @@ export const exposeHealth = (
   const labels = ['projection'];
   metrics.gauge({
     name: 'linklog_dependency_up',
-    help: 'Whether what this process needs answers in time',
+    help: 'Whether the dependency responds in time',
     labels: ['dependency'],
     read: async () =>
       Object.entries((await health()).dependencies).map(([dependency, { state }]) => [
@@ -75,7 +75,7 @@ export const exposeHealth = (
   });
   metrics.gauge({
     name: 'linklog_projection_lag_seconds',
-    help: 'Age of the oldest event that this process was given and has not applied yet',
+    help: 'Age of the oldest event that this process has received and not applied yet',
     labels,
     read: async () => {
       const { projections } = await health();

@@ -33,7 +33,7 @@ const graceMs = 3_000;
 
 /**
  * Starts the services of these roles in this process, with the embedded PostgreSQL unless DATABASE_URL is set. `stop`
- * answers the requests in flight, ships or keeps the spool, and completes within 10 s.
+ * responds to the requests in flight, ships or keeps the spool, and completes within 10 s.
  *
  * @throws ConfigError, LockHeld, and the errors of PostgreSQL and the log
  */

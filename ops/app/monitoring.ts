@@ -46,23 +46,23 @@ export const startMonitoring = ({
     const startedAt = performance.now();
     const { method, url = '' } = request;
     const [path = ''] = url.split('?');
-    const answer = await resolve(path);
-    if (answer === null) {
+    const result = await resolve(path);
+    if (result === null) {
       refuse(request, response, { status: 404, message: messages.notFound });
     } else if (method !== 'GET' && method !== 'HEAD') {
       response.setHeader('Allow', 'GET, HEAD');
       refuse(request, response, { status: 405, message: messages.methodNotAllowed });
     } else {
-      const [status, type, body] = answer;
+      const [status, type, body] = result;
       const headers = { 'Content-Type': type, 'Cache-Control': 'no-store', ...noSniff };
       response.writeHead(status, headers).end(body);
     }
-    requests.record(answer === null ? 'other' : path, method, response.statusCode, startedAt);
+    requests.record(result === null ? 'other' : path, method, response.statusCode, startedAt);
   };
 
   const handler: RequestListener = (request, response) => {
     respond(request, response).catch((err: unknown) => {
-      // The listener has already answered, because the request's body was malformed.
+      // The listener has already responded to a malformed body.
       if (response.headersSent) return;
       logger.error({ err, path: request.url }, 'a request failed');
       refuse(request, response, { status: 500, message: messages.internal });

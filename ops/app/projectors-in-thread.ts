@@ -50,13 +50,13 @@ export const openProjectorThread = (logger: Logger) => {
   let isEnded = false;
   void thread.ended.then((err) => {
     isEnded = true;
-    if (!isStopping) logger.error({ err }, 'the thread of the projectors ended');
+    if (!isStopping) logger.error({ err }, 'the projector thread ended');
   });
 
-  /** Returns `fallback` if the thread does not answer in time. */
+  /** Returns `fallback` if the thread does not respond in time. */
   const callWithin = <Value>(call: () => Promise<Value>, fallback: Value): Promise<Value> =>
     withinDeadline(callTimeoutMs, call).catch((err: unknown) => {
-      logger.debug({ err }, 'the thread of the projectors did not answer');
+      logger.debug({ err }, 'the projector thread did not respond');
       return fallback;
     });
 

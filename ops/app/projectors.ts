@@ -40,7 +40,7 @@ export const startProjectorService = (deps: {
   startInOrder(deps.logger, async (onStop) => {
     const { config, database, eventLog, ownSealKeyFile, metrics, logger } = deps;
     const { log } = eventLog;
-    await eventLog.untilAnswering();
+    await eventLog.untilAvailable();
     const pool = database.pool('projectors', 7, 'background');
     const projectors = await startProjectors({ pool, log, logger });
     onStop(() => projectors.stop());
@@ -60,14 +60,14 @@ export const startProjectorService = (deps: {
       failures.push(sealing.failed);
       metrics.gauge({
         name: 'linklog_seals_broken_chains',
-        help: 'Partitions that are not what was sealed, and so neither signed nor compacted any more',
+        help: 'Partitions that differ from their seals and are no longer sealed or compacted',
         read: () => brokenChains().size,
       });
     }
     if (compactor) {
       metrics.gauge({
         name: 'linklog_log_waiting_for_compaction_events',
-        help: 'Visits and events of links in the embedded log that are not compacted yet, as of the last look',
+        help: 'Visits and events of links in the embedded log that are not compacted yet, as of the last check',
         read: () => compactor.progress()?.waiting ?? [],
       });
     }

@@ -3,7 +3,7 @@ import type { FirstKey } from '../../command-api/main.js';
 const welcome = (api: string, { firstKey, console }: FirstKey): string => `
 Your API key (plan PRO), shown this once: ${firstKey}
 ${console === undefined ? '' : `\nOpen the console, once, within 10 minutes (again: npx linklog console):\n\n${console}\n`}
-Make a short link:
+Create a short link:
 
 curl -s ${api}/v2/shorten -H 'Authorization: Bearer ${firstKey}' \
 -H 'Content-Type: application/json' -d '{"url":"https://example.com/"}'

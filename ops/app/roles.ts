@@ -13,7 +13,7 @@ export type Role = (typeof roles)[number];
 export const readRoles = (args: readonly string[]): ReadonlySet<Role> => {
   const unknown = args.find((arg) => !roles.includes(arg as Role));
   if (unknown !== undefined) {
-    throw new ConfigError(`"${unknown}" is no service: there are ${roles.join(', ')}`);
+    throw new ConfigError(`unknown service "${unknown}": the services are ${roles.join(', ')}`);
   }
   return new Set(args.length === 0 ? roles : (args as Role[]));
 };
@@ -28,7 +28,7 @@ export const requireShared = (config: Config, running: ReadonlySet<Role>): void 
   const need = (variable: string, value: unknown): void => {
     if (value !== null) return;
     const names = [...running].join(' and ');
-    throw new ConfigError(`${variable} must be set where ${names} runs apart from the others`);
+    throw new ConfigError(`${variable} must be set for ${names} in a separate process`);
   };
   need('DATABASE_URL', config.databaseUrl);
   if (!running.has('api')) return;

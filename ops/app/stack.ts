@@ -29,21 +29,18 @@ interface Options {
 /** Returns `null` after it has printed the help. @throws ConfigError */
 const readOptions = (args: readonly string[]): Options | null => {
   const program = new Command('npm run stack --')
-    .description(
-      'Starts Kafka, PostgreSQL and Redis, and the services on them, each as a process of its own.',
-    )
+    .description('Starts Kafka, PostgreSQL, Redis and the services, each in its own process.')
     .option('--apis <n>', 'command APIs', count, topology.api.count)
     .option('--edges <n>', 'redirect edges', count, topology.edge.count)
     .option('--projectors <n>', 'projectors', count, topology.projector.count)
     .option('--brokers <n>', 'Kafka brokers', countUpTo(maxBrokers), 1)
-    .option('--no-restart', 'leave dead what dies')
+    .option('--no-restart', 'do not restart a process that exits')
     .addHelpText(
       'after',
       `
-The variables are those of "npm start". Of Kafka, PostgreSQL and Redis those are used as they are whose
-address is set (KAFKA_BROKERS, DATABASE_URL, REDIS_URL); with KAFKA_BROKERS, --brokers has no effect.
-API_PORT, EDGE_PORT and ADMIN_PORT are the first ones' of their kind; the others get any free port, and say
-so in the ready line.`,
+The environment variables are those of "npm start". With KAFKA_BROKERS, DATABASE_URL or REDIS_URL, the
+existing server is used; with KAFKA_BROKERS, --brokers has no effect. API_PORT, EDGE_PORT and ADMIN_PORT
+apply to the first service of each kind. The others listen on free ports, which the ready line lists.`,
     )
     .allowExcessArguments(false)
     .exitOverride()

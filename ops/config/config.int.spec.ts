@@ -118,10 +118,10 @@ describe('platform: the TLS files of Kafka', () => {
     [{ CERT: 'garbage', KEY: 'key' }, '1', /^KAFKA_SSL_CERT_FILE has no certificate in PEM/],
     [{ CERT: 'cert', KEY: 'cert' }, '1', /^KAFKA_SSL_KEY_FILE has no unencrypted private key in/],
     [{ CERT: 'cert', KEY: 'otherKey' }, '1', /^KAFKA_SSL_KEY_FILE does not match KAFKA_SSL_CERT_F/],
-    [{ CERT: 'cert' }, '1', /^KAFKA_SSL_CERT_FILE needs KAFKA_SSL_KEY_FILE beside it$/],
-    [{ KEY: 'key' }, '1', /^KAFKA_SSL_KEY_FILE needs KAFKA_SSL_CERT_FILE beside it$/],
-    [{ CA: 'ca' }, '0', /^KAFKA_SSL_CA_FILE needs KAFKA_SSL=1 beside it$/],
-    [{ CERT: 'cert', KEY: 'key' }, '0', /^KAFKA_SSL_CERT_FILE needs KAFKA_SSL=1 beside it$/],
+    [{ CERT: 'cert' }, '1', /^KAFKA_SSL_CERT_FILE requires KAFKA_SSL_KEY_FILE$/],
+    [{ KEY: 'key' }, '1', /^KAFKA_SSL_KEY_FILE requires KAFKA_SSL_CERT_FILE$/],
+    [{ CA: 'ca' }, '0', /^KAFKA_SSL_CA_FILE requires KAFKA_SSL=1$/],
+    [{ CERT: 'cert', KEY: 'key' }, '0', /^KAFKA_SSL_CERT_FILE requires KAFKA_SSL=1$/],
   ] as const;
   for (const [given, ssl, message] of wrong) {
     const what = Object.entries(given).map(([name, file]) => `${name}: ${file}`);

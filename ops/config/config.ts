@@ -15,15 +15,15 @@ const readPlans = (file: string): PlanTable => {
   try {
     json = JSON.parse(readFileSync(file, 'utf8'));
   } catch (cause) {
-    // A message about bad JSON quotes the file, line breaks and all.
+    // A JSON syntax error quotes the file with its line breaks.
     const reason = (cause as Error).message.replace(/\s+/g, ' ');
     throw new ConfigError(`PLANS_FILE cannot be read: ${reason}`, { cause });
   }
   const parsed = planTable.safeParse(json);
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
-  const place = issue?.path.length ? `${issue.path.join('.')}: ` : '';
-  throw new ConfigError(`PLANS_FILE: ${place}${issue?.message ?? ''}`);
+  const field = issue?.path.length ? `${issue.path.join('.')}: ` : '';
+  throw new ConfigError(`PLANS_FILE: ${field}${issue?.message ?? ''}`);
 };
 
 /** IPv4 and IPv6, from the whois records of autonomous systems; CC0. */
@@ -31,7 +31,7 @@ const bundledCountries = fileURLToPath(
   import.meta.resolve('@ip-location-db/geo-whois-asn-country-mmdb/geo-whois-asn-country.mmdb'),
 );
 
-/** The absolute path of a file that is read later. @throws ConfigError where it cannot be read */
+/** Returns the absolute path of a file that is read later. @throws ConfigError if it cannot be read */
 const readableFile = (variable: string, file: string): string => {
   const absolute = path.resolve(file);
   try {
@@ -79,34 +79,32 @@ const geoipFileOf = (given: string | undefined): string | null => {
 const configOf = (vars: z.infer<typeof variables>) => ({
   api: { host: vars.API_HOST ?? vars.HOST, port: vars.API_PORT } satisfies Listen,
   edge: { host: vars.EDGE_HOST ?? vars.HOST, port: vars.EDGE_PORT } satisfies Listen,
-  /** Whether the simplest requests to the edge are answered without node:http. */
+  /** Whether the edge serves plain redirects without node:http. */
   edgeLane: vars.EDGE_LANE,
-  /** So many processes run the edge, on one port. */
   edgeProcesses: vars.EDGE_PROCESSES,
   admin: {
     host: vars.ADMIN_HOST,
     port: vars.ADMIN_PORT,
-    /** The names under which it answers, besides addresses and `localhost`. */
+    /** The accepted host names, in addition to IP addresses and `localhost`. */
     names: [vars.ADMIN_HOST, ...vars.ADMIN_HOSTS.map((url) => new URL(url).hostname)],
   } satisfies Listen & { names: readonly string[] },
-  /** Without a trailing slash; `null`: made from the edge's port once that is known. */
+  /** Without a trailing slash; `null`: `localhost` with the edge's port. */
   shortUrlHost: vars.SHORT_URL_HOST ?? null,
-  /** Other URLs of our listeners: no destination may lead there. */
+  /** Other URLs of our listeners, which are refused as destinations. */
   ownHosts: vars.OWN_HOSTS,
   upgradeUrl: vars.UPGRADE_URL,
   /** `null`: generated on the first start. */
   adminToken: vars.ADMIN_TOKEN ?? null,
-  /** Whether the first start makes a key, and prints it. */
+  /** Whether the first start creates a key and prints it. */
   makesFirstKey: vars.FIRST_KEY === 'print',
-  /** Whether the listeners have their consoles. */
+  /** Whether the listeners serve the consoles. */
   console: vars.CONSOLE,
   /** The origins of browser applications that may call /v2; `*`: every origin. */
   corsOrigins: vars.CORS_ORIGINS,
-  /** Absolute. */
   dataDir: path.resolve(vars.DATA_DIR),
   /** `null`: the embedded PostgreSQL. */
   databaseUrl: vars.DATABASE_URL ?? null,
-  /** `null`: the log is embedded, in PostgreSQL. */
+  /** `null`: the log is embedded in PostgreSQL. */
   kafka: kafkaOf(vars),
   /** The edges' shared cache; `null`: none. */
   redisUrl: vars.REDIS_URL ?? null,
@@ -132,12 +130,11 @@ const configOf = (vars: z.infer<typeof variables>) => ({
             url: vars.SAFE_BROWSING_URL ?? 'https://safebrowsing.googleapis.com',
           },
   },
-  /** Signs the log's seals. Absolute; `null`: in the data directory where all runs in one process. */
+  /** Absolute; `null`: in the data directory if all services run in one process. */
   sealKeyFile: vars.SEAL_KEY_FILE === undefined ? null : path.resolve(vars.SEAL_KEY_FILE),
   rootRedirect: vars.ROOT_REDIRECT ?? null,
   logLevel: vars.LOG_LEVEL,
   spool: {
-    /** The root of all spools of this machine. Absolute. */
     root: path.resolve(vars.SPOOL_DIR ?? path.join(vars.DATA_DIR, 'spool')),
     maxBytes: vars.SPOOL_MAX_BYTES,
     fsync: vars.SPOOL_FSYNC,
@@ -157,19 +154,19 @@ const fileVariables = [
   'KAFKA_SSL_KEY_FILE',
 ] as const satisfies readonly (keyof z.infer<typeof variables>)[];
 
-/** The environment for a service that is started from here, and runs in another folder. */
+/** Returns the environment for a service that this process starts in another folder. */
 export const inheritedEnvironment = (env: NodeJS.ProcessEnv = process.env): NodeJS.ProcessEnv => {
   const files = fileVariables.flatMap((name) => {
     const file = env[name] ?? '';
-    const named = file !== '' && !(name === 'GEOIP_FILE' && file === 'none');
-    return named ? [[name, path.resolve(file)] as const] : [];
+    const isPath = file !== '' && !(name === 'GEOIP_FILE' && file === 'none');
+    return isPath ? [[name, path.resolve(file)] as const] : [];
   });
   return { ...env, ...Object.fromEntries(files) };
 };
 
 /**
- * Reads and validates the configuration: the only place that knows the environment. An empty
- * variable is an unset one. To add a variable, add it to `variables` and to `configOf`.
+ * Reads and validates the environment. An empty variable counts as unset. A new variable goes into `variables` and
+ * `configOf`.
  *
  * @throws ConfigError
  */
@@ -181,7 +178,7 @@ export const readConfig = (env: NodeJS.ProcessEnv = process.env): Config => {
     throw new ConfigError(`${String(issue?.path[0])} ${issue?.message ?? 'is invalid'}`);
   }
   const incomplete = lacking(parsed.data);
-  if (incomplete) throw new ConfigError(`${incomplete[0]} needs ${incomplete[1]} beside it`);
+  if (incomplete) throw new ConfigError(`${incomplete[0]} requires ${incomplete[1]}`);
   const { KAFKA_REPLICAS = Infinity, KAFKA_MIN_INSYNC_REPLICAS = 0 } = parsed.data;
   if (KAFKA_MIN_INSYNC_REPLICAS > KAFKA_REPLICAS) {
     throw new ConfigError('KAFKA_MIN_INSYNC_REPLICAS must be at most KAFKA_REPLICAS');

@@ -222,12 +222,12 @@ describe('platform: configuration', () => {
   it('refuses a half-given log on Kafka', () => {
     const brokers = { KAFKA_BROKERS: 'kafka:9092' };
     expect(refusal({ ...brokers, KAFKA_SASL_USERNAME: 'linklog' })).to.equal(
-      'KAFKA_SASL_USERNAME needs KAFKA_SASL_MECHANISM beside it',
+      'KAFKA_SASL_USERNAME requires KAFKA_SASL_MECHANISM',
     );
     expect(refusal({ ...brokers, KAFKA_REPLICAS: '1', KAFKA_MIN_INSYNC_REPLICAS: '2' })).to.equal(
       'KAFKA_MIN_INSYNC_REPLICAS must be at most KAFKA_REPLICAS',
     );
-    expect(refusal({ KAFKA_SSL: '1' })).to.equal('KAFKA_SSL needs KAFKA_BROKERS beside it');
+    expect(refusal({ KAFKA_SSL: '1' })).to.equal('KAFKA_SSL requires KAFKA_BROKERS');
   });
 
   it('freezes the settings of Kafka, which other threads get', () => {

@@ -1,4 +1,4 @@
-/** The variables of the environment, and how each is checked. */
+/** The environment variables and their validation. */
 import { BlockList, isIP } from 'node:net';
 import { z } from 'zod';
 import type { KafkaSettings, KafkaTls } from '../event-log/kafka/settings.js';
@@ -26,7 +26,7 @@ const addressBlocks = z.string().transform((text, ctx) => {
     const [, address = '', prefix] = /^([^/]*)(?:\/(\d{1,3}))?$/.exec(block) ?? [];
     const bits = { 0: 0, 4: 32, 6: 128 }[isIP(address)] ?? 0;
     const length = prefix === undefined ? bits : Number(prefix);
-    // A zone names an interface of this machine: it is no part of a block.
+    // An IPv6 zone is local to this machine.
     if (bits === 0 || length > bits || address.includes('%')) {
       ctx.addIssue(`must be CIDRs such as 10.0.0.0/8,2001:db8::/32, separated by commas`);
       return z.NEVER;
@@ -36,10 +36,7 @@ const addressBlocks = z.string().transform((text, ctx) => {
   return trustIn(blocks);
 });
 
-/**
- * The options that EventStoreDB's client knows. About others it warns, and quotes the whole string,
- * secrets too.
- */
+/** The options of EventStoreDB's client. Its warning about another option would log the string with its password. */
 const eventStoreOptions = [
   'tls',
   'tlsCAFile',
@@ -68,11 +65,11 @@ const eventStoreUrl = z
     }
   });
 
-/** Comma-separated hosts, with a port or without, as URLs. */
+/** Comma-separated hosts with an optional port; the result are URLs. */
 const hostList = z.string().transform((text, ctx) => {
   const urls = text.split(',').map((part) => `http://${part.trim()}`);
   for (const url of urls) {
-    // A path, a name or a query would make it longer.
+    // A user name, a path or a query makes the URL longer than its origin.
     const parsed = parseUrl(url);
     if (parsed?.href === `${parsed?.origin}/`) continue;
     ctx.addIssue('must be hosts such as api.example.com,10.0.0.5:8080, separated by commas');
@@ -111,7 +108,7 @@ const kafkaVariables = {
   KAFKA_BROKERS: z
     .string()
     .transform((text) => text.split(',').map((part) => part.trim()))
-    .refine((all) => all.every((one) => broker.test(one)), {
+    .refine((brokers) => brokers.every((address) => broker.test(address)), {
       error: 'must be host:port, several separated by commas',
     })
     .optional(),
@@ -195,7 +192,7 @@ export const variables = z.object({
 
 type Variables = z.infer<typeof variables>;
 
-/** Of variables that need each other: one that is set, and one that is not. */
+/** Returns a set and a missing variable of the group; `null` if the group is complete or unset. */
 const incomplete = (
   group: Readonly<Record<string, unknown>>,
 ): readonly [variable: string, needs: string] | null => {
@@ -210,7 +207,7 @@ interface ReadPem {
   readonly key: (variable: string, file: string) => string;
 }
 
-/** A variable that means nothing without another one, and that one; `null`: none lacks another. */
+/** Returns a variable that has no effect without another one, and the missing one; `null` if none is missing. */
 export const lacking = (vars: Variables): readonly [variable: string, needs: string] | null => {
   if (vars.SAFE_BROWSING_URL !== undefined && vars.SAFE_BROWSING_API_KEY === undefined) {
     return ['SAFE_BROWSING_URL', 'SAFE_BROWSING_API_KEY'];
@@ -254,9 +251,7 @@ const saslSettings = (vars: Variables): KafkaSettings['sasl'] =>
         password: vars.KAFKA_SASL_PASSWORD ?? '',
       });
 
-/**
- * `null`: the log is embedded. Frozen, because every client of Kafka in every thread gets it.
- */
+/** Returns `null` for an embedded log. Frozen, because all threads and clients share the settings. */
 export const kafkaSettings = (vars: Variables, readPem: ReadPem): KafkaSettings | null => {
   if (vars.KAFKA_BROKERS === undefined) return null;
   return Object.freeze({

@@ -42,8 +42,8 @@ const redisArguments = (dir: string, port: number, dump: boolean): string[] => [
   ...['--maxmemory', '256mb', '--maxmemory-policy', 'allkeys-lru'],
 ];
 
-/** Whether the Redis with this pid answers, because another process may have taken the port. */
-const redisAnswers = async (port: number, password: string, pid: number): Promise<boolean> => {
+/** Compares the pid, because another process may have taken the port. */
+const isRedisReady = async (port: number, password: string, pid: number): Promise<boolean> => {
   const client = new Redis(port, '127.0.0.1', {
     password,
     lazyConnect: true,
@@ -68,7 +68,7 @@ const redisAnswers = async (port: number, password: string, pid: number): Promis
 const explainRedis = (error: unknown): unknown =>
   hasCode(error, 'ENOENT')
     ? new ServerUnavailable(
-        'redis-server is not in PATH; install it (apt-get install redis-server), or set REDIS_URL to a Redis of your own',
+        'redis-server is not in PATH; install it (apt-get install redis-server), or set REDIS_URL to an existing Redis',
         { cause: error },
       )
     : error;
@@ -95,7 +95,7 @@ export const startRedis = async (options: RedisOptions) => {
         tied,
         explain: explainRedis,
       }),
-    ready: (child, port) => untilReady(child, () => redisAnswers(port, password, child.pid)),
+    ready: (child, port) => untilReady(child, () => isRedisReady(port, password, child.pid)),
   });
   const { pid, port } = server;
   logger.info({ redisPid: pid, port }, 'Redis is ready');

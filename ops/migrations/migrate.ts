@@ -17,28 +17,28 @@ export class DatabaseTooOld extends Error {
   readonly code = 'DATABASE_TOO_OLD';
 }
 
-/** A restore into this database began and did not end: the database holds a part of the backup. */
+/** A restore into this database was interrupted: the database contains a part of the backup. */
 export class RestoreUnfinished extends Error {
   readonly code = 'RESTORE_UNFINISHED';
 
   constructor() {
     super(
-      'A restore into this installation was broken off, so it holds a part of the backup only: ' +
-        'empty it (embedded: remove "postgres" in DATA_DIR; else make the database, and the ' +
-        'topics on Kafka, anew), and restore again',
+      'A restore into this installation was interrupted, so it contains only a part of the backup: ' +
+        'empty it (embedded: remove "postgres" in DATA_DIR; otherwise create the database, and the ' +
+        'topics on Kafka, again), and repeat the restore',
     );
   }
 }
 
-// No migration makes this table: it exists while a restore runs, and only then.
+// Exists only during a restore.
 const table = 'public.unfinished_restore';
 
-/** Until `markFinished`, no service starts on this database. */
+/** Prevents services from starting on this database until `markFinished`. */
 export const markUnfinished = async (client: Queryable): Promise<void> => {
   await client.query(`CREATE TABLE ${table} ()`);
 };
 
-/** When this has committed, everything written before is on the disk, too. */
+/** Its COMMIT also flushes all earlier writes to disk. */
 export const markFinished = async (client: Queryable): Promise<void> => {
   await client.query(`DROP TABLE ${table}`);
 };
@@ -68,8 +68,8 @@ const refuseUnknown = (applied: ReadonlySet<string>, files: readonly string[]): 
   const unknown = [...applied].find((file) => !files.includes(file));
   if (unknown === undefined) return;
   throw new DatabaseTooNew(
-    `The database holds migration ${unknown}, which this version does not know: ` +
-      'start the version that made it, or a later one',
+    `The database contains migration ${unknown}, which this version does not know: ` +
+      'start the version that created it, or a later one',
   );
 };
 
@@ -89,7 +89,7 @@ const readMigrationState = async (client: Queryable): Promise<MigrationState> =>
 };
 
 /**
- * Checks that the database has the tables of this version, and changes nothing: for tools.
+ * Checks, without changing anything, that the database has the tables of this version.
  *
  * @throws DatabaseTooOld, DatabaseTooNew, RestoreUnfinished
  */
@@ -98,7 +98,7 @@ export const requireMigrated = async (client: Queryable): Promise<void> => {
   if (state === 'current') return;
   throw new DatabaseTooOld(
     state === 'empty'
-      ? 'The database holds no Linklog yet: start the service on it once'
+      ? 'The database is empty: start the service on it once'
       : 'The database is of an earlier version: start this version of the service on it once',
   );
 };
@@ -106,7 +106,7 @@ export const requireMigrated = async (client: Queryable): Promise<void> => {
 const applyMigrations = async (pool: Pool): Promise<void> => {
   const files = migrationFiles();
   await transaction(pool, async (tx) => {
-    // A large table may take minutes, and another process that starts waits as long for the lock.
+    // A large table may take minutes; other processes wait for the lock meanwhile.
     await tx.query('SET LOCAL statement_timeout = 0');
     await tx.query('SELECT pg_advisory_xact_lock($1)', [advisoryLocks.migrations]);
     await tx.query(`CREATE TABLE IF NOT EXISTS public.migrations (
@@ -123,12 +123,11 @@ const applyMigrations = async (pool: Pool): Promise<void> => {
   });
 };
 
-/** The SQLSTATE of a user that lacks a right. */
 const insufficientPrivilege = '42501';
 
 /**
- * Migrates the database to this version: each numbered file once, all in one transaction. A database of this version is
- * not changed: a service whose user may not change tables starts on it.
+ * Applies the missing migration files in one transaction. If none is missing, a user without privileges on the tables
+ * suffices.
  *
  * @throws DatabaseTooOld if the user may not change tables; DatabaseTooNew, RestoreUnfinished
  */

@@ -3,7 +3,7 @@ import { projectFile } from '../platform/files/project-file.js';
 import { transaction, type Pool } from '../platform/postgres/pool.js';
 
 /**
- * Grants the services' roles their rights. Changes nothing where the roles do not exist: then all services have one user.
+ * Grants the services' roles their privileges, if the roles exist.
  *
  * @param pool of the owner of the tables
  */

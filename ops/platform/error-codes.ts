@@ -75,7 +75,7 @@ export const ownCodes = {
   SERVER_FAILED: 'permanent',
   SERVER_UNAVAILABLE: 'permanent',
   // ops/tools
-  BAD_ANSWER: 'permanent',
+  BAD_RESPONSE: 'permanent',
   BAD_BACKUP: 'permanent',
   INTERRUPTED: 'temporary',
   NO_ACCESS: 'permanent',

@@ -108,15 +108,15 @@ export const brokerArguments = (jars: string, properties: string, brief: boolean
 
 const javaRequired = (why: string, cause: unknown): ServerUnavailable =>
   new ServerUnavailable(
-    `Kafka needs Java 17 or newer, and java is ${why}; install one (apt-get install default-jre-headless), or set KAFKA_BROKERS to a Kafka of your own`,
+    `Kafka requires Java 17 or newer, but java is ${why}; install it (apt-get install default-jre-headless), or set KAFKA_BROKERS to an existing Kafka`,
     { cause },
   );
 
-/** Replaces known failures of `java` by an error that tells the operator what to do. */
+/** Replaces known failures of `java` by an error with a remedy. */
 export const explainJava = (error: unknown): unknown => {
   if (hasCode(error, 'ENOENT')) return javaRequired('not in PATH', error);
   if (error instanceof Error && error.message.includes('UnsupportedClassVersionError'))
-    return javaRequired('an older one', error);
+    return javaRequired('an older version', error);
   return error;
 };
 

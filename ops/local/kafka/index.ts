@@ -46,7 +46,7 @@ const dataIn = (dir: string): string => join(dir, 'data');
 export const hasBroker = async (dataDir: string): Promise<boolean> =>
   (await clusterIdOf(dataIn(dataDir))) !== null;
 
-const brokerAnswers = async (
+const isBrokerReady = async (
   brokers: string,
   clusterId: string,
   nodeIds: readonly number[],
@@ -135,9 +135,9 @@ const startBrokers = async (
         }),
       async ready(child, port) {
         const listed = isFormed ? [index + 1] : nodeIds;
-        const answers = async (): Promise<boolean> =>
-          failed.signal.aborted || brokerAnswers(`127.0.0.1:${port}`, clusterId, listed);
-        await untilReady(child, answers);
+        const isReady = async (): Promise<boolean> =>
+          failed.signal.aborted || isBrokerReady(`127.0.0.1:${port}`, clusterId, listed);
+        await untilReady(child, isReady);
         if (!failed.signal.aborted) return;
         await stopChild(child);
         throw new ServerFailed('another broker of the cluster failed to start');

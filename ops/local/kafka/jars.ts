@@ -21,12 +21,12 @@ export const resolveJars = async (version: KafkaVersion, dir: string): Promise<v
   const choice = [`-Dkafka.version=${version}`, `-DoutputDirectory=${dir}`];
   await runToSuccess(null, 'mvn', ['-B', '-q', '-f', pom, ...goal, ...choice], {
     env: inheritedEnvironment(),
-    failure: `Maven could not fetch Kafka ${version}`,
+    failure: `Maven could not download Kafka ${version}`,
     retryable: true,
     explain: (error) =>
       hasCode(error, 'ENOENT')
         ? new ServerUnavailable(
-            `Kafka ${version} is fetched with Maven, and mvn is not in PATH; install it (apt-get install maven), or set KAFKA_BROKERS to a Kafka of your own`,
+            `Kafka ${version} is downloaded with Maven, but mvn is not in PATH; install it (apt-get install maven), or set KAFKA_BROKERS to an existing Kafka`,
             { cause: error },
           )
         : error,
@@ -45,13 +45,13 @@ export const kafkaJars = async (version: KafkaVersion, logger: Logger): Promise<
     .digest('hex');
   const cache = cacheDir() ?? join(tmpdir(), 'linklog-cache');
   const fill = async (dir: string): Promise<void> => {
-    logger.info({ version }, 'fetching Kafka, once');
+    logger.info({ version }, 'downloading Kafka');
     await resolveJars(version, dir);
   };
   const name = `kafka-${version}-${digest.slice(0, 8)}`;
   const jars = await provideInCache(cache, name, fill, logger);
   if (jars !== null) return jars;
   throw new ServerUnavailable(
-    `Kafka's jars can not be kept in ${cache} (not writable, or writable by others); set KAFKA_BROKERS to a Kafka of your own`,
+    `Kafka's jars cannot be stored in ${cache} (not writable, or writable by other users); set KAFKA_BROKERS to an existing Kafka`,
   );
 };

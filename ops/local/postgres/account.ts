@@ -49,13 +49,13 @@ export const postgresAccount = async (layout: ClusterLayout): Promise<Account | 
     if (owner.uid !== own) throw notOwned(layout, `user ${owner.uid}`);
     return null;
   }
-  if (owner.uid === 0) throw notOwned(layout, 'root, as whom PostgreSQL does not run');
+  if (owner.uid === 0) throw notOwned(layout, 'root, but PostgreSQL cannot run as root');
   return { uid: owner.uid, gid: owner.gid };
 };
 
 /**
  * Chooses the account of a PostgreSQL that root starts: the cluster's owner, or a dedicated account for a new cluster
- * and for one that `nobody` owns. Other services run as `nobody` too, so it is used only if no account can be created.
+ * or a cluster of `nobody`. Other services run as `nobody` too, so it is used only if no account can be created.
  *
  * @param owner of the cluster, from `postgresAccount`
  * @returns null for this process's own user
@@ -75,19 +75,19 @@ export const chooseAccount = async (
   if (account !== null) return account;
   if (shared === null) {
     throw new ServerUnavailable(
-      `The embedded PostgreSQL cannot run as root, and there is no user "${accountName}" nor "nobody" here to run it as; start Linklog as another user, or set DATABASE_URL`,
+      `The embedded PostgreSQL cannot run as root, and the user ${accountName} cannot be created; start Linklog as another user, or set DATABASE_URL`,
     );
   }
   logger.warn(
     { reason },
-    `PostgreSQL runs as nobody, as other services do, which can read its files: make a user ${accountName}`,
+    `postgres runs as uid ${shared.uid}, like other services, which can read its files; create a user ${accountName}`,
   );
   return shared;
 };
 
-const notOwned = (layout: ClusterLayout, whose: string, cause?: unknown): ServerUnavailable =>
+const notOwned = (layout: ClusterLayout, owner: string, cause?: unknown): ServerUnavailable =>
   new ServerUnavailable(
-    `${layout.home} belongs to ${whose}; start Linklog as the user who made it, or give it another DATA_DIR`,
+    `${layout.home} belongs to ${owner}; start Linklog as its owner, or set another DATA_DIR`,
     { cause },
   );
 
@@ -113,8 +113,8 @@ const firstBarrier = async (account: Account, dir: string): Promise<string | nul
 const barred = async (dataDir: string, barrier: string): Promise<ServerUnavailable> => {
   const mode = ((await stat(barrier)).mode & 0o7777).toString(8).padStart(4, '0');
   return new ServerUnavailable(
-    `DATA_DIR ${dataDir}: the embedded PostgreSQL cannot pass ${barrier} (mode ${mode}); ` +
-      'set DATA_DIR to a place it can reach, for example /var/lib/linklog, or set DATABASE_URL',
+    `DATA_DIR ${dataDir}: the embedded PostgreSQL cannot traverse ${barrier} (mode ${mode}); ` +
+      'set DATA_DIR to another directory, for example /var/lib/linklog, or set DATABASE_URL',
   );
 };
 
@@ -163,7 +163,7 @@ export const makeHome = async (
   // `chown -R` changes a directory after its content, so the old owner still owns the cluster after a kill.
   const args = ['-hR', `--from=${owner.uid}`, `${account.uid}:${account.gid}`, layout.cluster];
   await runToSuccess(null, 'chown', args, {
-    failure: "PostgreSQL's data could not be given to its new user",
+    failure: "the owner of PostgreSQL's data could not be changed",
     explain: (error) => error,
   });
 };

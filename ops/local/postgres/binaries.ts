@@ -18,7 +18,7 @@ import { syncPath } from '../../platform/files/new-file.js';
 import { ServerFailed, ServerUnavailable } from '../process/errors.js';
 import { cacheDir, provideInCache } from '../process/program-cache.js';
 
-const setDatabaseUrl = 'set DATABASE_URL to a PostgreSQL of your own';
+const setDatabaseUrl = 'set DATABASE_URL to an existing PostgreSQL';
 
 /** Finds the installed package. @throws ServerUnavailable if there are no binaries for this platform */
 export const installedPackage = async (platform = `${process.platform}-${process.arch}`) => {
@@ -118,14 +118,14 @@ export const provideBinaries = async (
     if (copy !== null) return programsOf(copy);
   }
   throw new ServerUnavailable(
-    `The embedded PostgreSQL's programs can be copied to none of ${candidates.join(', ')} (not writable, or writable by others); ${setDatabaseUrl}`,
+    `The embedded PostgreSQL cannot be copied to any of ${candidates.join(', ')} (not writable, or writable by other users); ${setDatabaseUrl}`,
   );
 };
 
-/** Replaces known failures of a program by an error that tells the operator what to do. */
+/** Replaces known failures of a program by an error with a remedy. */
 export const explainFailure = async (program: string, error: unknown): Promise<unknown> => {
-  const unavailable = (why: string): ServerUnavailable =>
-    new ServerUnavailable(`${why}; ${setDatabaseUrl}`, { cause: error });
+  const unavailable = (reason: string): ServerUnavailable =>
+    new ServerUnavailable(`${reason}; ${setDatabaseUrl}`, { cause: error });
   // Exit code 127: the shell or the loader did not find a program or library.
   if (error instanceof ServerFailed && error.exitCode === 127) {
     const line = error.output.trim().split('\n')[0] ?? '';
@@ -135,17 +135,17 @@ export const explainFailure = async (program: string, error: unknown): Promise<u
     try {
       await access(program);
     } catch (missing) {
-      return unavailable(`${program} is not there (${String(missing)})`);
+      return unavailable(`${program} does not exist (${String(missing)})`);
     }
     // The file exists, so the loader that it names is missing.
     return unavailable(
-      'The embedded PostgreSQL needs glibc, which this system (Alpine or another with musl) has not',
+      'The embedded PostgreSQL requires glibc, but this system (such as Alpine) uses musl',
     );
   }
-  if (hasCode(error, 'EACCES')) return unavailable(`${program} may not be run here`);
+  if (hasCode(error, 'EACCES')) return unavailable(`${program} is not executable here`);
   if (hasCode(error, 'EPERM', 'EINVAL'))
     return unavailable(
-      'Root may not become another user here, and PostgreSQL does not run as root',
+      'Root cannot switch to another user here, and PostgreSQL cannot run as root',
     );
   return error;
 };

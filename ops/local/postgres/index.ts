@@ -37,10 +37,10 @@ const stopSteps = [
 ] as const;
 
 /**
- * Whether the PostgreSQL with this pid answers. Another process may have taken the port, so the password is sent only
+ * Whether the PostgreSQL with this pid is ready. Another process may have taken the port, so the password is sent only
  * after PostgreSQL has recorded that it is ready.
  */
-const postgresAnswers = async (
+const isPostgresReady = async (
   layout: ClusterLayout,
   pid: number,
   url: string,
@@ -75,8 +75,8 @@ const requireSameMajor = async ({ cluster }: ClusterLayout, version: string): Pr
   const [major] = version.split('.');
   if (found === undefined || found === major) return;
   throw new ServerUnavailable(
-    `${cluster} is of PostgreSQL ${found}, and this Linklog has PostgreSQL ${major}: start the Linklog ` +
-      `with PostgreSQL ${found} on it for "linklog backup", then "linklog restore" into a new DATA_DIR`,
+    `${cluster} is of PostgreSQL ${found}, and this Linklog contains PostgreSQL ${major}: run "linklog backup" ` +
+      `with the Linklog of PostgreSQL ${found}, then "linklog restore" into a new DATA_DIR`,
   );
 };
 
@@ -123,7 +123,7 @@ export const startEmbeddedPostgres = async (options: {
   const password = await readPassword(layout);
   if (password === null) {
     throw new ServerFailed(
-      `${layout.password} is missing, which has the password of ${layout.cluster}; restore it from a backup`,
+      `${layout.password}, the password of ${layout.cluster}, is missing; restore it from a backup`,
     );
   }
   await removeSockets(layout);
@@ -156,7 +156,7 @@ export const startEmbeddedPostgres = async (options: {
     },
     ready: (child, port) => {
       const url = connectionUrl(port, password);
-      return untilReady(child, () => postgresAnswers(layout, child.pid, url), readyTimeoutMs);
+      return untilReady(child, () => isPostgresReady(layout, child.pid, url), readyTimeoutMs);
     },
     // The children of a postmaster that crashed may still run.
     sweep: () => endOrphanPostgres(layout, account, logger),

@@ -23,7 +23,7 @@ interface RunOptions {
   readonly env?: NodeJS.ProcessEnv;
 }
 
-/** Replaces a known failure to start or an early exit by an error that tells the operator what to do. */
+/** Replaces a known failure to start or an early exit by an error with a remedy. */
 type Explain = (error: unknown) => unknown;
 
 /**
@@ -87,7 +87,7 @@ export interface ChildOptions {
   readonly dir: string;
   readonly account?: Account | null;
   readonly env?: NodeJS.ProcessEnv;
-  /** A descriptor that the child inherits besides stdin, stdout and stderr. */
+  /** A file descriptor that the child inherits as 3. */
   readonly inherits?: number;
   /** A bounded file for stdout and stderr. `null`: stdout is piped to us, and stderr is inherited. */
   readonly logFile: string | null;
@@ -203,13 +203,13 @@ const slowMs = 5_000;
 const transientCause = /address already in use|pre-existing shared memory block/i;
 
 /**
- * Resolves when `answers` returns true.
+ * Resolves when `isReady` returns true.
  *
- * @throws ServerFailed, explained, if the child exits or does not answer in time; retryable if its port is in use
+ * @throws ServerFailed, explained, if the child exits or is not ready in time; retryable if its port is in use
  */
 export const untilReady = async (
   child: Child,
-  answers: () => Promise<boolean>,
+  isReady: () => Promise<boolean>,
   timeoutMs = 120_000,
 ): Promise<void> => {
   const { name, logger, logFile } = child;
@@ -217,7 +217,7 @@ export const untilReady = async (
   void child.exited.then((exit) => exits.push(exit));
   const startedAt = performance.now();
   let isSlow = false;
-  while (!(await answers())) {
+  while (!(await isReady())) {
     const [exit] = exits;
     if (exit !== undefined) {
       const output = await lastOutput(child);

@@ -2,7 +2,7 @@ import { ConfigError } from '../../platform/process/config-error.js';
 
 /**
  * A server that we start, such as the embedded PostgreSQL, cannot run on this system, and a retry does not help. The
- * message is one line that tells the operator what to do instead.
+ * message is one line with a remedy.
  */
 export class ServerUnavailable extends ConfigError {
   override readonly name = 'ServerUnavailable';

@@ -36,7 +36,7 @@ export const keepRunning = (
     }
   };
   const onFailure = (err: unknown): void => {
-    logger.warn({ err, part: name }, 'a part is down: restarting');
+    logger.warn({ err, part: name }, 'restarting a process that is down');
   };
   // Failures are logged above and retried; `retry` rejects only if the signal is aborted.
   retry(runOnce, { ...restarts, signal, onFailure }).catch(() => undefined);

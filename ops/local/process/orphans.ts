@@ -10,7 +10,7 @@ import { ServerFailed } from './errors.js';
 /** The process has exited meanwhile. */
 const goneCodes = ['ENOENT', 'ESRCH'] as const;
 
-/** Returns the pids whose working directory is `dir`. It is compared by inode, so that links and mounts do not matter. */
+/** Returns the pids whose working directory is `dir`, compared by inode because of links and mounts. */
 const pidsIn = async (dir: string, account: Account | null): Promise<number[]> => {
   const wanted = statSync(dir, { bigint: true, throwIfNoEntry: false });
   if (wanted === undefined) return [];
@@ -80,7 +80,7 @@ export const endOrphans = async (options: {
   const { name, dir, find, steps = terminate, logger } = options;
   let pids = await find();
   if (pids.length === 0) return;
-  logger.warn({ pids, dir }, `ending the ${name} that a killed process left running`);
+  logger.warn({ pids, dir }, `ending orphaned processes of ${name}`);
   for (const { signal, to, waitMs } of steps) {
     const targets = to(pids);
     for (const pid of targets) send(pid, signal);

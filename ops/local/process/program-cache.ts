@@ -5,6 +5,7 @@ import type { Logger } from 'pino';
 import { hasCode } from '../../platform/errors.js';
 import { pathExists, syncPath } from '../../platform/files/new-file.js';
 
+const notTrusted = 'other users can write to the directory; no programs are run from it';
 const partialPrefix = '.partial-';
 const abandonedMs = 3_600_000;
 
@@ -71,16 +72,16 @@ export const provideInCache = async (
     const isNew = (await mkdir(cache, { recursive: true, mode: 0o755 })) !== undefined;
     if (isNew) await chmod(cache, 0o755);
     if (!(await isTrusted(cache))) {
-      logger.warn({ cache }, 'others can write here: not used for programs');
+      logger.warn({ cache }, notTrusted);
       return null;
     }
     if (!(await pathExists(target))) await createEntry(cache, target, fill);
   } catch (error) {
     if (!hasCode(error, 'EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EEXIST')) throw error;
-    logger.debug({ cache, err: error }, 'programs cannot be kept here');
+    logger.debug({ cache, err: error }, 'the cache directory is not writable');
     return null;
   }
   if (await isTrusted(target)) return target;
-  logger.warn({ target }, 'others can write here: not used for programs');
+  logger.warn({ target }, notTrusted);
   return null;
 };

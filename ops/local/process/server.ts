@@ -37,8 +37,8 @@ export const freePort = async (wanted = 0): Promise<number> => {
 };
 
 /**
- * Returns a free TCP port of 127.0.0.1 below 32768, where Linux's ephemeral ports begin: no outgoing connection takes it
- * while its server restarts.
+ * Returns a free TCP port of 127.0.0.1 below Linux's ephemeral ports (32768), which no outgoing connection can occupy
+ * during a restart.
  */
 export const stablePort = (): Promise<number> =>
   retry(() => freePort(randomInt(20_000, 32_768)), {
@@ -69,7 +69,7 @@ export const startServer = async (options: {
   /** A fixed port, whose use by another process is an error; 0 if the server chooses; or a function that finds one. */
   readonly port: number | (() => Promise<number>);
   readonly begin: (port: number) => Promise<Child>;
-  /** Resolves when the child answers. */
+  /** Resolves when the child is ready. */
   readonly ready: (child: Child, port: number) => Promise<void>;
   readonly sweep?: () => Promise<void>;
 }) => {
@@ -143,7 +143,7 @@ export const startServer = async (options: {
     kill(signal: NodeJS.Signals): void {
       current().child.process.kill(signal);
     },
-    /** Resolves when the new process answers. @throws ServerFailed */
+    /** Resolves when the new process is ready. @throws ServerFailed */
     async restart(): Promise<void> {
       stopping = null;
       starting = end().then(start);

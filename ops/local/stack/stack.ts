@@ -32,7 +32,7 @@ interface StackOptions {
 }
 
 /** Waits for all promises even if one rejects: only a process that has started can be stopped. */
-const settleAll = async <const Values extends readonly unknown[]>(
+const awaitAll = async <const Values extends readonly unknown[]>(
   starting: Values,
 ): Promise<{ -readonly [Index in keyof Values]: Awaited<Values[Index]> }> => {
   await Promise.allSettled(starting);
@@ -40,7 +40,7 @@ const settleAll = async <const Values extends readonly unknown[]>(
 };
 
 /**
- * Checks that the data directory has data of `wanted` brokers: the size of the controller quorum is fixed.
+ * Checks that the data directory contains the data of `wanted` brokers: the size of the controller quorum is fixed.
  *
  * @throws ConfigError
  */
@@ -51,7 +51,7 @@ const checkBrokers = async (dataDir: string, wanted: number): Promise<void> => {
   // The first broker is formatted last. If it has no data, the first start was killed before any broker ran.
   if (found > wanted || (first === true && found < wanted)) {
     throw new ConfigError(
-      `DATA_DIR ${dataDir} has the data of ${found} Kafka brokers, and --brokers is ${wanted}; ` +
+      `DATA_DIR ${dataDir} contains the data of ${found} Kafka brokers, but --brokers is ${wanted}; ` +
         `start with --brokers ${found}, or with another DATA_DIR`,
     );
   }
@@ -80,7 +80,7 @@ const startServers = async (
     const starting = startRedis({ dataDir: join(dataDir, 'redis'), logger });
     return (await parts.add('redis', 0, starting)).url;
   };
-  const [brokers, postgres, redis] = await settleAll([
+  const [brokers, postgres, redis] = await awaitAll([
     kafka?.brokers.join(',') ?? ownKafka(),
     databaseUrl ?? ownPostgres(),
     redisUrl ?? ownRedis(),
@@ -127,7 +127,7 @@ const startServices = async (
     fixedPorts: readonly Readonly<Record<string, number>>[],
     variables: Variables<Kind>,
   ): Promise<ServiceProcess[]> =>
-    settleAll(
+    awaitAll(
       Array.from({ length: counts[kind] }, (_, index) => {
         const ports = topology[kind].ports.map(
           (name) => [name, String(fixedPorts[index]?.[name] ?? 0)] as const,
@@ -144,7 +144,7 @@ const startServices = async (
       }),
     );
 
-  const [edges, projectors] = await settleAll([
+  const [edges, projectors] = await awaitAll([
     startAll('edge', [{ EDGE_PORT: config.edge.port }], { SPOOL_DIR: config.spool.root }),
     startAll('projector', [], { SEAL_KEY_FILE: sealKeyFile }),
   ]);

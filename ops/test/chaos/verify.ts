@@ -4,7 +4,7 @@ import { withDatabase } from '../../tools/cli/database.js';
 import { readConfig } from '../../config/config.js';
 
 /**
- * What `linklog audit verify` finds: rows, of the ledger too, that are not what the log gives. The
+ * What `linklog audit verify` finds: rows, of the ledger too, that differ from the log. The
  * environment names DATA_DIR, and KAFKA_BROKERS where no stack in there tells of them.
  */
 export const verifyAll = (env: Readonly<Record<string, string>>): Promise<readonly string[]> =>

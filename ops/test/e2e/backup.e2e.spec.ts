@@ -334,7 +334,7 @@ describe('product: backup under load, restored into a new installation', () => {
       await expectLine(
         ['backup', file],
         target,
-        `${file} exists already; choose another name, or give --force to replace it`,
+        `${file} exists already; choose another name, or replace it with --force`,
       );
       expect(await stat(file)).to.include({ size, mtimeMs });
     });
@@ -355,9 +355,13 @@ describe('product: backup under load, restored into a new installation', () => {
       await expectLine(
         ['restore', file],
         target,
-        `the service runs on ${target} (process ${pid}): restore needs a new installation`,
+        `the service runs on ${target} (process ${pid}): restore requires a new installation`,
       );
-      await expectLine(['restore', file], old.product.dataDir, /is not empty: restore needs a new/);
+      await expectLine(
+        ['restore', file],
+        old.product.dataDir,
+        /is not empty: restore requires a new/,
+      );
     });
 
     it('when the backup is truncated, altered, of a later version, of another format, or missing', async () => {
@@ -366,17 +370,17 @@ describe('product: backup under load, restored into a new installation', () => {
       const altered = Buffer.from(bytes);
       altered[bytes.length - 100] = (bytes[bytes.length - 100] ?? 0) ^ 1;
       const later = Buffer.concat([Buffer.from('{"linklogBackup":9}\n'), bytes]);
-      await refused('half', half, /half is damaged: it was cut short or altered/);
-      await refused('altered', altered, /altered is damaged: it was cut short or altered/);
+      await refused('half', half, /half is damaged: it was truncated or altered/);
+      await refused('altered', altered, /altered is damaged: it was truncated or altered/);
       await refused('later', later, /later was written by a later version of Linklog \(format 9/);
-      await refused('kind', Buffer.from('PK\u0003\u0004'), /kind is no backup of Linklog$/);
+      await refused('kind', Buffer.from('PK\u0003\u0004'), /kind is not a backup of Linklog$/);
       await refused('empty', Buffer.alloc(0), /empty is empty$/);
       await expectLine(
         ['restore', path.join(dir, 'none')],
         empty.path,
         /none cannot be read: ENOENT/,
       );
-      await expectLine(['restore', dir], empty.path, `${dir} is no file`);
+      await expectLine(['restore', dir], empty.path, `${dir} is not a file`);
     });
 
     it('when an earlier restore was interrupted; no service starts on it either', async () => {
@@ -396,10 +400,10 @@ describe('product: backup under load, restored into a new installation', () => {
       await expectLine(
         ['restore', file],
         empty.path,
-        /A restore into this installation was broken off/,
+        /A restore into this installation was interrupted/,
       );
       const service = await startProduct({ dataDir: empty.path }).catch((error: unknown) => error);
-      expect(String(service)).to.match(/A restore into this installation was broken off/);
+      expect(String(service)).to.match(/A restore into this installation was interrupted/);
     });
   });
 });

@@ -92,7 +92,7 @@ describe('product: an attacker with all rights in PostgreSQL', function () {
     expect(await locationOf(shortCode)).to.equal(evil);
     const found = await linklog('audit', 'verify');
     expect(found.exitCode).to.equal(1);
-    expect(found.stdout).to.include(`redirects.links code=${shortCode} is not what the log gives`);
+    expect(found.stdout).to.include(`redirects.links code=${shortCode} differs from the log`);
     const rebuilt = await linklog('projections', 'rebuild', 'redirects');
     expect(rebuilt.exitCode, rebuilt.stderr).to.equal(0);
     expect((await linklog('audit', 'verify')).exitCode).to.equal(0);
@@ -105,6 +105,6 @@ describe('product: an attacker with all rights in PostgreSQL', function () {
     await client.query('UPDATE ledger.links SET blocked = false WHERE code = $1', [shortCode]);
     const found = await linklog('audit', 'verify');
     expect(found.exitCode).to.equal(1);
-    expect(found.stdout).to.include(`ledger.links code=${shortCode} is not what the log gives`);
+    expect(found.stdout).to.include(`ledger.links code=${shortCode} differs from the log`);
   });
 });

@@ -8,9 +8,7 @@ import { addRebuildCommand } from '../cli/projections.js';
 
 /** These commands read the database and the log directly, without the service. */
 export const addAuditCommands = (program: Command, context: CommandContext): void => {
-  const audit = program
-    .command('audit')
-    .description('for analysts: replay the log, look back, prove what the numbers are');
+  const audit = program.command('audit').description('for analysts: replay and verify the log');
   addReplayCommand(audit, context);
   addHistoryCommand(audit, context);
   addAsOfCommand(audit, context);

@@ -43,7 +43,7 @@ const commands: readonly Command[] = document
         const question = parseInt(section, 10);
         if (language === 'sql') return [{ question, tool: 'sql' as const, text }];
         const tool = text.startsWith('kcat ') ? ('kcat' as const) : ('linklog' as const);
-        // Each line of ours is a command; kcat's go on over lines.
+        // Each line of linklog is a command; a command of kcat has several lines.
         const texts = tool === 'kcat' ? [text] : text.trimEnd().split('\n');
         return texts.map((line) => ({ question, tool, text: line }));
       },
@@ -67,7 +67,7 @@ const eventsOf = (text: string): Event[] => linesOf(text).map((line) => JSON.par
 const tomorrow = (): string => new Date(Date.now() + 86_400_000).toISOString().slice(0, 10);
 
 for (const logName of ['embedded', 'on Kafka'] as const) {
-  describe(`twelve questions to the log, ${logName}`, function () {
+  describe(`audit: twelve questions, log ${logName}`, function () {
     this.timeout(120_000);
     let product: Product;
     let kafka: TestKafka | null = null;
@@ -76,11 +76,11 @@ for (const logName of ['embedded', 'on Kafka'] as const) {
     let env: Record<string, string>;
     let website: { readonly id: string };
     let oldShop: { readonly id: string };
-    /** What the document's moments are in this run. */
+    /** The times of this run, which replace those of the document. */
     const moments = { created: '', used: '', reported: '', ended: '' };
 
     const now = async (): Promise<string> => {
-      // Neither what was before nor what comes next has this millisecond.
+      // No event before or after has the same millisecond.
       await sleep(3);
       const moment = new Date().toISOString();
       await sleep(3);
@@ -118,7 +118,7 @@ for (const logName of ['embedded', 'on Kafka'] as const) {
       const url = await runningPostgresUrl(product.dataDir);
       if (url === null) throw new Error('The embedded PostgreSQL does not run');
       pool = createPool({ url, name: 'test', max: 2, logger: createLogger('silent') });
-      await happen();
+      await createHistory();
     });
 
     after(async () => {
@@ -132,8 +132,7 @@ for (const logName of ['embedded', 'on Kafka'] as const) {
       }
     });
 
-    /** What the questions are about. */
-    const happen = async (): Promise<void> => {
+    const createHistory = async (): Promise<void> => {
       const key = await admin('alice', 'POST', '/keys', { name: 'website', plan: 'HOBBY' });
       website = key;
       oldShop = await admin('alice', 'POST', '/keys', { name: 'old shop', plan: 'FREE' });
@@ -148,7 +147,7 @@ for (const logName of ['embedded', 'on Kafka'] as const) {
         headers,
         body: { urls },
       });
-      expect(made.text).to.match(/"success":true.*"success":true/);
+      expect(batch.text).to.match(/"success":true.*"success":true/);
       const third = { method: 'POST', headers: { Authorization: headers.Authorization } };
       for (const status of [201, 429]) {
         const body = { url: 'https://example.com/' };
@@ -170,8 +169,8 @@ for (const logName of ['embedded', 'on Kafka'] as const) {
       moments.ended = await now();
     };
 
-    /** The document's command, with this run's moments in the place of the document's. */
-    const told = async (
+    /** Runs a command of the document with the times of this run. */
+    const run = async (
       question: number,
       tool: Tool,
       {
@@ -179,10 +178,10 @@ for (const logName of ['embedded', 'on Kafka'] as const) {
         index = 0,
       }: { readonly at?: Record<string, string>; readonly index?: number } = {},
     ): Promise<string> => {
-      const command = commands.filter((one) => one.question === question && one.tool === tool)[
-        index
-      ];
-      if (!command) throw new Error(`Question ${question} has no such command of ${tool}`);
+      const command = commands.filter(
+        (candidate) => candidate.question === question && candidate.tool === tool,
+      )[index];
+      if (!command) throw new Error(`question ${question} has no command ${index} of ${tool}`);
       executed.add(command);
       const text = Object.entries(at).reduce((line, [theirs, ours]) => {
         expect(line).to.include(theirs);
@@ -201,19 +200,19 @@ for (const logName of ['embedded', 'on Kafka'] as const) {
       return stdout;
     };
 
-    /** The same read past us: by kcat where the log is on Kafka, by SQL where it is embedded. */
-    const toldByOthers = (question: number, at: Record<string, string> = {}): Promise<string> =>
-      told(question, kafka ? 'kcat' : 'sql', { at });
+    /** Runs the alternative command: kcat for Kafka, SQL for the embedded log. */
+    const runAlternative = (question: number, at: Record<string, string> = {}): Promise<string> =>
+      run(question, kafka ? 'kcat' : 'sql', { at });
 
     it('who switched passwords off', async () => {
       const days = { '2026-05-19': moments.created, '2026-05-20': tomorrow() };
-      const events = eventsOf(await told(1, 'linklog', { at: days }));
+      const events = eventsOf(await run(1, 'linklog', { at: days }));
       expect(events).to.have.length(1);
       expect(events[0]).to.deep.include({
         actor: 'alice',
         data: { feature: 'passwords', on: false },
       });
-      const [line = ''] = linesOf(await toldByOthers(1));
+      const [line = ''] = linesOf(await runAlternative(1));
       expect(JSON.parse(line)).to.deep.equal({
         time: events[0]?.time,
         actor: 'alice',
@@ -222,31 +221,31 @@ for (const logName of ['embedded', 'on Kafka'] as const) {
     });
 
     it('whether a link stopped at 100 clicks', async () => {
-      const text = await told(2, 'linklog', { at: { '2026-05-20': moments.ended } });
+      const text = await run(2, 'linklog', { at: { '2026-05-20': moments.ended } });
       expect(text).to.match(/^state +expired$/m);
-      expect(text).to.match(/^expired +its clicks were used up$/m);
-      expect(text).to.match(/^clicks +100 of 100, and 0 of bots$/m);
+      expect(text).to.match(/^expired +click limit$/m);
+      expect(text).to.match(/^clicks +100 of 100, and 0 by bots$/m);
       expect(text).to.match(/^ {2}linklog\.visits\.v1 \d:\d+$/m);
-      expect(/\d+/.exec(await toldByOthers(2))?.[0]).to.equal('100');
+      expect(/\d+/.exec(await runAlternative(2))?.[0]).to.equal('100');
     });
 
     it('where a link pointed when it was reported', async () => {
-      const text = await told(3, 'linklog', { at: { '2026-05-19T10:42:00Z': moments.reported } });
-      expect(text).to.match(/^leads to +https:\/\/example\.com\/spring$/m);
+      const text = await run(3, 'linklog', { at: { '2026-05-19T10:42:00Z': moments.reported } });
+      expect(text).to.match(/^destination +https:\/\/example\.com\/spring$/m);
       expect(text).to.match(/^blocked +\S+Z by bob: phishing$/m);
-      expect(text).to.match(/^clicks +3, and 1 of bots$/m);
+      expect(text).to.match(/^clicks +3, and 1 by bots$/m);
       expect(text).to.match(/^triggers +link 3$/m);
       const at = { '2026-05-19T10:42:00.000Z': moments.reported };
-      expect(await toldByOthers(3, at)).to.include('https://example.com/spring');
+      expect(await runAlternative(3, at)).to.include('https://example.com/spring');
     });
 
     it('which keys were revoked, and by whom', async () => {
       const [event, ...more] = eventsOf(
-        await told(4, 'linklog', { at: { '2026-05-01': moments.created } }),
+        await run(4, 'linklog', { at: { '2026-05-01': moments.created } }),
       );
       expect(more).to.deep.equal([]);
       expect(event).to.include({ subject: oldShop.id, actor: 'bob' });
-      const [line = ''] = linesOf(await toldByOthers(4));
+      const [line = ''] = linesOf(await runAlternative(4));
       expect(JSON.parse(line)).to.deep.equal({
         time: event?.time,
         subject: oldShop.id,
@@ -254,65 +253,63 @@ for (const logName of ['embedded', 'on Kafka'] as const) {
       });
     });
 
-    it('what a key had spent, and whether it would have been refused', async () => {
+    it('what usage a key had, and whether it was exhausted', async () => {
       const at = { '2026-05-15T16:00:00Z': moments.used };
-      const text = await told(5, 'linklog', { at });
+      const text = await run(5, 'linklog', { at });
       expect(text).to.match(new RegExp(`^key +${website.id}$`, 'm'));
       expect(text).to.match(/^plan +HOBBY$/m);
-      expect(text).to.match(/^links +3 of 3: one more would have been refused$/m);
-      const [row = ''] = linesOf(await told(5, 'sql'));
+      expect(text).to.match(/^links +3 of 3 \(exhausted\)$/m);
+      const [row = ''] = linesOf(await run(5, 'sql'));
       expect(JSON.parse(row)).to.include({ links: 3 });
     });
 
-    it('which links a request made', async () => {
-      const events = eventsOf(await told(6, 'linklog'));
+    it('which links a request created', async () => {
+      const events = eventsOf(await run(6, 'linklog'));
       expect(events.map(({ subject }) => subject)).to.have.members(['spring-sale', 'hundred']);
-      const others = await toldByOthers(6);
+      const others = await runAlternative(6);
       expect(others).to.include('spring-sale').and.include('hundred');
     });
 
     it('who blocked a link, and whether it was unblocked', async () => {
-      const text = await told(7, 'linklog');
+      const text = await run(7, 'linklog');
       expect(text).to.match(/blocked +bob .* phishing\n.* unblocked +alice .* a mistake\n/);
-      const others = eventsOf(await toldByOthers(7));
+      const others = eventsOf(await runAlternative(7));
       expect(others.map(({ actor }) => actor)).to.deep.equal(['bob', 'alice']);
     });
 
-    it('how many clicked per day', async () => {
-      const days = linesOf(await told(8, 'linklog')).map(
+    it('how many clicks a link had per day', async () => {
+      const days = linesOf(await run(8, 'linklog')).map(
         (line) => JSON.parse(line) as { clicks: number; bots: number },
       );
-      const sum = (of: (day: { clicks: number; bots: number }) => number): number =>
-        days.reduce((all, day) => all + of(day), 0);
+      const sum = (valueOf: (day: { clicks: number; bots: number }) => number): number =>
+        days.reduce((total, day) => total + valueOf(day), 0);
       expect([sum(({ clicks }) => clicks), sum(({ bots }) => bots)]).to.deep.equal([3, 1]);
-      const counts = linesOf(await toldByOthers(8)).map((line) =>
+      const counts = linesOf(await runAlternative(8)).map((line) =>
         Number(kafka ? /\d+/.exec(line)?.[0] : (JSON.parse(line) as { clicks: number }).clicks),
       );
-      expect(counts.reduce((all, clicks) => all + clicks, 0)).to.equal(103);
+      expect(counts.reduce((total, clicks) => total + clicks, 0)).to.equal(103);
     });
 
     if (logName === 'embedded') {
-      it('how many clicked, for another program', async () => {
-        await told(8, 'linklog', { index: 1 });
+      it('which visits a link had, as CSV', async () => {
+        await run(8, 'linklog', { index: 1 });
         const rows = linesOf(readFileSync(path.join(folder, 'visits.csv'), 'utf8'));
         expect(rows).to.have.length(1 + 104);
       });
 
-      it('what becomes of numbers that are built again, and put back', async () => {
-        expect(await told(9, 'linklog', { index: 1 })).to.match(/^Rebuilt stats: 104 events/);
-        expect(await told(9, 'linklog', { index: 2 })).to.match(/^Put the previous stats back/);
+      it('whether a rebuild and a rollback change the numbers', async () => {
+        expect(await run(9, 'linklog', { index: 1 })).to.match(/^Rebuilt stats: 104 events/);
+        expect(await run(9, 'linklog', { index: 2 })).to.match(/^Rolled back stats/);
       });
     }
 
-    it('whether the numbers are the fold of the log', async () => {
-      expect(await told(9, 'linklog')).to.include('every row is what the log gives');
+    it('whether the tables match the log', async () => {
+      expect(await run(9, 'linklog')).to.include('every row matches the log');
     });
 
-    it('whether anybody altered old events', async () => {
-      await told(10, 'linklog');
-      expect(await told(10, 'linklog', { index: 1 })).to.match(
-        /^Intact: \d+ events are as sealed;/,
-      );
+    it('whether old events were altered', async () => {
+      await run(10, 'linklog');
+      expect(await run(10, 'linklog', { index: 1 })).to.match(/^Intact: \d+ events are as sealed;/);
     });
 
     const may = (): Record<string, string> => ({
@@ -321,13 +318,13 @@ for (const logName of ['embedded', 'on Kafka'] as const) {
     });
 
     it('where the visitors of a link came from', async () => {
-      const numbers = await told(11, 'linklog', { at: may() });
+      const numbers = await run(11, 'linklog', { at: may() });
       expect(numbers).to.match(/^COUNTRIES +CLICKS\n\(not recorded\) +3$/m);
       expect(numbers).to.match(/^\(not recorded\) +2\nnews\.example\.com +1$/m);
       const counts = ['1 null news.example.com', '2 null null'];
-      const told11 = linesOf(await told(11, 'linklog', { at: may(), index: 1 }));
-      expect(told11.map((line) => line.trim()).sort()).to.deep.equal(counts);
-      const others = linesOf(await toldByOthers(11, may())).map((line) => {
+      const visitLines = linesOf(await run(11, 'linklog', { at: may(), index: 1 }));
+      expect(visitLines.map((line) => line.trim()).sort()).to.deep.equal(counts);
+      const others = linesOf(await runAlternative(11, may())).map((line) => {
         if (kafka) return line.trim();
         const row = JSON.parse(line) as Record<'country' | 'referrer' | 'clicks', unknown>;
         return `${String(row.clicks)} ${String(row.country)} ${String(row.referrer)}`;
@@ -336,9 +333,9 @@ for (const logName of ['embedded', 'on Kafka'] as const) {
     });
 
     it('how many of them were bots', async () => {
-      const lines = linesOf(await told(12, 'linklog', { at: may() })).map((line) => line.trim());
+      const lines = linesOf(await run(12, 'linklog', { at: may() })).map((line) => line.trim());
       expect(lines).to.deep.equal(['3 false', '1 true']);
-      const others = linesOf(await toldByOthers(12, may())).map((line) => {
+      const others = linesOf(await runAlternative(12, may())).map((line) => {
         if (kafka) return line.trim();
         const { bot, visits } = JSON.parse(line) as { bot: boolean; visits: number };
         return `${visits} ${bot}`;
@@ -349,7 +346,7 @@ for (const logName of ['embedded', 'on Kafka'] as const) {
 }
 
 describe('audit: document of the twelve questions', () => {
-  it('has twelve, and no command that was not run', () => {
+  it('contains twelve questions, and all commands were run', () => {
     expect(new Set(commands.map(({ question }) => question)).size).to.equal(12);
     const missing = commands.filter((command) => !executed.has(command));
     expect(missing.map(({ text }) => text)).to.deep.equal([]);

@@ -46,7 +46,7 @@ describe('backup: of a log on Kafka with events that wait in the outbox', functi
       const options = { pool, url, listener, logger, user };
       const opened = await openEventLog({ kafka: settingsOf(kafka) }, options);
       try {
-        await opened.untilAnswering();
+        await opened.untilAvailable();
         await work(opened);
       } finally {
         await opened.close();

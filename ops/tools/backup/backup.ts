@@ -19,9 +19,9 @@ import { backupFormat, recordsIn, type BackupBatch, type BackupHead } from './fo
 import { writeNewFile } from '../../platform/files/new-file.js';
 import { readRange } from '../audit/as-of/read.js';
 import type { CommandDatabase } from '../cli/database.js';
-import type { Watch } from '../cli/long-work.js';
+import type { ProgressOptions } from '../cli/long-work.js';
 
-interface BackupOptions extends Omit<CommandDatabase, 'logger'>, Watch {
+interface BackupOptions extends Omit<CommandDatabase, 'logger'>, ProgressOptions {
   readonly spoolRoot: string;
   readonly file: string;
   readonly replace: boolean;
@@ -106,7 +106,7 @@ async function* readPart(
   if (unsent) yield* readUnsent(pool, unsent);
 }
 
-/** Takes a fifth of the time of the default level, for files that are a quarter larger. */
+/** A fifth of the CPU time of the default level; files are a quarter larger. */
 const gzipLevel = 1;
 
 export const writeBackup = async (
@@ -151,7 +151,6 @@ export const writeBackup = async (
 export const takeBackup = async (options: BackupOptions) => {
   const { file, replace, progress, signal } = options;
   let written: Awaited<ReturnType<typeof writeBackup>> | undefined;
-  /** Of spooled visits, which are not in the backup. */
   let unshippedBytes = 0;
 
   const write = async (append: (chunk: Buffer) => Promise<void>): Promise<void> => {

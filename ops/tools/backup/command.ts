@@ -7,22 +7,22 @@ import type { Command, CommandContext } from '../cli/command.js';
 import { runOnDatabase, withNewInstallation } from '../cli/database.js';
 import { CliError } from '../cli/errors.js';
 import { interruptible, secondsSince, showProgress, type Progress } from '../cli/long-work.js';
-import { count, counted, type Answer } from '../cli/output.js';
+import { count, counted, type Output } from '../cli/output.js';
 
 const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`;
 
 const notShipped = (bytes: number): string =>
-  `${count(bytes)} bytes of visits still wait in the spool and are not in the backup: ` +
-  'the log does not take them, or the edge that kept them is gone; see "linklog projections status"';
+  `${count(bytes)} bytes of visits are still in the spool and not in the backup: the log is unavailable, ` +
+  'or their edge no longer runs; see "linklog projections status"';
 
-const backup = async (config: Config, file: string, force: boolean): Promise<Answer> => {
-  const words = {
+const backup = async (config: Config, file: string, force: boolean): Promise<Output> => {
+  const messages = {
     title: 'backup',
-    stopped: 'the backup was stopped, and no file is left of it',
-    ended: `the backup was ended at once; a part of it may lie beside ${file}`,
+    stopped: 'the backup was stopped; its file is removed',
+    ended: `the backup was killed; an incomplete file may remain next to ${file}`,
   };
   const started = performance.now();
-  const outcome = await runOnDatabase(config, words, (database) =>
+  const outcome = await runOnDatabase(config, messages, (database) =>
     takeBackup({ ...database, spoolRoot: config.spool.root, file, replace: force }),
   );
   const { records, bytes, unshippedBytes } = outcome;
@@ -31,16 +31,16 @@ const backup = async (config: Config, file: string, force: boolean): Promise<Ans
     json: { file, events: records, bytes, unshippedBytes, seconds },
     text:
       `Backed up ${counted(records, 'event')} to ${file}: ${megabytes(bytes)} ` +
-      `in ${seconds.toFixed(2)} s. It holds secrets`,
+      `in ${seconds.toFixed(2)} s. The file contains secrets`,
     ...(unshippedBytes > 0 && { notice: notShipped(unshippedBytes) }),
   };
 };
 
 const titles: Record<RestorePhase, string> = {
   check: 'check the file',
-  log: 'fill the log',
-  ledger: 'fold the ledger',
-  projections: 'fold the projections',
+  log: 'restore the log',
+  ledger: 'rebuild the ledger',
+  projections: 'rebuild the projections',
 };
 
 const showPhases = () => {
@@ -59,27 +59,27 @@ const showPhases = () => {
   };
 };
 
-/** Checked before the file is read, which may take long. */
+/** Runs before the file is read, which may take minutes. */
 const requireStopped = async (dataDir: string): Promise<void> => {
   const service = await publishedAddresses(dataDir);
   if (!service) return;
   throw new CliError(
     'REFUSED',
-    `the service runs on ${dataDir} (process ${service.pid}): restore needs a new installation`,
+    `the service runs on ${dataDir} (process ${service.pid}): restore requires a new installation`,
   );
 };
 
-const restore = async (config: Config, file: string): Promise<Answer> => {
-  const words = {
-    stopped: 'the restore was stopped; if it had begun to write, the next start says what to do',
-    ended: 'the restore was ended at once; the next start says what to do',
+const restore = async (config: Config, file: string): Promise<Output> => {
+  const messages = {
+    stopped: 'the restore was stopped; if the installation is incomplete, its next start fails',
+    ended: 'the restore was killed; if the installation is incomplete, its next start fails',
   };
   const started = performance.now();
   await requireStopped(config.dataDir);
   const backup = await openBackup(file);
   const phases = showPhases();
   try {
-    await interruptible(words, async (signal) => {
+    await interruptible(messages, async (signal) => {
       const options = { progress: phases.update, signal };
       await checkBackup(backup, { file, ...options });
       await withNewInstallation(config, (database) => restoreInto(database, backup, options));
@@ -102,14 +102,14 @@ export const addBackupCommands = (
 ): void => {
   program
     .command('backup')
-    .description('write the whole log to a file, while the service runs')
-    .argument('<file>', 'where to; only its user may read it, for secrets are in it')
-    .option('--force', 'replace the file if there is one')
+    .description('write the whole log to a file while the service runs')
+    .argument('<file>', 'target file, which only its owner may read, because it contains secrets')
+    .option('--force', 'replace an existing file')
     .notes(
       `
-Everything that the service acknowledged before is in it: links, visits, counts, keys (they go on
-working), switches, blocks. Run it with the DATA_DIR of the service, where visits are spooled. Not in
-it: the admin token, answers kept for an Idempotency-Key, the open windows of per-minute limits.
+The backup contains everything that the service acknowledged before: links, visits, counts, keys (which
+remain valid), switches, blocks. Run it with the DATA_DIR of the service, which contains the spool. Not
+included: the admin token, idempotency records, and the current windows of the per-minute limits.
 
 Examples:
   $ linklog backup linklog-$(date +%F).backup
@@ -121,14 +121,14 @@ Examples:
 
   program
     .command('restore')
-    .description('fill a new installation with a backup, of this version or an earlier one')
-    .argument('<file>', 'what "linklog backup" wrote')
+    .description('restore a backup of this or an earlier version into a new installation')
+    .argument('<file>', 'backup file')
     .notes(
       `
-The file is checked first, all of it: one that is damaged, or of a later version, changes nothing.
-Then the log is filled, and all the rest is folded from it. The installation (DATA_DIR, or the database
-of DATABASE_URL) must be new: no service was started on it, and none runs. One whose restore was broken
-off does not start; empty it and restore again.
+The whole file is checked first: a damaged file, or one of a later version, changes nothing. Then the log
+is restored, and everything else is rebuilt from it. The installation (DATA_DIR, or the database of
+DATABASE_URL) must be new: no service was ever started on it. After an interrupted restore, it does not
+start: empty it and restore again.
 
 Examples:
   $ DATA_DIR=/var/lib/linklog linklog restore linklog-2026-05-20.backup

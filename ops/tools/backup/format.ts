@@ -59,7 +59,7 @@ const end = z.object({ records: z.int() });
 
 const bodyLine = jsonText.pipe(z.union([batch, z.object({ end })]));
 
-/** A file that this version cannot restore; the message is one line. */
+/** This version cannot restore the file. */
 export class BadBackup extends Error {
   readonly code = 'BAD_BACKUP';
 }
@@ -71,7 +71,7 @@ const maxHeadBytes = 65_536;
 const maxLineBytes = 256 * 1_024 * 1_024;
 
 const damaged = (file: string, cause?: unknown): BadBackup =>
-  new BadBackup(`${file} is damaged: it was cut short or altered since it was written`, { cause });
+  new BadBackup(`${file} is damaged: it was truncated or altered`, { cause });
 
 const unreadable = (file: string, cause: unknown): BadBackup =>
   new BadBackup(`${file} cannot be read: ${(cause as Error).message}`, { cause });
@@ -89,7 +89,7 @@ const readHead = async (
   const end = buffer.subarray(0, bytesRead).indexOf(newline);
   const line = end < 0 ? undefined : buffer.toString('utf8', 0, end);
   const anyHead = anyBackupHead.safeParse(line);
-  if (!anyHead.success) throw new BadBackup(`${file} is no backup of Linklog`);
+  if (!anyHead.success) throw new BadBackup(`${file} is not a backup of Linklog`);
   const format = anyHead.data.linklogBackup;
   if (format > backupFormat) {
     throw new BadBackup(
@@ -139,7 +139,7 @@ export const openBackup = async (file: string): Promise<BackupFile> => {
 
 const readFrom = async (file: string, handle: FileHandle) => {
   const stat = await handle.stat();
-  if (!stat.isFile()) throw new BadBackup(`${file} is no file`);
+  if (!stat.isFile()) throw new BadBackup(`${file} is not a file`);
   const { head, bytes: headLine } = await readHead(file, handle);
   const bodyEnd = stat.size - digestBytes;
   if (bodyEnd <= headLine.length) throw damaged(file);
@@ -156,7 +156,7 @@ const readFrom = async (file: string, handle: FileHandle) => {
   ): Promise<void> => {
     const hash = createHash('sha256').update(headLine);
     const seen = { records: 0, ended: false };
-    /** Has the error that `take` threw, which does not mean that the file is damaged. */
+    /** An error of `take` does not mean that the file is damaged. */
     const failedTake: { error?: unknown } = {};
     async function* hashed(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
       for await (const chunk of chunks) {

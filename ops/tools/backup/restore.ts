@@ -10,7 +10,6 @@ import type { Logger } from '../../platform/logging.js';
 import { transaction, type Pool } from '../../platform/postgres/pool.js';
 import { BadBackup, type BackupBatch, type BackupFile, type BackupHead } from './format.js';
 
-/** In the order of a restore. */
 export type RestorePhase = 'check' | 'log' | 'ledger' | 'projections';
 
 export interface RestoreProgress {
@@ -72,7 +71,6 @@ export const checkBackup = async (
 const isSpooled = (event: LinklogEvent | null): event is EventNamed<'LinkVisited'> =>
   event?.type === 'linklog.LinkVisited.v2' && event.source !== ledgerSource;
 
-/** A visit that a spool has numbered, with the text of its record. */
 interface SpooledVisit {
   readonly event: EventNamed<'LinkVisited'>;
   readonly value: string;

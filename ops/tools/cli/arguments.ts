@@ -33,7 +33,7 @@ export const didYouMean = (word: string, choices: readonly string[]): string => 
   return suggestion === null ? '' : ` (did you mean ${suggestion}?)`;
 };
 
-/** A case-insensitive parser of an enumeration. @throws CliError that lists the choices */
+/** Returns a case-insensitive parser of an enumeration. @throws CliError that lists the choices */
 export const oneOf =
   <Choice extends string>(name: string, choices: readonly Choice[]) =>
   (word: string): Choice => {
@@ -53,18 +53,18 @@ export const notEmpty =
     return word;
   };
 
-/** A parser of a short code, or of a whole short URL. */
+/** Parses a short code, or a whole short URL. */
 export const shortCodeArgument = (word: string): string => notEmpty('short code')(pastedCode(word));
 
-/** A parser of a whole number. @throws CliError */
+/** Returns a parser of a whole number. @throws CliError */
 export const wholeNumber =
-  (units: string) =>
+  (quantity: string) =>
   (word: string): number => {
     if (/^\d{1,15}$/.test(word)) return Number(word);
-    throw new CliError('USAGE', `${JSON.stringify(word)} is no number of ${units}`);
+    throw new CliError('USAGE', `${JSON.stringify(word)} is not a ${quantity}`);
   };
 
-/** A parser of an option that may be given several times. */
+/** Returns a parser of a repeatable option. */
 export const several =
   <Value>(parse: (word: string) => Value) =>
   (word: string, before: readonly Value[] = []): readonly Value[] => [...before, parse(word)];
@@ -86,8 +86,7 @@ export const required = <Value>(
 const isoTime = z.union([z.iso.date(), z.iso.datetime({ offset: true })]);
 
 /**
- * Parses an ISO 8601 time into the format of `toISOString`. The zone is required, so that an audit does not depend on the
- * time zone of the machine.
+ * Parses an ISO 8601 time with its zone into the format of `toISOString`.
  *
  * @throws CliError
  */
@@ -95,7 +94,7 @@ export const timeOf = (text: string): string => {
   if (isoTime.safeParse(text).success) return new Date(text).toISOString();
   throw new CliError(
     'USAGE',
-    `there is no time ${JSON.stringify(text)}: write it as 2026-05-20T12:00:00Z, ` +
-      'as 2026-05-20T14:00:00+02:00, or as 2026-05-20, which is its first moment in UTC',
+    `${JSON.stringify(text)} is not a time: use 2026-05-20T12:00:00Z, 2026-05-20T14:00:00+02:00, ` +
+      'or 2026-05-20 for 00:00 UTC',
   );
 };

@@ -27,15 +27,15 @@ const keyWithUsage = (id: string) => ({
   },
 });
 
-describe("CLI: command line's client", () => {
+describe('CLI: client of the admin API', () => {
   let server: Server;
   let url: string;
   let client: AdminClient;
-  let answer: (request: IncomingMessage, response: ServerResponse) => void;
+  let respond: (request: IncomingMessage, response: ServerResponse) => void;
 
   beforeEach(async () => {
     server = createServer((request, response) => {
-      answer(request, response);
+      respond(request, response);
     }).listen(0, '127.0.0.1');
     await once(server, 'listening');
     url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -47,12 +47,12 @@ describe("CLI: command line's client", () => {
     server.close();
   });
 
-  const answerWith = (
+  const respondWith = (
     status: number,
     body: unknown,
     headers: Record<string, string> = {},
   ): void => {
-    answer = (_request, response) => {
+    respond = (_request, response) => {
       response.writeHead(status, headers).end(JSON.stringify(body));
     };
   };
@@ -64,23 +64,23 @@ describe("CLI: command line's client", () => {
       if (error instanceof CliError) return [error.code, error.message.replaceAll(url, 'URL')];
       throw error;
     }
-    throw new Error('It did not fail');
+    throw new Error('the call succeeded');
   };
 
-  it('says who asks, and proves that they may', async () => {
-    const heard: unknown[] = [];
-    answer = (request, response) => {
+  it('sends the actor and the admin token', async () => {
+    const requests: unknown[] = [];
+    respond = (request, response) => {
       void text(request).then((body) => {
         const { method, url: path, headers } = request;
         const { authorization, 'x-actor': actor, 'content-type': type } = headers;
-        heard.push({ method, path, authorization, actor, type, body });
+        requests.push({ method, path, authorization, actor, type, body });
         response.writeHead(200).end(JSON.stringify(key('7')));
       });
     };
     await client.changeKey('a/../b', { plan: 'FREE' });
     await client.revokeKey('7');
     const by = { authorization: 'Bearer the-token', actor: 'ada' };
-    expect(heard).to.deep.equal([
+    expect(requests).to.deep.equal([
       {
         ...by,
         method: 'PATCH',
@@ -93,104 +93,101 @@ describe("CLI: command line's client", () => {
   });
 
   it('reads every page of keys', async () => {
-    const asked: (string | undefined)[] = [];
-    answer = (request, response) => {
-      asked.push(request.url);
-      const first = asked.length === 1;
+    const paths: (string | undefined)[] = [];
+    respond = (request, response) => {
+      paths.push(request.url);
+      const first = paths.length === 1;
       const page = { keys: [keyWithUsage(first ? 'a' : 'b')], next: first ? 'a&b' : null };
       response.writeHead(200).end(JSON.stringify(page));
     };
     const keys = await client.listKeys();
     expect(keys.map(({ id }) => id)).to.deep.equal(['a', 'b']);
-    expect(asked).to.deep.equal(['/admin/keys?limit=1000', '/admin/keys?limit=1000&after=a%26b']);
+    expect(paths).to.deep.equal(['/admin/keys?limit=1000', '/admin/keys?limit=1000&after=a%26b']);
   });
 
-  it('knows a change whose event is not in the log yet', async () => {
-    answerWith(200, key('7'));
+  it('reports whether the event of a change is in the log', async () => {
+    respondWith(200, key('7'));
     expect((await client.revokeKey('7')).inLog).to.be.true;
-    answerWith(202, key('7'));
+    respondWith(202, key('7'));
     expect((await client.revokeKey('7')).inLog).to.be.false;
-    answerWith(202, { ...key('7'), key: 'll_x' });
+    respondWith(202, { ...key('7'), key: 'll_x' });
     const created = await client.createKey({ name: 'n', plan: 'PRO' });
     expect([created.inLog, created.value.key]).to.deep.equal([false, 'll_x']);
   });
 
-  it("repeats the API's message, and names the request where the log tells more", async () => {
-    answerWith(409, { message: 'This API key has been revoked' });
+  it("reports the API's message, and the request id of a 5xx response", async () => {
+    respondWith(409, { message: 'This API key has been revoked' });
     expect(await failure(client.revokeKey('7'))).to.deep.equal([
       'REFUSED',
       'This API key has been revoked',
     ]);
-    answerWith(500, { message: 'Internal server error' }, { 'X-Request-Id': 'r-1' });
+    respondWith(500, { message: 'Internal server error' }, { 'X-Request-Id': 'r-1' });
     expect(await failure(client.findKey('7'))).to.deep.equal([
       'REFUSED',
-      'Internal server error (its log tells more of request r-1)',
+      'Internal server error (see request r-1 in its log)',
     ]);
   });
 
-  it('knows a token that is missing from one that is wrong', async () => {
-    answerWith(401, { message: 'Admin token required' });
-    const where =
-      'set ADMIN_TOKEN to the one that it was started with, or DATA_DIR to its directory';
+  it('distinguishes a missing and a wrong token', async () => {
+    respondWith(401, { message: 'Admin token required' });
+    const remedy = 'set ADMIN_TOKEN or DATA_DIR as for the service';
     expect(await failure(client.listKeys())).to.deep.equal([
       'REFUSED',
-      `the service at URL does not accept this admin token: ${where}`,
+      `the service at URL rejects this admin token: ${remedy}`,
     ]);
     client = createAdminClient({ url, token: null }, 'ada');
     expect(await failure(client.listKeys())).to.deep.equal([
       'REFUSED',
-      `the service at URL wants its admin token: ${where}`,
+      `the service at URL requires its admin token: ${remedy}`,
     ]);
   });
 
-  it('knows others from Linklog', async () => {
-    answer = (_request, response) => {
+  it('detects another server and another version of Linklog', async () => {
+    respond = (_request, response) => {
       response.writeHead(404).end('<html>');
     };
     expect(await failure(client.findKey('7'))).to.deep.equal([
-      'BAD_ANSWER',
-      'what answers at URL is not Linklog (HTTP 404)',
+      'BAD_RESPONSE',
+      'the server at URL is not Linklog (HTTP 404)',
     ]);
-    answerWith(200, { keys: [{ ...keyWithUsage('7'), plan: 'GOLD' }], next: null });
+    respondWith(200, { keys: [{ ...keyWithUsage('7'), plan: 'GOLD' }], next: null });
     const [code, message] = await failure(client.listKeys());
-    expect(code).to.equal('BAD_ANSWER');
-    expect(message).to.match(
-      /^what answers at URL is not this version of Linklog \(keys\.0\.plan: /,
-    );
-    answerWith(302, {}, { Location: 'http://127.0.0.1:1/' });
+    expect(code).to.equal('BAD_RESPONSE');
+    expect(message).to.match(/^the server at URL is not this version of Linklog \(keys\.0\.plan: /);
+    respondWith(302, {}, { Location: 'http://127.0.0.1:1/' });
     expect(await failure(client.listKeys())).to.deep.equal([
-      'BAD_ANSWER',
-      'what answers at URL is not Linklog (HTTP 302)',
+      'BAD_RESPONSE',
+      'the server at URL is not Linklog (HTTP 302)',
     ]);
   });
 
-  it('says what a lost answer means for a change', async () => {
-    answer = (request) => request.socket.destroy();
+  it('reports that a change without a response may have taken effect', async () => {
+    respond = (request) => request.socket.destroy();
     expect(await failure(client.listKeys())).to.deep.equal([
-      'BAD_ANSWER',
-      'the service at URL broke off: socket hang up',
+      'BAD_RESPONSE',
+      'the connection to URL failed: socket hang up',
     ]);
     expect(await failure(client.revokeKey('7'))).to.deep.equal([
-      'BAD_ANSWER',
-      'the service at URL broke off: socket hang up; ' +
+      'BAD_RESPONSE',
+      'the connection to URL failed: socket hang up; ' +
         'the change may have taken effect: see "linklog keys list"',
     ]);
-    answer = (_request, response) => {
+    respond = (_request, response) => {
       response.writeHead(200, { 'Content-Length': '99' }).write('{');
       setTimeout(() => response.destroy(), 10);
     };
     expect(await failure(client.listKeys())).to.deep.equal([
-      'BAD_ANSWER',
-      'the service at URL broke off: aborted',
+      'BAD_RESPONSE',
+      'the connection to URL failed: aborted',
     ]);
   });
 
-  it('says how to start a service that is not there', async () => {
+  it('reports how to start the service if none listens', async () => {
     server.close();
     await once(server, 'close');
     expect(await failure(client.listKeys())).to.deep.equal([
       'NO_SERVICE',
-      'no service answers at URL; start it with "npm start"',
+      'no service listens at URL; start it with "npm start"',
     ]);
   });
 
@@ -203,7 +200,7 @@ describe("CLI: command line's client", () => {
       missingEvents: [],
       compaction: null,
     };
-    answerWith(503, report);
+    respondWith(503, report);
     expect(await client.health()).to.deep.equal(report);
   });
 });

@@ -35,11 +35,11 @@ export interface ListLinksQuery {
 
 export interface Changed<Value> {
   readonly value: Value;
-  /** Whether the log has its event; otherwise it is relayed when the log is available again. */
+  /** Whether its event is in the log; otherwise it is relayed when the log is available again. */
   readonly inLog: boolean;
 }
 
-interface HttpAnswer {
+interface HttpResponse {
   readonly status: number;
   readonly requestId: string;
   readonly text: string;
@@ -74,16 +74,16 @@ export const createAdminClient = ({ url, token }: Service, actor: string) => {
   const explain = (cause: unknown, method: Method, path: string): CliError => {
     const first: unknown = cause instanceof AggregateError ? cause.errors[0] : cause;
     if (hasCode(first, ...unreachable)) {
-      const message = `no service answers at ${url}; start it with "npm start"`;
+      const message = `no service listens at ${url}; start it with "npm start"`;
       return new CliError('NO_SERVICE', message, { cause });
     }
     const failure = hasCode(first, 'ABORT_ERR')
-      ? `the service at ${url} did not answer within ${timeoutMs / 1_000} s`
-      : `the service at ${url} broke off: ${messageOf(cause)}`;
+      ? `the service at ${url} did not respond within ${timeoutMs / 1_000} s`
+      : `the connection to ${url} failed: ${messageOf(cause)}`;
     const lookUp = lookUps.find(([prefix]) => path.startsWith(prefix))?.[1] ?? 'keys list';
     const consequence =
       method === 'GET' ? '' : `; the change may have taken effect: see "linklog ${lookUp}"`;
-    return new CliError('BAD_ANSWER', failure + consequence, { cause });
+    return new CliError('BAD_RESPONSE', failure + consequence, { cause });
   };
 
   // `fetch` would refuse some ports (6000, 6667 …).
@@ -92,7 +92,7 @@ export const createAdminClient = ({ url, token }: Service, actor: string) => {
     path: string,
     body?: object,
     headers: Readonly<Record<string, string>> = {},
-  ): Promise<HttpAnswer> => {
+  ): Promise<HttpResponse> => {
     try {
       return await new Promise((resolve, reject) => {
         const sent = request(
@@ -110,11 +110,11 @@ export const createAdminClient = ({ url, token }: Service, actor: string) => {
             },
           },
           (response) => {
-            text(response).then((answer) => {
+            text(response).then((content) => {
               resolve({
                 status: response.statusCode ?? 0,
                 requestId: String(response.headers['x-request-id']),
-                text: answer,
+                text: content,
               });
             }, reject);
           },
@@ -127,31 +127,33 @@ export const createAdminClient = ({ url, token }: Service, actor: string) => {
     }
   };
 
-  const refusal = ({ status, requestId, text: body }: HttpAnswer): CliError => {
+  const refusal = ({ status, requestId, text: body }: HttpResponse): CliError => {
     if (status === 401) {
-      const message = token === null ? 'wants its admin token' : 'does not accept this admin token';
+      const message = token === null ? 'requires its admin token' : 'rejects this admin token';
       return new CliError(
         'REFUSED',
-        `the service at ${url} ${message}: set ADMIN_TOKEN to the one that it was started with, ` +
-          'or DATA_DIR to its directory',
+        `the service at ${url} ${message}: set ADMIN_TOKEN or DATA_DIR as for the service`,
       );
     }
     const parsed = errorMessage.safeParse(body);
     if (!parsed.success) {
-      return new CliError('BAD_ANSWER', `what answers at ${url} is not Linklog (HTTP ${status})`);
+      return new CliError('BAD_RESPONSE', `the server at ${url} is not Linklog (HTTP ${status})`);
     }
-    const where = status >= 500 ? ` (its log tells more of request ${requestId})` : '';
+    const where = status >= 500 ? ` (see request ${requestId} in its log)` : '';
     return new CliError('REFUSED', parsed.data.message + where);
   };
 
-  const read = <Schema extends z.ZodType>(schema: Schema, answer: HttpAnswer): z.output<Schema> => {
-    const parsed = jsonText.pipe(schema).safeParse(answer.text);
+  const read = <Schema extends z.ZodType>(
+    schema: Schema,
+    response: HttpResponse,
+  ): z.output<Schema> => {
+    const parsed = jsonText.pipe(schema).safeParse(response.text);
     if (parsed.success) return parsed.data;
     const [issue] = parsed.error.issues;
     const where = issue?.path.join('.') ?? '';
     throw new CliError(
-      'BAD_ANSWER',
-      `what answers at ${url} is not this version of Linklog` +
+      'BAD_RESPONSE',
+      `the server at ${url} is not this version of Linklog` +
         (where === '' ? '' : ` (${where}: ${issue?.message ?? ''})`),
     );
   };
@@ -160,9 +162,9 @@ export const createAdminClient = ({ url, token }: Service, actor: string) => {
     path: string,
     schema: Schema,
   ): Promise<z.output<Schema>> => {
-    const answer = await send('GET', path);
-    if (answer.status !== 200) throw refusal(answer);
-    return read(schema, answer);
+    const response = await send('GET', path);
+    if (response.status !== 200) throw refusal(response);
+    return read(schema, response);
   };
 
   const pages = async <Page extends { readonly next: string | number | null }>(
@@ -207,9 +209,9 @@ export const createAdminClient = ({ url, token }: Service, actor: string) => {
     body?: object,
     headers: Readonly<Record<string, string>> = {},
   ): Promise<Changed<z.output<Schema>>> => {
-    const answer = await send(method, path, body, headers);
-    if (![200, 201, 202].includes(answer.status)) throw refusal(answer);
-    return { value: read(schema, answer), inLog: answer.status !== 202 };
+    const response = await send(method, path, body, headers);
+    if (![200, 201, 202].includes(response.status)) throw refusal(response);
+    return { value: read(schema, response), inLog: response.status !== 202 };
   };
 
   const keyPath = (id: string): string => `/admin/keys/${encodeURIComponent(id)}`;
@@ -250,10 +252,10 @@ export const createAdminClient = ({ url, token }: Service, actor: string) => {
       change('PUT', overridePath(alias), aliasOverrideResponse, { account }),
     disallowAlias: (alias: string) => change('DELETE', overridePath(alias), aliasOverrideResponse),
     async health() {
-      const answer = await send('GET', '/health/ready');
+      const response = await send('GET', '/health/ready');
       // A 503 has a report, too.
-      if (answer.status !== 200 && answer.status !== 503) throw refusal(answer);
-      return read(healthResponse, answer);
+      if (response.status !== 200 && response.status !== 503) throw refusal(response);
+      return read(healthResponse, response);
     },
   };
 };

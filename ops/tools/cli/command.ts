@@ -1,12 +1,12 @@
 import { Command as CommanderCommand } from 'commander';
 import type { Config } from '../../config/config.js';
 import type { AdminClient } from './client.js';
-import type { Answer } from './output.js';
+import type { Output } from './output.js';
 
 export interface CommandContext {
   readonly readConfig: () => Config;
   readonly connect: () => Promise<AdminClient>;
-  readonly print: (answer: Answer) => void;
+  readonly print: (output: Output) => void;
 }
 
 /** A command of `linklog`, or a group of them. */

@@ -30,7 +30,7 @@ const embeddedUrl = async (dataDir: string): Promise<string> => {
   throw new CliError(
     'NO_DATABASE',
     `no embedded PostgreSQL runs in ${dataDir}; start the service with "npm start", ` +
-      'or set DATABASE_URL to the one that it uses',
+      'or set DATABASE_URL to its database',
   );
 };
 
@@ -65,7 +65,7 @@ const withLog = async <Result>(
     try {
       const opened = await openEventLog({ kafka }, { pool, url, listener, logger, user });
       try {
-        await opened.untilAnswering();
+        await opened.untilAvailable();
         return await work({ pool, ...opened, logger });
       } finally {
         await opened.close();
@@ -108,7 +108,7 @@ export interface LongWork extends CommandDatabase {
 export const runOnDatabase = <Result>(
   config: Config,
   options: Interruption & {
-    /** Of the progress bar; `null` for none. */
+    /** The title of the progress bar; `null` for none. */
     readonly title: string | null;
     readonly deadlines?: DeadlineName;
   },
@@ -133,8 +133,8 @@ export const runOnDatabase = <Result>(
 const notEmpty = (where: string): CliError =>
   new CliError(
     'REFUSED',
-    `${where} is not empty: restore needs a new installation, on which no service was started yet ` +
-      '(the first start makes a key)',
+    `${where} is not empty: restore requires a new installation, on which no service was started yet ` +
+      '(the first start creates a key)',
   );
 
 const requireUnused = async (client: Queryable, where: string): Promise<void> => {

@@ -11,8 +11,8 @@ const exitCodes = {
   NO_ACCESS: 1,
   /** No service listens at the address. */
   NO_SERVICE: 1,
-  /** The connection broke, or the answer is not one of this version of Linklog. */
-  BAD_ANSWER: 1,
+  /** The connection failed, or the response is not one of this version of Linklog. */
+  BAD_RESPONSE: 1,
   /** The service, or the command itself, refused. */
   REFUSED: 1,
   NO_DATABASE: 1,
@@ -41,18 +41,18 @@ const usageLine = (message: string): string => {
   return first.startsWith('unknown') ? `${first}; see "linklog --help"` : first;
 };
 
-/** Returns the message of an error. The AggregateError of a refused connection to `localhost` has none itself. */
+/** Returns the message of an error. The AggregateError of a refused connection to `localhost` has an empty one. */
 export const messageOf = (error: unknown): string => {
   if (error instanceof AggregateError) return messageOf(error.errors[0]);
   const text = error instanceof Error ? error.message : String(error);
   return text.replaceAll(/\s*\n\s*/g, ' ').trim();
 };
 
-/** Replaces an error about an unreadable data directory by one that tells the user what to do. */
+/** Replaces an error about an unreadable data directory by one with a remedy. */
 export const explainDataDir = (cause: unknown, dataDir: string, variable: string): unknown => {
   if (hasCode(cause, 'EACCES', 'EPERM')) {
     const message =
-      `DATA_DIR ${dataDir} belongs to another user: be the one who started the service, ` +
+      `DATA_DIR ${dataDir} belongs to another user: run this command as the user of the service, ` +
       `or set ${variable}`;
     return new CliError('NO_ACCESS', message, { cause });
   }
@@ -69,13 +69,13 @@ export const failureOf = (
   if (error instanceof CommanderError) {
     const exitCode = error.exitCode === 0 ? 0 : exitCodes.USAGE;
     // For a group without its command, commander has shown the help.
-    const wasSaid = exitCode === 0 || error.code === 'commander.help';
-    return { line: wasSaid ? null : usageLine(error.message), exitCode };
+    const isPrinted = exitCode === 0 || error.code === 'commander.help';
+    return { line: isPrinted ? null : usageLine(error.message), exitCode };
   }
   const line = messageOf(error);
   if (error instanceof CliError) return { line, exitCode: error.exitCode };
   if (error instanceof FileExists) {
-    return { line: `${line}; choose another name, or give --force to replace it`, exitCode: 1 };
+    return { line: `${line}; choose another name, or replace it with --force`, exitCode: 1 };
   }
   return { line, exitCode: error instanceof ConfigError ? configExitCode : 1 };
 };

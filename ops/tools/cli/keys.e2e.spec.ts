@@ -7,12 +7,12 @@ describe('CLI: command line, on a running service', () => {
   const { service, text, json, createKey, expectFailure, usage } = onService();
 
   describe('keys', () => {
-    it('are made, work at once, and are listed and shown without the key itself', async () => {
+    it('are created, valid immediately, and listed and shown without the secret', async () => {
       const key = await createKey('hobby', '--account', 'shop');
       expect(key).to.include({ name: 'a key', plan: 'HOBBY', account: 'shop', active: true });
       expect(key.key).to.match(/^ll_[0-9A-Za-z]{38}$/);
-      const answer = await usage(key.key);
-      expect([answer.status, answer.headers['x-ratelimit-limit']]).to.deep.equal([200, '300']);
+      const response = await usage(key.key);
+      expect([response.status, response.headers['x-ratelimit-limit']]).to.deep.equal([200, '300']);
 
       const { keys } = (await json('keys', 'list')) as { keys: Key[] };
       expect(keys.map(({ name }) => name)).to.include('first-key');
@@ -24,12 +24,12 @@ describe('CLI: command line, on a running service', () => {
       expect(shown).to.have.nested.property('usage.minute.limit', 300);
     });
 
-    it('are shown to people in lines and columns', async () => {
-      const made = await text('keys', 'create', '--name', 'für Menschen', '--plan', 'INDIE');
-      const id = /^id +(\S+)$/m.exec(made)?.[1] ?? '';
-      expect(made).to.match(/^name +für Menschen$/m);
-      expect(made).to.match(/^key +ll_[0-9A-Za-z]{38}$/m);
-      expect(made).to.match(/The key is shown this once/);
+    it('are printed as lines and tables', async () => {
+      const created = await text('keys', 'create', '--name', 'für Menschen', '--plan', 'INDIE');
+      const id = /^id +(\S+)$/m.exec(created)?.[1] ?? '';
+      expect(created).to.match(/^name +für Menschen$/m);
+      expect(created).to.match(/^key +ll_[0-9A-Za-z]{38}$/m);
+      expect(created).to.match(/The key is shown only this once/);
 
       const list = await text('keys', 'list');
       expect(list).to.match(/^ID +NAME +PLAN +ACCOUNT +ACTIVE +CALLS +LINKS +QR CODES +CREATED\n/);
@@ -38,10 +38,10 @@ describe('CLI: command line, on a running service', () => {
       );
       expect(await text('keys', 'show', id)).to.match(/^this minute +0 of 1,000 calls$/m);
       expect(await text('keys', 'change', id, '--name', 'new')).to.match(/^name +new$/m);
-      expect(await text('keys', 'revoke', id)).to.equal(`Revoked, for good: new (${id})\n`);
+      expect(await text('keys', 'revoke', id)).to.equal(`Revoked: new (${id})\n`);
     });
 
-    it('get the limit of another plan, and go off and on', async () => {
+    it('change plan, and are deactivated and activated', async () => {
       const { id, key } = await createKey('FREE');
       expect((await usage(key)).headers['x-ratelimit-limit']).to.equal('60');
       expect(await json('keys', 'change', id, '--plan', 'PRO')).to.include({ plan: 'PRO' });
@@ -53,7 +53,7 @@ describe('CLI: command line, on a running service', () => {
       expect((await usage(key)).status).to.equal(200);
     });
 
-    it('are refused once they are revoked, for good', async () => {
+    it('are rejected permanently after a revocation', async () => {
       const { id, key } = await createKey('PRO');
       expect((await usage(key)).status).to.equal(200);
       expect(await json('keys', 'revoke', id)).to.include({ id, active: false });
@@ -62,11 +62,11 @@ describe('CLI: command line, on a running service', () => {
       await expectFailure(['keys', 'change', id, '--active'], 1, 'This API key has been revoked');
     });
 
-    it('have scopes and an end', async () => {
+    it('have scopes and an expiry', async () => {
       const options = ['--plan', 'FREE', '--scopes', 'qr:read,links:read', '--expires-in', '90'];
-      const made = await json('keys', 'create', '--name', 'reader', ...options);
-      expect(made).to.deep.include({ scopes: ['links:read', 'qr:read'] });
-      const { id, expiresAt } = made as { id: string; expiresAt: string };
+      const created = await json('keys', 'create', '--name', 'reader', ...options);
+      expect(created).to.deep.include({ scopes: ['links:read', 'qr:read'] });
+      const { id, expiresAt } = created as { id: string; expiresAt: string };
       expect(Date.parse(expiresAt)).to.be.within(Date.now(), Date.now() + 90_000);
       const change = ['--scopes', 'stats:read', '--expires-in', 'never'];
       expect(await json('keys', 'change', id, ...change)).to.deep.include({
@@ -77,11 +77,11 @@ describe('CLI: command line, on a running service', () => {
       await expectFailure(
         ['keys', 'change', id, '--expires-in', 'soon'],
         2,
-        '"soon" is no number of seconds',
+        '"soon" is not a number of seconds',
       );
     });
 
-    it('are changed by somebody: the name is in the events', async () => {
+    it('record the actor of a change in the event', async () => {
       const { id } = await createKey('PRO');
       await json('keys', 'change', id, '--plan', 'FREE');
       await json('keys', 'revoke', id);
@@ -98,7 +98,7 @@ describe('CLI: command line, on a running service', () => {
     });
   });
 
-  it('may have --json before the command too', async () => {
+  it('accepts --json before the command', async () => {
     expect(await json('keys', 'list')).to.deep.equal(
       JSON.parse(await text('--json', 'keys', 'list')),
     );

@@ -10,14 +10,14 @@ import { scopeNames, type Scope } from '../../../schemas/scopes.js';
 import { oneOf, required, wholeNumber } from './arguments.js';
 import type { Command, CommandContext } from './command.js';
 import { CliError } from './errors.js';
-import { changed, count, counted, facts, table } from './output.js';
+import { changed, count, counted, formatFields, table } from './output.js';
 
 /** Rejects a key in place of its id, because the argument is written to URLs and logs. */
 export const keyId = (id: string): string => {
   if (id.startsWith('ll_')) {
     throw new CliError(
       'USAGE',
-      'this is a key itself, not its id; keep it secret, and see "linklog keys list" for the id',
+      'this is the key, which is a secret, not its id; see "linklog keys list" for the id',
     );
   }
   if (id === '') throw new CliError('USAGE', 'the id is empty; see "linklog keys list"');
@@ -28,21 +28,21 @@ const plan = oneOf('plan', planNames);
 const scope = oneOf('scope', scopeNames);
 const scopeList = (list: string): Scope[] => (list === '' ? [] : list.split(',').map(scope));
 
-const seconds = wholeNumber('seconds');
+const seconds = wholeNumber('number of seconds');
 
-const factsOf = (key: KeyResponse): [string, string][] => [
+const fieldsOf = (key: KeyResponse): [string, string][] => [
   ['id', key.id],
   ['name', key.name],
   ['plan', key.plan],
   ['account', key.account],
   ['scopes', key.scopes.join(', ') || 'none'],
   ['active', key.active ? 'yes' : 'no'],
-  ...(key.rootId === key.id ? [] : [['made by people, below', key.rootId] as [string, string]]),
+  ...(key.rootId === key.id ? [] : [['derived from', key.rootId] as [string, string]]),
   ['expires', key.expiresAt ?? 'never'],
   ['created', key.createdAt],
 ];
 
-const usageFacts = (key: KeyWithUsageResponse): [string, string][] => {
+const usageFields = (key: KeyWithUsageResponse): [string, string][] => {
   const { minute, month } = key.usage;
   return [
     ['last used', key.lastUsedAt ?? 'never'],
@@ -94,22 +94,22 @@ const requestOf = ({ active, inactive, expiresIn, ...values }: ChangeOptions): C
   };
   if (Object.values(request).every((value) => value === undefined)) {
     const options = '--name, --plan, --scopes, --expires-in, --active or --inactive';
-    throw new CliError('USAGE', `nothing to change: give ${options}`);
+    throw new CliError('USAGE', `nothing to change: use ${options}`);
   }
   return request;
 };
 
 export const addKeyCommands = (program: Command, { connect, print }: CommandContext): void => {
-  const keys = program.command('keys').description('API keys: make, look up, change, revoke');
+  const keys = program.command('keys').description('create, show, change and revoke API keys');
 
   keys
     .command('create')
-    .description('make a key; it is shown this once')
-    .option('--name <name>', 'what people call it, 1 to 100 characters')
+    .description('create a key and show it once')
+    .option('--name <name>', 'display name, 1 to 100 characters')
     .option('--plan <plan>', planNames.join(', '), plan)
-    .option('--account <account>', 'whose links it makes and sees', 'default')
-    .option('--scopes <list>', `what it may do: all, or some of ${scopeNames.join(',')}`, scopeList)
-    .option('--expires-in <seconds>', 'its end, from now; otherwise it has none', seconds)
+    .option('--account <account>', 'account that owns its links', 'default')
+    .option('--scopes <list>', `comma-separated, default all: ${scopeNames.join(',')}`, scopeList)
+    .option('--expires-in <seconds>', 'end, from now; default none', seconds)
     .examples(
       'keys create --name "Build server" --plan PRO',
       'keys create --name shop --plan HOBBY --account shop --json | jq -r .key',
@@ -124,13 +124,13 @@ export const addKeyCommands = (program: Command, { connect, print }: CommandCont
         expiresIn: options.expiresIn,
       };
       const textOf = (key: CreatedKeyResponse): string =>
-        `${facts([...factsOf(key), ['key', key.key]])}\n\nThe key is shown this once: keep it safe.`;
+        `${formatFields([...fieldsOf(key), ['key', key.key]])}\n\nThe key is shown only this once: store it safely.`;
       print(changed(await (await connect()).createKey(request), textOf));
     });
 
   keys
     .command('list')
-    .description('all keys, with what they have used this month')
+    .description('list all keys with their usage of this month')
     .examples('keys list', "keys list --json | jq -r '.keys[] | select(.active) | .name'")
     .action(async () => {
       const known = await (await connect()).listKeys();
@@ -140,42 +140,46 @@ export const addKeyCommands = (program: Command, { connect, print }: CommandCont
 
   keys
     .command('show')
-    .description('one key, with what it has used this minute and this month')
-    .argument('<id>', 'its id, see "linklog keys list"', keyId)
+    .description('show a key with its usage of this minute and this month')
+    .argument('<id>', 'key id, see "linklog keys list"', keyId)
     .examples('keys show 01990000-0000-7000-8000-000000000000')
     .action(async (id: string) => {
       const key = await (await connect()).findKey(id);
-      print({ json: key, text: facts([...factsOf(key), ...usageFacts(key)]) });
+      print({ json: key, text: formatFields([...fieldsOf(key), ...usageFields(key)]) });
     });
 
   keys
     .command('change')
-    .description('change a key; every node knows within a second')
-    .argument('<id>', 'its id, see "linklog keys list"', keyId)
-    .option('--name <name>', 'another name')
-    .option('--plan <plan>', `another plan: ${planNames.join(', ')}`, plan)
-    .option('--scopes <list>', 'what it may do from now on', scopeList)
-    .option('--expires-in <seconds>', 'another end, from now, or "never"', (word) =>
+    .description('change a key; all nodes apply it within a second')
+    .argument('<id>', 'key id, see "linklog keys list"', keyId)
+    .option('--name <name>', 'display name')
+    .option('--plan <plan>', planNames.join(', '), plan)
+    .option('--scopes <list>', 'comma-separated scopes', scopeList)
+    .option('--expires-in <seconds>', 'end, from now, or "never"', (word) =>
       word === 'never' ? word : seconds(word),
     )
-    .addOption(new Option('--active', 'accept it again').conflicts('inactive'))
-    .addOption(new Option('--inactive', 'refuse it until it is active again'))
+    .addOption(new Option('--active', 'accept the key again').conflicts('inactive'))
+    .addOption(new Option('--inactive', 'reject the key until it is active again'))
     .examples(
       'keys change 01990000-0000-7000-8000-000000000000 --plan INDIE',
       'keys change 01990000-0000-7000-8000-000000000000 --inactive',
     )
     .action(async (id: string, options: ChangeOptions) => {
       const request = requestOf(options);
-      print(changed(await (await connect()).changeKey(id, request), (key) => facts(factsOf(key))));
+      print(
+        changed(await (await connect()).changeKey(id, request), (key) =>
+          formatFields(fieldsOf(key)),
+        ),
+      );
     });
 
   keys
     .command('revoke')
-    .description('refuse a key from now on, for good')
-    .argument('<id>', 'its id, see "linklog keys list"', keyId)
+    .description('reject a key permanently')
+    .argument('<id>', 'key id, see "linklog keys list"', keyId)
     .examples('keys revoke 01990000-0000-7000-8000-000000000000')
     .action(async (id: string) => {
       const change = await (await connect()).revokeKey(id);
-      print(changed(change, (key) => `Revoked, for good: ${key.name} (${key.id})`));
+      print(changed(change, (key) => `Revoked: ${key.name} (${key.id})`));
     });
 };

@@ -11,8 +11,8 @@ describe('CLI: command line, on a running service', () => {
   it('shows and switches the platform', async () => {
     await json('platform', 'set', '--passwords', 'on');
     const on = { shortening: true, aliases: true, passwords: true, expiration: true, qr: true };
-    const all = { maintenance: false, features: on };
-    expect(await json('platform', 'show')).to.deep.equal(all);
+    const initial = { maintenance: false, features: on };
+    expect(await json('platform', 'show')).to.deep.equal(initial);
     const off = { ...on, shortening: false, qr: false };
     expect(
       await json('platform', 'set', '--maintenance', 'on', '--shortening', 'OFF', '--qr', 'off'),
@@ -23,10 +23,10 @@ describe('CLI: command line, on a running service', () => {
     );
     const back = ['--maintenance', 'off', '--shortening', 'on', '--qr', 'on'];
     expect(await text('platform', 'set', ...back)).to.match(/^maintenance {2}off\n/);
-    expect(await json('platform', 'show')).to.deep.equal(all);
+    expect(await json('platform', 'show')).to.deep.equal(initial);
   });
 
-  it('blocks and unblocks links, and tells their history', async () => {
+  it('blocks and unblocks links, and shows their history', async () => {
     const { key } = await createKey('PRO');
     const code = await shorten(key);
     await visit(code);
@@ -58,7 +58,7 @@ describe('CLI: command line, on a running service', () => {
   });
 
   it('shows, edits, disables, enables and deletes links', async function () {
-    // Some twenty processes.
+    // Starts about twenty processes.
     this.timeout(90_000);
     const { key } = await createKey('PRO', '--account', 'shop');
     const code = await shorten(key);
@@ -86,9 +86,9 @@ describe('CLI: command line, on a running service', () => {
     ]);
     const change = ['links', 'edit', code, '--password'];
     const input = 'open sesame\nnever read';
-    const said = await startLinklogCli(change, service().env, undefined, input).ended;
-    expect([said.exitCode, said.stderr]).to.deep.equal([0, '']);
-    expect(said.stdout)
+    const output = await startLinklogCli(change, service().env, undefined, input).ended;
+    expect([output.exitCode, output.stderr]).to.deep.equal([0, '']);
+    expect(output.stdout)
       .to.match(/^password +yes$/m)
       .and.not.include('sesame');
     const nothing = ['--no-password', '--no-title', '--no-note', '--no-tags'];
@@ -109,13 +109,13 @@ describe('CLI: command line, on a running service', () => {
       `${code} is disabled now\n`,
     );
     expect(await text('links', 'enable', code)).to.equal(`${code} is active now\n`);
-    expect(await text('links', 'delete', code)).to.equal(`Deleted, for good: ${code}\n`);
+    expect(await text('links', 'delete', code)).to.equal(`Deleted: ${code}\n`);
     expect(await json('links', 'show', code)).to.include({ status: 'deleted' });
     await expectFailure(['links', 'enable', code], 1, 'This link has been deleted');
   });
 
-  it('lists links, of an account and of all', async function () {
-    // Some ten processes.
+  it('lists the links of one account and of all accounts', async function () {
+    // Starts about ten processes.
     this.timeout(60_000);
     const codes = new Map<string, readonly string[]>();
     for (const account of ['list-a', 'list-b']) {
@@ -134,10 +134,10 @@ describe('CLI: command line, on a running service', () => {
     await eventuallyPasses(5_000, async () => {
       expect(await found('--account', 'list-b')).to.deep.equal(b);
     });
-    const all = await list('--domain', 'example.com', '--status', 'active');
-    expect(all.next).to.equal(null);
+    const listed = await list('--domain', 'example.com', '--status', 'active');
+    expect(listed.next).to.equal(null);
     expect(
-      all.links
+      listed.links
         .filter(({ account }) => account.startsWith('list-'))
         .map(({ shortCode, account }) => [account, shortCode]),
     ).to.deep.equal([...a.map((code) => ['list-a', code]), ...b.map((code) => ['list-b', code])]);
@@ -152,25 +152,23 @@ describe('CLI: command line, on a running service', () => {
 
     const byClicks = ['--account', 'list-a', '--sort', 'clicks'];
     const args = ['links', 'list', ...byClicks, '--limit', '1'];
-    const said = await startLinklogCli(args, service().env).ended;
-    const [head, row] = said.stdout.split('\n');
+    const output = await startLinklogCli(args, service().env).ended;
+    const [head, row] = output.stdout.split('\n');
     expect(head).to.match(/^SHORT CODE +ACCOUNT +STATUS +CLICKS +CREATED +URL$/);
     const day = new Date().toISOString().slice(0, 10);
     expect(row?.split(/ +/)).to.deep.equal([
       ...[a[0], 'list-a', 'active', '0', day, 'https://example.com/'],
     ]);
-    expect(said.stderr).to.match(/^linklog: there may be more: --after [\w-]+\n$/);
-    const next = said.stderr.trim().split(' ').at(-1) ?? '';
+    expect(output.stderr).to.match(/^linklog: there may be more: --after [\w-]+\n$/);
+    const next = output.stderr.trim().split(' ').at(-1) ?? '';
     expect(await found(...byClicks, '--after', next)).to.deep.equal(a.slice(1));
-    expect(await text('links', 'list', '--account', 'nobody')).to.equal(
-      'There are no such links.\n',
-    );
+    expect(await text('links', 'list', '--account', 'unknown')).to.equal('No links match.\n');
     await expectFailure(['links', 'list', '--sort', 'clicks'], 1, 'sort=clicks needs an account');
     const limit = '--limit must be between 1 and 10000';
     await expectFailure(['links', 'list', '--limit', '0'], 2, limit);
   });
 
-  it('lets an account use a reserved alias, and no longer', async () => {
+  it('allows an account a reserved alias, and revokes it', async () => {
     expect(await json('aliases', 'allow', 'Docs', '--account', 'acme')).to.deep.equal({
       alias: 'docs',
       account: 'acme',
@@ -178,7 +176,9 @@ describe('CLI: command line, on a running service', () => {
     expect(await text('aliases', 'allow', 'docs', '--account', 'shop')).to.equal(
       'The account shop may use docs\n',
     );
-    expect(await text('aliases', 'disallow', 'docs')).to.equal('Nobody may use docs\n');
+    expect(await text('aliases', 'disallow', 'docs')).to.equal(
+      'The alias docs is reserved again\n',
+    );
     await expectFailure(['aliases', 'disallow', 'docs'], 1, 'Override not found');
   });
 });

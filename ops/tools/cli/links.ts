@@ -5,13 +5,13 @@ import type { OperatorsLink } from '../../../schemas/http/operators.js';
 import { oneOf, required, several, shortCodeArgument, wholeNumber } from './arguments.js';
 import type { Command, CommandContext } from './command.js';
 import { CliError } from './errors.js';
-import { changed, count, facts, plain, table } from './output.js';
+import { changed, count, formatFields, plain, table } from './output.js';
 import { readPassword } from './password.js';
 
 const plainOrNone = (text: string | null): string | null => text && plain(text);
 
 const textOf = (link: OperatorsLink): string =>
-  facts([
+  formatFields([
     ['short code', link.shortCode],
     ['short url', link.shortUrl],
     ['url', plain(link.url)],
@@ -53,13 +53,13 @@ interface ListOptions {
   readonly after?: string;
 }
 
-const mostListed = 10_000;
+const maxListed = 10_000;
 
 /** @throws CliError */
 const listLimit = (word: string): number => {
-  const limit = wholeNumber('links')(word);
-  if (limit >= 1 && limit <= mostListed) return limit;
-  throw new CliError('USAGE', `--limit must be between 1 and ${mostListed}`);
+  const limit = wholeNumber('number of links')(word);
+  if (limit >= 1 && limit <= maxListed) return limit;
+  throw new CliError('USAGE', `--limit must be between 1 and ${maxListed}`);
 };
 
 interface EditOptions {
@@ -81,7 +81,7 @@ interface EditOptions {
 const changeOf = async (options: EditOptions): Promise<object> => {
   const { url, expiresIn, expiresAt, startsAt, maxClicks } = options;
   const { password, title, note, tag, tags } = options;
-  if (tag && !tags) throw new CliError('USAGE', 'give --tag or --no-tags, not both');
+  if (tag && !tags) throw new CliError('USAGE', '--tag and --no-tags exclude each other');
   const change = {
     ...(url !== undefined && { url }),
     ...(expiresIn !== undefined && { expiresIn: expiresIn === 'never' ? null : expiresIn }),
@@ -98,12 +98,12 @@ const changeOf = async (options: EditOptions): Promise<object> => {
   if (Object.keys(change).length > 0) return change;
   throw new CliError(
     'USAGE',
-    'nothing to change: give --url, --expires-in, --expires-at, --starts-at, --max-clicks, --password, --title, ' +
+    'nothing to change: use --url, --expires-in, --expires-at, --starts-at, --max-clicks, --password, --title, ' +
       '--note or --tag',
   );
 };
 
-const version = wholeNumber('a version');
+const version = wholeNumber('version');
 
 const historyRowOf = ({ time, type, actor, data }: HistoryResponse['events'][number]): string[] => {
   const what = /^linklog\.(.+)\.v\d+$/.exec(type)?.[1] ?? type;
@@ -115,37 +115,33 @@ const historyRowOf = ({ time, type, actor, data }: HistoryResponse['events'][num
 export const addLinkCommands = (program: Command, { connect, print }: CommandContext): void => {
   const links = program
     .command('links')
-    .description('links of all accounts: look at one, change, delete, block it');
+    .description('show, change, delete and block links of any account');
 
   links
     .command('list')
-    .description('links of an account, the newest first; or of all accounts, one after the other')
-    .option('--account <account>', 'of this account alone')
+    .description('list the links of one account or of all accounts, newest first')
+    .option('--account <account>', 'only links of this account')
     .option('--status <status>', linkStatuses.join(', '), oneOf('status', linkStatuses))
     .option(
       '--search <terms>',
-      'with each of these terms in its short code, destination, title, note or tags, in any case',
+      'only links with all of these terms in short code, destination, title, note or tags',
     )
-    .option(
-      '--tag <tag>',
-      'with this tag; may be repeated, for links with all of them',
-      several(String),
-    )
-    .option('--domain <host>', 'with this host in the destination')
+    .option('--tag <tag>', 'only links with this tag; repeatable', several(String))
+    .option('--domain <host>', 'only links with this host in the destination')
     .option(
       '--created-after <time>',
-      'created at this time or later: ISO 8601 with an offset, or a date',
+      'only links created at this time or later: ISO 8601 with an offset, or a date',
     )
-    .option('--created-before <time>', 'created before this time')
-    .option('--tz <zone>', 'the time zone of these dates; by default UTC')
+    .option('--created-before <time>', 'only links created before this time')
+    .option('--tz <zone>', 'time zone of the dates; default UTC')
     .option(
       '--sort <order>',
-      `${linkSorts.join(' or ')}; by clicks: with --account`,
+      `${linkSorts.join(' or ')}; clicks requires --account`,
       oneOf('order', linkSorts),
     )
-    .option('--limit <n>', `so many at most, up to ${mostListed}`, listLimit, 100)
-    .option('--after <next>', 'those behind the "next" of such a list')
-    .notes('\nDeleted links are listed with --status deleted alone.')
+    .option('--limit <n>', `maximum number of links, up to ${maxListed}`, listLimit, 100)
+    .option('--after <next>', 'continue after the "next" of the previous list')
+    .notes('\nDeleted links are listed only with --status deleted.')
     .examples(
       'links list --account shop --sort clicks --limit 20',
       'links list --domain shop.example --status active',
@@ -154,44 +150,48 @@ export const addLinkCommands = (program: Command, { connect, print }: CommandCon
     .action(async ({ limit, after, ...filter }: ListOptions) => {
       const query = { filter, limit, after: after ?? null };
       const { links: found, next } = await (await connect()).listLinks(query);
-      const text = found.length === 0 ? 'There are no such links.' : table(head, found.map(rowOf));
+      const text = found.length === 0 ? 'No links match.' : table(head, found.map(rowOf));
       const notice = next === null ? undefined : `there may be more: --after ${next}`;
       print({ json: { links: found, next }, text, notice });
     });
 
   links
     .command('show')
-    .description('a link as its owner sees it, with its account')
-    .argument('<code>', 'its short code', shortCodeArgument)
+    .description('show a link with its account')
+    .argument('<code>', 'short code', shortCodeArgument)
     .examples('links show spring-sale', 'links show spring-sale --json | jq -r .url')
     .action(async (code: string) => {
       const link = await (await connect()).findLink(code);
       print({ json: link, text: textOf(link) });
     });
 
-  const ifVersion = ['--if-version <n>', 'only while the link has this version', version] as const;
+  const ifVersion = [
+    '--if-version <n>',
+    'only if the link still has this version',
+    version,
+  ] as const;
 
   links
     .command('edit')
-    .description('change a link; every edge follows within a second')
-    .argument('<code>', 'its short code', shortCodeArgument)
-    .option('--url <url>', 'another destination')
-    .option('--expires-in <seconds>', 'another end, from now, or "never"', (word) =>
-      word === 'never' ? word : wholeNumber('seconds')(word),
+    .description('change a link; all edges apply it within a second')
+    .argument('<code>', 'short code', shortCodeArgument)
+    .option('--url <url>', 'destination')
+    .option('--expires-in <seconds>', 'end, from now, or "never"', (word) =>
+      word === 'never' ? word : wholeNumber('number of seconds')(word),
     )
-    .option('--expires-at <time>', 'another end: ISO 8601 with an offset')
-    .option('--starts-at <time>', 'another start: ISO 8601 with an offset, or "now"')
-    .option('--max-clicks <n>', 'another limit, or "none"', (word) =>
-      word === 'none' ? word : wholeNumber('clicks')(word),
+    .option('--expires-at <time>', 'end: ISO 8601 with an offset')
+    .option('--starts-at <time>', 'start: ISO 8601 with an offset, or "now"')
+    .option('--max-clicks <n>', 'click limit, or "none"', (word) =>
+      word === 'none' ? word : wholeNumber('number of clicks')(word),
     )
-    .option('--password', 'another password: asked for, or the first line of stdin')
-    .option('--no-password', 'none')
-    .option('--title <title>', 'another title')
-    .option('--no-title', 'none')
-    .option('--note <note>', 'another note')
-    .option('--no-note', 'none')
-    .option('--tag <tag>', 'a tag in place of all it has; may be repeated', several(String))
-    .option('--no-tags', 'none')
+    .option('--password', 'password, read from the terminal or the first line of stdin')
+    .option('--no-password', 'remove the password')
+    .option('--title <title>', 'title')
+    .option('--no-title', 'remove the title')
+    .option('--note <note>', 'note')
+    .option('--no-note', 'remove the note')
+    .option('--tag <tag>', 'replace all tags; repeatable', several(String))
+    .option('--no-tags', 'remove all tags')
     .option(...ifVersion)
     .examples(
       'links edit spring-sale --url https://example.com/summer --title "Summer sale"',
@@ -205,13 +205,13 @@ export const addLinkCommands = (program: Command, { connect, print }: CommandCon
     });
 
   for (const [name, disabled, description] of [
-    ['disable', true, 'answer 410 until it is enabled'],
-    ['enable', false, 'redirect again, unless something else is in the way'],
+    ['disable', true, 'return 410 until the link is enabled'],
+    ['enable', false, 'redirect again, unless the link is blocked or expired'],
   ] as const) {
     links
       .command(name)
       .description(description)
-      .argument('<code>', 'its short code', shortCodeArgument)
+      .argument('<code>', 'short code', shortCodeArgument)
       .option(...ifVersion)
       .examples(`links ${name} spring-sale`)
       .action(async (code: string, options: Pick<EditOptions, 'ifVersion'>) => {
@@ -222,25 +222,25 @@ export const addLinkCommands = (program: Command, { connect, print }: CommandCon
 
   links
     .command('delete')
-    .description('delete a link for good; its code is never given out again')
-    .argument('<code>', 'its short code', shortCodeArgument)
+    .description('delete a link permanently; its code is never used again')
+    .argument('<code>', 'short code', shortCodeArgument)
     .option(...ifVersion)
     .examples('links delete spring-sale')
     .action(async (code: string, options: Pick<EditOptions, 'ifVersion'>) => {
       const deletion = await (await connect()).deleteLink(code, options.ifVersion);
-      print(changed(deletion, (link) => `Deleted, for good: ${link.shortCode}`));
+      print(changed(deletion, (link) => `Deleted: ${link.shortCode}`));
     });
 
   const changes = [
-    ['block', 'answer 410 instead of redirecting, on every node within a second', 'phishing'],
-    ['unblock', 'redirect again, unless it expired meanwhile', 'reported by mistake'],
+    ['block', 'return 410 instead of redirecting, on all nodes within a second', 'phishing'],
+    ['unblock', 'redirect again, unless the link has expired', 'reported by mistake'],
   ] as const;
   for (const [call, description, reason] of changes) {
     links
       .command(call)
       .description(description)
-      .argument('<code>', 'its short code', shortCodeArgument)
-      .option('--reason <reason>', 'why, for its history; 1 to 500 characters')
+      .argument('<code>', 'short code', shortCodeArgument)
+      .option('--reason <reason>', 'reason for the history; 1 to 500 characters')
       .examples(`links ${call} spring-sale --reason "${reason}"`)
       .action(async (code: string, options: { readonly reason?: string }) => {
         const given = required(options.reason, '--reason', `links ${call}`);
@@ -253,8 +253,8 @@ export const addLinkCommands = (program: Command, { connect, print }: CommandCon
 
   links
     .command('history')
-    .description('what was done to a link, oldest first; not its visits')
-    .argument('<code>', 'its short code', shortCodeArgument)
+    .description('show the changes of a link, oldest first, without visits')
+    .argument('<code>', 'short code', shortCodeArgument)
     .examples(
       'links history spring-sale',
       "links history spring-sale --json | jq -r '.events[].actor'",

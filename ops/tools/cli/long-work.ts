@@ -11,7 +11,7 @@ export interface Interruption {
   readonly ended: string;
 }
 
-export interface Watch {
+export interface ProgressOptions {
   readonly progress?: ((done: number, total: number) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
 }

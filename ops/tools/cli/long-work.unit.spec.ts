@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { progressLines } from './long-work.js';
 
 describe('CLI: progress without a terminal', () => {
-  it('is a line at the start and one every three seconds', () => {
+  it('prints a line at the start, then one every three seconds', () => {
     const lines: string[] = [];
     let now = 0;
     const progress = progressLines(
@@ -25,7 +25,7 @@ describe('CLI: progress without a terminal', () => {
     ]);
   });
 
-  it('of nothing is all of it', () => {
+  it('prints 100 % if there are no events', () => {
     const lines: string[] = [];
     progressLines('stats', (line) => lines.push(line)).update(0, 0);
     expect(lines).to.deep.equal(['stats: 0 of 0 events (100 %)\n']);

@@ -3,8 +3,7 @@ import { setFlagsFromString } from 'node:v8';
 import { readConfig } from '../../config/config.js';
 import { runCommandLine } from './program.js';
 
-// Collect garbage when the heap has grown by half: a command runs beside the service, and a replay takes 175 MB instead of
-// 310, and a quarter more time.
+// Collects garbage when the heap has grown by half: a replay uses 175 MB instead of 310, and a quarter more time.
 setFlagsFromString('--heap-growing-percent=50');
 
 // The reader of the output may exit early, as `head` does.

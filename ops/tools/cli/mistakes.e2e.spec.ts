@@ -6,12 +6,12 @@ import { startLinklogCli } from '../../test/support/process.js';
 import { eventually } from '../../test/support/waiting.js';
 import { onService } from './testing/on-service.js';
 
-const nobody = '01990000-0000-7000-8000-000000000000';
+const unknownKey = '01990000-0000-7000-8000-000000000000';
 
 describe('CLI: command line, on a running service', () => {
   const { service, linklog, expectFailure } = onService();
 
-  describe('says in one line what is wrong with', () => {
+  describe('reports in one line', () => {
     const plans = 'it is one of FREE, HOBBY, INDIE, PRO';
     const names = `it is one of ${projectionNames.join(', ')}`;
     const create = ['keys', 'create', '--name', 'x', '--plan', 'PRO'];
@@ -20,7 +20,7 @@ describe('CLI: command line, on a running service', () => {
       [['projection', 'status'], 2, "unknown command 'projection' (did you mean projections?)"],
       [['frobnicate'], 2, 'unknown command \'frobnicate\'; see "linklog --help"'],
       [['keys', 'craete'], 2, "unknown command 'craete' (did you mean create?)"],
-      [['keys', 'revok', nobody], 2, "unknown command 'revok' (did you mean revoke?)"],
+      [['keys', 'revok', unknownKey], 2, "unknown command 'revok' (did you mean revoke?)"],
       [['projections', 'rebiuld'], 2, "unknown command 'rebiuld' (did you mean rebuild?)"],
       [['help', 'kyes'], 2, "unknown command 'kyes' (did you mean keys?)"],
       [['help', 'keys', 'lsit'], 2, "unknown command 'lsit' (did you mean list?)"],
@@ -29,7 +29,7 @@ describe('CLI: command line, on a running service', () => {
       [['keys', 'create', '--nmae', 'x'], 2, "unknown option '--nmae' (did you mean --name?)"],
       [[...create, '--acount', 'x'], 2, "unknown option '--acount' (did you mean --account?)"],
       [
-        ['keys', 'change', nobody, '--actve'],
+        ['keys', 'change', unknownKey, '--actve'],
         2,
         "unknown option '--actve' (did you mean --active?)",
       ],
@@ -46,7 +46,7 @@ describe('CLI: command line, on a running service', () => {
         2,
         `there is no plan "PORO": ${plans} (did you mean PRO?)`,
       ],
-      [['keys', 'change', nobody, '--plan', 'gold'], 2, `there is no plan "gold": ${plans}`],
+      [['keys', 'change', unknownKey, '--plan', 'gold'], 2, `there is no plan "gold": ${plans}`],
       [
         ['keys', 'create', '--name', '', '--plan', 'PRO'],
         1,
@@ -58,23 +58,28 @@ describe('CLI: command line, on a running service', () => {
         'account must have 1 to 64 characters: letters, digits, dots, hyphens and underscores',
       ],
       [['keys', 'show'], 2, "missing required argument 'id'"],
-      [['keys', 'show', nobody], 1, 'API key not found'],
+      [['keys', 'show', unknownKey], 1, 'API key not found'],
       [['keys', 'show', '..'], 1, 'API key not found'],
       [['keys', 'revoke', 'x/../y'], 1, 'API key not found'],
-      [['keys', 'change', nobody, '--plan', 'PRO'], 1, 'API key not found'],
+      [['keys', 'change', unknownKey, '--plan', 'PRO'], 1, 'API key not found'],
       [['keys', 'revoke', ''], 2, 'the id is empty; see "linklog keys list"'],
       [
         ['keys', 'revoke', `ll_${'x'.repeat(38)}`],
         2,
-        'this is a key itself, not its id; keep it secret, and see "linklog keys list" for the id',
+        'this is the key, which is a secret, not its id; see "linklog keys list" for the id',
       ],
       [
-        ['keys', 'change', nobody],
+        ['keys', 'change', unknownKey],
         2,
-        'nothing to change: give --name, --plan, --scopes, --expires-in, --active or --inactive',
+        'nothing to change: use --name, --plan, --scopes, --expires-in, --active or --inactive',
       ],
       [
-        ['keys', 'change', nobody, '--active', '--inactive'],
+        ['keys', 'change', unknownKey, '--json'],
+        2,
+        'nothing to change: use --name, --plan, --scopes, --expires-in, --active or --inactive',
+      ],
+      [
+        ['keys', 'change', unknownKey, '--active', '--inactive'],
         2,
         "option '--active' cannot be used with option '--inactive'",
       ],
@@ -116,17 +121,17 @@ describe('CLI: command line, on a running service', () => {
       [
         ['links', 'edit', 'nothing0'],
         2,
-        'nothing to change: give --url, --expires-in, --expires-at, --starts-at, --max-clicks, --password, ' +
+        'nothing to change: use --url, --expires-in, --expires-at, --starts-at, --max-clicks, --password, ' +
           '--title, --note or --tag',
       ],
-      [['links', 'edit', 'x', '--tag', 'a', '--no-tags'], 2, 'give --tag or --no-tags, not both'],
-      [['links', 'edit', 'x', '--expires-in', 'soon'], 2, '"soon" is no number of seconds'],
-      [['links', 'edit', 'x', '--max-clicks', '-1'], 2, '"-1" is no number of clicks'],
       [
-        ['links', 'edit', 'x', '--if-version', 'v2', '--no-note'],
+        ['links', 'edit', 'x', '--tag', 'a', '--no-tags'],
         2,
-        '"v2" is no number of a version',
+        '--tag and --no-tags exclude each other',
       ],
+      [['links', 'edit', 'x', '--expires-in', 'soon'], 2, '"soon" is not a number of seconds'],
+      [['links', 'edit', 'x', '--max-clicks', '-1'], 2, '"-1" is not a number of clicks'],
+      [['links', 'edit', 'x', '--if-version', 'v2', '--no-note'], 2, '"v2" is not a version'],
       [['links', 'edit', 'nothing0', '--url', 'x'], 1, 'Please provide a valid URL'],
       [['links', 'edit', 'nothing0', '--title', 'x'], 1, 'Short URL not found'],
       [['links', 'disable', ''], 2, 'the short code is empty'],
@@ -145,7 +150,7 @@ describe('CLI: command line, on a running service', () => {
       [
         ['platform', 'set'],
         2,
-        'nothing to switch: give one of --maintenance, --shortening, --aliases, --passwords, ' +
+        'nothing to switch: use one of --maintenance, --shortening, --aliases, --passwords, ' +
           '--expiration, --qr',
       ],
       [
@@ -162,47 +167,49 @@ describe('CLI: command line, on a running service', () => {
       [
         ['audit', 'as-of', '2026-01-01', 'hello', '--key', 'website'],
         2,
-        'give a short code or --key, not both',
+        'a short code and --key exclude each other',
       ],
     ];
     for (const [args, exitCode, line] of wrong) {
       it(`linklog ${args.join(' ')}`, async () => {
-        const said = await runLinklogCli(args, service().env);
-        expect(said).to.deep.equal({ exitCode, stdout: '', stderr: `linklog: ${line}\n` });
+        const output = await runLinklogCli(args, service().env);
+        expect(output).to.deep.equal({ exitCode, stdout: '', stderr: `linklog: ${line}\n` });
       });
     }
 
-    it('a process whose command, plan, id or stdin is', async () => {
+    it('an invalid command, plan, id or password, as a process', async () => {
       const [unknown, plan] = [wrong[0], wrong.find(([args]) => args.includes('PORO'))];
-      const id = wrong.find(([args]) => args.includes(nobody));
-      const line = 'the password is empty: write it to stdin, as its first line';
+      const id = wrong.find(([args]) => args.includes(unknownKey));
+      const line = 'the password is empty: it is the first line of stdin';
       const stdin = [['links', 'edit', 'x', '--password'], 2, line] as const;
-      for (const one of [unknown, plan, id, stdin]) {
-        if (!one) throw new Error('The table has one of each');
-        await expectFailure(...one);
+      for (const mistake of [unknown, plan, id, stdin]) {
+        if (!mistake) throw new Error('the table lacks a case');
+        await expectFailure(...mistake);
       }
     });
 
-    it('a moment of which the log knows nothing, and a key that there was not', async () => {
+    it('a time before the log, and an unknown key', async () => {
       const before = await linklog('audit', 'as-of', '2020-02-03T04:05:06+01:00');
       expect([before.exitCode, before.stdout]).to.deep.equal([1, '']);
       expect(before.stderr).to.match(
-        /^linklog: nothing had happened at 2020-02-03T03:05:06\.000Z: the log begins at \S+Z\n$/,
+        /^linklog: the log begins at \S+Z, after 2020-02-03T03:05:06\.000Z\n$/,
       );
       const now = new Date().toISOString();
-      const nobody = await linklog('audit', 'as-of', now, '--key', 'nobody', '--json');
-      expect([nobody.exitCode, nobody.stdout]).to.deep.equal([1, '']);
-      expect(nobody.stderr).to.match(/linklog: no key had the id or the name "nobody" at \S+Z\n$/);
+      const unknown = await linklog('audit', 'as-of', now, '--key', 'unknown', '--json');
+      expect([unknown.exitCode, unknown.stdout]).to.deep.equal([1, '']);
+      expect(unknown.stderr).to.match(
+        /linklog: no key had the id or the name "unknown" at \S+Z\n$/,
+      );
     });
 
-    it('its admin token', async () => {
+    it('a wrong admin token', async () => {
       const wrongToken = { ...service().env, ADMIN_TOKEN: 'not-the-right-one' };
       const { exitCode, stdout, stderr } = await startLinklogCli(['keys', 'list'], wrongToken)
         .ended;
       expect([exitCode, stdout]).to.deep.equal([1, '']);
       expect(stderr).to.equal(
-        `linklog: the service at ${service().product.admin} does not accept this admin token: set ` +
-          'ADMIN_TOKEN to the one that it was started with, or DATA_DIR to its directory\n',
+        `linklog: the service at ${service().product.admin} rejects this admin token: set ` +
+          'ADMIN_TOKEN or DATA_DIR as for the service\n',
       );
     });
 

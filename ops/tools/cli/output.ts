@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { Changed } from './client.js';
 
 /** The output of a command; without `json` and `text` if the command has written to stdout itself. */
-export interface Answer {
+export interface Output {
   /** Printed with `--json`. */
   readonly json?: object;
   /** Without the final line end. */
@@ -13,14 +13,16 @@ export interface Answer {
   readonly exitCode?: number;
 }
 
-/** The answer to a change, with a notice while its event is not in the log yet. */
+/** Returns the output of a change, with a notice while its event is not in the log yet. */
 export const changed = <Value extends object>(
   { value, inLog }: Changed<Value>,
   textOf: (value: Value) => string,
-): Answer => ({
+): Output => ({
   json: value,
   text: textOf(value),
-  notice: inLog ? undefined : 'this is in effect; the log is away and gets its event later',
+  notice: inLog
+    ? undefined
+    : 'the change is in effect; its event is sent when the log is available again',
 });
 
 export const count = (value: number): string => value.toLocaleString('en-US');
@@ -54,7 +56,7 @@ export const table = (head: readonly string[], rows: readonly (readonly string[]
 };
 
 /** Formats one line for each entry whose value is not `null`. */
-export const facts = (entries: readonly (readonly [string, string | null])[]): string => {
+export const formatFields = (entries: readonly (readonly [string, string | null])[]): string => {
   const known = entries.filter(([, value]) => value !== null);
   const width = Math.max(...known.map(([name]) => name.length));
   return known.map(([name, value]) => `${name.padEnd(width)}  ${value}`).join('\n');

@@ -1,15 +1,15 @@
 import { expect } from 'chai';
-import { count, counted, facts, table } from './output.js';
+import { count, counted, formatFields, table } from './output.js';
 
-describe('CLI: output for people', () => {
-  it('groups thousands, and knows one from many', () => {
+describe('CLI: text output', () => {
+  it('groups thousands, and forms the plural', () => {
     expect(count(1_234_567)).to.equal('1,234,567');
     expect(counted(0, 'link')).to.equal('0 links');
     expect(counted(1, 'link')).to.equal('1 link');
     expect(counted(5_000, 'call')).to.equal('5,000 calls');
   });
 
-  it('makes columns as wide as their widest cell, numbers to the right', () => {
+  it('aligns columns by their widest cell, and numbers to the right', () => {
     const text = table(
       ['NAME', 'CALLS', 'PLAN'],
       [
@@ -26,12 +26,12 @@ describe('CLI: output for people', () => {
     ]);
   });
 
-  it('shows the head alone where there are no rows', () => {
+  it('prints only the head of an empty table', () => {
     expect(table(['NAME', 'LAG'], [])).to.equal('NAME  LAG');
   });
 
-  it('puts one fact on a line', () => {
-    const lines = facts([
+  it('prints one field a line', () => {
+    const lines = formatFields([
       ['id', '7'],
       ['created', 'today'],
     ]);

@@ -26,5 +26,5 @@ export const readPassword = async (): Promise<string> => {
     lines.close();
     if (stdin.isTTY) stderr.write('\n');
   }
-  throw new CliError('USAGE', 'the password is empty: write it to stdin, as its first line');
+  throw new CliError('USAGE', 'the password is empty: it is the first line of stdin');
 };

@@ -3,11 +3,11 @@ import type { PlatformResponse, SwitchPlatformRequest } from '../../../schemas/h
 import { oneOf } from './arguments.js';
 import type { Command, CommandContext } from './command.js';
 import { CliError } from './errors.js';
-import { changed, facts } from './output.js';
+import { changed, formatFields } from './output.js';
 
 /** The options and their help. */
 const switches = {
-  maintenance: 'answer 503 to everybody but operators',
+  maintenance: 'return 503 to all clients except operators',
   shortening: 'new links',
   aliases: 'custom aliases of new links',
   passwords: 'passwords of new links',
@@ -22,14 +22,14 @@ const onOrOff = oneOf('switch position', ['on', 'off'] as const);
 
 const textOf = ({ maintenance, features }: PlatformResponse): string => {
   const state = { maintenance, ...features };
-  return facts(names.map((name) => [name, state[name] ? 'on' : 'off']));
+  return formatFields(names.map((name) => [name, state[name] ? 'on' : 'off']));
 };
 
 const requestOf = (options: Switches): SwitchPlatformRequest => {
   const named = names.filter((name) => options[name] !== undefined);
   if (named.length === 0) {
     const flags = names.map((name) => `--${name}`).join(', ');
-    throw new CliError('USAGE', `nothing to switch: give one of ${flags}`);
+    throw new CliError('USAGE', `nothing to switch: use one of ${flags}`);
   }
   const positions = named.map((name) => [name, options[name] === 'on'] as const);
   const { maintenance, ...features } = Object.fromEntries(positions);
@@ -39,11 +39,11 @@ const requestOf = (options: Switches): SwitchPlatformRequest => {
 export const addPlatformCommands = (program: Command, { connect, print }: CommandContext): void => {
   const platform = program
     .command('platform')
-    .description('maintenance, and what is switched off for everybody');
+    .description('show and switch maintenance and features');
 
   platform
     .command('show')
-    .description('what is on and what is off')
+    .description('show the switches')
     .examples('platform show', 'platform show --json | jq .features.qr')
     .action(async () => {
       const state = await (await connect()).readPlatform();
@@ -52,7 +52,7 @@ export const addPlatformCommands = (program: Command, { connect, print }: Comman
 
   const setCommand = platform
     .command('set')
-    .description('switch things on and off; every node knows within a second')
+    .description('change switches; all nodes apply them within a second')
     .examples('platform set --maintenance on', 'platform set --shortening off --qr off');
   for (const name of names) {
     setCommand.addOption(new Option(`--${name} <on|off>`, switches[name]).argParser(onOrOff));

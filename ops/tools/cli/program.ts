@@ -27,8 +27,8 @@ Examples:
   $ linklog spool ship /mnt/old-edge/spool
   $ linklog backup linklog.backup
 
-The running service is found by DATA_DIR (.data unless told), else by ADMIN_HOST and ADMIN_PORT.
-Exit codes: 0 done, 1 failed, 2 wrong command line, 78 wrong configuration, 130 interrupted.`;
+The running service is found by DATA_DIR (default: .data), otherwise by ADMIN_HOST and ADMIN_PORT.
+Exit codes: 0 success, 1 failure, 2 invalid arguments, 78 invalid configuration, 130 interrupted.`;
 
 type AddCommands = (program: Command, context: CommandContext) => void;
 
@@ -50,10 +50,7 @@ const commands = new Map<string, () => Promise<AddCommands>>([
   ['audit', async () => (await import('../audit/commands.js')).addAuditCommands],
 ]);
 
-/**
- * Imports only the modules of the command, which halves the start time of a call of the service. Help and an unknown word
- * need all commands.
- */
+/** Imports only the modules of the command, which halves the start time. Help and an unknown word need all commands. */
 const commandsFor = (firstWord = ''): Promise<AddCommands[]> => {
   const load = commands.get(firstWord);
   return Promise.all(
@@ -72,7 +69,7 @@ const addHelpCommand = (program: Command): void => {
   program.helpCommand(false);
   program
     .command('help')
-    .description('the help of a command')
+    .description('show the help of a command')
     .argument('[command...]')
     .action((names: readonly string[]) => {
       let found: CommanderCommand = program;
@@ -87,7 +84,7 @@ const addHelpCommand = (program: Command): void => {
 
 /** Added to every command, so that its position does not matter. */
 const addJsonOption = (command: CommanderCommand): void => {
-  command.option('--json', 'print JSON on stdout, and nothing else there');
+  command.option('--json', 'print only JSON on stdout');
   for (const child of command.commands) addJsonOption(child);
 };
 
@@ -105,16 +102,16 @@ export const runCommandLine = async (
   const context: CommandContext = {
     readConfig,
     connect: async () => createAdminClient(await findService(readConfig()), actorName()),
-    print(answer) {
-      const output = json ? answer.json && JSON.stringify(answer.json) : answer.text;
-      if (output !== undefined) out(`${output}\n`);
-      if (answer.notice !== undefined) err(`linklog: ${answer.notice}\n`);
-      exitCode = answer.exitCode ?? 0;
+    print(output) {
+      const printed = json ? output.json && JSON.stringify(output.json) : output.text;
+      if (printed !== undefined) out(`${printed}\n`);
+      if (output.notice !== undefined) err(`linklog: ${output.notice}\n`);
+      exitCode = output.exitCode ?? 0;
     },
   };
 
   const program = new Command('linklog')
-    .description('The command line of Linklog, for its operators')
+    .description('The command line of Linklog for operators')
     .version(linklogVersion())
     .notes(examples)
     .enablePositionalOptions()
@@ -123,6 +120,8 @@ export const runCommandLine = async (
     .configureOutput({ writeOut: out, writeErr: err, outputError: () => undefined })
     .hook('preAction', (_program, command) => {
       json = command.optsWithGlobals<{ json?: true }>().json === true;
+      // Actions pass their other options on to the service.
+      command.setOptionValue('json', undefined);
     });
   for (const add of await commandsFor(args[0])) add(program, context);
   addJsonOption(program);

@@ -25,7 +25,7 @@ describe('CLI: command line, on a running service', () => {
     onService();
 
   describe('projections', () => {
-    it('tell how far they are', async () => {
+    it('report their lag', async () => {
       await projected();
       const none = { lag: 0, deadLetters: 0, parked: 0 };
       expect(await json('projections', 'status')).to.deep.equal({
@@ -38,32 +38,32 @@ describe('CLI: command line, on a running service', () => {
       ]);
     });
 
-    it('are built again under the running service: every row is as before, and visits go on', async () => {
+    it('are rebuilt while the service runs, with the same rows', async () => {
       const { key } = await createKey('PRO');
       const codes: string[] = [];
       for (let index = 0; index < 5; index += 1) codes.push(await shorten(key));
       for (const code of codes) for (let index = 0; index < 4; index += 1) await visit(code);
       await projected();
 
-      /** Without the requests for the rebuilds themselves, which are events of the platform. */
+      /** Without the rebuilds, which are recorded as events of the platform. */
       const rowsOf = async (name: ProjectionName): ReturnType<typeof dump> => {
         const tables = Object.entries(await dump(service().pool, liveSchema(name)));
-        const isKept = (row: string): boolean => !row.includes(topics.platform.name);
-        return Object.fromEntries(tables.map(([table, rows]) => [table, rows.filter(isKept)]));
+        const isCompared = (row: string): boolean => !row.includes(topics.platform.name);
+        return Object.fromEntries(tables.map(([table, rows]) => [table, rows.filter(isCompared)]));
       };
 
       for (const { name } of projections) {
         let before: Awaited<ReturnType<typeof dump>> = {};
         let after = before;
-        // A minute's calls are metered when it is past: rebuild again if an event came in between.
+        // Calls become an event when their minute is over: repeat a rebuild during which an event arrived.
         await eventually('no event comes during a rebuild', async () => {
           before = await rowsOf(name);
-          const said = await linklog('projections', 'rebuild', name);
-          expect(said.exitCode, said.stderr).to.equal(0);
-          expect(said.stdout).to.match(
+          const output = await linklog('projections', 'rebuild', name);
+          expect(output.exitCode, output.stderr).to.equal(0);
+          expect(output.stdout).to.match(
             new RegExp(`^Rebuilt ${name}: \\d+ events in \\d+\\.\\d\\d s\\n$`),
           );
-          expect(said.stderr).to.match(new RegExp(`^${name}: 0 of \\d+ events \\(0 %\\)\n`));
+          expect(output.stderr).to.match(new RegExp(`^${name}: 0 of \\d+ events \\(0 %\\)\n`));
           after = await rowsOf(name);
           return isDeepStrictEqual(after['checkpoints'], before['checkpoints']);
         });
@@ -77,13 +77,13 @@ describe('CLI: command line, on a running service', () => {
         const answer = await sendRequest(`${service().product.api}/v2/stats/${code}`, {
           headers: { Authorization: `Bearer ${key}` },
         });
-        return (answer.json() as { clickCount: number }).clickCount;
+        return (response.json() as { clickCount: number }).clickCount;
       };
       await eventually('the clicks are counted', async () => (await clicks()) === 5);
       await projected();
     });
 
-    it('tell a program how much was read and how long it took', async () => {
+    it('report events and seconds as JSON', async () => {
       await projected();
       const { exitCode, stdout } = await linklog('projections', 'rebuild', 'stats', '--json');
       const result = JSON.parse(stdout) as Record<string, number>;
@@ -93,7 +93,7 @@ describe('CLI: command line, on a running service', () => {
       expect(result['seconds']).to.be.within(0, 60);
     });
 
-    it('are undone, and that is undone, while the service goes on; analysts can do it too', async () => {
+    it('are rolled back, and rolled back again, by operators and analysts while the service runs', async () => {
       const { key } = await createKey('PRO');
       const code = await shorten(key);
       await expectFailure(
@@ -111,16 +111,16 @@ describe('CLI: command line, on a running service', () => {
       for (const [index, group] of ['projections', 'audit'].entries()) {
         await visit(code);
         await eventually('the clicks are counted', async () => (await clicks()) === index + 1);
-        const said = await linklog(group, 'rebuild', 'stats', '--rollback');
-        expect(said.exitCode, said.stderr).to.equal(0);
-        expect(said.stdout).to.match(
-          /^Put the previous stats back, after \d+ events? that it had not seen, in \d+\.\d\d s\n$/,
+        const output = await linklog(group, 'rebuild', 'stats', '--rollback');
+        expect(output.exitCode, output.stderr).to.equal(0);
+        expect(output.stdout).to.match(
+          /^Rolled back stats, after catching up with \d+ events?, in \d+\.\d\d s\n$/,
         );
         expect(await clicks()).to.equal(index + 1);
       }
     }).timeout(60_000);
 
-    it('are found by DATABASE_URL alone', async () => {
+    it('are rebuilt with DATABASE_URL and another DATA_DIR', async () => {
       const args = ['projections', 'rebuild', 'quotas', '--json'];
       const elsewhere = {
         ...service().env,
@@ -133,8 +133,8 @@ describe('CLI: command line, on a running service', () => {
     });
 
     describe('at Ctrl-C', () => {
-      /** As a live batch would, but for as long as we like. */
-      const whileSwapMustWait = async (work: () => Promise<void>): Promise<void> => {
+      /** Holds the lock of a live batch. */
+      const whileSwapIsBlocked = async (work: () => Promise<void>): Promise<void> => {
         const client = await service().pool.connect();
         try {
           await client.query('BEGIN');
@@ -154,12 +154,12 @@ describe('CLI: command line, on a running service', () => {
       };
 
       for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-        it(`(${signal}) leave the live one as it is, and say so`, async () => {
+        it(`(${signal}) remain unchanged`, async () => {
           await projected();
           const before = await dump(service().pool, 'projection_stats');
           const args = ['projections', 'rebuild', 'stats', '--json'];
           const { child, ended } = startLinklogCli(args, service().env);
-          await whileSwapMustWait(async () => {
+          await whileSwapIsBlocked(async () => {
             await eventually('the command waits', isWaiting);
             child.kill(signal);
             await sleep(50);
@@ -169,7 +169,7 @@ describe('CLI: command line, on a running service', () => {
           const { exitCode, stdout, stderr } = await ended;
           expect([exitCode, stdout]).to.deep.equal([130, '']);
           expect(stderr.trimEnd().split('\n').at(-1)).to.equal(
-            'linklog: the rebuild was stopped; the live projection stats is untouched',
+            'linklog: the rebuild was stopped; the live projection stats is unchanged',
           );
           expect(await dump(service().pool, 'projection_stats')).to.deep.equal(before);
           const { rows } = await service().pool.query(
@@ -179,26 +179,26 @@ describe('CLI: command line, on a running service', () => {
         });
       }
 
-      it('twice end at once, and are whole', async () => {
+      it('twice are consistent, and the process exits immediately', async () => {
         await projected();
         const before = await dump(service().pool, 'projection_stats');
         const args = ['projections', 'rebuild', 'stats'];
         const { child, ended } = startLinklogCli(args, service().env);
-        await whileSwapMustWait(async () => {
+        await whileSwapIsBlocked(async () => {
           await eventually('the command waits', isWaiting);
           child.kill('SIGINT');
           await sleep(600);
           child.kill('SIGINT');
           const { exitCode, stderr } = await ended;
           expect(exitCode).to.equal(130);
-          expect(stderr).to.match(/the rebuild was ended at once; the projection stats is whole/);
+          expect(stderr).to.match(/the rebuild was killed; the projection stats is consistent/);
         });
         expect(await dump(service().pool, 'projection_stats')).to.deep.equal(before);
         expect((await linklog('projections', 'rebuild', 'stats')).exitCode).to.equal(0);
       });
     });
 
-    it('show and redrive what was set aside', async () => {
+    it('show and redrive dead letters and parked events', async () => {
       expect(await text('projections', 'redrive', 'redirects')).to.equal(
         'There are no dead letters of redirects\n',
       );
@@ -209,7 +209,7 @@ describe('CLI: command line, on a running service', () => {
         ...{ pool, url: databaseUrl, listener, logger },
         user: 'command',
       });
-      // No table can hold such a limit; the next one is parked behind it.
+      // The limit exceeds the range of the column; the next event is parked.
       const events = [created('poison', { maxClicks: 3_000_000_000 }), blocked('poison', 2)];
       await opened.log.append('linklog.links.v1', events.map(recordOf));
       await opened.close();

@@ -14,7 +14,7 @@ import { oneOf } from './arguments.js';
 import type { Command, CommandContext } from './command.js';
 import { runOnDatabase, withDatabase, type CommandDatabase } from './database.js';
 import { secondsSince } from './long-work.js';
-import { count, counted, table, type Answer } from './output.js';
+import { count, counted, table, type Output } from './output.js';
 import { actorName } from './service.js';
 
 const projectionName = oneOf('projection', projectionNames);
@@ -25,7 +25,7 @@ const projectionOf = (name: ProjectionName): Projection => {
   return found;
 };
 
-const statusOf = (health: HealthResponse): Answer => {
+const statusOf = (health: HealthResponse): Output => {
   const down = Object.entries(health.dependencies)
     .filter(([, { state }]) => state === 'down')
     .map(([name]) => name);
@@ -39,7 +39,7 @@ const statusOf = (health: HealthResponse): Answer => {
     json: { projections: health.projections },
     text: table(['PROJECTION', 'LAG', 'DEAD LETTERS', 'PARKED'], rows),
     ...(health.status === 'fail' && {
-      notice: `the service is not ready: ${down.join(' and ')} cannot be reached`,
+      notice: `the service is not ready: ${down.join(' and ')} down`,
       exitCode: 1,
     }),
   };
@@ -57,17 +57,17 @@ const record = (
 ): Promise<unknown> =>
   recordProjectionWork(ledger, { projection, work }, { actor: actorName(), requestId: null });
 
-const rebuild = async (config: Config, name: ProjectionName, back: boolean): Promise<Answer> => {
+const rebuild = async (config: Config, name: ProjectionName, back: boolean): Promise<Output> => {
   const what = back ? 'rollback' : 'rebuild';
   const started = performance.now();
   const outcome = await runOnDatabase(
     config,
     {
       title: name,
-      stopped: `the ${what} was stopped; the live projection ${name} is untouched`,
+      stopped: `the ${what} was stopped; the live projection ${name} is unchanged`,
       ended:
-        `the ${what} was ended at once; the projection ${name} is whole, and as it was ` +
-        `unless the ${back ? 'previous' : 'rebuilt'} one had just taken its place`,
+        `the ${what} was killed; the projection ${name} is consistent, and unchanged ` +
+        `unless the ${back ? 'previous' : 'rebuilt'} one was already live`,
     },
     async (database) => {
       await record(database, name, back ? 'rollback' : 'rebuild');
@@ -78,7 +78,7 @@ const rebuild = async (config: Config, name: ProjectionName, back: boolean): Pro
   const seconds = secondsSince(started);
   const events = applied + repeats + deadLetters + parked;
   const done = back
-    ? `Put the previous ${name} back, after ${counted(events, 'event')} that it had not seen,`
+    ? `Rolled back ${name}, after catching up with ${counted(events, 'event')},`
     : `Rebuilt ${name}: ${counted(events, 'event')}`;
   return {
     json: { projection: name, rolledBack: back, events, seconds, ...outcome },
@@ -86,7 +86,7 @@ const rebuild = async (config: Config, name: ProjectionName, back: boolean): Pro
   };
 };
 
-const redrive = async (config: Config, name: ProjectionName): Promise<Answer> => {
+const redrive = async (config: Config, name: ProjectionName): Promise<Output> => {
   const result = await withDatabase(config, async (database) => {
     await record(database, name, 'redrive');
     return redriveProjection({ ...database, projection: projectionOf(name) });
@@ -108,13 +108,13 @@ const names = `one of ${projectionNames.join(', ')}`;
 export const addRebuildCommand = (group: Command, { readConfig, print }: CommandContext): void => {
   group
     .command('rebuild')
-    .description('build one again from the whole log, beside the live one, and put it in its place')
+    .description('rebuild a projection from the log and swap it with the live one')
     .argument('<name>', names, projectionName)
-    .option('--rollback', 'put back what was live before the last rebuild, caught up with the log')
+    .option('--rollback', 'restore the previous projection after it has caught up with the log')
     .notes(
       `
-The service may run meanwhile. Ctrl-C leaves the live projection as it is. What was live is kept for
-seven days: a rollback undoes a rebuild, and a second one undoes the first.
+The service may run meanwhile. Ctrl-C leaves the live projection unchanged. The previous projection is kept for
+seven days: a rollback undoes a rebuild, and a second rollback undoes the first.
 
 Examples:
   $ linklog ${group.name()} rebuild stats
@@ -128,13 +128,11 @@ Examples:
 
 export const addProjectionCommands = (program: Command, context: CommandContext): void => {
   const { readConfig, connect, print } = context;
-  const group = program
-    .command('projections')
-    .description('what is folded from the log: look at it, build it again');
+  const group = program.command('projections').description('show, rebuild and redrive projections');
 
   group
     .command('status')
-    .description('how far each is behind the log, and what it has set aside')
+    .description('show lag, dead letters and parked events')
     .examples(
       'projections status',
       "projections status --json | jq '.projections[] | select(.deadLetters > 0)'",
@@ -147,7 +145,7 @@ export const addProjectionCommands = (program: Command, context: CommandContext)
 
   group
     .command('redrive')
-    .description('try the dead letters of one once more, each subject in its order')
+    .description('retry the dead letters of a projection, in order for each subject')
     .argument('<name>', names, projectionName)
     .examples('projections redrive stats')
     .action(async (name: ProjectionName) => {

@@ -9,7 +9,7 @@ import { CliError } from './errors.js';
 import { findService, operatorNameOf } from './service.js';
 import { folderFixture } from '../../test/support/fixtures.js';
 
-describe('CLI: where the service is', () => {
+describe('CLI: discovery of the service', () => {
   const dataDir = folderFixture({ per: 'test' });
 
   const find = (env: Record<string, string> = {}) =>
@@ -22,37 +22,37 @@ describe('CLI: where the service is', () => {
     pid: process.pid,
   };
 
-  it('is what the running one has published, whatever the configuration', async () => {
-    const held = await openDataDir(dataDir.path);
-    held.publish(addresses);
+  it('prefers the published address of a running service to the configuration', async () => {
+    const lockedDir = await openDataDir(dataDir.path);
+    lockedDir.publish(addresses);
     expect((await find({ ADMIN_PORT: '9999' })).url).to.equal('http://127.0.0.1:1003');
-    held.release();
+    lockedDir.release();
     expect((await find({ ADMIN_PORT: '9999' })).url).to.equal('http://127.0.0.1:9999');
   });
 
-  it('is not what one that was killed has left: the token is not for strangers', async () => {
+  it('ignores the address that a killed service left', async () => {
     writeFileSync(path.join(dataDir.path, 'service.json'), JSON.stringify(addresses));
     expect((await find()).url).to.equal('http://127.0.0.1:8082');
-    // Nor while its successor is not ready yet.
-    const held = await openDataDir(dataDir.path);
+    // Its successor is not ready yet.
+    const lockedDir = await openDataDir(dataDir.path);
     expect((await find()).url).to.equal('http://127.0.0.1:8082');
-    held.release();
+    lockedDir.release();
   });
 
-  it('is an address that can be connected to', async () => {
+  it('replaces a wildcard address by a loopback address', async () => {
     expect((await find({ ADMIN_HOST: '0.0.0.0', ADMIN_PORT: '5' })).url).to.equal(
       'http://127.0.0.1:5',
     );
     expect((await find({ ADMIN_HOST: '::', ADMIN_PORT: '5' })).url).to.equal('http://[::1]:5');
   });
 
-  it('is nowhere when any port would do and none is published', async () => {
+  it('fails for port 0 without a published address', async () => {
     const error = await rejection(find({ ADMIN_PORT: '0' }));
     expect(error).to.be.instanceOf(CliError);
     expect((error as CliError).message).to.include('no service runs on');
   });
 
-  it('is opened by ADMIN_TOKEN, else by the token of the data directory, if there is one', async () => {
+  it('uses ADMIN_TOKEN, otherwise the token of the data directory', async () => {
     expect((await find()).token).to.be.null;
     writeFileSync(path.join(dataDir.path, 'admin-token'), 'from-the-directory\n');
     expect((await find()).token).to.equal('from-the-directory');
@@ -61,7 +61,7 @@ describe('CLI: where the service is', () => {
     );
   });
 
-  it('is not in a file', async () => {
+  it('rejects a file as DATA_DIR', async () => {
     const file = path.join(dataDir.path, 'file');
     writeFileSync(file, '');
     const error = await rejection(find({ DATA_DIR: file }));
@@ -69,14 +69,14 @@ describe('CLI: where the service is', () => {
     expect((error as ConfigError).message).to.include(`${file} is not a directory`);
   });
 
-  it('hears a name of visible characters only', () => {
+  it('removes invisible characters from the operator name', () => {
     expect(operatorNameOf('ada')).to.equal('ada');
     expect(operatorNameOf('DOMAIN\\Ada Løvelace')).to.equal('DOMAIN\\AdaLvelace');
     expect(operatorNameOf('x'.repeat(80))).to.have.length(64);
     expect(operatorNameOf('Ώ ')).to.equal('unknown');
   });
 
-  it('hears no name of its own', () => {
+  it('prefixes a reserved operator name', () => {
     expect(operatorNameOf('SYSTEM')).to.equal('user-SYSTEM');
     expect(operatorNameOf('web-safety')).to.equal('user-web-safety');
   });

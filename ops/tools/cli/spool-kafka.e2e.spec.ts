@@ -1,7 +1,7 @@
 import { kafkaStartMs, dedicatedKafka, type DedicatedKafka } from '../../test/support/kafka.js';
 import { describeSpoolShip } from './testing/spool-ship.suite.js';
 
-describe('CLI: spools of an edge that is gone, to Kafka', function () {
+describe('CLI: spools of a removed edge, Kafka', function () {
   this.timeout(kafkaStartMs);
   let kafka: DedicatedKafka | undefined;
 

@@ -18,7 +18,7 @@ import { LockHeld } from '../../platform/process/process-lock.js';
 import type { Command, CommandContext } from './command.js';
 import { runOnDatabase, type LongWork } from './database.js';
 import { CliError, messageOf } from './errors.js';
-import { counted, type Answer } from './output.js';
+import { counted, type Output } from './output.js';
 
 /** Attempts to append a batch, which take some seconds. */
 const attempts = 6;
@@ -28,7 +28,7 @@ interface Outcome {
   readonly status: 'shipped' | 'in use' | 'failed';
   /** Visits appended to the log; readers drop repeats. */
   readonly visits: number;
-  /** Unreadable files, which were moved beside the spool. */
+  /** Unreadable files, which were moved out of the spool. */
   readonly damaged: number;
   /** `null` if the spool was shipped. */
   readonly reason: string | null;
@@ -89,18 +89,18 @@ const shipOne = async (
 
 const lineOf = ({ spool, visits, damaged, reason }: Outcome): string => {
   const shipped = `${counted(visits, 'visit')} shipped`;
-  const set = damaged === 0 ? '' : `; ${counted(damaged, 'damaged file')} set aside`;
-  return `${spool}: ${reason === null ? shipped : `${shipped}, then stopped: ${reason}`}${set}`;
+  const moved = damaged === 0 ? '' : `; ${counted(damaged, 'damaged file')} set aside`;
+  return `${spool}: ${reason === null ? shipped : `${shipped}, then stopped: ${reason}`}${moved}`;
 };
 
-const ship = async (config: Config, folder: string): Promise<Answer> => {
+const ship = async (config: Config, folder: string): Promise<Output> => {
   const { root, ids } = await spoolsIn(path.resolve(folder));
-  const words = {
+  const messages = {
     title: null,
-    stopped: `stopped; what is not shipped stays in ${root}`,
-    ended: `ended at once; what is not shipped stays in ${root}`,
+    stopped: `shipping was stopped; the remaining visits are in ${root}`,
+    ended: `shipping was killed; the remaining visits are in ${root}`,
   };
-  const outcomes = await runOnDatabase(config, words, async (database) => {
+  const outcomes = await runOnDatabase(config, messages, async (database) => {
     const done: Outcome[] = [];
     for (const id of ids) done.push(await shipOne(root, id, database));
     return done;
@@ -114,19 +114,19 @@ const ship = async (config: Config, folder: string): Promise<Answer> => {
 };
 
 export const addSpoolCommands = (program: Command, { readConfig, print }: CommandContext): void => {
-  const group = program.command('spool').description('visits that edges have not shipped');
+  const group = program.command('spool').description('ship visits of edges that no longer run');
   group
     .command('ship')
-    .description('ship the spools in a folder to the log, and delete what is shipped')
+    .description('ship the spools in a directory to the log and delete them')
     .argument(
       '<dir>',
-      'a folder of spools (SPOOL_DIR of an edge that is gone), or that of one spool',
+      'the SPOOL_DIR of an edge that no longer runs, or the directory of one spool',
     )
     .notes(
       `
-For the disk of an edge that is not started again: edges ship what is in their own SPOOL_DIR. End the edge
-first. The service may run meanwhile. For 30 days, a visit that is in the log already
-is not counted again: do not ship an older copy.`,
+Edges ship the spools in their own SPOOL_DIR. Use this command for the disk of an edge that is not started
+again; stop the edge first. The service may run meanwhile. Visits that are already in the log are dropped for
+30 days: do not ship an older copy.`,
     )
     .examples('spool ship /mnt/old-edge/spool')
     .action(async (dir: string) => {

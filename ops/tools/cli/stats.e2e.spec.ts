@@ -17,13 +17,12 @@ describe('CLI: linklog stats, on a running service', () => {
     await projected();
   });
 
-  /** What the API answers to the key. */
   const api = async (path: string): Promise<unknown> => {
     const headers = { Authorization: `Bearer ${key.key}` };
     return (await sendRequest(`${service().product.api}/v2/stats${path}`, { headers })).json();
   };
 
-  it('says with --json what the API answers', async () => {
+  it('prints the response of the API with --json', async () => {
     const query = 'from=2026-01-01&to=2050-01-01&interval=month&tz=Asia/Kathmandu';
     const same = ['--from', '2026-01-01', '--to', '2050-01-01', '--interval', 'month'];
     const zone = ['--tz', 'Asia/Kathmandu'];
@@ -36,7 +35,7 @@ describe('CLI: linklog stats, on a running service', () => {
     );
   });
 
-  it('shows a person the numbers, a plot and tables', async () => {
+  it('prints numbers, a plot and tables', async () => {
     const shown = await text('stats', code);
     expect(shown).to.match(new RegExp(`^short code +${code}\nurl +https://example.com/\n`));
     expect(shown)
@@ -61,14 +60,14 @@ describe('CLI: linklog stats, on a running service', () => {
     expect(lines.slice(-2)).to.deep.equal(['triggers,link,2,,', 'triggers,qr,1,,']);
   });
 
-  it('says in one line what is wrong', async () => {
+  it('reports a mistake in one line', async () => {
     await expectFailure(['stats', 'spring-sale'], 1, 'Short URL not found');
     await expectFailure(['stats', '..'], 1, 'Short URL not found');
     const long = ['stats', code, '--from', '2020-01-01'];
     await expectFailure(long, 2, 'The period has more than 400 intervals');
     const zone = 'tz must be an IANA time zone, such as Europe/Berlin';
     await expectFailure(['stats', code, '--tz', 'Berlin'], 2, zone);
-    const both = await linklog('stats', code, '--csv', '--json');
-    expect(both.exitCode).to.equal(2);
+    const conflict = await linklog('stats', code, '--csv', '--json');
+    expect(conflict.exitCode).to.equal(2);
   });
 });

@@ -16,7 +16,7 @@ import { shortCodeArgument } from './arguments.js';
 import type { Command, CommandContext } from './command.js';
 import { withDatabase } from './database.js';
 import { CliError } from './errors.js';
-import { count, facts, plain, table } from './output.js';
+import { count, formatFields, plain, table } from './output.js';
 
 type Stats = StatsResponse | AccountStatsResponse;
 
@@ -53,7 +53,7 @@ const plotOf = (timeseries: Stats['timeseries'] = []): string => {
 const numberOrNone = (value: number | undefined): string | null =>
   value === undefined ? null : count(value);
 
-const factsOf = (stats: Stats): string => {
+const formatSummary = (stats: Stats): string => {
   const { period } = stats;
   const own: [string, string | null][] =
     'shortCode' in stats
@@ -70,7 +70,7 @@ const factsOf = (stats: Stats): string => {
           ['links', count(stats.linkCount)],
           ['clicks', count(stats.clickCount)],
         ];
-  return facts([
+  return formatFields([
     ...own,
     ['period', period ? `${period.from} to ${period.to}, ${period.tz}` : null],
     ['clicks in it', numberOrNone(period?.clickCount)],
@@ -116,7 +116,7 @@ const textOf = (stats: Stats): string => {
       ]),
     ),
   );
-  return [factsOf(stats), ...(series ?? []), ...lists].join('\n\n');
+  return [formatSummary(stats), ...(series ?? []), ...lists].join('\n\n');
 };
 
 /** RFC 4180 with LF line ends; a value that was not recorded is empty. */
@@ -137,15 +137,15 @@ const csvOf = (stats: Stats): string =>
 export const addStatsCommand = (program: Command, { readConfig, print }: CommandContext): void => {
   program
     .command('stats')
-    .description("a link's visits, or all of an account: when, from where, through what")
-    .argument('[code]', 'its short code; without it the account', shortCodeArgument)
-    .option('--account <account>', 'whose links, where there is no short code', 'default')
-    .option('--include <names>', 'what to show, with commas between the names', 'all')
-    .option('--from <time>', 'ISO 8601; by default 30 days before the end')
-    .option('--to <time>', 'ISO 8601, not part of the period; by default now')
+    .description('show the statistics of a link or of an account')
+    .argument('[code]', 'short code; without it, the statistics of an account', shortCodeArgument)
+    .option('--account <account>', 'the account if there is no short code', 'default')
+    .option('--include <names>', 'comma-separated lists to show', 'all')
+    .option('--from <time>', 'ISO 8601; default 30 days before the end')
+    .option('--to <time>', 'ISO 8601, exclusive; default now')
     .option('--interval <interval>', 'hour, day, week or month')
-    .option('--tz <zone>', 'an IANA time zone: whose days and hours')
-    .option('--limit <values>', 'values of each list, 1 to 200')
+    .option('--tz <zone>', 'IANA time zone of days and hours')
+    .option('--limit <values>', 'maximum length of each list, 1 to 200')
     .addOption(new Option('--csv', 'print CSV').conflicts('json'))
     .examples(
       'stats spring-sale',

@@ -4,7 +4,7 @@ import { runLinklogCli } from '../../test/support/command-line.js';
 import { startLinklogCli, type CommandOutput } from '../../test/support/process.js';
 import { folderFixture } from '../../test/support/fixtures.js';
 
-const nobody = '01990000-0000-7000-8000-000000000000';
+const unknownKey = '01990000-0000-7000-8000-000000000000';
 
 describe('CLI: command line, without a service', () => {
   const dataDir = folderFixture();
@@ -25,13 +25,13 @@ describe('CLI: command line, without a service', () => {
     expect(await said).to.deep.equal({ exitCode, stdout: '', stderr: `linklog: ${line}\n` });
   };
 
-  const absent = 'no service answers at http://127.0.0.1:1; start it with "npm start"';
+  const absent = 'no service listens at http://127.0.0.1:1; start it with "npm start"';
   for (const args of [
     ['keys', 'create', '--name', 'x', '--plan', 'PRO'],
     ['keys', 'list', '--json'],
-    ['keys', 'show', nobody],
-    ['keys', 'change', nobody, '--inactive'],
-    ['keys', 'revoke', nobody],
+    ['keys', 'show', unknownKey],
+    ['keys', 'change', unknownKey, '--inactive'],
+    ['keys', 'revoke', unknownKey],
     ['console'],
     ['links', 'block', 'spring', '--reason', 'x'],
     ['links', 'history', 'spring'],
@@ -46,7 +46,8 @@ describe('CLI: command line, without a service', () => {
     ['platform', 'set', '--qr', 'off'],
     ['projections', 'status'],
   ]) {
-    it(`says so for ${args.join(' ')}`, () => expectFailure(linklog(args), 1, absent));
+    it(`reports that no service listens: ${args.join(' ')}`, () =>
+      expectFailure(linklog(args), 1, absent));
   }
 
   for (const args of [
@@ -54,12 +55,12 @@ describe('CLI: command line, without a service', () => {
     ['projections', 'redrive', 'stats'],
     ['stats', 'spring'],
   ]) {
-    it(`says so for ${args.join(' ')}, with and without an address`, async () => {
+    it(`reports that PostgreSQL is unavailable, with and without DATABASE_URL: ${args.join(' ')}`, async () => {
       await expectFailure(
         linklog(args),
         1,
         `no embedded PostgreSQL runs in ${dataDir.path}; start the service with "npm start", ` +
-          'or set DATABASE_URL to the one that it uses',
+          'or set DATABASE_URL to its database',
       );
       await expectFailure(
         linklog(args, { DATABASE_URL: 'postgres://linklog:a-secret@127.0.0.1:1/linklog' }),
@@ -69,16 +70,16 @@ describe('CLI: command line, without a service', () => {
     });
   }
 
-  it('ends with 78 and the name of the variable when the configuration is wrong', async () => {
+  it('exits with 78 and names the invalid variable', async () => {
     const line = 'API_PORT must be a port number from 0 to 65535';
     await expectFailure(linklogProcess(['keys', 'list'], { API_PORT: 'x' }), 78, line);
     await expectFailure(linklog(['projections', 'rebuild', 'stats'], { API_PORT: 'x' }), 78, line);
-    // A wrong command line is the nearer mistake.
+    // An invalid command line takes precedence.
     const { exitCode } = await linklogProcess(['keys', 'create'], { API_PORT: 'x' });
     expect(exitCode).to.equal(2);
   });
 
-  it('helps with every command, whatever the environment', async () => {
+  it('prints the help of every command, even with an invalid environment', async () => {
     for (const args of [
       [],
       ['keys'],
@@ -113,21 +114,21 @@ describe('CLI: command line, without a service', () => {
       ['audit', 'replay'],
       ['audit', 'history'],
     ]) {
-      const [said, asked] = await Promise.all([
+      const [option, command] = await Promise.all([
         linklog([...args, '--help'], { API_PORT: 'x' }),
         linklog(['help', ...args]),
       ]);
-      expect({ exitCode: said.exitCode, stderr: said.stderr }).to.deep.equal({
+      expect({ exitCode: option.exitCode, stderr: option.stderr }).to.deep.equal({
         exitCode: 0,
         stderr: '',
       });
-      expect(said.stdout).to.match(/^Usage: linklog /);
-      if (args.length !== 1) expect(said.stdout).to.match(/\nExamples?:\n {2}\$ linklog /);
-      expect(asked).to.deep.equal(said);
+      expect(option.stdout).to.match(/^Usage: linklog /);
+      if (args.length !== 1) expect(option.stdout).to.match(/\nExamples?:\n {2}\$ linklog /);
+      expect(command).to.deep.equal(option);
     }
   });
 
-  it('helps, and says what is absent, as a process too', async () => {
+  it('prints help and failures as a process', async () => {
     const help = await linklogProcess(['keys', 'create', '--help'], { API_PORT: 'x' });
     expect(help).to.include({ exitCode: 0, stderr: '' });
     expect(help.stdout).to.match(/^Usage: linklog keys create /);
@@ -137,7 +138,7 @@ describe('CLI: command line, without a service', () => {
     await expectFailure(linklogProcess(['keys', 'list']), 1, absent);
   });
 
-  it('shows the help to whoever leaves the command out, on stderr', async () => {
+  it('prints the help on stderr if the command is missing', async () => {
     for (const args of [[], ['keys'], ['links'], ['aliases'], ['platform'], ['projections']]) {
       const { exitCode, stdout, stderr } = await linklog(args);
       expect([exitCode, stdout]).to.deep.equal([2, '']);

@@ -45,17 +45,17 @@ import { rejection } from '../../../test/support/waiting.js';
 import { openTestLog } from '../../../test/support/node.js';
 import { databaseFixture } from '../../../test/support/fixtures.js';
 
-/** A log whose batches are of one record each: what is known of one must outlast it. */
+/** Splits batches into records, so that state must be kept between batches. */
 const piecemeal = (log: EventLog): EventLog => ({
   ...log,
-  async *read(...place) {
-    for await (const batch of log.read(...place)) {
+  async *read(...range) {
+    for await (const batch of log.read(...range)) {
       for (const record of batch.records) yield { ...batch, records: [record] };
     }
   },
 });
 
-describe('audit: looking back', () => {
+describe('audit as-of', () => {
   const database = databaseFixture('lookback', { per: 'test' });
   let log: EventLog;
 
@@ -89,10 +89,10 @@ describe('audit: looking back', () => {
       },
     );
 
-  describe('at a link', () => {
+  describe('for a link', () => {
     const link = (code: string, seconds: number) => linkAsOf({ log, moment: at(seconds) }, code);
 
-    it('tells what it was at each moment, and who had blocked it', async () => {
+    it('returns its state at each moment, and who had blocked it', async () => {
       await append(
         created('hello', { passwordHash: 'x' }, { account: 'acme', time: at(0) }),
         blocked('hello', 2, { time: at(10), actor: 'alice' }),
@@ -102,7 +102,7 @@ describe('audit: looking back', () => {
       const { state, ...none } = await link('hello', -1);
       expect([state, none]).to.deep.include('none').and.have.nested.property('[1].madeLater');
       expect(none).to.include({ madeLater: at(0).toISOString() });
-      expect(await link('nobody', 5)).to.include({ state: 'none', madeLater: null });
+      expect(await link('unknown', 5)).to.include({ state: 'none', madeLater: null });
       expect(await link('hello', 0)).to.deep.include({
         asOf: at(0).toISOString(),
         shortCode: 'hello',
@@ -125,7 +125,7 @@ describe('audit: looking back', () => {
       expect(await link('hello', 20)).to.deep.include({ state: 'active', blocked: null });
     });
 
-    it('has it expire when visitors see it, though the event comes later', async () => {
+    it('expires it at its end, before the event', async () => {
       const expiresAt = at(60).toISOString();
       await append(
         created('brief', { expiresAt }),
@@ -139,7 +139,7 @@ describe('audit: looking back', () => {
       expect(await link('brief', 100)).to.include({ state: 'expired', expired: 'time' });
     });
 
-    it('tells what its owner had made of it by each moment', async () => {
+    it('returns the changes of its owner up to each moment', async () => {
       const later = 'https://example.com/later';
       await append(
         created('mine', { maxClicks: 1, title: 'first', tags: ['a'] }, { time: at(0) }),
@@ -165,14 +165,14 @@ describe('audit: looking back', () => {
       expect(await link('mine', 60)).to.include({ state: 'deleted', url: later });
     });
 
-    it('counts the visits until then, once each, those of bots apart', async () => {
+    it('counts visits without repeats, and bots separately', async () => {
       await append(
         created('hello', {}),
         spooled('hello', 1, 10),
         spooled('elsewhere', 2, 10),
         spooled('hello', 3, 30, true),
         spooled('hello', 1, 10, false, 'b'),
-        // The same ones once more, and one that another spool ships late.
+        // Repeats, and a visit that another spool ships late.
         spooled('hello', 1, 10),
         spooled('hello', 3, 30, true),
         spooled('hello', 4, 40),
@@ -186,7 +186,7 @@ describe('audit: looking back', () => {
       expect(await link('hello', 40)).to.include({ clickCount: 4, botCount: 1 });
     });
 
-    it('tells what the statistics projection has, of all visits until then', async () => {
+    it('matches the statistics projection', async () => {
       const noonOf = (day: number): number => day * 86_400;
       const visit = (sequence: number, day: number, referrer: string | null, bot = false) => {
         const event = spooled('hello', sequence, noonOf(day), bot);
@@ -196,10 +196,10 @@ describe('audit: looking back', () => {
       const visits = Array.from({ length: 230 }, (_, index) =>
         visit(index + 1, index < 150 ? 0 : 1, `site-${index % 150}`, index % 10 === 0),
       );
-      // The last one was shipped three days late: its visitor is told apart from nobody.
+      // The second one is shipped three days late: its visitor is not distinguished any more.
       const later = [visit(231, 3, null), visit(232, 0, 'site-149'), visit(233, 9, 'site-1')];
       const records = [...visits, ...visits.slice(-20), ...later].map(recordOf);
-      // As it was written before visits recorded more.
+      // A visit of the first event version.
       const first = firstVisitRecordOf(visited('hello', null, { time: at(noonOf(3)) }));
       await append(created('hello', {}));
       await log.append(topics.visits.name, [...records, first]);
@@ -220,21 +220,25 @@ describe('audit: looking back', () => {
           from: '2026-05-01',
           to: at(moment + 900).toISOString(),
         };
-        const asked = readStatsQuery(statsQuery, query, at(0));
-        if ('refused' in asked) throw new Error(asked.refused);
-        const { ofPeriod } = await readCodeStatistics(database.pool, 'hello', asked);
+        const request = readStatsQuery(statsQuery, query, at(0));
+        if ('refused' in request) throw new Error(request.refused);
+        const { ofPeriod } = await readCodeStatistics(database.pool, 'hello', request);
         const { period, bots, timeseries, ...rest } = ofPeriod;
-        const then = await link('hello', moment);
+        const snapshot = await link('hello', moment);
         expect(timeseries, `day ${day}`).to.be.an('array');
-        expect(then).to.deep.include({ clickCount: period.clickCount, botCount: bots, ...rest });
+        expect(snapshot).to.deep.include({
+          clickCount: period.clickCount,
+          botCount: bots,
+          ...rest,
+        });
       }
-      const then = await link('hello', noonOf(3));
-      const referrers = 'referrers' in then ? then.referrers : [];
+      const snapshot = await link('hello', noonOf(3));
+      const referrers = 'referrers' in snapshot ? snapshot.referrers : [];
       expect(referrers).to.deep.include({ value: null, clicks: 2 });
       expect(referrers.at(-1)?.value).to.equal('(other)');
     });
 
-    it('stops at its limit', async () => {
+    it('expires at its click limit', async () => {
       await append(
         created('two', { maxClicks: 2 }),
         visited('two', 1, { time: at(1) }),
@@ -250,24 +254,24 @@ describe('audit: looking back', () => {
       });
     });
 
-    it('reads the partitions of its code alone, says how far, and what it could not read', async () => {
+    it('reads only the partitions of its code, and reports offsets and unreadable records', async () => {
       await append(created('hello', {}), spooled('hello', 1, 10));
       await log.append(topics.links.name, [{ key: 'hello', value: 'not an event' }]);
-      const heard: (readonly [number, number])[] = [];
-      const then = await linkAsOf(
-        { log, moment: at(20), progress: (done, total) => heard.push([done, total]) },
+      const progress: (readonly [number, number])[] = [];
+      const snapshot = await linkAsOf(
+        { log, moment: at(20), progress: (done, total) => progress.push([done, total]) },
         'hello',
       );
-      expect(then.unreadable).to.equal(1);
-      expect(Object.values(then.readUpTo).map((ends) => Object.values(ends))).to.deep.equal([
+      expect(snapshot.unreadable).to.equal(1);
+      expect(Object.values(snapshot.readUpTo).map((ends) => Object.values(ends))).to.deep.equal([
         [2],
         [1],
       ]);
-      expect(heard.at(-1)).to.deep.equal([3, 3]);
+      expect(progress.at(-1)).to.deep.equal([3, 3]);
     });
   });
 
-  describe('at a key', () => {
+  describe('for a key', () => {
     const key = (seconds: number, name = 'website') =>
       keyAsOf({ log, moment: at(seconds) }, name, defaultPlanTable);
 
@@ -278,7 +282,7 @@ describe('audit: looking back', () => {
         { id: idOf(sequence), subject: 'key-1', sequence, time: at(minute * 60 + 65) },
       );
 
-    it('tells its plan and state, and who changed it last', async () => {
+    it('returns plan, status, and who changed it last', async () => {
       await append(
         keyCreated('key-1', {}, { actor: 'alice', time: at(0) }),
         keyCreated('key-2', { name: 'twin' }),
@@ -308,16 +312,18 @@ describe('audit: looking back', () => {
       expect(await rejection(key(15)))
         .to.be.instanceOf(CliError)
         .and.match(/no key had the id/);
-      expect(await rejection(key(15, 'twin'))).to.match(/2 keys .* say which: key-2, key-3$/);
+      expect(await rejection(key(15, 'twin'))).to.match(
+        /2 keys .* use one of the ids key-2, key-3$/,
+      );
     });
 
-    it('tells the scopes and the end of a key that its owner made, and what became of it', async () => {
+    it('returns scopes, expiry and changes of a derived key', async () => {
       const expiresAt = at(1_000).toISOString();
       const child = { name: 'child', plan: null, expiresAt };
-      const made = { ...child, ancestors: ['key-1'], scopes: [...scopeNames] };
+      const derived = { ...child, ancestors: ['key-1'], scopes: [...scopeNames] };
       await append(
         keyCreated('key-1', { plan: 'PRO' }, { time: at(0) }),
-        keyCreated('key-2', made, { time: at(1) }),
+        keyCreated('key-2', derived, { time: at(1) }),
         keyChanged(
           'key-2',
           2,
@@ -346,7 +352,7 @@ describe('audit: looking back', () => {
       expect(JSON.stringify(rotated)).to.not.match(/hash|abab|cdcd/);
     });
 
-    it('counts what it had spent that month, calls by their minute', async () => {
+    it('counts the usage of the month, and calls by minute', async () => {
       await append(
         keyCreated('key-1', { plan: 'FREE' }),
         created('one', {}, { time: at(1) }),
@@ -369,7 +375,7 @@ describe('audit: looking back', () => {
         calls: { ...calls, used: 0, usedAtMost: 1_990, exhausted: false },
         links: { used: 1, usedAtMost: 1, limit: 35, exhausted: false },
       });
-      // The minute is over; its event comes five seconds later, and says the same.
+      // The minute is over; its event follows five seconds later.
       expect(await key(60)).to.deep.include({
         calls: { ...calls, used: 1_990, usedAtMost: 2_000, exhausted: null },
       });
@@ -386,10 +392,10 @@ describe('audit: looking back', () => {
     });
   });
 
-  describe('at the platform', () => {
+  describe('for the platform', () => {
     const platform = (seconds: number) => platformAsOf({ log, moment: at(seconds) });
 
-    it('tells switches, overrides and keys', async () => {
+    it('returns switches, overrides and keys', async () => {
       await append(
         keyCreated('key-1', {}, { time: at(0) }),
         keyCreated('key-2', { name: 'late' }, { time: at(50) }),
@@ -412,7 +418,7 @@ describe('audit: looking back', () => {
       expect(late.keys).to.have.length(2);
     });
 
-    it('counts links by the state they were in, each once', async () => {
+    it('counts links by state, without repeats', async () => {
       const codes = Array.from({ length: 40 }, (_, index) => `code-${index}`);
       await append(
         ...codes.map((code, index) =>
@@ -435,13 +441,13 @@ describe('audit: looking back', () => {
       expect(await links(40)).to.deep.equal({ active: 34, expired: 2, blocked: 4 });
       expect(await links(50)).to.deep.equal({ active: 34, expired: 3, blocked: 3 });
       expect(await links(60)).to.deep.equal({ active: 28, expired: 9, blocked: 3 });
-      // The same, with the links of each partition taken in several turns.
+      // The same with several slices of each partition.
       const sliced = await platformAsOf({ log, moment: at(60) }, 3);
       expect(sliced.links).to.deep.equal({ active: 28, expired: 9, blocked: 3 });
     });
   });
 
-  it('knows when the log begins', async () => {
+  it('returns the beginning of the log', async () => {
     expect(await beginningOf(log)).to.equal(null);
     await append(featureSwitched(1, 'qr', false, { time: at(5) }), keyCreated('key-1', {}));
     expect(await beginningOf(log)).to.equal(at(0).toISOString());

@@ -1,14 +1,14 @@
-import { keyAsOf, type KeyThen, type Spent } from './key.js';
-import { linkAsOf, type LinkThen } from './link.js';
-import { platformAsOf, type PlatformThen } from './platform.js';
-import { beginningOf, type Grounds, type LookBack } from './read.js';
+import { keyAsOf, type KeySnapshot, type Spent } from './key.js';
+import { linkAsOf, type LinkSnapshot } from './link.js';
+import { platformAsOf, type PlatformSnapshot } from './platform.js';
+import { beginningOf, type ReadSummary, type AsOfQuery } from './read.js';
 import { dimensionNames } from '../../../../schemas/statistics/document.js';
 import type { Config } from '../../../config/config.js';
 import type { Command, CommandContext } from '../../cli/command.js';
 import { shortCodeArgument, timeOf } from '../../cli/arguments.js';
 import { runOnDatabase } from '../../cli/database.js';
 import { CliError } from '../../cli/errors.js';
-import { count, counted, facts, plain, table, type Answer } from '../../cli/output.js';
+import { count, counted, formatFields, plain, table, type Output } from '../../cli/output.js';
 
 const pastMoment = (text: string): Date => {
   const moment = new Date(timeOf(text));
@@ -16,23 +16,23 @@ const pastMoment = (text: string): Date => {
   throw new CliError('USAGE', `${moment.toISOString()} is in the future`);
 };
 
-const groundsText = ({ readUpTo }: Grounds): string => {
+const formatReadSummary = ({ readUpTo }: ReadSummary): string => {
   const lines = Object.entries(readUpTo).map(([topic, partitions]) => {
     const ends = Object.entries(partitions).map(([partition, next]) => `${partition}:${next}`);
     return `  ${[topic, ...ends].join(' ')}`;
   });
   return [
-    'Read from the log, by partition, up to but without the offset:',
+    'Read from the log, by partition, up to the offset (exclusive):',
     ...lines,
-    'What reaches the log later, as visits of a spool may, can add to this.',
+    'Events that are appended later, such as visits of a spool, can change this result.',
   ].join('\n');
 };
 
-const answerOf = (then: Grounds, lines: string): Answer => ({
-  json: then,
-  text: `${lines}\n\n${groundsText(then)}`,
-  ...(then.unreadable > 0 && {
-    notice: `${counted(then.unreadable, 'record')} could not be read, and are not in this`,
+const outputOf = (snapshot: ReadSummary, lines: string): Output => ({
+  json: snapshot,
+  text: `${lines}\n\n${formatReadSummary(snapshot)}`,
+  ...(snapshot.unreadable > 0 && {
+    notice: `${counted(snapshot.unreadable, 'unreadable record')} omitted`,
   }),
 });
 
@@ -42,74 +42,73 @@ const shownValues = 5;
 const valuesText = (
   list: readonly { readonly value: string | null; readonly clicks: number }[],
 ): string => {
-  const words = list
+  const values = list
     .slice(0, shownValues)
     .map(
       ({ value, clicks }) => `${value === null ? '(not recorded)' : plain(value)} ${count(clicks)}`,
     );
-  const omitted = list.length - words.length;
-  if (omitted > 0) words.push(`and ${counted(omitted, 'more value')}`);
-  return words.join(', ') || 'none';
+  const omitted = list.length - values.length;
+  if (omitted > 0) values.push(`and ${counted(omitted, 'more value')}`);
+  return values.join(', ') || 'none';
 };
 
-const linkText = (then: LinkThen): string => {
-  const { asOf, shortCode } = then;
-  if (then.state === 'none') {
-    const later = then.madeLater === null ? '' : `; it was made at ${then.madeLater}`;
+const linkText = (snapshot: LinkSnapshot): string => {
+  const { asOf, shortCode } = snapshot;
+  if (snapshot.state === 'none') {
+    const later = snapshot.madeLater === null ? '' : `; it was created at ${snapshot.madeLater}`;
     return `At ${asOf} there was no link ${shortCode}${later}`;
   }
-  const { blocked, expired, expiresAt, maxClicks, clickCount } = then;
+  const { blocked, expired, expiresAt, maxClicks, clickCount } = snapshot;
   const limit = maxClicks === null ? '' : ` of ${count(maxClicks)}`;
-  return facts([
+  return formatFields([
     ['at', asOf],
     ['link', shortCode],
-    ['state', then.state],
+    ['state', snapshot.state],
     ['blocked', blocked && `${blocked.at} by ${blocked.by ?? 'unknown'}: ${plain(blocked.reason)}`],
-    ['expired', expired && (expired === 'time' ? 'its time was up' : 'its clicks were used up')],
-    ['leads to', plain(then.url)],
-    ['account', then.account],
-    ['made', `${then.createdAt} with the key ${then.keyId}`],
+    ['expired', expired && (expired === 'time' ? 'end of its period' : 'click limit')],
+    ['destination', plain(snapshot.url)],
+    ['account', snapshot.account],
+    ['created', `${snapshot.createdAt} with the key ${snapshot.keyId}`],
     ['expires', expiresAt ?? 'never'],
-    ['password', then.hasPassword ? 'yes' : 'no'],
-    ['clicks', `${count(clickCount)}${limit}, and ${count(then.botCount)} of bots`],
-    ['last click', then.lastAccessed ?? 'none'],
-    ['uniques', `${count(then.uniques)}, added up over UTC days`],
-    ...dimensionNames.map((name) => [name, valuesText(then[name])] as const),
+    ['password', snapshot.hasPassword ? 'yes' : 'no'],
+    ['clicks', `${count(clickCount)}${limit}, and ${count(snapshot.botCount)} by bots`],
+    ['last click', snapshot.lastAccessed ?? 'none'],
+    ['uniques', `${count(snapshot.uniques)}, the sum of all UTC days`],
+    ...dimensionNames.map((name) => [name, valuesText(snapshot[name])] as const),
   ]);
 };
 
 const spentText = ({ used, usedAtMost, limit, exhausted }: Spent): string => {
-  const many = usedAtMost === used ? count(used) : `${count(used)} to ${count(usedAtMost)}`;
-  if (limit === null) return `${many}, without a limit`;
-  const more =
-    exhausted === null ? 'one more may have been refused' : 'one more would have been refused';
-  return `${many} of ${count(limit)}${exhausted === false ? '' : `: ${more}`}`;
+  const range = usedAtMost === used ? count(used) : `${count(used)} to ${count(usedAtMost)}`;
+  if (limit === null) return `${range}, unlimited`;
+  const suffix = exhausted === null ? ' (possibly exhausted)' : exhausted ? ' (exhausted)' : '';
+  return `${range} of ${count(limit)}${suffix}`;
 };
 
-const keyText = (then: KeyThen): string =>
-  facts([
-    ['at', then.asOf],
-    ['key', then.id],
-    ['name', then.name],
-    ['plan', then.plan],
-    ['account', then.account],
-    ['status', then.status],
-    ['created', then.createdAt],
-    ['last change', `${then.lastChange.at} by ${then.lastChange.by}`],
-    ['month', `since ${then.month}, of what its plan allows as plans are configured now`],
-    ['calls', spentText(then.calls)],
-    ['links', spentText(then.links)],
-    ['QR codes', spentText(then.qrCodes)],
+const keyText = (snapshot: KeySnapshot): string =>
+  formatFields([
+    ['at', snapshot.asOf],
+    ['key', snapshot.id],
+    ['name', snapshot.name],
+    ['plan', snapshot.plan],
+    ['account', snapshot.account],
+    ['status', snapshot.status],
+    ['created', snapshot.createdAt],
+    ['last change', `${snapshot.lastChange.at} by ${snapshot.lastChange.by}`],
+    ['month', `since ${snapshot.month}, with the current limits of the plan`],
+    ['calls', spentText(snapshot.calls)],
+    ['links', spentText(snapshot.links)],
+    ['QR codes', spentText(snapshot.qrCodes)],
   ]);
 
-const platformText = (then: PlatformThen): string => {
-  const { active, expired, blocked } = then.links;
-  const switches = Object.entries({ maintenance: then.maintenance, ...then.features });
-  const aliases = then.overrides.map(({ alias, account }) => `${alias} for ${account}`);
-  const keys = then.keys.map((key) => [key.id, key.name, key.plan, key.account, key.status]);
+const platformText = (snapshot: PlatformSnapshot): string => {
+  const { active, expired, blocked } = snapshot.links;
+  const switches = Object.entries({ maintenance: snapshot.maintenance, ...snapshot.features });
+  const aliases = snapshot.overrides.map(({ alias, account }) => `${alias} for ${account}`);
+  const keys = snapshot.keys.map((key) => [key.id, key.name, key.plan, key.account, key.status]);
   return [
-    facts([
-      ['at', then.asOf],
+    formatFields([
+      ['at', snapshot.asOf],
       ...switches.map(([name, on]) => [name, on ? 'on' : 'off'] as const),
       ['links', `${count(active)} active, ${count(expired)} expired, ${count(blocked)} blocked`],
       ['reserved aliases', aliases.join(', ') || 'none'],
@@ -122,14 +121,14 @@ const platformText = (then: PlatformThen): string => {
 };
 
 /** @throws CliError if the log begins after the time */
-const requireBegun = async ({ log, moment }: LookBack): Promise<void> => {
+const requireBegun = async ({ log, moment }: AsOfQuery): Promise<void> => {
   const beginning = await beginningOf(log);
   if (beginning !== null && beginning <= moment.toISOString()) return;
   throw new CliError(
     'REFUSED',
     beginning === null
       ? 'the log is empty'
-      : `nothing had happened at ${moment.toISOString()}: the log begins at ${beginning}`,
+      : `the log begins at ${beginning}, after ${moment.toISOString()}`,
   );
 };
 
@@ -138,42 +137,42 @@ const asOf = (
   moment: Date,
   code: string | undefined,
   key: string | undefined,
-): Promise<Answer> => {
+): Promise<Output> => {
   if (code !== undefined && key !== undefined) {
-    throw new CliError('USAGE', 'give a short code or --key, not both');
+    throw new CliError('USAGE', 'a short code and --key exclude each other');
   }
-  const words = { title: 'as-of', stopped: 'stopped; nothing was changed', ended: 'stopped' };
-  return runOnDatabase(config, words, async (database) => {
-    const look = { ...database, moment };
-    await requireBegun(look);
+  const messages = {
+    title: 'as-of',
+    stopped: 'the query was stopped',
+    ended: 'the query was killed',
+  };
+  return runOnDatabase(config, messages, async (database) => {
+    const query = { ...database, moment };
+    await requireBegun(query);
     if (code !== undefined) {
-      const then = await linkAsOf(look, code);
-      return answerOf(then, linkText(then));
+      const snapshot = await linkAsOf(query, code);
+      return outputOf(snapshot, linkText(snapshot));
     }
     if (key !== undefined) {
-      const then = await keyAsOf(look, key, config.plans);
-      return answerOf(then, keyText(then));
+      const snapshot = await keyAsOf(query, key, config.plans);
+      return outputOf(snapshot, keyText(snapshot));
     }
-    const then = await platformAsOf(look);
-    return answerOf(then, platformText(then));
+    const snapshot = await platformAsOf(query);
+    return outputOf(snapshot, platformText(snapshot));
   });
 };
 
 export const addAsOfCommand = (audit: Command, { readConfig, print }: CommandContext): void => {
   audit
     .command('as-of')
-    .description('what a link, a key or the whole platform was at a moment, by the log alone')
-    .argument(
-      '<time>',
-      'ISO 8601 with its zone, or a day, which is its first moment in UTC',
-      pastMoment,
-    )
-    .argument('[code]', 'the short code of a link; without it, the platform', shortCodeArgument)
-    .option('--key <id or name>', 'a key instead: its plan, and what it had spent of it that month')
+    .description('show a link, a key or the platform at a time in the past, from the log')
+    .argument('<time>', 'ISO 8601 with its zone, or a date for 00:00 UTC', pastMoment)
+    .argument('[code]', 'short code of a link; without it, the platform', shortCodeArgument)
+    .option('--key <id or name>', 'a key, its plan, and its usage of the month')
     .notes(
       `
-Events of that very millisecond have happened. A link has expired when its time is up, as visitors see
-it, and a key's calls count by the minute that they were made in.
+Events at the given time are included. A link is expired from its end on, as for visitors, and the calls of a
+key are counted by minute.
 
 Examples:
   $ linklog audit as-of 2026-05-20T14:30:00Z

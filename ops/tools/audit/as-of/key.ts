@@ -12,7 +12,7 @@ import type { PlanName, PlanTable } from '../../../../schemas/plans.js';
 import type { KnownKey } from '../../../ledger/api-keys.js';
 import { foldKeys, foldMeters, foldOverrides } from '../../../ledger/rebuild/folds.js';
 import { CliError } from '../../cli/errors.js';
-import { happenedBy, partsOf, readParts, type LookBack } from './read.js';
+import { happenedBy, partsOf, readParts, type AsOfQuery } from './read.js';
 
 /** The keys and overrides of all accounts, which fit into memory. */
 export class Accounts {
@@ -55,7 +55,7 @@ const findKey = ({ keys }: Accounts, wanted: string, moment: Date): KnownKey => 
   throw new CliError(
     'REFUSED',
     first
-      ? `${named.length} keys ${match}; say which: ${named.map(({ key }) => key.id).join(', ')}`
+      ? `${named.length} keys ${match}; use one of the ids ${named.map(({ key }) => key.id).join(', ')}`
       : `no key ${match}`,
   );
 };
@@ -93,12 +93,12 @@ const isSpending = (event: LinklogEvent): event is SpendingEvent => spendingOf(e
  *
  * @throws CliError
  */
-export const keyAsOf = async (look: LookBack, wanted: string, { plans }: PlanTable) => {
-  const { log, moment } = look;
+export const keyAsOf = async (query: AsOfQuery, wanted: string, { plans }: PlanTable) => {
+  const { log, moment } = query;
   const happened = happenedBy(moment);
   const accounts = new Accounts();
   const accountParts = await partsOf(log, topics.accounts.name);
-  const accountGrounds = await readParts(look, accountParts, (readings) => {
+  const accountSummary = await readParts(query, accountParts, (readings) => {
     accounts.add(readings.map(({ event }) => event).filter(happened));
   });
   const known = findKey(accounts, wanted, moment);
@@ -126,8 +126,8 @@ export const keyAsOf = async (look: LookBack, wanted: string, { plans }: PlanTab
     return foldMeters(new Map([[spender, meter]]), counted).get(spender) ?? meter;
   };
 
-  const usageGrounds = await readParts(
-    look,
+  const usageSummary = await readParts(
+    query,
     [
       ...(await partsOf(log, topics.usage.name, spender)),
       ...(await partsOf(log, topics.links.name)),
@@ -164,9 +164,9 @@ export const keyAsOf = async (look: LookBack, wanted: string, { plans }: PlanTab
     calls: spent('calls', plan.monthlyCalls),
     links: spent('links', plan.monthlyLinks),
     qrCodes: spent('qrCodes', plan.monthlyQrCodes),
-    readUpTo: { ...accountGrounds.readUpTo, ...usageGrounds.readUpTo },
-    unreadable: accountGrounds.unreadable + usageGrounds.unreadable,
+    readUpTo: { ...accountSummary.readUpTo, ...usageSummary.readUpTo },
+    unreadable: accountSummary.unreadable + usageSummary.unreadable,
   };
 };
 
-export type KeyThen = Awaited<ReturnType<typeof keyAsOf>>;
+export type KeySnapshot = Awaited<ReturnType<typeof keyAsOf>>;

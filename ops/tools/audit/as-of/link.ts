@@ -7,15 +7,15 @@ import {
   type LinkState,
 } from '../../../../schemas/folds/link.js';
 import { repeatsOfPartition } from '../replay/repeats.js';
-import { happenedBy, partsOf, readParts, type LookBack } from './read.js';
-import { VisitsThen } from './visits.js';
+import { happenedBy, partsOf, readParts, type AsOfQuery } from './read.js';
+import { VisitStatistics } from './visits.js';
 
 class LinkFold {
   state: LinkState = initialState;
   keyId = '';
   blocked: { readonly at: string; readonly by: string | null; readonly reason: string } | null =
     null;
-  /** When the link was created, if that was after the moment. */
+  /** The time of the link's creation if it is after the moment. */
   madeLater: string | null = null;
 
   add(event: LinkEvent): void {
@@ -28,16 +28,16 @@ class LinkFold {
   }
 }
 
-export const linkAsOf = async (look: LookBack, code: string) => {
-  const { log, moment } = look;
+export const linkAsOf = async (query: AsOfQuery, code: string) => {
+  const { log, moment } = query;
   const happened = happenedBy(moment);
   // The ends of visits are read first, so that every link event that a visit refers to is read too.
   const visitParts = await partsOf(log, topics.visits.name, code);
   const linkParts = await partsOf(log, topics.links.name, code);
   const fold = new LinkFold();
-  const visits = new VisitsThen();
+  const visits = new VisitStatistics();
   const repeats: Record<string, ReturnType<typeof repeatsOfPartition>> = {};
-  const grounds = await readParts(look, [...linkParts, ...visitParts], (readings, { topic }) => {
+  const summary = await readParts(query, [...linkParts, ...visitParts], (readings, { topic }) => {
     const isRepeat = (repeats[topic] ??= repeatsOfPartition());
     for (const { event } of readings) {
       if (isRepeat(event)) continue;
@@ -50,7 +50,7 @@ export const linkAsOf = async (look: LookBack, code: string) => {
 
   const { state, keyId, blocked, madeLater } = fold;
   const { clickCount, botCount, uniques, lastAccessed } = visits;
-  const common = { ...grounds, asOf: moment.toISOString(), shortCode: code };
+  const common = { ...summary, asOf: moment.toISOString(), shortCode: code };
   if (state.status === 'none') return { ...common, state: 'none' as const, madeLater };
   const { url, account, createdAt, startsAt, expiresAt, maxClicks, passwordHash } = state.link;
   const { title, note, tags } = state.link;
@@ -81,4 +81,4 @@ export const linkAsOf = async (look: LookBack, code: string) => {
   };
 };
 
-export type LinkThen = Awaited<ReturnType<typeof linkAsOf>>;
+export type LinkSnapshot = Awaited<ReturnType<typeof linkAsOf>>;

@@ -9,7 +9,7 @@ import { initialPlatform } from '../../../../schemas/folds/platform.js';
 import { foldLedgerLinks, foldPlatform } from '../../../ledger/rebuild/folds.js';
 import { murmur2 } from '../../../event-log/partition.js';
 import { Accounts, shownKey } from './key.js';
-import { happenedBy, partsOf, readParts, type LookBack, type LogPart } from './read.js';
+import { happenedBy, partsOf, readParts, type AsOfQuery, type LogPart } from './read.js';
 
 /** A partition with more records is read several times, each time for a subset of its links, to bound memory. */
 const maxSliceRecords = 1_000_000;
@@ -90,8 +90,8 @@ class LinkCounts {
  * Returns the switches, overrides, keys and numbers of links at a moment. Links of `sliceRecords` records are in memory
  * together.
  */
-export const platformAsOf = async (look: LookBack, sliceRecords = maxSliceRecords) => {
-  const { log, moment } = look;
+export const platformAsOf = async (query: AsOfQuery, sliceRecords = maxSliceRecords) => {
+  const { log, moment } = query;
   const happened = happenedBy(moment);
   // The ends of links are read first, so that the keys that created them are read too.
   const linkParts = await partsOf(log, topics.links.name);
@@ -104,7 +104,7 @@ export const platformAsOf = async (look: LookBack, sliceRecords = maxSliceRecord
   let current: LogPart | undefined;
   const slices = linkParts.flatMap((part) => slicesOf(part, sliceRecords));
   const parts = [...accountParts, ...platformParts, ...slices];
-  const grounds = await readParts(look, parts, (readings, part) => {
+  const summary = await readParts(query, parts, (readings, part) => {
     if (part !== current) links.endSlice();
     current = part;
     const events = readings.map(({ event }) => event).filter(happened);
@@ -124,8 +124,8 @@ export const platformAsOf = async (look: LookBack, sliceRecords = maxSliceRecord
     ),
     links: links.counts,
     keys: [...accounts.keys.values()].map((key) => shownKey(accounts, key)),
-    ...grounds,
+    ...summary,
   };
 };
 
-export type PlatformThen = Awaited<ReturnType<typeof platformAsOf>>;
+export type PlatformSnapshot = Awaited<ReturnType<typeof platformAsOf>>;

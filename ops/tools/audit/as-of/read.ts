@@ -1,6 +1,6 @@
 import { readRecord, type ReadableRecord } from '../../../../projectors/runtime/read-record.js';
 import { topics, type TopicName } from '../../../../schemas/events/topics.js';
-import type { Watch } from '../../cli/long-work.js';
+import type { ProgressOptions } from '../../cli/long-work.js';
 import { partitionOf } from '../../../event-log/partition.js';
 import {
   requireFromStart,
@@ -16,14 +16,14 @@ export interface LogPart extends PartitionRange {
   readonly only?: (key: string) => boolean;
 }
 
-export interface LookBack extends Watch {
+export interface AsOfQuery extends ProgressOptions {
   readonly log: EventLog;
   /** Inclusive. */
   readonly moment: Date;
 }
 
-/** The offsets that an answer is based on. Late visits with an earlier time may still be appended. */
-export interface Grounds {
+/** The offsets that a snapshot is based on. Late visits with an earlier time may still be appended. */
+export interface ReadSummary {
   /** The first offset that was not read, by topic and partition. */
   readonly readUpTo: Readonly<Record<string, Readonly<Record<string, number>>>>;
   /** The number of records without a readable event. */
@@ -70,10 +70,10 @@ export async function* readRange(
 
 /** Passes the readable records of the parts to `take`, in order and batch by batch, with repeats. */
 export const readParts = async (
-  { log, progress, signal }: LookBack,
+  { log, progress, signal }: AsOfQuery,
   parts: readonly LogPart[],
   take: (readings: readonly ReadableRecord[], part: LogPart) => void,
-): Promise<Grounds> => {
+): Promise<ReadSummary> => {
   const total = parts.reduce((sum, { first, next }) => sum + next - first, 0);
   const readUpTo: Record<string, Record<string, number>> = {};
   let done = 0;

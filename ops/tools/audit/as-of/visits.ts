@@ -14,7 +14,7 @@ import {
 import { listOf } from '../../../../command-api/statistics/breakdowns.js';
 
 /** Folds the redirected visits of a link in the order of the log, as its statistics do. */
-export class VisitsThen {
+export class VisitStatistics {
   clickCount = 0;
   botCount = 0;
   uniques = 0;

@@ -4,17 +4,17 @@ import { shortCodeArgument } from '../../cli/arguments.js';
 import type { Command, CommandContext } from '../../cli/command.js';
 import { runOnDatabase } from '../../cli/database.js';
 import { CliError } from '../../cli/errors.js';
-import { appendToStdout, count, facts, table, type Answer } from '../../cli/output.js';
+import { appendToStdout, count, formatFields, table, type Output } from '../../cli/output.js';
 import { reportUnreadable } from '../replay/unreadable.js';
-import { lifeOf, tallyVisits, type LifeEvent, type VisitSummary } from './history.js';
+import { readLinkEvents, tallyVisits, type TimelineEvent, type VisitSummary } from './history.js';
 
 interface Timeline {
   readonly head: string;
-  readonly event: (event: LifeEvent) => string;
+  readonly event: (event: TimelineEvent) => string;
   readonly end: (visits: VisitSummary) => string;
 }
 
-const created = ({ data, account }: LifeEvent & { type: 'linklog.LinkCreated.v3' }): string => {
+const created = ({ data, account }: TimelineEvent & { type: 'linklog.LinkCreated.v3' }): string => {
   const { url, custom, startsAt, expiresAt, maxClicks, passwordHash } = data;
   const limits = [
     custom ? 'an alias' : 'a generated code',
@@ -27,10 +27,10 @@ const created = ({ data, account }: LifeEvent & { type: 'linklog.LinkCreated.v3'
   return `${url} (${limits.join(', ')})`;
 };
 
-const detailsOf = (event: LifeEvent): string => {
+const detailsOf = (event: TimelineEvent): string => {
   if (event.type === 'linklog.LinkCreated.v3') return created(event);
   if (event.type === 'linklog.LinkExpired.v1') {
-    return event.data.reason === 'time' ? 'its time was over' : 'its last click';
+    return event.data.reason === 'time' ? 'end of its period' : 'click limit';
   }
   if (event.type === 'linklog.LinkVisited.v2') {
     const { click, bot } = event.data;
@@ -45,7 +45,7 @@ const detailsOf = (event: LifeEvent): string => {
   return Object.values(publicDataOf(event)).join(', ');
 };
 
-// Fixed widths of times, words and ids, because lines are written before all rows are isFound.
+// Fixed widths, because lines are written before all rows are known.
 const widths = [24, 9, 36, 36];
 
 const lineOf = (cells: readonly string[]): string =>
@@ -54,19 +54,19 @@ const lineOf = (cells: readonly string[]): string =>
     .join('  ')
     .trimEnd()}\n`;
 
-const visitsInWords = ({ clicks, bots, first, last, days }: VisitSummary): string => {
-  const totals = facts([
+const formatVisits = ({ clicks, bots, first, last, days }: VisitSummary): string => {
+  const totals = formatFields([
     ['clicks', count(clicks)],
-    ['of bots', count(bots)],
+    ['bots', count(bots)],
     ['first', first ?? '-'],
     ['last', last ?? '-'],
   ]);
   if (days.length === 0) return `\n${totals}\n`;
   const rows = days.map((day) => [day.day, count(day.clicks), count(day.bots)]);
-  return `\n${totals}\n\n${table(['DAY (UTC)', 'CLICKS', 'OF BOTS'], rows)}\n`;
+  return `\n${totals}\n\n${table(['DAY (UTC)', 'CLICKS', 'BOTS'], rows)}\n`;
 };
 
-const inWords: Timeline = {
+const textTimeline: Timeline = {
   head: lineOf(['TIME', 'WHAT', 'WHO', 'REQUEST', 'DETAILS']),
   event(event) {
     const { type, time, actor = '-', correlationid = '-' } = event;
@@ -74,11 +74,11 @@ const inWords: Timeline = {
     const what = type.replace(/^linklog\.Link|\.v\d+$/g, '').toLowerCase();
     return lineOf([time, what, actor, correlationid, detailsOf(event)]);
   },
-  end: visitsInWords,
+  end: formatVisits,
 };
 
 /** One JSON object with CloudEvents without secrets, written incrementally. */
-const inJson = (code: string): Timeline => {
+const jsonTimeline = (code: string): Timeline => {
   let separator = '';
   return {
     head: `{"shortCode":${JSON.stringify(code)},"events":[`,
@@ -96,21 +96,21 @@ interface Options {
   readonly json?: true;
 }
 
-const history = async (config: Config, code: string, options: Options): Promise<Answer> => {
-  const timeline = options.json ? inJson(code) : inWords;
+const history = async (config: Config, code: string, options: Options): Promise<Output> => {
+  const timeline = options.json ? jsonTimeline(code) : textTimeline;
   const unreadable = reportUnreadable();
-  const words = {
+  const messages = {
     title: null,
     stopped: 'the history was stopped before its end',
-    ended: 'the history was ended at once',
+    ended: 'the history was killed',
   };
-  await runOnDatabase(config, words, async ({ log, signal }) => {
+  await runOnDatabase(config, messages, async ({ log, signal }) => {
     const append = appendToStdout(signal);
     const visits = tallyVisits();
     let isFound = false;
     try {
-      const life = lifeOf(code, { log, onUnreadable: unreadable.take, signal });
-      for await (const events of life) {
+      const chunks = readLinkEvents(code, { log, onUnreadable: unreadable.report, signal });
+      for await (const events of chunks) {
         if (!isFound) await append(timeline.head);
         isFound = true;
         let text = '';
@@ -128,7 +128,7 @@ const history = async (config: Config, code: string, options: Options): Promise<
       throw error;
     }
     if (!isFound && unreadable.count() === 0) {
-      throw new CliError('REFUSED', `the log has no link ${JSON.stringify(code)}`);
+      throw new CliError('REFUSED', `the log contains no link ${JSON.stringify(code)}`);
     }
   });
   return unreadable.outcome();
@@ -137,12 +137,12 @@ const history = async (config: Config, code: string, options: Options): Promise<
 export const addHistoryCommand = (group: Command, { readConfig, print }: CommandContext): void => {
   group
     .command('history')
-    .description("one link's life from the log alone: what was done to it, by whom, and its visits")
-    .argument('<code>', 'its short code', shortCodeArgument)
-    .option('--visits', 'each visit in its place, not only how many a day')
+    .description('show the changes and visits of a link from the log')
+    .argument('<code>', 'short code', shortCodeArgument)
+    .option('--visits', 'list each visit in addition to the counts by day')
     .notes(
       `
-Times are UTC. Clicks are visits that were redirected, those of bots apart. With --json: one object,
+Times are UTC. Clicks are redirected visits; bots are counted separately. With --json: one object,
 {shortCode, events: [CloudEvent…], visits: {clicks, bots, first, last, days: [{day, clicks, bots}…]}}.
 
 Examples:

@@ -1,11 +1,9 @@
 import type { EventNamed, LinkEvent } from '../../../../schemas/events/catalogue.js';
 import { replay, type ReplayOptions } from '../replay/replay.js';
 
-export type LifeEvent = LinkEvent | EventNamed<'LinkVisited'>;
+export type TimelineEvent = LinkEvent | EventNamed<'LinkVisited'>;
 
-/**
- * Counts visits by UTC day, with bots apart, as a link's statistics do. Memory grows by two numbers a day.
- */
+/** Counts visits by UTC day, and bots separately, as a link's statistics do. */
 export const tallyVisits = () => {
   const days = new Map<string, { clicks: number; bots: number }>();
   let first: string | null = null;
@@ -39,12 +37,12 @@ export const tallyVisits = () => {
 export type VisitSummary = ReturnType<ReturnType<typeof tallyVisits>['summary']>;
 
 /** Reads the events of a link by time, from one partition of links and one of visits. */
-export async function* lifeOf(
+export async function* readLinkEvents(
   code: string,
   options: Pick<ReplayOptions, 'log' | 'onUnreadable' | 'progress' | 'signal'>,
-): AsyncGenerator<readonly LifeEvent[]> {
-  for await (const piece of replay({ ...options, filter: { code } })) {
+): AsyncGenerator<readonly TimelineEvent[]> {
+  for await (const chunk of replay({ ...options, filter: { code } })) {
     // A filter by code reads the topics of links and visits only.
-    yield piece.map(({ event }) => event as LifeEvent);
+    yield chunk.map(({ event }) => event as TimelineEvent);
   }
 }

@@ -12,7 +12,7 @@ import { oneOf, several, shortCodeArgument, timeOf } from '../../cli/arguments.j
 import { runOnDatabase } from '../../cli/database.js';
 import { CliError } from '../../cli/errors.js';
 import { secondsSince } from '../../cli/long-work.js';
-import { appendToStdout, counted, type Answer } from '../../cli/output.js';
+import { appendToStdout, counted, type Output } from '../../cli/output.js';
 import { reportUnreadable } from './unreadable.js';
 
 interface Options extends Omit<EventFilter, 'types' | 'topics'> {
@@ -53,7 +53,7 @@ const filterOf = (options: Options): EventFilter => {
   }
   const filter = { since, until, types, topics: topic, code, account, actor, request };
   if (topicsOf(filter).length === 0) {
-    throw new CliError('USAGE', 'no event can be of all that --type, --topic and --code ask for');
+    throw new CliError('USAGE', 'no event can match --type, --topic and --code');
   }
   return filter;
 };
@@ -61,18 +61,18 @@ const filterOf = (options: Options): EventFilter => {
 /** Returns an error message for contradictory output options; `null` if they are valid. */
 const mistakeIn = ({ format, out, force, follow, until, json }: Options): string | null => {
   if (out === undefined) {
-    if (format === 'parquet') return '--format parquet needs a file: give --out';
-    if (force) return '--force is for a file: give --out';
+    if (format === 'parquet') return '--format parquet requires --out';
+    if (force) return '--force requires --out';
     if (json && format === 'csv') return '--json and --format csv exclude each other on stdout';
-  } else if (follow) return '--follow has no end, so it writes no file: leave out --out';
-  return follow && until !== undefined ? '--follow has no end: leave out --until' : null;
+  } else if (follow) return '--follow and --out exclude each other';
+  return follow && until !== undefined ? '--follow and --until exclude each other' : null;
 };
 
-/** On a terminal, or a pipe to one, events and a progress bar would be mixed. */
+/** A progress bar would mix with events on a terminal, or in a pipe to one. */
 const showsProgress = ({ out, follow }: Options): boolean =>
   out !== undefined || (!follow && fstatSync(process.stdout.fd).isFile());
 
-const run = async (config: Config, options: Options): Promise<Answer> => {
+const run = async (config: Config, options: Options): Promise<Output> => {
   const { format: name, out: file, positions = false, repeats = false, follow = false } = options;
   const mistake = mistakeIn(options);
   if (mistake !== null) throw new CliError('USAGE', mistake);
@@ -83,21 +83,21 @@ const run = async (config: Config, options: Options): Promise<Answer> => {
   let events = 0;
 
   async function* counting(
-    pieces: AsyncIterable<readonly PlacedEvent[]>,
+    chunks: AsyncIterable<readonly PlacedEvent[]>,
   ): AsyncGenerator<readonly PlacedEvent[]> {
-    for await (const piece of pieces) {
-      yield piece;
-      events += piece.length;
+    for await (const chunk of chunks) {
+      yield chunk;
+      events += chunk.length;
     }
   }
 
-  const words = {
+  const messages = {
     title: showsProgress(options) ? 'replay' : null,
-    stopped: `the replay was stopped${file === undefined ? '' : ', and no file is left of it'}`,
-    ended: 'the replay was ended at once',
+    stopped: `the replay was stopped${file === undefined ? '' : '; its file is removed'}`,
+    ended: 'the replay was killed',
   };
-  await runOnDatabase(config, words, async ({ log, progress, signal }) => {
-    const onUnreadable = unreadable.take;
+  await runOnDatabase(config, messages, async ({ log, progress, signal }) => {
+    const onUnreadable = unreadable.report;
     const source = { log, filter, keepRepeats: repeats, follow, onUnreadable, progress, signal };
     const write = (append: Append): Promise<void> => format(counting(replay(source)), append);
     try {
@@ -122,37 +122,32 @@ const run = async (config: Config, options: Options): Promise<Answer> => {
 export const addReplayCommand = (group: Command, { readConfig, print }: CommandContext): void => {
   group
     .command('replay')
-    .description('the events of the log, in one order, as JSON Lines, CSV or Parquet')
-    .option('--since <time>', 'events of this time and later, ISO 8601', timeOf)
+    .description('write the events of the log in a defined order as JSON Lines, CSV or Parquet')
+    .option('--since <time>', 'events at this time or later, ISO 8601', timeOf)
     .option('--until <time>', 'events before this time', timeOf)
-    .option('--type <type>', 'LinkCreated, or another; may be given again', several(eventName))
-    .option(
-      '--topic <topic>',
-      `one of ${topicWords.join(', ')}; may be given again`,
-      several(topicName),
-    )
-    .option('--code <code>', 'of a link: what was done to it, and its visits', shortCodeArgument)
-    .option('--account <account>', 'of what belongs to an account')
-    .option('--actor <actor>', "by a key's id, an operator's name, or system")
-    .option('--request <id>', 'caused by one request (correlationid)')
+    .option('--type <type>', 'an event type, such as LinkCreated; repeatable', several(eventName))
+    .option('--topic <topic>', `one of ${topicWords.join(', ')}; repeatable`, several(topicName))
+    .option('--code <code>', 'events and visits of a link', shortCodeArgument)
+    .option('--account <account>', 'events of an account')
+    .option('--actor <actor>', "events by a key's id, an operator's name, or system")
+    .option('--request <id>', 'events caused by a request (correlationid)')
     .option('--format <format>', formatNames.join(', '), oneOf('format', formatNames), 'jsonl')
-    .option('--out <file>', 'write a file, which only its user may read, in place of stdout')
-    .option('--force', 'replace the file if there is one')
-    .option('--positions', 'with JSON Lines: topic, partition and offset beside the attributes')
-    .option('--repeats', 'also what the log has twice, since a sender was ended while it sent')
-    .option('--follow', 'go on with new events as they come, until Ctrl-C')
+    .option('--out <file>', 'write to a file, which only its owner may read, instead of stdout')
+    .option('--force', 'replace an existing file')
+    .option('--positions', 'with JSON Lines: add topic, partition and offset')
+    .option('--repeats', 'include repeated records, which a sender wrote twice after a crash')
+    .option('--follow', 'continue with new events until Ctrl-C')
     .notes(
       `
-Each line is one CloudEvent as the log has it, without secrets (hashes of passwords and keys).
+Each line is one CloudEvent of the log without secrets (hashes of passwords and keys).
 
-Order: of the next events of all partitions the one with the earliest time comes first; of equal times
-the first topic by name, then the lowest partition, then the lowest offset. It ends where the log ended
-at the start. So the same log gives the same order, a partition's own order is always kept, and an
-event that reached the log late stands behind those that its partition had before. With --follow, what
-comes later is told in that order every time that something came.
+Order: the partitions are merged by the time of their next event, then by topic name and partition. The
+replay ends at the end that the log had at the start. The same log always results in the same order, the order
+of each partition is preserved, and an event that was appended late follows the earlier records of its
+partition. With --follow, new events are merged in the same way in each round.
 
-A record that holds no event is named on stderr and left out; the exit code is 1 then. Values of CSV
-are exact: read them as text into a spreadsheet, which may take some for formulas.
+A record without a readable event is reported on stderr and omitted; the exit code is then 1. Import CSV
+values as text, because a spreadsheet may parse some as formulas.
 
 Examples:
   $ linklog audit replay --since 2026-05-20 --type LinkBlocked --type LinkUnblocked

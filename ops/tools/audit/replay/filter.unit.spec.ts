@@ -30,15 +30,17 @@ describe('audit: filter of a replay', () => {
     [{ code: 'Spring' }, []],
   ];
   for (const [filter, expected] of cases) {
-    it(`lets ${expected.length} of 5 pass: ${JSON.stringify(filter)}`, () => {
+    it(`selects ${expected.length} of 5 events: ${JSON.stringify(filter)}`, () => {
       const matches = matcherOf(filter);
-      const wanted = topicsOf(filter);
-      const passed = events.filter((event) => wanted.includes(topicOf(event)) && matches(event));
-      expect(passed).to.deep.equal(expected.map((index) => events[index]));
+      const selected = topicsOf(filter);
+      const matching = events.filter(
+        (event) => selected.includes(topicOf(event)) && matches(event),
+      );
+      expect(matching).to.deep.equal(expected.map((index) => events[index]));
     });
   }
 
-  it('knows where what is asked for can be', () => {
+  it('selects the topics that may have matching events', () => {
     expect(topicsOf({})).to.deep.equal(topicNames);
     expect(topicsOf({ code: 'x' })).to.deep.equal([topics.links.name, topics.visits.name]);
     expect(topicsOf({ code: 'x', types: ['LinkVisited'] })).to.deep.equal([topics.visits.name]);

@@ -59,7 +59,7 @@ const jsonLines =
       const position = withPositions ? { topic, partition, offset } : {};
       return `${JSON.stringify({ ...withoutSecrets(event), ...position })}\n`;
     };
-    for await (const piece of events) await append(Buffer.from(piece.map(line).join('')));
+    for await (const chunk of events) await append(Buffer.from(chunk.map(line).join('')));
   };
 
 /**
@@ -69,9 +69,9 @@ const jsonLines =
 const csv: Format = async (events, append) => {
   const names = Object.keys(columns);
   await append(Buffer.from(stringify([names])));
-  for await (const piece of events) {
+  for await (const chunk of events) {
     await append(
-      Buffer.from(stringify(piece.map(rowOf), { columns: names, escape_formulas: true })),
+      Buffer.from(stringify(chunk.map(rowOf), { columns: names, escape_formulas: true })),
     );
   }
 };
@@ -81,8 +81,8 @@ const rowsInGroup = 10_000;
 
 const parquet: Format = async (events, append) => {
   async function* rows(): AsyncGenerator<Record<keyof Row, unknown>> {
-    for await (const piece of events) {
-      for (const placed of piece) yield { ...rowOf(placed), time: new Date(placed.event.time) };
+    for await (const chunk of events) {
+      for (const placed of chunk) yield { ...rowOf(placed), time: new Date(placed.event.time) };
     }
   }
 

@@ -7,13 +7,13 @@ import { mergeInOrder, type PartitionEvents, type PlacedEvent } from './order.js
 
 const names = [topics.links.name, topics.visits.name] as const;
 
-interface Place {
+interface Partition {
   readonly topic: (typeof names)[number];
   readonly partition: number;
 }
 
-/** Partitions whose events have these times, in seconds, at the offsets 0, 1, 2 … */
-const partitionOf = ({ topic, partition }: Place, seconds: readonly number[]): PlacedEvent[] =>
+/** Creates the events of a partition at these times (s), with the offsets 0, 1, 2 … */
+const partitionOf = ({ topic, partition }: Partition, seconds: readonly number[]): PlacedEvent[] =>
   seconds.map((second, offset) => ({
     topic,
     partition,
@@ -21,7 +21,7 @@ const partitionOf = ({ topic, partition }: Place, seconds: readonly number[]): P
     event: visited(`${topic}-${partition}`, offset + 1, { time: at(second) }),
   }));
 
-/** In batches of such sizes, empty ones among them; each comes when others had their turn. */
+/** Yields batches of these sizes, which may be 0, asynchronously. */
 async function* inBatches(
   events: readonly PlacedEvent[],
   sizes: readonly number[],
@@ -37,14 +37,14 @@ async function* inBatches(
 
 const merged = async (partitions: readonly PartitionEvents[]): Promise<PlacedEvent[]> => {
   const events: PlacedEvent[] = [];
-  for await (const piece of mergeInOrder(partitions)) events.push(...piece);
+  for await (const chunk of mergeInOrder(partitions)) events.push(...chunk);
   return events;
 };
 
 const nameOf = ({ topic, partition, offset }: PlacedEvent): string =>
   `${topic}/${partition}@${offset}`;
 
-/** The stated order, by definition: each event has the latest time that its partition had so far. */
+/** The documented order: each event is sorted by the latest time that its partition has reached. */
 const byDefinition = (partitions: readonly (readonly PlacedEvent[])[]): PlacedEvent[] =>
   partitions
     .flatMap((events) => {
@@ -65,41 +65,43 @@ describe('audit: order of a replay', () => {
   const someSizes = fc.array(fc.integer({ min: 0, max: 5 }), { maxLength: 12 });
   const somePartitions = fc.uniqueArray(
     fc.record({
-      place: fc.record({
+      id: fc.record({
         topic: fc.constantFrom(...names),
         partition: fc.integer({ min: 0, max: 11 }),
       }),
-      // Few different ones, so that many are equal, and not in order.
+      // Few values, so that many are equal or out of order.
       seconds: fc.array(fc.integer({ min: 0, max: 9 }), { maxLength: 30 }),
       sizes: someSizes,
       otherSizes: someSizes,
     }),
-    { maxLength: 8, selector: ({ place }) => `${place.topic}/${place.partition}` },
+    { maxLength: 8, selector: ({ id }) => `${id.topic}/${id.partition}` },
   );
 
-  it('is the stated one however batches come, with nothing lost and nothing twice', async () => {
+  it('is the documented order for any batches and any order of the partitions', async () => {
     await fc.assert(
       fc.asyncProperty(somePartitions, async (partitions) => {
-        const events = partitions.map(({ place, seconds }) => partitionOf(place, seconds));
+        const events = partitions.map(({ id, seconds }) => partitionOf(id, seconds));
         const expected = byDefinition(events).map(nameOf);
-        const one = partitions.map(({ sizes }, index) => inBatches(events[index] ?? [], sizes));
-        const other = partitions
+        const batches = partitions.map(({ sizes }, index) => inBatches(events[index] ?? [], sizes));
+        const otherBatches = partitions
           .map(({ otherSizes }, index) => inBatches(events[index] ?? [], otherSizes))
           .reverse();
-        expect((await merged(one)).map(nameOf)).to.deep.equal(expected);
-        expect((await merged(other)).map(nameOf)).to.deep.equal(expected);
+        expect((await merged(batches)).map(nameOf)).to.deep.equal(expected);
+        expect((await merged(otherBatches)).map(nameOf)).to.deep.equal(expected);
       }),
       { numRuns: 300 },
     );
   });
 
-  it('is by time, then topic, then partition, and a late event is behind those before it', async () => {
-    const all = [
+  it('is by time, topic and partition, and keeps the order of each partition', async () => {
+    const partitions = [
       partitionOf({ topic: names[1], partition: 0 }, [1, 5, 2]),
       partitionOf({ topic: names[0], partition: 10 }, [1, 6]),
       partitionOf({ topic: names[0], partition: 9 }, [1, 3]),
     ];
-    expect((await merged(all.map((events) => inBatches(events, [1])))).map(nameOf)).to.deep.equal([
+    expect(
+      (await merged(partitions.map((events) => inBatches(events, [1])))).map(nameOf),
+    ).to.deep.equal([
       'linklog.links.v1/9@0',
       'linklog.links.v1/10@0',
       'linklog.visits.v1/0@0',
@@ -110,7 +112,7 @@ describe('audit: order of a replay', () => {
     ]);
   });
 
-  it('fails as a partition fails, and ends the reading of the others', async () => {
+  it('fails with the error of a partition, and stops reading the others', async () => {
     let ended = false;
     async function* long(): PartitionEvents {
       try {
@@ -124,10 +126,10 @@ describe('audit: order of a replay', () => {
     }
     async function* failing(): PartitionEvents {
       yield partitionOf({ topic: names[0], partition: 2 }, [2]);
-      await Promise.reject(new Error('the log is away'));
+      await Promise.reject(new Error('the log is unavailable'));
     }
     const failure = await rejection(merged([failing(), long()]));
-    expect(failure).to.be.instanceOf(Error).with.property('message', 'the log is away');
+    expect(failure).to.be.instanceOf(Error).with.property('message', 'the log is unavailable');
     expect(ended).to.be.true;
   });
 });

@@ -1,25 +1,23 @@
 import type { LinklogEvent } from '../../../../schemas/events/catalogue.js';
 import { ledgerSource, originOf } from '../../../../schemas/events/envelope.js';
 
-/** The minimum number of subjects of a partition whose high-water marks are kept; the maximum is twice as many. */
-const subjectsKept = 5_000;
+/** The high-water marks of at least this number of subjects are stored for a partition, and of at most twice as many. */
+const minSubjects = 5_000;
 
 /**
- * Returns a predicate for the events of one partition, in order, that tells whether an event is a repeat. The sequences
- * of an origin ascend, so a sequence at or below the origin's high-water mark is a repeat.
- *
- * The marks of all spools are kept, because spools are few. Of subjects, only the most recent marks are kept, to bound
- * memory. They suffice, because a sender repeats only its last events. An older repeat would count as a new event.
+ * Returns a predicate that detects repeats among the events of one partition, in order: sequences of an origin ascend, so
+ * a sequence at or below the origin's high-water mark is a repeat. To bound memory, only the most recent marks of subjects
+ * are stored, which suffices because a sender repeats only its last events.
  */
 export const repeatsOfPartition = (
-  kept: number = subjectsKept,
+  limit: number = minSubjects,
 ): ((event: LinklogEvent) => boolean) => {
   const spools = new Map<string, number>();
   let recent = new Map<string, number>();
   let older = new Map<string, number>();
 
   const keep = (subject: string, sequence: number): void => {
-    if (recent.size >= kept) {
+    if (recent.size >= limit) {
       older = recent;
       recent = new Map();
     }

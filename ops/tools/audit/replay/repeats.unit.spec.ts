@@ -7,7 +7,7 @@ const seen = (spool: string, sequence: number) =>
   visited('spring', null, { sequence, source: spoolSource(spool) });
 
 describe('audit: repeats in a partition', () => {
-  it('are what is not above the mark of its subject, or of its spool', () => {
+  it('are records at or below the high-water mark of their subject or spool', () => {
     const isRepeat = repeatsOfPartition();
     const events = [
       created('spring'),
@@ -24,12 +24,12 @@ describe('audit: repeats in a partition', () => {
     expect(events.filter(isRepeat)).to.deep.equal([events[3], events[4], events[8]]);
   });
 
-  it('are known of the subjects seen last, and of every spool', () => {
+  it('are detected for the most recent subjects and all spools', () => {
     const isRepeat = repeatsOfPartition(10);
     const many = Array.from({ length: 21 }, (_, index) => created(`code-${index}`));
     expect([seen('one', 1), ...many].filter(isRepeat)).to.be.empty;
     expect([seen('one', 1), ...many.slice(-10)].every(isRepeat)).to.be.true;
-    // Told twice, then, rather than left out.
+    // The repeat of an older subject is not detected.
     expect(many.slice(0, 1).filter(isRepeat)).to.be.empty;
   });
 });

@@ -24,7 +24,7 @@ describe('audit: linklog audit replay and history', () => {
   const linklog = (...args: readonly string[]): Promise<CommandOutput> =>
     startLinklogCli(args, { DATA_DIR: product.dataDir }).ended;
 
-  /** What is said when all is well. */
+  /** Returns the stdout of a successful command. */
   const text = async (...args: readonly string[]): Promise<string> => {
     const { exitCode, stdout, stderr } = await linklog(...args);
     expect({ exitCode, stderr }, args.join(' ')).to.deep.equal({ exitCode: 0, stderr: '' });
@@ -36,14 +36,14 @@ describe('audit: linklog audit replay and history', () => {
     return lines.map((line) => JSON.parse(line) as Record<string, unknown>);
   };
 
-  before('make a link, visit and block it', async () => {
+  before('create, visit and block a link', async () => {
     const headers = { Authorization: `Bearer ${product.firstKey ?? ''}`, 'X-Request-Id': 'r-1' };
     const made = await sendRequest(`${product.api}/v2/shorten`, {
       method: 'POST',
       headers,
       body: { url: destination, alias: code, maxClicks: 10, expiresIn: 3_600 },
     });
-    expect(made.status, made.text).to.equal(201);
+    expect(response.status, response.text).to.equal(201);
     for (let click = 0; click < 2; click += 1) {
       expect((await sendRequest(`${product.edge}/${code}`)).status).to.equal(302);
     }
@@ -54,7 +54,7 @@ describe('audit: linklog audit replay and history', () => {
     await product.stop();
   });
 
-  it('tell the events as CloudEvents, a line each, by time', async () => {
+  it('print one CloudEvent a line, by time', async () => {
     const events = await linesOf();
     expect(events.flatMap(cloudEventFaults)).to.be.empty;
     const times = events.map(({ time }) => time as string);
@@ -76,7 +76,7 @@ describe('audit: linklog audit replay and history', () => {
     expect(await linesOf('--until', since, '--type', 'linklog.LinkBlocked.v1')).to.be.empty;
   });
 
-  it('write a file, whole, for its user alone, and over no other', async () => {
+  it('write a file with mode 0600, and replace none', async () => {
     const file = path.join(product.dataDir, 'events.csv');
     const args = ['audit', 'replay', '--request', 'r-1', '--format', 'csv', '--out', file];
     const { exitCode, stdout } = await linklog(...args, '--json');
@@ -91,22 +91,22 @@ describe('audit: linklog audit replay and history', () => {
     expect(again).to.deep.equal({
       exitCode: 1,
       stdout: '',
-      stderr: `linklog: ${file} exists already; choose another name, or give --force to replace it\n`,
+      stderr: `linklog: ${file} exists already; choose another name, or replace it with --force\n`,
     });
     expect((await linklog(...args, '--force')).stdout).to.match(/^Wrote 1 event to /);
   });
 
-  it('follow the log until they are told to end', async () => {
+  it('follow the log until SIGINT', async () => {
     const args = ['audit', 'replay', '--follow', '--type', 'MaintenanceSwitched'];
     const { child, ended } = startLinklogCli(args, { DATA_DIR: product.dataDir });
     let seen = '';
-    child.stdout?.on('data', (piece: string) => {
-      seen += piece;
+    child.stdout?.on('data', (chunk: string) => {
+      seen += chunk;
     });
     for (const position of ['on', 'off']) {
       await text('platform', 'set', '--maintenance', position);
       const lines = position === 'on' ? 1 : 2;
-      await eventually(`maintenance is told to be ${position}`, () => {
+      await eventually(`maintenance is reported as ${position}`, () => {
         return seen.split('\n').length === lines + 1;
       });
     }
@@ -119,10 +119,10 @@ describe('audit: linklog audit replay and history', () => {
     ).to.deep.equal([true, false]);
   });
 
-  it("tell a link's life", async () => {
+  it('show the history of a link', async () => {
     const day = new Date().toISOString().slice(0, 10);
-    const told = await text('audit', 'history', code, '--visits');
-    const [head, ...lines] = told.split('\n');
+    const timeline = await text('audit', 'history', code, '--visits');
+    const [head, ...lines] = timeline.split('\n');
     expect(head).to.match(/^TIME +WHAT +WHO +REQUEST +DETAILS$/);
     const cells = lines.slice(0, 4).map((line) => line.split(/ {2,}/).slice(1));
     expect(cells.map(([what]) => what)).to.deep.equal(['created', 'visited', 'visited', 'blocked']);
@@ -134,7 +134,7 @@ describe('audit: linklog audit replay and history', () => {
 
     const short = await text('audit', 'history', code);
     expect(short).to.not.match(/visited/);
-    expect(short).to.match(/\n\nclicks +2\nof bots +0\nfirst +\S+Z\nlast +\S+Z\n\nDAY \(UTC\) +CL/);
+    expect(short).to.match(/\n\nclicks +2\nbots +0\nfirst +\S+Z\nlast +\S+Z\n\nDAY \(UTC\) +CL/);
 
     const json = JSON.parse(await text('audit', 'history', code, '--json')) as {
       events: { type: string }[];
@@ -147,11 +147,11 @@ describe('audit: linklog audit replay and history', () => {
     ]);
     expect(json.visits.clicks).to.equal(2);
     expect(json.visits.days.reduce((sum, { clicks }) => sum + clicks, 0)).to.equal(2);
-    // Unless midnight came in between.
+    // Skipped at midnight.
     expect(short.includes(day) || new Date().toISOString().slice(0, 10) !== day).to.be.true;
   });
 
-  it('write what a visitor has made up as no formula', async () => {
+  it('escape formulas that visitors have sent', async () => {
     const formulas = ['=HYPERLINK("http://evil.example","x")', '+1', '-1', '@SUM(A1)'];
     for (const formula of formulas) {
       const made = await sendRequest(`${product.api}/v2/shorten`, {
@@ -175,29 +175,33 @@ describe('audit: linklog audit replay and history', () => {
     expect(written).to.not.match(/(?:^|,)"?[=+@-]/m);
   });
 
-  describe('say in one line what is wrong with', () => {
+  describe('report in one line', () => {
     const replay = ['audit', 'replay'];
     const wrong: readonly (readonly [readonly string[], number, RegExp])[] = [
       [[...replay, '--type', 'LinkCraeted'], 2, /no event type "LinkCraeted".*mean LinkCreated\?/],
-      [[...replay, '--since', '20 May'], 2, /^linklog: there is no time "20 May": write it as /],
+      [[...replay, '--since', '20 May'], 2, /^linklog: "20 May" is not a time: use /],
       [[...replay, '--since', '2026-05-20', '--until', '2026-05-20'], 2, /is not before --until/],
-      [[...replay, '--code', 'x', '--topic', 'usage'], 2, /no event can be of all that/],
-      [[...replay, '--format', 'parquet'], 2, /--format parquet needs a file: give --out/],
-      [[...replay, '--follow', '--out', 'x'], 2, /--follow has no end/],
-      [['audit', 'history', 'nothing0'], 1, /^linklog: the log has no link "nothing0"\n$/],
+      [
+        [...replay, '--code', 'x', '--topic', 'usage'],
+        2,
+        /no event can match --type, --topic and --code/,
+      ],
+      [[...replay, '--format', 'parquet'], 2, /--format parquet requires --out/],
+      [[...replay, '--follow', '--out', 'x'], 2, /--follow and --out exclude each other/],
+      [['audit', 'history', 'nothing0'], 1, /^linklog: the log contains no link "nothing0"\n$/],
     ];
     for (const [args, exitCode, line] of wrong) {
       it(`linklog ${args.join(' ')}`, async () => {
-        const said = await linklog(...args);
-        expect([said.exitCode, said.stdout]).to.deep.equal([exitCode, '']);
-        expect(said.stderr)
+        const output = await linklog(...args);
+        expect([output.exitCode, output.stdout]).to.deep.equal([exitCode, '']);
+        expect(output.stderr)
           .to.match(line)
           .and.to.match(/^[^\n]+\n$/);
       });
     }
   });
 
-  it('name what they cannot read, tell the rest, and fail', async () => {
+  it('report unreadable records, print the others, and exit with 1', async () => {
     const url = await runningPostgresUrl(product.dataDir);
     if (url === null) throw new Error('The embedded PostgreSQL does not run');
     const logger = createLogger('silent');
@@ -210,7 +214,7 @@ describe('audit: linklog audit replay and history', () => {
     expect(exitCode).to.equal(1);
     expect(stdout.trimEnd().split('\n')).to.have.length(2);
     expect(stderr).to.match(
-      /^linklog: linklog\.platform\.v1\/0 at offset 2: .*not JSON\nlinklog: 1 record was left out, /,
+      /^linklog: linklog\.platform\.v1\/0 at offset 2: .*not JSON\nlinklog: 1 unreadable record omitted\n/,
     );
   });
 });

@@ -22,7 +22,7 @@ import { testDatabase, type TestDatabase } from '../../../test/support/database.
 import { rejection } from '../../../test/support/waiting.js';
 import { kafkaStartMs, testKafka, type TestKafka } from '../../../test/support/kafka.js';
 import { testNode, type TestNode } from '../../../test/support/node.js';
-import { lifeOf, tallyVisits } from '../history/history.js';
+import { readLinkEvents, tallyVisits } from '../history/history.js';
 import { formatOf, type FormatName } from './formats.js';
 import type { PlacedEvent } from './order.js';
 import { replay, type ReplayOptions, type UnreadableRecord } from './replay.js';
@@ -44,7 +44,7 @@ const many = Array.from({ length: visitsCount }, (_, index) =>
   seen('spring', index + 1, 10 + index * 60, index % 10 === 0),
 );
 const late = seen('spring', visitsCount + 1, 11);
-const life: readonly LinklogEvent[] = [
+const history: readonly LinklogEvent[] = [
   keyCreated('key-1', {}, { time: at(0), actor: 'alice' }),
   maintenanceSwitched(1, false, { time: at(0), actor: 'alice' }),
   created('spring', { passwordHash }, { time: at(1), actor: 'key-1', correlationId: '=r-1' }),
@@ -54,12 +54,12 @@ const life: readonly LinklogEvent[] = [
   blocked('spring', 2, { time: at(20_000), actor: 'bob, "the" operator' }),
   expired('spring', 3, 'time', { time: at(1_000_000) }),
 ];
-/** Sent once more by a sender that did not hear of its success. */
+/** Sent again by a sender that received no acknowledgement. */
 const repeats: readonly LinklogEvent[] = [...many.slice(-3), late, blocked('spring', 2)];
 
 const fill = async (log: EventLog): Promise<void> => {
   for (const topic of topicNames) {
-    const events = [...life, ...repeats].filter((event) => topicOf(event) === topic);
+    const events = [...history, ...repeats].filter((event) => topicOf(event) === topic);
     await log.append(
       topic,
       events.map((event) => ({ key: event.subject, value: writeEvent(event) })),
@@ -86,7 +86,7 @@ describe('audit: replay', () => {
   let node: TestNode;
   let onKafka: EventLog;
 
-  before('fill the embedded log and one on Kafka', async function () {
+  before('fill the embedded log and a log on Kafka', async function () {
     this.timeout(kafkaStartMs);
     [kafka, database] = await Promise.all([testKafka('replay'), testDatabase('replay')]);
     node = await testNode(database);
@@ -100,50 +100,54 @@ describe('audit: replay', () => {
     await Promise.all([kafka.drop(), database.drop()]);
   });
 
-  type Told = Partial<ReplayOptions>;
+  const start = (
+    log: EventLog,
+    options: Partial<ReplayOptions>,
+    unreadable: UnreadableRecord[] = [],
+  ) => replay({ log, filter: {}, onUnreadable: (record) => unreadable.push(record), ...options });
 
-  const start = (log: EventLog, told: Told, unreadable: UnreadableRecord[] = []) =>
-    replay({ log, filter: {}, onUnreadable: (record) => unreadable.push(record), ...told });
-
-  const eventsOf = async (log: EventLog, told: Told = {}): Promise<PlacedEvent[]> => {
+  const eventsOf = async (
+    log: EventLog,
+    options: Partial<ReplayOptions> = {},
+  ): Promise<PlacedEvent[]> => {
     const events: PlacedEvent[] = [];
-    for await (const piece of start(log, told)) events.push(...piece);
+    for await (const chunk of start(log, options)) events.push(...chunk);
     return events;
   };
 
-  it('is the same on both logs, whole, in order, without secrets and repeats', async () => {
+  it('is the same on both logs: complete, in order, without secrets and repeats', async () => {
     const unreadable: UnreadableRecord[] = [];
     const text = await bytesOf(start(node.log, {}, unreadable), 'jsonl');
     expect((await bytesOf(start(onKafka, {}), 'jsonl')).equals(text)).to.be.true;
 
     const lines = text.toString().trimEnd().split('\n');
-    const told = lines.map((line) => JSON.parse(line) as LinklogEvent & Record<string, unknown>);
-    // Every event once: the late visit behind all that its partition had before it.
+    const events = lines.map((line) => JSON.parse(line) as LinklogEvent & Record<string, unknown>);
+    // The late visit follows all earlier records of its partition.
     const inOrder = [
       ...['linklog.ApiKeyCreated.v2', 'linklog.MaintenanceSwitched.v1'],
       ...Array.from({ length: 2 }, () => 'linklog.LinkCreated.v3'),
     ];
-    expect(told.slice(0, 4).map(({ type }) => type)).to.deep.equal(inOrder);
-    expect(told.map(({ id }) => id)).to.have.members(life.map(({ id }) => id));
-    expect(told).to.have.length(life.length);
-    const times = told.filter(({ id }) => id !== late.id).map(({ time }) => time);
+    expect(events.slice(0, 4).map(({ type }) => type)).to.deep.equal(inOrder);
+    expect(events.map(({ id }) => id)).to.have.members(history.map(({ id }) => id));
+    expect(events).to.have.length(history.length);
+    const times = events.filter(({ id }) => id !== late.id).map(({ time }) => time);
     expect(times).to.deep.equal([...times].sort());
-    const [before] = told.slice(told.findIndex(({ id }) => id === late.id) - 1);
+    const [before] = events.slice(events.findIndex(({ id }) => id === late.id) - 1);
     expect(before?.id).to.equal(many.at(-1)?.id);
-    expect(told[2]).to.include({ topic: 'linklog.links.v1', offset: 0 });
+    expect(events[2]).to.include({ topic: 'linklog.links.v1', offset: 0 });
 
     expect(text.toString()).to.not.include(passwordHash).and.not.include(keyHash);
     expect(unreadable.map(({ topic, offset }) => [topic, offset])).to.have.length(1);
     expect(JSON.stringify(unreadable)).to.not.include('a-secret');
   });
 
-  it('tells repeats where they are asked for', async () => {
+  it('includes repeats on request', async () => {
     expect(await eventsOf(node.log, { keepRepeats: true })).to.have.length(
-      life.length + repeats.length,
+      history.length + repeats.length,
     );
   });
 
-  it('of a code reads its partitions only', async () => {
+  it('reads only the partitions of a code', async () => {
     const read: string[] = [];
     const log: EventLog = {
       ...node.log,
@@ -159,7 +163,7 @@ describe('audit: replay', () => {
     );
   });
 
-  it('gives the same as CSV and as Parquet', async () => {
+  it('writes the same events as CSV and Parquet', async () => {
     const events = await eventsOf(node.log);
     const file = await bytesOf(start(node.log, {}), 'parquet');
     const rows = await parquetReadObjects({
@@ -189,15 +193,15 @@ describe('audit: replay', () => {
     expect(csv).to.not.include(passwordHash);
   });
 
-  it('without an event is an empty Parquet file', async () => {
-    const nothing = start(node.log, { filter: { actor: 'nobody' } });
-    const file = await bytesOf(nothing, 'parquet');
+  it('writes an empty Parquet file without events', async () => {
+    const empty = start(node.log, { filter: { actor: 'unknown' } });
+    const file = await bytesOf(empty, 'parquet');
     expect(await parquetReadObjects({ file: new Uint8Array(file).buffer })).to.deep.equal([]);
   });
 
-  it('ends when it is told to', async () => {
+  it('stops when the signal is aborted', async () => {
     const stop = new AbortController();
-    const reason = new Error('stopped by a person');
+    const reason = new Error('stopped by the test');
     const progress = (done: number): void => {
       if (done > 0) stop.abort(reason);
     };
@@ -206,12 +210,12 @@ describe('audit: replay', () => {
   });
 
   describe('of a link', () => {
-    it('is its life, with its visits counted by day, bots apart', async () => {
+    it('contains its changes, and its visits counted by day', async () => {
       const visits = tallyVisits();
       const types: string[] = [];
       const onUnreadable = (): void => undefined;
-      for await (const piece of lifeOf('spring', { log: onKafka, onUnreadable })) {
-        for (const event of piece) {
+      for await (const chunk of readLinkEvents('spring', { log: onKafka, onUnreadable })) {
+        for (const event of chunk) {
           if (event.type === 'linklog.LinkVisited.v2') visits.add(event);
           else types.push(event.type);
         }
@@ -228,7 +232,7 @@ describe('audit: replay', () => {
         first: many[0]?.time,
         last: many.at(-1)?.time,
       });
-      // A visit a minute from a few seconds after noon on.
+      // One visit a minute from noon on.
       expect(days.slice(0, 2)).to.deep.equal([
         { day: '2026-05-20', clicks: 720 - 72 + 1, bots: 72 },
         { day: '2026-05-21', clicks: 1_440 - 144, bots: 144 },
@@ -238,23 +242,23 @@ describe('audit: replay', () => {
   });
 
   for (const name of ['the embedded log', 'Kafka'] as const) {
-    it(`of ${name} goes on with what comes, if it is to follow`, async () => {
+    it(`follows new events of ${name}`, async () => {
       const log = name === 'Kafka' ? onKafka : node.log;
       const code = `new-on-${name.slice(0, 3)}`;
-      const news = [created(code), blocked(code, 2)];
+      const newEvents = [created(code), blocked(code, 2)];
       const append = (event: LinklogEvent): Promise<void> =>
         log.append(topicOf(event), [{ key: event.subject, value: writeEvent(event) }]);
-      const [first, second] = news;
-      if (!first || !second) throw new Error('There are two');
+      const [first, second] = newEvents;
+      if (!first || !second) throw new Error('expected two events');
 
       const stop = new AbortController();
       const followed: string[] = [];
       const following = (async () => {
-        const told = { follow: true, filter: { code }, signal: stop.signal };
-        for await (const piece of start(log, told)) {
-          for (const { event } of piece) {
+        const options = { follow: true, filter: { code }, signal: stop.signal };
+        for await (const chunk of start(log, options)) {
+          for (const { event } of chunk) {
             followed.push(event.type);
-            // A repeat of what was told in a round before is dropped in this one.
+            // A repeat of an event of an earlier round is dropped.
             if (event.type === first.type) await append(first).then(() => append(second));
             else stop.abort();
           }
@@ -262,11 +266,11 @@ describe('audit: replay', () => {
       })();
       await append(first);
       await rejection(following);
-      expect(followed).to.deep.equal(news.map(({ type }) => type));
+      expect(followed).to.deep.equal(newEvents.map(({ type }) => type));
     });
   }
 
-  it('tells what was there at its start only', async () => {
+  it('ends at the end that the log had at the start', async () => {
     const code = 'while-reading';
     let appended: Promise<void> | undefined;
     const events = await eventsOf(node.log, {

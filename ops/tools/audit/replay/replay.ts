@@ -6,7 +6,7 @@ import type { TopicName } from '../../../../schemas/events/topics.js';
 import { ledgerTopics } from '../../../ledger/rebuild/rebuild.js';
 import type { Batch, EventLog } from '../../../event-log/port.js';
 import { partsOf, readRange, type LogPart } from '../as-of/read.js';
-import type { Watch } from '../../cli/long-work.js';
+import type { ProgressOptions } from '../../cli/long-work.js';
 import { matcherOf, topicsOf, type EventFilter } from './filter.js';
 import { mergeInOrder, type PartitionEvents, type PlacedEvent } from './order.js';
 import { repeatsOfPartition } from './repeats.js';
@@ -23,7 +23,7 @@ export interface UnreadableRecord {
   readonly reason: string;
 }
 
-export interface ReplayOptions extends Watch {
+export interface ReplayOptions extends ProgressOptions {
   readonly log: EventLog;
   readonly filter: EventFilter;
   readonly keepRepeats?: boolean;
@@ -60,8 +60,7 @@ async function* prefetch<Value>(
  * Reads the matching events of the log up to its end at the start, in the order of `mergeInOrder`. With `follow`, new
  * events are read in rounds, each of them in that order.
  *
- * Every record is parsed by its schema, which takes half of the CPU time of a replay: only the schema tells which fields
- * are secrets.
+ * Every record is parsed by its schema, which marks the secret fields. That is half of the CPU time of a replay.
  */
 export async function* replay(options: ReplayOptions): AsyncGenerator<readonly PlacedEvent[]> {
   const { log, filter, keepRepeats = false, follow = false, signal } = options;

@@ -21,7 +21,7 @@ import {
 import type { Command, CommandContext } from '../../cli/command.js';
 import { runOnDatabase, withDatabase, type CommandDatabase } from '../../cli/database.js';
 import { CliError, messageOf } from '../../cli/errors.js';
-import { count, counted, facts, table, type Answer } from '../../cli/output.js';
+import { count, counted, formatFields, table, type Output } from '../../cli/output.js';
 
 const readText = async (file: string): Promise<string> => {
   try {
@@ -39,43 +39,42 @@ const readKey = async (file: string): Promise<KeyObject> => {
   } catch {
     // Reported below, like a key of another type.
   }
-  throw new CliError('USAGE', `${file} holds no Ed25519 key in PEM`);
+  throw new CliError('USAGE', `${file} contains no Ed25519 key in PEM format`);
 };
 
 const readCheckpoints = async (file: string): Promise<readonly SignedCheckpoint[]> => {
   const { data, error } = checkpointFile.safeParse(await readText(file));
   if (data) return data.checkpoints;
-  const message = `${file} holds no checkpoints that "linklog audit seal --export" wrote`;
+  const message = `${file} contains no checkpoints of "linklog audit seal --export"`;
   throw new CliError('USAGE', message, { cause: error });
 };
 
 const descriptions = {
-  differs:
-    'the record there is not the one that was sealed: changed, put in, moved, or one is gone',
-  missing: 'the record there is gone',
-  'sealed anew': 'the log and its seals fit each other, but not the checkpoint',
+  differs: 'the record differs from its seal: a record was changed, inserted, moved or deleted',
+  missing: 'the record is missing',
+  'sealed anew': 'the log matches its seals, but not the checkpoint',
 };
 
 const linesOf = (verdict: PartitionVerdict): readonly string[] => {
   const { topic, partition, broken, damagedSeals } = verdict;
-  const place = `${topic}/${partition}`;
+  const name = `${topic}/${partition}`;
   const lines = damagedSeals.map(
-    (offset) => `${place}: the seal that ended at offset ${offset} is gone or was altered`,
+    (offset) => `${name}: the seal up to offset ${offset} is missing or was altered`,
   );
   if (broken === null) return lines;
   const { first, last, what } = broken;
   const where =
     first === last ? `first bad offset ${first}` : `first bad offset from ${first} to ${last}`;
-  return [`${place}: ${where}: ${descriptions[what]}`, ...lines];
+  return [`${name}: ${where}: ${descriptions[what]}`, ...lines];
 };
 
 const withoutCheckpoint =
-  'without --checkpoint, nobody sees whether the newest events were cut off together with their ' +
-  'seals, or all was sealed anew by who has the key';
+  'without --checkpoint, this does not detect that the newest events were deleted together with their seals, ' +
+  'or that the holder of the key has sealed an altered log again';
 
 const withRemembered = (folder: string): string =>
-  `without --checkpoint, ${folder} tells what was sealed last: nobody sees whether all was sealed anew by ` +
-  'who can write there and has the key';
+  `without --checkpoint, the last seals are read from ${folder}: this does not detect that the holder of the ` +
+  'key, with write access there, has sealed an altered log again';
 
 /** Reads the last checkpoints of the installation's key, if they are on this machine. */
 const readRemembered = async (folder: string): Promise<readonly SignedCheckpoint[]> => {
@@ -93,7 +92,7 @@ const readRemembered = async (folder: string): Promise<readonly SignedCheckpoint
 export const verifySealsOf = async (
   config: Config,
   files: { readonly publicKeys: readonly string[]; readonly checkpoint: string | undefined },
-): Promise<Answer> => {
+): Promise<Output> => {
   const keys = new Map<string, KeyObject>();
   for (const file of files.publicKeys) {
     const key = await readKey(file);
@@ -102,8 +101,12 @@ export const verifySealsOf = async (
   const known = files.checkpoint === undefined ? [] : await readCheckpoints(files.checkpoint);
   const folder = sealMemoryOf(config.sealKeyFile ?? sealKeyFileIn(config.dataDir));
   const remembered = await readRemembered(folder);
-  const words = { title: 'seals', stopped: 'the verification was stopped', ended: 'ended at once' };
-  const verdict = await runOnDatabase(config, words, (database) =>
+  const messages = {
+    title: 'seals',
+    stopped: 'the verification was stopped',
+    ended: 'the verification was killed',
+  };
+  const verdict = await runOnDatabase(config, messages, (database) =>
     verifySeals({ ...database, keys, known, remembered }),
   );
   const { partitions, proven, unproven, isIntact } = verdict;
@@ -134,7 +137,7 @@ interface SealOptions {
 const neverSealed = (): CliError =>
   new CliError(
     'REFUSED',
-    'this log was never sealed: run its projectors with SEAL_KEY_FILE, the same one for all',
+    'this log was never sealed: run all projectors with the same SEAL_KEY_FILE',
   );
 
 const shownSeals = async ({ pool, log }: CommandDatabase) => {
@@ -145,7 +148,7 @@ const shownSeals = async ({ pool, log }: CommandDatabase) => {
   return { key: newest, checkpoints: await sealStore(pool, log).lastOfAll(trusted) };
 };
 
-const seal = async (config: Config, options: SealOptions): Promise<Answer> => {
+const seal = async (config: Config, options: SealOptions): Promise<Output> => {
   const { key, checkpoints } = await withDatabase(config, shownSeals);
   const write = (file: string, text: string): Promise<void> =>
     writeNewFile(file, { replace: options.force === true }, (append) => append(Buffer.from(text)));
@@ -164,7 +167,7 @@ const seal = async (config: Config, options: SealOptions): Promise<Answer> => {
   return {
     json: { keyId: key.id, publicKey: key.publicKey, retired: key.retiredAt !== null, checkpoints },
     text: [
-      facts([
+      formatFields([
         ['Key', key.id],
         ['Signs since', key.retiredAt ? null : key.since.toISOString()],
         ['Retired', key.retiredAt?.toISOString() ?? null],
@@ -175,9 +178,9 @@ const seal = async (config: Config, options: SealOptions): Promise<Answer> => {
   };
 };
 
-const retire = async (config: Config): Promise<Answer> => {
+const retire = async (config: Config): Promise<Output> => {
   const id = await withDatabase(config, ({ pool }) => retireKey(pool));
-  if (id === null) throw new CliError('REFUSED', 'there is no key that signs');
+  if (id === null) throw new CliError('REFUSED', 'no key is active');
   return {
     json: { retired: id },
     text: `Retired the key ${id}: start the projectors with another SEAL_KEY_FILE`,
@@ -187,14 +190,14 @@ const retire = async (config: Config): Promise<Answer> => {
 export const addSealCommands = (audit: Command, { readConfig, print }: CommandContext): void => {
   const group = audit
     .command('seal')
-    .description('the key that seals the log, and the last checkpoints it signed')
-    .option('--export <file>', 'write the last checkpoints to a file, to be kept elsewhere')
-    .option('--export-key <file>', 'write the public key to a file, to be kept elsewhere')
-    .option('--force', 'replace a file if there is one')
+    .description('show the key that seals the log, and its last checkpoints')
+    .option('--export <file>', 'write the last checkpoints to a file')
+    .option('--export-key <file>', 'write the public key to a file')
+    .option('--force', 'replace an existing file')
     .notes(
       `
-Keep both files where nobody who can write to the log can write: they are what a later verification
-holds the log against.
+Store both files where users with write access to the log have none: a later verification compares the log
+with them.
 
 Examples:
   $ linklog audit seal --export-key linklog-seal.pub.pem
@@ -206,9 +209,7 @@ Examples:
 
   group
     .command('retire-key')
-    .description(
-      'let the next projector that starts seal with another key; stop all of them before',
-    )
+    .description('let the next projector that starts use another key; stop all projectors first')
     .action(async () => {
       print(await retire(readConfig()));
     });

@@ -116,19 +116,19 @@ export interface PartitionInput {
 export const verifyPartition = async (input: PartitionInput): Promise<PartitionVerdict> => {
   const { log, store, keys, topic, range, newest, known, onRecords, signal } = input;
   const { partition, first: begin, next: end } = range;
-  const place = { topic, partition };
+  const chain = { topic, partition };
   const head = (newest?.nextOffset ?? 0) >= (known?.nextOffset ?? 0) ? newest : known;
   const to = head?.nextOffset ?? 0;
-  const trail = new SealTrail(store.upTo(place, to), keys);
-  const link = chainOf(place);
-  let hash = genesisOf(log.logId(topic), place);
+  const trail = new SealTrail(store.upTo(chain, to), keys);
+  const link = chainOf(chain);
+  let hash = genesisOf(log.logId(topic), chain);
   let offset = 0;
 
   /** Returns the break that is detected at `offset`. With forged seals, it may begin before. */
   const breakAt = async (what: Break['what']): Promise<Break> => {
     const last = offset;
     if (what === 'sealed anew') return { first: 0, last, what };
-    const proven = trail.proves(last) ? last : (await store.newest(place, keys, last))?.nextOffset;
+    const proven = trail.proves(last) ? last : (await store.newest(chain, keys, last))?.nextOffset;
     return { first: proven ?? 0, last, what };
   };
 
@@ -181,7 +181,7 @@ export const verifyPartition = async (input: PartitionInput): Promise<PartitionV
     damagedSeals.push(known.nextOffset);
   }
   return {
-    ...place,
+    ...chain,
     provenTo: broken === null ? to : broken.first,
     sealedAt: head?.time ?? null,
     end,

@@ -14,16 +14,16 @@ import { verifyPartition, type PartitionVerdict } from './partition.js';
 import type { StoredSeal } from '../../../../projectors/log/seals/seal-store.js';
 
 const topic = 'linklog.links.v1';
-const place = { topic, partition: 3 } as const;
+const chain = { topic, partition: 3 } as const;
 const logId = 'log-1';
 const { privateKey } = generateKeyPairSync('ed25519');
 const signer = signerOf(privateKey);
 const keys = new Map([[signer.keyId, createPublicKey(privateKey)]]);
-/** Somebody who can write everything, and has not the key. */
+/** Can write everything, but does not have the key. */
 const forger: Signer = {
   ...signer,
-  sign: (said) => ({
-    ...signerOf(generateKeyPairSync('ed25519').privateKey).sign(said),
+  sign: (checkpoint) => ({
+    ...signerOf(generateKeyPairSync('ed25519').privateKey).sign(checkpoint),
     keyId: signer.keyId,
   }),
 };
@@ -33,20 +33,20 @@ const numbered = (values: readonly string[]): readonly LogRecord[] =>
 
 const log20 = numbered(Array.from({ length: 20 }, (_, index) => `event ${index}`));
 
-/** Seals that end at these offsets. */
+/** Creates seals that end at these offsets. */
 const sealsOf = (
   records: readonly LogRecord[],
   ends: readonly number[],
   by: Signer = signer,
 ): readonly StoredSeal[] => {
-  let hash = genesisOf(logId, place);
+  let hash = genesisOf(logId, chain);
   let from = 0;
   return ends.map((nextOffset) => {
-    const grown = extendChain(place, hash, records.slice(from, nextOffset));
+    const grown = extendChain(chain, hash, records.slice(from, nextOffset));
     const storedFingerprints = grown.fingerprints;
     hash = grown.hash;
     const seal = by.sign({
-      ...{ logId, ...place, nextOffset, hash: hash.toString('hex') },
+      ...{ logId, ...chain, nextOffset, hash: hash.toString('hex') },
       fingerprints: fingerprintsDigest(storedFingerprints),
       time: '2026-05-20T12:00:00.000Z',
     });
@@ -73,11 +73,10 @@ const verify = (
     log: {
       logId: () => logId,
       async *read(_topic, partition, from, to) {
-        // In pieces, as a log gives them.
-        const held = records.filter(({ offset }) => offset >= from && offset < to);
-        for (let at = 0; at < held.length; at += 3) {
+        const selected = records.filter(({ offset }) => offset >= from && offset < to);
+        for (let at = 0; at < selected.length; at += 3) {
           await Promise.resolve();
-          yield { topic, partition, records: held.slice(at, at + 3) };
+          yield { topic, partition, records: selected.slice(at, at + 3) };
         }
       },
     },
@@ -86,11 +85,11 @@ const verify = (
     newest: newestUpTo(Infinity),
     known,
     store: {
-      async *upTo(_place, to) {
+      async *upTo(_chain, to) {
         await Promise.resolve();
         yield* upTo(to);
       },
-      newest: (_place, _keys, to) => Promise.resolve(newestUpTo(to ?? Infinity)),
+      newest: (_chain, _keys, to) => Promise.resolve(newestUpTo(to ?? Infinity)),
     },
     keys,
     onRecords: () => undefined,
@@ -103,9 +102,9 @@ const changed = (records: readonly LogRecord[], at: number): readonly LogRecord[
 const exactly = (offset: number, what = 'differs') => ({ first: offset, last: offset, what });
 
 describe('audit: verification of a partition', () => {
-  it('finds nothing where nothing was done, and proves what seals cover', async () => {
+  it('finds nothing in an unaltered log, and proves the sealed records', async () => {
     expect(await verify(log20)).to.deep.equal({
-      ...place,
+      ...chain,
       provenTo: 18,
       sealedAt: '2026-05-20T12:00:00.000Z',
       end: 20,
@@ -114,7 +113,7 @@ describe('audit: verification of a partition', () => {
     });
   });
 
-  it('names the first bad offset of whatever was done, wherever that is', async () => {
+  it('reports the first bad offset of every kind of alteration', async () => {
     const kinds = ['change', 'key', 'remove', 'drop', 'insert', 'swap'] as const;
     await fc.assert(
       fc.asyncProperty(
@@ -127,14 +126,14 @@ describe('audit: verification of a partition', () => {
           switch (kind) {
             case 'change':
               values[at] = 'altered';
-              // More that is bad behind it makes no difference.
+              // A later alteration makes no difference.
               if (distance > 5) values[other] = 'altered too';
               break;
             case 'drop':
               values.splice(at, 1);
               break;
             case 'insert':
-              values.splice(at, 0, 'put in');
+              values.splice(at, 0, 'inserted');
               break;
             case 'swap':
               [values[at], values[other]] = [values[other] ?? '', values[at] ?? ''];
@@ -144,7 +143,9 @@ describe('audit: verification of a partition', () => {
           }
           let records = numbered(values);
           if (kind === 'key') {
-            records = records.map((one) => (one.offset === at ? { ...one, key: 'other' } : one));
+            records = records.map((record) =>
+              record.offset === at ? { ...record, key: 'other' } : record,
+            );
           }
           if (kind === 'remove') records = records.filter(({ offset }) => offset !== at);
           const { broken, provenTo } = await verify(records);
@@ -156,24 +157,24 @@ describe('audit: verification of a partition', () => {
     );
   });
 
-  it('does not mind what comes after the last seal: that is not proven', async () => {
+  it('does not prove records after the last seal', async () => {
     expect(await verify(changed(log20, 18))).to.include({ broken: null, provenTo: 18 });
   });
 
-  it('finds records cut off that a seal covers', async () => {
+  it('reports truncated records that a seal covers', async () => {
     expect((await verify(log20.slice(0, 14))).broken).to.deep.equal(exactly(14, 'missing'));
     expect((await verify([])).broken).to.deep.equal(exactly(0, 'missing'));
     expect((await verify(log20, seals20, null, 4)).broken).to.deep.equal(exactly(0, 'missing'));
   });
 
-  it('finds records cut off together with their seals by the checkpoint that the verifier has', async () => {
+  it('reports records truncated with their seals if the verifier has a checkpoint', async () => {
     const known = seals20[2] ?? null;
     const cut = await verify(log20.slice(0, 12), seals20.slice(0, 2), known);
     expect(cut).to.deep.include({ broken: exactly(12, 'missing'), damagedSeals: [18] });
     expect(await verify(log20.slice(0, 12), seals20.slice(0, 2))).to.include({ broken: null });
   });
 
-  it('needs no stored seal where the verifier has a checkpoint, but cannot be exact then', async () => {
+  it('reports a range if only a checkpoint covers the offset', async () => {
     const known = seals20[2] ?? null;
     expect(await verify(log20, [], known)).to.deep.include({
       broken: null,
@@ -186,28 +187,28 @@ describe('audit: verification of a partition', () => {
     expect(later.broken).to.deep.equal({ first: 12, last: 17, what: 'differs' });
   });
 
-  it('finds a log that was sealed anew with the stolen key, by the checkpoint', async () => {
+  it('reports a log that was sealed again with the stolen key if there is a checkpoint', async () => {
     const altered = changed(log20, 7);
     const known = seals20[1] ?? null;
-    const anew = sealsOf(altered, ends);
-    expect((await verify(altered, anew)).broken).to.equal(null);
-    expect((await verify(altered, anew, known)).broken).to.deep.equal({
+    const resealed = sealsOf(altered, ends);
+    expect((await verify(altered, resealed)).broken).to.equal(null);
+    expect((await verify(altered, resealed, known)).broken).to.deep.equal({
       first: 0,
       last: 11,
       what: 'sealed anew',
     });
   });
 
-  it('is not led astray by seals that were forged without the key', async () => {
+  it('ignores seals that were forged without the key', async () => {
     const altered = changed(log20, 7);
     const forged = sealsOf(altered, ends, forger);
     const [a, b, c] = [seals20[0], forged[1], seals20[2]];
-    if (!a || !b || !c) throw new Error('There are three seals');
-    // The forged seal fits the altered log; the next genuine one does not.
+    if (!a || !b || !c) throw new Error('expected three seals');
+    // The forged seal matches the altered log; the next genuine one does not.
     const verdict = await verify(altered, [a, b, c]);
     expect(verdict.broken).to.deep.equal({ first: 5, last: 12, what: 'differs' });
     expect(verdict.provenTo).to.equal(5);
-    // One record changed and the forged seal with it, a later one dropped.
+    // A record is changed together with the forged seal, and a later record is deleted.
     const dropped = await verify(
       altered.filter(({ offset }) => offset !== 9),
       [a, b, c],
@@ -215,9 +216,9 @@ describe('audit: verification of a partition', () => {
     expect(dropped.broken).to.deep.equal({ first: 5, last: 9, what: 'missing' });
   });
 
-  it('names seals that are gone or altered, where the log itself is as it was', async () => {
+  it('reports missing and altered seals of an unaltered log', async () => {
     const [a, b, c] = seals20;
-    if (!a || !b || !c) throw new Error('There are three seals');
+    if (!a || !b || !c) throw new Error('expected three seals');
     const whole = { broken: null, provenTo: 18 };
     expect(await verify(log20, [a, c])).to.deep.include({ ...whole, damagedSeals: [12] });
     const storedFingerprints = Buffer.from(b.storedFingerprints);
@@ -228,7 +229,7 @@ describe('audit: verification of a partition', () => {
       fingerprints: fingerprintsDigest(storedFingerprints),
     };
     expect(await verify(log20, [a, altered, c])).to.deep.include({ ...whole, damagedSeals: [12] });
-    // A seal put in, over others, hides none of them.
+    // An inserted seal that overlaps others hides none of them.
     const over = { ...a, nextOffset: 13, from: 2, storedFingerprints: Buffer.alloc(88) };
     expect(await verify(log20, [a, b, over, c])).to.deep.include({ ...whole, damagedSeals: [13] });
     expect((await verify(changed(log20, 15), [a, b, over, c])).broken).to.deep.equal(exactly(15));

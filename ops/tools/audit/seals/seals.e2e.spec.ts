@@ -30,7 +30,7 @@ describe('audit: linklog audit seal', function () {
   const database = databaseFixture('seals_e2e');
   let log: EventLog;
   const running: RunningProcess[] = [];
-  /** Of the projector that started last. */
+  /** The address of the last started projector. */
   let admin: string;
   const logger = createLogger('silent');
 
@@ -60,13 +60,13 @@ describe('audit: linklog audit seal', function () {
   };
 
   const auditWith = async (env: Record<string, string>, ...args: readonly string[]) => {
-    const said = { stdout: '', stderr: '' };
+    const output = { stdout: '', stderr: '' };
     const exitCode = await runCommandLine(['audit', ...args], {
-      out: (text) => (said.stdout += text),
-      err: (text) => (said.stderr += text),
+      out: (text) => (output.stdout += text),
+      err: (text) => (output.stderr += text),
       readConfig: () => readConfig({ DATABASE_URL: database.url, DATA_DIR: file('cli'), ...env }),
     });
-    return { exitCode, ...said };
+    return { exitCode, ...output };
   };
   const audit = (...args: readonly string[]) => auditWith({}, ...args);
   const cli = (...args: readonly string[]) => audit('seal', ...args);
@@ -81,7 +81,7 @@ describe('audit: linklog audit seal', function () {
     }
   };
 
-  it('is one chain of two projectors, one of which is killed, and proves every event', async () => {
+  it('forms one chain of two projectors, one of which is killed', async () => {
     const first = await projectors(1, 'seal.pem');
     await projectors(2, 'seal.pem');
     expect((await stat(file('seal.pem'))).mode & 0o777).to.equal(0o600);
@@ -98,7 +98,7 @@ describe('audit: linklog audit seal', function () {
     const again = await cli('--export', file('seals.json'));
     expect([again.exitCode, again.stderr]).to.deep.equal([
       1,
-      `linklog: ${file('seals.json')} exists already; choose another name, or give --force to replace it\n`,
+      `linklog: ${file('seals.json')} exists already; choose another name, or replace it with --force\n`,
     ]);
   });
 
@@ -107,7 +107,7 @@ describe('audit: linklog audit seal', function () {
   const verify = (...args: readonly string[]) =>
     verifyBy('key.pub.pem', '--checkpoint', file('seals.json'), ...args);
 
-  it('is verified with the public key and the checkpoints that were kept', async () => {
+  it('is verified with the exported public key and checkpoints', async () => {
     await visit(1);
     const { exitCode, stdout } = await verify();
     expect(exitCode).to.equal(0);
@@ -119,10 +119,10 @@ describe('audit: linklog audit seal', function () {
     expect(alone.stderr).to.include('without --checkpoint');
   });
 
-  /** The partition of an event that was altered. */
+  /** The partition of the altered event. */
   let altered: number;
 
-  it('names the partition and the offset of an event that was altered', async () => {
+  it('reports partition and offset of an altered event', async () => {
     const { pool } = database;
     altered = (await log.ranges(visits)).find(({ next }) => next > 100)?.partition ?? -1;
     await alterRecord(pool, { topic: visits, partition: altered, offset: 21 }, (value) =>
@@ -130,12 +130,12 @@ describe('audit: linklog audit seal', function () {
     );
     const { exitCode, stdout } = await verify();
     expect(exitCode).to.equal(1);
-    const place = `${visits}/${altered}`;
+    const name = `${visits}/${altered}`;
     expect(stdout).to.match(/^NOT INTACT\n/);
-    expect(stdout).to.include(`\n${place}: first bad offset 21: the record there is not the one`);
+    expect(stdout).to.include(`\n${name}: first bad offset 21: the record differs from its seal`);
   });
 
-  it('is not signed on by a running projector when it was forged, and whoever looks is told', async () => {
+  it('stops sealing a forged partition, and raises an alarm', async () => {
     const ranges = await log.ranges(visits);
     const to = ranges.find(({ partition }) => partition === altered)?.next ?? 0;
     await allSealed(database.pool, log);
@@ -149,51 +149,51 @@ describe('audit: linklog audit seal', function () {
     });
     const { text } = await sendRequest(`${admin}/metrics`);
     expect(total(parseExposition(text), 'linklog_seals_broken_chains', {})).to.equal(1);
-    const told = running.flatMap(({ stderr }) => stderr().split('\n'));
+    const lines = running.flatMap(({ stderr }) => stderr().split('\n'));
     expect(
-      told.filter((line) => line.includes('does not continue what was sealed')),
+      lines.filter((line) => line.includes('does not continue what was sealed')),
     ).to.have.length(1);
 
-    const place = `\n${visits}/${altered}: first bad offset`;
+    const finding = `\n${visits}/${altered}: first bad offset`;
     const args = ['verify', '--seals', '--public-key', file('key.pub.pem')];
-    const beside = await auditWith({ SEAL_KEY_FILE: file('seal.pem') }, ...args);
-    expect([beside.exitCode, beside.stdout.includes(place)]).to.deep.equal([1, true]);
-    expect(beside.stderr).to.include('seal.pem.signed tells what was sealed last');
-    const kept = await verify();
-    expect([kept.exitCode, kept.stdout.includes(place)]).to.deep.equal([1, true]);
+    const remembered = await auditWith({ SEAL_KEY_FILE: file('seal.pem') }, ...args);
+    expect([remembered.exitCode, remembered.stdout.includes(finding)]).to.deep.equal([1, true]);
+    expect(remembered.stderr).to.include(`the last seals are read from ${file('seal.pem')}.signed`);
+    const verified = await verify();
+    expect([verified.exitCode, verified.stdout.includes(finding)]).to.deep.equal([1, true]);
   });
 
-  it('refuses a file that is no key, and none at all', async () => {
+  it('rejects a file without a key, and a missing key', async () => {
     const wrong = await verifyBy('seals.json');
     expect([wrong.exitCode, wrong.stderr]).to.deep.equal([
       2,
-      `linklog: ${file('seals.json')} holds no Ed25519 key in PEM\n`,
+      `linklog: ${file('seals.json')} contains no Ed25519 key in PEM format\n`,
     ]);
     const swapped = await verifyBy('key.pub.pem', '--checkpoint', file('key.pub.pem'));
     expect(swapped.exitCode).to.equal(2);
-    expect(swapped.stderr).to.include('holds no checkpoints');
+    expect(swapped.stderr).to.include('contains no checkpoints');
     expect((await audit('verify', '--seals')).exitCode).to.equal(2);
   });
 
-  it('is left to the others by a projector that has no key; one with another key does not start', async () => {
+  it('runs a projector without a key, and does not start one with another key', async () => {
     const [without, other] = await Promise.all([
       projectors(3, null),
       runToEnd(environment(4, 'other.pem')),
     ]);
-    await eventually('it says so', () => without.stderr().includes('does not seal the log'));
+    await eventually('it is logged', () => without.stderr().includes('does not seal the log'));
     expect(other.exitCode).to.equal(78);
     expect(other.stderr).to.match(
       /^linklog: SEAL_KEY_FILE \S+other\.pem is not there, and the log/m,
     );
   });
 
-  it('retires a key, once', async () => {
+  it('retires a key once', async () => {
     const { keyId } = JSON.parse((await cli('--json')).stdout) as { keyId: string };
     const retired = await cli('retire-key', '--json');
     expect(JSON.parse(retired.stdout)).to.deep.equal({ retired: keyId });
     expect(await cli('retire-key')).to.include({
       exitCode: 1,
-      stderr: 'linklog: there is no key that signs\n',
+      stderr: 'linklog: no key is active\n',
     });
   });
 });

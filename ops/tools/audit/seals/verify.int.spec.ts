@@ -27,8 +27,8 @@ const logger = createLogger('silent');
 const visits = topics.visits.name;
 const links = topics.links.name;
 
-/** Twenty visits of one link, and a few events of other topics; `then` after every five of them. */
-const fill = async (log: EventLog, then = () => Promise.resolve()): Promise<void> => {
+/** Appends twenty visits of one link, and events of other topics; calls `afterBatch` after every five visits. */
+const fill = async (log: EventLog, afterBatch = () => Promise.resolve()): Promise<void> => {
   await log.append(links, [recordOf(created('a'))]);
   await log.append(topics.usage.name, [recordOf(metered('key-1', 1, 1))]);
   for (let batch = 0; batch < 4; batch += 1) {
@@ -36,7 +36,7 @@ const fill = async (log: EventLog, then = () => Promise.resolve()): Promise<void
       recordOf(spooledVisit('a', { sequence: batch * 5 + index + 1 })),
     );
     await log.append(visits, records);
-    await then();
+    await afterBatch();
   }
 };
 
@@ -52,7 +52,7 @@ const brokenIn = ({ partitions }: SealVerdict) =>
     broken === null ? [] : [{ topic, partition, ...broken }],
   );
 
-describe('audit: seals of an embedded log', () => {
+describe('audit verify --seals: embedded log', () => {
   const database = databaseFixture('seals');
   let log: EventLog;
   let signer: SealKey;
@@ -72,7 +72,7 @@ describe('audit: seals of an embedded log', () => {
     await restore();
   });
 
-  /** Each event has a row of its own. */
+  /** Stores each event in a separate row. */
   const restore = async (): Promise<void> => {
     await database.pool.query(`DELETE FROM log.records; DELETE FROM log.segments;
       INSERT INTO log.records (partition_id, first_offset, key, ledger_sequence, value)
@@ -90,7 +90,7 @@ describe('audit: seals of an embedded log', () => {
   const verify = (keys = trusting(signer), checkpoints = known): Promise<SealVerdict> =>
     verifySeals({ pool: database.pool, log, keys, known: checkpoints });
 
-  /** A statement on the rows of the partition of visits; `o` is the offset. */
+  /** Runs a statement on the rows of the partition of visits, `ITS`. */
   const tamper = async (statement: string, ...values: readonly unknown[]): Promise<void> => {
     const { rows } = await database.pool.query<{ id: number }>(
       'SELECT id FROM log.partitions WHERE topic = $1 AND partition = $2',
@@ -100,20 +100,20 @@ describe('audit: seals of an embedded log', () => {
       statement.replaceAll('ITS', `partition_id = ${rows[0]?.id ?? 0}`),
       [...values],
     );
-    expect(rowCount, 'rows that were altered').to.be.greaterThan(0);
+    expect(rowCount, 'altered rows').to.be.greaterThan(0);
   };
 
-  it('prove every event up to the last one that is sealed', async () => {
+  it('proves every event up to the last sealed one', async () => {
     const verdict = await verify();
     expect(verdict).to.include({ isIntact: true, proven: 22, unproven: 1 });
-    expect(verdict.partitions.find((one) => one.topic === visits && one.end > 0)).to.include({
+    expect(verdict.partitions.find(({ topic, end }) => topic === visits && end > 0)).to.include({
       provenTo: 20,
       end: 21,
     });
   });
 
   const shift = (by: number): string =>
-    // Twice, past what is there: a key may not meet another on the way.
+    // In two steps, because a key must be unique at every moment.
     `UPDATE log.records SET first_offset = first_offset - 1000 + ${by}
      WHERE ITS AND first_offset > 1000`;
   const lift = `UPDATE log.records SET first_offset = first_offset + 1000
@@ -128,33 +128,33 @@ describe('audit: seals of an embedded log', () => {
     expect(verdict.isIntact).to.equal(false);
   };
 
-  // The first, one in the middle of a seal, the first and the last of one, and the last that is sealed.
+  // The first event, an event within a seal, the last and the first of a seal, and the last sealed event.
   for (const offset of [0, 3, 4, 5, 19]) {
     const found = (what?: string): Promise<void> => foundAt(offset, what);
 
-    it(`name offset ${offset} when its event is changed`, async () => {
+    it(`reports offset ${offset} if its event was changed`, async () => {
       await tamper(`UPDATE log.records SET value = replace(value, '2026', '2025') ${at}`, offset);
       await found();
     });
 
-    it(`name offset ${offset} when its event is given to another link`, async () => {
+    it(`reports offset ${offset} if the key of its event was changed`, async () => {
       await tamper(`UPDATE log.records SET key = 'b' ${at}`, offset);
       await found();
     });
 
-    it(`name offset ${offset} when its event is deleted`, async () => {
+    it(`reports offset ${offset} if its event was deleted`, async () => {
       await tamper(`DELETE FROM log.records ${at}`, offset);
       await found('missing');
     });
 
-    it(`name offset ${offset} when its event is deleted, and those behind it moved up`, async () => {
+    it(`reports offset ${offset} if its event was deleted and later events moved`, async () => {
       await tamper(`DELETE FROM log.records ${at}`, offset);
       await tamper(lift, offset + 1);
       await tamper(shift(-1));
       await found();
     });
 
-    it(`name offset ${offset} when an event is put in there`, async () => {
+    it(`reports offset ${offset} if an event was inserted`, async () => {
       await tamper(lift, offset);
       await tamper(
         `INSERT INTO log.records SELECT partition_id, $1, key, NULL, value
@@ -165,7 +165,7 @@ describe('audit: seals of an embedded log', () => {
       await found();
     });
 
-    it(`name offset ${offset} when its event changes places with the next`, async () => {
+    it(`reports offset ${offset} if its event and the next one were swapped`, async () => {
       await tamper(
         `UPDATE log.records e SET value = o.value FROM log.records o
          WHERE e.partition_id = o.partition_id AND e.first_offset IN ($1::bigint, $1::bigint + 1)
@@ -177,11 +177,11 @@ describe('audit: seals of an embedded log', () => {
     });
   }
 
-  describe('in batches', () => {
+  describe('with batches of records', () => {
     const segmentEnd = 12;
     const end = 21;
 
-    /** A segment and a row of the appends, of which each holds several seals. */
+    /** Packs the events into a segment and a row of the appends, each with several seals. */
     const pack = async (): Promise<void> => {
       const packed = (from: number, to: number): string =>
         `SELECT partition_id, ${from}, ${to - from}, string_agg(value, E'\\n' ORDER BY record_offset)
@@ -195,15 +195,15 @@ describe('audit: seals of an embedded log', () => {
 
     beforeEach(pack);
 
-    it('prove the same', async () => {
+    it('proves the same', async () => {
       expect(await verify()).to.include({ isIntact: true, proven: 22, unproven: 1 });
     });
 
-    /** Edits the lines of the row that holds an offset; `index` is that of its line. */
+    /** Edits the lines of the row with an offset, whose line is at `index`. */
     const edit = async (
       offset: number,
       change: (lines: string[], index: number) => void,
-      counts: 'told' | 'hidden',
+      counts: 'updated' | 'unchanged',
     ): Promise<void> => {
       const table = offset < segmentEnd ? 'segments' : 'records';
       const { rows } = await database.pool.query<{ first: number; value: string }>(
@@ -212,62 +212,60 @@ describe('audit: seals of an embedded log', () => {
       const [{ first, value } = { first: 0, value: '' }] = rows;
       const lines = value.split('\n');
       change(lines, offset - first);
-      const records = counts === 'told' ? ', records = $2' : '';
+      const records = counts === 'updated' ? ', records = $2' : '';
       await tamper(
         `UPDATE log.${table} SET value = $1${records} WHERE key IS NULL AND ITS`,
         lines.join('\n'),
-        ...(counts === 'told' ? [lines.length] : []),
+        ...(counts === 'updated' ? [lines.length] : []),
       );
     };
 
     for (const offset of [0, 4, 11, 12, 19]) {
-      it(`name offset ${offset} when its line is changed`, async () => {
-        await edit(offset, (lines, at) => lines.splice(at, 1, '{}'), 'hidden');
+      it(`reports offset ${offset} if its line was changed`, async () => {
+        await edit(offset, (lines, at) => lines.splice(at, 1, '{}'), 'unchanged');
         await foundAt(offset);
       });
 
-      for (const counts of ['told', 'hidden'] as const) {
-        const row = counts === 'told' ? 'and the row’s count with it' : 'and the row’s count stays';
-
-        it(`name offset ${offset} when its line is deleted, ${row}`, async () => {
+      for (const counts of ['updated', 'unchanged'] as const) {
+        it(`reports offset ${offset} if its line was deleted, count ${counts}`, async () => {
           await edit(offset, (lines, at) => lines.splice(at, 1), counts);
           await foundAt(offset, offset === segmentEnd - 1 ? 'missing' : 'differs');
         });
 
-        it(`name offset ${offset} when a line is put in there, ${row}`, async () => {
+        it(`reports offset ${offset} if a line was inserted, count ${counts}`, async () => {
           await edit(offset, (lines, at) => lines.splice(at, 0, '{}'), counts);
           await foundAt(offset);
         });
       }
     }
 
-    it('tell of a row that is gone, and of a line behind the last one', async () => {
-      await edit(0, (lines) => lines.push('{}'), 'hidden');
+    it('reports a missing row, and a line after the last one', async () => {
+      await edit(0, (lines) => lines.push('{}'), 'unchanged');
       await foundAt(segmentEnd);
       await tamper('DELETE FROM log.segments WHERE ITS');
       await foundAt(0, 'missing');
     });
   });
 
-  it('name what was cut off, also where its seals were cut off with it', async () => {
+  it('reports truncated events, also if their seals were deleted', async () => {
     const last = `WHERE next_offset > 15 AND chain_id =
       (SELECT id FROM seals.chains WHERE topic = $1 AND partition = $2)`;
     await database.pool.query(`DELETE FROM seals.checkpoints ${last}`, [visits, partition]);
     await tamper('DELETE FROM log.records WHERE ITS AND first_offset >= $1', 15);
     const [broken] = brokenIn(await verify());
     expect(broken).to.include({ topic: visits, first: 15, last: 15, what: 'missing' });
-    // Nobody sees it who has nothing but what is there.
+    // Without the checkpoint, it is not detected.
     expect(brokenIn(await verify(trusting(signer), []))).to.deep.equal([]);
   });
 
-  it('tell of seals that are gone', async () => {
+  it('reports missing seals', async () => {
     await database.pool.query('DELETE FROM seals.checkpoints');
     const verdict = await verify();
     expect(brokenIn(verdict)).to.deep.equal([]);
     expect(verdict).to.include({ isIntact: false, proven: 22 });
   });
 
-  it('are held against the right key, and a checkpoint of this log that nobody altered', async () => {
+  it('rejects another key, and a checkpoint that is altered or of another log', async () => {
     const message = async (keys: ReturnType<typeof trusting>, seals = known): Promise<string> => {
       const error = await rejection(verify(keys, seals));
       expect(error).to.be.instanceOf(CliError);
@@ -275,17 +273,17 @@ describe('audit: seals of an embedded log', () => {
     };
     const other = signerOf(generateKeyPairSync('ed25519').privateKey);
     const [seal] = known;
-    if (!seal) throw new Error('There is a checkpoint');
+    if (!seal) throw new Error('the log has no checkpoint');
     expect(await message(trusting(other), [])).to.match(/^the log is sealed with the key/);
     expect(await message(trusting(other))).to.match(/^the checkpoint was signed with the key/);
     const foreign = other.sign({ ...seal, logId: `postgres:other:${seal.topic}` });
     expect(await message(trusting(other), [foreign])).to.match(/^the checkpoint is of the log/);
     expect(await message(trusting(signer), [{ ...seal, nextOffset: 1_000 }])).to.include('altered');
     const elsewhere = signer.sign({ ...seal, partition: 99 });
-    expect(await message(trusting(signer), [elsewhere])).to.include('has no partition');
+    expect(await message(trusting(signer), [elsewhere])).to.include('contains no partition');
   });
 
-  it('go on under a second key, and the first one’s still count for who trusts it', async () => {
+  it('accepts the seals of both keys after a key rotation', async () => {
     const { pool } = database;
     const second = await newSealKey(pool);
     expect((await publishedKeys(pool)).map(({ id }) => id)).to.deep.equal([
@@ -293,17 +291,17 @@ describe('audit: seals of an embedded log', () => {
       signer.keyId,
     ]);
     await sealAll({ pool, log, signer: second });
-    const both = new Map([...trusting(signer), ...trusting(second)]);
-    expect(await verify(both)).to.include({ isIntact: true, proven: 23, unproven: 0 });
+    const bothKeys = new Map([...trusting(signer), ...trusting(second)]);
+    expect(await verify(bothKeys)).to.include({ isIntact: true, proven: 23, unproven: 0 });
     expect(await verify()).to.include({ isIntact: true, proven: 22, unproven: 1 });
     await tamper(`UPDATE log.records SET value = 'altered' ${at}`, 20);
-    expect(brokenIn(await verify(both))).to.deep.equal([
+    expect(brokenIn(await verify(bothKeys))).to.deep.equal([
       { topic: visits, partition, first: 20, last: 20, what: 'differs' },
     ]);
   });
 });
 
-describe('audit: seals that were joined', () => {
+describe('audit verify --seals: merged seals', () => {
   const database = databaseFixture('joined');
   let log: EventLog;
   let signer: SealKey;
@@ -326,19 +324,19 @@ describe('audit: seals that were joined', () => {
   const verify = (known: readonly SignedCheckpoint[]): Promise<SealVerdict> =>
     verifySeals({ pool: database.pool, log, keys: trusting(signer), known });
 
-  it('fit every checkpoint that was exported before', async () => {
+  it('matches every checkpoint that was exported before', async () => {
     const { rows } = await database.pool.query<{ ends: number[] }>(
       `SELECT array_agg(s.next_offset::int) AS ends FROM seals.checkpoints s
        JOIN seals.chains c ON c.id = s.chain_id WHERE topic = $1`,
       [visits],
     );
-    expect(rows[0]?.ends, 'those at 5, 10 and 15 are gone').to.deep.equal([20]);
+    expect(rows[0]?.ends, 'the seals at 5, 10 and 15 are merged').to.deep.equal([20]);
     for (const known of exported) {
       expect(await verify(known)).to.include({ isIntact: true, proven: 22 });
     }
   });
 
-  it('name the first bad offset', async () => {
+  it('reports the first bad offset', async () => {
     const { pool } = database;
     const partition = await partitionOfVisits(log);
     const replace = (offset: number, from: string, to: string) =>
@@ -355,10 +353,10 @@ describe('audit: seals that were joined', () => {
   });
 });
 
-describe('audit: seals of a log on Kafka', function () {
+describe('audit verify --seals: log on Kafka', function () {
   this.timeout(kafkaStartMs);
 
-  it('name the offset of an event that is another one in a copy of the log', async () => {
+  it('reports the offset of an event that differs in a copy of the log', async () => {
     const harness = await openKafkaHarness('seals');
     const copied = await testKafka('sealscopy');
     const database = await testDatabase('seals_kafka');
@@ -392,9 +390,9 @@ describe('audit: seals of a log on Kafka', function () {
       }
       const error = await rejection(verifySeals({ pool, log: copy, keys, known }));
       expect(error).to.be.instanceOf(CliError);
-      // Whoever puts it in the log's place has its name.
-      const passedOff: EventLog = { ...copy, logId: (topic) => log.logId(topic) };
-      expect(brokenIn(await verifySeals({ pool, log: passedOff, keys, known }))).to.deep.equal([
+      // A substitute for the log would have its id.
+      const substitute: EventLog = { ...copy, logId: (topic) => log.logId(topic) };
+      expect(brokenIn(await verifySeals({ pool, log: substitute, keys, known }))).to.deep.equal([
         { topic: visits, partition, first: 13, last: 13, what: 'differs' },
       ]);
     } finally {
@@ -405,7 +403,7 @@ describe('audit: seals of a log on Kafka', function () {
     }
   });
 
-  it('are signed again, as Kafka has the log, where somebody deleted them; a forged chain is not', async () => {
+  it('seals the log again after deleted seals, but not after a forged chain', async () => {
     const harness = await openKafkaHarness('resealed');
     const database = await testDatabase('resealed_kafka');
     try {
@@ -414,19 +412,19 @@ describe('audit: seals of a log on Kafka', function () {
       await fill(log);
       const signer = await newSealKey(pool);
       await sealAll({ pool, log, signer });
-      const place = { topic: visits, partition: await partitionOfVisits(log) };
-      await forgeChain(pool, log, place, { from: 0, to: 20 });
+      const chain = { topic: visits, partition: await partitionOfVisits(log) };
+      await forgeChain(pool, log, chain, { from: 0, to: 20 });
       await sealAll({ pool, log, signer });
       const verdict = () => verifySeals({ pool, log, keys: trusting(signer), known: [] });
       expect(await verdict()).to.include({ isIntact: true, proven: 22 });
 
       await pool.query(
         `UPDATE seals.chains SET hash = sha256('forged') WHERE topic = $1 AND partition = $2`,
-        [place.topic, place.partition],
+        [chain.topic, chain.partition],
       );
       await log.append(visits, [recordOf(spooledVisit('a', { sequence: 21 }))]);
       const sealing = await startSealing({ pool, log, logger, signer });
-      await eventually('it is noticed', () => sealing.brokenChains().size === 1);
+      await eventually('the broken chain is detected', () => sealing.brokenChains().size === 1);
       await sealing.stop();
       expect(await verdict()).to.include({ isIntact: true, proven: 22, unproven: 1 });
     } finally {

@@ -8,13 +8,13 @@ import {
   type TrustedKeys,
 } from '../../../../projectors/log/seals/signed-checkpoint.js';
 import { CliError } from '../../cli/errors.js';
-import type { Watch } from '../../cli/long-work.js';
+import type { ProgressOptions } from '../../cli/long-work.js';
 import { verifyPartition, type PartitionInput, type PartitionVerdict } from './partition.js';
 import { publishedKeys, sealStore } from '../../../../projectors/log/seals/seal-store.js';
 
 const cannotVerify = (why: string): CliError => new CliError('REFUSED', why);
 
-export interface VerifySealsOptions extends Watch {
+export interface VerifySealsOptions extends ProgressOptions {
   readonly pool: Pool;
   readonly log: EventLog;
   readonly keys: TrustedKeys;
@@ -23,7 +23,7 @@ export interface VerifySealsOptions extends Watch {
   readonly remembered?: readonly SignedCheckpoint[];
 }
 
-type Place = Pick<PartitionInput, 'topic' | 'range' | 'newest' | 'known'>;
+type PartitionSeals = Pick<PartitionInput, 'topic' | 'range' | 'newest' | 'known'>;
 
 const isAt = (place: ChainPartition, other: ChainPartition): boolean =>
   place.topic === other.topic && place.partition === other.partition;
@@ -32,13 +32,13 @@ const isAt = (place: ChainPartition, other: ChainPartition): boolean =>
 const requireFitting = (seal: SignedCheckpoint, log: EventLog, keys: TrustedKeys): void => {
   const topic = topicNames.find((name) => name === seal.topic);
   if (topic === undefined || log.logId(topic) !== seal.logId) {
-    const here = topic === undefined ? `one without a topic ${seal.topic}` : log.logId(topic);
-    throw cannotVerify(`the checkpoint is of the log ${seal.logId}, this is ${here}`);
+    const ours = topic === undefined ? `one without a topic ${seal.topic}` : log.logId(topic);
+    throw cannotVerify(`the checkpoint is of the log ${seal.logId}, but this log is ${ours}`);
   }
   if (!keys.has(seal.keyId)) {
     const given = [...keys.keys()].join(', ');
     throw cannotVerify(
-      `the checkpoint was signed with the key ${seal.keyId}, the one given is ${given}`,
+      `the checkpoint was signed with the key ${seal.keyId}, but --public-key is ${given}`,
     );
   }
   if (!isSigned(seal, keys)) {
@@ -54,7 +54,7 @@ const requireItsKey = async (pool: Pool, keys: TrustedKeys): Promise<void> => {
   if (published.length === 0 || published.some(({ id }) => keys.has(id))) return;
   const theirs = published.map(({ id }) => id).join(', ');
   const given = [...keys.keys()].join(', ');
-  throw cannotVerify(`the log is sealed with the key ${theirs}, the one given is ${given}`);
+  throw cannotVerify(`the log is sealed with the key ${theirs}, but --public-key is ${given}`);
 };
 
 /**
@@ -69,34 +69,35 @@ export const verifySeals = async (options: VerifySealsOptions) => {
   await requireItsKey(pool, keys);
   const store = sealStore(pool, log);
 
-  const places: Place[] = [];
+  const inputs: PartitionSeals[] = [];
   for (const topic of topicNames) {
     // Seals are read before the ends of the log, so the log must have every record that they cover.
     const newest = new Map<number, SignedCheckpoint | null>();
     for (const { partition } of await log.ranges(topic)) {
-      const place = { topic, partition };
-      const stored = await store.newest(place, keys);
-      const last = remembered.find((seal) => isAt(seal, place)) ?? null;
+      const chain = { topic, partition };
+      const stored = await store.newest(chain, keys);
+      const last = remembered.find((seal) => isSameChain(seal, chain)) ?? null;
       newest.set(partition, (last?.nextOffset ?? 0) > (stored?.nextOffset ?? 0) ? last : stored);
     }
     for (const range of await log.ranges(topic)) {
-      const place = { topic, partition: range.partition };
-      const checkpoint = known.find((seal) => isAt(seal, place)) ?? null;
-      places.push({ topic, range, newest: newest.get(range.partition) ?? null, known: checkpoint });
+      const chain = { topic, partition: range.partition };
+      const checkpoint = known.find((seal) => isSameChain(seal, chain)) ?? null;
+      inputs.push({ topic, range, newest: newest.get(range.partition) ?? null, known: checkpoint });
     }
   }
   const lost = known.find(
-    (seal) => !places.some(({ topic, range }) => isAt({ topic, partition: range.partition }, seal)),
+    (seal) =>
+      !inputs.some(({ topic, range }) => isSameChain({ topic, partition: range.partition }, seal)),
   );
-  if (lost) throw cannotVerify(`the log has no partition ${lost.topic}/${lost.partition}`);
+  if (lost) throw cannotVerify(`the log contains no partition ${lost.topic}/${lost.partition}`);
 
-  const total = places.reduce(
+  const total = inputs.reduce(
     (sum, { newest, known: checkpoint }) =>
       sum + Math.max(newest?.nextOffset ?? 0, checkpoint?.nextOffset ?? 0),
     0,
   );
-  if (total === 0 && places.some(({ range }) => range.next > 0)) {
-    throw cannotVerify('there is no seal of this log that a given key has signed');
+  if (total === 0 && inputs.some(({ range }) => range.next > 0)) {
+    throw cannotVerify('no seal of this log was signed with a --public-key');
   }
 
   let done = 0;
@@ -106,8 +107,8 @@ export const verifySeals = async (options: VerifySealsOptions) => {
     done += count;
     progress?.(done, total);
   };
-  for (const place of places) {
-    partitions.push(await verifyPartition({ ...place, log, store, keys, onRecords, signal }));
+  for (const input of inputs) {
+    partitions.push(await verifyPartition({ ...input, log, store, keys, onRecords, signal }));
   }
   const sumOf = (records: (verdict: PartitionVerdict) => number): number =>
     partitions.reduce((sum, verdict) => sum + records(verdict), 0);

@@ -4,7 +4,7 @@ import {
   type ExplainedDifference,
   type Gap,
   type MissingEvents,
-  type RowPlace,
+  type RowPosition,
   type Verification,
 } from './report.js';
 import { verify as verifyAll } from './verify.js';
@@ -14,22 +14,22 @@ import { several } from '../../cli/arguments.js';
 import { runOnDatabase } from '../../cli/database.js';
 import { CliError } from '../../cli/errors.js';
 import { secondsSince } from '../../cli/long-work.js';
-import { count, counted, plain, table, type Answer } from '../../cli/output.js';
+import { count, counted, plain, table, type Output } from '../../cli/output.js';
 import { verifySealsOf } from '../seals/command.js';
 
-const placeOf = ({ in: where, topic, partition, offset }: RowPlace): string =>
+const formatPosition = ({ in: where, topic, partition, offset }: RowPosition): string =>
   `${where === 'outbox' ? 'outbox of ' : ''}${topic}/${partition} at ${offset}`;
 
 const valueOf = (value: unknown): string => (value === undefined ? '-' : JSON.stringify(value));
 
 const headlines: Record<ExplainedDifference['kind'], string> = {
-  differs: 'is not what the log gives',
-  missing: 'is missing: the log gives it',
+  differs: 'differs from the log',
+  missing: 'is missing, but in the log',
   extra: 'is not in the log',
 };
 
 const columnLine = ({ name, found, expected }: DifferentColumn): string =>
-  `  ${name}: ${valueOf(found)} here, ${valueOf(expected)} by the log`;
+  `  ${name}: ${valueOf(found)} in the table, ${valueOf(expected)} in the log`;
 
 const differenceText = (difference: ExplainedDifference): string => {
   const { model, table: name, key, kind, columns, events, eventCount } = difference;
@@ -40,21 +40,21 @@ const differenceText = (difference: ExplainedDifference): string => {
     ...columns.map(columnLine),
     ...events.map((event) => {
       const what = event.type === null ? 'cannot be read' : `${event.type} ${event.time ?? ''}`;
-      return `  ${placeOf(event)}: ${what}${event.data === null ? '' : ` ${valueOf(event.data)}`}`;
+      return `  ${formatPosition(event)}: ${what}${event.data === null ? '' : ` ${valueOf(event.data)}`}`;
     }),
     ...(omitted > 0 ? [`  … and ${counted(omitted, 'event')} between these`] : []),
   ].join('\n');
 };
 
-const gapText = ({ from, to, ...place }: Gap): string =>
-  `${placeOf({ ...place, offset: from })} has no event` +
+const gapText = ({ from, to, ...position }: Gap): string =>
+  `${formatPosition({ ...position, offset: from })} has no event` +
   (to - from === 1 ? '' : `, nor up to ${to - 1}`);
 
 const missingText = ({ topic, origin, first, count: events }: MissingEvents): string =>
   `${topic} lacks ${counted(events, 'event')} of ${plain(origin)}` +
   (first === null ? '' : `, the first one with sequence ${first}`);
 
-const answerOf = (found: Verification, seconds: number): Answer => {
+const outputOf = (found: Verification, seconds: number): Output => {
   const { events, tables, differences, gaps, missing, setAside } = found;
   const clean = isClean(found);
   const rows = tables.reduce((sum, compared) => sum + compared.rows, 0);
@@ -66,7 +66,7 @@ const answerOf = (found: Verification, seconds: number): Answer => {
   );
   const head = `Verified ${counted(rows, 'row')} against ${counted(events, 'event')} in ${seconds.toFixed(2)} s`;
   const verdict = clean
-    ? 'every row is what the log gives'
+    ? 'every row matches the log'
     : [
         ...(wrong > 0 ? [`${counted(wrong, 'row')} differ`] : []),
         ...(gaps.length > 0 ? [`${counted(gaps.length, 'gap')} in the log`] : []),
@@ -95,22 +95,22 @@ const answerOf = (found: Verification, seconds: number): Answer => {
   };
 };
 
-const verify = async (config: Config, limit: number): Promise<Answer> => {
-  const words = {
+const verify = async (config: Config, limit: number): Promise<Output> => {
+  const messages = {
     title: 'verify',
-    stopped: 'the verification was stopped; nothing is left of it, and nothing was changed',
-    ended: 'the verification was ended at once; nothing was changed',
+    stopped: 'the verification was stopped; nothing was changed',
+    ended: 'the verification was killed; nothing was changed',
   };
   const started = performance.now();
-  const found = await runOnDatabase(config, { ...words, deadlines: 'patient' }, (database) =>
+  const found = await runOnDatabase(config, { ...messages, deadlines: 'patient' }, (database) =>
     verifyAll({ ...database, limit }),
   );
-  return answerOf(found, secondsSince(started));
+  return outputOf(found, secondsSince(started));
 };
 
 const limitOf = (word: string): number => {
   if (!/^[1-9]\d{0,5}$/.test(word)) {
-    throw new CliError('USAGE', `--limit is a whole number from 1 to 999999, not ${word}`);
+    throw new CliError('USAGE', `--limit must be a whole number from 1 to 999999, not ${word}`);
   }
   return Number(word);
 };
@@ -125,27 +125,26 @@ interface Options {
 export const addVerifyCommand = (audit: Command, { readConfig, print }: CommandContext): void => {
   audit
     .command('verify')
-    .description('fold the whole log again, and compare every row of the live tables with it')
+    .description('rebuild all tables from the log and compare every row with the live tables')
     .option(
       '--limit <number>',
-      'rows of each table, and origins of missing events, that are reported at most',
+      'maximum number of reported rows of a table, and of origins of missing events',
       limitOf,
       10,
     )
-    .option('--seals', 'instead: see that no event that was sealed is changed, gone or moved')
+    .option('--seals', 'verify instead that no sealed event was changed, deleted or moved')
     .option(
       '--public-key <file>',
-      'with --seals: a key that is trusted; again after a change',
+      'with --seals: a trusted key; repeatable after a key rotation',
       several((file) => file),
     )
-    .option('--checkpoint <file>', 'with --seals: what "linklog audit seal --export" wrote last')
+    .option('--checkpoint <file>', 'with --seals: the last export of "linklog audit seal --export"')
     .notes(
       `
-The service may run meanwhile, and nothing of it is changed: the folds are temporary tables, for which
-PostgreSQL needs as much room as for the live ones. Read models are compared at their checkpoints, the
-ledger with the outbox, all as they were at one moment. Each event has a sequence that ascends by 1 in its
-subject or spool: an event that the log lacks is counted as missing. Exit code 1 when a row differs or an
-event is missing.
+The service may run meanwhile and is not changed: the folds are temporary tables, which need as much disk
+space as the live ones. Read models are compared at their checkpoints, and the ledger with the outbox, in
+one snapshot. The sequence of a subject or spool ascends by 1: events that are not in the log are reported as
+missing. The exit code is 1 if a row differs or an event is missing.
 
 Examples:
   $ linklog audit verify
@@ -159,11 +158,11 @@ Examples:
         throw new CliError('USAGE', '--public-key is missing; see "linklog audit verify --help"');
       }
       if (!seals && (publicKeys !== undefined || checkpoint !== undefined)) {
-        throw new CliError('USAGE', '--public-key and --checkpoint go with --seals');
+        throw new CliError('USAGE', '--public-key and --checkpoint require --seals');
       }
-      const answer = publicKeys
+      const output = publicKeys
         ? await verifySealsOf(config, { publicKeys, checkpoint })
         : await verify(config, limit);
-      print(answer);
+      print(output);
     });
 };

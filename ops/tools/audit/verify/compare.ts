@@ -78,20 +78,20 @@ const compareTable = async (fold: Fold, table: string, limit: number): Promise<C
   const rowOf = (side: string): string => `(${others.map((name) => `${side}.${name}`).join(', ')})`;
   const rowsOf = (schema: string): string =>
     fold.compared(table, `${schema}.${table}`, [...keys, ...others]);
-  const both = `${rowsOf(live)} l FULL JOIN ${rowsOf('pg_temp')} f
+  const joined = `${rowsOf(live)} l FULL JOIN ${rowsOf('pg_temp')} f
     ON ${keys.map((name) => `l.${name} = f.${name}`).join(' AND ')}`;
   const differs = `(l.${key} IS NULL OR f.${key} IS NULL
     ${others.length === 0 ? '' : `OR ${rowOf('l')} IS DISTINCT FROM ${rowOf('f')}`})`;
 
   const { rows: counts } = await client.query<{ rows: number; differences: number }>(
-    `SELECT count(l.${key}) AS rows, count(*) FILTER (WHERE ${differs}) AS differences FROM ${both}`,
+    `SELECT count(l.${key}) AS rows, count(*) FILTER (WHERE ${differs}) AS differences FROM ${joined}`,
   );
   const { rows = 0, differences = 0 } = counts[0] ?? {};
   if (differences === 0) return { model, table, rows, differences, reported: [] };
   const { rows: pairs } = await client.query<RowPair>(
     `SELECT CASE WHEN l.${key} IS NOT NULL THEN to_jsonb(l) END AS found,
             CASE WHEN f.${key} IS NOT NULL THEN to_jsonb(f) END AS expected
-     FROM ${both} WHERE ${differs}
+     FROM ${joined} WHERE ${differs}
      ORDER BY ${keys.map((name) => `coalesce(l.${name}, f.${name})`).join(', ')} LIMIT $1`,
     [limit],
   );

@@ -15,7 +15,7 @@ import type {
   ExplainedDifference,
   ExplainingEvent,
   Model,
-  RowPlace,
+  RowPosition,
 } from './report.js';
 
 interface Pattern {
@@ -126,8 +126,8 @@ const eventIn = ({ value }: LogRecord): LinklogEvent | null => {
   }
 };
 
-const toReport = (place: RowPlace, event: LinklogEvent | null): ExplainingEvent => ({
-  ...place,
+const toReport = (position: RowPosition, event: LinklogEvent | null): ExplainingEvent => ({
+  ...position,
   id: event?.id ?? null,
   type: event?.type ?? null,
   time: event?.time ?? null,
@@ -154,15 +154,15 @@ class Explanation {
   }
 
   /** Adds the event of a record if it matches. */
-  add(place: RowPlace, record: LogRecord, readOnce: () => LinklogEvent | null): void {
+  add(position: RowPosition, record: LogRecord, readOnce: () => LinklogEvent | null): void {
     const { key, matches } = this.#pattern;
     if ((key ?? record.key) !== record.key) return;
     const event = readOnce();
     if (!matches(event, record)) return;
-    const found = toReport(place, event);
+    const found = toReport(position, event);
     // An event that is relayed meanwhile is in both the log and the outbox.
     if (
-      place.in === 'outbox' &&
+      position.in === 'outbox' &&
       this.#reported().some(({ id }) => id !== null && id === found.id)
     ) {
       return;
@@ -187,7 +187,7 @@ class Explanation {
 /** Adds records to explanations, each up to its offset `to`. Parses each record once at most. */
 const addRecords = (
   readers: readonly { readonly explanation: Explanation; readonly to: number }[],
-  place: Omit<RowPlace, 'offset'>,
+  position: Omit<RowPosition, 'offset'>,
   records: readonly LogRecord[],
 ): void => {
   for (const record of records) {
@@ -198,7 +198,7 @@ const addRecords = (
       return event;
     };
     for (const { explanation, to } of readers) {
-      if (offset < to) explanation.add({ ...place, offset }, record, readOnce);
+      if (offset < to) explanation.add({ ...position, offset }, record, readOnce);
     }
   }
 };
@@ -207,13 +207,13 @@ interface Compared {
   readonly pool: Pool;
   readonly log: EventLog;
   readonly partitions: readonly OffsetRange[];
-  readonly logged: ReadonlyMap<number, number>;
+  readonly published: ReadonlyMap<number, number>;
   readonly positions: FoldPositions;
   readonly signal: AbortSignal | undefined;
 }
 
 export const explain = async (
-  { pool, log, partitions, logged, positions, signal }: Compared,
+  { pool, log, partitions, published, positions, signal }: Compared,
   differences: readonly Difference[],
 ): Promise<readonly ExplainedDifference[]> => {
   const explanations = differences.map((difference) => new Explanation(difference));
@@ -237,7 +237,7 @@ export const explain = async (
       .filter(({ difference }) => difference.model === 'ledger')
       .map((explanation) => ({ explanation, to: next }));
     if (readers.length === 0) continue;
-    const range = { ...end, from: logged.get(end.partitionId) ?? 0, to: next };
+    const range = { ...end, from: published.get(end.partitionId) ?? 0, to: next };
     for await (const { records } of readTable(pool, range)) {
       signal?.throwIfAborted();
       addRecords(readers, { in: end.in, topic, partition }, records);

@@ -40,8 +40,8 @@ const sequenceOf = (topic: TopicName, record: Batch['records'][number]): Sequenc
 };
 
 /**
- * Finds events that the log lacks. A temporary table has the sequences of each subject as ranges; spools are counted in
- * memory.
+ * Finds events that are missing from the log. A temporary table stores the sequences of each subject as ranges; spools are
+ * counted in memory.
  */
 export class LogSequences {
   readonly #spools = new SpoolSequences();
@@ -76,22 +76,22 @@ export class LogSequences {
 
   /** Returns the missing events of subjects, with `limit` origins at most for each topic. */
   async missingOfSubjects(limit: number): Promise<Missing> {
-    const lacking = `
-      SELECT topic, subject AS origin, lower(lacks) AS first,
-             (SELECT sum(upper(r) - lower(r)) FROM unnest(lacks) AS r)::bigint AS count
+    const missing = `
+      SELECT topic, subject AS origin, lower(gaps) AS first,
+             (SELECT sum(upper(r) - lower(r)) FROM unnest(gaps) AS r)::bigint AS count
       FROM (SELECT topic, subject,
-                   int8multirange(int8range(1, upper(seen))) - seen AS lacks
+                   int8multirange(int8range(1, upper(seen))) - seen AS gaps
             FROM pg_temp.log_sequences) s
-      WHERE NOT isempty(lacks)`;
+      WHERE NOT isempty(gaps)`;
     const { rows } = await this.client.query<MissingEvents>(
       `SELECT topic, origin, first, count FROM (
-         SELECT *, row_number() OVER (PARTITION BY topic ORDER BY count DESC, origin) AS place
-         FROM (${lacking}) l) p
-       WHERE place <= $1 ORDER BY topic, place`,
+         SELECT *, row_number() OVER (PARTITION BY topic ORDER BY count DESC, origin) AS rank
+         FROM (${missing}) l) p
+       WHERE rank <= $1 ORDER BY topic, rank`,
       [limit],
     );
     const { rows: totals } = await this.client.query<{ events: number; origins: number }>(
-      `SELECT least(coalesce(sum(count), 0), ${Number.MAX_SAFE_INTEGER})::bigint AS events, count(*) AS origins FROM (${lacking}) l`,
+      `SELECT least(coalesce(sum(count), 0), ${Number.MAX_SAFE_INTEGER})::bigint AS events, count(*) AS origins FROM (${missing}) l`,
     );
     return { ...(totals[0] ?? { events: 0, origins: 0 }), reported: rows };
   }
@@ -106,7 +106,7 @@ export class LogSequences {
     };
   }
 
-  /** Reads new visits from `nextOffset` on, while a spool lacks some. */
+  /** Reads new visits from `nextOffset` on while visits of a spool are missing. */
   async awaitPortions(
     log: Pick<EventLog, 'read' | 'ranges'>,
     nextOffset: (partition: number) => number,

@@ -31,7 +31,7 @@ const visit = (sequence: number, spool = 'one') =>
 const visitsFrom = (first: number, last: number, spool?: string): readonly LinklogEvent[] =>
   Array.from({ length: last - first + 1 }, (_, index) => visit(first + index, spool));
 
-/** A log that lacks nothing, with repeats. */
+/** A complete log with repeats. */
 const whole: readonly LinklogEvent[] = [
   keyCreated('key-1'),
   overrideGranted('docs', 1, 'acme'),
@@ -47,22 +47,22 @@ const whole: readonly LinklogEvent[] = [
   ...visitsFrom(20, 30),
 ];
 
-/** More events of the same origins, of which some never reached the log. */
+/** More events of the same origins, with missing sequences. */
 const incomplete: readonly LinklogEvent[] = [
-  // Lacks 4 and 5, and 7.
+  // Missing: 4, 5 and 7.
   blocked('a', 6),
   unblocked('a', 8),
-  // Lacks the event that made it.
+  // Missing: its creation.
   blocked('b', 2),
-  // Lacks 3.
+  // Missing: 3.
   visited('a', 4),
-  // Lacks 2 and 3.
+  // Missing: 2 and 3.
   metered('key-1', 4, 1),
-  // Lacks 2.
+  // Missing: 2.
   overrideGranted('docs', 3, 'acme'),
-  // Lacks 2 to 9.
+  // Missing: 2 to 9.
   maintenanceSwitched(10, false),
-  // Lacks 31 to 40, and of the other spool 1 to 3.
+  // Missing: 31 to 40, and 1 to 3 of the other spool.
   ...visitsFrom(41, 50),
   ...visitsFrom(4, 9, 'other'),
 ];
@@ -111,7 +111,7 @@ describe('audit verify: missing events', function () {
         'INSERT INTO log.relayed (partition_id, next_offset) SELECT id, 0 FROM log.partitions',
       );
       await checks(log);
-      // Not sent yet, and therefore not missing.
+      // An unsent event is not missing.
       await append(node.log, [unblocked('b', 3)]);
       expect((await verify({ pool: database.pool, log })).missing.events).to.equal(29);
     } finally {
@@ -119,7 +119,7 @@ describe('audit verify: missing events', function () {
     }
   });
 
-  it('are counted whatever sequences a foreign writer makes up', async () => {
+  it('are counted up to the maximum sequence of a foreign writer', async () => {
     const sequence = Number.MAX_SAFE_INTEGER;
     await append(node.log, [blocked('a', sequence), blocked('b', sequence), visit(sequence)]);
     const { missing } = await verify({ pool: database.pool, log: node.log });
@@ -127,7 +127,7 @@ describe('audit verify: missing events', function () {
     expect(missing.events).to.be.at.least(sequence);
   });
 
-  it('are none where a record cannot be read and still names its sequence', async () => {
+  it('exclude an unreadable record with a valid envelope', async () => {
     const { key, value } = recordOf(blocked('a', 2));
     await append(node.log, [created('a')]);
     await node.log.append(links.name, [

@@ -4,7 +4,7 @@ import { ledgerTopics } from '../../../ledger/rebuild/rebuild.js';
 import { wholeRanges, type Batch, type EventLog } from '../../../event-log/port.js';
 import { readOffsetRange } from '../../../event-log/postgres-batches.js';
 import type { Queryable } from '../../../platform/postgres/pool.js';
-import type { Gap, Model, RowPlace } from './report.js';
+import type { Gap, Model, RowPosition } from './report.js';
 
 /** Records in a batch of the ledger's fold. */
 export const batchSize = 2_000;
@@ -20,12 +20,12 @@ export interface OffsetRange {
 /** A range of the table `log.rows`. */
 export interface TableRange extends OffsetRange {
   readonly partitionId: number;
-  readonly in: RowPlace['in'];
+  readonly in: RowPosition['in'];
 }
 
 /** Passes the batches of a range on, and reports offsets without a record. */
 export async function* detectGaps(
-  { topic, partition, from, to, in: where }: OffsetRange & Pick<RowPlace, 'in'>,
+  { topic, partition, from, to, in: where }: OffsetRange & Pick<RowPosition, 'in'>,
   batches: AsyncIterable<Batch>,
   onGap: (gap: Gap) => void,
 ): AsyncGenerator<Batch> {
@@ -57,17 +57,17 @@ export interface TableEnd {
   readonly partitionId: number;
   readonly topic: TopicName;
   readonly partition: number;
-  readonly in: RowPlace['in'];
+  readonly in: RowPosition['in'];
   readonly next: number;
   /** The end of the records that are in the log: on Kafka, those that the relay has marked as sent. */
-  readonly logged: number;
+  readonly published: number;
 }
 
 export const tableEnds = async (client: Queryable): Promise<readonly TableEnd[]> => {
   const { rows } = await client.query<TableEnd>(
     `SELECT p.id AS "partitionId", p.topic, p.partition, p.next_offset AS next,
             CASE WHEN r IS NULL THEN 'log' ELSE 'outbox' END AS "in",
-            coalesce(r.next_offset, p.next_offset) AS logged
+            coalesce(r.next_offset, p.next_offset) AS published
      FROM log.partitions p LEFT JOIN log.relayed r ON r.partition_id = p.id
      ORDER BY p.topic, p.partition`,
   );

@@ -15,13 +15,13 @@ import { databaseFixture, ledgerFixture } from '../../../test/support/fixtures.j
 const logger = createLogger('silent');
 const { name: topic, partitions } = topics.visits;
 
-/** Two links in one partition: the visits of the first are set aside. */
+/** Two links in one partition; the visits of the first become dead letters. */
 const [poisoned = '', other = ''] = Array.from(
   { length: 40 },
   (_, index) => `link-${index}`,
 ).filter((code) => partitionOf(code, partitions) === 0);
 
-/** In this order, 80 visits of each link at each of these moments: two quarters of a day, a day of the same month, a later month. */
+/** 80 visits of each link at each time: two quarters of a day, another day of the month, a later month. */
 const moments = ['2026-05-20T12:00', '2026-05-20T13:00', '2026-05-21T12:00', '2026-07-01T12:00'];
 
 describe('audit verify, after dead letters were redriven', function () {
@@ -70,7 +70,7 @@ describe('audit verify, after dead letters were redriven', function () {
     );
   };
 
-  /** Alters the document of a table's row, looks, and puts it back. */
+  /** Returns the differences while the document of a row is altered. */
   const differingWith = async (
     table: string,
     where: string,
@@ -90,7 +90,7 @@ describe('audit verify, after dead letters were redriven', function () {
     return found;
   };
 
-  it('finds nothing, though the days keep other values than a fold of the log', async () => {
+  it('ignores that redriven days keep other values than a fold of the log', async () => {
     const { rows } = await pool.query(
       `SELECT FROM projection_stats.account_days WHERE document LIKE '%"(other)"%'`,
     );
@@ -106,18 +106,18 @@ describe('audit verify, after dead letters were redriven', function () {
     ['account_months', 'true'],
   ] as const) {
     it(`finds a forged number in ${table}`, async () => {
-      const one = `"${other}-7.example.com",`;
+      const entry = `"${other}-7.example.com",`;
       const { rows } = await pool.query<{ clicks: string }>(
         `SELECT substring(document FROM $1) AS clicks FROM projection_stats.${table} WHERE ${where}`,
-        [`${one}(\\d+)`],
+        [`${entry}(\\d+)`],
       );
       const { clicks = '' } = rows[0] ?? {};
-      const found = await differingWith(table, where, [`${one}${clicks}`, `${one}${clicks}1`]);
+      const found = await differingWith(table, where, [`${entry}${clicks}`, `${entry}${clicks}1`]);
       expect(found).to.deep.equal([`${table} document`]);
     });
   }
 
-  it('finds values that changed places on a day that was not redriven', async () => {
+  it('finds reordered values on a day that was not redriven', async () => {
     await pool.query(`DELETE FROM projection_stats.redriven_days WHERE day = $1`, [day + 1]);
     expect(await differing()).to.deep.equal(['account_days document']);
   });

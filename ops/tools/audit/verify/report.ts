@@ -5,7 +5,7 @@ import type { TopicName } from '../../../../schemas/events/topics.js';
 export type Model = ProjectionName | 'ledger';
 
 /** A position in the log, or in the part of the outbox that is not relayed to Kafka yet. */
-export interface RowPlace {
+export interface RowPosition {
   readonly in: 'log' | 'outbox';
   readonly topic: TopicName;
   readonly partition: number;
@@ -13,7 +13,7 @@ export interface RowPlace {
 }
 
 /** An event that a row is a fold of; an unreadable event has a position only. */
-export interface ExplainingEvent extends RowPlace {
+export interface ExplainingEvent extends RowPosition {
   readonly id: string | null;
   readonly type: string | null;
   readonly time: string | null;
@@ -52,7 +52,7 @@ export interface VerifiedTable {
 }
 
 /** A range of offsets without records; `to` is exclusive. */
-export interface Gap extends Omit<RowPlace, 'offset'> {
+export interface Gap extends Omit<RowPosition, 'offset'> {
   readonly from: number;
   readonly to: number;
 }

@@ -4,7 +4,6 @@ import { SpoolSequences } from './spool-sequences.js';
 
 const partitions = 4;
 
-/** A visit by its index: its partition, whether it never reaches the log, and how often it is repeated. */
 const visit = fc.record({
   partition: fc.nat({ max: partitions - 1 }),
   isLost: fc.boolean(),
@@ -12,7 +11,7 @@ const visit = fc.record({
 });
 
 describe('audit verify: sequences of spools', () => {
-  it('counts exactly the visits that are missing, in any order of the partitions', () => {
+  it('counts the missing visits in any order of the partitions', () => {
     fc.assert(
       fc.property(
         fc.array(visit, { maxLength: 60 }),
@@ -24,7 +23,7 @@ describe('audit verify: sequences of spools', () => {
           for (const partition of order) {
             const records = stored.filter((record) => record.partition === partition);
             for (const { sequence } of records) spools.add(partition, 'spool', sequence);
-            // A portion that is sent again comes after all that was sent before.
+            // A repeated portion follows all earlier portions.
             for (const { sequence, repeats } of records) {
               for (let count = 0; count < repeats; count += 1) {
                 spools.add(partition, 'spool', sequence);
@@ -39,7 +38,7 @@ describe('audit verify: sequences of spools', () => {
     );
   });
 
-  it('counts after closing only what fills a hole', () => {
+  it('counts only missing visits after closing', () => {
     const spools = new SpoolSequences();
     spools.add(0, 'spool', 1);
     spools.add(1, 'spool', 4);

@@ -18,13 +18,14 @@ import { databaseFixture, kafkaFixture, ledgerFixture } from '../../../test/supp
 const differing = ({ differences }: Verification): readonly string[] =>
   differences.map(({ model, table, kind }) => `${model}.${table} ${kind}`);
 
-const place = ({ in: where, topic, offset }: RowPlace): string => `${where} ${topic} ${offset}`;
+const positionOf = ({ in: where, topic, offset }: RowPosition): string =>
+  `${where} ${topic} ${offset}`;
 
 describe('audit verify, with the log on Kafka', function () {
   this.timeout(120_000);
   const kafka = kafkaFixture('verify');
 
-  it('finds nothing under load, and what was altered', async () => {
+  it('finds no difference under load, and an altered row', async () => {
     const bench = new Bench();
     const onKafka = { KAFKA_BROKERS: kafka.brokers, KAFKA_TOPIC_PREFIX: kafka.prefix };
     try {
@@ -51,7 +52,7 @@ describe('audit verify, with the log on Kafka', function () {
     }
   });
 
-  describe('where the outbox has events that Kafka has not', () => {
+  describe('with events in the outbox that are not in Kafka', () => {
     const unsent = kafkaFixture('unsent');
     const database = databaseFixture('unsent');
     const node = ledgerFixture(database);
@@ -67,12 +68,12 @@ describe('audit verify, with the log on Kafka', function () {
       );
       const key = await newKey(node);
       const handler = createShortenHandler({ ...node, generateCode: () => 'generated' });
-      await handler.shorten(shortenCommand(key, [{ code: 'made', custom: true }]));
+      await handler.shorten(shortenCommand(key, [{ code: 'code', custom: true }]));
     });
 
     const verified = (): Promise<Verification> => verify({ pool: database.pool, log });
 
-    /** As the relay does it, link events first, so that their key is unknown to Kafka. */
+    /** Sends like the relay, but link events first, before the event of their key. */
     const send = async (topic: 'links' | 'accounts'): Promise<void> => {
       const { rows } = await database.pool.query<{ key: string; value: string }>(
         `SELECT key, value FROM log.events e JOIN log.partitions p ON p.id = e.partition_id
@@ -88,7 +89,7 @@ describe('audit verify, with the log on Kafka', function () {
         [topics[topic].name],
       );
 
-    it('counts them in, whatever of them Kafka has got, marked or not, once or twice', async () => {
+    it('includes them, whether they are sent, marked as sent, or repeated', async () => {
       const events: number[] = [];
       for (const step of [
         () => Promise.resolve(),
@@ -105,13 +106,13 @@ describe('audit verify, with the log on Kafka', function () {
       expect(events).to.deep.equal([2, 3, 2, 3, 4]);
     });
 
-    it('says which events are still in the outbox', async () => {
+    it('reports which events are still in the outbox', async () => {
       await newKey(node);
       await database.pool.query('UPDATE ledger.key_meters SET month_links = 7');
       await database.pool.query(`UPDATE ledger.api_keys SET name = 'another'`);
       const found = await verified();
       expect(
-        found.differences.map(({ table, events }) => [table, ...events.map(place)]),
+        found.differences.map(({ table, events }) => [table, ...events.map(positionOf)]),
       ).to.deep.equal([
         ['api_keys', 'log linklog.accounts.v1 0', 'log linklog.accounts.v1 1'],
         ['api_keys', 'outbox linklog.accounts.v1 1'],

@@ -12,8 +12,7 @@ import { startLinklogCli } from '../../../test/support/process.js';
 import { waitUntilProjected } from '../../../test/support/projected.js';
 import { fixture } from '../../../test/support/fixture.js';
 
-/** In words that are quick to compare. */
-const wordsOf = ({ model, table, kind, key, columns }: Difference): string => {
+const formatDifference = ({ model, table, kind, key, columns }: Difference): string => {
   const names = kind === 'differs' ? ` ${columns.map(({ name }) => name).join(' ')}` : '';
   return `${model}.${table} ${Object.values(key).join('/')} ${kind}${names}`;
 };
@@ -39,15 +38,15 @@ describe('audit verify, on a running service', function () {
       }
     });
 
-  /** What stands where in the log, as the report has it. */
-  const placesOf = async (pool: Pool, type: string, key: string): Promise<readonly string[]> => {
-    const { rows } = await pool.query<{ place: string }>(
-      `SELECT topic || '/' || partition || ' ' || record_offset AS place
+  /** Returns the positions of events in the format of the report. */
+  const positionsOf = async (pool: Pool, type: string, key: string): Promise<readonly string[]> => {
+    const { rows } = await pool.query<{ position: string }>(
+      `SELECT topic || '/' || partition || ' ' || record_offset AS position
        FROM log.events JOIN log.partitions p ON p.id = partition_id
        WHERE key = $1 AND value::json ->> 'type' = $2 ORDER BY record_offset`,
       [key, type],
     );
-    return rows.map(({ place }) => place);
+    return rows.map(({ position }) => position);
   };
 
   /** Until the projections have all that the altered rows are of. */
@@ -60,10 +59,10 @@ describe('audit verify, on a running service', function () {
         const projection = projections[turn];
         const [found] = await Promise.all([
           verified(),
-          // A rebuild takes the place of live tables at some moment of it.
+          // A rebuild replaces live tables meanwhile.
           projection && onDatabase((database) => rebuild({ ...database, projection })),
         ]);
-        expect(found.differences.map(wordsOf)).to.deep.equal([]);
+        expect(found.differences.map(formatDifference)).to.deep.equal([]);
         expect(isClean(found)).to.equal(true);
         events.push(found.events);
       }
@@ -72,14 +71,14 @@ describe('audit verify, on a running service', function () {
     expect(acts).to.be.above(4);
   });
 
-  it('is a command, and leaves nothing behind', async () => {
+  it('is a command, and leaves no temporary table', async () => {
     const { exitCode, stdout, stderr } = await startLinklogCli(['audit', 'verify', '--json'], {
       DATA_DIR: bench.product.dataDir,
     }).ended;
     expect(exitCode, stderr).to.equal(0);
-    const said = JSON.parse(stdout) as Verification & { clean: boolean };
-    expect(said.clean).to.equal(true);
-    expect(said.tables.map(({ model, table }) => `${model}.${table}`)).to.include.members([
+    const output = JSON.parse(stdout) as Verification & { clean: boolean };
+    expect(output.clean).to.equal(true);
+    expect(output.tables.map(({ model, table }) => `${model}.${table}`)).to.include.members([
       'redirects.links',
       'quotas.months',
       'stats.codes',
@@ -99,7 +98,7 @@ describe('audit verify, on a running service', function () {
     });
   });
 
-  it('ends when it is told to, and nothing is left of it', async () => {
+  it('stops when the signal is aborted', async () => {
     const stopped = new AbortController();
     const reason = new Error('stopped');
     const end = await onDatabase(({ pool, log }) =>
@@ -115,8 +114,8 @@ describe('audit verify, on a running service', function () {
     expect(end).to.equal(reason);
   });
 
-  it('names each row that was altered, deleted or added, in every table', async () => {
-    await settled();
+  it('reports each altered, deleted and added row of every table', async () => {
+    await untilProjected(bench.product.edges);
     const { busy, idle, gone, codes } = traffic;
     const [a = '', b = '', c = '', d = '', , f = ''] = codes;
     await change(
@@ -144,65 +143,67 @@ describe('audit verify, on a running service', function () {
       `DELETE FROM ledger.key_secrets WHERE key_id = '${gone.id}'`,
       `DELETE FROM ledger.api_keys WHERE id = '${gone.id}'`,
       `UPDATE ledger.key_secrets SET ends_at = now() WHERE key_id = '${idle.id}'`,
-      `INSERT INTO projection_redirects.links SELECT 'nobody', status, expired, url, account,
+      `INSERT INTO projection_redirects.links SELECT 'unknown', status, expired, url, account,
          created_at, expires_at, max_clicks, password_hash, sequence
          FROM projection_redirects.links WHERE code = '${f}'`,
-      `INSERT INTO projection_stats.codes VALUES ('nobody', '', 1, 0, NULL, 0, 0, '[]', '[]', '', '')`,
-      `INSERT INTO projection_history.events VALUES ('nobody', 1, now(), gen_random_uuid(), 'a', null, null, null, null, '{}')`,
-      `INSERT INTO projection_quotas.months VALUES ('nobody', '2026-01-01', 1, 2, 3)`,
+      `INSERT INTO projection_stats.codes VALUES ('unknown', '', 1, 0, NULL, 0, 0, '[]', '[]', '', '')`,
+      `INSERT INTO projection_history.events VALUES ('unknown', 1, now(), gen_random_uuid(), 'a', null, null, null, null, '{}')`,
+      `INSERT INTO projection_quotas.months VALUES ('unknown', '2026-01-01', 1, 2, 3)`,
       `INSERT INTO ledger.links (code, key_id, account, expired, blocked, expires_at, max_clicks, clicks,
          sequence, last_event_at, cleared, created_at)
-       SELECT 'nobody', key_id, account, expired, blocked, expires_at, max_clicks, clicks, sequence,
+       SELECT 'unknown', key_id, account, expired, blocked, expires_at, max_clicks, clicks, sequence,
          last_event_at, cleared, created_at FROM ledger.links WHERE code = '${a}'`,
       `INSERT INTO ledger.alias_overrides VALUES ('paypal', 'evil', 1, now())`,
       `INSERT INTO ledger.api_keys (id, name, plan, account, status, created_at, sequence,
          last_event_at, scopes, ancestors)
-       SELECT 'nobody', name, plan, account, status, created_at, sequence, last_event_at, scopes,
+       SELECT 'unknown', name, plan, account, status, created_at, sequence, last_event_at, scopes,
          ancestors FROM ledger.api_keys WHERE id = '${busy.id}'`,
-      `INSERT INTO ledger.key_secrets VALUES ('nobody', sha256('nobody'))`,
-      `INSERT INTO ledger.key_meters (key_id) VALUES ('nobody')`,
+      `INSERT INTO ledger.key_secrets VALUES ('unknown', sha256('unknown'))`,
+      `INSERT INTO ledger.key_meters (key_id) VALUES ('unknown')`,
     );
     const found = await verified();
-    const words = found.differences.map(wordsOf);
+    const reported = found.differences.map(formatDifference);
     const month = `${new Date().toISOString().slice(0, 7)}-01`;
-    const markOf = words.find((each) => each.startsWith('quotas.high_water_marks'));
+    const markOf = reported.find((difference) => difference.startsWith('quotas.high_water_marks'));
     expect(markOf).to.match(
       new RegExp(`^quotas.high_water_marks linklog.links.v1/\\d/${a} extra$`),
     );
-    expect(words.filter((each) => each !== markOf)).to.have.members([
+    expect(reported.filter((difference) => difference !== markOf)).to.have.members([
       `redirects.links ${a} differs url`,
       `redirects.links ${c} missing`,
-      'redirects.links nobody extra',
+      'redirects.links unknown extra',
       `stats.codes ${a} differs clicks`,
       `stats.codes ${c} missing`,
-      'stats.codes nobody extra',
+      'stats.codes unknown extra',
       `history.events ${b}/2 differs data`,
       `history.events ${c}/1 missing`,
-      'history.events nobody/1 extra',
+      'history.events unknown/1 extra',
       `quotas.months ${busy.id}/${month} differs links`,
-      'quotas.months nobody/2026-01-01 extra',
+      'quotas.months unknown/2026-01-01 extra',
       `ledger.links ${d} differs max_clicks`,
       `ledger.links ${f} missing`,
-      'ledger.links nobody extra',
+      'ledger.links unknown extra',
       `ledger.api_keys ${idle.id} differs plan`,
       `ledger.api_keys ${gone.id} missing`,
-      'ledger.api_keys nobody extra',
+      'ledger.api_keys unknown extra',
       `ledger.key_secrets ${idle.id}/(secret) differs ends_at`,
       `ledger.key_secrets ${gone.id}/(secret) missing`,
-      'ledger.key_secrets nobody/(secret) extra',
+      'ledger.key_secrets unknown/(secret) extra',
       'ledger.alias_overrides docs differs account',
       'ledger.alias_overrides login missing',
       'ledger.alias_overrides paypal extra',
       'ledger.platform true differs qr',
       `ledger.key_meters ${busy.id} differs month_qr_codes`,
       `ledger.key_meters ${gone.id} missing`,
-      'ledger.key_meters nobody extra',
+      'ledger.key_meters unknown extra',
     ]);
 
     const explained = (start: string): Verification['differences'][number] => {
-      const one = found.differences.find((each) => wordsOf(each).startsWith(start));
-      if (!one) throw new Error(`Nothing of ${start}`);
-      return one;
+      const difference = found.differences.find((candidate) =>
+        formatDifference(candidate).startsWith(start),
+      );
+      if (!difference) throw new Error(`no difference of ${start}`);
+      return difference;
     };
     const url = explained(`redirects.links ${a}`);
     expect(url.columns).to.deep.equal([
@@ -213,29 +214,29 @@ describe('audit verify, on a running service', function () {
       },
     ]);
     await onDatabase(async ({ pool }) => {
-      const placed = (start: string) =>
+      const positionsIn = (start: string) =>
         explained(start)
           .events.filter(({ type }) => type === 'linklog.LinkCreated.v3')
           .map(({ topic, partition, offset }) => `${topic}/${partition} ${offset}`);
-      const creation = await placesOf(pool, 'linklog.LinkCreated.v3', a);
+      const creation = await positionsOf(pool, 'linklog.LinkCreated.v3', a);
       expect(creation).to.have.length(1);
-      expect(placed(`redirects.links ${a}`)).to.deep.equal(creation);
-      expect(placed(`quotas.high_water_marks`)).to.deep.equal(creation);
-      const visits = await placesOf(pool, 'linklog.LinkVisited.v2', a);
+      expect(positionsIn(`redirects.links ${a}`)).to.deep.equal(creation);
+      expect(positionsIn(`quotas.high_water_marks`)).to.deep.equal(creation);
+      const visits = await positionsOf(pool, 'linklog.LinkVisited.v2', a);
       expect(explained(`stats.codes ${a}`).eventCount).to.equal(visits.length);
     });
-    expect(explained('quotas.months nobody').eventCount).to.equal(0);
+    expect(explained('quotas.months unknown').eventCount).to.equal(0);
     expect(explained('ledger.platform').events.map(({ type }) => type)).to.include(
       'linklog.FeatureSwitched.v1',
     );
     expect(JSON.stringify(found)).to.not.match(/argon2id|[0-9a-f]{64}/);
   });
 
-  it('names an event that was altered in the log, and the place of one that is gone', async () => {
+  it('reports an altered event of the log, and the position of a deleted one', async () => {
     const [, , , , e = '', f = ''] = traffic.codes;
-    let gone = '';
+    let deleted = '';
     await onDatabase(async ({ pool }) => {
-      [gone = ''] = await placesOf(pool, 'linklog.QrRendered.v1', traffic.busy.id);
+      [deleted = ''] = await positionsOf(pool, 'linklog.QrRendered.v1', traffic.busy.id);
       await pool.query(
         `UPDATE log.records SET value = replace(value, 'somewhere', 'elsewhere') WHERE key = $1`,
         [e],
@@ -243,25 +244,27 @@ describe('audit verify, on a running service', function () {
       await pool.query(
         `DELETE FROM log.records WHERE (partition_id, first_offset) IN (
            SELECT id, $2::bigint FROM log.partitions WHERE topic || '/' || partition = $1)`,
-        gone.split(' '),
+        deleted.split(' '),
       );
     });
     const found = await verified();
-    expect(found.differences.map(wordsOf)).to.include.members([
+    expect(found.differences.map(formatDifference)).to.include.members([
       `redirects.links ${e} differs url folded`,
       `history.events ${e}/1 differs data`,
     ]);
-    expect(found.differences.map(wordsOf)).to.not.include(
+    expect(found.differences.map(formatDifference)).to.not.include(
       `redirects.links ${f} differs url folded`,
     );
     const gaps = found.gaps.map(({ topic, partition, from }) => `${topic}/${partition} ${from}`);
-    expect(gaps).to.deep.equal([gone]);
+    expect(gaps).to.deep.equal([deleted]);
     const { exitCode, stdout } = await startLinklogCli(['audit', 'verify'], {
       DATA_DIR: bench.product.dataDir,
     }).ended;
     expect(exitCode).to.equal(1);
-    expect(stdout).to.include(`redirects.links code=${e} is not what the log gives`);
-    expect(stdout).to.match(/url: "[^"]*somewhere[^"]*" here, "[^"]*elsewhere[^"]*" by the log/);
+    expect(stdout).to.include(`redirects.links code=${e} differs from the log`);
+    expect(stdout).to.match(
+      /url: "[^"]*somewhere[^"]*" in the table, "[^"]*elsewhere[^"]*" in the log/,
+    );
     expect(stdout).to.match(/linklog\.links\.v1\/\d at \d+: linklog\.LinkCreated\.v3/);
     expect(stdout).to.match(/linklog\.usage\.v1\/\d at \d+ has no event/);
     expect(stdout).to.not.match(/argon2id|[0-9a-f]{64}/);

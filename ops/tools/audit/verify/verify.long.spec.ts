@@ -11,7 +11,7 @@ const runs = 20;
 describe('audit verify, on a whole stack under load', function () {
   this.timeout(kafkaStartMs + runs * 60_000);
 
-  it(`finds nothing, ${runs} times`, async () => {
+  it(`finds no difference, ${runs} times`, async () => {
     const bench = new Bench();
     try {
       bench.use(await startStackProduct());
@@ -21,9 +21,9 @@ describe('audit verify, on a whole stack under load', function () {
       const events: number[] = [];
       const acts = await runUnderLoad(bench, traffic, async () => {
         for (let run = 1; run <= runs; run += 1) {
-          const said = await startLinklogCli(['audit', 'verify', '--json'], env).ended;
-          expect(said.exitCode, said.stderr).to.equal(0);
-          events.push((JSON.parse(said.stdout) as Verification).events);
+          const output = await startLinklogCli(['audit', 'verify', '--json'], env).ended;
+          expect(output.exitCode, output.stderr).to.equal(0);
+          events.push((JSON.parse(output.stdout) as Verification).events);
         }
       });
       expect(events).to.deep.equal([...new Set(events)].sort((a, b) => a - b));

@@ -7,7 +7,7 @@ import { topics } from '../../../../schemas/events/topics.js';
 import { concurrently } from '../../../platform/concurrency/concurrently.js';
 import type { EventLog } from '../../../event-log/port.js';
 import { transactionOn, type Pool } from '../../../platform/postgres/pool.js';
-import type { Watch } from '../../cli/long-work.js';
+import type { ProgressOptions } from '../../cli/long-work.js';
 import { compareTables, identityOf } from './compare.js';
 import { explain } from './explain.js';
 import {
@@ -30,7 +30,7 @@ import {
 } from './reading.js';
 import type { Gap, Model, SetAside, Verification } from './report.js';
 
-export interface VerifyOptions extends Watch {
+export interface VerifyOptions extends ProgressOptions {
   /** With patient deadlines; one connection for each model is used, and one more. */
   readonly pool: Pool;
   readonly log: EventLog;
@@ -105,9 +105,9 @@ export const verify = async (options: VerifyOptions): Promise<Verification> => {
     const ledger = await foldLedger(await open(), log);
     const folds: readonly Fold[] = [...readModels, ledger];
 
-    // Read before the ends of the log, so that all records up to `logged` are in the log.
-    const logged = new Map(
-      (await tableEnds(pool)).map(({ partitionId, logged: end }) => [partitionId, end] as const),
+    // Read before the ends of the log, so that all records up to `published` are in the log.
+    const published = new Map(
+      (await tableEnds(pool)).map(({ partitionId, published: end }) => [partitionId, end] as const),
     );
     const partitions = await wholeLog(log);
 
@@ -136,7 +136,7 @@ export const verify = async (options: VerifyOptions): Promise<Verification> => {
         log: before ? [] : partitions,
         table: table.map((end): TableRange => {
           const known = before?.table.find(({ partitionId }) => partitionId === end.partitionId);
-          return { ...end, from: known?.next ?? logged.get(end.partitionId) ?? 0, to: end.next };
+          return { ...end, from: known?.next ?? published.get(end.partitionId) ?? 0, to: end.next };
         }),
       };
       for (const { from, to } of [...ranges.log, ...ranges.table]) total += to - from;
@@ -198,17 +198,17 @@ export const verify = async (options: VerifyOptions): Promise<Verification> => {
     await ledger.sequences.awaitPortions(
       log,
       (partition) => {
-        const isThere = (place: Pick<OffsetRange, 'topic' | 'partition'>): boolean =>
-          place.topic === topics.visits.name && place.partition === partition;
+        const isPartition = (range: Pick<OffsetRange, 'topic' | 'partition'>): boolean =>
+          range.topic === topics.visits.name && range.partition === partition;
         // The embedded log is the table, whose end is newer. The outbox of Kafka has other offsets.
-        const inTable = end.table.find((known) => known.in === 'log' && isThere(known))?.next;
-        return inTable ?? partitions.find(isThere)?.to ?? 0;
+        const inTable = end.table.find((known) => known.in === 'log' && isPartition(known))?.next;
+        return inTable ?? partitions.find(isPartition)?.to ?? 0;
       },
       signal,
     );
     const missingOfSpools = ledger.sequences.missingOfSpools(limit);
     const differences = await explain(
-      { pool, log, partitions, logged, positions: end, signal },
+      { pool, log, partitions, published, positions: end, signal },
       tables.flatMap(({ reported }) => reported),
     );
     return {

@@ -16,16 +16,15 @@ export interface Key {
   readonly active: boolean;
 }
 
-/** What is there from `before` to `after`. */
 interface Started {
   readonly product: Product;
   readonly databaseUrl: string;
   readonly pool: Pool;
-  /** What a command needs to know of the service. */
+  /** The environment of commands. */
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** The command line on a running service, which the suite that calls this starts and stops. */
+/** Runs commands on a service, which the hooks of the calling suite start and stop. */
 export const onService = () => {
   let started: Started | undefined;
 
@@ -50,14 +49,14 @@ export const onService = () => {
   });
 
   const service = (): Started => {
-    if (!started) throw new Error('The product is there from `before` to `after`');
+    if (!started) throw new Error('the product runs from `before` to `after`');
     return started;
   };
 
   const linklog = (...args: readonly string[]): Promise<CommandOutput> =>
     startLinklogCli(args, service().env).ended;
 
-  /** What a person sees when all is well. */
+  /** Returns the stdout of a successful command. */
   const text = async (...args: readonly string[]): Promise<string> => {
     const { exitCode, stdout, stderr } = await linklog(...args);
     expect({ exitCode, stderr }).to.deep.equal({ exitCode: 0, stderr: '' });
@@ -97,8 +96,8 @@ export const onService = () => {
         headers: { Authorization: `Bearer ${key}` },
         body: { url: 'https://example.com/' },
       });
-      expect(answer.status, answer.text).to.equal(201);
-      return (answer.json() as { shortCode: string }).shortCode;
+      expect(response.status, response.text).to.equal(201);
+      return (response.json() as { shortCode: string }).shortCode;
     },
 
     visit: async (code: string): Promise<void> => {

@@ -14,9 +14,8 @@ import { eventuallyPasses } from '../../../test/support/waiting.js';
 
 /** The log of the product under test. */
 export interface LogOfProduct {
-  /** The variables that name it. */
   readonly env: Readonly<Record<string, string>>;
-  /** Stops it, and returns how to let it go on; it may be killed meanwhile. */
+  /** Stops the log and returns a function that resumes it. */
   readonly pause: (product: Product) => Promise<() => void>;
 }
 
@@ -26,7 +25,7 @@ export const pausePostgres = async ({ dataDir }: Product): Promise<() => void> =
   return stopProcess(Number((await readFile(pidFile, 'utf8')).split('\n')[0]));
 };
 
-/** What `linklog spool ship` does, on either log. */
+/** Specifies `linklog spool ship` for both logs. */
 export const describeSpoolShip = (open: () => Promise<LogOfProduct>): void => {
   const bench = new Bench();
   const visits = 50;
@@ -41,7 +40,7 @@ export const describeSpoolShip = (open: () => Promise<LogOfProduct>): void => {
   };
   const ship = (...args: readonly string[]): Promise<CommandOutput> =>
     startLinklogCli(['spool', 'ship', ...args], { ...log.env, DATA_DIR: dataDir }).ended;
-  /** Without sockets, which `cp` does not copy: a killed process leaves that of its lock. */
+  /** Skips the lock socket of a killed process, which `cp` cannot copy. */
   const copy = (from: string, to: string): Promise<void> =>
     cp(from, to, {
       recursive: true,
@@ -57,7 +56,7 @@ export const describeSpoolShip = (open: () => Promise<LogOfProduct>): void => {
       expect((await bench.stats(code, key)).clickCount).to.equal(count);
     });
 
-  before('kill an edge whose visits are not in the log, and take its disk away', async () => {
+  before('kill an edge with unshipped visits, and move its spool away', async () => {
     log = await open();
     dataDir = await temporaryDir();
     await start();
@@ -65,13 +64,13 @@ export const describeSpoolShip = (open: () => Promise<LogOfProduct>): void => {
     code = (await bench.link(key)).shortCode;
     await bench.visit(code);
     await expectClicks(1);
-    const goOn = await log.pause(bench.product);
+    const resume = await log.pause(bench.product);
     try {
-      const answers = await Promise.all(Array.from({ length: visits }, () => bench.visit(code)));
-      expect(answers.every(({ status }) => status === 302)).to.equal(true);
+      const responses = await Promise.all(Array.from({ length: visits }, () => bench.visit(code)));
+      expect(responses.every(({ status }) => status === 302)).to.equal(true);
       await bench.product.killTree();
     } finally {
-      goOn();
+      resume();
     }
     left = path.join(dataDir, 'left');
     await copy(bench.product.spoolRoot, left);
@@ -82,14 +81,14 @@ export const describeSpoolShip = (open: () => Promise<LogOfProduct>): void => {
     await rm(dataDir, { recursive: true });
   });
 
-  it('leaves the spool as it is while the log is away', async () => {
+  it('leaves the spool unchanged while the log is unavailable', async () => {
     const said = await ship(left);
     expect(said).to.include({ exitCode: 1, stdout: '' });
     expect(said.stderr).to.match(/^linklog: no embedded PostgreSQL runs in [^\n]+\n$/);
     expect(await readdir(left)).to.have.length(1);
   });
 
-  it('ships beside the running service, and deletes what is shipped', async () => {
+  it('ships while the service runs, and deletes the spool', async () => {
     const copy = await copyOf('first');
     await start();
     const [spool = ''] = await readdir(copy);
@@ -102,10 +101,9 @@ export const describeSpoolShip = (open: () => Promise<LogOfProduct>): void => {
     await expectClicks(1 + visits);
   });
 
-  it('ships another copy, which changes nothing', async () => {
+  it('ships a second copy without counting its visits again', async () => {
     const copy = await copyOf('second');
     const [spool = ''] = await readdir(copy);
-    // This time by the folder of one spool.
     const said = await ship(path.join(copy, spool), '--json');
     expect(said).to.include({ exitCode: 0, stderr: '' });
     expect(JSON.parse(said.stdout)).to.deep.equal({
@@ -115,25 +113,25 @@ export const describeSpoolShip = (open: () => Promise<LogOfProduct>): void => {
     await expectClicks(2 + visits);
   });
 
-  it('names the process that has a spool, and ships the others', async () => {
+  it('names the process that locks a spool, and ships the others', async () => {
     const root = await copyOf('third');
     const [spool = ''] = await readdir(root);
-    const held = spool.replace(/^./, '1');
-    await copy(path.join(root, spool), path.join(root, held));
-    const lock = await acquireLock(path.join(root, held));
+    const locked = spool.replace(/^./, '1');
+    await copy(path.join(root, spool), path.join(root, locked));
+    const lock = await acquireLock(path.join(root, locked));
     try {
       const { exitCode, stdout } = await ship(root);
       expect(exitCode).to.equal(1);
       expect(stdout).to.include(`${spool}: ${visits} visits shipped\n`);
-      expect(stdout).to.include(`${held}: 0 visits shipped, then stopped: `);
+      expect(stdout).to.include(`${locked}: 0 visits shipped, then stopped: `);
       expect(stdout).to.include(`is in use by process ${process.pid}\n`);
-      expect(await readdir(root)).to.deep.equal([held]);
+      expect(await readdir(root)).to.deep.equal([locked]);
     } finally {
       lock.release();
     }
   });
 
-  it('says what is wrong with the folder', async () => {
+  it('reports a directory without a spool', async () => {
     const empty = path.join(dataDir, 'empty');
     await mkdir(path.join(empty, 'spool'), { recursive: true });
     for (const [dir, line] of [
