@@ -33,11 +33,7 @@ export interface V2Route extends Route<V2State> {
   /** Whether a call counts toward the month. Default: true. All calls count toward the minute. */
   readonly metered?: boolean;
   /** Admits the call itself. Returns `null` for a request that must be admitted before its route. */
-  readonly admitting?: (
-    ctx: Context,
-    state: V2State,
-    call: UnadmittedCall,
-  ) => Promise<Reply | null>;
+  readonly combined?: (ctx: Context, state: V2State, call: UnadmittedCall) => Promise<Reply | null>;
 }
 
 /** Bytes. */
@@ -62,7 +58,7 @@ export const v2Routes = (deps: V2Deps): readonly V2Route[] => {
       scope: 'links:create',
       bodyLimit: bodyLimits.one,
       handler: links.shorten,
-      admitting: links.admitAndCreate,
+      combined: links.admitAndCreate,
     },
     {
       method: 'POST',
@@ -127,8 +123,8 @@ const refusalOf = (
   return scopeRefusal(scope, call);
 };
 
-/** A route with the checks of body and scope before its handler. */
-const checked = (route: V2Route) => {
+/** Adds the checks of body and scope to a route's handler. */
+const withChecks = (route: V2Route) => {
   const readBody = route.bodyLimit === undefined ? undefined : bodyReader(route.bodyLimit);
   const handler: Handler<V2State> = async (ctx, state, parameter) => {
     const body = await readBody?.(ctx);
@@ -158,19 +154,16 @@ export const createV2 = (
     };
   };
 
-  /**
-   * Runs a route that admits its call itself. Only for recently admitted keys: admission must refuse other requests before
-   * their body is read.
-   */
-  const admitInRoute = async (
+  /** Only for recently admitted keys: the body of an unauthenticated request is not read. */
+  const admitAndHandle = async (
     ctx: Context,
     route: ReturnType<typeof withChecks> | undefined,
     call: CallByHash & Credential,
   ): Promise<Reply | null> => {
-    if (!route?.admitting || !route.readBody) return null;
+    if (!route?.combined || !route.readBody) return null;
     if (!deps.admission.wasAdmittedRecently(call.keyHash)) return null;
     const body = await route.readBody(ctx);
-    return route.admitting(ctx, ctx.state, {
+    return route.combined(ctx, ctx.state, {
       call,
       body,
       scope: route.scope,
@@ -189,7 +182,7 @@ export const createV2 = (
     state.reserveCalls = (count) =>
       deps.admission.reserveCalls(state.call.key, count, call.keyHash);
     const reply =
-      (await admitInRoute(ctx, found, call)) ??
+      (await admitAndHandle(ctx, found, call)) ??
       enter(ctx, ctx.state, deps, call, await deps.admission.admit(call));
     if (reply) send(ctx, reply);
     else await router.dispatch(ctx);

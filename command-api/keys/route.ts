@@ -85,7 +85,7 @@ export const createKeyHandlers = ({ pool, outbox, delivery, plans }: KeyDeps) =>
       return refusal.type === 'scopeLacking' ? scopeLacking(refusal.scope) : refusals[refusal.type];
     }
     return (await delivery.published(outcome.outboxPosition, logWithinMs))
-      ? answer(outcome)
+      ? respondTo(outcome)
       : unavailable(messages.logUnavailable);
   };
 

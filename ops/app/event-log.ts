@@ -191,11 +191,11 @@ const openOnKafka = async (
       if (await endsWithin(checked, checkTimeoutMs)) await checked;
     },
     findUnknownEvent: () => findUnknownEvent(ledger),
-    async untilAnswering() {
-      const answering = Promise.race([log.ready, log.topicMissing]);
-      if (await endsWithin(answering, answerTimeoutMs)) return answering;
+    async untilAvailable() {
+      const available = Promise.race([log.ready, log.topicMissing]);
+      if (await endsWithin(available, availableTimeoutMs)) return available;
       const cause = log.startFailure();
-      const reason = cause?.message ?? `Kafka at ${brokers} does not answer`;
+      const reason = cause?.message ?? `Kafka at ${brokers} does not respond`;
       throw new Error(`KAFKA_BROKERS: ${reason}`, { cause });
     },
     findFaults,

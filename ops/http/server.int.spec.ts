@@ -133,7 +133,7 @@ const suite = (fastPath: FastPath | null) => (): void => {
     expect((error as Error).message).to.match(/^HOST or EDGE_HOST: 192\.0\.2\.1 /);
   });
 
-  describe('answers in the general envelope, and ends the connection,', () => {
+  describe('responds with the general error envelope, and ends the connection, to', () => {
     const exchange = async (bytes: string): Promise<RawResponse[]> => {
       const listener = await start((request, response) => {
         request.resume();
@@ -145,8 +145,8 @@ const suite = (fastPath: FastPath | null) => (): void => {
       const toHead = bytes.startsWith('HEAD');
       return client.exchange({ bytes: Buffer.from(bytes, 'latin1'), toHead, last: true }, 10_000);
     };
-    const expectRefusal = (answer: RawResponse | undefined, expected: object): void => {
-      const { timestamp, ...body } = JSON.parse(answer?.body.toString() ?? '{}') as GeneralError;
+    const expectRefusal = (response: RawResponse | undefined, expected: object): void => {
+      const { timestamp, ...body } = JSON.parse(response?.body.toString() ?? '{}') as GeneralError;
       expect(body).to.deep.equal(expected);
       expect(timestamp).to.match(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
       expect(response?.status).to.equal(body.statusCode);

@@ -39,8 +39,8 @@ export const createEdgeFastPath = (deps: {
   readonly analyzer: Pick<VisitAnalyzer, 'visitorsOf'>;
   readonly spool: Pick<Spool, 'flush'>;
   readonly cachedVisits: CachedVisits;
-}): OpenLane => {
-  const { links, platform, requests, judge, spool, cachedVisits } = deps;
+}): FastPath => {
+  const { links, platform, requests, analyzer, spool, cachedVisits } = deps;
   const durations = requests.durationsOf('/:shortCode', 'GET', 302);
 
   const determineVisitors = (connections: readonly Connection[], now: number): void => {

@@ -131,7 +131,7 @@ export const createManagedLinks = (deps: ManagedLinksDeps) => {
     const { results, outboxPosition } = await decide(
       attempts.map((attempt) => commandOf(attempt, caller)),
     );
-    const logged = await delivery.published(outboxPosition, logWithinMs);
+    const published = await delivery.published(outboxPosition, logWithinMs);
     const unchecked = new Map<Attempt, string>();
     for (const [index, attempt] of attempts.entries()) {
       const result = results[index];

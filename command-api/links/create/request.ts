@@ -20,7 +20,7 @@ import { readReservedWords } from '../../aliases/reserved-words.js';
 import type { WebSafety } from '../../safety/web-safety.js';
 import { failure, type Reply } from '../../http/reply.js';
 import { parseAs, refusedWith, type Read, type Refused } from '../../http/requests.js';
-import { safetyReplies } from '../../safety/safety-replies.js';
+import { safetyResponses } from '../../safety/safety-replies.js';
 import {
   monthlyLimitReached,
   scopeRefusal,
@@ -166,7 +166,7 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
       const isPlain = alias === null && password === null && !reuse;
       if (!isPlain || deps.safety.safeBrowsing) return null;
       const [verdict] = await deps.safety.check([url]);
-      return { parsed, unsafe: safetyReplies[verdict ?? 'unknown'], scope, requestId };
+      return { parsed, unsafe: safetyResponses[verdict ?? 'unknown'], scope, requestId };
     },
     plainCommand,
     /** One outcome per item, in their order. Their URLs are checked together. */

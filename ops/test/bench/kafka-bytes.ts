@@ -37,7 +37,7 @@ const visitSource = ({ alike }: Run): (() => NewVisit) => {
   if (!alike) return randomVisit;
   return () => {
     const visit = randomVisit();
-    return { ...visit, facts: { ...first.facts, visitor: visit.facts.visitor } };
+    return { ...visit, data: { ...first.data, visitor: visit.data.visitor } };
   };
 };
 

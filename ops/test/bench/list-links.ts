@@ -1,5 +1,5 @@
 import { mkdir } from 'node:fs/promises';
-import { readPlace, writePlace } from '../../../command-api/links/list/link-query.js';
+import { readCursor, writeCursor } from '../../../command-api/links/list/link-query.js';
 import { listLinks } from '../../../command-api/links/list/link-list.js';
 import { listLinksQuery } from '../../../schemas/http/list-links.js';
 import { startEmbeddedPostgres } from '../../local/postgres/index.js';
@@ -152,7 +152,7 @@ const run = async (wanted: number, dataDir?: string): Promise<void> => {
   });
   const readPage: ReadPage = async (parameters, after) => {
     const query = { ...listLinksQuery.parse(parameters), account };
-    const cursor = after === null ? null : readPlace(after, query);
+    const cursor = after === null ? null : readCursor(after, query);
     const request = { query, after: cursor, limit: 20, now: new Date() };
     const { links: found, next } = await listLinks(pool, node.outbox, request);
     return { found: found.length, next: next && writeCursor(next, query) };

@@ -31,7 +31,7 @@ const origins = [
 const referrers = Array.from({ length: 100 }, (_, index) => `site-${index}.example.com`);
 
 /** The fields of a visit by this visitor, with a realistic skew. */
-export const randomFields = (visitor: string): NewVisit['facts'] => ({
+export const randomFields = (visitor: string): NewVisit['data'] => ({
   bot: false,
   ...oneOf(origins),
   ...oneOf(agents),
@@ -47,5 +47,5 @@ export const randomVisit = (): NewVisit => ({
   account: 'default',
   at: Date.now(),
   requestId: undefined,
-  facts: randomFields(randomBytes(12).toString('base64url')),
+  data: randomFields(randomBytes(12).toString('base64url')),
 });

@@ -113,7 +113,7 @@ export const ledgerCommands = (
     'admit a call': () => admission.admit(call),
     'admit a call of the console': () => consoleAdmission.admit(call),
     'take a click': () =>
-      clicks.take({ code: link(), requestId: 'request-1', facts: unknownVisitor }),
+      clicks.take({ code: link(), requestId: 'request-1', data: unknownVisitor }),
     'spend a QR code': () => qrCodes.spend(spendQrCode(key, null)),
     'create a root key': () =>
       keys.issue(

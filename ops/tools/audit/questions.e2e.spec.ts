@@ -142,7 +142,7 @@ for (const logName of ['embedded', 'on Kafka'] as const) {
         { url: 'https://example.com/spring', alias: 'spring-sale' },
         { url: 'https://example.com/raffle', alias: 'hundred', maxClicks: 100 },
       ];
-      const made = await sendRequest(`${product.api}/v2/shorten/batch`, {
+      const batch = await sendRequest(`${product.api}/v2/shorten/batch`, {
         method: 'POST',
         headers,
         body: { urls },
@@ -151,8 +151,11 @@ for (const logName of ['embedded', 'on Kafka'] as const) {
       const third = { method: 'POST', headers: { Authorization: headers.Authorization } };
       for (const status of [201, 429]) {
         const body = { url: 'https://example.com/' };
-        const { status: got } = await sendRequest(`${product.api}/v2/shorten`, { ...third, body });
-        expect(got).to.equal(status);
+        const { status: actual } = await sendRequest(`${product.api}/v2/shorten`, {
+          ...third,
+          body,
+        });
+        expect(actual).to.equal(status);
       }
       moments.used = await now();
       const clicks = await concurrently(105, () => visit('hundred'));

@@ -74,7 +74,7 @@ describe('CLI: command line, on a running service', () => {
       await visit(code);
       await visit(await shorten(key));
       const clicks = async (): Promise<number> => {
-        const answer = await sendRequest(`${service().product.api}/v2/stats/${code}`, {
+        const response = await sendRequest(`${service().product.api}/v2/stats/${code}`, {
           headers: { Authorization: `Bearer ${key}` },
         });
         return (response.json() as { clickCount: number }).clickCount;
@@ -105,8 +105,10 @@ describe('CLI: command line, on a running service', () => {
       await linklog('audit', 'rebuild', 'stats');
       const clicks = async (): Promise<number> => {
         const headers = { Authorization: `Bearer ${key}` };
-        const answer = await sendRequest(`${service().product.api}/v2/stats/${code}`, { headers });
-        return (answer.json() as { clickCount: number }).clickCount;
+        const response = await sendRequest(`${service().product.api}/v2/stats/${code}`, {
+          headers,
+        });
+        return (response.json() as { clickCount: number }).clickCount;
       };
       for (const [index, group] of ['projections', 'audit'].entries()) {
         await visit(code);

@@ -38,7 +38,7 @@ describe('audit: linklog audit replay and history', () => {
 
   before('create, visit and block a link', async () => {
     const headers = { Authorization: `Bearer ${product.firstKey ?? ''}`, 'X-Request-Id': 'r-1' };
-    const made = await sendRequest(`${product.api}/v2/shorten`, {
+    const response = await sendRequest(`${product.api}/v2/shorten`, {
       method: 'POST',
       headers,
       body: { url: destination, alias: code, maxClicks: 10, expiresIn: 3_600 },
@@ -154,12 +154,12 @@ describe('audit: linklog audit replay and history', () => {
   it('escape formulas that visitors have sent', async () => {
     const formulas = ['=HYPERLINK("http://evil.example","x")', '+1', '-1', '@SUM(A1)'];
     for (const formula of formulas) {
-      const made = await sendRequest(`${product.api}/v2/shorten`, {
+      const response = await sendRequest(`${product.api}/v2/shorten`, {
         method: 'POST',
         headers: { Authorization: `Bearer ${product.firstKey ?? ''}` },
         body: { url: destination, maxClicks: 1 },
       });
-      const { shortCode } = made.json() as { shortCode: string };
+      const { shortCode } = response.json() as { shortCode: string };
       const visit = await sendRequest(`${product.edge}/${shortCode}`, {
         headers: { 'X-Request-Id': formula },
       });

@@ -25,8 +25,8 @@ export interface VerifySealsOptions extends ProgressOptions {
 
 type PartitionSeals = Pick<PartitionInput, 'topic' | 'range' | 'newest' | 'known'>;
 
-const isAt = (place: ChainPartition, other: ChainPartition): boolean =>
-  place.topic === other.topic && place.partition === other.partition;
+const isSameChain = (chain: ChainPartition, other: ChainPartition): boolean =>
+  chain.topic === other.topic && chain.partition === other.partition;
 
 /** @throws CliError unless a checkpoint is of this log, and signed by a trusted key */
 const requireFitting = (seal: SignedCheckpoint, log: EventLog, keys: TrustedKeys): void => {

@@ -9,7 +9,7 @@ import { settingsOf } from '../../../test/conformance/event-log/kafka-harness.js
 import { openKafkaLog } from '../../../event-log/kafka/kafka-log.js';
 import { createLogger } from '../../../platform/logging.js';
 import { topics } from '../../../../schemas/events/topics.js';
-import type { RowPlace, Verification } from './report.js';
+import type { RowPosition, Verification } from './report.js';
 import { createTraffic, runUnderLoad } from '../../../test/support/audit/traffic.js';
 import { verify } from './verify.js';
 import { fixture } from '../../../test/support/fixture.js';

@@ -91,7 +91,7 @@ export const onService = () => {
       }),
 
     shorten: async (key: string): Promise<string> => {
-      const answer = await sendRequest(`${service().product.api}/v2/shorten`, {
+      const response = await sendRequest(`${service().product.api}/v2/shorten`, {
         method: 'POST',
         headers: { Authorization: `Bearer ${key}` },
         body: { url: 'https://example.com/' },
