@@ -22,7 +22,7 @@ import {
 } from '../event-log/log-binding.js';
 import type { EventLog, KnownEnd } from '../event-log/port.js';
 import { openPostgresLog } from '../event-log/postgres-log.js';
-import { hasCode, nullOn } from '../platform/errors.js';
+
 import type { Logger } from '../platform/logging.js';
 import type { OnRecorded } from '../event-log/outbox/outbox-metrics.js';
 import { deliveredAtCommit, type Outbox, type OutboxDelivery } from '../event-log/outbox/port.js';

@@ -33,7 +33,7 @@ describe('chaos: deadlines of answers', () => {
   it('grants 3 s while another node is frozen, but to no warm link', () => {
     const answers = [answer('API', 2_900), answer('edge', 2_900), answer('cached link', 600)];
     expect(lateOf(answers, { frozen: [frozen(['b'])] })).to.deep.equal([
-      'warm link: 600 ms, at most 500 ms are due',
+      'cached link: 600 ms, at most 500 ms are due',
     ]);
   });
 
