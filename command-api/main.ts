@@ -130,7 +130,7 @@ const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
   });
   const clock = new LedgerClock(pool);
   const watch = createClockWatch(pool, clock, logger);
-  await watch.look();
+  await watch.check();
   const admission = createAdmission(pool, clock, plans);
   exposeApi(metrics, admission.counts, safety, watch);
   const admin = await listen('ADMIN', config.admin, trustedProxies, () => ({
@@ -160,7 +160,7 @@ const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
       task: () => deleteExpiredRecords(pool, clock),
     },
     { name: 'forget sessions', everyMs: 600_000, task: () => forgetSessions(pool) },
-    { name: "read PostgreSQL's clock", everyMs: readClockMs, task: watch.look },
+    { name: "read PostgreSQL's clock", everyMs: readClockMs, task: watch.check },
     {
       name: 'read the blocklist',
       everyMs: 2_000,

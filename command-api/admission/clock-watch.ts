@@ -3,13 +3,13 @@ import type { Logger } from '../../ops/platform/logging.js';
 import type { Pool, Queryable } from '../../ops/platform/postgres/pool.js';
 import { topics } from '../../schemas/events/topics.js';
 
-/** What is read late, or rounded, is no clock that went back. */
+/** Covers rounding, and the time between the reading of a time and of the clock. */
 const toleranceSeconds = 1;
 
 /**
- * How many seconds the latest stored time lies ahead of PostgreSQL's clock. Read are the newest rows by index,
- * and what the clock has shown before; the latest of them is kept, for newer rows hide it. Visits are left out:
- * their times are the edges'.
+ * Seconds by which the latest stored time is later than PostgreSQL's clock. Reads the newest row of each index, and the
+ * latest time that was stored before, because newer rows hide it. Visits are excluded: their times are of the edges'
+ * clocks.
  */
 const secondsAhead = async (client: Queryable): Promise<number> => {
   const { rows } = await client.query<{ ahead: number }>({
@@ -27,7 +27,7 @@ const secondsAhead = async (client: Queryable): Promise<number> => {
            WHERE p.topic <> '${topics.visits.name}')
         ) AS latest
       ),
-      kept AS (
+      stored AS (
         UPDATE ledger.clock c SET latest = n.latest FROM newest n
         WHERE c.latest < n.latest - interval '30 seconds'
       )
@@ -37,8 +37,8 @@ const secondsAhead = async (client: Queryable): Promise<number> => {
   return rows[0]?.ahead ?? 0;
 };
 
-/** Windows that a clock began that was ahead begin now, with their calls. */
-const pullWindowsBack = async (pool: Pool): Promise<void> => {
+/** Windows that start in the future start now, and keep their calls. */
+const restartFutureWindows = async (pool: Pool): Promise<void> => {
   await pool.query(
     `UPDATE ledger.key_meters m SET window_start = clock_timestamp()
      FROM (SELECT key_id FROM ledger.key_meters WHERE window_start > clock_timestamp()
@@ -49,23 +49,21 @@ const pullWindowsBack = async (pool: Pool): Promise<void> => {
 
 export type ClockWatch = ReturnType<typeof createClockWatch>;
 
-/** Reads PostgreSQL's clock for the ledger, and says when stored times lie ahead of it. */
+/** Reads PostgreSQL's clock for the ledger, and reports stored times in the future. */
 export const createClockWatch = (pool: Pool, clock: LedgerClock, logger: Logger) => {
   let ahead = 0;
   return {
-    /** How far the latest stored time lies ahead of PostgreSQL's clock; 0 as it should be. */
+    /** Seconds by which the latest stored time is later than PostgreSQL's clock; 0 if it is not. */
     aheadSeconds: () => ahead,
-    /** To be called every `readClockMs`. @returns 0: there is never more to do at once */
-    look: async (): Promise<number> => {
-      if (await clock.read()) await pullWindowsBack(pool);
-      const seconds = await secondsAhead(pool);
+    /** To be called every `readClockMs`. @returns 0: no work remains */
+    check: async (): Promise<number> => {
+      if (await clock.read()) await restartFutureWindows(pool);
+      const difference = await secondsAhead(pool);
       const before = ahead;
-      ahead = seconds > toleranceSeconds ? seconds : 0;
+      ahead = difference > toleranceSeconds ? difference : 0;
       if (ahead > 0 && before === 0) {
-        logger.warn(
-          { seconds: Math.round(ahead) },
-          "a stored time lies ahead of PostgreSQL's clock",
-        );
+        const seconds = Math.round(ahead);
+        logger.warn({ seconds }, "a stored time is later than PostgreSQL's clock");
       } else if (ahead === 0 && before > 0) {
         logger.info("PostgreSQL's clock has reached the stored times");
       }
