@@ -18,7 +18,7 @@ const record = (changes: Partial<IdempotencyRecord> = {}): IdempotencyRecord => 
   idempotencyKey: 'order-1',
   bodyHash: Buffer.alloc(32, 1),
   status: 201,
-  answer: '{"shortCode":"spring"}',
+  body: '{"shortCode":"spring"}',
   isOutline: false,
   codes: ['spring', 'summer'],
   ...changes,
@@ -40,9 +40,9 @@ describe('command API: idempotency records', () => {
   it('are found by key, path and Idempotency-Key, in the order of the scopes', async () => {
     const first = record();
     const others = [
-      record({ keyId: 'key-2', answer: 'of another key' }),
-      record({ path: '/v2/shorten/batch', answer: 'of another path', isOutline: true }),
-      record({ idempotencyKey: 'Order-1', answer: 'of another Idempotency-Key', status: 200 }),
+      record({ keyId: 'key-2', body: 'of another key' }),
+      record({ path: '/v2/shorten/batch', body: 'of another path', isOutline: true }),
+      record({ idempotencyKey: 'Order-1', body: 'of another Idempotency-Key', status: 200 }),
     ];
     await save(0, first, ...others);
     const unknown = record({ idempotencyKey: 'order-2' });
@@ -61,7 +61,7 @@ describe('command API: idempotency records', () => {
     await save(23.9 * hour, valid);
     await save(24.1 * hour, record());
     expect(await findRecords(database.pool, [valid, record()], clock)).to.deep.equal([valid, null]);
-    const next = record({ bodyHash: Buffer.alloc(32, 2), status: 200, answer: 'the next' });
+    const next = record({ bodyHash: Buffer.alloc(32, 2), status: 200, body: 'the next' });
     await save(0, next);
     expect(await findRecords(database.pool, [record()], clock)).to.deep.equal([next]);
   });

@@ -18,13 +18,13 @@ import {
   unblocked,
 } from '../../../schemas/testing/events.js';
 import {
-  answerOf,
-  answerOfOutline,
+  toResponse,
+  responseOfOutline,
   createLinkDecider,
   failedItem,
   isStorable,
   outlineOf,
-  type AnswerForm,
+  type ResponseForm,
   type BatchItem,
   type BatchOutline,
   type CreateLink,
@@ -178,24 +178,24 @@ describe('command API: answer to a request for links', () => {
     failures: { aliasTaken: failure(index, 400), linksExhausted: failure(index, 429) },
   });
 
-  const batch = (...items: readonly BatchItem[]): AnswerForm => ({
+  const batch = (...items: readonly BatchItem[]): ResponseForm => ({
     type: 'batch',
     shortUrlHost,
     items,
   });
 
   it('is the link, with what was asked for and nothing else', () => {
-    const form: AnswerForm = { type: 'link', shortUrlHost };
+    const form: ResponseForm = { type: 'link', shortUrlHost };
     const url = 'https://example.com/spring';
     const plain = { type: 'created', event: created('spring') } as const;
-    expect(answerOf(form, [plain])).to.deep.equal({
+    expect(toResponse(form, [plain])).to.deep.equal({
       type: 'created',
       status: 201,
       body: { shortUrl: 'https://example.com/spring', shortCode: 'spring', url, createdAt },
     });
     const asked = { custom: true, maxClicks: 3, expiresAt: '2026-06-01T00:00:00.000Z' };
     const full = { type: 'created', event: created('spring', asked) } as const;
-    expect(JSON.stringify(answerOf(form, [full])?.body)).to.equal(
+    expect(JSON.stringify(toResponse(form, [full])?.body)).to.equal(
       '{"shortUrl":"https://example.com/spring","shortCode":"spring",' +
         '"url":"https://example.com/spring","alias":"spring",' +
         `"expiresAt":"2026-06-01T00:00:00.000Z","maxClicks":3,"createdAt":"${createdAt}"}`,
@@ -203,9 +203,9 @@ describe('command API: answer to a request for links', () => {
   });
 
   it('is the existing link where one is reused', () => {
-    const form: AnswerForm = { type: 'link', shortUrlHost };
+    const form: ResponseForm = { type: 'link', shortUrlHost };
     const link = { code: 'spring', url: 'https://example.com/a', createdAt };
-    expect(answerOf(form, [{ type: 'reused', link }])).to.deep.equal({
+    expect(toResponse(form, [{ type: 'reused', link }])).to.deep.equal({
       ...{ type: 'reused', status: 200 },
       body: {
         ...{ shortUrl: 'https://example.com/spring', shortCode: 'spring' },
@@ -215,13 +215,13 @@ describe('command API: answer to a request for links', () => {
   });
 
   it('is none for a link that was not made', () => {
-    const form: AnswerForm = { type: 'link', shortUrlHost };
-    expect(answerOf(form, [{ type: 'aliasTaken' }])).to.equal(null);
+    const form: ResponseForm = { type: 'link', shortUrlHost };
+    expect(toResponse(form, [{ type: 'aliasTaken' }])).to.equal(null);
   });
 
   it('has a result for each item of a batch, in their order', () => {
     const form = batch({ type: 'refused', result: failure(0, 403) }, ready(1), ready(2), ready(3));
-    const answer = answerOf(form, [
+    const answer = toResponse(form, [
       { type: 'linksExhausted' },
       { type: 'created', event: created('spring') },
       { type: 'aliasTaken' },
@@ -243,12 +243,12 @@ describe('command API: answer to a request for links', () => {
 
   it('is stored only if it created a link', () => {
     const away: BatchItem = { type: 'refused', result: failure(0, 503) };
-    const kept = (form: AnswerForm, made: boolean): boolean | null => {
+    const kept = (form: ResponseForm, made: boolean): boolean | null => {
       const outcome = made
         ? ({ type: 'created', event: created('spring') } as const)
         : ({ type: 'aliasTaken' } as const);
       const others = Array.from({ length: 1 }, () => ({ type: 'aliasTaken' }) as const);
-      const answer = answerOf(form, [outcome, ...others]);
+      const answer = toResponse(form, [outcome, ...others]);
       return answer && isStorable(answer);
     };
     expect(kept({ type: 'link', shortUrlHost }, true)).to.equal(true);
@@ -269,12 +269,12 @@ describe('command API: answer to a request for links', () => {
     ].map((result): BatchItem => ({ type: 'refused', result }));
     const event = events.get('spring');
     if (!event) throw new Error('There is an event');
-    const answer = answerOf(batch(...results, ready(3)), [{ type: 'created', event }]);
+    const answer = toResponse(batch(...results, ready(3)), [{ type: 'created', event }]);
     if (answer?.type !== 'batch') throw new Error('A batch has an answer');
     const outline = JSON.parse(JSON.stringify(outlineOf(answer.body))) as BatchOutline;
     expect(JSON.stringify(outline)).not.to.include('https://').and.not.to.include('"no"');
-    const made = answerOfOutline(outline, items, events, shortUrlHost);
+    const made = responseOfOutline(outline, items, events, shortUrlHost);
     expect(JSON.stringify(made)).to.equal(JSON.stringify(answer.body));
-    expect(answerOfOutline(outline, items, new Map(), shortUrlHost)).to.equal(null);
+    expect(responseOfOutline(outline, items, new Map(), shortUrlHost)).to.equal(null);
   });
 });
