@@ -74,7 +74,7 @@ export type Admission = ReturnType<typeof createAdmission>;
 
 const maxGroup = 1_000;
 const maxWaiting = 20_000;
-/** How long a full window is refused from memory (ms): a change of the plan may take as long to have effect. */
+/** How long calls are refused from memory when a window is full (ms). Delays the effect of a change of the plan. */
 const refusalMs = 1_000;
 /** How long after its last admitted call a key counts as recently admitted (ms). */
 const recentMs = 60_000;

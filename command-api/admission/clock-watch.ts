@@ -11,8 +11,8 @@ const toleranceSeconds = 1;
  * latest time that was stored before, because newer rows hide it. Visits are excluded: their times are of the edges'
  * clocks.
  */
-const secondsAhead = async (client: Queryable): Promise<number> => {
-  const { rows } = await client.query<{ ahead: number }>({
+const readDifference = async (client: Queryable): Promise<number> => {
+  const { rows } = await client.query<{ seconds: number }>({
     name: 'clock-ahead',
     text: `
       WITH newest AS MATERIALIZED (
@@ -31,10 +31,10 @@ const secondsAhead = async (client: Queryable): Promise<number> => {
         UPDATE ledger.clock c SET latest = n.latest FROM newest n
         WHERE c.latest < n.latest - interval '30 seconds'
       )
-      SELECT extract(epoch FROM greatest(c.latest, n.latest) - n.now)::float8 AS ahead
+      SELECT extract(epoch FROM greatest(c.latest, n.latest) - n.now)::float8 AS seconds
       FROM ledger.clock c CROSS JOIN newest n`,
   });
-  return rows[0]?.ahead ?? 0;
+  return rows[0]?.seconds ?? 0;
 };
 
 /** Windows that start in the future start now, and keep their calls. */
@@ -42,8 +42,8 @@ const restartFutureWindows = async (pool: Pool): Promise<void> => {
   await pool.query(
     `UPDATE ledger.key_meters m SET window_start = clock_timestamp()
      FROM (SELECT key_id FROM ledger.key_meters WHERE window_start > clock_timestamp()
-           ORDER BY key_id FOR UPDATE SKIP LOCKED) ahead
-     WHERE m.key_id = ahead.key_id`,
+           ORDER BY key_id FOR UPDATE SKIP LOCKED) locked
+     WHERE m.key_id = locked.key_id`,
   );
 };
 
@@ -51,20 +51,20 @@ export type ClockWatch = ReturnType<typeof createClockWatch>;
 
 /** Reads PostgreSQL's clock for the ledger, and reports stored times in the future. */
 export const createClockWatch = (pool: Pool, clock: LedgerClock, logger: Logger) => {
-  let ahead = 0;
+  let seconds = 0;
   return {
     /** Seconds by which the latest stored time is later than PostgreSQL's clock; 0 if it is not. */
-    aheadSeconds: () => ahead,
+    aheadSeconds: () => seconds,
     /** To be called every `readClockMs`. @returns 0: no work remains */
     check: async (): Promise<number> => {
       if (await clock.read()) await restartFutureWindows(pool);
-      const difference = await secondsAhead(pool);
-      const before = ahead;
-      ahead = difference > toleranceSeconds ? difference : 0;
-      if (ahead > 0 && before === 0) {
-        const seconds = Math.round(ahead);
-        logger.warn({ seconds }, "a stored time is later than PostgreSQL's clock");
-      } else if (ahead === 0 && before > 0) {
+      const difference = await readDifference(pool);
+      const previous = seconds;
+      seconds = difference > toleranceSeconds ? difference : 0;
+      if (seconds > 0 && previous === 0) {
+        const fields = { seconds: Math.round(seconds) };
+        logger.warn(fields, "a stored time is later than PostgreSQL's clock");
+      } else if (seconds === 0 && previous > 0) {
         logger.info("PostgreSQL's clock has reached the stored times");
       }
       return 0;

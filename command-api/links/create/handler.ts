@@ -76,7 +76,7 @@ export interface AdmittedCreation {
 
 export type ShortenHandler = ReturnType<typeof createShortenHandler>;
 
-/** Commands in a group; a batch of 50 links is one command. */
+/** Maximum number of commands in a group; a batch is one command. */
 const maxGroup = 200;
 const maxWaiting = 5_000;
 
@@ -205,7 +205,7 @@ const decideLocked = (
 export const createShortenHandler = (deps: ShortenDeps) => {
   const { pool, outbox, clock } = deps;
 
-  /** The lock of the meter excludes other requests of the key. */
+  /** Concurrent requests of the key wait for the lock of its meter. */
   const findAllReusable = async (
     tx: Client,
     commands: readonly ShortenCommand[],
@@ -238,7 +238,7 @@ export const createShortenHandler = (deps: ShortenDeps) => {
       pool,
       (tx) => {
         const keyIds = commands.map(({ keyId }) => keyId);
-        // The lock of the meter excludes other requests with the same Idempotency-Key.
+        // Requests with the same Idempotency-Key wait for the lock of the meter.
         const scopes = commands.map(({ idempotency }) => idempotency?.scope ?? null);
         return Promise.all([
           lockMeters(tx, keyIds, clock),
