@@ -129,7 +129,7 @@ const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
   });
   const clock = new LedgerClock(pool);
   const watch = createClockWatch(pool, clock, logger);
-  await watch.look();
+  await watch.check();
   const admission = createAdmission(pool, clock, plans);
   exposeApi(metrics, admission.counts, safety, watch);
   const admin = await listen('ADMIN', config.admin, trustedProxies, () => ({

@@ -6,9 +6,15 @@ import {
   type Client,
   type Pool,
 } from '../../ops/platform/postgres/pool.js';
-import type { Statement, Write } from '../../ops/platform/postgres/statement.js';
+import { writeOnly, type Statement, type Write } from '../../ops/platform/postgres/statement.js';
 import type { LedgerClock } from '../../ops/ledger/clock.js';
-import { meterColumns, saveMeters, startMonth, type LockedMeter } from '../../ops/ledger/meters.js';
+import {
+  lockMeters,
+  meterColumns,
+  saveMeters,
+  startMonth,
+  type LockedMeter,
+} from '../../ops/ledger/meters.js';
 import { BoundedMap } from '../../ops/platform/bounded-map.js';
 import { createBatcher } from '../../ops/platform/concurrency/batcher.js';
 import { groupBy } from '../../ops/platform/group-by.js';
@@ -16,7 +22,6 @@ import { monthAfter } from '../../schemas/folds/key-meter.js';
 import type { PlatformFeature } from '../../schemas/folds/platform.js';
 import type { PlanTable } from '../../schemas/plans.js';
 import { admitCalls, type AdmissionOutcome, type Call, type CallingKey } from './command.js';
-import { reserveCalls as reserveCallsOf, type AdditionalCalls } from './additional-calls.js';
 import { countMinutes, minuteOf, type CallsOfMinute } from './metering.js';
 
 /** A call, with the SHA-256 of its key; `null` if the request had no well-formed key. */
@@ -48,7 +53,14 @@ export interface AdmittedGroup {
   readonly cache: () => void;
 }
 
-/** Reserves up to `count` calls that a request costs in addition to its own. */
+/** Calls that a request costs in addition to its own. */
+export interface AdditionalCalls {
+  readonly granted: number;
+  /** The first day of the next month, YYYY-MM-DD. */
+  readonly resetDate: string;
+}
+
+/** Reserves up to `count` additional calls. */
 export type ReserveCalls = (
   key: CallingKey,
   count: number,
@@ -62,7 +74,7 @@ export type Admission = ReturnType<typeof createAdmission>;
 
 const maxGroup = 1_000;
 const maxWaiting = 20_000;
-/** How long a full window is refused from memory (ms): a change of the plan may take as long to have effect. */
+/** How long calls are refused from memory when a window is full (ms). Delays the effect of a change of the plan. */
 const refusalMs = 1_000;
 /** How long after its last admitted call a key counts as recently admitted (ms). */
 const recentMs = 60_000;
@@ -249,8 +261,24 @@ export const createAdmission = (pool: Pool, clock: LedgerClock, table: PlanTable
     mayBeCausedByOneCommand,
   });
 
-  const reserveCallsIn = (tx: Client, key: CallingKey, count: number): Promise<AdditionalCalls> =>
-    reserveCallsOf(tx, clock, key.rootId, table.plans[key.plan].monthlyCalls, count);
+  /** Reserves up to `count` calls of the month. They do not count toward the minute. */
+  const reserveCallsIn = async (
+    tx: Client,
+    { rootId, plan }: CallingKey,
+    count: number,
+  ): Promise<AdditionalCalls> => {
+    const { meters, now } = await lockMeters(tx, [rootId], clock);
+    const meter = meters.get(rootId);
+    if (!meter) throw new Error(`The key ${rootId} has no meter`);
+    const limit = table.plans[plan].monthlyCalls;
+    const granted = limit === null ? count : Math.min(count, Math.max(0, limit - meter.calls));
+    if (granted > 0) {
+      meter.calls += granted;
+      const minute = { keyId: rootId, minute: minuteOf(now), calls: granted };
+      await execute(tx, writeOnly([...saveMeters([meter]), ...countMinutes([minute])]));
+    }
+    return { granted, resetDate: monthAfter(meter.month) };
+  };
 
   const reserveCalls: ReserveCalls = (key, count) =>
     transaction(pool, (tx) => reserveCallsIn(tx, key, count));

@@ -10,8 +10,7 @@ import type { PlanTable } from '../../schemas/plans.js';
 import type { Scope } from '../../schemas/scopes.js';
 import type { AdmittedCall } from './command.js';
 import { hashKeyToken, isKeyToken } from '../keys/key-token.js';
-import type { Admitted, CallByHash, PlatformSwitches } from './admission.js';
-import type { AdditionalCalls } from './additional-calls.js';
+import type { AdditionalCalls, Admitted, CallByHash, PlatformSwitches } from './admission.js';
 import type { RequestState } from '../http/app.js';
 import { failure, json, unavailable, type Reply } from '../http/reply.js';
 import type { Read } from '../http/requests.js';
@@ -98,7 +97,6 @@ export const scopeLacking = (scope: Scope): Reply => {
 export const scopeRefusal = (scope: Scope | null, { key }: AdmittedCall): Reply | null =>
   scope === null || key.scopes.includes(scope) ? null : scopeLacking(scope);
 
-/** What refusals of `/v2` depend on. */
 export interface PlanDeps {
   readonly plans: PlanTable;
   readonly upgradeUrl: string;
@@ -112,14 +110,8 @@ export const monthlyLimitReached = (
   { upgradeUrl }: PlanDeps,
 ): Reply => {
   const { resetDate } = usage;
-  const body: MonthlyLimitError = {
-    statusCode: 429,
-    message,
-    limit: limit ?? 0,
-    resetDate,
-    upgradeUrl,
-  };
-  return json(429, body);
+  const error = { statusCode: 429, message, limit: limit ?? 0, resetDate, upgradeUrl } as const;
+  return json(429, error satisfies MonthlyLimitError);
 };
 
 const refusalOf = ({ admission }: Admitted, message: string, deps: PlanDeps): Reply | null => {
@@ -134,8 +126,8 @@ const refusalOf = ({ admission }: Admitted, message: string, deps: PlanDeps): Re
       return unavailable(messages.logUnavailable);
     case 'rateLimited': {
       const { now, window } = admission.call;
-      const left = Math.ceil((window.resetAt.getTime() - now.getTime()) / 1_000);
-      const retryAfter = Math.max(1, left);
+      const seconds = Math.ceil((window.resetAt.getTime() - now.getTime()) / 1_000);
+      const retryAfter = Math.max(1, seconds);
       const headers = { 'Retry-After': String(retryAfter) };
       return { ...failure(429, messages.rateLimited, headers), retryAfter };
     }

@@ -1,17 +1,17 @@
 import { expect } from 'chai';
 import { pino } from 'pino';
-import type { LedgerClock } from '../../ops/ledger/clock.js';
 import { execute, transaction } from '../../ops/platform/postgres/pool.js';
 import { clockedDatabase } from '../../ops/test/support/clock.js';
 import { recordHistory } from '../../ops/test/support/ledger-links.js';
 import { foldMeters } from '../../ops/ledger/rebuild/folds.js';
 import { named } from '../../ops/test/support/node.js';
-import { defaultPlanTable } from '../../schemas/plans.js';
 import { isUsageEvent } from '../../schemas/events/catalogue.js';
 import { created } from '../../schemas/testing/events.js';
 import type { AdmittedCall } from './command.js';
+import { admissionsOf, callOf } from '../testing/admission.js';
 import { meterOf, newKey, setMeter, spendQrCode, type TestKey } from '../testing/keys.js';
-import { createAdmission, type Admitted } from './admission.js';
+import { alternate, onBoth } from '../testing/nodes.js';
+import type { Admitted } from './admission.js';
 import { createClockWatch } from './clock-watch.js';
 import { expireDueLinks } from '../links/expire/expiry.js';
 import { findRecords, deleteExpiredRecords, saveRecords } from './idempotency-records.js';
@@ -23,68 +23,72 @@ import { twoLedgersFixture } from '../../ops/test/support/fixtures.js';
 
 const hour = 3_600;
 const day = 24 * hour;
-/** In seconds: no month is longer, and none of a year is the same. */
+/** Seconds. No month is longer than 31 days. */
 const jumps = [
   ['an hour', hour],
   ['a month', 31 * day],
   ['a year', 365 * day],
 ] as const;
 
-describe('command API: PostgreSQL’s clock goes ahead and comes back, on two nodes', function () {
+describe('command API: jumps of PostgreSQL’s clock, on two nodes', function () {
   this.timeout(60_000);
   const database = fixture(
     () => clockedDatabase('clock_jumps'),
-    (database) => database.drop(),
+    (clocked) => clocked.drop(),
   );
   const nodes = twoLedgersFixture(database);
+  const [node] = nodes;
 
-  /** What a process does for more than a minute: after that, it believes a clock that has jumped. */
-  const believe = async (): Promise<void> => {
+  /** Reads the clock until a jump is trusted; a process needs more than a minute for that. */
+  const trustClock = async (): Promise<void> => {
     for (let reading = 0; reading < 15; reading += 1) {
       for (const { clock } of nodes) await clock.read();
     }
   };
 
-  beforeEach(async () => {
-    await database.setAhead(0);
-    await believe();
-  });
-
-  /** Calls by turns on the two nodes, all at once; nobody remembers what was refused before. */
-  const call = async (key: TestKey, count: number): Promise<readonly Admitted[]> => {
-    const [one, other] = nodes.map(({ pool, clock }) =>
-      createAdmission(pool, clock, defaultPlanTable),
-    );
-    if (!one || !other) throw new Error('There are two nodes');
-    return Promise.all(
-      Array.from({ length: count }, (_, index) =>
-        (index % 2 === 0 ? one : other).admit({ keyHash: key.hash, metered: true }),
-      ),
-    );
+  /** @param seconds from the right time */
+  const jumpTo = async (seconds: number): Promise<void> => {
+    await database.setAhead(seconds);
+    await trustClock();
   };
+
+  beforeEach(() => jumpTo(0));
+
+  /** New admissions have no cached refusals. */
+  const call = (key: TestKey, count: number): Promise<readonly Admitted[]> =>
+    alternate(admissionsOf(nodes), count, (admission) =>
+      admission.admit({ keyHash: key.hash, metered: true }),
+    );
 
   const admitted = async (key: TestKey, count: number): Promise<number> =>
     (await call(key, count)).filter(({ admission }) => admission.type === 'admitted').length;
 
-  const callOf = async (key: TestKey): Promise<AdmittedCall> => {
+  const callOnce = async (key: TestKey): Promise<AdmittedCall> => {
     const [result] = await call(key, 1);
-    if (!result || result.admission.type === 'keyInvalid' || !result.admission.call) {
-      throw new Error('No call');
-    }
-    return result.admission.call;
+    if (!result) throw new Error('admit() returned no outcome');
+    return callOf(result);
   };
 
-  /** Seconds until the key's window is over, as the key is told. */
+  /** Seconds until the end of the window, as the headers report it. */
   const secondsLeft = async (key: TestKey): Promise<number> => {
-    const { now, window } = await callOf(key);
+    const { now, window } = await callOnce(key);
     return (window.resetAt.getTime() - now.getTime()) / 1_000;
+  };
+
+  /** Spends QR codes; returns the number of those within the limit. */
+  const spent = async (key: TestKey, count: number, limit: number): Promise<number> => {
+    const quotas = onBoth(nodes, createQrCodeQuota);
+    const decisions = await alternate(quotas, count, (quota) =>
+      quota.spend(spendQrCode(key, limit)),
+    );
+    return decisions.filter(({ type }) => type === 'accepted').length;
   };
 
   const thisMonth = (): string => `${new Date().toISOString().slice(0, 7)}-01`;
 
   for (const [what, seconds] of jumps) {
-    it(`a jump of ${what} opens no window, and its end leaves none full`, async () => {
-      const key = await newKey(nodes[0]);
+    it(`a jump of ${what} starts no window, and its end leaves none full`, async () => {
+      const key = await newKey(node);
       expect(await admitted(key, 40)).to.equal(40);
       await database.setAhead(seconds);
       expect(await admitted(key, 200)).to.equal(20);
@@ -94,169 +98,142 @@ describe('command API: PostgreSQL’s clock goes ahead and comes back, on two no
       expect(await secondsLeft(key)).to.be.within(1, 60);
     });
 
-    it(`a window that was opened ${what} ahead is over in 60 s after the end of the jump`, async () => {
-      const key = await newKey(nodes[0]);
-      await database.setAhead(seconds);
-      await believe();
+    it(`a window that started ${what} in the future ends 60 s after the end of the jump`, async () => {
+      const key = await newKey(node);
+      await jumpTo(seconds);
       expect(await admitted(key, 200)).to.equal(60);
-      await database.setAhead(0);
-      await believe();
+      await jumpTo(0);
       expect(await admitted(key, 200)).to.equal(0);
       expect(await secondsLeft(key)).to.be.within(1, 60);
-      // 59 s later, and 61.
-      await setMeter(nodes[0], key, `window_start = window_start - interval '58 seconds'`);
+      // At most 59 s after the start of the window, and at least 61 s.
+      await setMeter(node, key, `window_start = window_start - interval '58 seconds'`);
       expect(await admitted(key, 200)).to.equal(0);
-      await setMeter(nodes[0], key, `window_start = window_start - interval '3 seconds'`);
+      await setMeter(node, key, `window_start = window_start - interval '3 seconds'`);
       expect(await admitted(key, 200)).to.equal(60);
     });
 
-    it(`a jump of ${what} gives no part of a month's quota, and takes none`, async () => {
-      const key = await newKey(nodes[0]);
-      const spent = { month: thisMonth(), month_calls: 2_000, month_links: 20, month_qr_codes: 34 };
-      await setMeter(
-        nodes[0],
-        key,
-        `month = '${spent.month}', month_calls = 2000, month_links = 20, month_qr_codes = 34`,
-      );
+    it(`a jump of ${what} does not change the quotas of the month`, async () => {
+      const key = await newKey(node);
+      const month = thisMonth();
+      const usage = 'month_calls = 2000, month_links = 20, month_qr_codes = 34';
+      await setMeter(node, key, `month = '${month}', ${usage}`);
       await database.setAhead(seconds);
       expect(await admitted(key, 200)).to.equal(0);
-      const spend = () =>
-        Promise.all(
-          Array.from({ length: 20 }, (_, index) => {
-            const quota = createQrCodeQuota(nodes[index % 2 === 0 ? 0 : 1]);
-            return quota.spend(spendQrCode(key, 35));
-          }),
-        );
-      expect((await spend()).filter(({ type }) => type === 'accepted')).to.have.length(1);
-      expect((await callOf(key)).usage.calls).to.equal(2_000);
+      expect(await spent(key, 20, 35)).to.equal(1);
+      expect((await callOnce(key)).usage.calls).to.equal(2_000);
       await database.setAhead(0);
       expect(await admitted(key, 200)).to.equal(0);
-      expect((await spend()).filter(({ type }) => type === 'accepted')).to.be.empty;
-      expect(await meterOf(nodes[0], key)).to.include({ ...spent, month_qr_codes: 35 });
-      const times = named('QrRendered', await nodes[0].events('usage'))
+      expect(await spent(key, 20, 35)).to.equal(0);
+      expect(await meterOf(node, key)).to.include({
+        month,
+        month_calls: 2_000,
+        month_links: 20,
+        month_qr_codes: 35,
+      });
+      const times = named('QrRendered', await node.events('usage'))
         .filter(({ subject }) => subject === key.id)
         .map(({ time }) => time.slice(0, 7));
-      expect(times).to.deep.equal([spent.month.slice(0, 7)]);
+      expect(times).to.deep.equal([month.slice(0, 7)]);
     });
   }
 
-  it('a month begins when PostgreSQL has said so for more than a minute', async () => {
-    const key = await newKey(nodes[0]);
-    await setMeter(nodes[0], key, `month = '${thisMonth()}', month_calls = 2000`);
+  it('a month starts when PostgreSQL has reported it for more than a minute', async () => {
+    const key = await newKey(node);
+    await setMeter(node, key, `month = '${thisMonth()}', month_calls = 2000`);
     await database.setAhead(31 * day);
     expect(await admitted(key, 10)).to.equal(0);
-    await believe();
+    await trustClock();
     expect(await admitted(key, 10)).to.equal(10);
-    expect(await meterOf(nodes[0], key)).to.include({ month_calls: 10 });
+    expect(await meterOf(node, key)).to.include({ month_calls: 10 });
   });
 
-  it('a month that was begun by a clock that came back gives way to the right one, each with its counts', async () => {
-    const key = await newKey(nodes[0], 'INDIE');
-    const spend = (count: number) =>
-      Promise.all(
-        Array.from({ length: count }, () => createQrCodeQuota(nodes[0]).spend(spendQrCode(key, 5))),
-      );
-    const spentOf = async (count: number): Promise<number> =>
-      (await spend(count)).filter(({ type }) => type === 'accepted').length;
-
+  it('a clock that returns from another month restores the usage of the right month', async () => {
+    const key = await newKey(node, 'INDIE');
     expect(await admitted(key, 30)).to.equal(30);
-    expect(await spentOf(3)).to.equal(3);
-    await database.setAhead(365 * day);
-    await believe();
+    expect(await spent(key, 3, 5)).to.equal(3);
+    await jumpTo(365 * day);
     expect(await admitted(key, 20)).to.equal(20);
-    expect(await spentOf(9)).to.equal(5);
-    await database.setAhead(0);
-    await believe();
-    expect(await spentOf(9)).to.equal(2);
+    expect(await spent(key, 9, 5)).to.equal(5);
+    await jumpTo(0);
+    expect(await spent(key, 9, 5)).to.equal(2);
     expect(await admitted(key, 10)).to.equal(10);
-    expect((await callOf(key)).usage).to.include({ calls: 41, links: 0, qrCodes: 5 });
-    await database.setAhead(365 * day);
-    await believe();
-    expect(await spentOf(9)).to.equal(0);
-    expect((await callOf(key)).usage).to.include({ calls: 21, links: 0, qrCodes: 5 });
+    expect((await callOnce(key)).usage).to.include({ calls: 41, links: 0, qrCodes: 5 });
+    await jumpTo(365 * day);
+    expect(await spent(key, 9, 5)).to.equal(0);
+    expect((await callOnce(key)).usage).to.include({ calls: 21, links: 0, qrCodes: 5 });
 
-    await closeAllMinutes(nodes[0].pool, nodes[0].outbox);
-    const events = (await nodes[0].events('usage')).filter(isUsageEvent);
+    await closeAllMinutes(node.pool, node.outbox);
+    const events = (await node.events('usage')).filter(isUsageEvent);
     const folded = foldMeters(new Map(), events).get(key.id);
     expect(folded).to.include({ calls: 21, links: 0, qrCodes: 5 });
     expect(folded?.otherMonths).to.deep.equal({ [thisMonth()]: [41, 0, 5] });
-    expect((await meterOf(nodes[0], key)).month).to.equal(folded?.month);
+    expect((await meterOf(node, key)).month).to.equal(folded?.month);
   });
 
-  it('a jump back by hours leaves nothing full for longer than a minute', async () => {
-    const key = await newKey(nodes[0]);
+  it('a jump back by hours leaves no window full for longer than a minute', async () => {
+    const key = await newKey(node);
     expect(await admitted(key, 200)).to.equal(60);
     await database.setAhead(-5 * hour);
     expect(await admitted(key, 200)).to.equal(0);
     expect(await secondsLeft(key)).to.be.within(1, 60);
-    await setMeter(nodes[0], key, `window_start = window_start - interval '61 seconds'`);
+    await setMeter(node, key, `window_start = window_start - interval '61 seconds'`);
     expect(await admitted(key, 200)).to.equal(60);
   });
 
-  it('a jump expires no link before its time, and forgets no kept answer', async () => {
-    const [{ pool, outbox, clock }] = nodes;
+  it('a jump neither expires a link early nor deletes an idempotency record early', async () => {
+    const { pool, outbox, clock } = node;
     const expiresAt = new Date(Date.now() + hour * 1_000).toISOString();
-    await recordHistory(nodes[0], created('in-an-hour', { expiresAt }));
+    await recordHistory(node, created('in-an-hour', { expiresAt }));
     const scope = { keyId: 'key', path: '/v2/shorten', idempotencyKey: 'order' };
-    const kept = {
-      ...scope,
-      bodyHash: Buffer.alloc(32),
-      status: 201,
-      answer: '{}',
-      isOutline: false,
-      codes: [],
-    };
-    await transaction(pool, (tx) => execute(tx, writeOnly(saveRecords([kept], new Date()))));
-    const found = async (by: LedgerClock) => (await findRecords(pool, [scope], by))[0] !== null;
+    const response = { status: 201, body: '{}', isOutline: false, codes: [] };
+    const record = { ...scope, bodyHash: Buffer.alloc(32), ...response };
+    await transaction(pool, (tx) => execute(tx, writeOnly(saveRecords([record], new Date()))));
+    const isFound = async () => (await findRecords(pool, [scope], clock))[0] !== null;
 
     await database.setAhead(2 * day);
     expect(await expireDueLinks(pool, outbox, clock)).to.equal(0);
     expect(await deleteExpiredRecords(pool, clock)).to.equal(0);
-    expect(await found(clock)).to.equal(true);
-    await believe();
+    expect(await isFound()).to.equal(true);
+    await trustClock();
     expect(await expireDueLinks(pool, outbox, clock)).to.equal(1);
-    expect(await found(clock)).to.equal(false);
+    expect(await isFound()).to.equal(false);
     expect(await deleteExpiredRecords(pool, clock)).to.equal(1);
   });
 
-  it('minutes that a jump has counted are closed when it is over', async () => {
-    const key = await newKey(nodes[0]);
-    await database.setAhead(2 * hour);
-    await believe();
+  it('minutes that were counted during a jump are closed after it', async () => {
+    const key = await newKey(node);
+    await jumpTo(2 * hour);
     expect(await admitted(key, 7)).to.equal(7);
     await database.setAhead(0);
-    const [{ pool, outbox }] = nodes;
-    while ((await closeMinutes(pool, outbox)) > 0);
-    const metered = named('CallsMetered', await nodes[0].events('usage'));
+    while ((await closeMinutes(node.pool, node.outbox)) > 0);
+    const metered = named('CallsMetered', await node.events('usage'));
     expect(
       metered.filter(({ subject }) => subject === key.id).map(({ data }) => data.calls),
     ).to.deep.equal([7]);
   });
 
-  it('times that lie ahead are told while they do, and windows there begin anew at once', async () => {
+  it('stored times in the future are reported until they are past, and windows there restart', async () => {
     const lines: { readonly level: number; readonly msg: string }[] = [];
     const write = (line: string): void => {
       lines.push(JSON.parse(line) as (typeof lines)[number]);
     };
-    const [{ pool, outbox, clock }] = nodes;
+    const { pool, clock } = node;
     const watch = createClockWatch(pool, clock, pino({ level: 'info' }, { write }));
-    // What other tests have left ahead.
-    await pool.query('DELETE FROM ledger.usage_minutes');
-    await pool.query('TRUNCATE log.records, ledger.idempotency');
+    // Times in the future of earlier tests.
+    await pool.query('TRUNCATE ledger.usage_minutes, log.records, ledger.idempotency');
     await pool.query(`UPDATE ledger.clock SET latest = 'epoch'`);
-    await watch.look();
+    await watch.check();
     expect(watch.aheadSeconds()).to.equal(0);
 
-    await database.setAhead(2 * hour);
-    await believe();
-    const key = await newKey({ pool, outbox });
+    await jumpTo(2 * hour);
+    const key = await newKey(node);
     expect(await admitted(key, 200)).to.equal(60);
-    await watch.look();
+    await watch.check();
     await database.setAhead(0);
-    // Newer events hide those that lie ahead; what was seen once is known until its time comes.
-    for (let look = 0; look < 3; look += 1) await watch.look();
+    // Remembers the latest time even if newer rows hide it.
+    for (let round = 0; round < 3; round += 1) await watch.check();
     await pool.query('TRUNCATE log.records, ledger.idempotency, ledger.usage_minutes');
-    await watch.look();
+    await watch.check();
     expect(watch.aheadSeconds()).to.be.within(2 * hour - 60, 2 * hour);
     const { rows } = await pool.query(
       'SELECT FROM ledger.key_meters WHERE window_start > clock_timestamp()',
@@ -264,10 +241,10 @@ describe('command API: PostgreSQL’s clock goes ahead and comes back, on two no
     expect(rows).to.have.length(0);
 
     await database.setAhead(2 * hour + 10);
-    await watch.look();
+    await watch.check();
     expect(watch.aheadSeconds()).to.equal(0);
     expect(lines.map(({ level, msg }) => [level, msg])).to.deep.equal([
-      [40, "a stored time lies ahead of PostgreSQL's clock"],
+      [40, "a stored time is later than PostgreSQL's clock"],
       [30, "PostgreSQL's clock has reached the stored times"],
     ]);
   });

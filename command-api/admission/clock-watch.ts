@@ -3,16 +3,16 @@ import type { Logger } from '../../ops/platform/logging.js';
 import type { Pool, Queryable } from '../../ops/platform/postgres/pool.js';
 import { topics } from '../../schemas/events/topics.js';
 
-/** What is read late, or rounded, is no clock that went back. */
+/** Covers rounding, and the time between the reading of a time and of the clock. */
 const toleranceSeconds = 1;
 
 /**
- * How many seconds the latest stored time lies ahead of PostgreSQL's clock. Read are the newest rows by index,
- * and what the clock has shown before; the latest of them is kept, for newer rows hide it. Visits are left out:
- * their times are the edges'.
+ * Seconds by which the latest stored time is later than PostgreSQL's clock. Reads the newest row of each index, and the
+ * latest time that was stored before, because newer rows hide it. Visits are excluded: their times are of the edges'
+ * clocks.
  */
-const secondsAhead = async (client: Queryable): Promise<number> => {
-  const { rows } = await client.query<{ ahead: number }>({
+const readDifference = async (client: Queryable): Promise<number> => {
+  const { rows } = await client.query<{ seconds: number }>({
     name: 'clock-ahead',
     text: `
       WITH newest AS MATERIALIZED (
@@ -27,46 +27,44 @@ const secondsAhead = async (client: Queryable): Promise<number> => {
            WHERE p.topic <> '${topics.visits.name}')
         ) AS latest
       ),
-      kept AS (
+      stored AS (
         UPDATE ledger.clock c SET latest = n.latest FROM newest n
         WHERE c.latest < n.latest - interval '30 seconds'
       )
-      SELECT extract(epoch FROM greatest(c.latest, n.latest) - n.now)::float8 AS ahead
+      SELECT extract(epoch FROM greatest(c.latest, n.latest) - n.now)::float8 AS seconds
       FROM ledger.clock c CROSS JOIN newest n`,
   });
-  return rows[0]?.ahead ?? 0;
+  return rows[0]?.seconds ?? 0;
 };
 
-/** Windows that a clock began that was ahead begin now, with their calls. */
-const pullWindowsBack = async (pool: Pool): Promise<void> => {
+/** Windows that start in the future start now, and keep their calls. */
+const restartFutureWindows = async (pool: Pool): Promise<void> => {
   await pool.query(
     `UPDATE ledger.key_meters m SET window_start = clock_timestamp()
      FROM (SELECT key_id FROM ledger.key_meters WHERE window_start > clock_timestamp()
-           ORDER BY key_id FOR UPDATE SKIP LOCKED) ahead
-     WHERE m.key_id = ahead.key_id`,
+           ORDER BY key_id FOR UPDATE SKIP LOCKED) locked
+     WHERE m.key_id = locked.key_id`,
   );
 };
 
 export type ClockWatch = ReturnType<typeof createClockWatch>;
 
-/** Reads PostgreSQL's clock for the ledger, and says when stored times lie ahead of it. */
+/** Reads PostgreSQL's clock for the ledger, and reports stored times in the future. */
 export const createClockWatch = (pool: Pool, clock: LedgerClock, logger: Logger) => {
-  let ahead = 0;
+  let seconds = 0;
   return {
-    /** How far the latest stored time lies ahead of PostgreSQL's clock; 0 as it should be. */
-    aheadSeconds: () => ahead,
-    /** To be called every `readClockMs`. @returns 0: there is never more to do at once */
-    look: async (): Promise<number> => {
-      if (await clock.read()) await pullWindowsBack(pool);
-      const seconds = await secondsAhead(pool);
-      const before = ahead;
-      ahead = seconds > toleranceSeconds ? seconds : 0;
-      if (ahead > 0 && before === 0) {
-        logger.warn(
-          { seconds: Math.round(ahead) },
-          "a stored time lies ahead of PostgreSQL's clock",
-        );
-      } else if (ahead === 0 && before > 0) {
+    /** Seconds by which the latest stored time is later than PostgreSQL's clock; 0 if it is not. */
+    aheadSeconds: () => seconds,
+    /** To be called every `readClockMs`. @returns 0: no work remains */
+    check: async (): Promise<number> => {
+      if (await clock.read()) await restartFutureWindows(pool);
+      const difference = await readDifference(pool);
+      const previous = seconds;
+      seconds = difference > toleranceSeconds ? difference : 0;
+      if (seconds > 0 && previous === 0) {
+        const fields = { seconds: Math.round(seconds) };
+        logger.warn(fields, "a stored time is later than PostgreSQL's clock");
+      } else if (seconds === 0 && previous > 0) {
         logger.info("PostgreSQL's clock has reached the stored times");
       }
       return 0;

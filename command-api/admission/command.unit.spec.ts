@@ -112,7 +112,7 @@ describe('command API: admission of calls', () => {
     ]);
   });
 
-  const ahead = at(3_600);
+  const inAnHour = at(3_600);
   const windows: readonly [string, Parameters<typeof admit>[1], CallWindow, Date][] = [
     [
       'counts a call in the last millisecond of a window in that window',
@@ -128,20 +128,20 @@ describe('command API: admission of calls', () => {
     ],
     [
       'restarts a window that starts in the future, with its calls',
-      { startedAt: ahead, windowCalls: 7 },
+      { startedAt: inAnHour, windowCalls: 7 },
       { startedAt: noon, calls: 8 },
       at(60),
     ],
     [
       'starts no window because of a clock that has just jumped forward',
-      { startedAt: at(-50), windowCalls: 7, time: { databaseTime: ahead, now: noon } },
+      { startedAt: at(-50), windowCalls: 7, time: { databaseTime: inAnHour, now: noon } },
       { startedAt: at(-50), calls: 8 },
       at(10),
     ],
     [
       'starts the next window at the database time, and reports its end from the clamped time',
-      { startedAt: at(-61), windowCalls: 7, time: { databaseTime: ahead, now: noon } },
-      { startedAt: ahead, calls: 1 },
+      { startedAt: at(-61), windowCalls: 7, time: { databaseTime: inAnHour, now: noon } },
+      { startedAt: inAnHour, calls: 1 },
       at(60),
     ],
   ];

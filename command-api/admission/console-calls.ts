@@ -54,10 +54,8 @@ const countFree = async (tx: Client, roots: ReadonlyMap<string, number>): Promis
 export const createConsoleAdmission = (pool: Pool, admission: Admission) => {
   const decide = (calls: readonly CallByHash[]): Promise<readonly Admitted[]> =>
     transaction(pool, async (tx) => {
-      const days = await lockDays(
-        tx,
-        calls.map(({ keyHash }) => keyHash),
-      );
+      const hashes = calls.map(({ keyHash }) => keyHash);
+      const days = await lockDays(tx, hashes);
       const requested = new Map<string, number>();
       /** For each call, the root for which it is free, or `null`. */
       const roots = calls.map(({ keyHash, metered, logUnavailable }) => {
@@ -91,12 +89,8 @@ export const createConsoleAdmission = (pool: Pool, admission: Admission) => {
       return { ...reserved, granted: free + reserved.granted };
     });
 
-  const batcher = createBatcher({
-    maxBatch: maxGroup,
-    maxWaiting,
-    run: decide,
-    mayBeCausedByOneCommand,
-  });
+  const limits = { maxBatch: maxGroup, maxWaiting };
+  const batcher = createBatcher({ ...limits, run: decide, mayBeCausedByOneCommand });
   return {
     admit: (call: CallByHash): Promise<Admitted> => batcher.submit(call),
     reserveCalls,

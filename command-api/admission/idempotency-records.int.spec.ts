@@ -12,84 +12,76 @@ import { writeOnly } from '../../ops/platform/postgres/statement.js';
 import { fixture } from '../../ops/test/support/fixture.js';
 import { databaseFixture } from '../../ops/test/support/fixtures.js';
 
-const answer = (told: Partial<IdempotencyRecord> = {}): IdempotencyRecord => ({
+const record = (changes: Partial<IdempotencyRecord> = {}): IdempotencyRecord => ({
   keyId: 'key-1',
   path: '/v2/shorten',
   idempotencyKey: 'order-1',
   bodyHash: Buffer.alloc(32, 1),
   status: 201,
-  answer: '{"shortCode":"spring"}',
+  body: '{"shortCode":"spring"}',
   isOutline: false,
   codes: ['spring', 'summer'],
-  ...told,
+  ...changes,
 });
 
 const hour = 3_600_000;
 
-describe('command API: kept answers', () => {
+describe('command API: idempotency records', () => {
   const database = databaseFixture('idempotency');
   const clock = fixture(() => new LedgerClock(database.pool));
 
   beforeEach(() => database.pool.query('DELETE FROM ledger.idempotency'));
 
-  const save = (age: number, ...answers: readonly IdempotencyRecord[]): Promise<void> =>
+  const save = (age: number, ...records: readonly IdempotencyRecord[]): Promise<void> =>
     transaction(database.pool, (tx) =>
-      execute(tx, writeOnly(saveRecords(answers, new Date(Date.now() - age)))),
+      execute(tx, writeOnly(saveRecords(records, new Date(Date.now() - age)))),
     );
 
-  it('are found as they were kept, in the order in which they are asked for', async () => {
-    const kept = [
-      answer(),
-      answer({ keyId: 'key-2', answer: 'of another key' }),
-      answer({
-        path: '/v2/shorten/batch',
-        status: 200,
-        answer: 'of another path',
-        isOutline: true,
-      }),
-      answer({ idempotencyKey: 'Order-1', answer: 'of another Idempotency-Key' }),
+  it('are found by key, path and Idempotency-Key, in the order of the scopes', async () => {
+    const first = record();
+    const others = [
+      record({ keyId: 'key-2', body: 'of another key' }),
+      record({ path: '/v2/shorten/batch', body: 'of another path', isOutline: true }),
+      record({ idempotencyKey: 'Order-1', body: 'of another Idempotency-Key', status: 200 }),
     ];
-    await save(0, ...kept);
-    const unknown = answer({ idempotencyKey: 'order-2' });
-    const [first, ...others] = [...kept].reverse();
-    if (!first) throw new Error('There are answers');
-    const scopes = [first, unknown, ...others, first];
+    await save(0, first, ...others);
+    const unknown = record({ idempotencyKey: 'order-2' });
+    const scopes = [...others.reverse(), unknown, first, first];
     expect(await findRecords(database.pool, scopes, clock)).to.deep.equal([
-      first,
-      null,
       ...others,
+      null,
+      first,
       first,
     ]);
     expect(await findRecords(database.pool, [], clock)).to.deep.equal([]);
   });
 
-  it('are good for 24 hours, and give way to a new one then', async () => {
-    const late = answer({ idempotencyKey: 'late' });
-    await save(23.9 * hour, late);
-    await save(24.1 * hour, answer());
-    expect(await findRecords(database.pool, [late, answer()], clock)).to.deep.equal([late, null]);
-    const next = answer({ bodyHash: Buffer.alloc(32, 2), status: 200, answer: 'the next' });
+  it('are valid for 24 hours, and are replaced afterwards', async () => {
+    const valid = record({ idempotencyKey: 'valid' });
+    await save(23.9 * hour, valid);
+    await save(24.1 * hour, record());
+    expect(await findRecords(database.pool, [valid, record()], clock)).to.deep.equal([valid, null]);
+    const next = record({ bodyHash: Buffer.alloc(32, 2), status: 200, body: 'the next' });
     await save(0, next);
-    expect(await findRecords(database.pool, [answer()], clock)).to.deep.equal([next]);
+    expect(await findRecords(database.pool, [record()], clock)).to.deep.equal([next]);
   });
 
-  it('are forgotten when they are good no longer', async () => {
-    const late = answer({ idempotencyKey: 'late' });
-    await save(24.1 * hour, answer(), answer({ keyId: 'key-2' }));
-    await save(23.9 * hour, late);
+  it('are deleted after 24 hours', async () => {
+    const valid = record({ idempotencyKey: 'valid' });
+    await save(24.1 * hour, record(), record({ keyId: 'key-2' }));
+    await save(23.9 * hour, valid);
     expect(await deleteExpiredRecords(database.pool, clock)).to.equal(2);
     expect(await deleteExpiredRecords(database.pool, clock)).to.equal(0);
-    expect(await findRecords(database.pool, [late], clock)).to.deep.equal([late]);
+    expect(await findRecords(database.pool, [valid], clock)).to.deep.equal([valid]);
   });
 
-  it('are not there before the deciding transaction is', async () => {
+  it('are visible after the commit of the deciding transaction', async () => {
     const aborted = transaction(database.pool, async (tx) => {
-      await execute(tx, writeOnly(saveRecords([answer()], new Date())));
-      expect(await findRecords(database.pool, [answer()], clock)).to.deep.equal([null]);
-      throw new Error('given up');
+      await execute(tx, writeOnly(saveRecords([record()], new Date())));
+      expect(await findRecords(database.pool, [record()], clock)).to.deep.equal([null]);
+      throw new Error('rolled back');
     });
-    // What else it may fail with, the expectation above included, fails the test.
-    expect(await rejection(aborted)).to.include({ message: 'given up' });
-    expect(await findRecords(database.pool, [answer()], clock)).to.deep.equal([null]);
+    expect(await rejection(aborted)).to.include({ message: 'rolled back' });
+    expect(await findRecords(database.pool, [record()], clock)).to.deep.equal([null]);
   });
 });

@@ -12,25 +12,25 @@ export interface IdempotencyScope {
 /** A request with an Idempotency-Key. */
 export interface IdempotentRequest {
   readonly scope: IdempotencyScope;
-  /** SHA-256 of the body as it came. */
+  /** SHA-256 of the request body. */
   readonly bodyHash: Buffer;
 }
 
-/** The first success of a request, as it was answered. */
+/** The first successful response to a request. */
 export interface IdempotencyRecord extends IdempotencyScope {
   readonly bodyHash: Buffer;
   readonly status: number;
   /** JSON: the body of the response or, if that is longer than `maxRecordBytes`, its `BatchOutline`. */
-  readonly answer: string;
+  readonly body: string;
   readonly isOutline: boolean;
-  /** The links that the request made. */
+  /** The links that the request created or reused. */
   readonly codes: readonly string[];
 }
 
-/** Bytes of a stored answer. A batch may have an answer of 0.5 MB, and costs one call. */
+/** Maximum of `body`. The response to a batch can have 0.5 MB, for one call. */
 export const maxRecordBytes = 65_536;
 
-/** The answers kept in the scopes, in the order of the scopes; `null` where there is none. */
+/** The records of the scopes, in their order; `null` for a scope without a record. */
 export const findRecords = async (
   client: Queryable,
   scopes: readonly (IdempotencyScope | null)[],
@@ -40,7 +40,8 @@ export const findRecords = async (
   const { rows } = await client.query<IdempotencyRecord & { position: number }>({
     name: 'idempotency-find',
     text: `SELECT s.position, key_id AS "keyId", path, idempotency_key AS "idempotencyKey",
-                  i.body_hash AS "bodyHash", i.status, i.answer, i.is_outline AS "isOutline", i.codes
+                  i.body_hash AS "bodyHash", i.status, i.answer AS body, i.is_outline AS "isOutline",
+                  i.codes
            FROM unnest($1::text[], $2::text[], $3::text[])
              WITH ORDINALITY AS s (key_id, path, idempotency_key, position)
            JOIN ledger.idempotency i USING (key_id, path, idempotency_key)
@@ -52,16 +53,16 @@ export const findRecords = async (
       clock.upperBound(),
     ],
   });
-  const found = new Map(rows.map(({ position, ...answer }) => [position, answer]));
+  const found = new Map(rows.map(({ position, ...record }) => [position, record]));
   return scopes.map((_, index) => found.get(index + 1) ?? null);
 };
 
-/** Keeps answers in the deciding transaction, under its locks; replaces one older than 24 hours. */
+/** Stores records in the deciding transaction, under its locks. Replaces expired records. */
 export const saveRecords = (
-  answers: readonly IdempotencyRecord[],
+  records: readonly IdempotencyRecord[],
   now: Date,
 ): readonly Statement[] => {
-  if (answers.length === 0) return [];
+  if (records.length === 0) return [];
   const saved: Statement = {
     name: 'idempotency-save',
     text: `INSERT INTO ledger.idempotency
@@ -76,17 +77,17 @@ export const saveRecords = (
                  answer = excluded.answer, is_outline = excluded.is_outline,
                  codes = excluded.codes, created_at = excluded.created_at`,
     values: [
-      ...valuesByField(answers, 'keyId', 'path', 'idempotencyKey', 'bodyHash', 'status', 'answer'),
-      ...valuesByField(answers, 'isOutline'),
-      // An array of arrays is a matrix to PostgreSQL; no code has a comma.
-      answers.map(({ codes }) => codes.join(',')),
+      ...valuesByField(records, 'keyId', 'path', 'idempotencyKey', 'bodyHash', 'status', 'body'),
+      ...valuesByField(records, 'isOutline'),
+      // PostgreSQL cannot unnest an array of arrays by one level. No code contains a comma.
+      records.map(({ codes }) => codes.join(',')),
       now,
     ],
   };
   return [saved];
 };
 
-/** Forgets answers older than 24 hours, a bounded number at a time; returns how many. */
+/** Deletes at most 5,000 records that are older than 24 hours; returns their number. */
 export const deleteExpiredRecords = async (
   client: Queryable,
   clock: LedgerClock,

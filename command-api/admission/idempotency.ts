@@ -6,7 +6,7 @@ import type { Pool } from '../../ops/platform/postgres/pool.js';
 import { topics } from '../../schemas/events/topics.js';
 import type { BatchResponse } from '../../schemas/http/batch.js';
 import { messages } from '../../schemas/http/errors.js';
-import { answerOfOutline, type BatchOutline } from '../links/create/command.js';
+import { responseOfOutline, type BatchOutline } from '../links/create/command.js';
 import {
   findRecords,
   type IdempotentRequest,
@@ -19,13 +19,13 @@ import { parseJson, type Handler } from '../http/requests.js';
 import type { V2State } from './admitted-call.js';
 
 const maxKeyLength = 255;
-/** Its 200 is the answer of `reuse`. */
+/** A stored 200 of this path is a reused link. */
 const shortenPath = '/v2/shorten';
 
 export const reusedHeader = { 'Linklog-Reused': 'true' };
 
-/** Answers a POST by its parsed body; `request` is `null` without an Idempotency-Key. */
-type PostWork = (
+/** Handles a POST with its parsed body; `request` is `null` without an Idempotency-Key. */
+type PostHandler = (
   json: unknown,
   state: V2State,
   request: IdempotentRequest | null,
@@ -39,57 +39,57 @@ interface IdempotencyDeps {
   readonly shortUrlHost: string;
 }
 
-/** Finds the answers that were kept, and knows the requests of this process that are in flight. */
+/** Replays stored responses, and refuses a request that this process is handling already. */
 export const createIdempotency = (deps: IdempotencyDeps) => {
   const { pool, outbox, clock, delivery, shortUrlHost } = deps;
   const inFlight = new Set<string>();
 
   /**
-   * The body of the first answer: equal byte for byte, whatever happened to the links since, unless SHORT_URL_HOST was
-   * changed. `null` if the event that created one of the links is in no projection.
+   * The body of the first response: the same bytes, unless SHORT_URL_HOST has changed. `null` if no event that created
+   * one of the links is found.
    */
   const bodyOf = async (
-    { answer, isOutline, codes }: IdempotencyRecord,
-    body: string,
+    { body, isOutline, codes }: IdempotencyRecord,
+    requestBody: string,
   ): Promise<string | BatchResponse | null> => {
-    if (!isOutline) return answer;
-    const outline = JSON.parse(answer) as BatchOutline;
-    // Its hash is that of the first request, which was valid.
-    const { urls } = JSON.parse(body) as { readonly urls: readonly unknown[] };
+    if (!isOutline) return body;
+    const outline = JSON.parse(body) as BatchOutline;
+    // Valid: it has the hash of the first request.
+    const { urls } = JSON.parse(requestBody) as { readonly urls: readonly unknown[] };
     const created = await readCreatedLinks(pool, outbox, codes);
-    return answerOfOutline(outline, urls, created, shortUrlHost);
+    return responseOfOutline(outline, urls, created, shortUrlHost);
   };
 
-  /** A stored answer: 422 if it is another body's, 409 until the log has its links. */
+  /** The stored response; 422 if the body of the request differs, 409 until the log has the links. */
   const replay = async (
-    answer: IdempotencyRecord,
+    record: IdempotencyRecord,
     { bodyHash }: IdempotentRequest,
-    body: string,
+    requestBody: string,
   ): Promise<Reply> => {
     if (!answer.bodyHash.equals(bodyHash)) return failure(422, messages.idempotencyMismatch);
     if (!(await delivery.hasPublishedFirst(topics.links.name, answer.codes))) {
       return failure(409, messages.idempotencyInFlight);
     }
-    const first = await bodyOf(answer, body);
-    if (first === null) return unavailable();
-    const isReused = answer.status === 200 && answer.path === shortenPath;
-    return json(answer.status, first, {
+    const body = await bodyOf(record, requestBody);
+    if (body === null) return unavailable();
+    const isReused = record.status === 200 && record.path === shortenPath;
+    return json(record.status, body, {
       'Idempotency-Replayed': 'true',
       ...(isReused && reusedHeader),
     });
   };
 
-  const answerOnce = async (
+  const replayOrRun = async (
     request: IdempotentRequest,
     body: string,
-    work: () => Promise<Reply>,
+    run: () => Promise<Reply>,
   ): Promise<Reply> => {
     const name = JSON.stringify(request.scope);
     if (inFlight.has(name)) return failure(409, messages.idempotencyInFlight);
     inFlight.add(name);
     try {
-      const [answer] = await findRecords(pool, [request.scope], clock);
-      return await (answer ? replay(answer, request, body) : work());
+      const [record] = await findRecords(pool, [request.scope], clock);
+      return await (record ? replay(record, request, body) : run());
     } finally {
       inFlight.delete(name);
     }
@@ -97,13 +97,13 @@ export const createIdempotency = (deps: IdempotencyDeps) => {
 
   return {
     replay,
-    /** A POST: replays an earlier answer, or does its work. Both name the fields that the schema strips. */
-    post(schema: z.ZodType, work: PostWork): Handler<V2State> {
+    /** The handler of a POST with an optional Idempotency-Key. Also replays name the fields that the schema strips. */
+    post(schema: z.ZodType, handle: PostHandler): Handler<V2State> {
       return (ctx, state) => {
         const parsed = parseJson(state.body);
         if (parsed.type === 'read') noteIgnoredFields(state, schema, parsed.value);
         const run = (request: IdempotentRequest | null): Promise<Reply> | Reply =>
-          parsed.type === 'read' ? work(parsed.value, state, request) : parsed.reply;
+          parsed.type === 'read' ? handle(parsed.value, state, request) : parsed.reply;
         const key = ctx.headers['idempotency-key'];
         if (key === undefined) return run(null);
         if (typeof key !== 'string' || key.length < 1 || key.length > maxKeyLength) {
@@ -113,7 +113,7 @@ export const createIdempotency = (deps: IdempotencyDeps) => {
           scope: { keyId: state.call.key.id, path: ctx.path, idempotencyKey: key },
           bodyHash: createHash('sha256').update(state.body).digest(),
         };
-        return answerOnce(request, state.body, async () => run(request));
+        return replayOrRun(request, state.body, async () => run(request));
       };
     },
   };

@@ -37,7 +37,7 @@ export interface CallsOfMinute {
 /** The start of the minute of a time. */
 export const minuteOf = (time: Date): Date => new Date(time.getTime() - (time.getTime() % 60_000));
 
-/** Adds calls to minutes of keys whose meters the transaction has locked, one minute per key. */
+/** Adds calls to minutes, one per key. The transaction holds the locks of the meters. */
 export const countMinutes = (minutes: readonly CallsOfMinute[]): readonly Statement[] =>
   minutes.length === 0
     ? []
@@ -83,11 +83,11 @@ interface Locked {
   readonly minutes: ReadonlyMap<string, readonly CallsOfMinute[]>;
 }
 
-/** A minute in the far future was counted by a clock that was wrong, and has ended. */
+/** A minute in the far future counts as past: the clock was wrong then. */
 const isPast = `minute NOT BETWEEN date_trunc('minute', clock_timestamp())
                            AND clock_timestamp() + interval '1 minute'`;
 
-/** Locks meters as admission does, and then reads their minutes, which change only under this lock. */
+/** Locks meters in the order of admission, and then reads their minutes, which change only under this lock. */
 const lock = async (tx: Client, keyIds: readonly string[] | null): Promise<Locked> => {
   const kind = keyIds ? 'all' : 'past';
   const isDue = keyIds ? 'true' : isPast;
@@ -135,11 +135,10 @@ const close = (outbox: Outbox, { meters, minutes }: Locked): Write<number> => {
 };
 
 /**
- * Turns minutes into CallsMetered events; returns their number. Closes all minutes of `keyIds`; for `null`, the past
- * minutes of a page of keys, without those whose meters are locked.
+ * Records a CallsMetered event for each minute; returns their number. `keyIds` selects all minutes of these keys; `null`
+ * selects the past minutes of a page of keys without locked meters.
  *
- * A call that is admitted while its minute is closed starts that minute again. The minute then has a second event; the
- * sum of both is correct.
+ * A call that is admitted while its minute is closed opens that minute again. A second event then records that call.
  */
 const closePage = (pool: Pool, outbox: Outbox, keyIds: readonly string[] | null): Promise<number> =>
   lockingTransaction(

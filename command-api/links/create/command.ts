@@ -21,14 +21,14 @@ import {
 import type { BatchResponse, BatchResult } from '../../../schemas/http/batch.js';
 import type { LinkResponse } from '../../../schemas/http/shorten.js';
 
-/** The data of a new link; only what the ledger alone knows is unchecked. The subject is the code. */
+/** The data of a new link, checked except against the ledger. The subject of the command is the code. */
 export interface NewLink {
-  /** Asked for, or generated. */
+  /** Whether the code is an alias, not generated. */
   readonly custom: boolean;
   readonly url: string;
   /** Seconds. */
   readonly expiresIn: number | null;
-  /** In place of `expiresIn`. */
+  /** Ignored if `expiresIn` is set. */
   readonly expiresAt: string | null;
   readonly startsAt: string | null;
   readonly maxClicks: number | null;
@@ -36,9 +36,9 @@ export interface NewLink {
   readonly title: string | null;
   readonly note: string | null;
   readonly tags: readonly string[] | null;
-  /** Whether an existing link of the account to the destination will do. */
+  /** Whether to return an existing link of the account to the destination. */
   readonly reuse: boolean;
-  /** The root key whose quota it spends. */
+  /** The root key of the quota. */
   readonly keyId: string;
   readonly account: string;
 }
@@ -48,10 +48,9 @@ export type CreateLink = Command<'CreateLink', NewLink>;
 /** Why the ledger created no link. */
 export type ShortenRefusal = 'aliasTaken' | 'linksExhausted';
 
-/** An existing link, which has no options. */
+/** An existing link without options. */
 export type ReusedLink = Pick<Link, 'code' | 'url' | 'createdAt'>;
 
-/** What became of a request for a link. */
 export type ShortenOutcome =
   | { readonly type: 'created'; readonly event: EventNamed<'LinkCreated'> }
   | { readonly type: 'reused'; readonly link: ReusedLink }
@@ -70,16 +69,15 @@ export const createLinkDecider: Decider<
 > = {
   initialState,
   evolve: evolveLedgerLink,
-  decide({ subject, data: create, metadata: command }, link) {
-    if (link.status === 'taken') return refused({ type: 'codeTaken' });
-    const { custom, url, expiresIn, maxClicks, passwordHash, keyId, account } = create;
-    const { startsAt, title, note, tags } = create;
+  decide({ subject, data: link, metadata: command }, { status }) {
+    if (status === 'taken') return refused({ type: 'codeTaken' });
+    const { custom, url, expiresIn, maxClicks, passwordHash, keyId, account } = link;
+    const { startsAt, title, note, tags } = link;
     const { now } = command;
-    const expiresAt = expiresIn === null ? create.expiresAt : secondsAfter(now, expiresIn);
     const data = {
       url,
       custom,
-      expiresAt,
+      expiresAt: expiresIn === null ? link.expiresAt : secondsAfter(now, expiresIn),
       maxClicks,
       passwordHash,
       keyId,
@@ -93,7 +91,7 @@ export const createLinkDecider: Decider<
   },
 };
 
-/** An item of a batch: its failure if it is known already, otherwise what each refusal will say. */
+/** An item of a batch: its failure, or the failure for each refusal of the ledger. */
 export type BatchItem =
   | { readonly type: 'refused'; readonly result: BatchResult }
   | {
@@ -101,20 +99,17 @@ export type BatchItem =
       readonly failures: Readonly<Record<ShortenRefusal, BatchResult>>;
     };
 
-/**
- * How the outcomes of a request become its answer. Plain data: the ledger makes the answer from it
- * in the deciding transaction, and keeps it for retries.
- */
-export type AnswerForm = { readonly shortUrlHost: string } & (
+/** Data to build a response from outcomes. The deciding transaction builds it, too, for the idempotency record. */
+export type ResponseForm = { readonly shortUrlHost: string } & (
   { readonly type: 'link' } | { readonly type: 'batch'; readonly items: readonly BatchItem[] }
 );
 
-export type ShortenAnswer =
+export type ShortenResponse =
   | { readonly type: 'created'; readonly status: 201; readonly body: LinkResponse }
   | { readonly type: 'reused'; readonly status: 200; readonly body: LinkResponse }
   | { readonly type: 'batch'; readonly status: 200; readonly body: BatchResponse };
 
-const linkOf = (event: EventNamed<'LinkCreated'>, shortUrlHost: string): LinkResponse => {
+const toLinkResponse = (event: EventNamed<'LinkCreated'>, shortUrlHost: string): LinkResponse => {
   const { url, custom, startsAt, expiresAt, maxClicks, title, note, tags } = event.data;
   return {
     shortUrl: `${shortUrlHost}/${event.subject}`,
@@ -131,12 +126,7 @@ const linkOf = (event: EventNamed<'LinkCreated'>, shortUrlHost: string): LinkRes
   };
 };
 
-const reusedLinkOf = (
-  { code, url, createdAt }: ReusedLink,
-  shortUrlHost: string,
-): LinkResponse => ({ shortUrl: `${shortUrlHost}/${code}`, shortCode: code, url, createdAt });
-
-/** Whether `reuse` finds this link: it is active, leads to exactly this destination, and has no option. */
+/** Whether `reuse` returns this link: it is active, has exactly this destination, and no option. */
 export const isReusable = (
   state: LinkState,
   { account, url }: Pick<Link, 'account' | 'url'>,
@@ -150,49 +140,48 @@ export const isReusable = (
   return hasNone && link.account === account && link.url === url;
 };
 
-/** The result of an item that failed: what the reply to the item alone would have said. */
+/** The result of an item that failed. @param failure the fields of the error response to a single request */
 export const failedItem = (index: number, item: unknown, failure: object): BatchResult => {
   const { url } = (item ?? {}) as { url?: unknown };
   const echoed = typeof url === 'string' ? url : null;
   return { index, success: false, url: echoed, ...failure } as BatchResult;
 };
 
-/** The success that the outcomes come to; `null` for a single link that was not made. */
-export const answerOf = (
-  form: AnswerForm,
+/** The successful response; `null` for a single link that was refused. */
+export const toResponse = (
+  form: ResponseForm,
   outcomes: readonly ShortenOutcome[],
-): ShortenAnswer | null => {
+): ShortenResponse | null => {
   const { shortUrlHost } = form;
   if (form.type === 'link') {
     const [outcome] = outcomes;
     if (outcome?.type === 'created') {
-      return { type: 'created', status: 201, body: linkOf(outcome.event, shortUrlHost) };
+      return { type: 'created', status: 201, body: toLinkResponse(outcome.event, shortUrlHost) };
     }
     if (outcome?.type !== 'reused') return null;
-    return { type: 'reused', status: 200, body: reusedLinkOf(outcome.link, shortUrlHost) };
+    const { code, url, createdAt } = outcome.link;
+    const body = { shortUrl: `${shortUrlHost}/${code}`, shortCode: code, url, createdAt };
+    return { type: 'reused', status: 200, body };
   }
-  const decided = [...outcomes];
+  const remaining = [...outcomes];
   const results = form.items.map((item, index): BatchResult => {
     if (item.type === 'refused') return item.result;
-    const outcome = decided.shift();
-    if (!outcome) throw new Error('An item of a batch has no outcome');
+    const outcome = remaining.shift();
+    if (!outcome) throw new Error(`${outcomes.length} outcomes do not suffice for item ${index}`);
     if (outcome.type === 'created') {
-      return { index, success: true, ...linkOf(outcome.event, shortUrlHost) };
+      return { index, success: true, ...toLinkResponse(outcome.event, shortUrlHost) };
     }
-    if (outcome.type === 'reused') throw new Error('An item of a batch is never reused');
+    if (outcome.type === 'reused') throw new Error(`Item ${index} of a batch was reused`);
     return item.failures[outcome.type];
   });
   return { type: 'batch', status: 200, body: { results } };
 };
 
-/** Whether a retry gets this answer again: only an answer that created something is stored. */
-export const isStorable = (answer: ShortenAnswer): boolean =>
-  answer.type !== 'batch' || answer.body.results.some(({ success }) => success);
+/** Whether the response is stored for retries: a batch only if it created a link. */
+export const isStorable = (response: ShortenResponse): boolean =>
+  response.type !== 'batch' || response.body.results.some(({ success }) => success);
 
-/**
- * An answer to a batch without what can be read again: the fields of created links, and the URLs of failed items,
- * which are in the request.
- */
+/** The response to a batch without the fields of created links, and without URLs, which are in the request. */
 export type BatchOutline = readonly (
   { readonly shortCode: string } | { readonly failure: object }
 )[];
@@ -207,12 +196,12 @@ export const outlineOf = ({ results }: BatchResponse): BatchOutline =>
   });
 
 /**
- * The answer of an outline. `null` if a link's event is missing.
+ * The response of an outline. `null` if the event of a link is missing.
  *
  * @param items the items of the request
  * @param createdByCode the events that created the links
  */
-export const answerOfOutline = (
+export const responseOfOutline = (
   outline: BatchOutline,
   items: readonly unknown[],
   createdByCode: ReadonlyMap<string, EventNamed<'LinkCreated'>>,
@@ -226,7 +215,7 @@ export const answerOfOutline = (
     }
     const event = createdByCode.get(entry.shortCode);
     if (!event) return null;
-    results.push({ index, success: true, ...linkOf(event, shortUrlHost) });
+    results.push({ index, success: true, ...toLinkResponse(event, shortUrlHost) });
   }
   return { results };
 };

@@ -18,17 +18,18 @@ import {
   unblocked,
 } from '../../../schemas/testing/events.js';
 import {
-  answerOf,
-  answerOfOutline,
+  toResponse,
+  responseOfOutline,
   createLinkDecider,
   failedItem,
   isStorable,
   outlineOf,
-  type AnswerForm,
+  type ResponseForm,
   type BatchItem,
   type BatchOutline,
   type CreateLink,
   type NewLink,
+  type ShortenOutcome,
 } from './command.js';
 import { expireLinkDecider, type ExpireLink } from '../expire/command.js';
 
@@ -71,7 +72,9 @@ describe('command API: creating a link', () => {
     correlationId: 'request-1',
   };
 
-  it('takes a free code', () => {
+  const withoutLimits = { ...createLink, expiresIn: null, maxClicks: null, passwordHash: null };
+
+  it('assigns a free code', () => {
     const passwordHash = '$argon2id$…';
     const data = { custom: true, expiresAt: at(60).toISOString(), maxClicks: 5, passwordHash };
     given()
@@ -79,26 +82,20 @@ describe('command API: creating a link', () => {
       .then(created('spring', data, origin));
   });
 
-  it('sets no limits where none were asked for', () => {
+  it('sets no limits by default', () => {
     given()
-      .when({
-        ...createLink,
-        custom: false,
-        expiresIn: null,
-        maxClicks: null,
-        passwordHash: null,
-      })
+      .when({ ...withoutLimits, custom: false })
       .then(created('spring', {}, origin));
   });
 
-  it('takes an end and a start as times', () => {
+  it('sets a start and an end as times', () => {
     const times = { startsAt: at(10).toISOString(), expiresAt: at(90).toISOString() };
     given()
-      .when({ ...createLink, ...times, expiresIn: null, maxClicks: null, passwordHash: null })
+      .when({ ...withoutLimits, ...times })
       .then(created('spring', { custom: true, ...times }, origin));
   });
 
-  it('is refused for a code that was ever taken, whatever became of it', () => {
+  it('refuses a code that was assigned before, also of an expired or blocked link', () => {
     const histories = [[], [expired('spring', 2)], [blocked('spring', 2)]];
     for (const history of histories) {
       given(created('spring'), ...history)
@@ -115,38 +112,38 @@ const expireAt = (now: Date, id: string): ExpireLink => ({
 
 describe('command API: events of a link', () => {
   interface Step {
-    readonly type: 'create' | 'sweep' | 'block' | 'unblock';
+    readonly type: 'create' | 'expire' | 'block' | 'unblock';
     readonly seconds: number;
   }
   const step: fc.Arbitrary<Step> = fc.record({
-    type: fc.constantFrom('create', 'sweep', 'block', 'unblock'),
-    // Clocks are set back now and then.
+    type: fc.constantFrom('create', 'expire', 'block', 'unblock'),
+    // Clocks can go back.
     seconds: fc.integer({ min: -100, max: 300 }),
   });
 
-  it('are numbered without a gap and never go back in time, and one at most is its expiry', () => {
+  it('have consecutive sequences and ascending times, and at most one is an expiry', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 30 }), (steps) => {
         let link: LedgerLinkState = initialState;
         let now = noon;
         const events: LedgerLinkEvent[] = [];
-        const happen = (event: LedgerLinkEvent): void => {
+        const record = (event: LedgerLinkEvent): void => {
           link = evolveLedgerLink(link, event);
           events.push(event);
         };
         for (const { type, seconds } of steps) {
           now = new Date(now.getTime() + seconds * 1_000);
           const id = idOf(events.length);
-          if (type === 'create') {
-            const decision = createLinkDecider.decide(createAt(createLink, now), link);
-            if (decision.type === 'accepted') decision.events.forEach(happen);
-          } else if (type === 'sweep') {
-            const decision = expireLinkDecider.decide(expireAt(now, id), link);
-            if (decision.type === 'accepted') decision.events.forEach(happen);
+          if (type === 'create' || type === 'expire') {
+            const decision =
+              type === 'create'
+                ? createLinkDecider.decide(createAt(createLink, now), link)
+                : expireLinkDecider.decide(expireAt(now, id), link);
+            if (decision.type === 'accepted') decision.events.forEach(record);
           } else if (link.status === 'taken') {
             const time = now < link.lastEventAt ? link.lastEventAt : now;
             const change = type === 'block' ? blocked : unblocked;
-            happen(change('spring', link.sequence + 1, { time }));
+            record(change('spring', link.sequence + 1, { time }));
           }
         }
         expect(events.map(({ sequence }) => sequence)).to.deep.equal(
@@ -161,9 +158,16 @@ describe('command API: events of a link', () => {
   });
 });
 
-describe('command API: answer to a request for links', () => {
+describe('command API: response to a request for links', () => {
   const shortUrlHost = 'https://example.com';
   const createdAt = noon.toISOString();
+  const shortUrl = 'https://example.com/spring';
+  const linkForm: ResponseForm = { type: 'link', shortUrlHost };
+
+  const createdWith = (data: Parameters<typeof created>[1] = {}): ShortenOutcome => ({
+    type: 'created',
+    event: created('spring', data),
+  });
 
   const failure = (index: number, statusCode: number): BatchResult => ({
     index,
@@ -178,63 +182,58 @@ describe('command API: answer to a request for links', () => {
     failures: { aliasTaken: failure(index, 400), linksExhausted: failure(index, 429) },
   });
 
-  const batch = (...items: readonly BatchItem[]): AnswerForm => ({
+  const batch = (...items: readonly BatchItem[]): ResponseForm => ({
     type: 'batch',
     shortUrlHost,
     items,
   });
 
-  it('is the link, with what was asked for and nothing else', () => {
-    const form: AnswerForm = { type: 'link', shortUrlHost };
+  it('is the link, with only the fields that were set', () => {
     const url = 'https://example.com/spring';
-    const plain = { type: 'created', event: created('spring') } as const;
-    expect(answerOf(form, [plain])).to.deep.equal({
+    expect(toResponse(linkForm, [createdWith()])).to.deep.equal({
       type: 'created',
       status: 201,
-      body: { shortUrl: 'https://example.com/spring', shortCode: 'spring', url, createdAt },
+      body: { shortUrl, shortCode: 'spring', url, createdAt },
     });
-    const asked = { custom: true, maxClicks: 3, expiresAt: '2026-06-01T00:00:00.000Z' };
-    const full = { type: 'created', event: created('spring', asked) } as const;
-    expect(JSON.stringify(answerOf(form, [full])?.body)).to.equal(
+    const expiresAt = '2026-06-01T00:00:00.000Z';
+    const response = toResponse(linkForm, [createdWith({ custom: true, maxClicks: 3, expiresAt })]);
+    expect(JSON.stringify(response?.body)).to.equal(
       '{"shortUrl":"https://example.com/spring","shortCode":"spring",' +
         '"url":"https://example.com/spring","alias":"spring",' +
         `"expiresAt":"2026-06-01T00:00:00.000Z","maxClicks":3,"createdAt":"${createdAt}"}`,
     );
   });
 
-  it('is the existing link where one is reused', () => {
-    const form: AnswerForm = { type: 'link', shortUrlHost };
-    const link = { code: 'spring', url: 'https://example.com/a', createdAt };
-    expect(answerOf(form, [{ type: 'reused', link }])).to.deep.equal({
-      ...{ type: 'reused', status: 200 },
-      body: {
-        ...{ shortUrl: 'https://example.com/spring', shortCode: 'spring' },
-        ...{ url: link.url, createdAt },
-      },
+  it('is the existing link if it is reused', () => {
+    const url = 'https://example.com/a';
+    const link = { code: 'spring', url, createdAt };
+    expect(toResponse(linkForm, [{ type: 'reused', link }])).to.deep.equal({
+      type: 'reused',
+      status: 200,
+      body: { shortUrl, shortCode: 'spring', url, createdAt },
     });
   });
 
-  it('is none for a link that was not made', () => {
-    const form: AnswerForm = { type: 'link', shortUrlHost };
-    expect(answerOf(form, [{ type: 'aliasTaken' }])).to.equal(null);
+  it('is null for a refused link', () => {
+    expect(toResponse(linkForm, [{ type: 'aliasTaken' }])).to.equal(null);
   });
 
-  it('has a result for each item of a batch, in their order', () => {
+  it('contains a result for each item of a batch, in their order', () => {
     const form = batch({ type: 'refused', result: failure(0, 403) }, ready(1), ready(2), ready(3));
-    const answer = answerOf(form, [
+    const response = toResponse(form, [
       { type: 'linksExhausted' },
-      { type: 'created', event: created('spring') },
+      createdWith(),
       { type: 'aliasTaken' },
     ]);
-    const link = { shortCode: 'spring', url: 'https://example.com/spring', createdAt };
-    expect(answer).to.deep.equal({
+    const link = { shortUrl, shortCode: 'spring', url: 'https://example.com/spring', createdAt };
+    expect(response).to.deep.equal({
       type: 'batch',
       status: 200,
       body: {
         results: [
           failure(0, 403),
           failure(1, 429),
-          { index: 2, success: true, shortUrl: 'https://example.com/spring', ...link },
+          { index: 2, success: true, ...link },
           failure(3, 400),
         ],
       },
@@ -242,39 +241,35 @@ describe('command API: answer to a request for links', () => {
   });
 
   it('is stored only if it created a link', () => {
-    const away: BatchItem = { type: 'refused', result: failure(0, 503) };
-    const kept = (form: AnswerForm, made: boolean): boolean | null => {
-      const outcome = made
-        ? ({ type: 'created', event: created('spring') } as const)
-        : ({ type: 'aliasTaken' } as const);
-      const others = Array.from({ length: 1 }, () => ({ type: 'aliasTaken' }) as const);
-      const answer = answerOf(form, [outcome, ...others]);
-      return answer && isStorable(answer);
+    const refusedItem: BatchItem = { type: 'refused', result: failure(0, 503) };
+    const stored = (form: ResponseForm, ...outcomes: readonly ShortenOutcome[]) => {
+      const response = toResponse(form, outcomes);
+      return response && isStorable(response);
     };
-    expect(kept({ type: 'link', shortUrlHost }, true)).to.equal(true);
-    expect(kept(batch(away, ready(1)), true)).to.equal(true);
-    expect(kept(batch(away, ready(1)), false)).to.equal(false);
-    expect(kept(batch(ready(0)), false)).to.equal(false);
-    expect(kept(batch(ready(0), ready(1)), true)).to.equal(true);
+    expect(stored(linkForm, createdWith())).to.equal(true);
+    expect(stored(batch(refusedItem, ready(1)), createdWith())).to.equal(true);
+    expect(stored(batch(refusedItem, ready(1)), { type: 'aliasTaken' })).to.equal(false);
+    expect(stored(batch(ready(0)), { type: 'aliasTaken' })).to.equal(false);
+    expect(stored(batch(ready(0), ready(1)), createdWith(), { type: 'aliasTaken' })).to.equal(true);
   });
 
-  it('of a batch is made again from its outline, the request and the events', () => {
+  it('to a batch is rebuilt from its outline, the request and the events', () => {
     const items = [{ url: 'no' }, { url: 5 }, null, { url: 'https://example.com/spring' }];
-    const events = new Map([['spring', created('spring', { custom: true, note: 'ü' })]]);
-    const planFailure = { statusCode: 403, feature: 'customAlias', message: 'a "plan"' };
-    const results = [
-      failedItem(0, items[0], { statusCode: 400, message: 'Please provide a valid URL' }),
-      failedItem(1, items[1], planFailure),
-      failedItem(2, items[2], { statusCode: 503, message: 'Later' }),
-    ].map((result): BatchItem => ({ type: 'refused', result }));
-    const event = events.get('spring');
-    if (!event) throw new Error('There is an event');
-    const answer = answerOf(batch(...results, ready(3)), [{ type: 'created', event }]);
-    if (answer?.type !== 'batch') throw new Error('A batch has an answer');
-    const outline = JSON.parse(JSON.stringify(outlineOf(answer.body))) as BatchOutline;
+    const event = created('spring', { custom: true, note: 'ü' });
+    const events = new Map([['spring', event]]);
+    const failures = [
+      { statusCode: 400, message: 'Please provide a valid URL' },
+      { statusCode: 403, feature: 'customAlias', message: 'a "plan"' },
+      { statusCode: 503, message: 'Later' },
+    ].map((fields, index): BatchItem => {
+      return { type: 'refused', result: failedItem(index, items[index], fields) };
+    });
+    const response = toResponse(batch(...failures, ready(3)), [{ type: 'created', event }]);
+    if (response?.type !== 'batch') throw new Error(`toResponse() returned ${response?.type}`);
+    const outline = JSON.parse(JSON.stringify(outlineOf(response.body))) as BatchOutline;
     expect(JSON.stringify(outline)).not.to.include('https://').and.not.to.include('"no"');
-    const made = answerOfOutline(outline, items, events, shortUrlHost);
-    expect(JSON.stringify(made)).to.equal(JSON.stringify(answer.body));
-    expect(answerOfOutline(outline, items, new Map(), shortUrlHost)).to.equal(null);
+    const rebuilt = responseOfOutline(outline, items, events, shortUrlHost);
+    expect(JSON.stringify(rebuilt)).to.equal(JSON.stringify(response.body));
+    expect(responseOfOutline(outline, items, new Map(), shortUrlHost)).to.equal(null);
   });
 });

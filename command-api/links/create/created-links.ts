@@ -5,15 +5,15 @@ import { readEvent } from '../../../schemas/events/codec.js';
 import { topics } from '../../../schemas/events/topics.js';
 import { eventOfRow, type HistoryRow } from '../../../schemas/read-models/history.js';
 
-/** The history has no secrets, and the event's schema requires one. */
+/** The schema of the event requires a password hash, and the history stores none. */
 const withoutPassword = (row: HistoryRow): HistoryRow => ({
   ...row,
   data: JSON.stringify({ ...(JSON.parse(row.data) as object), passwordHash: null }),
 });
 
 /**
- * The events that created links, by short code, without password hashes: from the history projection, and the outbox
- * for links that are not projected yet. Codes without such an event are left out.
+ * The events that created links, by short code, without password hashes. Reads the history projection, and the outbox
+ * for links that are not projected yet. Omits codes without such an event.
  */
 export const readCreatedLinks = async (
   pool: Pool,

@@ -19,10 +19,10 @@ import {
   type CreateLink,
   type ReusedLink,
   type ShortenOutcome,
-  answerOf,
+  toResponse,
   isStorable,
   outlineOf,
-  type AnswerForm,
+  type ResponseForm,
 } from './command.js';
 import {
   countCalls,
@@ -50,7 +50,7 @@ export interface ShortenCommand {
   readonly linkLimit: number | null;
   readonly links: readonly CommandRequest<CreateLink>[];
   /** `null` without an Idempotency-Key. `form` builds the stored response. */
-  readonly idempotency: (IdempotentRequest & { readonly form: AnswerForm }) | null;
+  readonly idempotency: (IdempotentRequest & { readonly form: ResponseForm }) | null;
 }
 
 export type ShortenResult =
@@ -60,8 +60,7 @@ export type ShortenResult =
       /** Position of the group's events. */
       readonly outboxPosition: OutboxPosition;
     }
-  /** An idempotency record exists. */
-  | { readonly type: 'answered'; readonly answer: IdempotencyRecord };
+  | { readonly type: 'recorded'; readonly record: IdempotencyRecord };
 
 /** A request whose call is admitted in the transaction that creates its link. */
 export interface UnadmittedRequest<Request> {
@@ -77,82 +76,50 @@ export interface AdmittedCreation {
 
 export type ShortenHandler = ReturnType<typeof createShortenHandler>;
 
-/** Commands in a group; a batch of 50 links is one command. */
+/** Maximum number of commands in a group; a batch is one command. */
 const maxGroup = 200;
 const maxWaiting = 5_000;
 
 const nameOf = ({ account, url }: Destination): string => `${account}\n${url}`;
 
-/** A link of a group, and its outcome when the group is decided. */
-interface Candidate {
-  create: CommandRequest<CreateLink>;
-  readonly linkLimit: number | null;
-  readonly meter: LockedMeter;
-  outcome?: ShortenOutcome;
-}
-
 /**
- * Decides the links in their order; codes that are not in `taken` count as free. Returns the rows to insert. Later
- * requests with `reuse` reuse a link that the group creates.
+ * Decides links one after the other, under the locks. Codes that are not in `taken` count as free. Requests with `reuse`
+ * reuse links of the same group.
  */
-const decideGroup = (
-  candidates: readonly Candidate[],
-  { taken, reusable, now }: Pick<Locked, 'taken' | 'reusable' | 'now'>,
-  generateCode: () => string,
-): readonly LedgerLink[] => {
+const openGroup = ({ taken, reusable, spent, now }: Locked, generateCode: () => string) => {
   const reused = new Map(reusable);
   const ledgerLinks = new Map<string, LedgerLink>();
-  const inUse = (code: string): boolean => taken.has(code) || ledgerLinks.has(code);
-  for (const candidate of candidates) {
-    const { meter, linkLimit } = candidate;
-    const { data } = candidate.create;
-    const found = data.reuse ? reused.get(nameOf(data)) : undefined;
-    if (found) {
-      candidate.outcome = { type: 'reused', link: found };
-      continue;
-    }
-    if (linkLimit !== null && meter.links >= linkLimit) {
-      candidate.outcome = { type: 'linksExhausted' };
-      continue;
-    }
-    while (!data.custom && inUse(candidate.create.subject)) {
-      candidate.create = { ...candidate.create, subject: generateCode() };
-    }
-    const { create } = candidate;
-    if (inUse(create.subject)) {
-      candidate.outcome = { type: 'aliasTaken' };
-      continue;
-    }
-    const metadata = { ...create.metadata, now, id: newId() };
-    const { initialState, decide, evolve } = createLinkDecider;
-    const decision = decide({ ...create, metadata }, initialState);
-    const event = decision.type === 'accepted' ? decision.events[0] : undefined;
-    if (!event)
-      throw new Error(`decide() returned ${decision.type} for the unused code ${create.subject}`);
-    const ledgerLink = evolve(initialState, event);
-    if (ledgerLink.status === 'none')
-      throw new Error(`evolve() returned no link for LinkCreated of ${create.subject}`);
-    ledgerLinks.set(create.subject, ledgerLink);
-    meter.links += 1;
-    meter.allLinks += 1;
-    candidate.outcome = { type: 'created', event };
-    if (data.reuse) {
-      reused.set(nameOf(data), { code: create.subject, url: data.url, createdAt: event.time });
-    }
-  }
-  return [...ledgerLinks.values()];
-};
-
-const admittedAt = (admitted: readonly Admitted[], index: number): Admitted => {
-  const outcome = admitted[index];
-  if (!outcome)
-    throw new Error(`decideIn() returned ${admitted.length} outcomes; none for call ${index}`);
-  return outcome;
-};
-
-const outcomeOf = ({ outcome }: Candidate): ShortenOutcome => {
-  if (!outcome) throw new Error('decideGroup() left a link without an outcome');
-  return outcome;
+  const isTaken = (code: string): boolean => taken.has(code) || ledgerLinks.has(code);
+  return {
+    /** The rows to insert, by code. */
+    ledgerLinks,
+    decideLink(
+      { data, ...request }: CommandRequest<CreateLink>,
+      linkLimit: number | null,
+      meter: LockedMeter,
+    ): ShortenOutcome {
+      const link = data.reuse ? reused.get(nameOf(data)) : undefined;
+      if (link) return { type: 'reused', link };
+      if (linkLimit !== null && meter.links >= linkLimit) return { type: 'linksExhausted' };
+      let code = request.subject;
+      while (!data.custom && isTaken(code)) code = generateCode();
+      if (isTaken(code)) return { type: 'aliasTaken' };
+      const metadata = { ...request.metadata, now, id: newId() };
+      const { initialState, decide, evolve } = createLinkDecider;
+      const decision = decide({ ...request, subject: code, data, metadata }, initialState);
+      const event = decision.type === 'accepted' ? decision.events[0] : undefined;
+      if (!event) throw new Error(`decide() returned ${decision.type} for the unused code ${code}`);
+      const ledgerLink = evolve(initialState, event);
+      if (ledgerLink.status === 'none')
+        throw new Error(`evolve() returned no link for LinkCreated of ${code}`);
+      ledgerLinks.set(code, ledgerLink);
+      meter.links += 1;
+      meter.allLinks += 1;
+      spent.add(meter);
+      if (data.reuse) reused.set(nameOf(data), { code, url: data.url, createdAt: event.time });
+      return { type: 'created', event };
+    },
+  };
 };
 
 const createdBy = (outcome: ShortenOutcome): readonly EventNamed<'LinkCreated'>[] =>
@@ -170,14 +137,14 @@ const recordToStore = (
 ): IdempotencyRecord | null => {
   if (!idempotency) return null;
   const { scope, bodyHash, form } = idempotency;
-  const answer = answerOf(form, outcomes);
-  if (!answer || !isStorable(answer)) return null;
+  const response = toResponse(form, outcomes);
+  if (!response || !isStorable(response)) return null;
   const codes = outcomes.flatMap((outcome) => codeOf(outcome) ?? []);
-  const { status } = answer;
-  const text = JSON.stringify(answer.body);
-  const isOutline = answer.type === 'batch' && Buffer.byteLength(text) > maxRecordBytes;
-  const stored = isOutline ? JSON.stringify(outlineOf(answer.body)) : text;
-  return { ...scope, bodyHash, status, answer: stored, isOutline, codes };
+  const { status } = response;
+  const text = JSON.stringify(response.body);
+  const isOutline = response.type === 'batch' && Buffer.byteLength(text) > maxRecordBytes;
+  const body = isOutline ? JSON.stringify(outlineOf(response.body)) : text;
+  return { ...scope, bodyHash, status, body, isOutline, codes };
 };
 
 interface ShortenDeps {
@@ -187,51 +154,46 @@ interface ShortenDeps {
   readonly generateCode: () => string;
 }
 
-/** What the transaction of a group reads, with the locks held. */
+/** The state that a group's transaction reads under its locks. */
 interface Locked {
   readonly meters: ReadonlyMap<string, LockedMeter>;
   /** The meters to save. */
   readonly spent: Set<LockedMeter>;
   readonly now: Date;
-  /** The idempotency records of the commands. */
-  readonly answered: readonly (IdempotencyRecord | null)[];
+  /** The existing idempotency records of the commands. */
+  readonly records: readonly (IdempotencyRecord | null)[];
   readonly taken: ReadonlySet<string>;
   /** Links for requests with `reuse`, by `nameOf`. */
   readonly reusable: ReadonlyMap<string, ReusedLink>;
 }
 
-/** Decides commands. Returns the write. */
 const decideLocked = (
   { outbox, generateCode }: ShortenDeps,
   commands: readonly ShortenCommand[],
   locked: Locked,
 ): Write<readonly ShortenResult[]> => {
-  const { meters, spent, now, answered } = locked;
-  const candidates = commands.map(({ keyId, linkLimit, links }, index) => {
+  const { meters, spent, now, records } = locked;
+  const group = openGroup(locked, generateCode);
+  const decided = commands.map(({ keyId, linkLimit, links }, index) => {
     const meter = meters.get(keyId);
     if (!meter) throw new Error(`The key ${keyId} has no meter`);
-    return answered[index] ? [] : links.map((create): Candidate => ({ create, linkLimit, meter }));
+    return records[index] ? [] : links.map((link) => group.decideLink(link, linkLimit, meter));
   });
-  const ledgerLinks = decideGroup(candidates.flat(), locked, generateCode);
-  for (const { outcome, meter } of candidates.flat()) {
-    if (outcome?.type === 'created') spent.add(meter);
-  }
-  const decided = candidates.map((links) => links.map(outcomeOf));
   const events = decided.flat().flatMap(createdBy);
-  const answers = commands.flatMap((command, index) =>
-    answered[index] ? [] : (recordToStore(command, decided[index] ?? []) ?? []),
+  const newRecords = commands.flatMap((command, index) =>
+    records[index] ? [] : (recordToStore(command, decided[index] ?? []) ?? []),
   );
-  const saved = [...insertLinks(ledgerLinks), ...saveMeters(spent), ...saveRecords(answers, now)];
-  return mapResult(writeAfter(saved, outbox.record(events)), (outboxPosition) =>
+  const saved = [
+    ...insertLinks([...group.ledgerLinks.values()]),
+    ...saveMeters(spent),
+    ...saveRecords(newRecords, now),
+  ];
+  return mapResult(writeAfter(saved, outbox.record(events)), (position) =>
     decided.map((outcomes, index) => {
-      const answer = answered[index];
-      if (answer) return { type: 'answered', answer };
-      const isRecorded = outcomes.some(({ type }) => type === 'created');
-      return {
-        type: 'decided',
-        outcomes,
-        outboxPosition: isRecorded ? outboxPosition : noPosition,
-      };
+      const record = records[index];
+      if (record) return { type: 'recorded', record };
+      const hasCreated = outcomes.some(({ type }) => type === 'created');
+      return { type: 'decided', outcomes, outboxPosition: hasCreated ? position : noPosition };
     }),
   );
 };
@@ -243,7 +205,7 @@ const decideLocked = (
 export const createShortenHandler = (deps: ShortenDeps) => {
   const { pool, outbox, clock } = deps;
 
-  /** The lock of the meter excludes other requests of the key. */
+  /** Concurrent requests of the key wait for the lock of its meter. */
   const findAllReusable = async (
     tx: Client,
     commands: readonly ShortenCommand[],
@@ -276,7 +238,7 @@ export const createShortenHandler = (deps: ShortenDeps) => {
       pool,
       (tx) => {
         const keyIds = commands.map(({ keyId }) => keyId);
-        // The lock of the meter excludes other requests with the same Idempotency-Key.
+        // Requests with the same Idempotency-Key wait for the lock of the meter.
         const scopes = commands.map(({ idempotency }) => idempotency?.scope ?? null);
         return Promise.all([
           lockMeters(tx, keyIds, clock),
@@ -285,8 +247,8 @@ export const createShortenHandler = (deps: ShortenDeps) => {
           findAllReusable(tx, commands),
         ]);
       },
-      ([locked, answered, taken, reusable]) =>
-        decideLocked(deps, commands, { ...locked, spent: new Set(), answered, taken, reusable }),
+      ([locked, records, taken, reusable]) =>
+        decideLocked(deps, commands, { ...locked, spent: new Set(), records, taken, reusable }),
     );
 
   const run = async (commands: readonly ShortenCommand[]): Promise<readonly ShortenResult[]> => {
@@ -336,19 +298,25 @@ export const createAdmittingHandler = <Request>({
         ),
       (group) => {
         const { admitted, meters, spent, now, cache } = group;
-        const commands = requests.map(({ request }, index) => {
-          const { admission: outcome, platform } = admittedAt(admitted, index);
-          return outcome.type === 'admitted' ? commandOf(request, outcome.call, platform) : null;
+        const decisions = requests.map(({ request }, index) => {
+          const outcome = admitted[index];
+          if (!outcome)
+            throw new Error(
+              `decideIn() returned ${admitted.length} outcomes; none for call ${index}`,
+            );
+          const { admission: call, platform } = outcome;
+          const command = call.type === 'admitted' ? commandOf(request, call.call, platform) : null;
+          return { admitted: outcome, command };
         });
-        const accepted = commands.flatMap((command) =>
+        const accepted = decisions.flatMap(({ command }) =>
           command?.type === 'read' ? [command.value] : [],
         );
-        const locked = { answered: [], taken: new Set<string>(), reusable: new Map() };
+        const locked = { records: [], taken: new Set<string>(), reusable: new Map() };
         const decided = decideLocked(deps, accepted, { meters, spent, now, ...locked });
         const write = mapResult(writeAfter(countCalls(group), decided), (results) => {
           const created = [...results];
-          return commands.map((command, index): AdmittedCreation => ({
-            admitted: admittedAt(admitted, index),
+          return decisions.map(({ command, ...outcome }): AdmittedCreation => ({
+            ...outcome,
             result: command?.type === 'read' ? (created.shift() ?? null) : command,
           }));
         });

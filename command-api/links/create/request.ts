@@ -46,7 +46,6 @@ export interface ReadyRequest {
   readonly password: string | null;
 }
 
-/** What decides a request: the admitted call, the switches, and the request's ID. */
 type RequestContext = Pick<V2State, 'call' | 'platform' | 'requestId'>;
 
 /** A request without alias, password and `reuse`, checked before its call is admitted. */
@@ -91,7 +90,7 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
     return reply ? refusedWith(reply) : parsed;
   };
 
-  /** The reserved aliases of the requests, without those given to this account. */
+  /** The reserved aliases of the requests, except those that operators assigned to this account. */
   const reservedFor = async (
     requests: readonly ShortenRequest[],
     { key }: AdmittedCall,

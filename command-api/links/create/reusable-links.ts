@@ -2,8 +2,7 @@ import { readLinkStates } from '../../../ops/ledger/link-states.js';
 import type { Outbox } from '../../../ops/event-log/outbox/port.js';
 import type { Client } from '../../../ops/platform/postgres/pool.js';
 import { reuseKeyOf } from '../../../schemas/folds/ledger-link.js';
-import { isReusable } from './command.js';
-import type { ReusedLink } from './command.js';
+import { isReusable, type ReusedLink } from './command.js';
 
 /** The account and destination of a request with `reuse`. */
 export interface Destination {
@@ -12,7 +11,7 @@ export interface Destination {
 }
 
 const pageSize = 100;
-/** Links that differ from a reusable link in what only their events say: texts and passwords. */
+/** Links with texts or passwords, which only events contain, are read and skipped. */
 const maxPages = 10;
 
 interface Candidate {
@@ -20,7 +19,7 @@ interface Candidate {
   readonly created_at: Date;
 }
 
-/** The oldest active link of an account to a destination, without any option; `null` if there is none. */
+/** The oldest active link of an account to a destination, without options; `null` if none exists. */
 export const findReusable = async (
   tx: Client,
   outbox: Outbox,

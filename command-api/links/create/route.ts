@@ -3,7 +3,7 @@ import type { LedgerClock } from '../../../ops/ledger/clock.js';
 import type { Outbox, OutboxDelivery } from '../../../ops/event-log/outbox/port.js';
 import { batchRequest } from '../../../schemas/http/batch.js';
 import { messages } from '../../../schemas/http/errors.js';
-import { answerOf, failedItem, type AnswerForm, type BatchItem } from './command.js';
+import { toResponse, failedItem, type ResponseForm, type BatchItem } from './command.js';
 import type { IdempotentRequest } from '../../admission/idempotency-records.js';
 import type { Admission } from '../../admission/admission.js';
 import { createAdmittingHandler, createShortenHandler, type ShortenResult } from './handler.js';
@@ -35,7 +35,7 @@ export const createShortenHandlers = (deps: ShortenDeps) => {
   const { pool, admission, outbox, clock, delivery, shortUrlHost } = deps;
   const ledger = { pool, outbox, clock, generateCode };
   const handler = createShortenHandler(ledger);
-  const linkForm: AnswerForm = { type: 'link', shortUrlHost };
+  const linkForm: ResponseForm = { type: 'link', shortUrlHost };
   const idempotency = createIdempotency(deps);
   const requests = createLinkRequests(deps);
   const admittingHandler = createAdmittingHandler({
@@ -51,17 +51,18 @@ export const createShortenHandlers = (deps: ShortenDeps) => {
   const replyTo = async (
     result: ShortenResult,
     { call, body }: V2State,
-    form: AnswerForm,
+    form: ResponseForm,
     request: IdempotentRequest | null,
   ): Promise<Reply> => {
-    if (result.type === 'answered') {
-      return request ? idempotency.replay(result.answer, request, body) : unavailable();
+    if (result.type === 'recorded') {
+      return request ? idempotency.replay(result.record, request, body) : unavailable();
     }
     const logged = await delivery.published(result.outboxPosition, logWithinMs);
     if (!logged) return unavailable(messages.logUnavailable);
-    const answer = answerOf(form, result.outcomes);
-    if (answer) {
-      return json(answer.status, answer.body, answer.type === 'reused' ? reusedHeader : {});
+    const response = toResponse(form, result.outcomes);
+    if (response) {
+      const { type, status, body: content } = response;
+      return json(status, content, type === 'reused' ? reusedHeader : {});
     }
     const [outcome] = result.outcomes;
     if (!outcome || outcome.type === 'created' || outcome.type === 'reused') return unavailable();
@@ -72,7 +73,7 @@ export const createShortenHandlers = (deps: ShortenDeps) => {
   const decide = async (
     state: V2State,
     ready: readonly ReadyRequest[],
-    form: AnswerForm,
+    form: ResponseForm,
     request: IdempotentRequest | null,
   ): Promise<Reply> => {
     const { call } = state;

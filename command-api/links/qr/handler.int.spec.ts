@@ -1,32 +1,29 @@
 import { expect } from 'chai';
 import { rejection } from '../../../ops/test/support/waiting.js';
-import { named, type TestNode } from '../../../ops/test/support/node.js';
+import { named } from '../../../ops/test/support/node.js';
 import { meterOf, newKey, setMeter, spendQrCode, type TestKey } from '../../testing/keys.js';
-import { createQrCodeQuota, type QrCodeQuota } from './handler.js';
+import { alternate, countTypes, onBoth } from '../../testing/nodes.js';
+import { createQrCodeQuota } from './handler.js';
+import { fixture } from '../../../ops/test/support/fixture.js';
 import { databaseFixture, twoLedgersFixture } from '../../../ops/test/support/fixtures.js';
 
 describe('command API: quota of QR codes, on two nodes', () => {
   const database = databaseFixture('qrcodes');
   const nodes = twoLedgersFixture(database);
-  let quotas: readonly [QrCodeQuota, QrCodeQuota];
-
-  before(() => {
-    const quota = ({ pool, outbox, clock }: TestNode) => createQrCodeQuota({ pool, outbox, clock });
-    quotas = [quota(nodes[0]), quota(nodes[1])];
-  });
+  const [node] = nodes;
+  const quotas = fixture(() => onBoth(nodes, createQrCodeQuota));
 
   /** `accepted`, or `refused`. */
-  const spend = async (node: 0 | 1, ...args: Parameters<typeof spendQrCode>) =>
-    (await quotas[node].spend(spendQrCode(...args))).type;
+  const spend = async (index: 0 | 1, ...args: Parameters<typeof spendQrCode>) =>
+    (await quotas[index].spend(spendQrCode(...args))).type;
 
   const eventsOf = async ({ id }: TestKey) =>
-    named('QrRendered', await nodes[0].events('usage')).filter(({ subject }) => subject === id);
+    named('QrRendered', await node.events('usage')).filter(({ subject }) => subject === id);
 
-  const used = async (key: TestKey): Promise<number> =>
-    (await meterOf(nodes[0], key)).month_qr_codes;
+  const used = async (key: TestKey): Promise<number> => (await meterOf(node, key)).month_qr_codes;
 
   it('records an event with key, code and request for each', async () => {
-    const key = await newKey(nodes[0]);
+    const key = await newKey(node);
     expect(await spend(0, key, 2)).to.equal('accepted');
     expect(await spend(1, key, 2, 'summer')).to.equal('accepted');
     expect(await spend(0, key, 2)).to.equal('refused');
@@ -47,45 +44,35 @@ describe('command API: quota of QR codes, on two nodes', () => {
     expect(await used(key)).to.equal(2);
   });
 
-  it('grants exactly the limit under concurrency on two nodes', async () => {
-    const keys = await Promise.all(Array.from({ length: 4 }, () => newKey(nodes[0])));
-    const numbers = Array.from({ length: 400 }, (_, number) => number);
-    const outcomes = await Promise.all(
-      numbers.map(async (number) => {
-        const key = keys[number % keys.length];
-        if (!key) throw new Error('There are keys');
-        return { key, outcome: await spend(number % 3 === 0 ? 0 : 1, key, 35) };
-      }),
+  it('grants exactly the limit of each key under concurrency', async () => {
+    const keys = await Promise.all(Array.from({ length: 4 }, () => newKey(node)));
+    const decisions = await Promise.all(
+      keys.map((key) => alternate(quotas, 100, (quota) => quota.spend(spendQrCode(key, 35)))),
     );
-    for (const key of keys) {
-      const own = outcomes.filter((spent) => spent.key === key);
-      expect(own.filter(({ outcome }) => outcome === 'accepted')).to.have.length(35);
-      expect(own.filter(({ outcome }) => outcome === 'refused')).to.have.length(65);
+    for (const [index, key] of keys.entries()) {
+      expect(countTypes(decisions[index] ?? [])).to.deep.equal({ accepted: 35, refused: 65 });
       const events = await eventsOf(key);
       expect(events.map(({ sequence }) => sequence)).to.deep.equal(
-        Array.from({ length: 35 }, (_, index) => index + 1),
+        Array.from({ length: 35 }, (_, position) => position + 1),
       );
       expect(await used(key)).to.equal(35);
     }
   });
 
   it('grants any number without a limit', async () => {
-    const key = await newKey(nodes[0]);
+    const key = await newKey(node);
     await spend(1, key, null);
-    await setMeter(nodes[0], key, 'month_qr_codes = 1000000');
+    await setMeter(node, key, 'month_qr_codes = 1000000');
     expect(await spend(0, key, null)).to.equal('accepted');
     expect(await used(key)).to.equal(1_000_001);
   });
 
   it('starts at zero in a new month', async () => {
-    const key = await newKey(nodes[0]);
-    await setMeter(
-      nodes[0],
-      key,
-      "month = '2020-01-01', month_qr_codes = 35, month_links = 7, month_calls = 9",
-    );
+    const key = await newKey(node);
+    const usage = 'month_qr_codes = 35, month_links = 7, month_calls = 9';
+    await setMeter(node, key, `month = '2020-01-01', ${usage}`);
     expect(await spend(1, key, 35)).to.equal('accepted');
-    expect(await meterOf(nodes[0], key)).to.include({
+    expect(await meterOf(node, key)).to.include({
       month_qr_codes: 1,
       month_links: 0,
       month_calls: 0,
@@ -93,8 +80,8 @@ describe('command API: quota of QR codes, on two nodes', () => {
   });
 
   it('counts nothing if the event cannot be recorded', async () => {
-    const key = await newKey(nodes[0]);
-    const { pool, outbox, clock } = nodes[0];
+    const key = await newKey(node);
+    const { pool, outbox, clock } = node;
     const record = () => {
       throw new Error('the log is unavailable');
     };

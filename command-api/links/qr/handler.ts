@@ -7,8 +7,6 @@ import { qrCodeDecider, type SpendQrCode } from './command.js';
 
 type QrCodeDecision = ReturnType<typeof qrCodeDecider.decide>;
 
-export type QrCodeQuota = ReturnType<typeof createQrCodeQuota>;
-
 const maxGroup = 200;
 const maxWaiting = 2_000;
 

@@ -15,17 +15,14 @@ const chunk = (type: string, data: Buffer): Buffer => {
   return Buffer.concat([uint32(data.length), typed, uint32(crc32(typed))]);
 };
 
-/** One bit a pixel, a palette, no interlace. */
+/** One bit per pixel, a palette, no interlace. */
 const header = (size: number): Buffer =>
   Buffer.concat([uint32(size), uint32(size), Buffer.from([1, 3, 0, 0, 0])]);
 
-/** Each row is its difference from the row above. */
+/** The PNG filter Up: each row is stored as its difference from the row above. */
 const upFilter = 2;
 
-/**
- * Rows as they are compressed. Most repeat the one above, which makes them zeros, so the pixels of the largest image
- * are compressed in 1 ms instead of 8.
- */
+/** Most rows repeat the row above and become zeros, so the largest image is compressed in 1 ms instead of 8. */
 const filterRows = (rows: readonly Buffer[], width: number): Buffer => {
   const filtered = Buffer.alloc(rows.length * (width + 1));
   let above: Buffer = Buffer.alloc(width);
@@ -42,14 +39,14 @@ const filterRows = (rows: readonly Buffer[], width: number): Buffer => {
   return filtered;
 };
 
-/** Of zlib, 0 to 9: higher ones take several times as long for a few hundred bytes less. */
+/** zlib, 0 to 9. Higher levels need several times as long and save a few hundred bytes. */
 const compressionLevel = 3;
 
 /**
- * A square PNG of two colours: a bit a pixel, where a general encoder takes 32.
+ * A square PNG of two colours with one bit per pixel; general encoders use 32.
  *
- * @param palette of the bits that are 0, and of those that are 1
- * @param rows from the top, each of `size` bits, filled up to whole bytes
+ * @param palette the colours of bits 0 and 1
+ * @param rows from the top, each of `size` bits, padded to whole bytes
  */
 const encodePng = (
   size: number,
@@ -65,30 +62,30 @@ const encodePng = (
     chunk('IEND', Buffer.alloc(0)),
   ]);
 
-/** Where the modules of a code lie in its image. In pixels, but `modules`: how many on a side. */
+/** The layout of a QR code in its image, in pixels. */
 export interface QrLayout {
   readonly size: number;
+  /** The number of modules per side. */
   readonly modules: number;
-  /** Of a module. */
+  /** The width of a module. */
   readonly scale: number;
-  /** Left of the code, and above it. */
+  /** The offset of the code from the left and the top. */
   readonly start: number;
 }
 
 /**
- * Every module is a whole number of pixels, for modules of unequal widths are what readers fail on:
- * the quiet zone takes what is left over, so it is `margin` modules wide or wider, and narrower only
- * where the image has no room for it.
+ * All modules have the same whole number of pixels, because readers fail on unequal widths. The quiet zone has the
+ * remaining pixels: at least `margin` modules, or fewer if the image is too small.
  */
 export const layOut = (size: number, modules: number, margin: number): QrLayout => {
   const scale = Math.max(1, Math.floor(size / (modules + 2 * margin)));
   const start = Math.floor((size - modules * scale) / 2);
-  // zbar does not find modules of one pixel that begin at an even one.
+  // zbar does not find modules of one pixel that start at an even pixel.
   const shift = scale === 1 && start % 2 === 0 && start + modules < size ? 1 : 0;
   return { size, modules, scale, start: start + shift };
 };
 
-/** Whether the module of a column and a row is a dark one; outside the code none is. */
+/** Whether a module is dark; `false` outside the code. */
 type IsDark = (column: number, row: number) => boolean;
 
 const png = (layout: QrLayout, isDark: IsDark, light: Colour, dark: Colour): Buffer => {
@@ -117,7 +114,7 @@ const fill = ({ red, green, blue, alpha }: Colour): string => {
   return `fill="#${hex}"${alpha < 255 ? ` fill-opacity="${(alpha / 255).toFixed(3)}"` : ''}`;
 };
 
-/** The dark modules as rectangles, one for each run of them in a row. */
+/** An SVG path with one rectangle for each run of dark modules in a row. */
 const runs = (modules: number, isDark: IsDark): string => {
   let path = '';
   for (let row = 0; row < modules; row += 1) {
@@ -142,7 +139,7 @@ const svg = (layout: QrLayout, isDark: IsDark, light: Colour, dark: Colour): str
   );
 };
 
-/** A QR code as an image: SVG as text, PNG as bytes. */
+/** Renders a QR code: SVG as text, PNG as bytes. */
 export const renderQr = (text: string, query: QrQuery): Buffer | string => {
   const { size: modules, data } = create(text, { errorCorrectionLevel: query.ecc }).modules;
   const isDark: IsDark = (column, row) =>

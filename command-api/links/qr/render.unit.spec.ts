@@ -4,7 +4,7 @@ import { create } from 'qrcode';
 import { qrQuery } from '../../../schemas/http/qr.js';
 import { layOut, renderQr } from './render.js';
 
-/** The rows of a PNG with one bit a pixel, as text: `0` and `1`. */
+/** The rows of a PNG with one bit per pixel, as text: `0` and `1`. */
 const pixelsOf = (png: Buffer): readonly string[] => {
   const size = png.readUInt32BE(16);
   const data: Buffer[] = [];
@@ -21,8 +21,8 @@ const pixelsOf = (png: Buffer): readonly string[] => {
     const [filter] = bytes.subarray(y * (width + 1));
     expect(filter, `filter of row ${y}`).to.be.oneOf([0, 2]);
     const line: Uint8Array = bytes.subarray(y * (width + 1) + 1, (y + 1) * (width + 1));
-    const before = above;
-    above = line.map((byte, x) => byte + (filter === 2 ? (before[x] ?? 0) : 0));
+    const previous = above;
+    above = line.map((byte, x) => byte + (filter === 2 ? (previous[x] ?? 0) : 0));
     return Array.from(above, (byte) => byte.toString(2).padStart(8, '0'))
       .join('')
       .slice(0, size);
@@ -57,20 +57,20 @@ describe('command API: PNG of a QR code', () => {
 });
 
 describe('command API: layout of a QR code', () => {
-  it('gives each module the same whole number of pixels, and the quiet zone what is left', () => {
+  it('has modules of the same whole number of pixels, and a quiet zone of the remaining pixels', () => {
     expect(layOut(300, 25, 4)).to.deep.equal({ size: 300, modules: 25, scale: 9, start: 37 });
     expect(layOut(300, 25, 0)).to.deep.equal({ size: 300, modules: 25, scale: 12, start: 0 });
   });
 
-  it('keeps the margin, in every size and for every code that has room for it', () => {
+  it('keeps the margin in every size and for every code that fits', () => {
     for (let size = 100; size <= 1_000; size += 7) {
       for (const modules of [21, 25, 29, 33, 37, 41, 45, 49, 53, 57]) {
         for (let margin = 0; margin <= 10; margin += 1) {
           const { scale, start } = layOut(size, modules, margin);
           const after = size - start - modules * scale;
-          const what = `${modules} modules and ${margin} in ${size}`;
+          const what = `${modules} modules with a margin of ${margin} in ${size} pixels`;
           expect(Math.min(start, after), what).to.be.at.least(margin * scale);
-          // A whole pixel more for each module would not have fitted.
+          // One more pixel per module would not fit.
           expect((scale + 1) * (modules + 2 * margin), what).to.be.above(size);
           expect(Math.abs(start - after), what).to.be.at.most(scale === 1 ? 3 : 1);
         }
@@ -78,12 +78,12 @@ describe('command API: layout of a QR code', () => {
     }
   });
 
-  it('begins modules of one pixel at an odd one', () => {
+  it('starts modules of one pixel at an odd pixel', () => {
     expect(layOut(101, 49, 10)).to.include({ scale: 1, start: 27 });
     expect(layOut(100, 49, 10)).to.include({ scale: 1, start: 25 });
   });
 
-  it('takes of the margin what a long address needs', () => {
+  it('reduces the margin if a long address needs the room', () => {
     expect(layOut(100, 97, 10)).to.include({ scale: 1, start: 1 });
   });
 });

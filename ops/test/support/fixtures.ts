@@ -25,17 +25,10 @@ export const ledgerFixture = (database: TestDatabase, options?: FixtureOptions):
 export const twoLedgersFixture = (
   database: TestDatabase,
   options?: FixtureOptions,
-): readonly [TestNode, TestNode] =>
-  fixture(
-    async (): Promise<readonly [TestNode, TestNode]> => [
-      await testNode(database),
-      await testNode(database),
-    ],
-    async (ledgers) => {
-      for (const ledger of ledgers) await ledger.close();
-    },
-    options,
-  );
+): readonly [TestNode, TestNode] => [
+  ledgerFixture(database, options),
+  ledgerFixture(database, options),
+];
 
 /** Topics with a prefix of their own on the test's Kafka. */
 export const kafkaFixture = (name: string, options?: FixtureOptions): TestKafka =>
