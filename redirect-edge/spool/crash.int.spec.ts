@@ -19,7 +19,7 @@ interface Report {
   readonly [field: string]: unknown;
 }
 
-describe('redirect edge: process of an edge’s spool', () => {
+describe('redirect edge: spool of a process', () => {
   const bench = new SpoolBench();
   const children: ChildProcess[] = [];
   let dataDir: string;
@@ -48,7 +48,7 @@ describe('redirect edge: process of an edge’s spool', () => {
     const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
     const report = async (): Promise<Report> => {
       const line = await lines.next();
-      if (line.done === true) throw new Error('The edge ended without a word');
+      if (line.done === true) throw new Error('the edge ended without a report');
       return JSON.parse(line.value) as Report;
     };
     return { child, report };
@@ -57,7 +57,7 @@ describe('redirect edge: process of an edge’s spool', () => {
     child.kill('SIGKILL');
     await once(child, 'exit');
   };
-  /** Without a last line that the kill has torn. */
+  /** The complete lines of a file. */
   const linesOf = async (file: string) => (await readFile(file, 'utf8')).split('\n').slice(0, -1);
   const acked = async (name: string) => (await linesOf(notes(`${name}.acked`))).map(Number);
   const shippedBy = async (name: string) =>
@@ -76,7 +76,7 @@ describe('redirect edge: process of an edge’s spool', () => {
   };
 
   for (const round of [1, 2, 3]) {
-    it(`loses no acknowledged visit when killed with -9 while the log is away (${round})`, async () => {
+    it(`loses no acknowledged visit when killed with -9 without a log (${round})`, async () => {
       const { child, report } = start('write-without-log', 'edge');
       const { id } = await report();
       await sleep(200 + 200 * Math.random());
@@ -86,13 +86,13 @@ describe('redirect edge: process of an edge’s spool', () => {
 
       const log = await adopt();
       const found = log.visitsOf(id);
-      // What was in flight may be there too, at the end.
+      // Visits without an acknowledgement may follow.
       expect(found).to.deep.equal(range(1, found.length));
       expect(found.length).to.be.at.least(promised.at(-1) ?? 0);
       expect(log.sequences).to.deep.equal(found);
     });
 
-    it(`leaves a log without gap or disorder when killed with -9 while it ships (${round})`, async () => {
+    it(`leaves no gap and no disorder in the log when killed with -9 during shipping (${round})`, async () => {
       const { child, report } = start('write', 'edge');
       const { id } = await report();
       await sleep(200 + 200 * Math.random());
@@ -105,12 +105,12 @@ describe('redirect edge: process of an edge’s spool', () => {
       const found = visitsOf([...before, ...log.records], id);
       expect(found).to.deep.equal(range(1, found.length));
       expect(found.length).to.be.at.least(promised.at(-1) ?? 0);
-      // At most the batch whose progress was not written yet comes twice.
+      // At most one batch, whose position was not written, is repeated.
       expect(before.length + log.records.length - found.length).to.be.at.most(2000);
     });
   }
 
-  it('has its spool adopted by exactly one of two edges when it was killed', async () => {
+  it('is adopted by exactly one of two edges', async () => {
     const dead = start('write-without-log', 'dead');
     const { id } = await dead.report();
     const adopters = ['left', 'right'].map((name) => start('adopt', name));
@@ -123,9 +123,9 @@ describe('redirect edge: process of an edge’s spool', () => {
     );
 
     const logs = await Promise.all(['left', 'right'].map(shippedBy));
-    const takers = logs.map((records) => visitsOf(records, id)).filter(({ length }) => length > 0);
-    expect(takers).lengthOf(1);
-    const [found = []] = takers;
+    const shipped = logs.map((records) => visitsOf(records, id)).filter(({ length }) => length > 0);
+    expect(shipped).lengthOf(1);
+    const [found = []] = shipped;
     expect(found).to.deep.equal(range(1, found.length));
     expect(found.length).to.be.at.least((await acked('dead')).at(-1) ?? Infinity);
 
@@ -136,7 +136,7 @@ describe('redirect edge: process of an edge’s spool', () => {
     expect(await readdir(join(dataDir, 'spool'))).to.deep.equal([]);
   });
 
-  it('keeps exactly the acknowledged visits when the disk is full in the middle of a write', async () => {
+  it('contains exactly the acknowledged visits after a write fails on a full disk', async () => {
     // dash counts blocks of 512 bytes.
     const { child, report } = start('fill', 'edge', 'ulimit -f 301;');
     const result = await report();
@@ -147,7 +147,7 @@ describe('redirect edge: process of an edge’s spool', () => {
     expect(log.records.length).to.be.within(1000, 4000);
   });
 
-  describe('its memory', () => {
+  describe('memory', () => {
     const limits = ['--max-old-space-size=32'];
 
     it('does not grow with its own backlog', async () => {

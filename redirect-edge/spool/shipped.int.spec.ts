@@ -8,7 +8,7 @@ import { eventually } from '../../ops/test/support/waiting.js';
 
 const generousMs = 20_000;
 
-describe('redirect edge: waiting until a data directory’s spools are shipped', () => {
+describe('redirect edge: wait until the spools of a data directory are shipped', () => {
   const bench = new SpoolBench();
   let dataDir: string;
   let log: FakeLog;
@@ -19,13 +19,13 @@ describe('redirect edge: waiting until a data directory’s spools are shipped',
   });
   afterEach(() => bench.clear());
 
-  it('ends at once where there is no spool, or an empty one', async () => {
+  it('ends immediately without a spool, or with an empty one', async () => {
     expect(await shippedSoFar(join(dataDir, 'spool'), generousMs)).to.equal(0);
     await bench.open({ dataDir, ship: log.ship });
     expect(await shippedSoFar(join(dataDir, 'spool'), generousMs)).to.equal(0);
   });
 
-  it('ends when the earlier visits are in the log, though visits go on', async () => {
+  it('ends when the earlier visits are in the log, even if more visits follow', async () => {
     const spool = await bench.open({ dataDir, ship: log.ship, segmentBytes: 4_096 });
     for (let round = 0; round < 20; round += 1) {
       const before = range(round * 50 + 1, round * 50 + 50);
@@ -36,19 +36,19 @@ describe('redirect edge: waiting until a data directory’s spools are shipped',
     }
   });
 
-  it('lasts until the log is back', async () => {
+  it('continues until the log is available again', async () => {
     const spool = await bench.open({ dataDir, ship: log.ship });
-    log.isAway = true;
+    log.isUnavailable = true;
     await append(spool, visit(1));
     const waiting = shippedSoFar(join(dataDir, 'spool'), generousMs);
-    await eventually('a second try', () => log.tries > 1);
+    await eventually('a second attempt', () => log.attempts > 1);
     expect(log.records).to.be.empty;
-    log.isAway = false;
+    log.isUnavailable = false;
     expect(await waiting).to.equal(0);
     expect(log.visitsOf(spool.id)).to.deep.equal([1]);
   });
 
-  it('returns the bytes that did not get into the log in time', async () => {
+  it('returns the bytes that are not in the log at the deadline', async () => {
     const orphan = await writeOrphan(dataDir, [3, 2]);
     expect(await shippedSoFar(join(dataDir, 'spool'), 0)).to.equal(
       orphan.sizes.reduce((sum, size) => sum + size, 0),

@@ -13,11 +13,12 @@ const refusal = async (promise: Promise<void>): Promise<SpoolUnavailable> => {
     () => undefined,
     (reason: unknown) => reason,
   );
-  if (!(error instanceof SpoolUnavailable)) throw new Error('It was not refused', { cause: error });
+  if (!(error instanceof SpoolUnavailable))
+    throw new Error('the visit was not refused', { cause: error });
   return error;
 };
 
-/** Files whose next writes and the like can be made to fail. */
+/** Files with injected faults. */
 const faultyFiles = () => {
   const faults = { write: false, partialWrite: 0, sync: false, truncate: false, writes: 0 };
   const fail = (code: string): never => {
@@ -61,10 +62,10 @@ describe('redirect edge: spool', () => {
 
   const spoolDirs = () => readdir(join(dataDir, 'spool'));
 
-  describe('when it appends', () => {
-    it('writes the visits of one tick to the file, with one write, before it resolves', async () => {
+  describe('that appends', () => {
+    it('writes the visits of a tick with one write before their callbacks', async () => {
       const { faults, files } = faultyFiles();
-      log.isAway = true;
+      log.isUnavailable = true;
       const spool = await bench.open({ dataDir, ship: log.ship, files });
       const appends = range(1, 50).map((number) => append(spool, visit(number)));
       expect(faults.writes).to.equal(0);
@@ -77,31 +78,30 @@ describe('redirect edge: spool', () => {
       expect(spool.depth()).to.deep.equal({ bytes: (await readFile(file)).length, events: 50 });
     });
 
-    it('tells of all visits of a tick in one turn, kept or not', async () => {
+    it('calls the callbacks of a tick synchronously, after success or failure', async () => {
       const { faults, files } = faultyFiles();
       const spool = await bench.open({ dataDir, ship: log.ship, files });
       for (const write of [false, true]) {
         faults.write = write;
-        const told: unknown[] = [];
-        let turns = 0;
+        const results: unknown[] = [];
+        let microtasks = 0;
         await new Promise<void>((resolve) => {
           for (const number of range(1, 50)) {
             spool.append(visit(number), (failure) => {
-              told.push(failure);
-              // Runs before whatever another turn would begin.
-              queueMicrotask(() => (turns += Number(told.length < 50)));
-              if (told.length === 50) resolve();
+              results.push(failure);
+              queueMicrotask(() => (microtasks += Number(results.length < 50)));
+              if (results.length === 50) resolve();
             });
           }
-          expect(told).to.be.empty;
+          expect(results).to.be.empty;
         });
-        expect(turns).to.equal(0);
-        expect(new Set(told).size).to.equal(1);
-        expect(told[0] === null).to.equal(!write);
+        expect(microtasks).to.equal(0);
+        expect(new Set(results).size).to.equal(1);
+        expect(results[0] === null).to.equal(!write);
       }
     });
 
-    it('calls the callbacks of all visits of a tick, kept or not, though one of them throws', async () => {
+    it('calls all callbacks of a tick even if one of them throws, after success or failure', async () => {
       const { faults, files } = faultyFiles();
       const spool = await bench.open({ dataDir, ship: log.ship, files });
       for (const write of [false, true]) {
@@ -120,7 +120,7 @@ describe('redirect edge: spool', () => {
       spool.append(visit(4), () => {
         throw new Error('so does this one');
       });
-      const errors = bench.logged.flatMap(({ err }) => (err as Error | undefined)?.message ?? []);
+      const errors = bench.logLines.flatMap(({ err }) => (err as Error | undefined)?.message ?? []);
       expect(errors.filter((message) => message.includes('th'))).to.deep.equal([
         'this callback throws',
         'this callback throws',
@@ -128,29 +128,29 @@ describe('redirect edge: spool', () => {
       ]);
     });
 
-    it('writes at once what it is told to, and what comes later in the tick at its end', async () => {
+    it('writes visits on flush, and later ones at the end of the tick', async () => {
       const { faults, files } = faultyFiles();
       const spool = await bench.open({ dataDir, ship: log.ship, files });
-      const kept: number[] = [];
+      const written: number[] = [];
       const appendOne = (number: number): void => {
         spool.append(visit(number), (failure) => {
-          if (!failure) kept.push(number);
+          if (!failure) written.push(number);
         });
       };
       appendOne(1);
       appendOne(2);
       spool.flush();
-      expect(kept).to.deep.equal([1, 2]);
+      expect(written).to.deep.equal([1, 2]);
       spool.flush();
       appendOne(3);
-      expect(kept).to.deep.equal([1, 2]);
+      expect(written).to.deep.equal([1, 2]);
       await tick();
-      expect(kept).to.deep.equal([1, 2, 3]);
+      expect(written).to.deep.equal([1, 2, 3]);
       expect(faults.writes).to.equal(2);
     });
 
-    it('closes full segments and begins new ones', async () => {
-      log.isAway = true;
+    it('closes full segments and creates new ones', async () => {
+      log.isUnavailable = true;
       const spool = await bench.open({ dataDir, ship: log.ship, segmentBytes: 1_500 });
       for (const number of range(1, 200)) {
         await append(spool, visit(number));
@@ -159,7 +159,7 @@ describe('redirect edge: spool', () => {
       const segments = (await readdir(folder)).filter((name) => name.endsWith('.seg'));
       expect(segments.length).to.be.greaterThan(5);
 
-      log.isAway = false;
+      log.isUnavailable = false;
       await eventually('the spool is shipped', () => spool.depth().events === 0);
       expect(log.visitsOf(spool.id)).to.deep.equal(range(1, 200));
       await eventually(
@@ -168,17 +168,17 @@ describe('redirect edge: spool', () => {
       );
     });
 
-    it('refuses visits above the cap, and takes visits again once there is room', async () => {
-      log.isAway = true;
+    it('refuses visits beyond the size limit, and accepts visits after shipping', async () => {
+      log.isUnavailable = true;
       const maxBytes = 200_000;
       const spool = await bench.open({ dataDir, ship: log.ship, maxBytes });
-      let kept = 0;
+      let accepted = 0;
       let refused: SpoolUnavailable | undefined;
       while (!refused) {
         const results = await Promise.allSettled(
-          range(kept + 1, kept + 100).map((number) => append(spool, visit(number))),
+          range(accepted + 1, accepted + 100).map((number) => append(spool, visit(number))),
         );
-        kept += results.filter(({ status }) => status === 'fulfilled').length;
+        accepted += results.filter(({ status }) => status === 'fulfilled').length;
         refused = results.find((result) => result.status === 'rejected')?.reason as typeof refused;
       }
       expect(refused).to.be.instanceOf(SpoolUnavailable);
@@ -186,21 +186,21 @@ describe('redirect edge: spool', () => {
       const bytes = await folderBytes(join(dataDir, 'spool', spool.id));
       expect(bytes).to.be.within(maxBytes - 1000, maxBytes);
 
-      log.isAway = false;
+      log.isUnavailable = false;
       await eventually('the spool is shipped', () => spool.depth().events === 0);
-      await append(spool, visit(kept + 1));
+      await append(spool, visit(accepted + 1));
       await eventually('the spool is shipped', () => spool.depth().events === 0);
-      expect(log.visitsOf(spool.id)).to.deep.equal(range(1, kept + 1));
+      expect(log.visitsOf(spool.id)).to.deep.equal(range(1, accepted + 1));
     });
 
-    it('can be filled to the cap by a single tick, and is free again afterwards', async () => {
+    it('accepts visits again after a single tick reaches the size limit', async () => {
       const spool = await bench.open({ dataDir, ship: log.ship, maxBytes: 100_000 });
       for (let round = 0; round < 3; round += 1) {
         const results = await Promise.allSettled(
           range(1, 2000).map((number) => append(spool, visit(number))),
         );
         expect(results.at(-1)?.status).to.equal('rejected');
-        await eventually('the spool takes a visit', () =>
+        await eventually('the spool accepts a visit', () =>
           append(spool, visit(1)).then(
             () => true,
             () => false,
@@ -210,14 +210,14 @@ describe('redirect edge: spool', () => {
     });
   });
 
-  describe('when a write fails', () => {
+  describe('with failing writes', () => {
     for (const truncate of [false, true]) {
-      it(`refuses the tick's visits and ships none of them${truncate ? ', even if the file cannot be cut at once' : ''}`, async () => {
+      it(`refuses the visits of the tick and ships none of them${truncate ? ', even if truncation fails' : ''}`, async () => {
         const { faults, files } = faultyFiles();
         const spool = await bench.open({ dataDir, ship: log.ship, files });
         await append(spool, visit(1));
 
-        // Two whole records and a part of the third get into the file.
+        // The file gets two complete records and a part of the third.
         Object.assign(faults, { partialWrite: 150, truncate });
         const failed = [2, 3, 4].map((number) => refusal(append(spool, visit(number))));
         for (const error of await Promise.all(failed)) {
@@ -236,15 +236,15 @@ describe('redirect edge: spool', () => {
         const bytes = await readFile(file);
         const written = [...recordsIn(bytes)];
         expect(written.at(-1)?.end).to.equal(bytes.length);
-        // Each number that is missing in the log is a visit that was lost.
+        // A gap in the sequences would mean a lost visit.
         expect(written.map(({ sequence }) => sequence)).to.deep.equal([1, 2, 3]);
         await eventually('the spool is shipped', () => spool.depth().events === 0);
         expect(log.visitsOf(spool.id)).to.deep.equal([1, 6, 7]);
-        expect(bench.logged.filter(({ msg }) => msg.includes('visits are refused'))).lengthOf(1);
+        expect(bench.logLines.filter(({ msg }) => msg.includes('visits are refused'))).lengthOf(1);
       });
     }
 
-    it('refuses the visits that could not be synced', async () => {
+    it('refuses visits if fsync fails', async () => {
       const { faults, files } = faultyFiles();
       const spool = await bench.open({ dataDir, ship: log.ship, files, fsync: true });
       await append(spool, visit(1));
@@ -258,7 +258,7 @@ describe('redirect edge: spool', () => {
     });
   });
 
-  describe('when it ships', () => {
+  describe('that ships', () => {
     it('ships each visit of an idle spool without waiting for another one', async () => {
       const spool = await bench.open({ dataDir, ship: log.ship });
       for (const number of range(1, 5)) {
@@ -267,7 +267,7 @@ describe('redirect edge: spool', () => {
       }
     });
 
-    it('keeps the order and the bounds of a batch, one batch at a time', async () => {
+    it('ships bounded batches in order, one at a time', async () => {
       let running = 0;
       const spool = await bench.open({
         dataDir,
@@ -279,7 +279,7 @@ describe('redirect edge: spool', () => {
         },
       });
       for (let number = 1; number <= 12_000; number += 400) {
-        await Promise.all(range(number, number + 399).map((one) => append(spool, visit(one))));
+        await Promise.all(range(number, number + 399).map((next) => append(spool, visit(next))));
       }
       await eventually('the spool is shipped', () => spool.depth().events === 0);
       expect(log.sequences).to.deep.equal(range(1, 12_000));
@@ -287,20 +287,20 @@ describe('redirect edge: spool', () => {
       expect(spool.counters).to.include({ appended: 12_000, shipped: 12_000, refused: 0 });
     });
 
-    it('retries until the log is back, ever more slowly, and logs that once', async () => {
-      log.isAway = true;
+    it('retries with backoff until the log is available, and logs that once', async () => {
+      log.isUnavailable = true;
       const spool = await bench.open({ dataDir, ship: log.ship });
       await append(spool, visit(1));
       await sleep(1000);
-      expect(log.tries).to.be.within(4, 9);
+      expect(log.attempts).to.be.within(4, 9);
       await append(spool, visit(2));
-      log.isAway = false;
+      log.isUnavailable = false;
       await eventually('the spool is shipped', () => spool.depth().events === 0);
       expect(log.visitsOf(spool.id)).to.deep.equal([1, 2]);
-      expect(bench.logged.filter(({ msg }) => msg.startsWith('the log'))).lengthOf(2);
+      expect(bench.logLines.filter(({ msg }) => msg.startsWith('the log'))).lengthOf(2);
     });
 
-    it('uses no CPU when there is nothing to ship', async () => {
+    it('uses no CPU without visits', async () => {
       const spool = await bench.open({ dataDir, ship: log.ship, scanEveryMs: 60_000 });
       await append(spool, visit(1));
       await eventually('the spool is shipped', () => spool.depth().events === 0);
@@ -312,8 +312,8 @@ describe('redirect edge: spool', () => {
     });
   });
 
-  describe('when it stops', () => {
-    it('ships its visits, deletes its folder, and refuses more', async () => {
+  describe('that stops', () => {
+    it('ships its visits, deletes its folder, and refuses more visits', async () => {
       const spool = await bench.open({ dataDir, ship: log.ship });
       const waiting = append(spool, visit(1));
       const stopping = spool.stop();
@@ -324,11 +324,11 @@ describe('redirect edge: spool', () => {
       expect(await spoolDirs()).to.deep.equal([]);
     });
 
-    it('leaves unshipped visits and its position for the next start', async () => {
+    it('leaves visits that are not shipped, and its position, to the next start', async () => {
       const spool = await bench.open({ dataDir, ship: log.ship });
       await append(spool, visit(1));
       await eventually('the spool is shipped', () => spool.depth().events === 0);
-      log.isAway = true;
+      log.isUnavailable = true;
       await append(spool, visit(2));
       await spool.stop({ shipWithinMs: 200 });
       expect(await spoolDirs()).to.deep.equal([spool.id]);

@@ -24,24 +24,24 @@ export const visit = (number: number): NewVisit => ({
 
 /** Resolves when the spool has the visit. @throws SpoolUnavailable */
 export const append = (spool: Pick<Spool, 'append'>, newVisit: NewVisit): Promise<void> => {
-  const kept = deferred();
+  const written = deferred();
   spool.append(newVisit, (failure) => {
-    if (failure) kept.reject(failure);
-    else kept.resolve();
+    if (failure) written.reject(failure);
+    else written.resolve();
   });
-  return kept.promise;
+  return written.promise;
 };
 
-/** Takes records as the log would, and looks at what it was given. */
+/** Collects records instead of the log. */
 export class FakeLog {
   readonly batches: (readonly NewRecord[])[] = [];
-  isAway = false;
-  tries = 0;
+  isUnavailable = false;
+  attempts = 0;
 
   readonly ship = async (records: readonly (NewRecord | NewLines)[]): Promise<void> => {
-    this.tries += 1;
+    this.attempts += 1;
     await sleep(1);
-    if (this.isAway) throw new Error('The log is away');
+    if (this.isUnavailable) throw new Error('the log is unavailable');
     this.batches.push(singly(records));
   };
 
@@ -53,7 +53,7 @@ export class FakeLog {
     return this.records.map(({ value }) => readEvent(value).sequence).sort((a, b) => a - b);
   }
 
-  /** The request ids of the visits of one spool, ascending; repeats dropped as readers do. */
+  /** The request ids of a spool's visits, ascending, without the duplicates that readers drop. */
   visitsOf(spoolId: string): number[] {
     return visitsOf(this.records, spoolId);
   }
@@ -67,11 +67,11 @@ export const visitsOf = (records: readonly NewRecord[], spoolId: string): number
     if (event.source !== `/linklog/spool/${spoolId}`) continue;
     const partition = partitionOf(key, topics.visits.partitions);
     if (event.sequence <= (highWaterMarks.get(partition) ?? 0)) continue;
-    if (event.subject !== key) throw new Error('The key is not the subject');
+    if (event.subject !== key)
+      throw new Error(`the key ${key} is not the subject ${event.subject}`);
     highWaterMarks.set(partition, event.sequence);
     visits.push(Number(event.correlationid));
   }
-  // The log orders those of a partition, and another order in one would have been dropped.
   return visits.sort((a, b) => a - b);
 };
 
@@ -84,16 +84,16 @@ export const folderBytes = async (folder: string): Promise<number> => {
   return sizes.reduce((sum, size) => sum + size, 0);
 };
 
-/** Data directories and spools of one test file, and an end to all of them. */
+/** The data directories, spools and log lines of a suite. */
 export class SpoolBench {
   readonly #dirs: string[] = [];
   readonly #spools: Spool[] = [];
-  readonly logged: { level: number; msg: string; [field: string]: unknown }[] = [];
+  readonly logLines: { level: number; msg: string; [field: string]: unknown }[] = [];
   readonly logger: Logger = pino(
     { level: 'debug' },
     {
       write: (line: string) => {
-        this.logged.push(JSON.parse(line) as (typeof this.logged)[0]);
+        this.logLines.push(JSON.parse(line) as (typeof this.logLines)[0]);
       },
     },
   );
@@ -128,6 +128,6 @@ export class SpoolBench {
   async clear(): Promise<void> {
     await Promise.all(this.#spools.splice(0).map((spool) => spool.stop({ shipWithinMs: 0 })));
     for (const dir of this.#dirs.splice(0)) await rm(dir, { recursive: true });
-    this.logged.length = 0;
+    this.logLines.length = 0;
   }
 }
