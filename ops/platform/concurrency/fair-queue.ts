@@ -4,25 +4,25 @@ import { Overloaded } from './batcher.js';
 type Job = () => Promise<void>;
 
 /**
- * A bounded queue for expensive jobs: at most `concurrency` run at a time. The lanes are served
- * round-robin, so that a flood in one lane delays another lane by a single job.
+ * A bounded queue for expensive jobs: at most `concurrency` run at a time. Sources are served round-robin, so that a
+ * flood from one source delays another source by a single job.
  */
 export class FairQueue {
   /** Current numbers of jobs, and the number of jobs that were refused since the start. */
   readonly load = { running: 0, waiting: 0, refused: 0 };
-  /** A Map keeps the order of insertion: the first lane is the next one. */
-  readonly #lanes = new Map<string, Job[]>();
+  /** Waiting jobs by source. The first source of the map is the next one. */
+  readonly #sources = new Map<string, Job[]>();
 
   constructor(
     private readonly concurrency: number,
     private readonly maxWaiting: number,
   ) {}
 
-  /** @throws Overloaded if the lane or the queue has no capacity for these jobs. */
-  ensureCapacity(lane: string, maxInLane: number, jobs: number): void {
+  /** @throws Overloaded if the source or the queue has no capacity for these jobs. */
+  ensureCapacity(source: string, maxOfSource: number, jobs: number): void {
     const { load } = this;
-    const waitingInLane = this.#lanes.get(lane)?.length ?? 0;
-    if (waitingInLane + jobs > maxInLane || load.waiting + jobs > this.maxWaiting) {
+    const waiting = this.#sources.get(source)?.length ?? 0;
+    if (waiting + jobs > maxOfSource || load.waiting + jobs > this.maxWaiting) {
       load.refused += jobs;
       throw new Overloaded(load.waiting);
     }
@@ -31,15 +31,15 @@ export class FairQueue {
   /**
    * Runs all of `works`, in their order, or none.
    *
-   * @throws Overloaded if the lane or the queue has no capacity for them; the first error of a work.
+   * @throws Overloaded if the source or the queue has no capacity for them; the first error of a work.
    */
   async run<Result>(
-    lane: string,
-    maxInLane: number,
+    source: string,
+    maxOfSource: number,
     works: readonly (() => Promise<Result>)[],
   ): Promise<Result[]> {
-    this.ensureCapacity(lane, maxInLane, works.length);
-    const jobs = this.#lanes.get(lane) ?? [];
+    this.ensureCapacity(source, maxOfSource, works.length);
+    const jobs = this.#sources.get(source) ?? [];
     const outcomes = works.map(
       (work) =>
         new Promise<Result>((resolve) => {
@@ -53,7 +53,7 @@ export class FairQueue {
           });
         }),
     );
-    if (jobs.length > 0) this.#lanes.set(lane, jobs);
+    if (jobs.length > 0) this.#sources.set(source, jobs);
     this.load.waiting += works.length;
     this.#startNext();
     return Promise.all(outcomes);
@@ -72,12 +72,12 @@ export class FairQueue {
   }
 
   #takeNext(): Job | undefined {
-    const [next] = this.#lanes;
+    const [next] = this.#sources;
     if (!next) return undefined;
-    const [lane, jobs] = next;
+    const [source, jobs] = next;
     const job = jobs.shift();
-    this.#lanes.delete(lane);
-    if (jobs.length > 0) this.#lanes.set(lane, jobs);
+    this.#sources.delete(source);
+    if (jobs.length > 0) this.#sources.set(source, jobs);
     this.load.waiting -= 1;
     return job;
   }

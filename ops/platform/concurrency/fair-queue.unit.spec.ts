@@ -21,7 +21,7 @@ const manual = () => {
 };
 
 describe('platform: fair queue', () => {
-  it('limits concurrent jobs, and serves the lanes round-robin', async () => {
+  it('limits concurrent jobs, and serves the sources round-robin', async () => {
     const { begun, work, end } = manual();
     const queue = new FairQueue(2, 100);
     const flood = queue.run('flood', 50, ['f1', 'f2', 'f3', 'f4'].map(work));
@@ -33,7 +33,7 @@ describe('platform: fair queue', () => {
     expect(await other).to.deep.equal(['o1', 'o2']);
   });
 
-  it('accepts all jobs or none, within the capacity of the lane and of the queue', async () => {
+  it('accepts all jobs or none, within the capacity of the source and of the queue', async () => {
     const { begun, work, end } = manual();
     const queue = new FairQueue(1, 5);
     const refused = async (run: Promise<unknown>): Promise<void> => {

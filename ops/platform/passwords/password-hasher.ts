@@ -65,9 +65,8 @@ const maxChecksOfNetwork = 16;
 const maxKnown = 10_000;
 
 /**
- * Hashes and checks passwords, with one instance per process, because its limits are the process's. New
- * passwords wait in one queue, with a lane for each API key, and checks in another one, with a lane for
- * each network. The two queues take turns.
+ * Hashes and checks passwords. A process has one instance, because its limits apply to the process. New passwords wait
+ * in a queue whose sources are API keys, and checks in a queue whose sources are networks. The two queues alternate.
  *
  * A password that was right once, or was hashed here, is known from then on: the same hash is checked
  * again in microseconds, so a flood of guesses at such a link costs no hashes. Known passwords are kept
