@@ -7,7 +7,8 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { EdgeTask } from './testing/edge-process.js';
-import { SpoolBench, FakeLog, range, visitsOf } from './testing/harness.js';
+import { range, visitsOf } from './testing/harness.js';
+import { spoolFixture } from './testing/spool-fixture.js';
 import { writeOrphan } from './testing/orphan-folder.js';
 import { eventually } from '../../ops/test/support/waiting.js';
 
@@ -20,13 +21,9 @@ interface Report {
 }
 
 describe('redirect edge: spool of a process', () => {
-  const bench = new SpoolBench();
+  const bench = spoolFixture();
   const children: ChildProcess[] = [];
-  let dataDir: string;
 
-  beforeEach(async () => {
-    dataDir = await bench.dataDir();
-  });
   afterEach(async () => {
     for (const child of children.splice(0)) {
       if (child.exitCode === null && child.signalCode === null) {
@@ -34,13 +31,12 @@ describe('redirect edge: spool of a process', () => {
         await once(child, 'exit');
       }
     }
-    await bench.clear();
   });
 
-  const notes = (name: string) => join(dataDir, name);
+  const notes = (name: string) => join(bench.dataDir, name);
   const start = (task: EdgeTask, name: string, limits = '', nodeOptions: string[] = []) => {
     const command = `${limits} exec "$@"`;
-    const node = [process.execPath, ...nodeOptions, program, dataDir, task, notes(name)];
+    const node = [process.execPath, ...nodeOptions, program, bench.dataDir, task, notes(name)];
     const child = spawn('/bin/sh', ['-c', command, 'sh', ...node], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
@@ -65,14 +61,10 @@ describe('redirect edge: spool of a process', () => {
       (line) => JSON.parse(line) as { key: string; value: string },
     );
   const adopt = async () => {
-    const log = new FakeLog();
-    const spool = await bench.open({ dataDir, ship: log.ship });
-    await eventually(
-      'one spool is left',
-      async () => (await readdir(join(dataDir, 'spool'))).length === 1,
-    );
+    const spool = await bench.open();
+    await eventually('one spool is left', async () => (await readdir(bench.root)).length === 1);
     await spool.stop();
-    return log;
+    return bench.log;
   };
 
   for (const round of [1, 2, 3]) {
@@ -119,7 +111,7 @@ describe('redirect edge: spool of a process', () => {
     await kill(dead.child);
     await eventually(
       'the spool of the killed process is gone',
-      async () => !(await readdir(join(dataDir, 'spool'))).includes(id),
+      async () => !(await readdir(bench.root)).includes(id),
     );
 
     const logs = await Promise.all(['left', 'right'].map(shippedBy));
@@ -133,7 +125,7 @@ describe('redirect edge: spool of a process', () => {
       child.kill('SIGTERM');
       await once(child, 'exit');
     }
-    expect(await readdir(join(dataDir, 'spool'))).to.deep.equal([]);
+    expect(await readdir(bench.root)).to.deep.equal([]);
   });
 
   it('contains exactly the acknowledged visits after a write fails on a full disk', async () => {
@@ -160,14 +152,14 @@ describe('redirect edge: spool of a process', () => {
 
     it('does not grow with the spools that it adopts', async () => {
       const { id } = await writeOrphan(
-        dataDir,
+        bench.dataDir,
         Array.from({ length: 8 }, () => 25_000),
       );
       const { child, report } = start('adopt-uncopied', 'edge', '', limits);
       await report();
       await eventually(
         'the spool of the killed process is gone',
-        async () => !(await readdir(join(dataDir, 'spool'))).includes(id),
+        async () => !(await readdir(bench.root)).includes(id),
       );
       child.kill('SIGTERM');
       const { maxRssMib, shipped } = await report();

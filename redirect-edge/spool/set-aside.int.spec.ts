@@ -2,14 +2,13 @@ import { expect } from 'chai';
 import { mkdir, readdir, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { boundSetAside, setAsideIn } from './set-aside.js';
-import { SpoolBench } from './testing/harness.js';
+import { spoolFixture } from './testing/spool-fixture.js';
 
 describe('redirect edge: files that are set aside', () => {
-  const bench = new SpoolBench();
-  afterEach(() => bench.clear());
+  const bench = spoolFixture();
 
   const rootWith = async (files: number, bytes: number): Promise<string> => {
-    const root = await bench.dataDir();
+    const root = bench.dataDir;
     for (let age = 0; age < files; age += 1) {
       const path = join(root, `${age}.bad`);
       await writeFile(path, Buffer.alloc(bytes));

@@ -5,7 +5,8 @@ import { setImmediate as tick, setTimeout as sleep } from 'node:timers/promises'
 import { SpoolUnavailable } from './appender.js';
 import { recordsIn } from './record.js';
 import { nodeFiles, type SegmentFiles } from './segment.js';
-import { append, SpoolBench, FakeLog, folderBytes, range, visit } from './testing/harness.js';
+import { append, FakeLog, folderBytes, range, visit } from './testing/harness.js';
+import { spoolFixture } from './testing/spool-fixture.js';
 import { eventually } from '../../ops/test/support/waiting.js';
 
 const refusal = async (promise: Promise<void>): Promise<SpoolUnavailable> => {
@@ -50,29 +51,21 @@ const faultyFiles = () => {
 };
 
 describe('redirect edge: spool', () => {
-  const bench = new SpoolBench();
-  let dataDir: string;
-  let log: FakeLog;
+  const bench = spoolFixture();
 
-  beforeEach(async () => {
-    dataDir = await bench.dataDir();
-    log = new FakeLog();
-  });
-  afterEach(() => bench.clear());
-
-  const spoolDirs = () => readdir(join(dataDir, 'spool'));
+  const spoolDirs = () => readdir(bench.root);
 
   describe('that appends', () => {
     it('writes the visits of a tick with one write before their callbacks', async () => {
       const { faults, files } = faultyFiles();
-      log.isUnavailable = true;
-      const spool = await bench.open({ dataDir, ship: log.ship, files });
+      bench.log.isUnavailable = true;
+      const spool = await bench.open({ files });
       const appends = range(1, 50).map((number) => append(spool, visit(number)));
       expect(faults.writes).to.equal(0);
       await Promise.all(appends);
       expect(faults.writes).to.equal(1);
 
-      const file = join(dataDir, 'spool', spool.id, '0000000000000001.seg');
+      const file = join(bench.root, spool.id, '0000000000000001.seg');
       const written = [...recordsIn(await readFile(file))];
       expect(written.map(({ sequence }) => sequence)).to.deep.equal(range(1, 50));
       expect(spool.depth()).to.deep.equal({ bytes: (await readFile(file)).length, events: 50 });
@@ -80,7 +73,7 @@ describe('redirect edge: spool', () => {
 
     it('calls the callbacks of a tick synchronously, after success or failure', async () => {
       const { faults, files } = faultyFiles();
-      const spool = await bench.open({ dataDir, ship: log.ship, files });
+      const spool = await bench.open({ files });
       for (const write of [false, true]) {
         faults.write = write;
         const results: unknown[] = [];
@@ -103,7 +96,7 @@ describe('redirect edge: spool', () => {
 
     it('calls all callbacks of a tick even if one of them throws, after success or failure', async () => {
       const { faults, files } = faultyFiles();
-      const spool = await bench.open({ dataDir, ship: log.ship, files });
+      const spool = await bench.open({ files });
       for (const write of [false, true]) {
         faults.write = write;
         const called: number[] = [];
@@ -130,7 +123,7 @@ describe('redirect edge: spool', () => {
 
     it('writes visits on flush, and later ones at the end of the tick', async () => {
       const { faults, files } = faultyFiles();
-      const spool = await bench.open({ dataDir, ship: log.ship, files });
+      const spool = await bench.open({ files });
       const written: number[] = [];
       const appendOne = (number: number): void => {
         spool.append(visit(number), (failure) => {
@@ -150,18 +143,18 @@ describe('redirect edge: spool', () => {
     });
 
     it('closes full segments and creates new ones', async () => {
-      log.isUnavailable = true;
-      const spool = await bench.open({ dataDir, ship: log.ship, segmentBytes: 1_500 });
+      bench.log.isUnavailable = true;
+      const spool = await bench.open({ segmentBytes: 1_500 });
       for (const number of range(1, 200)) {
         await append(spool, visit(number));
       }
-      const folder = join(dataDir, 'spool', spool.id);
+      const folder = join(bench.root, spool.id);
       const segments = (await readdir(folder)).filter((name) => name.endsWith('.seg'));
       expect(segments.length).to.be.greaterThan(5);
 
-      log.isUnavailable = false;
+      bench.log.isUnavailable = false;
       await eventually('the spool is shipped', () => spool.depth().events === 0);
-      expect(log.visitsOf(spool.id)).to.deep.equal(range(1, 200));
+      expect(bench.log.visitsOf(spool.id)).to.deep.equal(range(1, 200));
       await eventually(
         'one segment is left',
         async () => (await readdir(folder)).filter((name) => name.endsWith('.seg')).length <= 1,
@@ -169,9 +162,9 @@ describe('redirect edge: spool', () => {
     });
 
     it('refuses visits beyond the size limit, and accepts visits after shipping', async () => {
-      log.isUnavailable = true;
+      bench.log.isUnavailable = true;
       const maxBytes = 200_000;
-      const spool = await bench.open({ dataDir, ship: log.ship, maxBytes });
+      const spool = await bench.open({ maxBytes });
       let accepted = 0;
       let refused: SpoolUnavailable | undefined;
       while (!refused) {
@@ -183,18 +176,18 @@ describe('redirect edge: spool', () => {
       }
       expect(refused).to.be.instanceOf(SpoolUnavailable);
       expect(refused).to.have.property('code', 'SPOOL_FULL');
-      const bytes = await folderBytes(join(dataDir, 'spool', spool.id));
+      const bytes = await folderBytes(join(bench.root, spool.id));
       expect(bytes).to.be.within(maxBytes - 1000, maxBytes);
 
-      log.isUnavailable = false;
+      bench.log.isUnavailable = false;
       await eventually('the spool is shipped', () => spool.depth().events === 0);
       await append(spool, visit(accepted + 1));
       await eventually('the spool is shipped', () => spool.depth().events === 0);
-      expect(log.visitsOf(spool.id)).to.deep.equal(range(1, accepted + 1));
+      expect(bench.log.visitsOf(spool.id)).to.deep.equal(range(1, accepted + 1));
     });
 
     it('accepts visits again after a single tick reaches the size limit', async () => {
-      const spool = await bench.open({ dataDir, ship: log.ship, maxBytes: 100_000 });
+      const spool = await bench.open({ maxBytes: 100_000 });
       for (let round = 0; round < 3; round += 1) {
         const results = await Promise.allSettled(
           range(1, 2000).map((number) => append(spool, visit(number))),
@@ -214,7 +207,7 @@ describe('redirect edge: spool', () => {
     for (const truncate of [false, true]) {
       it(`refuses the visits of the tick and ships none of them${truncate ? ', even if truncation fails' : ''}`, async () => {
         const { faults, files } = faultyFiles();
-        const spool = await bench.open({ dataDir, ship: log.ship, files });
+        const spool = await bench.open({ files });
         await append(spool, visit(1));
 
         // The file gets two complete records and a part of the third.
@@ -232,49 +225,48 @@ describe('redirect edge: spool', () => {
         await append(spool, visit(6));
         await append(spool, visit(7));
 
-        const file = join(dataDir, 'spool', spool.id, '0000000000000001.seg');
+        const file = join(bench.root, spool.id, '0000000000000001.seg');
         const bytes = await readFile(file);
         const written = [...recordsIn(bytes)];
         expect(written.at(-1)?.end).to.equal(bytes.length);
         // A gap in the sequences would mean a lost visit.
         expect(written.map(({ sequence }) => sequence)).to.deep.equal([1, 2, 3]);
         await eventually('the spool is shipped', () => spool.depth().events === 0);
-        expect(log.visitsOf(spool.id)).to.deep.equal([1, 6, 7]);
+        expect(bench.log.visitsOf(spool.id)).to.deep.equal([1, 6, 7]);
         expect(bench.logLines.filter(({ msg }) => msg.includes('visits are refused'))).lengthOf(1);
       });
     }
 
     it('refuses visits if fsync fails', async () => {
       const { faults, files } = faultyFiles();
-      const spool = await bench.open({ dataDir, ship: log.ship, files, fsync: true });
+      const spool = await bench.open({ files, fsync: true });
       await append(spool, visit(1));
       faults.sync = true;
       expect(await refusal(append(spool, visit(2)))).to.include({ code: 'SPOOL_WRITE_FAILED' });
       faults.sync = false;
       await append(spool, visit(3));
       await eventually('the spool is shipped', () => spool.depth().events === 0);
-      expect(log.visitsOf(spool.id)).to.deep.equal([1, 3]);
-      expect(log.sequences).to.deep.equal([1, 2]);
+      expect(bench.log.visitsOf(spool.id)).to.deep.equal([1, 3]);
+      expect(bench.log.sequences).to.deep.equal([1, 2]);
     });
   });
 
   describe('that ships', () => {
     it('ships each visit of an idle spool without waiting for another one', async () => {
-      const spool = await bench.open({ dataDir, ship: log.ship });
+      const spool = await bench.open();
       for (const number of range(1, 5)) {
         await append(spool, visit(number));
-        await eventually('the visit is shipped', () => log.records.length === number);
+        await eventually('the visit is shipped', () => bench.log.records.length === number);
       }
     });
 
     it('ships bounded batches in order, one at a time', async () => {
       let running = 0;
       const spool = await bench.open({
-        dataDir,
         ship: async (records) => {
           running += 1;
           expect(running).to.equal(1);
-          await log.ship(records);
+          await bench.log.ship(records);
           running -= 1;
         },
       });
@@ -282,26 +274,26 @@ describe('redirect edge: spool', () => {
         await Promise.all(range(number, number + 399).map((next) => append(spool, visit(next))));
       }
       await eventually('the spool is shipped', () => spool.depth().events === 0);
-      expect(log.sequences).to.deep.equal(range(1, 12_000));
-      expect(Math.max(...log.batches.map((batch) => batch.length))).to.equal(2000);
+      expect(bench.log.sequences).to.deep.equal(range(1, 12_000));
+      expect(Math.max(...bench.log.batches.map((batch) => batch.length))).to.equal(2000);
       expect(spool.counters).to.include({ appended: 12_000, shipped: 12_000, refused: 0 });
     });
 
     it('retries with backoff until the log is available, and logs that once', async () => {
-      log.isUnavailable = true;
-      const spool = await bench.open({ dataDir, ship: log.ship });
+      bench.log.isUnavailable = true;
+      const spool = await bench.open();
       await append(spool, visit(1));
       await sleep(1000);
-      expect(log.attempts).to.be.within(4, 9);
+      expect(bench.log.attempts).to.be.within(4, 9);
       await append(spool, visit(2));
-      log.isUnavailable = false;
+      bench.log.isUnavailable = false;
       await eventually('the spool is shipped', () => spool.depth().events === 0);
-      expect(log.visitsOf(spool.id)).to.deep.equal([1, 2]);
+      expect(bench.log.visitsOf(spool.id)).to.deep.equal([1, 2]);
       expect(bench.logLines.filter(({ msg }) => msg.startsWith('the log'))).lengthOf(2);
     });
 
     it('uses no CPU without visits', async () => {
-      const spool = await bench.open({ dataDir, ship: log.ship, scanEveryMs: 60_000 });
+      const spool = await bench.open({ scanEveryMs: 60_000 });
       await append(spool, visit(1));
       await eventually('the spool is shipped', () => spool.depth().events === 0);
       await sleep(50);
@@ -314,27 +306,27 @@ describe('redirect edge: spool', () => {
 
   describe('that stops', () => {
     it('ships its visits, deletes its folder, and refuses more visits', async () => {
-      const spool = await bench.open({ dataDir, ship: log.ship });
+      const spool = await bench.open();
       const waiting = append(spool, visit(1));
       const stopping = spool.stop();
       expect(await refusal(append(spool, visit(2)))).to.include({ code: 'SPOOL_STOPPED' });
       await waiting;
       await stopping;
-      expect(log.visitsOf(spool.id)).to.deep.equal([1]);
+      expect(bench.log.visitsOf(spool.id)).to.deep.equal([1]);
       expect(await spoolDirs()).to.deep.equal([]);
     });
 
     it('leaves visits that are not shipped, and its position, to the next start', async () => {
-      const spool = await bench.open({ dataDir, ship: log.ship });
+      const spool = await bench.open();
       await append(spool, visit(1));
       await eventually('the spool is shipped', () => spool.depth().events === 0);
-      log.isUnavailable = true;
+      bench.log.isUnavailable = true;
       await append(spool, visit(2));
       await spool.stop({ shipWithinMs: 200 });
       expect(await spoolDirs()).to.deep.equal([spool.id]);
 
       const next = new FakeLog();
-      const successor = await bench.open({ dataDir, ship: next.ship });
+      const successor = await bench.open({ ship: next.ship });
       await eventually('one spool is left', async () => (await spoolDirs()).length === 1);
       expect(next.sequences).to.deep.equal([2]);
       expect(next.visitsOf(spool.id)).to.deep.equal([2]);
@@ -343,13 +335,12 @@ describe('redirect edge: spool', () => {
 
     it('does not wait for a batch that never ends', async () => {
       const spool = await bench.open({
-        dataDir,
         ship: () => new Promise(() => undefined),
       });
       await append(spool, visit(1));
       await tick();
       await spool.stop({ shipWithinMs: 50 });
-      await access(join(dataDir, 'spool', spool.id));
+      await access(join(bench.root, spool.id));
     });
   });
 });

@@ -1,10 +1,7 @@
-import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { pino, type Logger } from 'pino';
 import { readEvent } from '../../../schemas/events/codec.js';
-import { shipHere } from '../../shipping/shipping.js';
 import { unknownVisitor } from '../../../schemas/testing/visitor.js';
 import type { NewLines, NewRecord } from '../../../ops/event-log/port.js';
 import { partitionOf } from '../../../ops/event-log/partition.js';
@@ -12,7 +9,7 @@ import { topics } from '../../../schemas/events/topics.js';
 import { deferred } from '../../../ops/platform/concurrency/deferred.js';
 import { singly } from '../../../ops/test/support/singly.js';
 import type { NewVisit } from '../record.js';
-import { openSpool, type Spool, type SpoolOptions } from '../spool.js';
+import type { Spool } from '../spool.js';
 
 export const visit = (number: number): NewVisit => ({
   code: `code-${number % 7}`,
@@ -83,51 +80,3 @@ export const folderBytes = async (folder: string): Promise<number> => {
   const sizes = await Promise.all(names.map(async (name) => (await stat(join(folder, name))).size));
   return sizes.reduce((sum, size) => sum + size, 0);
 };
-
-/** The data directories, spools and log lines of a suite. */
-export class SpoolBench {
-  readonly #dirs: string[] = [];
-  readonly #spools: Spool[] = [];
-  readonly logLines: { level: number; msg: string; [field: string]: unknown }[] = [];
-  readonly logger: Logger = pino(
-    { level: 'debug' },
-    {
-      write: (line: string) => {
-        this.logLines.push(JSON.parse(line) as (typeof this.logLines)[0]);
-      },
-    },
-  );
-
-  async dataDir(): Promise<string> {
-    const dir = await mkdtemp(join(tmpdir(), 'linklog-spool-'));
-    this.#dirs.push(dir);
-    return dir;
-  }
-
-  async open({
-    dataDir,
-    ship,
-    ...options
-  }: Partial<Omit<SpoolOptions, 'root' | 'shipping'>> & {
-    readonly dataDir: string;
-    readonly ship: FakeLog['ship'];
-  }) {
-    const spool = await openSpool({
-      root: join(dataDir, 'spool'),
-      maxBytes: 1024 ** 3,
-      fsync: false,
-      logger: this.logger,
-      scanEveryMs: 50,
-      shipping: shipHere(ship),
-      ...options,
-    });
-    this.#spools.push(spool);
-    return spool;
-  }
-
-  async clear(): Promise<void> {
-    await Promise.all(this.#spools.splice(0).map((spool) => spool.stop({ shipWithinMs: 0 })));
-    for (const dir of this.#dirs.splice(0)) await rm(dir, { recursive: true });
-    this.logLines.length = 0;
-  }
-}
