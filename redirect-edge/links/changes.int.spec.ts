@@ -27,19 +27,18 @@ import { databaseFixture, ledgerFixture } from '../../ops/test/support/fixtures.
 
 const logger = createLogger('silent');
 
-describe('redirect edge: changes that an edge hears of', () => {
+describe('redirect edge: notifications of changes', () => {
   const database = databaseFixture('changes');
-  /** Where operators decide: never cut off. */
   const node = ledgerFixture(database);
 
   interface Edge {
     readonly links: LinkReader;
     readonly watch: ChangeWatch;
     readonly listener: NotificationListener;
-    /** Before the connection that listens. */
-    readonly ear: TcpProxy;
-    /** Before all other connections. */
-    readonly pool: TcpProxy;
+    /** The proxy of the listener's connection. */
+    readonly listenerProxy: TcpProxy;
+    /** The proxy of all other connections. */
+    readonly poolProxy: TcpProxy;
     status(code: string): Promise<string | null>;
     stop(): Promise<void>;
   }
@@ -47,23 +46,20 @@ describe('redirect edge: changes that an edge hears of', () => {
   let edge: Edge;
 
   beforeEach(async () => {
-    const [ear, proxy] = [await startTcpProxy(database.url), await startTcpProxy(database.url)];
-    const listener = listenToPostgres(ear.url, ['linklog_changes'], logger);
-    let heard = false;
-    listener.onGap((state) => {
-      heard = state === 'back';
-    });
-    const pool = createPool({ url: proxy.url, name: 'edge', max: 4, logger });
+    const listenerProxy = await startTcpProxy(database.url);
+    const poolProxy = await startTcpProxy(database.url);
+    const listener = listenToPostgres(listenerProxy.url, ['linklog_changes'], logger);
+    const pool = createPool({ url: poolProxy.url, name: 'edge', max: 4, logger });
     const { log, outbox } = await openTestLog({ pool, url: database.url, logger });
     const links = new LinkReader(pool, outbox, new LinkCache(1e6));
     const watch = await watchChanges({ listener, pool, links, logger });
-    await eventually('it listens', () => heard);
+    await eventually('the edge listens', () => listener.listening);
     edge = {
       links,
       watch,
       listener,
-      ear,
-      pool: proxy,
+      listenerProxy,
+      poolProxy,
       async status(code) {
         return (links.cached(code) ?? (await links.read(code)))?.status ?? null;
       },
@@ -72,8 +68,8 @@ describe('redirect edge: changes that an edge hears of', () => {
         await listener.close();
         await log.close();
         await pool.end();
-        await ear.close();
-        await proxy.close();
+        await listenerProxy.close();
+        await poolProxy.close();
       },
     };
   });
@@ -81,20 +77,20 @@ describe('redirect edge: changes that an edge hears of', () => {
   afterEach(() => edge.stop());
 
   let codes = 0;
-  /** A link that this edge has in memory. */
-  const warmLink = async (): Promise<string> => {
+  /** Creates a link, and reads it into memory. */
+  const cachedLink = async (): Promise<string> => {
     codes += 1;
-    const code = `warm-${codes}`;
+    const code = `cached-${codes}`;
     await recordHistory(node, created(code));
     expect(await edge.status(code)).to.equal('active');
     expect(edge.links.cached(code)?.status).to.equal('active');
     return code;
   };
 
-  const change = (code: string, what: typeof blocked | typeof unblocked, sequence: number) =>
+  const change = (code: string, event: typeof blocked | typeof unblocked, sequence: number) =>
     transaction(node.pool, async (tx) => {
       const notified = notifyChanges([{ kind: 'link', code, sequence }]);
-      await execute(tx, writeAfter(notified, node.outbox.record([what(code, sequence)])));
+      await execute(tx, writeAfter(notified, node.outbox.record([event(code, sequence)])));
     });
 
   const switchMaintenance = (on: boolean): Promise<void> =>
@@ -105,10 +101,10 @@ describe('redirect edge: changes that an edge hears of', () => {
       await execute(tx, writeOnly([savePlatform(switched), ...notified]));
     });
 
-  const forgotten = (code: string): Promise<void> =>
-    eventually(`${code} is not served from memory`, () => edge.links.cached(code) === undefined);
+  const dropped = (code: string): Promise<void> =>
+    eventually(`${code} is not in memory`, () => edge.links.cached(code) === undefined);
 
-  /** Nothing passes from now on, and what is tried fails at once. */
+  /** Resets all connections, until `inspect(null)`. */
   const interrupt = (proxy: TcpProxy): void => {
     proxy.inspect((_chunk, cut) => {
       cut();
@@ -116,29 +112,29 @@ describe('redirect edge: changes that an edge hears of', () => {
     proxy.cut();
   };
 
-  it('make it forget the changed link, and no other', async () => {
-    const [code, other] = [await warmLink(), await warmLink()];
+  it('drop the changed link, and no other', async () => {
+    const [code, other] = [await cachedLink(), await cachedLink()];
     await change(code, blocked, 2);
-    await forgotten(code);
+    await dropped(code);
     expect(edge.links.cached(other)?.status).to.equal('active');
     expect(await edge.status(code)).to.equal('blocked');
     expect(edge.links.cached(code)?.status).to.equal('blocked');
     await change(code, unblocked, 3);
-    await forgotten(code);
+    await dropped(code);
     expect(await edge.status(code)).to.equal('active');
   });
 
   it('do not arrive before they are committed', async () => {
-    const code = await warmLink();
+    const code = await cachedLink();
     await rejection(
       transaction(node.pool, async (tx) => {
         await execute(tx, writeOnly(notifyChanges([{ kind: 'link', code, sequence: 2 }])));
-        throw new Error('taken back');
+        throw new Error('roll back');
       }),
     );
-    const other = await warmLink();
+    const other = await cachedLink();
     await change(other, blocked, 2);
-    await forgotten(other);
+    await dropped(other);
     expect(edge.links.cached(code)?.status).to.equal('active');
   });
 
@@ -150,8 +146,8 @@ describe('redirect edge: changes that an edge hears of', () => {
     }
   });
 
-  it('are found, because links are read again, after the server ended the connection', async () => {
-    const code = await warmLink();
+  it('mark links as stale after the server ended the connection', async () => {
+    const code = await cachedLink();
     const back = deferred();
     edge.listener.onGap((state) => {
       if (state === 'back') back.resolve();
@@ -166,27 +162,26 @@ describe('redirect edge: changes that an edge hears of', () => {
     expect(await edge.status(code)).to.equal('active');
     expect(edge.links.cached(code)?.status).to.equal('active');
     await change(code, blocked, 2);
-    await forgotten(code);
+    await dropped(code);
     expect(await edge.status(code)).to.equal('blocked');
   });
 
-  it('are seen while the edge cannot hear of them, and after: nothing is served from memory', async () => {
-    const [code, later] = [await warmLink(), await warmLink()];
-    interrupt(edge.ear);
-    await forgotten(code);
+  it('are not needed while the listener is disconnected: links are read for every visit', async () => {
+    const [code, later] = [await cachedLink(), await cachedLink()];
+    interrupt(edge.listenerProxy);
+    await dropped(code);
     await change(code, blocked, 2);
     expect(await edge.status(code)).to.equal('blocked');
-    // What was read meanwhile is not to be relied on either: its next change is not heard.
     expect(edge.links.cached(code)).to.equal(undefined);
     expect(await edge.status(later)).to.equal('active');
     await change(later, blocked, 2);
     await switchMaintenance(true);
     expect(await edge.status(later)).to.equal('blocked');
 
-    edge.ear.inspect(null);
+    edge.listenerProxy.inspect(null);
     await eventually('the switches are read again', () => edge.watch.maintenance);
     expect(await edge.status(code)).to.equal('blocked');
-    await eventually('memory serves again', async () => {
+    await eventually('links are served from memory', async () => {
       await edge.status(code);
       return edge.links.cached(code)?.status === 'blocked';
     });
@@ -194,31 +189,31 @@ describe('redirect edge: changes that an edge hears of', () => {
     await eventually('maintenance is over', () => !edge.watch.maintenance);
   });
 
-  it('are seen after a connection went silent without an end', async () => {
-    const code = await warmLink();
-    edge.ear.mute();
+  it('are not needed after a connection stopped responding', async () => {
+    const code = await cachedLink();
+    edge.listenerProxy.mute();
     await change(code, blocked, 2);
-    await forgotten(code);
+    await dropped(code);
     expect(await edge.status(code)).to.equal('blocked');
-    edge.ear.cut();
+    edge.listenerProxy.cut();
   });
 
-  it('do not reach an edge that is cut off from PostgreSQL: it serves what it has', async () => {
-    const code = await warmLink();
-    interrupt(edge.ear);
-    interrupt(edge.pool);
-    await forgotten(code);
+  it('do not reach an edge without PostgreSQL, which serves stale links', async () => {
+    const code = await cachedLink();
+    interrupt(edge.listenerProxy);
+    interrupt(edge.poolProxy);
+    await dropped(code);
     await change(code, blocked, 2);
     expect(await edge.status(code)).to.equal('active');
-    expect(await rejection(edge.status('never-asked'))).to.be.an('error');
+    expect(await rejection(edge.status('never-read'))).to.be.an('error');
 
-    edge.pool.inspect(null);
-    await eventually('the block is seen', async () => (await edge.status(code)) === 'blocked');
-    edge.ear.inspect(null);
+    edge.poolProxy.inspect(null);
+    await eventually('the link is blocked', async () => (await edge.status(code)) === 'blocked');
+    edge.listenerProxy.inspect(null);
   });
 
-  it('of an unknown kind, from another version, make it read everything again', async () => {
-    const code = await warmLink();
+  it('that cannot be parsed mark all links as stale', async () => {
+    const code = await cachedLink();
     for (const payload of [
       '{"kind":"teleport"}',
       `{"kind":"link","code":"${code}"}`,
@@ -227,17 +222,17 @@ describe('redirect edge: changes that an edge hears of', () => {
     ]) {
       expect(await edge.status(code)).to.equal('active');
       await notify(node.pool, 'linklog_changes', [payload]);
-      await forgotten(code);
+      await dropped(code);
     }
   });
 
-  it('of a flood that cannot be parsed cause one query at a time, and one after the last', async () => {
-    const answer = deferred();
+  it('that cannot be parsed cause one query at a time, and one after the last', async () => {
+    const response = deferred();
     let queries = 0;
     const counted = {
       async query(text: string) {
         queries += 1;
-        if (queries === 2) await answer.promise;
+        if (queries === 2) await response.promise;
         return node.pool.query(text);
       },
     } as unknown as Queryable;
@@ -253,24 +248,24 @@ describe('redirect edge: changes that an edge hears of', () => {
     await switchMaintenance(true);
     await eventually('the switch is notified', () => received === payloads.length + 1);
     unsubscribe();
-    answer.resolve();
+    response.resolve();
     await eventually('the switch is read', () => watch.maintenance);
     expect(queries).to.equal(3);
     watch.stop();
     await switchMaintenance(false);
   });
 
-  it('that are forged make it read the link again, and keep it as before', async () => {
-    const code = await warmLink();
+  it('that are forged only cause another read of the link', async () => {
+    const code = await cachedLink();
     for (const sequence of [Number.MAX_SAFE_INTEGER, 1, -1]) {
       const forged = JSON.stringify({ kind: 'link', code, sequence });
       await notify(node.pool, 'linklog_changes', [forged]);
-      await forgotten(code);
+      await dropped(code);
       expect(await edge.status(code)).to.equal('active');
       expect(edge.links.cached(code)?.status).to.equal('active');
     }
     await change(code, blocked, 2);
-    await forgotten(code);
+    await dropped(code);
     expect(await edge.status(code)).to.equal('blocked');
   });
 });

@@ -37,7 +37,7 @@ describe('redirect edge: click budget, on two nodes', () => {
   };
 
   for (const maxClicks of [1, 5, 100]) {
-    it(`gives 500 visitors at once exactly ${maxClicks} of ${maxClicks} clicks`, async () => {
+    it(`accepts exactly ${maxClicks} clicks of 500 concurrent visitors`, async () => {
       const code = `limit-${maxClicks}`;
       await recordHistory(nodes[0], created(code, { maxClicks }, { account: 'acme' }));
       const taking = Array.from({ length: 500 }, (_, visitor) => take(code, visitor));
@@ -59,7 +59,7 @@ describe('redirect edge: click budget, on two nodes', () => {
     });
   }
 
-  it('refuses a click that is not left, and writes nothing then', async () => {
+  it('refuses clicks beyond the limit without an event', async () => {
     const past = { expiresAt: '2026-01-01T00:00:00.000Z', maxClicks: 9 };
     await recordHistory(
       nodes[0],
@@ -75,7 +75,7 @@ describe('redirect edge: click budget, on two nodes', () => {
     expect(await nodes[0].events('visits')).to.have.length(before);
   });
 
-  it('never deadlocks, nor gives one click too many, however groups overlap', async () => {
+  it('neither deadlocks nor exceeds a limit with overlapping groups', async () => {
     const limits = Array.from({ length: 40 }, (_, index) => 50 + index);
     const codeOf = (index: number): string => `mixed-${(index * 7) % limits.length}`;
     await recordHistory(
@@ -91,7 +91,7 @@ describe('redirect edge: click budget, on two nodes', () => {
       }
     };
     await Promise.all(Array.from({ length: 60 }, (_, number) => visitor(number)));
-    // What is left, so that every link is used up.
+    // The remaining clicks of every link.
     const rest = limits.flatMap((limit, index) =>
       Array.from({ length: limit }, (_, number) => take(codeOf(index), number)),
     );
@@ -108,18 +108,18 @@ describe('redirect edge: click budget, on two nodes', () => {
   it('notifies every edge of a link when its last click is taken', async () => {
     const logger = createLogger('silent');
     const listener = listenToPostgres(database.url, ['linklog_changes'], logger);
-    const heard: unknown[] = [];
-    listener.on('linklog_changes', (payload) => heard.push(parseChange(payload)));
+    const changes: unknown[] = [];
+    listener.on('linklog_changes', (payload) => changes.push(parseChange(payload)));
     try {
-      await eventually('it is listened', () => listener.listening);
+      await eventually('the listener is connected', () => listener.listening);
       await recordHistory(
         nodes[0],
         created('two', { maxClicks: 2 }),
         created('one', { maxClicks: 1 }),
       );
       for (const code of ['two', 'two', 'two', 'one']) await take(code, 0);
-      await eventually('the last one is heard of', () => heard.length >= 2);
-      expect(heard).to.deep.equal([
+      await eventually('the last change is notified', () => changes.length >= 2);
+      expect(changes).to.deep.equal([
         { kind: 'link', code: 'two', sequence: 2 },
         { kind: 'link', code: 'one', sequence: 2 },
       ]);

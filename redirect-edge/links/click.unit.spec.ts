@@ -32,7 +32,7 @@ const given = deciderSpecification({
   decide: (now: Date, link) => clickDecider.decide(clickAt(now), link),
 });
 
-const made = (maxClicks: number | null, expiresAt: Date | null = null) =>
+const createdWith = (maxClicks: number | null, expiresAt: Date | null = null) =>
   created(
     'spring',
     { maxClicks, expiresAt: expiresAt?.toISOString() ?? null },
@@ -48,23 +48,23 @@ const metadata = (number: number, time: Date) => ({
 
 describe('redirect edge: taking a click', () => {
   it('numbers the visit among the link’s clicks', () => {
-    given(made(3), visited('spring', 1))
+    given(createdWith(3), visited('spring', 1))
       .when(at(1))
       .then(visited('spring', 2, metadata(1, at(1))));
   });
 
-  it('continues behind an opening balance, without a gap in the sequence of visits', () => {
+  it('continues after an initial number of clicks, without a gap in the sequence of visits', () => {
     const limit = edited('spring', 2, { maxClicks: 9, clicks: 6 });
     const click = (number: number, sequence: number, id: number) =>
       visited('spring', number, { ...metadata(id, at(1)), sequence });
-    given(made(null), limit)
+    given(createdWith(null), limit)
       .when(at(1))
       .then(click(7, 1, 1));
-    given(made(null), limit, click(7, 1, 9))
+    given(createdWith(null), limit, click(7, 1, 9))
       .when(at(1))
       .then(click(8, 2, 1));
     // A rebuild folds visits after all link events.
-    given(made(5), edited('spring', 2, { maxClicks: null }), limit, visited('spring', 1))
+    given(createdWith(5), edited('spring', 2, { maxClicks: null }), limit, visited('spring', 1))
       .when(at(1))
       .then(click(7, 2, 1));
   });
@@ -77,28 +77,28 @@ describe('redirect edge: taking a click', () => {
       .then(visited('spring', 1, { ...metadata(1, at(60)), account: 'default' }));
   });
 
-  it('records what was judged of the visitor', () => {
+  it('records the data of the visit', () => {
     const known: VisitData = {
       ...unknownVisitor,
       country: 'DE',
       trigger: 'qr',
       visitor: 'q83vASNFZ4mrze8B',
     };
-    const state = evolveLedgerLink(initialState, made(3));
+    const state = evolveLedgerLink(initialState, createdWith(3));
     const decision = clickDecider.decide(clickAt(at(1), known), state);
-    if (decision.type !== 'accepted') throw new Error('A click is left');
+    if (decision.type !== 'accepted') throw new Error('the click was refused');
     expect(decision.events.map(({ data }) => data)).to.deep.equal([{ click: 1, ...known }]);
   });
 
   it('expires the link with its last one', () => {
     const expiry = { ...metadata(2, at(1)), causationId: idOf(1) };
-    given(made(1))
+    given(createdWith(1))
       .when(at(1))
       .then(visited('spring', 1, metadata(1, at(1))), expired('spring', 2, 'clicks', expiry));
   });
 
   it('continues after an unblock, with the next sequence for the expiry', () => {
-    given(made(1), blocked('spring', 2), unblocked('spring', 3))
+    given(createdWith(1), blocked('spring', 2), unblocked('spring', 3))
       .when(at(1))
       .then(
         visited('spring', 1, metadata(1, at(1))),
@@ -106,39 +106,39 @@ describe('redirect edge: taking a click', () => {
       );
   });
 
-  it('never ends for a link without a limit', () => {
-    given(made(null), visited('spring', 41))
+  it('is always accepted for a link without a limit', () => {
+    given(createdWith(null), visited('spring', 41))
       .when(at(1))
       .then(visited('spring', 42, metadata(1, at(1))));
   });
 
   it('is never dated before the link’s last event', () => {
-    given(made(3), visited('spring', 1, { time: at(50) }))
+    given(createdWith(3), visited('spring', 1, { time: at(50) }))
       .when(at(1))
       .then(visited('spring', 2, metadata(1, at(50))));
   });
 
-  it('is refused where there is no link', () => {
+  it('is refused without a link', () => {
     given().when(noon).thenRefused('notFound');
   });
 
-  it('is refused once the clicks are used up, also before LinkExpired is recorded', () => {
-    given(made(1), visited('spring', 1)).when(noon).thenRefused('expired');
-    given(made(1), visited('spring', 1), expired('spring', 2, 'clicks'))
+  it('is refused after the last click, also before LinkExpired is recorded', () => {
+    given(createdWith(1), visited('spring', 1)).when(noon).thenRefused('expired');
+    given(createdWith(1), visited('spring', 1), expired('spring', 2, 'clicks'))
       .when(noon)
       .thenRefused('expired');
   });
 
   it('is refused from the millisecond of the expiry on', () => {
-    const link = made(3, at(60));
+    const link = createdWith(3, at(60));
     expect(given(link).when(at(59.999)).decision.type).to.equal('accepted');
     given(link).when(at(60)).thenRefused('expired');
     given(link, expired('spring', 2)).when(at(1)).thenRefused('expired');
   });
 
-  it('is refused while blocked, whatever else the state is', () => {
-    given(made(3), blocked('spring', 2)).when(noon).thenRefused('blocked');
-    given(made(1, at(60)), visited('spring', 1), blocked('spring', 2))
+  it('is refused while blocked, in any other state', () => {
+    given(createdWith(3), blocked('spring', 2)).when(noon).thenRefused('blocked');
+    given(createdWith(1, at(60)), visited('spring', 1), blocked('spring', 2))
       .when(at(90))
       .thenRefused('blocked');
   });
@@ -152,30 +152,30 @@ describe('redirect edge: clicks of a link', () => {
   const step = (...types: readonly Step['type'][]): fc.Arbitrary<Step> =>
     fc.record({ type: fc.constantFrom(...types), seconds: fc.integer({ min: -9, max: 30 }) });
 
-  /** What happens to a link when all that is asked for, by a clock that is set back now and then. */
+  /** The events of a link after these steps, with a clock that sometimes goes back. */
   const run = (maxClicks: number, steps: readonly Step[]) => {
-    const events: LedgerLinkEvent[] = [made(maxClicks)];
+    const events: LedgerLinkEvent[] = [createdWith(maxClicks)];
     let link = events.reduce(evolveLedgerLink, initialState);
     let now = noon;
-    const happen = (event: LedgerLinkEvent): void => {
+    const apply = (event: LedgerLinkEvent): void => {
       link = evolveLedgerLink(link, event);
       events.push(event);
     };
     for (const { type, seconds } of steps) {
       now = new Date(now.getTime() + seconds * 1_000);
-      if (link.status === 'none') throw new Error('It was taken');
+      if (link.status === 'none') throw new Error('the link does not exist');
       const metadata = { time: now < link.lastEventAt ? link.lastEventAt : now };
       const next = link.sequence + 1;
-      if (type === 'block') happen(blocked('spring', next, metadata));
-      else if (type === 'unblock') happen(unblocked('spring', next, metadata));
+      if (type === 'block') apply(blocked('spring', next, metadata));
+      else if (type === 'unblock') apply(unblocked('spring', next, metadata));
       else if (type === 'expire') {
-        if (link.expired === null) happen(expired('spring', next, 'time', metadata));
+        if (link.expired === null) apply(expired('spring', next, 'time', metadata));
       } else {
         const decision = clickDecider.decide(
           clickAt(now, unknownVisitor, idOf(events.length)),
           link,
         );
-        if (decision.type === 'accepted') decision.events.forEach(happen);
+        if (decision.type === 'accepted') decision.events.forEach(apply);
       }
     }
     const visits = events.filter((event) => event.type === 'linklog.LinkVisited.v2');
@@ -187,7 +187,7 @@ describe('redirect edge: clicks of a link', () => {
     Array.from({ length: count }, () => ({ type: 'click', seconds: 1 }));
   const limit = fc.integer({ min: 1, max: 12 });
 
-  it('are exactly as many as the limit, and one LinkExpired follows, whatever lies between', () => {
+  it('are exactly the limit, and one LinkExpired follows, with any changes in between', () => {
     const steps = fc.array(step('click', 'click', 'click', 'block', 'unblock'), { maxLength: 60 });
     fc.assert(
       fc.property(limit, steps, (maxClicks, between) => {
@@ -203,11 +203,11 @@ describe('redirect edge: clicks of a link', () => {
     );
   });
 
-  it('are numbered without a gap, and no time goes back, however the link ends', () => {
+  it('are numbered without a gap, in the order of their times', () => {
     const steps = fc.array(step('click', 'click', 'block', 'unblock', 'expire'), { maxLength: 60 });
     fc.assert(
-      fc.property(limit, steps, (maxClicks, all) => {
-        const { events, visits, expiries } = run(maxClicks, all);
+      fc.property(limit, steps, (maxClicks, changes) => {
+        const { events, visits, expiries } = run(maxClicks, changes);
         const others = events.filter((event) => event.type !== 'linklog.LinkVisited.v2');
         for (const ofTopic of [visits, others]) {
           const sequences = ofTopic.map(({ sequence }) => sequence);

@@ -3,12 +3,11 @@ import type { Queryable } from '../../ops/platform/postgres/pool.js';
 import { DatabaseClock } from './shared-cache.js';
 
 describe('redirect edge: PostgreSQL’s clock', () => {
-  it('is known between two bounds, as far apart as the query took', async () => {
+  it('is estimated between two bounds, whose distance is the duration of the query', async () => {
     let now = 500;
     const slow = {
       query() {
         now += 30;
-        // Told after 10 ms of the 30, or 29: nobody knows.
         return Promise.resolve({ rows: [{ now: new Date(1_000_000) }] });
       },
     } as unknown as Queryable;

@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import { Freshness, maxChanges, type Copy } from './freshness.js';
 
 const second = 1_000;
-/** What PostgreSQL's clock is ahead of this process's. */
-const ahead = 1_700_000_000_000;
+/** PostgreSQL's clock minus the clock of this process (ms). */
+const offset = 1_700_000_000_000;
 
 describe('redirect edge: freshness of a copy', () => {
   let now: number;
@@ -16,16 +16,17 @@ describe('redirect edge: freshness of a copy', () => {
     now += 60 * second;
   });
 
-  const copy = (told: Partial<Copy> = {}): Copy => ({
+  const copy = (fields: Partial<Copy> = {}): Copy => ({
     code: 'spring',
     sequence: 2,
-    readAt: now + ahead,
-    ...told,
+    readAt: now + offset,
+    ...fields,
   });
-  const accepts = (told: Partial<Copy> = {}): boolean => freshness.accepts(copy(told), now + ahead);
+  const accepts = (fields: Partial<Copy> = {}): boolean =>
+    freshness.accepts(copy(fields), now + offset);
 
-  it('lasts a minute by PostgreSQL’s clock, whatever the store says', () => {
-    const readAt = now + ahead;
+  it('lasts a minute by PostgreSQL’s clock', () => {
+    const readAt = now + offset;
     expect(accepts({ readAt })).to.be.true;
     now += 60 * second;
     expect(accepts({ readAt })).to.be.true;
@@ -33,11 +34,11 @@ describe('redirect edge: freshness of a copy', () => {
     expect(accepts({ readAt })).to.be.false;
   });
 
-  it('rules out copies from the future, which no clock of ours gave', () => {
-    expect(accepts({ readAt: now + ahead + 1 })).to.be.false;
+  it('rejects copies from the future', () => {
+    expect(accepts({ readAt: now + offset + 1 })).to.be.false;
   });
 
-  it('has the last change that was heard of: one that is ahead is left to PostgreSQL', () => {
+  it('requires exactly the sequence of the last notification', () => {
     freshness.changed('spring', 3);
     freshness.changed('other', 9);
     expect(accepts()).to.be.false;
@@ -46,14 +47,14 @@ describe('redirect edge: freshness of a copy', () => {
     expect(accepts({ sequence: Number.MAX_SAFE_INTEGER })).to.be.false;
   });
 
-  it('needs the last change, in whatever order changes are heard of', () => {
+  it('requires the last change, in any order of notifications', () => {
     freshness.changed('spring', 4);
     freshness.changed('spring', 3);
     expect(accepts({ sequence: 3 })).to.be.false;
     expect(accepts({ sequence: 4 })).to.be.true;
   });
 
-  it('refuses all copies for a minute after more changes than it remembers', () => {
+  it('rejects all copies for a minute after too many changes', () => {
     const isCurrent = freshness.reading();
     now += 1;
     for (let number = 0; number <= maxChanges; number += 1) freshness.changed(`code-${number}`, 1);
@@ -63,7 +64,7 @@ describe('redirect edge: freshness of a copy', () => {
     expect(accepts()).to.be.true;
   });
 
-  it('remembers changes for just longer than a copy may be old', () => {
+  it('keeps changes longer than the lifetime of copies', () => {
     freshness.changed('spring', 3);
     now += 120 * second;
     freshness.changed('other', 2);
@@ -74,7 +75,7 @@ describe('redirect edge: freshness of a copy', () => {
     expect(freshness.isCurrent({ code: 'other', sequence: 1 })).to.be.false;
   });
 
-  it('remembers a change from the last time that it was heard of', () => {
+  it('keeps a change from its last notification on', () => {
     freshness.changed('spring', 3);
     now += 100 * second;
     freshness.changed('spring', 4);
@@ -83,11 +84,11 @@ describe('redirect edge: freshness of a copy', () => {
     expect(accepts({ sequence: 3 })).to.be.false;
   });
 
-  it('needs a minute of listening, after a start and after a gap', () => {
-    const begun = new Freshness(() => now);
-    expect(begun.isComplete).to.be.false;
+  it('requires a minute of listening, after a start and after a gap', () => {
+    const started = new Freshness(() => now);
+    expect(started.isComplete).to.be.false;
     now += 600 * second;
-    expect(begun.isComplete).to.be.false;
+    expect(started.isComplete).to.be.false;
 
     freshness.gap(false);
     now += 600 * second;
@@ -99,7 +100,7 @@ describe('redirect edge: freshness of a copy', () => {
     expect([freshness.isComplete, accepts()]).to.deep.equal([true, true]);
   });
 
-  it('does not concern links in memory, which have their own doubt after a gap', () => {
+  it('of links in memory does not depend on gaps', () => {
     freshness.gap(false);
     freshness.changed('spring', 3);
     expect(freshness.isCurrent(copy())).to.be.false;

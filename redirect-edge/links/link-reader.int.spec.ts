@@ -29,10 +29,10 @@ describe('redirect edge: link reader', () => {
   const reader = fixture(() => new LinkReader(node.pool, node.outbox, cache));
   const cache = new LinkCache(1e6);
 
-  /** The projector's row after these events, however many more the log has. */
+  /** Writes the projected row of these events; the log may have more. */
   const project = async (...events: readonly LinkEvent[]): Promise<void> => {
     const row = rowOfState(events.reduce(evolveLink, initialState), events.length);
-    if (!row) throw new Error('A link that was made has a row');
+    if (!row) throw new Error('the link does not exist');
     await node.pool.query(
       'INSERT INTO projection_redirects.links SELECT * FROM jsonb_populate_record(NULL::projection_redirects.links, $1)',
       [row],
@@ -42,7 +42,7 @@ describe('redirect edge: link reader', () => {
   const statusOf = async (code: string): Promise<string | null> =>
     (await reader.read(code))?.status ?? null;
 
-  it('finds a link that a look-up missed a moment before it was made', async () => {
+  it('does not cache that a link does not exist', async () => {
     expect(await reader.read('spring')).to.equal(null);
     await recordHistory(node, created('spring', { maxClicks: 3 }, { account: 'acme' }));
     const link = {
@@ -67,7 +67,7 @@ describe('redirect edge: link reader', () => {
     expect(await reader.read('SPRING')).to.equal(null);
   });
 
-  it('reads what is projected', async () => {
+  it('reads the projected row', async () => {
     await recordHistory(node, created('old', { maxClicks: 3 }));
     await project(created('old', { url: 'https://example.com/projected', maxClicks: 3 }));
     expect(await reader.read('old')).to.include({
@@ -76,7 +76,7 @@ describe('redirect edge: link reader', () => {
     });
   });
 
-  it('believes no projected row that a link exists, is blocked or not, or has expired', async () => {
+  it('takes existence, block and expiry from the log, not from the projected row', async () => {
     await project(created('forged'));
     expect(await statusOf('forged')).to.equal(null);
     await recordHistory(node, created('harmful'), blocked('harmful', 2));
@@ -87,22 +87,22 @@ describe('redirect edge: link reader', () => {
     expect(await reader.read('harmless')).to.include({ status: 'active', sequence: 1 });
   });
 
-  it('believes no projected row where a link leads, to whom, and that it was disabled or deleted', async () => {
+  it('takes destination, password and status from the log, not from the projected row', async () => {
     const evil = edited('aim', 2, {
       ...{ url: 'https://evil.example/', password: 'removed', expiresAt: null, maxClicks: 9 },
     } as const);
     const aim = created('aim', { passwordHash: 'hash', expiresAt: at(60).toISOString() });
     await recordHistory(node, aim);
     await project(aim, evil, disabled('aim', 3), deleted('aim', 4));
-    const asMade = {
+    const initial = {
       ...{ status: 'active', location: 'https://example.com/aim', passwordHash: 'hash' },
       ...{ expiresAt: at(60).getTime(), limited: false },
     };
-    expect(await reader.read('aim')).to.include(asMade);
+    expect(await reader.read('aim')).to.include(initial);
     cache.delete('aim');
     const url = 'https://example.com/new';
     await recordHistory(node, aim, edited('aim', 2, { url }));
-    expect(await reader.read('aim')).to.include({ ...asMade, location: url, sequence: 2 });
+    expect(await reader.read('aim')).to.include({ ...initial, location: url, sequence: 2 });
     const set = edited('aim', 3, { password: 'set', passwordHash: 'new' });
     await recordHistory(node, aim, edited('aim', 2, { url }), set, deleted('aim', 4));
     cache.delete('aim');
@@ -110,12 +110,12 @@ describe('redirect edge: link reader', () => {
     expect(await reader.read('aim')).to.include(last);
   });
 
-  it('folds the later events into the projected row, and asks for no others', async () => {
-    const asked: Parameters<Outbox['after']>[2][number][] = [];
+  it('adds only the later events to the projected row', async () => {
+    const positions: Parameters<Outbox['after']>[2][number][] = [];
     const watched: Outbox = {
       ...node.outbox,
       after(postgres, topic, known) {
-        asked.push(...known);
+        positions.push(...known);
         return node.outbox.after(postgres, topic, known);
       },
     };
@@ -129,13 +129,13 @@ describe('redirect edge: link reader', () => {
     await recordHistory(node, ...lifted);
     await project(...lifted);
     expect(await watchedReader.read('lifted')).to.include({ status: 'active' });
-    expect(asked).to.deep.equal([
+    expect(positions).to.deep.equal([
       { subject: 'both', sequence: 2 },
       { subject: 'lifted', sequence: 3 },
     ]);
   });
 
-  it('waits for no other pool, such as one whose connections do not answer', async () => {
+  it('uses only its own pool', async () => {
     const { url } = database;
     const logger = createLogger('silent');
     const logPool = createPool({ url, name: 'log', max: 1, deadlines: 'patient', logger });
@@ -144,7 +144,7 @@ describe('redirect edge: link reader', () => {
     try {
       const own = new LinkReader(node.pool, outbox, new LinkCache(1e6));
       await recordHistory(node, created('apart'));
-      const link = await within(5_000, 'The link was not read', own.read('apart'));
+      const link = await within(5_000, 'the link was not read', own.read('apart'));
       expect(link?.code).to.equal('apart');
     } finally {
       taken.release();
@@ -153,7 +153,7 @@ describe('redirect edge: link reader', () => {
     }
   });
 
-  it('reads the later changes of a forgotten link', async () => {
+  it('reads later changes of a dropped link', async () => {
     await recordHistory(node, created('news'));
     expect(await statusOf('news')).to.equal('active');
     await transaction(node.pool, (tx) => execute(tx, node.outbox.record([blocked('news', 2)])));
@@ -163,66 +163,66 @@ describe('redirect edge: link reader', () => {
     expect(await statusOf('news')).to.equal('blocked');
   });
 
-  it('forgets a link of which it hears a change, however new the link in memory says that it is', async () => {
+  it('drops a cached link on a change notification, even if the cached version is newer', async () => {
     await recordHistory(node, created('boast'));
     const link = await reader.read('boast');
-    if (!link) throw new Error('The link was made');
+    if (!link) throw new Error('the link does not exist');
     cache.set({ ...link, sequence: Number.MAX_SAFE_INTEGER }, 0);
     expect(reader.cached('boast')?.sequence).to.equal(Number.MAX_SAFE_INTEGER);
     reader.changed('boast', 2);
     expect(reader.cached('boast')).to.equal(undefined);
   });
 
-  it('answers many visitors at once, each with its own link', async () => {
+  it('returns to each of many concurrent visitors its own link', async () => {
     const codes = Array.from({ length: 300 }, (_, index) => `many-${index}`);
     await recordHistory(node, ...codes.map((code) => created(code)));
-    const asked = codes.flatMap((code) => [code, `${code}-not`, code]);
-    const answers = await Promise.all(asked.map((code) => reader.read(code)));
-    expect(answers.map((link) => link?.code ?? null)).to.deep.equal(
-      asked.map((code) => (code.endsWith('-not') ? null : code)),
+    const requested = codes.flatMap((code) => [code, `${code}-not`, code]);
+    const links = await Promise.all(requested.map((code) => reader.read(code)));
+    expect(links.map((link) => link?.code ?? null)).to.deep.equal(
+      requested.map((code) => (code.endsWith('-not') ? null : code)),
     );
   });
 
-  /** A reader whose query has its answer, and does not give it before it is released. */
+  /** A reader whose query returns only after `release`. */
   const slowReader = () => {
     const signals = new EventEmitter();
-    const looked = once(signals, 'look');
+    const queried = once(signals, 'queried');
     const released = once(signals, 'release');
     const outbox: Outbox = {
       ...node.outbox,
       async after(postgres, topic, known) {
         const events = await node.outbox.after(postgres, topic, known);
-        signals.emit('look');
+        signals.emit('queried');
         await released;
         return events;
       },
     };
     return {
       slow: new LinkReader(node.pool, outbox, new LinkCache(1e6)),
-      looked,
+      queried,
       release: (): void => {
         signals.emit('release');
       },
     };
   };
 
-  it('answers “not found” only to the visitors who were waiting when it looked', async () => {
-    const { slow, looked, release } = slowReader();
+  it('returns “not found” only to visitors who were waiting at the time of the query', async () => {
+    const { slow, queried, release } = slowReader();
     const early = slow.read('late');
-    await looked;
+    await queried;
     await recordHistory(node, created('late'));
-    // Its 201 is out: from here on everybody must be redirected.
+    // Visitors after the 201 must be redirected.
     const later = slow.read('late');
     release();
     expect(await early).to.equal(null);
     expect(await later).to.include({ code: 'late', status: 'active' });
   });
 
-  it('does not keep a link that changed during its query', async () => {
+  it('does not cache a link that changed during its query', async () => {
     await recordHistory(node, created('changing'), created('quiet'));
-    const { slow, looked, release } = slowReader();
+    const { slow, queried, release } = slowReader();
     const reading = Promise.all([slow.read('changing'), slow.read('quiet')]);
-    await looked;
+    await queried;
     slow.changed('changing', 2);
     release();
     expect((await reading).map((link) => link?.code)).to.deep.equal(['changing', 'quiet']);
@@ -230,7 +230,7 @@ describe('redirect edge: link reader', () => {
     expect(slow.cached('quiet')?.code).to.equal('quiet');
   });
 
-  it('reads links in doubt again: once, or always while changes are not heard of', async () => {
+  it('reads stale links again: once, or for every visit while it does not listen', async () => {
     await recordHistory(node, created('stale'));
     const inMemory = (): boolean => reader.cached('stale') !== undefined;
     await reader.read('stale');
@@ -244,11 +244,11 @@ describe('redirect edge: link reader', () => {
     expect(inMemory()).to.be.false;
   });
 
-  it('does not keep an answer that came into doubt while it waited', async () => {
+  it('does not cache a link that became stale during its query', async () => {
     await recordHistory(node, created('overtaken'));
-    const { slow, looked, release } = slowReader();
+    const { slow, queried, release } = slowReader();
     const reading = slow.read('overtaken');
-    await looked;
+    await queried;
     slow.markAllStale(true);
     release();
     expect((await reading)?.code).to.equal('overtaken');

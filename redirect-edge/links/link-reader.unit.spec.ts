@@ -16,7 +16,7 @@ const link: ServedLink = {
 };
 
 describe('redirect edge: link cache', () => {
-  it('doubts a link ten minutes after it was read, and keeps it for a PostgreSQL that is away', () => {
+  it('marks a link as stale after ten minutes, and keeps it for outages of PostgreSQL', () => {
     const cache = new LinkCache(1e6);
     cache.set(link, 1, 0);
     expect(cache.get('spring', 1, 600_000)).to.include(link);
@@ -26,22 +26,22 @@ describe('redirect edge: link cache', () => {
     expect(cache.get('spring', 1, 601_000)).to.include(link);
   });
 
-  it('doubts a link that was read in the future: the clock went back', () => {
+  it('treats a link that was read in the future as stale', () => {
     const cache = new LinkCache(1e6);
     cache.set(link, 1, 601_000);
     expect(cache.get('spring', 1, 1_000)).to.include(link);
     expect(cache.get('spring', 1, 0)).to.equal(undefined);
   });
 
-  it('doubts a link of an older generation', () => {
+  it('treats a link of an older generation as stale', () => {
     const cache = new LinkCache(1e6);
     cache.set(link, 1);
     expect(cache.get('spring', 2)).to.equal(undefined);
     expect(cache.get('spring', null)).to.include(link);
   });
 
-  it('gives many at once as it gives one, and takes note of their use', () => {
-    // Room for two.
+  it('returns and marks many links as used', () => {
+    // Enough for two links.
     const cache = new LinkCache(1_000);
     cache.set({ ...link, code: 'old' }, 1);
     cache.set({ ...link, code: 'new' }, 2);
@@ -55,13 +55,13 @@ describe('redirect edge: link cache', () => {
     expect(cache.count).to.equal(2);
   });
 
-  it('gives up a link that was not asked for while all others came by', () => {
-    // Room for two.
+  it('evicts a link that was not used', () => {
+    // Enough for two links.
     const cache = new LinkCache(1_000);
     const set = (code: string): void => {
       cache.set({ ...link, code }, 1);
     };
-    const kept = (): readonly string[] =>
+    const cached = (): readonly string[] =>
       ['one', 'two', 'three', 'four'].filter((code) => cache.get(code, null));
     set('one');
     set('two');
@@ -69,10 +69,10 @@ describe('redirect edge: link cache', () => {
     expect(cache.count).to.equal(2);
     cache.get('two', 1);
     set('four');
-    expect(kept()).to.deep.equal(['two', 'four']);
+    expect(cached()).to.deep.equal(['two', 'four']);
   });
 
-  it('keeps others where a link alone is too large', () => {
+  it('keeps others if a link is too large', () => {
     const cache = new LinkCache(1_000);
     cache.set(link, 1);
     cache.set({ ...link, code: 'large', location: `https://example.com/${'x'.repeat(900)}` }, 1);
@@ -80,7 +80,7 @@ describe('redirect edge: link cache', () => {
     expect(cache.get('spring', null)).to.include(link);
   });
 
-  it('finds room for a link where all others are in use', () => {
+  it('evicts links even if all are in use', () => {
     const cache = new LinkCache(100_000);
     for (let index = 0; index < 1_000; index += 1) {
       for (let before = 0; before < index; before += 1) cache.get(String(before), null);

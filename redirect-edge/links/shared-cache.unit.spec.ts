@@ -14,20 +14,20 @@ const edgeCount = 3;
 const edgeIndex = fc.nat({ max: edgeCount - 1 });
 const code = fc.constantFrom(...codes);
 
-/** What may happen to edges, to PostgreSQL and to the store between them, in any order. */
+/** Events of edges, PostgreSQL and the store, in any order. */
 const step = fc.oneof(
   { weight: 2, arbitrary: fc.record({ type: fc.constant('change' as const), code }) },
   {
     weight: 8,
     arbitrary: fc.record({ type: fc.constant('visit' as const), edge: edgeIndex, code }),
   },
-  { weight: 3, arbitrary: fc.record({ type: fc.constant('hear' as const), edge: edgeIndex }) },
+  { weight: 3, arbitrary: fc.record({ type: fc.constant('notify' as const), edge: edgeIndex }) },
   {
     weight: 10,
     arbitrary: fc.record({
       type: fc.constant('release' as const),
       edge: edgeIndex,
-      what: fc.constantFrom('postgres' as const, 'read' as const, 'write' as const),
+      operation: fc.constantFrom('postgres' as const, 'read' as const, 'write' as const),
     }),
   },
   { weight: 3, arbitrary: fc.record({ type: fc.constant('evict' as const), edge: edgeIndex }) },
@@ -63,8 +63,8 @@ const ticks = async (): Promise<void> => {
   for (let index = 0; index < 4; index += 1) await new Promise(setImmediate);
 };
 
-/** Things that are under way until they are let go. */
-class Held {
+/** Calls that wait until they are released. */
+class Gate {
   readonly #waiting: (() => void)[] = [];
   wait(): Promise<void> {
     return new Promise((resolve) => this.#waiting.push(resolve));
@@ -76,12 +76,12 @@ class Held {
   }
 }
 
-/** Several edges on one PostgreSQL and one store, and what each edge must know. */
+/** Several edges with one PostgreSQL and one store, and the changes that each edge must serve. */
 class World {
   /** True time, in milliseconds. */
   now = 1_000_000;
   readonly log: LinkEvent[] = [];
-  /** Lives of the store's own making: it may be wrong. */
+  /** Its clock may be wrong. */
   store = new Map<string, { text: string; until: number }>();
   saved: World['store'] = new Map();
   broken = false;
@@ -89,7 +89,7 @@ class World {
   readonly edges = Array.from({ length: edgeCount }, (_, index) => this.#edge(index * 7_777_777));
 
   #edge(skew: number) {
-    const held = { postgres: new Held(), read: new Held(), write: new Held() };
+    const gates = { postgres: new Gate(), read: new Gate(), write: new Gate() };
     const clock = (): number => this.now + skew;
     const pool = {
       query: ({ name }: { name: string }) =>
@@ -99,25 +99,26 @@ class World {
     } as unknown as Pool;
     const outbox = {
       after: async (_postgres: unknown, _topic: string, known: readonly { subject: string }[]) => {
-        const seen = this.log.filter(({ subject }) => known.some((one) => one.subject === subject));
-        await held.postgres.wait();
-        return seen;
+        const subjects = known.map(({ subject }) => subject);
+        const events = this.log.filter(({ subject }) => subjects.includes(subject));
+        await gates.postgres.wait();
+        return events;
       },
     } as unknown as Outbox;
     const store: Pick<CopyStore, 'read' | 'write'> = {
-      read: async (asked) => {
+      read: async (requested) => {
         if (this.broken) throw new Error('broken');
-        const seen = asked.map((one) => {
-          const entry = this.store.get(one);
+        const texts = requested.map((key) => {
+          const entry = this.store.get(key);
           return entry && entry.until > this.now ? entry.text : null;
         });
-        await held.read.wait();
-        return seen;
+        await gates.read.wait();
+        return texts;
       },
       write: async (texts, lifeMs) => {
-        await held.write.wait();
+        await gates.write.wait();
         if (this.broken) throw new Error('broken');
-        for (const [one, text] of texts) this.store.set(one, { text, until: this.now + lifeMs });
+        for (const [key, text] of texts) this.store.set(key, { text, until: this.now + lifeMs });
       },
     };
     const freshness = new Freshness(clock);
@@ -134,12 +135,12 @@ class World {
     const cache = new LinkCache(1e6);
     const links = new LinkReader(pool, outbox, cache, freshness, shared);
     return {
-      ...{ held, links, cache, shared, databaseClock },
+      ...{ gates, links, cache, shared, databaseClock },
       listening: false,
-      /** The log's length when it began to listen. */
+      /** The length of the log when the edge started to listen. */
       since: 0,
-      unheard: [] as LinkEvent[],
-      heard: [] as LinkEvent[],
+      pending: [] as LinkEvent[],
+      notified: [] as LinkEvent[],
     };
   }
 
@@ -152,33 +153,35 @@ class World {
     this.now += 60_000;
   }
 
-  /** The least sequence with which a link may be served to who asks now. */
-  #due(edge: World['edges'][number], asked: string): number {
+  /** The lowest sequence of the link that a visit may be served now. */
+  #due(edge: World['edges'][number], subject: string): number {
     const known = this.log.filter(
       (event, index) =>
-        event.subject === asked &&
-        // Live at its 201; what was changed before it listened, or while it does not, is read.
+        event.subject === subject &&
+        // Changes before the edge listens, or while it does not, are read from PostgreSQL.
         (event.sequence === 1 ||
           !edge.listening ||
           index < edge.since ||
-          edge.heard.includes(event)),
+          edge.notified.includes(event)),
     );
     return known.at(-1)?.sequence ?? 0;
   }
 
-  #visit(index: number, asked: string): void {
+  #visit(index: number, subject: string): void {
     const edge = this.edges[index];
     if (!edge) return;
-    const due = this.#due(edge, asked);
+    const due = this.#due(edge, subject);
     const check = (sequence: number): void => {
       if (sequence < due) {
-        this.violations.push(`edge ${index} served ${asked} of ${sequence}, due was ${due}`);
+        this.violations.push(
+          `edge ${index} served ${subject} with sequence ${sequence}, expected ${due}`,
+        );
       }
     };
-    const known = edge.links.cached(asked);
+    const known = edge.links.cached(subject);
     if (known) check(known.sequence);
     else {
-      edge.links.read(asked).then(
+      edge.links.read(subject).then(
         (link) => {
           check(link?.sequence ?? 0);
         },
@@ -196,35 +199,35 @@ class World {
     }
     const event = (sequence % 2 === 0 ? blocked : unblocked)(subject, sequence);
     this.log.push(event);
-    for (const edge of this.edges) if (edge.listening) edge.unheard.push(event);
+    for (const edge of this.edges) if (edge.listening) edge.pending.push(event);
   }
 
-  async take(one: Step): Promise<void> {
-    const edge = 'edge' in one ? this.edges[one.edge] : undefined;
-    switch (one.type) {
+  async apply(step: Step): Promise<void> {
+    const edge = 'edge' in step ? this.edges[step.edge] : undefined;
+    switch (step.type) {
       case 'change':
-        this.#change(one.code);
+        this.#change(step.code);
         break;
       case 'visit':
-        this.#visit(one.edge, one.code);
+        this.#visit(step.edge, step.code);
         break;
-      case 'hear': {
-        const event = edge?.unheard.shift();
+      case 'notify': {
+        const event = edge?.pending.shift();
         if (!event) break;
         edge?.links.changed(event.subject, event.sequence);
-        edge?.heard.push(event);
+        edge?.notified.push(event);
         break;
       }
       case 'release':
-        edge?.held[one.what].release();
+        edge?.gates[step.operation].release();
         break;
       case 'evict':
-        for (const each of codes) edge?.cache.delete(each);
+        for (const subject of codes) edge?.cache.delete(subject);
         break;
       case 'lose':
         if (!edge?.listening) break;
         edge.listening = false;
-        edge.unheard.splice(0);
+        edge.pending.splice(0);
         edge.links.markAllStale(false);
         break;
       case 'regain':
@@ -240,7 +243,7 @@ class World {
         this.saved = new Map(this.store);
         break;
       case 'restore':
-        // As if the lives had been lost with the server's clock.
+        // The expiry times are lost.
         this.store = new Map(
           [...this.saved].map(([key, { text }]) => [key, { text, until: Infinity }]),
         );
@@ -249,18 +252,18 @@ class World {
         this.broken = !this.broken;
         break;
       case 'wait':
-        this.now += one.seconds * 1_000;
+        this.now += step.seconds * 1_000;
         break;
     }
     await ticks();
   }
 
-  /** Lets everything under way come to its end. */
+  /** Releases all calls. */
   async end(): Promise<void> {
     for (let released = true; released;) {
       released = false;
-      for (const { held } of this.edges) {
-        for (const each of Object.values(held)) released = each.release() || released;
+      for (const { gates } of this.edges) {
+        for (const gate of Object.values(gates)) released = gate.release() || released;
       }
       await ticks();
     }
@@ -268,14 +271,14 @@ class World {
 }
 
 describe('redirect edge: shared cache', () => {
-  it('never brings an edge back to a state before the changes that it knows, in any order of events', async function () {
+  it('never serves a state before a notified change, in any order of events', async function () {
     this.timeout(120_000);
     const lookups = { hit: 0, refused: 0 };
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 40, maxLength: 120 }), async (steps) => {
         const world = new World();
         await world.start();
-        for (const one of steps) await world.take(one);
+        for (const next of steps) await world.apply(next);
         await world.end();
         for (const { shared } of world.edges) {
           lookups.hit += shared.lookups.hit;
@@ -285,29 +288,29 @@ describe('redirect edge: shared cache', () => {
       }),
       { numRuns: 300 },
     );
-    // It was used, or nothing was proved.
+    // The property covers hits and refusals.
     expect(lookups.hit).to.be.above(30);
     expect(lookups.refused).to.be.above(20);
   });
 
-  it('keeps no link whose reading took longer than a change is remembered', async () => {
+  it('does not cache a link whose read took longer than the lifetime of changes', async () => {
     const world = new World();
     await world.start();
     const steps: readonly Step[] = [
       { type: 'change', code: 'b' },
       { type: 'visit', edge: 2, code: 'b' },
-      { type: 'release', edge: 2, what: 'read' },
+      { type: 'release', edge: 2, operation: 'read' },
       { type: 'change', code: 'b' },
-      { type: 'hear', edge: 2 },
+      { type: 'notify', edge: 2 },
       { type: 'wait', seconds: 130 },
-      // Hearing of another change, the edge drops the old one.
+      // The notification of another change drops the old one.
       { type: 'change', code: 'a' },
       { type: 'change', code: 'a' },
-      { type: 'hear', edge: 2 },
-      { type: 'release', edge: 2, what: 'postgres' },
+      { type: 'notify', edge: 2 },
+      { type: 'release', edge: 2, operation: 'postgres' },
       { type: 'visit', edge: 2, code: 'b' },
     ];
-    for (const one of steps) await world.take(one);
+    for (const next of steps) await world.apply(next);
     await world.end();
     expect(world.violations).to.deep.equal([]);
   });

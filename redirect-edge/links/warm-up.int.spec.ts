@@ -25,29 +25,29 @@ describe('redirect edge: warm-up', () => {
     );
   });
 
-  const warm = async (bytes: number, signal = new AbortController().signal) => {
+  const warmUpCache = async (bytes: number, signal = new AbortController().signal) => {
     const cache = new LinkCache(bytes);
     const links = new LinkReader(node.pool, node.outbox, cache);
     await warmUp({ postgres: node.pool, links, cache, signal });
     return { cache, links };
   };
 
-  it('reads all links where there is room', async () => {
-    const { cache, links } = await warm(64e6);
+  it('reads all links if the cache is large enough', async () => {
+    const { cache, links } = await warmUpCache(64e6);
     expect(cache.count).to.equal(events.length);
     expect(links.cached(oldest)?.location).to.match(/^https:\/\/example\.com\/0\/x/);
     expect(links.cached(newest)?.location).to.match(/^https:\/\/example\.com\/599\/x/);
   });
 
-  it('reads the newest ones where there is not, and drops none for others', async () => {
-    const { cache, links } = await warm(1.2e6);
+  it('reads only the newest links if it is not, and evicts none', async () => {
+    const { cache, links } = await warmUpCache(1.2e6);
     expect(cache.count).to.be.within(1, events.length - 1);
     expect(cache.room).to.be.above(0);
     expect(links.cached(newest)).to.be.an('object');
     expect(links.cached(oldest)).to.equal(undefined);
   });
 
-  it('ends when it is told to', async () => {
-    expect((await warm(64e6, AbortSignal.abort())).cache.count).to.equal(0);
+  it('stops when the signal is aborted', async () => {
+    expect((await warmUpCache(64e6, AbortSignal.abort())).cache.count).to.equal(0);
   });
 });

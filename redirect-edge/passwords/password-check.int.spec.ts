@@ -2,17 +2,13 @@ import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Overloaded } from '../../ops/platform/concurrency/batcher.js';
 import { PasswordHasher } from '../../ops/platform/passwords/password-hasher.js';
-import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
+import { databaseFixture } from '../../ops/test/support/fixtures.js';
 import { eventually, rejection } from '../../ops/test/support/waiting.js';
 import { PasswordCheck, type AttemptOutcome, type PasswordAttempt } from './password-check.js';
 import { ClientHash, Throttle } from './throttle.js';
 
 describe("redirect edge: check of a visitor's password", () => {
-  let database: TestDatabase;
-  before(async () => {
-    database = await testDatabase('password_check');
-  });
-  after(() => database.drop());
+  const database = databaseFixture('password_check');
 
   const checksWith = (hasher: Pick<PasswordHasher, 'ensureCapacity' | 'verify'>): PasswordCheck =>
     new PasswordCheck(new ClientHash(database.pool), new Throttle(database.pool), hasher);

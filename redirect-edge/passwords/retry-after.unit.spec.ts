@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { retryAfterSeconds } from './retry-after.js';
 
 describe('redirect edge: Retry-After', () => {
-  it('is in whole seconds, never too early for what is left, never 0 and never above 30', () => {
+  it('is in whole seconds, rounded up, from 1 to 30', () => {
     const cases = [
       [0.2, 1],
       [1_000, 1],
@@ -15,7 +15,7 @@ describe('redirect edge: Retry-After', () => {
     for (const [ms, seconds] of cases) expect(retryAfterSeconds(ms)).to.equal(seconds);
   });
 
-  it('never names more than two waits, one after the other, for any minute', () => {
+  it('covers any wait of a minute with two waits', () => {
     for (let left = 100; left <= 60_000; left += 100) {
       const first = retryAfterSeconds(left) * 1_000;
       const second = left > first ? retryAfterSeconds(left - first) * 1_000 : 0;

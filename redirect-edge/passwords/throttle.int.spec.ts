@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { randomBytes } from 'node:crypto';
-import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
+import { databaseFixture } from '../../ops/test/support/fixtures.js';
 import {
   ClientHash,
   deleteOldAttempts,
@@ -10,13 +10,9 @@ import {
 } from './throttle.js';
 
 describe('redirect edge: throttle of passwords', () => {
-  let database: TestDatabase;
-  before(async () => {
-    database = await testDatabase('throttle');
-  });
-  after(() => database.drop());
+  const database = databaseFixture('throttle');
 
-  /** A node: what it has in memory is its own. */
+  /** A node with its own memory. */
   const node = (): Throttle => new Throttle(database.pool);
   const visitor = (code = 'spring'): ThrottledClient => ({ code, hash: randomBytes(16) });
 
@@ -29,7 +25,7 @@ describe('redirect edge: throttle of passwords', () => {
   const passed = (admissions: readonly Admission[]): number =>
     admissions.filter(({ type }) => type === 'check').length;
 
-  /** Makes everything known of a visitor so much older. */
+  /** Moves the recorded times of a visitor to the past. */
   const age = async ({ code, hash }: ThrottledClient, seconds: number): Promise<void> => {
     await database.pool.query(
       `UPDATE ledger.password_tries
@@ -102,7 +98,7 @@ describe('redirect edge: throttle of passwords', () => {
     expect((await guess(throttle, visitor())).type).to.equal('check');
   });
 
-  it('admits one attempt for each that leaves the minute', async () => {
+  it('admits one attempt for each that expires', async () => {
     const at = visitor();
     // Wrong attempts 40, 30, 20, 10 and 0 seconds ago.
     for (let attempts = 0; attempts < 5; attempts += 1) {
@@ -122,10 +118,10 @@ describe('redirect edge: throttle of passwords', () => {
     }
   });
 
-  it('never admits six wrong attempts in a minute, whenever they come', async () => {
+  it('never admits six wrong attempts in any minute', async () => {
     const at = visitor();
     const wrongAt: number[] = [];
-    // 7 divides neither 60 nor the waits, so waits and attempts coincide in every way.
+    // 7 divides neither 60 nor the waits, so attempts come at all offsets.
     for (let seconds = 0; seconds < 600; seconds += 7) {
       const admissions = await Promise.all([guess(node(), at), guess(node(), at)]);
       wrongAt.push(...Array.from({ length: passed(admissions) }, () => seconds));
@@ -135,7 +131,7 @@ describe('redirect edge: throttle of passwords', () => {
       const minute = wrongAt.filter((tried) => tried >= from && tried < from + 60);
       expect(minute.length, `from ${from} s on`).to.be.at.most(5);
     }
-    expect(wrongAt.length, 'and no fewer than it may').to.be.at.least(45);
+    expect(wrongAt.length, 'no fewer than the limit allows').to.be.at.least(45);
   });
 
   it('admits a sixth attempt when the first one is a minute old', async () => {
@@ -146,7 +142,7 @@ describe('redirect edge: throttle of passwords', () => {
     }
   });
 
-  it('forgets after a minute', async () => {
+  it('admits five attempts again after a minute', async () => {
     const at = visitor();
     for (let attempts = 0; attempts < 5; attempts += 1) await guess(node(), at);
     await age(at, 60);
@@ -184,11 +180,11 @@ describe('redirect edge: throttle of passwords', () => {
   });
 
   it('identifies clients by a hash that is the same on all nodes and differs between links', async () => {
-    const [one, other] = [new ClientHash(database.pool), new ClientHash(database.pool)];
-    const hash = await one.of('spring', '198.51.100.7');
-    expect(await other.of('spring', '198.51.100.7')).to.deep.equal(hash);
-    expect(await one.of('autumn', '198.51.100.7')).not.to.deep.equal(hash);
-    expect(await one.of('spring', '198.51.100.8')).not.to.deep.equal(hash);
+    const [node1, node2] = [new ClientHash(database.pool), new ClientHash(database.pool)];
+    const hash = await node1.of('spring', '198.51.100.7');
+    expect(await node2.of('spring', '198.51.100.7')).to.deep.equal(hash);
+    expect(await node1.of('autumn', '198.51.100.7')).not.to.deep.equal(hash);
+    expect(await node1.of('spring', '198.51.100.8')).not.to.deep.equal(hash);
     expect(hash.byteLength).to.equal(16);
   });
 });

@@ -1,9 +1,8 @@
 import { expect } from 'chai';
-import { evolveLink, initialState } from '../../schemas/folds/link.js';
+import { evolveLink, initialState, type LinkState } from '../../schemas/folds/link.js';
 import type { LinkEvent } from '../../schemas/events/catalogue.js';
 import { answerSpecification } from '../../schemas/testing/decider-specification.js';
 import { at, blocked, created, expired, noon, unblocked } from '../../schemas/testing/events.js';
-import type { LinkState } from '../../schemas/folds/link.js';
 import {
   decideEntry,
   decidePreview,
@@ -22,12 +21,12 @@ const given = answerSpecification<LinkState, LinkEvent, VisitRequest, VisitDecis
   answer: (visit, state) => decideVisit(servedLink(state, 1), visit),
 });
 
-const visit = (told: Partial<VisitRequest> = {}): VisitRequest => ({
+const visit = (fields: Partial<VisitRequest> = {}): VisitRequest => ({
   head: false,
   bot: false,
   office: false,
   now: noon.getTime(),
-  ...told,
+  ...fields,
 });
 const kinds = [
   visit(),
@@ -45,8 +44,8 @@ const securedAndLimited = created('spring', { passwordHash, maxClicks: 3 });
 const securedAndEnding = created('spring', { passwordHash, expiresAt: at(60).toISOString() });
 const ending = created('spring', { expiresAt: at(60).toISOString() });
 
-describe('redirect edge: what a visitor gets', () => {
-  it('is the destination, counted, bots too; HEAD is not counted', () => {
+describe('redirect edge: decision for a visit', () => {
+  it('redirects and counts visitors and bots; does not count HEAD', () => {
     given(unlimited).when(visit()).then({ type: 'redirect', counted: true });
     given(unlimited)
       .when(visit({ bot: true }))
@@ -58,18 +57,18 @@ describe('redirect edge: what a visitor gets', () => {
     }
   });
 
-  it('is one of the clicks of a limited link; bots and HEAD are asked to continue', () => {
+  it('takes a click of a limited link; bots and HEAD get the form', () => {
     given(limited).when(visit()).then({ type: 'takeClick' });
     for (const kind of kinds.slice(1)) given(limited).when(kind).then({ type: 'askToContinue' });
   });
 
-  it('is the form of a link with a password, for every client', () => {
+  it('requires the password for every client', () => {
     for (const link of [secured, securedAndLimited, securedAndEnding]) {
       for (const kind of kinds) given(link).when(kind).then({ type: 'askPassword' });
     }
   });
 
-  it('is not found before the start, whatever the link is', () => {
+  it('is notFound before the start of any link', () => {
     const startsAt = at(60).toISOString();
     const before = { type: 'notFound' } as const;
     for (const options of [{}, { maxClicks: 3 }, { passwordHash }]) {
@@ -101,11 +100,11 @@ describe('redirect edge: what a visitor gets', () => {
     }
   });
 
-  it('is nothing where there is no link', () => {
+  it('is notFound without a link', () => {
     for (const kind of kinds) given().when(kind).then({ type: 'notFound' });
   });
 
-  it('is the expiry from its millisecond on', () => {
+  it('is expired from the millisecond of the expiry on', () => {
     given(ending)
       .when(visit({ now: at(59.999).getTime() }))
       .then({ type: 'redirect', counted: true });
@@ -116,7 +115,7 @@ describe('redirect edge: what a visitor gets', () => {
     }
   });
 
-  it('is the link’s expiry or block, for every visitor', () => {
+  it('is the expiry or block of the link for every visitor', () => {
     for (const link of [unlimited, limited, ending, secured, securedAndLimited]) {
       for (const kind of kinds) {
         given(link, expired('spring', 2)).when(kind).then({ type: 'expired' });
@@ -132,82 +131,78 @@ describe('redirect edge: what a visitor gets', () => {
   });
 });
 
-describe('redirect edge: what a visitor who submits a form gets', () => {
+describe('redirect edge: decision for a submitted form', () => {
   const given = answerSpecification<LinkState, LinkEvent, FormEntry, EntryDecision>({
     initialState,
     evolve: evolveLink,
     answer: (entry, state) => decideEntry(servedLink(state, 1), entry),
   });
-  const entry = (told: Partial<FormEntry> = {}): FormEntry => ({
-    now: noon.getTime(),
-    accepted: false,
-    ...told,
-  });
-  const accepted = entry({ accepted: true });
+  const entry = { now: noon.getTime(), accepted: false };
+  const accepted = { ...entry, accepted: true };
 
-  it('is the destination, counted, once the password was found right', () => {
-    given(secured).when(entry()).then({ type: 'checkPassword', passwordHash });
+  it('redirects and counts after the correct password', () => {
+    given(secured).when(entry).then({ type: 'checkPassword', passwordHash });
     given(secured).when(accepted).then({ type: 'redirect', counted: true });
   });
 
-  it('is one of the clicks of a limited link, with the password if it has one', () => {
-    given(limited).when(entry()).then({ type: 'takeClick' });
-    given(securedAndLimited).when(entry()).then({ type: 'checkPassword', passwordHash });
+  it('takes a click of a limited link, after the password if it has one', () => {
+    given(limited).when(entry).then({ type: 'takeClick' });
+    given(securedAndLimited).when(entry).then({ type: 'checkPassword', passwordHash });
     given(securedAndLimited).when(accepted).then({ type: 'takeClick' });
   });
 
-  it('is “no such method” for a link without a password and a limit', () => {
-    for (const told of [entry(), accepted]) {
-      given().when(told).then({ type: 'noForm' });
+  it('is noForm for a link without a password and a limit', () => {
+    for (const submitted of [entry, accepted]) {
+      given().when(submitted).then({ type: 'noForm' });
       for (const link of [unlimited, ending]) {
-        given(link).when(told).then({ type: 'noForm' });
-        given(link, expired('spring', 2)).when(told).then({ type: 'noForm' });
+        given(link).when(submitted).then({ type: 'noForm' });
+        given(link, expired('spring', 2)).when(submitted).then({ type: 'noForm' });
       }
     }
   });
 
-  it('is the link’s expiry or block, also when it came during the check', () => {
-    for (const told of [entry(), accepted]) {
+  it('is the expiry or block of the link, also after the password check', () => {
+    for (const submitted of [entry, accepted]) {
       given(securedAndEnding)
-        .when({ ...told, now: at(60).getTime() })
+        .when({ ...submitted, now: at(60).getTime() })
         .then({ type: 'expired' });
       for (const link of [secured, limited]) {
-        given(link, expired('spring', 2)).when(told).then({ type: 'expired' });
-        given(link, blocked('spring', 2)).when(told).then({ type: 'blocked' });
+        given(link, expired('spring', 2)).when(submitted).then({ type: 'expired' });
+        given(link, blocked('spring', 2)).when(submitted).then({ type: 'blocked' });
       }
     }
   });
 });
 
-describe('redirect edge: preview of a link', () => {
+describe('redirect edge: decision for a preview', () => {
   const given = answerSpecification<LinkState, LinkEvent, Date, PreviewDecision>({
     initialState,
     evolve: evolveLink,
     answer: (now, state) => decidePreview(servedLink(state, 1), now.getTime()),
   });
-  const told = {
+  const preview = {
     type: 'preview',
     location: 'https://example.com/spring',
     createdAt: noon.getTime(),
     expiresAt: null,
   } as const;
 
-  it('tells its destination, when it was made, and when it ends', () => {
-    given(unlimited).when(noon).then(told);
+  it('has the destination, creation time and expiry', () => {
+    given(unlimited).when(noon).then(preview);
     given(ending)
       .when(noon)
-      .then({ ...told, expiresAt: at(60).getTime() });
+      .then({ ...preview, expiresAt: at(60).getTime() });
   });
 
   it('hides the destination of a link with a password or a limit', () => {
     for (const link of [limited, secured, securedAndLimited]) {
       given(link)
         .when(noon)
-        .then({ ...told, location: null });
+        .then({ ...preview, location: null });
     }
   });
 
-  it('tells the link’s expiry or block', () => {
+  it('is the expiry or block of the link', () => {
     given().when(noon).then({ type: 'notFound' });
     given(ending).when(at(60)).then({ type: 'expired' });
     given(unlimited, expired('spring', 2)).when(noon).then({ type: 'expired' });
@@ -215,8 +210,8 @@ describe('redirect edge: preview of a link', () => {
   });
 });
 
-describe('redirect edge: link as the edge keeps it', () => {
-  it('is computed once', () => {
+describe('redirect edge: cached link', () => {
+  it('has the location and the times of the state', () => {
     const data = { url: 'https://exämple.com/ä', maxClicks: 3, expiresAt: at(60).toISOString() };
     const state = evolveLink(initialState, created('spring', data, { account: 'acme' }));
     expect(servedLink(state, 1)).to.deep.equal({
@@ -233,7 +228,7 @@ describe('redirect edge: link as the edge keeps it', () => {
     });
   });
 
-  it('has no end and no limit where none was asked for', () => {
+  it('has neither expiry nor limit by default', () => {
     expect(servedLink(evolveLink(initialState, unlimited), 1)).to.include({
       passwordHash: null,
       expiresAt: null,

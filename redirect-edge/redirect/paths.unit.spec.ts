@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { linkNameIn, routeOf } from './paths.js';
 
-describe('redirect edge: link that a path names', () => {
+describe('redirect edge: link of a path', () => {
   const named: readonly [path: string, codes: readonly string[], previewed?: boolean][] = [
     ['/spring', ['spring']],
     ['/spr%69ng', ['spring']],
@@ -35,7 +35,7 @@ describe('redirect edge: link that a path names', () => {
     });
   }
 
-  it('has none of the characters that follow a pasted code', () => {
+  it('excludes characters that are pasted after a code', () => {
     const characters = [
       ...Array.from('/.,;:!?)]}>\'"”’»*_~ \t\n\u00a0\u3000\u00ad\u200b\u200c\u200d\u200e\u200f'),
       ...Array.from(
@@ -52,12 +52,12 @@ describe('redirect edge: link that a path names', () => {
     ...['/', '/.', '/ab', '/ab.', '/a.b', '/.spring', '/spring%', '/spring%ff', '/spring#', '/+'],
     ...['/spring&', '/spring-+-', `/${'a'.repeat(51)}`, '/v2/usage', '/spring%00'],
   ]) {
-    it(`is none of ${JSON.stringify(path)}`, () => {
+    it(`does not exist in ${JSON.stringify(path)}`, () => {
       expect(linkNameIn(path)).to.be.null;
     });
   }
 
-  it('is none of the fixed paths', () => {
+  it('is not one of the fixed paths', () => {
     for (const path of ['/', '/robots.txt', '/favicon.ico', '/health', '/health/ready']) {
       expect(routeOf(path)).to.equal(path);
     }

@@ -18,7 +18,7 @@ const source = `/linklog/spool/${spoolId}`;
 
 const chunkOf = (...visits: readonly (readonly [...Parameters<RecordBuffer['add']>])[]): Buffer => {
   const buffer = new RecordBuffer();
-  for (const [sequence, one] of visits) buffer.add(sequence, one);
+  for (const [sequence, newVisit] of visits) buffer.add(sequence, newVisit);
   return Buffer.from(buffer.bytes());
 };
 
@@ -28,31 +28,31 @@ const recordsOf = (chunk: Buffer, max: number) => {
   return { records: toRecords(records), shipped };
 };
 
-describe('redirect edge: log’s records of a spool', () => {
-  it('are, to the byte, what the codec writes of the visits’ events', () => {
+describe('redirect edge: log records of a spool', () => {
+  it('are equal to the output of the codec', () => {
     fc.assert(
-      fc.property(anyVisit, fc.integer({ min: 1, max: 2 ** 48 - 1 }), (one, sequence) => {
-        const { records } = recordsOf(chunkOf([sequence, one]), 1);
+      fc.property(anyVisit, fc.integer({ min: 1, max: 2 ** 48 - 1 }), (newVisit, sequence) => {
+        const { records } = recordsOf(chunkOf([sequence, newVisit]), 1);
         const event = newEvent(
           'LinkVisited',
-          { click: null, ...one.data },
+          { click: null, ...newVisit.data },
           {
             id: String(sequence),
             source,
             sequence,
-            subject: one.code,
-            time: new Date(one.at),
-            account: one.account,
-            correlationId: one.requestId,
+            subject: newVisit.code,
+            time: new Date(newVisit.at),
+            account: newVisit.account,
+            correlationId: newVisit.requestId,
           },
         );
-        expect(records).to.deep.equal([{ key: one.code, value: writeEvent(event) }]);
+        expect(records).to.deep.equal([{ key: newVisit.code, value: writeEvent(event) }]);
       }),
       { numRuns: 500 },
     );
   });
 
-  it('are events: their id is their number in the spool', () => {
+  it('are events whose id is their sequence in the spool', () => {
     const { records } = recordsOf(chunkOf([42, visit(42)]), 1);
     const { data, at } = visit(42);
     expect(records.map(({ value }) => readEvent(value))).to.deep.equal([
@@ -72,7 +72,7 @@ describe('redirect edge: log’s records of a spool', () => {
     ]);
   });
 
-  it('are read by their layout, whatever is known of the visitor', () => {
+  it('are read by the fast decoder of statistics, with and without data', () => {
     const data: VisitData = {
       bot: false,
       country: 'DE',
@@ -92,13 +92,13 @@ describe('redirect edge: log’s records of a spool', () => {
     }
   });
 
-  it('are bounded lines of each partition, which have the order of the spool', () => {
+  it('are bounded lines of each partition, in the order of the spool', () => {
     const text = 'x'.repeat(200);
     const visits = Array.from({ length: 6_000 }, (_, index) => {
-      const one = visit(index + 1);
-      return { ...one, requestId: text, data: { ...one.data, referrer: text } };
+      const { data, ...newVisit } = visit(index + 1);
+      return { ...newVisit, requestId: text, data: { ...data, referrer: text } };
     });
-    const chunk = chunkOf(...visits.map((one, index) => [index + 1, one] as const));
+    const chunk = chunkOf(...visits.map((newVisit, index) => [index + 1, newVisit] as const));
     const { records, shipped } = logRecordsIn(chunk, spoolId, Infinity, writer);
     expect(shipped).to.deep.equal({ records: 6_000, bytes: chunk.length, through: 6_000 });
     const last = new Map<number, number>();
@@ -110,21 +110,21 @@ describe('redirect edge: log’s records of a spool', () => {
       const lines = toRecords([one]);
       expect(lines).to.have.lengthOf(one.records);
       for (const { key, value } of lines) {
-        expect(partitionOf(key, topics.visits.partitions)).to.equal(one.partition);
+        expect(partitionOf(key, topics.visits.partitions)).to.equal(batch.partition);
         const { sequence } = readEvent(value);
-        expect(sequence).to.be.above(last.get(one.partition) ?? 0);
-        last.set(one.partition, sequence);
+        expect(sequence).to.be.above(last.get(batch.partition) ?? 0);
+        last.set(batch.partition, sequence);
       }
-      found += one.records;
+      found += batch.records;
     }
     expect(found).to.equal(6_000);
   });
 
-  it('stand by themselves where they are no line, between the lines of their partition', () => {
+  it('are single records if they cannot be lines, in the order of their partition', () => {
     const odd = { ...visit(2), code: 'code-1"' };
     const code = Array.from({ length: 100 }, (_, index) => `code-${index}`).find(
-      (one) =>
-        partitionOf(one, topics.visits.partitions) ===
+      (candidate) =>
+        partitionOf(candidate, topics.visits.partitions) ===
         partitionOf(odd.code, topics.visits.partitions),
     );
     const plain = { ...visit(1), code: code ?? '' };
@@ -136,7 +136,7 @@ describe('redirect edge: log’s records of a spool', () => {
     ).to.deep.equal([1, 2, 3]);
   });
 
-  it('are as many as are wanted, and say where the rest begins', () => {
+  it('are at most the requested number, with the offset of the rest', () => {
     const chunk = chunkOf([1, visit(1)], [2, visit(2)], [5, visit(5)]);
     const first = recordsOf(chunk, 2);
     expect(first.shipped).to.include({ records: 2, through: 2 });

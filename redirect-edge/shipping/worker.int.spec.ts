@@ -10,6 +10,7 @@ import type { Worker } from 'node:worker_threads';
 import { settingsOf } from '../../ops/test/conformance/event-log/kafka-harness.js';
 import { openKafkaLog } from '../../ops/event-log/kafka/kafka-log.js';
 import type { EventLog } from '../../ops/event-log/port.js';
+import { deferred } from '../../ops/platform/concurrency/deferred.js';
 import { createLogger } from '../../ops/platform/logging.js';
 import { endTestServer, startTestServer, testDatabase } from '../../ops/test/support/database.js';
 import { kafkaStartMs, dedicatedKafka } from '../../ops/test/support/kafka.js';
@@ -27,10 +28,10 @@ import { folderFixture } from '../../ops/test/support/fixtures.js';
 
 const program = fileURLToPath(new URL('testing/shipping-process.js', import.meta.url));
 const logger = createLogger('silent');
-/** A broker that was killed needs some time to be itself again, and the machine may be busy. */
+/** The recovery of a killed broker takes time, and the machine may be busy. */
 const patienceMs = 120_000;
 
-/** A log to ship to, on a server that may be killed. */
+/** A log on a server that a test can kill. */
 interface Target {
   readonly address: LogAddress;
   readonly log: EventLog;
@@ -85,7 +86,7 @@ for (const [name, openTarget] of Object.entries(targets))
     let shipping: Shipping;
     const spools: Spool[] = [];
     const workers: Worker[] = [];
-    const remember = (worker: Worker): void => {
+    const addWorker = (worker: Worker): void => {
       workers.push(worker);
     };
     const untilAvailable = () => log.ranges(topics.visits.name);
@@ -96,11 +97,11 @@ for (const [name, openTarget] of Object.entries(targets))
     });
 
     beforeEach(() => {
-      process.on('worker', remember);
+      process.on('worker', addWorker);
       shipping = shipFromWorker({ address: target.address, untilAvailable, logger });
     });
     afterEach(async () => {
-      process.off('worker', remember);
+      process.off('worker', addWorker);
       await Promise.all(spools.splice(0).map((spool) => spool.stop({ shipWithinMs: 0 })));
       await shipping.stop();
       workers.length = 0;
@@ -119,7 +120,7 @@ for (const [name, openTarget] of Object.entries(targets))
       return spool;
     };
 
-    /** Appends for as long as the work takes, and 1,000 visits more; resolves with how many. */
+    /** Appends visits during the work, and 1,000 visits after it. @returns the number of visits */
     const appendDuring = async (spool: Spool, work: () => Promise<void>): Promise<number> => {
       let last = 0;
       const appendSome = async (): Promise<void> => {
@@ -138,16 +139,13 @@ for (const [name, openTarget] of Object.entries(targets))
       return last;
     };
 
-    /**
-     * The numbers of a spool's visits that readers of the log count: in each partition those that are
-     * above all before them. Whatever else is there must be a repeat.
-     */
+    /** The sequences of a spool's visits in the log. Lower sequences of a partition must be repeats. */
     const countedOf = async (spoolId: string): Promise<number[]> => {
       for (;;) {
         try {
           return await readAll(spoolId);
         } catch (error) {
-          // A new cluster's first reader, or the first after a crash.
+          // The first read of a new cluster, or after a crash.
           if ((error as { retriable?: boolean }).retriable !== true) throw error;
         }
       }
@@ -175,7 +173,7 @@ for (const [name, openTarget] of Object.entries(targets))
       return [...counted].sort((a, b) => a - b);
     };
 
-    it('ships each visit as it was written, in one thread that is started once', async () => {
+    it('ships each visit unchanged, with one thread', async () => {
       const spool = await open();
       const last = await appendDuring(spool, () =>
         eventually('enough visits are shipped', () => spool.counters.shipped > 2_000),
@@ -198,7 +196,7 @@ for (const [name, openTarget] of Object.entries(targets))
       expect(await countedOf(spool.id)).to.deep.equal(range(1, last));
     });
 
-    it('continues in a new thread after the first one died, and ships all visits', async () => {
+    it('continues with a new thread after the first one died, and ships all visits', async () => {
       const spool = await open();
       const last = await appendDuring(spool, async () => {
         for (const round of [1, 2, 3]) {
@@ -224,20 +222,20 @@ for (const [name, openTarget] of Object.entries(targets))
         },
       );
       let id = '';
-      let promised = 0;
+      let acknowledged = 0;
       let shippedByChild = 0;
       const lines = createInterface({ input: child.stdout });
       lines.on('line', (line) => {
         if (id === '') id = line;
-        else [promised = 0, shippedByChild = 0] = line.split(' ').map(Number);
+        else [acknowledged = 0, shippedByChild = 0] = line.split(' ').map(Number);
       });
-      const said = once(lines, 'close');
+      const closed = once(lines, 'close');
       try {
         await eventually('the child has shipped 1,000 visits', () => shippedByChild > 1_000);
       } finally {
         child.kill('SIGKILL');
       }
-      await said;
+      await closed;
 
       await open();
       await eventually(
@@ -246,27 +244,24 @@ for (const [name, openTarget] of Object.entries(targets))
       );
       const counted = await countedOf(id);
       expect(counted).to.deep.equal(range(1, counted.length));
-      expect(counted.length).to.be.at.least(promised);
+      expect(counted.length).to.be.at.least(acknowledged);
     });
 
-    it('takes nothing of a chunk whose first record is damaged', async () => {
+    it('ships nothing of a chunk whose first record is damaged', async () => {
       const chunk = Buffer.from(new SharedArrayBuffer(1_000));
       expect(await shipping.ship(chunk, v7())).to.deep.equal({ records: 0, bytes: 0, through: 0 });
     });
 
-    it('neither continues nor begins after it was stopped', async () => {
-      let reach = (): void => undefined;
+    it('does not ship after it was stopped', async () => {
+      const available = deferred();
       const late = shipFromWorker({
         address: target.address,
-        untilAvailable: () =>
-          new Promise<void>((resolve) => {
-            reach = resolve;
-          }),
+        untilAvailable: () => available.promise,
         logger,
       });
       const shipped = late.ship(Buffer.from(new SharedArrayBuffer(1_000)), v7()).catch(String);
       await late.stop();
-      reach();
+      available.resolve();
       expect(await shipped).to.include('does not ship');
 
       await shipping.ship(Buffer.from(new SharedArrayBuffer(1_000)), v7());

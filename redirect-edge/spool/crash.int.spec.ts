@@ -7,7 +7,8 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { EdgeTask } from './testing/edge-process.js';
-import { SpoolBench, FakeLog, range, visitsOf } from './testing/harness.js';
+import { range, visitsOf } from './testing/harness.js';
+import { spoolFixture } from './testing/spool-fixture.js';
 import { writeOrphan } from './testing/orphan-folder.js';
 import { eventually } from '../../ops/test/support/waiting.js';
 
@@ -19,14 +20,10 @@ interface Report {
   readonly [field: string]: unknown;
 }
 
-describe('redirect edge: process of an edge’s spool', () => {
-  const bench = new SpoolBench();
+describe('redirect edge: spool of a process', () => {
+  const bench = spoolFixture();
   const children: ChildProcess[] = [];
-  let dataDir: string;
 
-  beforeEach(async () => {
-    dataDir = await bench.dataDir();
-  });
   afterEach(async () => {
     for (const child of children.splice(0)) {
       if (child.exitCode === null && child.signalCode === null) {
@@ -34,13 +31,12 @@ describe('redirect edge: process of an edge’s spool', () => {
         await once(child, 'exit');
       }
     }
-    await bench.clear();
   });
 
-  const notes = (name: string) => join(dataDir, name);
+  const notes = (name: string) => join(bench.dataDir, name);
   const start = (task: EdgeTask, name: string, limits = '', nodeOptions: string[] = []) => {
     const command = `${limits} exec "$@"`;
-    const node = [process.execPath, ...nodeOptions, program, dataDir, task, notes(name)];
+    const node = [process.execPath, ...nodeOptions, program, bench.dataDir, task, notes(name)];
     const child = spawn('/bin/sh', ['-c', command, 'sh', ...node], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
@@ -48,7 +44,7 @@ describe('redirect edge: process of an edge’s spool', () => {
     const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
     const report = async (): Promise<Report> => {
       const line = await lines.next();
-      if (line.done === true) throw new Error('The edge ended without a word');
+      if (line.done === true) throw new Error('the edge ended without a report');
       return JSON.parse(line.value) as Report;
     };
     return { child, report };
@@ -57,7 +53,7 @@ describe('redirect edge: process of an edge’s spool', () => {
     child.kill('SIGKILL');
     await once(child, 'exit');
   };
-  /** Without a last line that the kill has torn. */
+  /** The complete lines of a file. */
   const linesOf = async (file: string) => (await readFile(file, 'utf8')).split('\n').slice(0, -1);
   const acked = async (name: string) => (await linesOf(notes(`${name}.acked`))).map(Number);
   const shippedBy = async (name: string) =>
@@ -65,18 +61,14 @@ describe('redirect edge: process of an edge’s spool', () => {
       (line) => JSON.parse(line) as { key: string; value: string },
     );
   const adopt = async () => {
-    const log = new FakeLog();
-    const spool = await bench.open({ dataDir, ship: log.ship });
-    await eventually(
-      'one spool is left',
-      async () => (await readdir(join(dataDir, 'spool'))).length === 1,
-    );
+    const spool = await bench.open();
+    await eventually('one spool is left', async () => (await readdir(bench.root)).length === 1);
     await spool.stop();
-    return log;
+    return bench.log;
   };
 
   for (const round of [1, 2, 3]) {
-    it(`loses no acknowledged visit when killed with -9 while the log is away (${round})`, async () => {
+    it(`loses no acknowledged visit when killed with -9 without a log (${round})`, async () => {
       const { child, report } = start('write-without-log', 'edge');
       const { id } = await report();
       await sleep(200 + 200 * Math.random());
@@ -86,13 +78,13 @@ describe('redirect edge: process of an edge’s spool', () => {
 
       const log = await adopt();
       const found = log.visitsOf(id);
-      // What was in flight may be there too, at the end.
+      // Visits without an acknowledgement may follow.
       expect(found).to.deep.equal(range(1, found.length));
       expect(found.length).to.be.at.least(promised.at(-1) ?? 0);
       expect(log.sequences).to.deep.equal(found);
     });
 
-    it(`leaves a log without gap or disorder when killed with -9 while it ships (${round})`, async () => {
+    it(`leaves no gap and no disorder in the log when killed with -9 during shipping (${round})`, async () => {
       const { child, report } = start('write', 'edge');
       const { id } = await report();
       await sleep(200 + 200 * Math.random());
@@ -105,12 +97,12 @@ describe('redirect edge: process of an edge’s spool', () => {
       const found = visitsOf([...before, ...log.records], id);
       expect(found).to.deep.equal(range(1, found.length));
       expect(found.length).to.be.at.least(promised.at(-1) ?? 0);
-      // At most the batch whose progress was not written yet comes twice.
+      // At most one batch, whose position was not written, is repeated.
       expect(before.length + log.records.length - found.length).to.be.at.most(2000);
     });
   }
 
-  it('has its spool adopted by exactly one of two edges when it was killed', async () => {
+  it('is adopted by exactly one of two edges', async () => {
     const dead = start('write-without-log', 'dead');
     const { id } = await dead.report();
     const adopters = ['left', 'right'].map((name) => start('adopt', name));
@@ -119,13 +111,13 @@ describe('redirect edge: process of an edge’s spool', () => {
     await kill(dead.child);
     await eventually(
       'the spool of the killed process is gone',
-      async () => !(await readdir(join(dataDir, 'spool'))).includes(id),
+      async () => !(await readdir(bench.root)).includes(id),
     );
 
     const logs = await Promise.all(['left', 'right'].map(shippedBy));
-    const takers = logs.map((records) => visitsOf(records, id)).filter(({ length }) => length > 0);
-    expect(takers).lengthOf(1);
-    const [found = []] = takers;
+    const shipped = logs.map((records) => visitsOf(records, id)).filter(({ length }) => length > 0);
+    expect(shipped).lengthOf(1);
+    const [found = []] = shipped;
     expect(found).to.deep.equal(range(1, found.length));
     expect(found.length).to.be.at.least((await acked('dead')).at(-1) ?? Infinity);
 
@@ -133,10 +125,10 @@ describe('redirect edge: process of an edge’s spool', () => {
       child.kill('SIGTERM');
       await once(child, 'exit');
     }
-    expect(await readdir(join(dataDir, 'spool'))).to.deep.equal([]);
+    expect(await readdir(bench.root)).to.deep.equal([]);
   });
 
-  it('keeps exactly the acknowledged visits when the disk is full in the middle of a write', async () => {
+  it('contains exactly the acknowledged visits after a write fails on a full disk', async () => {
     // dash counts blocks of 512 bytes.
     const { child, report } = start('fill', 'edge', 'ulimit -f 301;');
     const result = await report();
@@ -147,7 +139,7 @@ describe('redirect edge: process of an edge’s spool', () => {
     expect(log.records.length).to.be.within(1000, 4000);
   });
 
-  describe('its memory', () => {
+  describe('memory', () => {
     const limits = ['--max-old-space-size=32'];
 
     it('does not grow with its own backlog', async () => {
@@ -160,14 +152,14 @@ describe('redirect edge: process of an edge’s spool', () => {
 
     it('does not grow with the spools that it adopts', async () => {
       const { id } = await writeOrphan(
-        dataDir,
+        bench.dataDir,
         Array.from({ length: 8 }, () => 25_000),
       );
       const { child, report } = start('adopt-uncopied', 'edge', '', limits);
       await report();
       await eventually(
         'the spool of the killed process is gone',
-        async () => !(await readdir(join(dataDir, 'spool'))).includes(id),
+        async () => !(await readdir(bench.root)).includes(id),
       );
       child.kill('SIGTERM');
       const { maxRssMib, shipped } = await report();

@@ -21,21 +21,21 @@ interface NumberedVisit {
   readonly visit: NewVisit;
 }
 
-/** The bytes of some visits, and where the record of each ends. */
+/** The bytes of visits, and the end of each record. */
 const encode = (visits: readonly NumberedVisit[]): { bytes: Buffer; ends: number[] } => {
   const buffer = new RecordBuffer(64);
-  const ends = visits.map(({ sequence, visit: one }) => {
-    buffer.add(sequence, one);
+  const ends = visits.map((numbered) => {
+    buffer.add(numbered.sequence, numbered.visit);
     return buffer.length;
   });
   return { bytes: Buffer.from(buffer.bytes()), ends };
 };
 
 const decode = (bytes: Buffer): NumberedVisit[] =>
-  [...recordsIn(bytes)].map((place) => {
-    const record = readRecord(bytes, place);
-    if (record.type !== 'visit') throw new Error('Visits were written');
-    return { sequence: place.sequence, visit: record.visit };
+  [...recordsIn(bytes)].map((range) => {
+    const record = readRecord(bytes, range);
+    if (record.type !== 'visit') throw new Error(`the record is ${record.type}, not a visit`);
+    return { sequence: range.sequence, visit: record.visit };
   });
 
 describe('redirect edge: spool’s records', () => {
@@ -49,7 +49,7 @@ describe('redirect edge: spool’s records', () => {
     );
   });
 
-  it('are all whole ones before the cut, when the bytes are cut anywhere', () => {
+  it('are the complete ones, if the bytes are truncated', () => {
     fc.assert(
       fc.property(someVisits, fc.nat(), (visits, at) => {
         const { bytes, ends } = encode(visits);
@@ -60,7 +60,7 @@ describe('redirect edge: spool’s records', () => {
     );
   });
 
-  it('are those before the damage, when any byte is changed', () => {
+  it('are those before a damaged byte', () => {
     fc.assert(
       fc.property(
         someVisits,
@@ -78,7 +78,7 @@ describe('redirect edge: spool’s records', () => {
     );
   });
 
-  it('are none in zeros or noise', () => {
+  it('do not exist in zeros or random bytes', () => {
     expect(decode(Buffer.alloc(100_000))).to.be.empty;
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 500 }), (noise) => {
@@ -87,13 +87,13 @@ describe('redirect edge: spool’s records', () => {
     );
   });
 
-  it('are followed by nothing when zeros follow them', () => {
+  it('end before zeros', () => {
     const visits = [{ sequence: 1, visit: visit(1) }];
     const { bytes } = encode(visits);
     expect(decode(Buffer.concat([bytes, Buffer.alloc(4096)]))).to.deep.equal(visits);
   });
 
-  it('are refused when a text is too long, and taken back, without a trace', () => {
+  it('leave no bytes if a text is too long or the record is removed', () => {
     const buffer = new RecordBuffer(64);
     buffer.add(1, visit(1));
     for (const long of ['x'.repeat(255), 'ü'.repeat(128)]) {
@@ -108,7 +108,7 @@ describe('redirect edge: spool’s records', () => {
     ]);
   });
 
-  it('take some 60 bytes of a visit, and no more than 110 of one with all data', () => {
+  it('have about 60 bytes, and at most 110 with all data', () => {
     const buffer = new RecordBuffer();
     expect(buffer.add(1, visit(1))).to.be.below(60);
     const data: NewVisit['data'] = {
@@ -126,7 +126,7 @@ describe('redirect edge: spool’s records', () => {
     expect(buffer.add(2, { ...visit(2), requestId: undefined, data })).to.be.below(110);
   });
 
-  it('of a later release are refused, not taken for damage', () => {
+  it('of a later release are refused, not treated as damage', () => {
     const { bytes } = encode([{ sequence: 1, visit: visit(1) }]);
     bytes[8] = 2;
     bytes.writeUInt32BE(crc32(bytes.subarray(8)), 4);

@@ -2,14 +2,13 @@ import { expect } from 'chai';
 import { mkdir, readdir, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { boundSetAside, setAsideIn } from './set-aside.js';
-import { SpoolBench } from './testing/harness.js';
+import { spoolFixture } from './testing/spool-fixture.js';
 
-describe('redirect edge: damaged rests of segments', () => {
-  const bench = new SpoolBench();
-  afterEach(() => bench.clear());
+describe('redirect edge: files that are set aside', () => {
+  const bench = spoolFixture();
 
   const rootWith = async (files: number, bytes: number): Promise<string> => {
-    const root = await bench.dataDir();
+    const root = bench.dataDir;
     for (let age = 0; age < files; age += 1) {
       const path = join(root, `${age}.bad`);
       await writeFile(path, Buffer.alloc(bytes));
@@ -18,21 +17,21 @@ describe('redirect edge: damaged rests of segments', () => {
     return root;
   };
 
-  for (const [what, bounds] of [
+  for (const [bound, bounds] of [
     ['bytes', { files: 100, bytes: 35 }],
     ['files', { files: 3, bytes: 1_000 }],
   ] as const) {
-    it(`are deleted, the oldest first, where there are too many ${what}`, async () => {
+    it(`are deleted beyond the maximum of ${bound}, the oldest first`, async () => {
       const root = await rootWith(5, 10);
       await mkdir(join(root, 'a-spool'));
       await boundSetAside(root, bench.logger, bounds);
       expect((await readdir(root)).sort()).to.deep.equal(['0.bad', '1.bad', '2.bad', 'a-spool']);
       expect(await setAsideIn(root)).to.deep.equal({ files: 3, bytes: 30 });
-      expect(bench.logged.map(({ file }) => file)).to.have.length(2);
+      expect(bench.logLines.map(({ file }) => file)).to.have.length(2);
     });
   }
 
-  it('are kept where one alone is too large', async () => {
+  it('include the newest file, even if it is too large', async () => {
     const root = await rootWith(1, 100);
     await boundSetAside(root, bench.logger, { files: 1, bytes: 10 });
     expect(await setAsideIn(root)).to.deep.equal({ files: 1, bytes: 100 });

@@ -5,7 +5,8 @@ import { setImmediate as tick, setTimeout as sleep } from 'node:timers/promises'
 import { SpoolUnavailable } from './appender.js';
 import { recordsIn } from './record.js';
 import { nodeFiles, type SegmentFiles } from './segment.js';
-import { append, SpoolBench, FakeLog, folderBytes, range, visit } from './testing/harness.js';
+import { append, FakeLog, folderBytes, range, visit } from './testing/harness.js';
+import { spoolFixture } from './testing/spool-fixture.js';
 import { eventually } from '../../ops/test/support/waiting.js';
 
 const refusal = async (promise: Promise<void>): Promise<SpoolUnavailable> => {
@@ -13,11 +14,12 @@ const refusal = async (promise: Promise<void>): Promise<SpoolUnavailable> => {
     () => undefined,
     (reason: unknown) => reason,
   );
-  if (!(error instanceof SpoolUnavailable)) throw new Error('It was not refused', { cause: error });
+  if (!(error instanceof SpoolUnavailable))
+    throw new Error('the visit was not refused', { cause: error });
   return error;
 };
 
-/** Files whose next writes and the like can be made to fail. */
+/** Files with injected faults. */
 const faultyFiles = () => {
   const faults = { write: false, partialWrite: 0, sync: false, truncate: false, writes: 0 };
   const fail = (code: string): never => {
@@ -49,61 +51,52 @@ const faultyFiles = () => {
 };
 
 describe('redirect edge: spool', () => {
-  const bench = new SpoolBench();
-  let dataDir: string;
-  let log: FakeLog;
+  const bench = spoolFixture();
 
-  beforeEach(async () => {
-    dataDir = await bench.dataDir();
-    log = new FakeLog();
-  });
-  afterEach(() => bench.clear());
+  const spoolDirs = () => readdir(bench.root);
 
-  const spoolDirs = () => readdir(join(dataDir, 'spool'));
-
-  describe('when it appends', () => {
-    it('writes the visits of one tick to the file, with one write, before it resolves', async () => {
+  describe('that appends', () => {
+    it('writes the visits of a tick with one write before their callbacks', async () => {
       const { faults, files } = faultyFiles();
-      log.isAway = true;
-      const spool = await bench.open({ dataDir, ship: log.ship, files });
+      bench.log.isUnavailable = true;
+      const spool = await bench.open({ files });
       const appends = range(1, 50).map((number) => append(spool, visit(number)));
       expect(faults.writes).to.equal(0);
       await Promise.all(appends);
       expect(faults.writes).to.equal(1);
 
-      const file = join(dataDir, 'spool', spool.id, '0000000000000001.seg');
+      const file = join(bench.root, spool.id, '0000000000000001.seg');
       const written = [...recordsIn(await readFile(file))];
       expect(written.map(({ sequence }) => sequence)).to.deep.equal(range(1, 50));
       expect(spool.depth()).to.deep.equal({ bytes: (await readFile(file)).length, events: 50 });
     });
 
-    it('tells of all visits of a tick in one turn, kept or not', async () => {
+    it('calls the callbacks of a tick synchronously, after success or failure', async () => {
       const { faults, files } = faultyFiles();
-      const spool = await bench.open({ dataDir, ship: log.ship, files });
+      const spool = await bench.open({ files });
       for (const write of [false, true]) {
         faults.write = write;
-        const told: unknown[] = [];
-        let turns = 0;
+        const results: unknown[] = [];
+        let microtasks = 0;
         await new Promise<void>((resolve) => {
           for (const number of range(1, 50)) {
             spool.append(visit(number), (failure) => {
-              told.push(failure);
-              // Runs before whatever another turn would begin.
-              queueMicrotask(() => (turns += Number(told.length < 50)));
-              if (told.length === 50) resolve();
+              results.push(failure);
+              queueMicrotask(() => (microtasks += Number(results.length < 50)));
+              if (results.length === 50) resolve();
             });
           }
-          expect(told).to.be.empty;
+          expect(results).to.be.empty;
         });
-        expect(turns).to.equal(0);
-        expect(new Set(told).size).to.equal(1);
-        expect(told[0] === null).to.equal(!write);
+        expect(microtasks).to.equal(0);
+        expect(new Set(results).size).to.equal(1);
+        expect(results[0] === null).to.equal(!write);
       }
     });
 
-    it('calls the callbacks of all visits of a tick, kept or not, though one of them throws', async () => {
+    it('calls all callbacks of a tick even if one of them throws, after success or failure', async () => {
       const { faults, files } = faultyFiles();
-      const spool = await bench.open({ dataDir, ship: log.ship, files });
+      const spool = await bench.open({ files });
       for (const write of [false, true]) {
         faults.write = write;
         const called: number[] = [];
@@ -120,7 +113,7 @@ describe('redirect edge: spool', () => {
       spool.append(visit(4), () => {
         throw new Error('so does this one');
       });
-      const errors = bench.logged.flatMap(({ err }) => (err as Error | undefined)?.message ?? []);
+      const errors = bench.logLines.flatMap(({ err }) => (err as Error | undefined)?.message ?? []);
       expect(errors.filter((message) => message.includes('th'))).to.deep.equal([
         'this callback throws',
         'this callback throws',
@@ -128,79 +121,79 @@ describe('redirect edge: spool', () => {
       ]);
     });
 
-    it('writes at once what it is told to, and what comes later in the tick at its end', async () => {
+    it('writes visits on flush, and later ones at the end of the tick', async () => {
       const { faults, files } = faultyFiles();
-      const spool = await bench.open({ dataDir, ship: log.ship, files });
-      const kept: number[] = [];
+      const spool = await bench.open({ files });
+      const written: number[] = [];
       const appendOne = (number: number): void => {
         spool.append(visit(number), (failure) => {
-          if (!failure) kept.push(number);
+          if (!failure) written.push(number);
         });
       };
       appendOne(1);
       appendOne(2);
       spool.flush();
-      expect(kept).to.deep.equal([1, 2]);
+      expect(written).to.deep.equal([1, 2]);
       spool.flush();
       appendOne(3);
-      expect(kept).to.deep.equal([1, 2]);
+      expect(written).to.deep.equal([1, 2]);
       await tick();
-      expect(kept).to.deep.equal([1, 2, 3]);
+      expect(written).to.deep.equal([1, 2, 3]);
       expect(faults.writes).to.equal(2);
     });
 
-    it('closes full segments and begins new ones', async () => {
-      log.isAway = true;
-      const spool = await bench.open({ dataDir, ship: log.ship, segmentBytes: 1_500 });
+    it('closes full segments and creates new ones', async () => {
+      bench.log.isUnavailable = true;
+      const spool = await bench.open({ segmentBytes: 1_500 });
       for (const number of range(1, 200)) {
         await append(spool, visit(number));
       }
-      const folder = join(dataDir, 'spool', spool.id);
+      const folder = join(bench.root, spool.id);
       const segments = (await readdir(folder)).filter((name) => name.endsWith('.seg'));
       expect(segments.length).to.be.greaterThan(5);
 
-      log.isAway = false;
+      bench.log.isUnavailable = false;
       await eventually('the spool is shipped', () => spool.depth().events === 0);
-      expect(log.visitsOf(spool.id)).to.deep.equal(range(1, 200));
+      expect(bench.log.visitsOf(spool.id)).to.deep.equal(range(1, 200));
       await eventually(
         'one segment is left',
         async () => (await readdir(folder)).filter((name) => name.endsWith('.seg')).length <= 1,
       );
     });
 
-    it('refuses visits above the cap, and takes visits again once there is room', async () => {
-      log.isAway = true;
+    it('refuses visits beyond the size limit, and accepts visits after shipping', async () => {
+      bench.log.isUnavailable = true;
       const maxBytes = 200_000;
-      const spool = await bench.open({ dataDir, ship: log.ship, maxBytes });
-      let kept = 0;
+      const spool = await bench.open({ maxBytes });
+      let accepted = 0;
       let refused: SpoolUnavailable | undefined;
       while (!refused) {
         const results = await Promise.allSettled(
-          range(kept + 1, kept + 100).map((number) => append(spool, visit(number))),
+          range(accepted + 1, accepted + 100).map((number) => append(spool, visit(number))),
         );
-        kept += results.filter(({ status }) => status === 'fulfilled').length;
+        accepted += results.filter(({ status }) => status === 'fulfilled').length;
         refused = results.find((result) => result.status === 'rejected')?.reason as typeof refused;
       }
       expect(refused).to.be.instanceOf(SpoolUnavailable);
       expect(refused).to.have.property('code', 'SPOOL_FULL');
-      const bytes = await folderBytes(join(dataDir, 'spool', spool.id));
+      const bytes = await folderBytes(join(bench.root, spool.id));
       expect(bytes).to.be.within(maxBytes - 1000, maxBytes);
 
-      log.isAway = false;
+      bench.log.isUnavailable = false;
       await eventually('the spool is shipped', () => spool.depth().events === 0);
-      await append(spool, visit(kept + 1));
+      await append(spool, visit(accepted + 1));
       await eventually('the spool is shipped', () => spool.depth().events === 0);
-      expect(log.visitsOf(spool.id)).to.deep.equal(range(1, kept + 1));
+      expect(bench.log.visitsOf(spool.id)).to.deep.equal(range(1, accepted + 1));
     });
 
-    it('can be filled to the cap by a single tick, and is free again afterwards', async () => {
-      const spool = await bench.open({ dataDir, ship: log.ship, maxBytes: 100_000 });
+    it('accepts visits again after a single tick reaches the size limit', async () => {
+      const spool = await bench.open({ maxBytes: 100_000 });
       for (let round = 0; round < 3; round += 1) {
         const results = await Promise.allSettled(
           range(1, 2000).map((number) => append(spool, visit(number))),
         );
         expect(results.at(-1)?.status).to.equal('rejected');
-        await eventually('the spool takes a visit', () =>
+        await eventually('the spool accepts a visit', () =>
           append(spool, visit(1)).then(
             () => true,
             () => false,
@@ -210,14 +203,14 @@ describe('redirect edge: spool', () => {
     });
   });
 
-  describe('when a write fails', () => {
+  describe('with failing writes', () => {
     for (const truncate of [false, true]) {
-      it(`refuses the tick's visits and ships none of them${truncate ? ', even if the file cannot be cut at once' : ''}`, async () => {
+      it(`refuses the visits of the tick and ships none of them${truncate ? ', even if truncation fails' : ''}`, async () => {
         const { faults, files } = faultyFiles();
-        const spool = await bench.open({ dataDir, ship: log.ship, files });
+        const spool = await bench.open({ files });
         await append(spool, visit(1));
 
-        // Two whole records and a part of the third get into the file.
+        // The file gets two complete records and a part of the third.
         Object.assign(faults, { partialWrite: 150, truncate });
         const failed = [2, 3, 4].map((number) => refusal(append(spool, visit(number))));
         for (const error of await Promise.all(failed)) {
@@ -232,76 +225,75 @@ describe('redirect edge: spool', () => {
         await append(spool, visit(6));
         await append(spool, visit(7));
 
-        const file = join(dataDir, 'spool', spool.id, '0000000000000001.seg');
+        const file = join(bench.root, spool.id, '0000000000000001.seg');
         const bytes = await readFile(file);
         const written = [...recordsIn(bytes)];
         expect(written.at(-1)?.end).to.equal(bytes.length);
-        // Each number that is missing in the log is a visit that was lost.
+        // A gap in the sequences would mean a lost visit.
         expect(written.map(({ sequence }) => sequence)).to.deep.equal([1, 2, 3]);
         await eventually('the spool is shipped', () => spool.depth().events === 0);
-        expect(log.visitsOf(spool.id)).to.deep.equal([1, 6, 7]);
-        expect(bench.logged.filter(({ msg }) => msg.includes('visits are refused'))).lengthOf(1);
+        expect(bench.log.visitsOf(spool.id)).to.deep.equal([1, 6, 7]);
+        expect(bench.logLines.filter(({ msg }) => msg.includes('visits are refused'))).lengthOf(1);
       });
     }
 
-    it('refuses the visits that could not be synced', async () => {
+    it('refuses visits if fsync fails', async () => {
       const { faults, files } = faultyFiles();
-      const spool = await bench.open({ dataDir, ship: log.ship, files, fsync: true });
+      const spool = await bench.open({ files, fsync: true });
       await append(spool, visit(1));
       faults.sync = true;
       expect(await refusal(append(spool, visit(2)))).to.include({ code: 'SPOOL_WRITE_FAILED' });
       faults.sync = false;
       await append(spool, visit(3));
       await eventually('the spool is shipped', () => spool.depth().events === 0);
-      expect(log.visitsOf(spool.id)).to.deep.equal([1, 3]);
-      expect(log.sequences).to.deep.equal([1, 2]);
+      expect(bench.log.visitsOf(spool.id)).to.deep.equal([1, 3]);
+      expect(bench.log.sequences).to.deep.equal([1, 2]);
     });
   });
 
-  describe('when it ships', () => {
+  describe('that ships', () => {
     it('ships each visit of an idle spool without waiting for another one', async () => {
-      const spool = await bench.open({ dataDir, ship: log.ship });
+      const spool = await bench.open();
       for (const number of range(1, 5)) {
         await append(spool, visit(number));
-        await eventually('the visit is shipped', () => log.records.length === number);
+        await eventually('the visit is shipped', () => bench.log.records.length === number);
       }
     });
 
-    it('keeps the order and the bounds of a batch, one batch at a time', async () => {
+    it('ships bounded batches in order, one at a time', async () => {
       let running = 0;
       const spool = await bench.open({
-        dataDir,
         ship: async (records) => {
           running += 1;
           expect(running).to.equal(1);
-          await log.ship(records);
+          await bench.log.ship(records);
           running -= 1;
         },
       });
       for (let number = 1; number <= 12_000; number += 400) {
-        await Promise.all(range(number, number + 399).map((one) => append(spool, visit(one))));
+        await Promise.all(range(number, number + 399).map((next) => append(spool, visit(next))));
       }
       await eventually('the spool is shipped', () => spool.depth().events === 0);
-      expect(log.sequences).to.deep.equal(range(1, 12_000));
-      expect(Math.max(...log.batches.map((batch) => batch.length))).to.equal(2000);
+      expect(bench.log.sequences).to.deep.equal(range(1, 12_000));
+      expect(Math.max(...bench.log.batches.map((batch) => batch.length))).to.equal(2000);
       expect(spool.counters).to.include({ appended: 12_000, shipped: 12_000, refused: 0 });
     });
 
-    it('retries until the log is back, ever more slowly, and logs that once', async () => {
-      log.isAway = true;
-      const spool = await bench.open({ dataDir, ship: log.ship });
+    it('retries with backoff until the log is available, and logs that once', async () => {
+      bench.log.isUnavailable = true;
+      const spool = await bench.open();
       await append(spool, visit(1));
       await sleep(1000);
-      expect(log.tries).to.be.within(4, 9);
+      expect(bench.log.attempts).to.be.within(4, 9);
       await append(spool, visit(2));
-      log.isAway = false;
+      bench.log.isUnavailable = false;
       await eventually('the spool is shipped', () => spool.depth().events === 0);
-      expect(log.visitsOf(spool.id)).to.deep.equal([1, 2]);
-      expect(bench.logged.filter(({ msg }) => msg.startsWith('the log'))).lengthOf(2);
+      expect(bench.log.visitsOf(spool.id)).to.deep.equal([1, 2]);
+      expect(bench.logLines.filter(({ msg }) => msg.startsWith('the log'))).lengthOf(2);
     });
 
-    it('uses no CPU when there is nothing to ship', async () => {
-      const spool = await bench.open({ dataDir, ship: log.ship, scanEveryMs: 60_000 });
+    it('uses no CPU without visits', async () => {
+      const spool = await bench.open({ scanEveryMs: 60_000 });
       await append(spool, visit(1));
       await eventually('the spool is shipped', () => spool.depth().events === 0);
       await sleep(50);
@@ -312,29 +304,29 @@ describe('redirect edge: spool', () => {
     });
   });
 
-  describe('when it stops', () => {
-    it('ships its visits, deletes its folder, and refuses more', async () => {
-      const spool = await bench.open({ dataDir, ship: log.ship });
+  describe('that stops', () => {
+    it('ships its visits, deletes its folder, and refuses more visits', async () => {
+      const spool = await bench.open();
       const waiting = append(spool, visit(1));
       const stopping = spool.stop();
       expect(await refusal(append(spool, visit(2)))).to.include({ code: 'SPOOL_STOPPED' });
       await waiting;
       await stopping;
-      expect(log.visitsOf(spool.id)).to.deep.equal([1]);
+      expect(bench.log.visitsOf(spool.id)).to.deep.equal([1]);
       expect(await spoolDirs()).to.deep.equal([]);
     });
 
-    it('leaves unshipped visits and its position for the next start', async () => {
-      const spool = await bench.open({ dataDir, ship: log.ship });
+    it('leaves visits that are not shipped, and its position, to the next start', async () => {
+      const spool = await bench.open();
       await append(spool, visit(1));
       await eventually('the spool is shipped', () => spool.depth().events === 0);
-      log.isAway = true;
+      bench.log.isUnavailable = true;
       await append(spool, visit(2));
       await spool.stop({ shipWithinMs: 200 });
       expect(await spoolDirs()).to.deep.equal([spool.id]);
 
       const next = new FakeLog();
-      const successor = await bench.open({ dataDir, ship: next.ship });
+      const successor = await bench.open({ ship: next.ship });
       await eventually('one spool is left', async () => (await spoolDirs()).length === 1);
       expect(next.sequences).to.deep.equal([2]);
       expect(next.visitsOf(spool.id)).to.deep.equal([2]);
@@ -343,13 +335,12 @@ describe('redirect edge: spool', () => {
 
     it('does not wait for a batch that never ends', async () => {
       const spool = await bench.open({
-        dataDir,
         ship: () => new Promise(() => undefined),
       });
       await append(spool, visit(1));
       await tick();
       await spool.stop({ shipWithinMs: 50 });
-      await access(join(dataDir, 'spool', spool.id));
+      await access(join(bench.root, spool.id));
     });
   });
 });

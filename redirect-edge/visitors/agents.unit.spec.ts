@@ -11,9 +11,9 @@ const iphone =
 const macSafari =
   'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.1 Safari/605.1.15';
 
-type Judged = readonly [browser: string | null, os: string | null, device: string | null];
+type Expected = readonly [browser: string | null, os: string | null, device: string | null];
 
-const people: readonly (readonly [string, ...Judged])[] = [
+const people: readonly (readonly [string, ...Expected])[] = [
   [`${windows} ${chrome} Safari/537.36`, 'Chrome', 'Windows', 'desktop'],
   [`${windows} ${chrome} Safari/537.36 Edg/120.0.2210.61`, 'Microsoft Edge', 'Windows', 'desktop'],
   [`${windows} ${chrome} Safari/537.36 OPR/106.0.0.0`, 'Opera', 'Windows', 'desktop'],
@@ -75,7 +75,7 @@ const televisions = [
   `Mozilla/5.0 (Linux armv7l) ${chrome} Safari/537.36 OPR/46.0.2207.0 OMI/4.21.4.112.Catcher4.69 Model/Hisense-MT9602 VIDAA/5.0(Hisense;SmartTV;55A52FEVS)`,
 ];
 
-const programs: readonly (readonly [string, ...Judged])[] = [
+const programs: readonly (readonly [string, ...Expected])[] = [
   ['curl/8.5.0', null, null, 'other'],
   ['Go-http-client/2.0', null, null, 'other'],
   ['python-requests/2.31.0', null, null, 'other'],
@@ -87,7 +87,7 @@ const programs: readonly (readonly [string, ...Judged])[] = [
   ],
 ];
 
-const bots: readonly (readonly [string, ...Judged])[] = [
+const bots: readonly (readonly [string, ...Expected])[] = [
   ['Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)', null, null, 'other'],
   [
     `${pixel} ${chrome} Mobile Safari/537.36 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)`,
@@ -108,7 +108,7 @@ describe('redirect edge: user agents', () => {
     [true, bots],
   ] as const) {
     for (const [agent, browser, os, device] of agents) {
-      it(`judges ${agent.slice(0, 90)}`, () => {
+      it(`classifies ${agent.slice(0, 90)}`, () => {
         const expected = { bot, browser, os, device, isOffice: false };
         expect(agentOf(agent)).to.deep.equal(expected);
         expect(agentOf(agent)).to.deep.equal(expected);
@@ -133,12 +133,12 @@ describe('redirect edge: user agents', () => {
     });
   }
 
-  it('knows nothing of a client without one', () => {
+  it('is unknown without a header', () => {
     const unknown = { bot: false, browser: null, os: null, device: null, isOffice: false };
     expect(agentOf('')).to.deep.equal(unknown);
   });
 
-  it('gives no text of one away, whatever it says', () => {
+  it('has only known names of browsers and systems', () => {
     fc.assert(
       fc.property(fc.string({ maxLength: 600 }), (text) => {
         const { browser, os } = agentOf(text);
@@ -149,13 +149,13 @@ describe('redirect edge: user agents', () => {
     expect(agentOf('Jane-Doe/1.0').browser).to.be.null;
   });
 
-  it('judges later agents rightly, however many it has seen', () => {
+  it('is classified correctly after many others', () => {
     for (let number = 0; number < 3_000; number += 1) agentOf(`curl/${number}`);
     expect(agentOf('Twitterbot/1.0').bot).to.be.true;
     expect(agentOf('curl/1').bot).to.be.false;
   });
 
-  it('is not slow over agents made to be slow', function () {
+  it('is classified in bounded time', function () {
     this.timeout(500);
     for (const text of [' ', 'a', '(', '1', '1.', 'bot', 'http', 'compatible; ', 'Mozilla/5.0 ']) {
       agentOf(text.repeat(20_000));

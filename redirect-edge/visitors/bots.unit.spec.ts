@@ -8,7 +8,7 @@ const iphone =
   'Mozilla/5.0 (iPhone; CPU iPhone OS 17_1_2 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko)';
 const gecko = 'Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible;';
 
-/** Those who name themselves crawlers. */
+/** User agents that identify themselves as crawlers. */
 const crawlers = [
   'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)',
   `${android} ${chrome} Mobile Safari/537.36 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)`,
@@ -51,7 +51,7 @@ const crawlers = [
   `Mozilla/5.0 (Linux; Android 8.0; Pixel 2 Build/OPD3.170816.012; Storebot-Google/1.0) ${chrome} Mobile Safari/537.36`,
 ];
 
-/** Those who fetch a link to show what is behind it. */
+/** Programs that fetch a link to show a preview. */
 const previewers = [
   'Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)',
   'Slack-ImgProxy (+https://api.slack.com/robots)',
@@ -85,7 +85,7 @@ const previewers = [
   'Pinterest/0.2 (+http://www.pinterest.com/)',
 ];
 
-/** Programs that people use: they count. */
+/** Programs that people use. Their visits count. */
 const programs = [
   'curl/7.88.1',
   'curl/8.5.0',
@@ -154,7 +154,7 @@ const browsers = [
   `${iphone} Version/17.1 Mobile/15E148 Safari/604.1`,
   `${iphone} CriOS/119.0.6045.169 Mobile/15E148 Safari/604.1`,
   `Mozilla/5.0 (Linux; Android 13; SM-S918B) AppleWebKit/537.36 (KHTML, like Gecko) SamsungBrowser/23.0 Chrome/115.0.0.0 Mobile Safari/537.36`,
-  // A make of telephones that ends in "bot".
+  // A brand of phones that ends in "bot".
   `Mozilla/5.0 (Linux; Android 10; CUBOT X30) ${chrome} Mobile Safari/537.36`,
   'Opera/9.80 (Android; Opera Mini/36.2/191.249; U; en) Presto/2.12.423 Version/12.16',
   'Mozilla/5.0 (compatible; MSIE 10.0; Windows NT 6.2; Trident/6.0)',
@@ -204,8 +204,6 @@ describe('redirect edge: bots', () => {
     for (const agent of agents) {
       it(`are ${group} such as ${agent.slice(-70)}`, () => {
         expect(isBot(agent)).to.be.true;
-        // Asked again, the answer comes from memory.
-        expect(isBot(agent)).to.be.true;
       });
     }
   }
@@ -216,12 +214,11 @@ describe('redirect edge: visitors', () => {
     for (const agent of agents) {
       it(`are ${group} such as ${agent.slice(-70)}`, () => {
         expect(isBot(agent)).to.be.false;
-        expect(isBot(agent)).to.be.false;
       });
     }
   }
 
-  it('match no other pattern of isbot than those that are left out for browsers', () => {
+  it('match only patterns of isbot that are excluded for browsers', () => {
     expect(list).to.include.members(tooBroadForBrowsers);
   });
 

@@ -24,7 +24,7 @@ describe('redirect edge: countries', () => {
     return openCountries(file, logger);
   };
 
-  it('are those of the bundled database, unless another is named', async () => {
+  it('are read from the bundled database by default', async () => {
     const countries = await openCountries(readConfig({}).geoipFile, logger);
     expect(countries('8.8.8.8')).to.equal('US');
     expect(countries('2a02:1810::1')).to.equal('BE');
@@ -41,7 +41,7 @@ describe('redirect edge: countries', () => {
     ['GeoLite2 and DB-IP', { country: { geoname_id: 1, iso_code: 'CH', names: { en: 'x' } } }],
     ['ip-location-db', { country_code: 'CH' }],
     ['IPinfo Lite', { country: 'Switzerland', country_code: 'CH', continent: 'Europe' }],
-    ['IPinfo’s earlier one', { country: 'CH', country_name: 'Switzerland' }],
+    ['the previous IPinfo', { country: 'CH', country_name: 'Switzerland' }],
   ];
   for (const [product, record] of layouts) {
     for (const ipVersion of [4, 6] as const) {
@@ -55,13 +55,13 @@ describe('redirect edge: countries', () => {
     }
   }
 
-  it('are two capital letters or unknown, whatever a record says', async () => {
+  it('are two capital letters or unknown', async () => {
     for (const record of [{ country: 'Switzerland' }, { asn: 7 }, { country_code: 'ch' }, 'CH']) {
       expect((await opened(mmdbFile(record, 6)))('8.8.8.8')).to.be.null;
     }
   });
 
-  it('cannot be read from another kind of file, or from none', async () => {
+  it('cannot be read from a missing or invalid file', async () => {
     for (const file of [path.join(dir.path, 'nothing.mmdb'), dir.path]) {
       expect(() => readConfig({ GEOIP_FILE: file })).to.throw(
         ConfigError,
@@ -75,9 +75,9 @@ describe('redirect edge: countries', () => {
     }
   });
 
-  it('are unknown from then on where the file is damaged, which is said once', async () => {
+  it('are unknown after damage in the file, which is logged once', async () => {
     const bytes = mmdbFile({ country_code: 'CH' }, 4);
-    // The leaf leads past the end.
+    // The leaf points beyond the end.
     bytes.writeUIntBE(0xffffff, 0, 3);
     const countries = await opened(bytes);
     expect([countries('8.8.8.8'), countries('9.9.9.9')]).to.deep.equal([null, null]);

@@ -25,7 +25,7 @@ describe('redirect edge: language', () => {
     });
   }
 
-  it('is two or three letters or nothing, whatever the header says', () => {
+  it('is two or three letters, or unknown', () => {
     fc.assert(
       fc.property(fc.string(), (header) => {
         expect(languageOf(header) ?? 'no').to.match(/^[a-z]{2,3}$/);

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { isPrefetch } from './prefetch.js';
 
 describe('redirect edge: prefetch', () => {
-  const asked: readonly Record<string, string>[] = [
+  const prefetches: readonly Record<string, string>[] = [
     { 'sec-purpose': 'prefetch' },
     { 'sec-purpose': 'prefetch;prerender' },
     { 'sec-purpose': 'prefetch;anonymous-client-ip' },
@@ -12,7 +12,7 @@ describe('redirect edge: prefetch', () => {
     { 'x-moz': 'prefetch' },
     { purpose: '', 'x-moz': 'PREFETCH' },
   ];
-  for (const headers of asked) {
+  for (const headers of prefetches) {
     it(`is ${JSON.stringify(headers)}`, () => {
       expect(isPrefetch(headers)).to.be.true;
     });

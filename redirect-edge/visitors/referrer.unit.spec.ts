@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { referrerOf } from './referrer.js';
 
 const isOwnHost = ({ host }: URL): boolean => host === 'sho.rt';
-const of = (header: string): string | null => referrerOf(header, isOwnHost);
+const hostOf = (header: string): string | null => referrerOf(header, isOwnHost);
 
 describe('redirect edge: referrer', () => {
   const cases: readonly (readonly [string, string | null])[] = [
@@ -32,11 +32,11 @@ describe('redirect edge: referrer', () => {
   ];
   for (const [header, host] of cases) {
     it(`is ${host ?? 'unknown'} for "${header.slice(0, 60)}"`, () => {
-      expect(of(header)).to.equal(host);
+      expect(hostOf(header)).to.equal(host);
     });
   }
 
-  it('is the host of any page on the web, and nothing else of its address', () => {
+  it('is only the host of a page', () => {
     const page = fc.record({
       host: fc.domain().filter((host) => !host.startsWith('www.')),
       rest: fc.webPath(),
@@ -44,12 +44,12 @@ describe('redirect edge: referrer', () => {
     });
     fc.assert(
       fc.property(page, ({ host, rest, query }) => {
-        expect(of(`https://www.${host}${rest}?${query}`)).to.equal(host.toLowerCase());
+        expect(hostOf(`https://www.${host}${rest}?${query}`)).to.equal(host.toLowerCase());
       }),
     );
   });
 
-  it('is a host or nothing, whatever the header says', () => {
+  it('is a host or unknown', () => {
     const header = fc.oneof(
       fc.string(),
       fc.webUrl(),
@@ -57,7 +57,7 @@ describe('redirect edge: referrer', () => {
     );
     fc.assert(
       fc.property(header, (text) => {
-        expect(of(text) ?? 'none').to.match(/^[a-z0-9_-]+(\.[a-z0-9_-]+)*$/);
+        expect(hostOf(text) ?? 'none').to.match(/^[a-z0-9_-]+(\.[a-z0-9_-]+)*$/);
       }),
     );
   });

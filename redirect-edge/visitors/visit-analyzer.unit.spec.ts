@@ -17,7 +17,7 @@ const analyzerOf = (analyzer: VisitAnalyzer) => (visit: Visit, ofLink: typeof li
 
 const [today, tomorrow] = [Date.parse('2026-05-20T23:59:59.999Z'), Date.parse('2026-05-21')];
 
-describe('redirect edge: analyzer of visitors', () => {
+describe('redirect edge: visit analyzer', () => {
   const analyzer = analyzerOf(
     createVisitAnalyzer({
       countries: (address) => ({ '198.51.100.7': 'DE', '2001:db8:1::7': 'FR' })[address] ?? null,
@@ -44,7 +44,7 @@ describe('redirect edge: analyzer of visitors', () => {
   const visitor = (...args: Parameters<typeof request>): string | null =>
     analyzer(request(...args), link, today).visitor;
 
-  it('tells all that a visit records, as the event has it', () => {
+  it('determines all data of the event', () => {
     const data = analyzer(request({}, { url: '/spring?qr' }), link, today);
     const { visitor: hash, ...others } = data;
     expect(others).to.deep.equal({
@@ -62,12 +62,12 @@ describe('redirect edge: analyzer of visitors', () => {
     catalogue.LinkVisited.data.parse({ click: null, ...data });
   });
 
-  it('looks an address up once a minute', () => {
-    const asked: string[] = [];
-    const asking = analyzerOf(
+  it('looks up an address once a minute', () => {
+    const lookups: string[] = [];
+    const counting = analyzerOf(
       createVisitAnalyzer({
         countries: (address) => {
-          asked.push(address);
+          lookups.push(address);
           return 'DE';
         },
         keys: { of: () => null },
@@ -75,15 +75,14 @@ describe('redirect edge: analyzer of visitors', () => {
         trustedProxies: trustIn(proxies),
       }),
     );
-    const ask = (now: number): unknown => asking(request(), link, now).country;
-    expect([ask(today), ask(today + 59_999)]).to.deep.equal(['DE', 'DE']);
-    expect(asked).to.have.length(1);
-    ask(today + 60_000);
-    ask(today - 60_000);
-    expect(asked).to.have.length(3);
+    const country = (now: number): unknown => counting(request(), link, now).country;
+    expect([today, today + 59_999].map(country)).to.deep.equal(['DE', 'DE']);
+    expect(lookups).to.have.length(1);
+    [today + 60_000, today - 60_000].map(country);
+    expect(lookups).to.have.length(3);
   });
 
-  it('knows nothing of a bare request, but a visitor’s hash', () => {
+  it('determines only the visitor hash of a request without headers', () => {
     const bare = { headers: {}, peer: '192.0.2.1', url: '/spring' };
     const data = analyzer(bare, link, today);
     const { bot, visitor: hash, trigger, version, ...others } = data;
@@ -93,19 +92,19 @@ describe('redirect edge: analyzer of visitors', () => {
   });
 
   for (const header of ['dnt', 'sec-gpc']) {
-    it(`tells neither country, referrer, language nor visitor with ${header}: 1`, () => {
+    it(`determines neither country, referrer, language nor visitor with ${header}: 1`, () => {
       const data = analyzer(request({ [header]: '1' }), link, today);
-      const untold = { country: null, referrer: null, language: null, visitor: null };
-      expect(data).to.include({ ...untold, browser: 'Firefox', trigger: 'link' });
+      const unknown = { country: null, referrer: null, language: null, visitor: null };
+      expect(data).to.include({ ...unknown, browser: 'Firefox', trigger: 'link' });
       expect(analyzer(request({ [header]: '0' }), link, today).country).to.equal('DE');
     });
   }
 
-  it('has the referrer of no page of ours', () => {
+  it('ignores own pages as referrer', () => {
     expect(analyzer(request({ referer: 'https://sho.rt/x+' }), link, today).referrer).to.be.null;
   });
 
-  it('believes a trusted proxy, and nobody else, who the client is', () => {
+  it('uses the client address of a trusted proxy only', () => {
     const forwarded = { 'x-forwarded-for': '2001:db8:1::7' };
     const country = (address: string): string | null =>
       analyzer(request(forwarded, { address }), link, today).country;
@@ -113,7 +112,7 @@ describe('redirect edge: analyzer of visitors', () => {
     expect(country('198.51.100.7')).to.equal('DE');
   });
 
-  it('judges many as it judges one', () => {
+  it('returns the same visitors for many requests as for each', () => {
     const many = createVisitAnalyzer({
       countries: (address) => (address === '198.51.100.7' ? 'DE' : null),
       keys: { of: () => null },
@@ -128,7 +127,7 @@ describe('redirect edge: analyzer of visitors', () => {
       request({ 'x-forwarded-for': 'nonsense', 'sec-gpc': '1' }, { address: '10.0.0.1' }),
     ];
     const visitors = many.visitorsOf(requests, today);
-    expect(visitors).to.deep.equal(requests.map((one) => many.visitorOf(one, today)));
+    expect(visitors).to.deep.equal(requests.map((visit) => many.visitorOf(visit, today)));
     expect(visitors.map(({ network }) => network)).to.deep.equal([
       ...['198.51.100.7', '', ''],
       ...['198.51.100.7', '2001:db8:0:0::/64', '10.0.0.1', '10.0.0.1', ''],
@@ -136,12 +135,12 @@ describe('redirect edge: analyzer of visitors', () => {
     expect(many.visitorsOf([], today)).to.deep.equal([]);
   });
 
-  describe('tells a visitor', () => {
-    it('by the same hash each time, whatever the request is for', () => {
+  describe('identifies a visitor', () => {
+    it('by the same hash in all requests', () => {
       expect(visitor()).to.equal(visitor({ referer: '', 'accept-language': 'fr' }));
     });
 
-    it('by another at another link, on another day, from another network or with another agent', () => {
+    it('by another hash for another link, day, network or user agent', () => {
       const hashes = [
         visitor(),
         analyzer(request(), { ...link, code: 'autumn' }, today).visitor,
@@ -152,13 +151,13 @@ describe('redirect edge: analyzer of visitors', () => {
       expect(new Set(hashes).size).to.equal(5);
     });
 
-    it('of IPv6 by its /64', () => {
+    it('by the /64 of an IPv6 address', () => {
       const from = (address: string): string | null => visitor({}, { address });
       expect(from('2001:db8:1:2::7')).to.equal(from('2001:db8:1:2:ffff::1'));
       expect(from('2001:db8:1:2::7')).to.not.equal(from('2001:db8:1:3::7'));
     });
 
-    it('by none while no key is at hand, or the address is gone', () => {
+    it('by no hash without a key or an address', () => {
       const keyless = analyzerOf(
         createVisitAnalyzer({
           countries: () => null,
@@ -172,14 +171,14 @@ describe('redirect edge: analyzer of visitors', () => {
     });
   });
 
-  describe('tells a QR code', () => {
+  describe('detects a QR code', () => {
     for (const url of ['/a?qr', '/a?qr=', '/a?qr=0', '/a?utm=x&qr', '/a?qr&b=c']) {
-      it(`by ${url}`, () => {
+      it(`in ${url}`, () => {
         expect(analyzer(request({}, { url }), link, today).trigger).to.equal('qr');
       });
     }
     for (const url of ['/a', '/qr', '/a?', '/a?q', '/a?qrx', '/a?x=qr', '/a?QR', '/a?x=?qr']) {
-      it(`not by ${url}`, () => {
+      it(`not in ${url}`, () => {
         expect(analyzer(request({}, { url }), link, today).trigger).to.equal('link');
       });
     }

@@ -8,7 +8,7 @@ const day = 24 * hour;
 
 describe('redirect edge: keys of the visitors’ hashes', () => {
   const database = databaseFixture('visitor-keys', { per: 'test' });
-  /** The first moment of PostgreSQL's day. */
+  /** The start of PostgreSQL's day. */
   let today: number;
 
   beforeEach(async () => {
@@ -18,7 +18,7 @@ describe('redirect edge: keys of the visitors’ hashes', () => {
     today = rows[0]?.today.getTime() ?? NaN;
   });
 
-  const look = async (now = () => Date.now()): Promise<VisitorKeys> => {
+  const readKeys = async (now = () => Date.now()): Promise<VisitorKeys> => {
     const keys = new VisitorKeys(database.pool, now);
     await keys.refresh();
     return keys;
@@ -31,13 +31,13 @@ describe('redirect edge: keys of the visitors’ hashes', () => {
     return rows.map(({ ahead }) => ahead);
   };
 
-  it('are one for each day, made a day ahead, the same on all edges', async () => {
-    const edges = await Promise.all([look(), look(), look()]);
-    const [one] = edges;
+  it('exist once for each day, a day in advance, on all edges', async () => {
+    const edges = await Promise.all([readKeys(), readKeys(), readKeys()]);
+    const [first] = edges;
     for (const edge of edges) {
       for (const time of [today, today + day - 1, today + day, today + 2 * day - 1]) {
         expect(edge.of(time)).to.match(/^[0-9a-f]{64}$/);
-        expect(edge.of(time)).to.equal(one.of(time));
+        expect(edge.of(time)).to.equal(first.of(time));
       }
       expect(edge.of(today)).to.equal(edge.of(today + day - 1));
       expect(edge.of(today)).to.not.equal(edge.of(today + day));
@@ -47,48 +47,46 @@ describe('redirect edge: keys of the visitors’ hashes', () => {
     expect(await storedDays()).to.deep.equal([0, 1]);
   });
 
-  it('stay as they are when an edge looks again', async () => {
-    const keys = await look();
+  it('do not change when an edge refreshes them', async () => {
+    const keys = await readKeys();
     const before = [keys.of(today), keys.of(today + day)];
     await keys.refresh();
     expect([keys.of(today), keys.of(today + day)]).to.deep.equal(before);
   });
 
-  it('are deleted within 48 hours of the first moment of their day, and not much earlier', async () => {
+  it('are deleted within 48 hours of the start of their day, and not much earlier', async () => {
     expect(keyLifeMs).to.be.within(47.9 * hour, 48 * hour);
     await database.pool.query(
       `INSERT INTO ledger.visitor_keys
        SELECT (now() AT TIME ZONE 'UTC')::date - n, '\\x00' FROM generate_series(1, 4) AS n`,
     );
-    const keys = await look();
-    const kept = [-4, -3, -2, -1, 0, 1].filter(
+    const keys = await readKeys();
+    const remaining = [-4, -3, -2, -1, 0, 1].filter(
       (ahead) => Date.now() < today + ahead * day + keyLifeMs,
     );
-    expect(await storedDays()).to.deep.equal(kept);
+    expect(await storedDays()).to.deep.equal(remaining);
     for (const ahead of [-4, -3, -2, -1]) {
-      expect(keys.of(today + ahead * day)).to.equal(kept.includes(ahead) ? '00' : null);
+      expect(keys.of(today + ahead * day)).to.equal(remaining.includes(ahead) ? '00' : null);
     }
   });
 
-  describe('on an edge that is cut off from PostgreSQL', () => {
-    it('serve as long as they may be kept, and are then forgotten', async () => {
-      let now = Date.now();
-      const keys = await look(() => now);
-      const known = keys.of(today + day);
-      await database.pool.query('ALTER TABLE ledger.visitor_keys RENAME TO away');
-      await rejection(keys.refresh());
-      expect(keys.of(today + day)).to.equal(known);
-      now = today + 2 * day;
-      await rejection(keys.refresh());
-      expect(keys.of(today)).to.be.null;
-      expect(keys.of(today + day)).to.equal(known);
-      now = today + 3 * day;
-      await rejection(keys.refresh());
-      expect(keys.of(today + day)).to.be.null;
-    });
+  it('are used until the end of their lifetime without PostgreSQL', async () => {
+    let now = Date.now();
+    const keys = await readKeys(() => now);
+    const known = keys.of(today + day);
+    await database.pool.query('ALTER TABLE ledger.visitor_keys RENAME TO renamed');
+    await rejection(keys.refresh());
+    expect(keys.of(today + day)).to.equal(known);
+    now = today + 2 * day;
+    await rejection(keys.refresh());
+    expect(keys.of(today)).to.be.null;
+    expect(keys.of(today + day)).to.equal(known);
+    now = today + 3 * day;
+    await rejection(keys.refresh());
+    expect(keys.of(today + day)).to.be.null;
   });
 
-  it('are none before the first look', () => {
+  it('do not exist before the first refresh', () => {
     expect(new VisitorKeys(database.pool).of(today)).to.be.null;
   });
 });

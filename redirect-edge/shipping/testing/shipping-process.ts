@@ -1,7 +1,6 @@
 /**
- * An edge reduced to its spool and the worker that ships it, as a process of its own, so that
- * a test can kill it. Arguments: the data directory, and the log's address as JSON. It says its
- * spool's id, and then for ever the number of the last visit that it promised to keep.
+ * An edge reduced to its spool and the worker, as a process that a test can kill. Arguments: the data directory, and the
+ * log's address as JSON. It prints the spool's id, and then repeatedly the number of the last acknowledged visit.
  */
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -24,15 +23,15 @@ const spool = await openSpool({
   shipping,
   logger,
 });
-/** No faster than the test reads. */
-const say = (line: string): Promise<unknown> =>
+/** Waits until the test reads the line. */
+const print = (line: string): Promise<unknown> =>
   new Promise((resolve) => process.stdout.write(`${line}\n`, resolve));
 
-await say(spool.id);
+await print(spool.id);
 for (let last = 0; ; last += 50) {
   await Promise.all(
     Array.from({ length: 50 }, (_, index) => append(spool, visit(last + index + 1))),
   );
-  await say(`${last + 50} ${spool.counters.shipped}`);
+  await print(`${last + 50} ${spool.counters.shipped}`);
   await sleep(5);
 }

@@ -2,14 +2,14 @@ import fc from 'fast-check';
 import type { VisitData } from '../../visitors/visit-data.js';
 import type { NewVisit } from '../record.js';
 
-/** Any text that a record has room for. */
+/** Any text that fits into a record. */
 const text = fc.oneof(
   fc.stringMatching(/^[\w.-]{1,40}$/),
   fc.string({ unit: 'binary', minLength: 1, maxLength: 60 }),
 );
 const textOrNull = fc.option(text);
 
-/** Any visit, also of words that no list has yet. */
+/** Any visit, with any enumerated values. */
 export const anyVisit: fc.Arbitrary<NewVisit> = fc.record({
   code: text,
   account: text,

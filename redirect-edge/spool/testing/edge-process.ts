@@ -1,7 +1,6 @@
 /**
- * An edge reduced to its spool, run as a process of its own so that a test can kill it, or give it
- * little memory or disk. Arguments: the data directory, what to do, and a prefix for the files in
- * which it notes, past its own death, what it has promised (`.acked`) and shipped (`.log`).
+ * An edge reduced to its spool, as a process that a test can kill or limit. Arguments: the data directory, the task, and
+ * a prefix of the files with acknowledged (`.acked`) and shipped (`.log`) visits.
  */
 import { openSync, readFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -32,18 +31,18 @@ const toFile: Shipping = {
     const written = toRecords(records).map(({ key, value }) => JSON.stringify({ key, value }));
     writeSync(log, written.map((line) => `${line}\n`).join(''));
   }),
-  // Some batches before a test kills it.
+  // Ships several batches before a test kills the process.
   paceMs: 20,
 };
-const away = shipHere(() => Promise.reject(new Error('The log is away')));
+const unavailable = shipHere(() => Promise.reject(new Error('the log is unavailable')));
 
 const ships: Record<EdgeTask, Shipping> = {
   write: toFile,
-  'write-without-log': away,
+  'write-without-log': unavailable,
   adopt: toFile,
   'adopt-uncopied': shipHere(() => Promise.resolve()),
-  fill: away,
-  'write-64-mib': away,
+  fill: unavailable,
+  'write-64-mib': unavailable,
 };
 
 const spool = await openSpool({
@@ -57,7 +56,7 @@ const spool = await openSpool({
 });
 
 const report = (result: object): void => {
-  // Not the maxRSS of `resourceUsage`: a forked process begins with that of its parent.
+  // The maxRSS of `resourceUsage` starts with that of the parent process.
   const [, kiB] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync('/proc/self/status', 'utf8')) ?? [];
   const maxRssMib = Number(kiB) / 1024;
   writeSync(1, `${JSON.stringify({ id: spool.id, maxRssMib, ...result })}\n`);
@@ -79,8 +78,8 @@ switch (task as EdgeTask) {
     const acked = openSync(`${notes}.acked`, 'a');
     for (;;) {
       const results = await appendSome(1 + Math.floor(Math.random() * 40));
-      const kept = results.flatMap((result) => ('value' in result ? [result.value] : []));
-      writeSync(acked, kept.map((number) => `${number}\n`).join(''));
+      const numbers = results.flatMap((result) => ('value' in result ? [result.value] : []));
+      writeSync(acked, numbers.map((number) => `${number}\n`).join(''));
       await tick();
     }
   }
@@ -95,7 +94,7 @@ switch (task as EdgeTask) {
     });
     break;
   case 'fill': {
-    // Beyond the limit a write fails with EFBIG, after it has written as much as fits.
+    // Beyond the limit, a write fails with EFBIG after a partial write.
     process.on('SIGXFSZ', () => undefined);
     const acked: number[] = [];
     const codes: string[] = [];

@@ -1,10 +1,7 @@
-import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { pino, type Logger } from 'pino';
 import { readEvent } from '../../../schemas/events/codec.js';
-import { shipHere } from '../../shipping/shipping.js';
 import { unknownVisitor } from '../../../schemas/testing/visitor.js';
 import type { NewLines, NewRecord } from '../../../ops/event-log/port.js';
 import { partitionOf } from '../../../ops/event-log/partition.js';
@@ -12,7 +9,7 @@ import { topics } from '../../../schemas/events/topics.js';
 import { deferred } from '../../../ops/platform/concurrency/deferred.js';
 import { toRecords } from '../../../ops/test/support/to-records.js';
 import type { NewVisit } from '../record.js';
-import { openSpool, type Spool, type SpoolOptions } from '../spool.js';
+import type { Spool } from '../spool.js';
 
 export const visit = (number: number): NewVisit => ({
   code: `code-${number % 7}`,
@@ -24,22 +21,22 @@ export const visit = (number: number): NewVisit => ({
 
 /** Resolves when the spool has the visit. @throws SpoolUnavailable */
 export const append = (spool: Pick<Spool, 'append'>, newVisit: NewVisit): Promise<void> => {
-  const kept = deferred();
+  const written = deferred();
   spool.append(newVisit, (failure) => {
-    if (failure) kept.reject(failure);
-    else kept.resolve();
+    if (failure) written.reject(failure);
+    else written.resolve();
   });
-  return kept.promise;
+  return written.promise;
 };
 
-/** Takes records as the log would, and looks at what it was given. */
+/** Collects records instead of the log. */
 export class FakeLog {
   readonly batches: (readonly NewRecord[])[] = [];
-  isAway = false;
-  tries = 0;
+  isUnavailable = false;
+  attempts = 0;
 
   readonly ship = async (records: readonly (NewRecord | NewLines)[]): Promise<void> => {
-    this.tries += 1;
+    this.attempts += 1;
     await sleep(1);
     if (this.isAway) throw new Error('The log is away');
     this.batches.push(toRecords(records));
@@ -53,7 +50,7 @@ export class FakeLog {
     return this.records.map(({ value }) => readEvent(value).sequence).sort((a, b) => a - b);
   }
 
-  /** The request ids of the visits of one spool, ascending; repeats dropped as readers do. */
+  /** The request ids of a spool's visits, ascending, without the duplicates that readers drop. */
   visitsOf(spoolId: string): number[] {
     return visitsOf(this.records, spoolId);
   }
@@ -67,11 +64,11 @@ export const visitsOf = (records: readonly NewRecord[], spoolId: string): number
     if (event.source !== `/linklog/spool/${spoolId}`) continue;
     const partition = partitionOf(key, topics.visits.partitions);
     if (event.sequence <= (highWaterMarks.get(partition) ?? 0)) continue;
-    if (event.subject !== key) throw new Error('The key is not the subject');
+    if (event.subject !== key)
+      throw new Error(`the key ${key} is not the subject ${event.subject}`);
     highWaterMarks.set(partition, event.sequence);
     visits.push(Number(event.correlationid));
   }
-  // The log orders those of a partition, and another order in one would have been dropped.
   return visits.sort((a, b) => a - b);
 };
 
@@ -83,51 +80,3 @@ export const folderBytes = async (folder: string): Promise<number> => {
   const sizes = await Promise.all(names.map(async (name) => (await stat(join(folder, name))).size));
   return sizes.reduce((sum, size) => sum + size, 0);
 };
-
-/** Data directories and spools of one test file, and an end to all of them. */
-export class SpoolBench {
-  readonly #dirs: string[] = [];
-  readonly #spools: Spool[] = [];
-  readonly logged: { level: number; msg: string; [field: string]: unknown }[] = [];
-  readonly logger: Logger = pino(
-    { level: 'debug' },
-    {
-      write: (line: string) => {
-        this.logged.push(JSON.parse(line) as (typeof this.logged)[0]);
-      },
-    },
-  );
-
-  async dataDir(): Promise<string> {
-    const dir = await mkdtemp(join(tmpdir(), 'linklog-spool-'));
-    this.#dirs.push(dir);
-    return dir;
-  }
-
-  async open({
-    dataDir,
-    ship,
-    ...options
-  }: Partial<Omit<SpoolOptions, 'root' | 'shipping'>> & {
-    readonly dataDir: string;
-    readonly ship: FakeLog['ship'];
-  }) {
-    const spool = await openSpool({
-      root: join(dataDir, 'spool'),
-      maxBytes: 1024 ** 3,
-      fsync: false,
-      logger: this.logger,
-      scanEveryMs: 50,
-      shipping: shipHere(ship),
-      ...options,
-    });
-    this.#spools.push(spool);
-    return spool;
-  }
-
-  async clear(): Promise<void> {
-    await Promise.all(this.#spools.splice(0).map((spool) => spool.stop({ shipWithinMs: 0 })));
-    for (const dir of this.#dirs.splice(0)) await rm(dir, { recursive: true });
-    this.logged.length = 0;
-  }
-}

@@ -10,11 +10,11 @@ export interface OrphanFolder {
   readonly id: string;
   readonly path: string;
   readonly segments: readonly string[];
-  /** Of each record, in all segments. */
+  /** The size of each record in all segments. */
   readonly sizes: readonly number[];
 }
 
-/** A record of the release before, which held the event itself. */
+/** A record of the previous release, which contains the event. */
 export const eventRecord = (sequence: number, key: string, value: string): Buffer => {
   const fixed = Buffer.alloc(10);
   fixed.writeBigUInt64BE(BigInt(sequence));
@@ -26,7 +26,7 @@ export const eventRecord = (sequence: number, key: string, value: string): Buffe
   return Buffer.concat([head, body]);
 };
 
-/** Writes the folder of a spool whose owner is gone: visit `n` has the sequence `n`. */
+/** Writes the spool of an ended process: visit `n` has the sequence `n`. */
 export const writeOrphan = async (
   dataDir: string,
   recordsPerSegment: readonly number[],

@@ -47,7 +47,7 @@ const families = new Set([
   ...['webOS Browser'],
 ]);
 
-/** Crawlers and monitors that uap-core takes for browsers. */
+/** Crawlers and monitors that uap-core classifies as browsers. */
 const crawlers = /Google-InspectionTool|RuxitSynthetic/;
 
 const patterns = parse(

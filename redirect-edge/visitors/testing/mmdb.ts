@@ -1,9 +1,9 @@
-/** What a record of the file says. */
+/** The value of a record. */
 export type MmdbValue = string | number | { readonly [name: string]: MmdbValue };
 
 const types = { text: 2, uint32: 6, map: 7 } as const;
 
-/** A type in the upper three bits of a byte; the size in the lower five, or in the next byte from 29 on. */
+/** The type in the upper three bits; the size in the lower five bits, or from 29 on in the next byte. */
 const head = (type: number, size: number): Buffer =>
   Buffer.from(size < 29 ? [(type << 5) | size] : [(type << 5) | 29, size - 29]);
 
@@ -23,12 +23,12 @@ const encode = (value: MmdbValue): Buffer => {
 
 /** A file of the MaxMind DB format, version 2.0, with one record for all IPv4 addresses below 128.0.0.0. */
 export const mmdbFile = (record: MmdbValue, ipVersion: 4 | 6): Buffer => {
-  // One node for each bit that is 0: the 96 of an IPv4 address among IPv6 ones, and the first of its own.
+  // A node for each leading bit 0: in an IPv6 tree, 96 precede the first bit of an IPv4 address.
   const nodes = ipVersion === 6 ? 97 : 1;
   const tree = Buffer.alloc(nodes * 6);
   for (let node = 0; node < nodes; node += 1) {
     const isLast = node === nodes - 1;
-    // The separator's 16 bytes count; a right branch leads nowhere.
+    // Offsets include the separator of 16 bytes. Right branches are empty.
     tree.writeUIntBE(isLast ? nodes + 16 : node + 1, node * 6, 3);
     tree.writeUIntBE(nodes, node * 6 + 3, 3);
   }
