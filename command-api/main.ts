@@ -159,7 +159,7 @@ const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
       task: () => deleteExpiredRecords(pool, clock),
     },
     { name: 'delete expired sessions', everyMs: 600_000, task: () => deleteExpiredSessions(pool) },
-    { name: "read PostgreSQL's clock", everyMs: readClockMs, task: watch.look },
+    { name: "read PostgreSQL's clock", everyMs: readClockMs, task: watch.check },
     {
       name: 'read the blocklist',
       everyMs: 2_000,

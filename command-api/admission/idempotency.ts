@@ -66,8 +66,8 @@ export const createIdempotency = (deps: IdempotencyDeps) => {
     { bodyHash }: IdempotentRequest,
     requestBody: string,
   ): Promise<Reply> => {
-    if (!answer.bodyHash.equals(bodyHash)) return failure(422, messages.idempotencyMismatch);
-    if (!(await delivery.hasPublishedFirst(topics.links.name, answer.codes))) {
+    if (!record.bodyHash.equals(bodyHash)) return failure(422, messages.idempotencyMismatch);
+    if (!(await delivery.hasPublishedFirst(topics.links.name, record.codes))) {
       return failure(409, messages.idempotencyInFlight);
     }
     const body = await bodyOf(record, requestBody);

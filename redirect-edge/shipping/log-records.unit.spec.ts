@@ -103,12 +103,12 @@ describe('redirect edge: log records of a spool', () => {
     expect(shipped).to.deep.equal({ records: 6_000, bytes: chunk.length, through: 6_000 });
     const last = new Map<number, number>();
     let found = 0;
-    for (const one of records) {
-      if (!('lines' in one)) throw new Error('A plain visit is a line');
-      expect(one.records).to.be.at.most(lineLimits.records);
-      expect(one.lines.length).to.be.at.most(lineLimits.bytes);
-      const lines = toRecords([one]);
-      expect(lines).to.have.lengthOf(one.records);
+    for (const batch of records) {
+      if (!('lines' in batch)) throw new Error('a plain visit is not a line');
+      expect(batch.records).to.be.at.most(lineLimits.records);
+      expect(batch.lines.length).to.be.at.most(lineLimits.bytes);
+      const lines = toRecords([batch]);
+      expect(lines).to.have.lengthOf(batch.records);
       for (const { key, value } of lines) {
         expect(partitionOf(key, topics.visits.partitions)).to.equal(batch.partition);
         const { sequence } = readEvent(value);
@@ -130,10 +130,8 @@ describe('redirect edge: log records of a spool', () => {
     const plain = { ...visit(1), code: code ?? '' };
     const chunk = chunkOf([1, plain], [2, odd], [3, plain]);
     const { records } = logRecordsIn(chunk, spoolId, 3, writer);
-    expect(records.map((one) => 'lines' in one)).to.deep.equal([true, false, true]);
-    expect(
-      records.flatMap((one) => toRecords([one])).map(({ value }) => readEvent(value).sequence),
-    ).to.deep.equal([1, 2, 3]);
+    expect(records.map((record) => 'lines' in record)).to.deep.equal([true, false, true]);
+    expect(toRecords(records).map(({ value }) => readEvent(value).sequence)).to.deep.equal([1, 2, 3]);
   });
 
   it('are at most the requested number, with the offset of the rest', () => {

@@ -179,8 +179,8 @@ describe('redirect edge: spool of an ended process', () => {
     let shipped = 0;
     const spool = await bench.open({
       ship: async (records) => {
-        if (shipped >= 2000) throw new Error('The log is away');
-        await log.ship(records);
+        if (shipped >= 2000) throw new Error('the log is unavailable');
+        await bench.log.ship(records);
         shipped += toRecords(records).length;
       },
     });

@@ -38,7 +38,7 @@ export class FakeLog {
   readonly ship = async (records: readonly (NewRecord | NewLines)[]): Promise<void> => {
     this.attempts += 1;
     await sleep(1);
-    if (this.isAway) throw new Error('The log is away');
+    if (this.isUnavailable) throw new Error('the log is unavailable');
     this.batches.push(toRecords(records));
   };
 
