@@ -46,7 +46,7 @@ describe('command API: PostgreSQL’s clock goes ahead and comes back, on two no
   };
 
   beforeEach(async () => {
-    await database.setAhead(0);
+    await database.setClockOffset(0);
     await believe();
   });
 
@@ -86,20 +86,20 @@ describe('command API: PostgreSQL’s clock goes ahead and comes back, on two no
     it(`a jump of ${what} opens no window, and its end leaves none full`, async () => {
       const key = await newKey(nodes[0]);
       expect(await admitted(key, 40)).to.equal(40);
-      await database.setAhead(seconds);
+      await database.setClockOffset(seconds);
       expect(await admitted(key, 200)).to.equal(20);
       expect(await secondsLeft(key)).to.be.within(1, 60);
-      await database.setAhead(0);
+      await database.setClockOffset(0);
       expect(await admitted(key, 200)).to.equal(0);
       expect(await secondsLeft(key)).to.be.within(1, 60);
     });
 
     it(`a window that was opened ${what} ahead is over in 60 s after the end of the jump`, async () => {
       const key = await newKey(nodes[0]);
-      await database.setAhead(seconds);
+      await database.setClockOffset(seconds);
       await believe();
       expect(await admitted(key, 200)).to.equal(60);
-      await database.setAhead(0);
+      await database.setClockOffset(0);
       await believe();
       expect(await admitted(key, 200)).to.equal(0);
       expect(await secondsLeft(key)).to.be.within(1, 60);
@@ -118,7 +118,7 @@ describe('command API: PostgreSQL’s clock goes ahead and comes back, on two no
         key,
         `month = '${spent.month}', month_calls = 2000, month_links = 20, month_qr_codes = 34`,
       );
-      await database.setAhead(seconds);
+      await database.setClockOffset(seconds);
       expect(await admitted(key, 200)).to.equal(0);
       const spend = () =>
         Promise.all(
@@ -133,7 +133,7 @@ describe('command API: PostgreSQL’s clock goes ahead and comes back, on two no
         );
       expect((await spend()).filter((outcome) => outcome === 'spent')).to.have.length(1);
       expect((await callOf(key)).usage.calls).to.equal(2_000);
-      await database.setAhead(0);
+      await database.setClockOffset(0);
       expect(await admitted(key, 200)).to.equal(0);
       expect(await spend()).not.to.include('spent');
       expect(await meterOf(nodes[0], key)).to.include({ ...spent, month_qr_codes: 35 });
@@ -147,7 +147,7 @@ describe('command API: PostgreSQL’s clock goes ahead and comes back, on two no
   it('a month begins when PostgreSQL has said so for more than a minute', async () => {
     const key = await newKey(nodes[0]);
     await setMeter(nodes[0], key, `month = '${thisMonth()}', month_calls = 2000`);
-    await database.setAhead(31 * day);
+    await database.setClockOffset(31 * day);
     expect(await admitted(key, 10)).to.equal(0);
     await believe();
     expect(await admitted(key, 10)).to.equal(10);
@@ -171,16 +171,16 @@ describe('command API: PostgreSQL’s clock goes ahead and comes back, on two no
 
     expect(await admitted(key, 30)).to.equal(30);
     expect(await spentOf(3)).to.equal(3);
-    await database.setAhead(365 * day);
+    await database.setClockOffset(365 * day);
     await believe();
     expect(await admitted(key, 20)).to.equal(20);
     expect(await spentOf(9)).to.equal(5);
-    await database.setAhead(0);
+    await database.setClockOffset(0);
     await believe();
     expect(await spentOf(9)).to.equal(2);
     expect(await admitted(key, 10)).to.equal(10);
     expect((await callOf(key)).usage).to.include({ calls: 41, links: 0, qrCodes: 5 });
-    await database.setAhead(365 * day);
+    await database.setClockOffset(365 * day);
     await believe();
     expect(await spentOf(9)).to.equal(0);
     expect((await callOf(key)).usage).to.include({ calls: 21, links: 0, qrCodes: 5 });
@@ -196,7 +196,7 @@ describe('command API: PostgreSQL’s clock goes ahead and comes back, on two no
   it('a jump back by hours leaves nothing full for longer than a minute', async () => {
     const key = await newKey(nodes[0]);
     expect(await admitted(key, 200)).to.equal(60);
-    await database.setAhead(-5 * hour);
+    await database.setClockOffset(-5 * hour);
     expect(await admitted(key, 200)).to.equal(0);
     expect(await secondsLeft(key)).to.be.within(1, 60);
     await setMeter(nodes[0], key, `window_start = window_start - interval '61 seconds'`);
@@ -219,7 +219,7 @@ describe('command API: PostgreSQL’s clock goes ahead and comes back, on two no
     await transaction(pool, (tx) => execute(tx, writeOnly(saveRecords([kept], new Date()))));
     const found = async (by: LedgerClock) => (await findRecords(pool, [scope], by))[0] !== null;
 
-    await database.setAhead(2 * day);
+    await database.setClockOffset(2 * day);
     expect(await expireDueLinks(pool, outbox, clock)).to.equal(0);
     expect(await deleteExpiredRecords(pool, clock)).to.equal(0);
     expect(await found(clock)).to.equal(true);
@@ -231,10 +231,10 @@ describe('command API: PostgreSQL’s clock goes ahead and comes back, on two no
 
   it('minutes that a jump has counted are closed when it is over', async () => {
     const key = await newKey(nodes[0]);
-    await database.setAhead(2 * hour);
+    await database.setClockOffset(2 * hour);
     await believe();
     expect(await admitted(key, 7)).to.equal(7);
-    await database.setAhead(0);
+    await database.setClockOffset(0);
     const [{ pool, outbox }] = nodes;
     while ((await closeMinutes(pool, outbox)) > 0);
     const metered = named('CallsMetered', await nodes[0].events('usage'));
@@ -257,12 +257,12 @@ describe('command API: PostgreSQL’s clock goes ahead and comes back, on two no
     await watch.look();
     expect(watch.aheadSeconds()).to.equal(0);
 
-    await database.setAhead(2 * hour);
+    await database.setClockOffset(2 * hour);
     await believe();
     const key = await newKey({ pool, outbox });
     expect(await admitted(key, 200)).to.equal(60);
     await watch.look();
-    await database.setAhead(0);
+    await database.setClockOffset(0);
     // Newer events hide those that lie ahead; what was seen once is known until its time comes.
     for (let look = 0; look < 3; look += 1) await watch.look();
     await pool.query('TRUNCATE log.records, ledger.idempotency, ledger.usage_minutes');
@@ -273,7 +273,7 @@ describe('command API: PostgreSQL’s clock goes ahead and comes back, on two no
     );
     expect(rows).to.have.length(0);
 
-    await database.setAhead(2 * hour + 10);
+    await database.setClockOffset(2 * hour + 10);
     await watch.look();
     expect(watch.aheadSeconds()).to.equal(0);
     expect(lines.map(({ level, msg }) => [level, msg])).to.deep.equal([

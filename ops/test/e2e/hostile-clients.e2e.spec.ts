@@ -43,7 +43,7 @@ describe('product: hostile clients', () => {
     for (let rest = Buffer.from(connection.received()); ;) {
       const read = parseResponse(rest, false);
       if (!read) return answers;
-      answers.push(read.answer);
+      answers.push(read.response);
       rest = Buffer.from(read.rest);
     }
   };

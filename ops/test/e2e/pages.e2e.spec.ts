@@ -310,7 +310,7 @@ describe('redirect edge: pages for visitors, in a browser', () => {
             expect((await enter(tab, password)).status()).to.equal(303);
             await page.waitForURL(url);
             expect(await page.title()).to.equal('Arrived');
-            const { method, path: asked, host, headers } = elsewhere.arrivals.at(-1) ?? {};
+            const { method, path: asked, host, headers } = elsewhere.requests.at(-1) ?? {};
             expect([method, `http://${host ?? ''}${asked ?? ''}`]).to.deep.equal(['GET', url]);
             expect(headers?.referer).to.equal(bench.product.edge + at);
             expect(complaints).to.deep.equal([]);
@@ -328,11 +328,11 @@ describe('redirect edge: pages for visitors, in a browser', () => {
         await tab.open(at);
         await enter(tab, password);
         await page.waitForURL(url);
-        const arrived = elsewhere.arrivals.length;
+        const arrived = elsewhere.requests.length;
         await page.goBack();
         expect(page.url()).to.equal(bench.product.edge + at);
         expect(await page.getByLabel('Password').inputValue()).to.equal('');
-        expect(elsewhere.arrivals).to.have.length(arrived);
+        expect(elsewhere.requests).to.have.length(arrived);
       }));
 
     it('is shown again after a wrong password, too', () =>
@@ -343,14 +343,14 @@ describe('redirect edge: pages for visitors, in a browser', () => {
         await enter(tab, 'wrong');
         await enter(tab, password);
         await page.waitForURL(url);
-        const arrived = elsewhere.arrivals.length;
+        const arrived = elsewhere.requests.length;
         // Chromium's way to ask. The answer to a POST can be kept by nobody: it is `no-store`.
         expect(String(await rejection(page.goBack()))).to.include('ERR_CACHE_MISS');
         await page.waitForURL(/^chrome-error:/);
         await page.goBack();
         expect(await page.getByLabel('Password').inputValue()).to.equal('');
         expect(await page.getByRole('alert').count()).to.equal(0);
-        expect(elsewhere.arrivals).to.have.length(arrived);
+        expect(elsewhere.requests).to.have.length(arrived);
       }));
 
     it('requires an entry before it is sent', () =>
@@ -389,6 +389,6 @@ describe('redirect edge: pages for visitors, in a browser', () => {
       await tab.open(`${await path({ url })}+`);
       await tab.page.getByRole('link').click();
       await tab.page.waitForURL(url);
-      expect(elsewhere.arrivals.at(-1)?.headers).not.to.have.property('referer');
+      expect(elsewhere.requests.at(-1)?.headers).not.to.have.property('referer');
     }));
 });
