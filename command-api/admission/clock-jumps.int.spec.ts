@@ -90,10 +90,10 @@ describe('command API: jumps of PostgreSQL’s clock, on two nodes', function ()
     it(`a jump of ${what} starts no window, and its end leaves none full`, async () => {
       const key = await newKey(node);
       expect(await admitted(key, 40)).to.equal(40);
-      await database.setAhead(seconds);
+      await database.setClockOffset(seconds);
       expect(await admitted(key, 200)).to.equal(20);
       expect(await secondsLeft(key)).to.be.within(1, 60);
-      await database.setAhead(0);
+      await database.setClockOffset(0);
       expect(await admitted(key, 200)).to.equal(0);
       expect(await secondsLeft(key)).to.be.within(1, 60);
     });
@@ -173,7 +173,7 @@ describe('command API: jumps of PostgreSQL’s clock, on two nodes', function ()
   it('a jump back by hours leaves no window full for longer than a minute', async () => {
     const key = await newKey(node);
     expect(await admitted(key, 200)).to.equal(60);
-    await database.setAhead(-5 * hour);
+    await database.setClockOffset(-5 * hour);
     expect(await admitted(key, 200)).to.equal(0);
     expect(await secondsLeft(key)).to.be.within(1, 60);
     await setMeter(node, key, `window_start = window_start - interval '61 seconds'`);
@@ -190,7 +190,7 @@ describe('command API: jumps of PostgreSQL’s clock, on two nodes', function ()
     await transaction(pool, (tx) => execute(tx, writeOnly(saveRecords([record], new Date()))));
     const isFound = async () => (await findRecords(pool, [scope], clock))[0] !== null;
 
-    await database.setAhead(2 * day);
+    await database.setClockOffset(2 * day);
     expect(await expireDueLinks(pool, outbox, clock)).to.equal(0);
     expect(await deleteExpiredRecords(pool, clock)).to.equal(0);
     expect(await isFound()).to.equal(true);

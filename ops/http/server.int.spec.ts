@@ -222,8 +222,8 @@ const suite = (fastPath: FastPath | null) => (): void => {
         await closed;
         const read = parseResponse(Buffer.from(received, 'latin1'), method === 'HEAD');
         expect(read?.rest).to.have.length(0);
-        if (method === 'HEAD') expect(read?.answer.status).to.equal(400);
-        else expectRefusal(read?.answer, { ...bad, method, path: '/a' });
+        if (method === 'HEAD') expect(read?.response.status).to.equal(400);
+        else expectRefusal(read?.response, { ...bad, method, path: '/a' });
       });
     }
   });
@@ -271,7 +271,7 @@ const suite = (fastPath: FastPath | null) => (): void => {
       for (let rest = Buffer.from(received, 'latin1'); ;) {
         const read = parseResponse(rest, false);
         if (!read) return bodies;
-        bodies.push(read.answer.body.toString());
+        bodies.push(read.response.body.toString());
         rest = Buffer.from(read.rest);
       }
     };

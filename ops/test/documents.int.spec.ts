@@ -14,7 +14,7 @@ const pages = [
     .map((name) => `ops/docs/${name}`),
 ];
 
-/** The files and folders that a page names in backquotes, without those with a placeholder. */
+/** The files and folders that a page names in backquotes, without placeholders. */
 const namedIn = (text: string): readonly string[] =>
   [...text.matchAll(/`([\w./-]+)`/g)]
     .map(([, name = '']) => name)
@@ -25,13 +25,13 @@ const targetsIn = (text: string): readonly string[] =>
     .map(([, target = '']) => target)
     .filter((target) => !/^https?:/.test(target));
 
-/** The file of the project that a link on a page leads to. */
+/** The target file of a link. */
 const fileOf = (page: string, target: string): string => {
   const [file = ''] = target.split('#');
   return file === '' ? page : path.join(path.dirname(page), file);
 };
 
-/** The anchors of a page's headings, as GitHub makes them. */
+/** The anchors of headings, in the format of GitHub. */
 const anchorsOf = (page: string): readonly string[] =>
   [...readFileSync(projectFile(page), 'utf8').matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
     heading
@@ -40,7 +40,7 @@ const anchorsOf = (page: string): readonly string[] =>
       .replaceAll(' ', '-'),
   );
 
-/** The `msg` of the log lines in the table of operations.md, in parts without the placeholder. */
+/** The `msg` of the log lines in the table of operations.md, split at placeholders. */
 const documentedLogLines = (): readonly string[] => {
   const text = readFileSync(projectFile('ops', 'docs', 'operations.md'), 'utf8');
   const [, table = ''] = /^\| `msg` .*$\n^\|[ -|]+$\n((?:^\|.*$\n)+)/m.exec(text) ?? [];

@@ -12,7 +12,7 @@ interface LockedPackage {
 
 type Packages = Readonly<Record<string, LockedPackage>>;
 
-/** The packages that others ask for and that the lock file does not have: `npm ci` refuses such a file. */
+/** Dependencies that are missing in the lock file: `npm ci` refuses such a file. */
 const missingIn = (packages: Packages): readonly string[] => {
   const has = (from: string, name: string): boolean => {
     if (`${from && `${from}/`}node_modules/${name}` in packages) return true;
@@ -32,11 +32,11 @@ describe('lock file', () => {
     readonly packages: Packages;
   };
 
-  it('has every package that another one names, optional ones too', () => {
+  it('has every dependency, also optional ones', () => {
     expect(missingIn(packages)).to.deep.equal([]);
   });
 
-  it('is seen to lack what is not in it', () => {
+  it('check finds a missing dependency', () => {
     const lacking: Packages = {
       '': { dependencies: { a: '1.0.0' } },
       'node_modules/a': { optionalDependencies: { b: '1.0.0', c: '1.0.0' } },
@@ -45,7 +45,7 @@ describe('lock file', () => {
     expect(missingIn(lacking)).to.deep.equal(['node_modules/a needs c']);
   });
 
-  it('names the bytes of each package', () => {
+  it('has an integrity hash for each package', () => {
     const without = Object.entries(packages).filter(
       ([from, { integrity }]) => from !== '' && integrity === undefined,
     );

@@ -1,6 +1,6 @@
 /**
- * `npm run test:nodes`: runs the unit specs, and the main path of the product, on each other version of Node
- * that `engines` allows. The binaries come as packages of npm.
+ * `npm run test:nodes`: runs the unit specs and an e2e spec of the main path on the other versions of Node in `engines`,
+ * which are installed as npm packages.
  */
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -17,7 +17,7 @@ import { temporaryDir } from './support/process.js';
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 const versions = [22, 24, 26];
 const mocha = fileURLToPath(import.meta.resolve('mocha/lib/cli/cli.js'));
-/** Makes links through the API, and follows them at the edge. */
+/** Creates links with the API, and visits them at the edge. */
 const mainPath = 'dist/ops/test/e2e/redirect.e2e.spec.js';
 
 const run = promisify(execFile);
@@ -27,7 +27,7 @@ const dir = await mkdtemp(path.join(tmpdir(), 'linklog-nodes-'));
 const template = await temporaryDir();
 await createClusterTemplate(template);
 
-/** Runs the specs on one version; prints the output whole, for several run at once, and returns it. */
+/** Runs the specs on one version, and prints the output at the end. */
 const runOn = async (version: number): Promise<string> => {
   const prefix = path.join(dir, String(version));
   const name = `node-${process.platform}-${process.arch}`;
@@ -48,7 +48,6 @@ const runOn = async (version: number): Promise<string> => {
 };
 
 try {
-  // All at once: each of them waits for a download first.
   const outputs = await Promise.all(versions.map(runOn));
   process.stdout.write(`\n${versions.length} versions of Node: ${summary(outputs)}\n`);
   const broken = outputs.filter(
@@ -56,6 +55,6 @@ try {
   );
   for (const output of broken) process.stdout.write(`\nFailed:\n${failures(output)}\n`);
 } finally {
-  for (const made of [dir, template]) await rm(made, { recursive: true });
+  for (const folder of [dir, template]) await rm(folder, { recursive: true });
   await removeTemporary();
 }

@@ -6,7 +6,7 @@ import { inheritedEnvironment } from '../config/config.js';
 import { projectFile } from '../platform/files/project-file.js';
 import { inContainerWithoutNetwork } from './support/container.js';
 
-/** Programs of others that tests run; `npm run test:setup` installs them. `mount` and `unshare` need root. */
+/** Programs that tests run; `npm run test:setup` installs them. `mount` and `unshare` need root. */
 const programs = [
   ...[
     'bash',
@@ -33,7 +33,7 @@ const programs = [
 const succeeds = (program: string, ...args: readonly string[]): boolean =>
   spawnSync(program, args, { stdio: 'ignore' }).status === 0;
 
-/** Only root may, and not in every container. */
+/** Needs root, and a container that allows it. */
 const mayMount = (): boolean => {
   const dir = mkdtempSync(path.join(tmpdir(), 'linklog-mount-'));
   try {
@@ -45,7 +45,7 @@ const mayMount = (): boolean => {
   }
 };
 
-/** Whether it is on the PATH, or in the project's folder. */
+/** Whether the program is on the PATH, or in the folder of the project. */
 const isThere = (program: string): boolean =>
   [projectFile(), ...(inheritedEnvironment()['PATH'] ?? '').split(path.delimiter)].some((dir) => {
     try {
@@ -56,7 +56,7 @@ const isThere = (program: string): boolean =>
     }
   });
 
-/** Only root may, and not in every container. */
+/** Needs root, and a container that allows it. */
 const mayUnshare = (): boolean => {
   const [unshare = '', ...options] = inContainerWithoutNetwork;
   return succeeds(unshare, ...options, 'true');
@@ -67,10 +67,10 @@ const isInstalled = (program: string): boolean =>
   (program !== 'mount' || mayMount()) &&
   (program !== 'unshare' || mayUnshare());
 
-/** A module's other modules, and the programs that it names. Comments are no use of a program. */
+/** The imports of a module, and the programs in its code without comments. */
 const read = (file: string): { readonly modules: string[]; readonly named: string[] } => {
   const code = readFileSync(file, 'utf8').replaceAll(/\/\*[^]*?\*\/|^\s*\/\/.*$/gm, '');
-  // `new URL` names a program of ours that is started, not imported.
+  // `new URL` has the module of a child process.
   const modules = [...code.matchAll(/(?:from |import\(|new URL\()'(\.[^']+\.js)'/g)];
   return {
     modules: modules.map(([, module = '']) => path.resolve(path.dirname(file), module)),
@@ -78,12 +78,11 @@ const read = (file: string): { readonly modules: string[]; readonly named: strin
   };
 };
 
-/** Starts the stack only where the whole run is on it. */
+/** Needs no other program, except on `LINKLOG_TEST_ON=stack`. */
 const startsNothingElse = 'support/product.js';
 
 /**
- * The programs that a compiled spec needs and that are not installed: those that it, or a module that it
- * imports, names.
+ * The programs that a compiled spec, or a module that it imports, needs and that are not installed.
  */
 export const missingPrograms = (spec: string): readonly string[] => {
   const seen = new Set<string>();

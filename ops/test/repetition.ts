@@ -1,6 +1,6 @@
 import { failedTests } from './mocha-output.js';
 
-/** What one process runs. */
+/** The specs of one process. */
 export interface Batch {
   readonly room: string;
   readonly name: string;
@@ -8,13 +8,10 @@ export interface Batch {
   readonly files: readonly string[];
 }
 
-/** More failed processes than these were not late: something is wrong. */
+/** With more failed processes, the cause is not a busy machine. */
 const mostLate = 4;
 
-/**
- * Folders and files of specs of exactness and of races. A race that fails one time in five would pass when
- * it is repeated, so these specs run once.
- */
+/** Folders and files of specs of exactness and of races: a rare failure would pass in the second run. */
 export const exactPaths: readonly string[] = [
   'command-api/admission/',
   'command-api/keys/',
@@ -34,19 +31,19 @@ export const exactPaths: readonly string[] = [
   'redirect-edge/spool/',
 ];
 
-/** Unit specs too: a property that fails for some seeds only would pass with the seed of the repetition. */
+/** Also unit specs: a property that fails for few seeds would pass with another seed. */
 const isExact = (file: string): boolean => {
   const source = file.replace(/^dist\//, '').replace(/\.js$/, '.ts');
   return source.endsWith('.unit.spec.ts') || exactPaths.some((exact) => source.startsWith(exact));
 };
 
-/** The failed processes that run once more. */
+/** The failed processes that run again. */
 export const toRepeat = <Failed extends Batch>(failed: readonly Failed[]): readonly Failed[] => {
   const repeatable = failed.filter(({ files }) => !files.some(isExact));
   return repeatable.length <= mostLate ? repeatable : [];
 };
 
-/** The part of the final report about processes that were repeated; empty where there are none. */
+/** The part of the final report about repeated processes. */
 export const firstFailures = (
   repeated: readonly (Batch & { readonly output: string })[],
 ): string => {

@@ -52,7 +52,7 @@ describe('test run: repetition of failed processes', () => {
 
   it('names folders and files of exact specs that exist', () => {
     const missing = exactPaths.filter(
-      (place) => !existsSync(fileURLToPath(new URL(`../../../${place}`, import.meta.url))),
+      (exactPath) => !existsSync(fileURLToPath(new URL(`../../../${exactPath}`, import.meta.url))),
     );
     expect(missing).to.deep.equal([]);
   });

@@ -1,14 +1,11 @@
 /**
- * `npm test`: runs every spec but the long ones, in several processes at once, since most tests wait
- * more than they compute. A process runs one e2e spec, the int specs of one folder (of `longFolders`, one of them), or
- * all unit specs.
- * The output of a room is printed whole, once all its processes have ended.
+ * `npm test`: runs all specs except the long ones, in parallel processes. A process runs one e2e spec, the int specs of
+ * one folder (or one int spec of `longFolders`), or all unit specs. The output is printed by folder of the top level.
  *
- * Specs whose programs are not installed are listed at the end, and not run; with `CI=true` they run, and fail.
+ * Specs that need programs which are not installed are listed at the end and not run; with `CI=true` they run and fail.
  *
- * The whole run keeps a machine busy, so a test may miss its time. A failed process runs once more, when all else has
- * ended, one process at a time, unless it has specs of exactness or races (`repetition.ts`). The final report lists
- * what failed before the repetition, and the first output is printed too.
+ * Tests can miss deadlines on the busy machine, so failed processes run again one by one at the end, except those with
+ * specs of exactness or races (`repetition.ts`). The final report lists the first failures.
  */
 import pLimit from 'p-limit';
 import { spawn } from 'node:child_process';
@@ -27,11 +24,11 @@ import { keepTemporaryInMemory } from './support/memory-dir.js';
 import { temporaryDir } from './support/process.js';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
-// `bin/mocha.js` would start a second Node for the options of Node that are set here.
+// `bin/mocha.js` would start a second Node for the options.
 const mocha = ['--enable-source-maps', fileURLToPath(import.meta.resolve('mocha/lib/cli/cli.js'))];
-/** Two more than the cores: tests wait much of their time. Some of them watch the clock: no more than that. */
-const atOnce = availableParallelism() + 2;
-/** Batches that begin first, the longest at the top, so that none of them is left alone at the end. */
+/** More than the cores because tests mostly wait, but not more because some tests have deadlines. */
+const processes = availableParallelism() + 2;
+/** Batches that start first, the longest at the top, so that the run does not end with a long batch alone. */
 const longest = [
   'ops/test/e2e/console-pages.e2e.spec.js',
   'ops/event-log/kafka/kafka-log.int.spec.js',
@@ -49,10 +46,7 @@ const longest = [
   'ops/local/postgres: int specs',
 ];
 
-/**
- * Batches that run last, one at a time: this one starts three Kafka brokers under load, and beside others its processes
- * could not start within their deadlines.
- */
+/** Batches that run last and alone: three Kafka brokers under load need both cores to start within their deadlines. */
 const alone: ReadonlySet<string> = new Set(['ops/test/chaos/brokers.e2e.spec.js']);
 
 interface Ended extends Batch {
@@ -67,7 +61,7 @@ const roomOf = (file: string): string => /^(?:ops\/)?[^/]+/.exec(file)?.[0] ?? '
 /** Folders whose int specs take minutes. */
 const longFolders: ReadonlySet<string> = new Set(['ops/event-log/kafka']);
 
-const placeOf = (file: string): Omit<Batch, 'files'> => {
+const batchOf = (file: string): Omit<Batch, 'files'> => {
   if (file.endsWith('.unit.spec.js')) return { room: 'all rooms', name: 'unit specs' };
   const room = roomOf(file);
   const folder = path.dirname(file);
@@ -75,7 +69,7 @@ const placeOf = (file: string): Omit<Batch, 'files'> => {
   return { room, name: isAlone ? file : `${folder}: int specs` };
 };
 
-/** Found by their sources: `dist` may still have a spec whose source was deleted. */
+/** Lists sources, because `dist` may have specs with deleted sources. */
 const specs = (): readonly string[] =>
   ['command-api', 'ops', 'projectors', 'redirect-edge', 'schemas'].flatMap((room) =>
     readdirSync(path.join(root, room), { recursive: true, encoding: 'utf8' })
@@ -83,11 +77,11 @@ const specs = (): readonly string[] =>
       .map((file) => path.join(room, file.replace(/ts$/, 'js'))),
   );
 
-// `npm run test:setup` puts schemathesis there.
+// `npm run test:setup` installs schemathesis there.
 const venv = path.join(root, '.venv', 'bin');
 process.env['PATH'] = `${venv}${path.delimiter}${process.env['PATH'] ?? ''}`;
 
-/** Specs that cannot run here, each with the programs that it lacks. */
+/** Specs that cannot run, with the missing programs. */
 const notRun = new Map<string, readonly string[]>();
 
 const batches = (): readonly Batch[] => {
@@ -98,27 +92,27 @@ const batches = (): readonly Batch[] => {
       notRun.set(file, missing);
       continue;
     }
-    const place = placeOf(file);
-    const files = [...(found.get(place.name)?.files ?? []), path.join('dist', file)];
-    found.set(place.name, { ...place, files });
+    const batch = batchOf(file);
+    const files = [...(found.get(batch.name)?.files ?? []), path.join('dist', file)];
+    found.set(batch.name, { ...batch, files });
   }
   const first = longest.flatMap((name) => {
     const batch = found.get(name);
-    if (!batch && notRun.size === 0) throw new Error(`There is no batch ${name}`);
+    if (!batch && notRun.size === 0) throw new Error(`unknown batch ${name}`);
     return batch ?? [];
   });
   return [...new Set([...first, ...found.values()])];
 };
 
 const run = async (batch: Batch): Promise<Ended> => {
-  const began = performance.now();
+  const startedAt = performance.now();
   const child = spawn(process.execPath, [...mocha, ...batch.files], { cwd: root });
   let output = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (text: string) => (output += text));
   }
   const [exitCode] = (await once(child, 'close')) as [number | null];
-  const seconds = Math.round((performance.now() - began) / 1_000);
+  const seconds = Math.round((performance.now() - startedAt) / 1_000);
   const passed = exitCode === 0;
   process.stderr.write(`${passed ? 'passed' : 'FAILED'} after ${seconds} s: ${batch.name}\n`);
   return { ...batch, output, passed, seconds };
@@ -135,14 +129,14 @@ const [kafka] = await Promise.all([
 process.env[templateVariable] = template;
 if (kafka) process.env[sharedKafkaVariable] = kafka.value;
 
-const limit = pLimit(atOnce);
-const all = batches();
-const parallel = all
+const limit = pLimit(processes);
+const listed = batches();
+const parallel = listed
   .filter(({ name }) => !alone.has(name))
   .map((batch) => ({ room: batch.room, ended: limit(() => run(batch)) }));
 const parallelEnded = Promise.all(parallel.map(({ ended }) => ended));
 const oneByOne = pLimit(1);
-const last = all
+const last = listed
   .filter(({ name }) => alone.has(name))
   .map((batch) => ({
     room: batch.room,
@@ -151,7 +145,7 @@ const last = all
 const running = [...parallel, ...last];
 const printRoom = async (room: string): Promise<void> => {
   const ended = await Promise.all(
-    running.filter((one) => one.room === room).map((one) => one.ended),
+    running.filter((batch) => batch.room === room).map((batch) => batch.ended),
   );
   process.stdout.write(`\n=== ${room} ===\n`);
   for (const { name, seconds, output } of ended) {
@@ -160,15 +154,15 @@ const printRoom = async (room: string): Promise<void> => {
 };
 await Promise.all([...new Set(running.map(({ room }) => room))].map(printRoom));
 
-const firstRuns = await Promise.all(running.map((one) => one.ended));
+const firstRuns = await Promise.all(running.map((batch) => batch.ended));
 const again = new Map<string, Ended>();
 const repeated = toRepeat(firstRuns.filter(({ passed }) => !passed));
 for (const { room, name, files } of repeated) {
   const second = await run({ room, name, files });
   again.set(name, second);
-  process.stdout.write(`\n--- once more: ${name} (${second.seconds} s)\n${second.output}`);
+  process.stdout.write(`\n--- again: ${name} (${second.seconds} s)\n${second.output}`);
 }
-const ended = firstRuns.map((one) => again.get(one.name) ?? one);
+const ended = firstRuns.map((first) => again.get(first.name) ?? first);
 await rm(template, { recursive: true });
 await kafka?.stop();
 await removeTemporary();

@@ -1,6 +1,6 @@
 /**
- * `npm run screenshots -- [FOLDER]`: pictures of every page of the console, of a product with a few links and visits,
- * in the light, in the dark, and on a telephone. Look at them after a change of the styles.
+ * `npm run screenshots -- [FOLDER]`: screenshots of every page of the consoles, with sample links, in light mode, dark
+ * mode and on a telephone. For a review after a change of styles.
  */
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
@@ -63,4 +63,4 @@ try {
   await product.stop();
   await product.cleanup();
 }
-process.stdout.write(`Pictures are in ${folder}\n`);
+process.stdout.write(`screenshots are in ${folder}\n`);

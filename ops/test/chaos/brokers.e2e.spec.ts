@@ -7,7 +7,7 @@ describe('chaos: three Kafka brokers, one of them restarted, leaders moved, unde
   it('keeps every acknowledged link, visit and click in Kafka, without gaps', async function () {
     this.timeout(kafkaStartMs);
     const seed = randomInt(1, 2 ** 31);
-    const { broken, suffered, counts } = await stackRounds({
+    const { broken, reports, counts } = await stackRounds({
       ...{ brokers: 3, nodes: 1, faults: 2, seed },
       only: ({ type, index }) => index === 0 && (type === 'restart' || type === 'election'),
       pace: {
@@ -18,7 +18,7 @@ describe('chaos: three Kafka brokers, one of them restarted, leaders moved, unde
       pauseMs: 500,
     });
     expect(broken, `seed ${seed}`).to.deep.equal([]);
-    expect(suffered).to.have.length(2);
+    expect(reports).to.have.length(2);
     const { links, visits, limitedClicks, gaps } = counts;
     expect([links.missing, visits.missing, limitedClicks.missing, gaps]).to.deep.equal([
       ...[0, 0, 0, 0],

@@ -1,11 +1,8 @@
 import pLimit from 'p-limit';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import { runningPostgresUrl } from '../../local/postgres/index.js';
-import { hasCode } from '../../platform/errors.js';
-import { createLogger } from '../../platform/logging.js';
-import { createPool, type Pool } from '../../platform/postgres/pool.js';
-import { sendRequest, type HttpResponse, type RequestOptions } from '../support/http.js';
+import { sendRepeatable, type HttpResponse } from '../support/http.js';
+import { withLedger } from '../support/ledger-events.js';
 import type { IssuedKey } from '../support/product.js';
 import { eventually, eventuallyPasses } from '../support/waiting.js';
 import { retryOpenCreations } from './load.js';
@@ -27,9 +24,9 @@ import { verifyAll } from './verify.js';
 const freeCallsPerMinute = 60;
 const freeLinksPerMonth = 35;
 const windowSeconds = 60;
-const settleWithinMs = 120_000;
+const idleWithinMs = 120_000;
 const readyWithinMs = 120_000;
-/** A change has a second; the rest is for a machine that has much else to do. */
+/** The contract allows a second; the rest is for a busy machine. */
 const changeWithinMs = 5_000;
 
 interface Health {
@@ -41,7 +38,7 @@ interface Health {
   readonly spool: { readonly events: number } | null;
 }
 
-/** Does `act` for each item, 32 at once. */
+/** Calls `act` for each item, 32 concurrently. */
 const forEach = async <Item>(
   items: readonly Item[],
   act: (item: Item) => Promise<void>,
@@ -49,44 +46,34 @@ const forEach = async <Item>(
   await pLimit(32).map(items, act);
 };
 
-/** Sends a request that may be repeated: once more where the server has closed an idle connection. */
-const read = async (url: string, options: RequestOptions = {}): Promise<HttpResponse> => {
-  try {
-    return await sendRequest(url, options);
-  } catch (error) {
-    if (!hasCode(error, 'ECONNRESET')) throw error;
-    return sendRequest(url, options);
-  }
-};
-
-const healthOf = (node: string): Promise<HttpResponse> => read(`${node}/health/ready`);
+const readHealth = (node: string): Promise<HttpResponse> => sendRepeatable(`${node}/health/ready`);
 
 /** Waits until every node is ready. */
 export const untilReady = ({ apis, edges }: Target): Promise<void> =>
   eventuallyPasses(readyWithinMs, async () => {
-    const answers = await Promise.all([...apis, ...edges].map(healthOf));
-    const notReady = answers.filter(({ status }) => status !== 200);
+    const responses = await Promise.all([...apis, ...edges].map(readHealth));
+    const notReady = responses.filter(({ status }) => status !== 200);
     if (notReady.length > 0) throw new Error(notReady.map(({ text }) => text).join('\n'));
   });
 
-/** Waits until the spools are shipped, those of killed processes too, and the projectors have no lag. */
-const settle = ({ edges }: Target): Promise<void> => {
-  let settled = 0;
-  const isSettled = async (): Promise<boolean> => {
-    const answers = await Promise.all(edges.map(healthOf));
-    const isBehind = answers.some((answer) => {
-      const { projections, spool } = answer.json() as Health;
+/** Waits until all spools, also those of killed processes, are shipped and the projectors have no lag. */
+const untilIdle = ({ edges }: Target): Promise<void> => {
+  let idleReports = 0;
+  const isIdle = async (): Promise<boolean> => {
+    const responses = await Promise.all(edges.map(readHealth));
+    const isBehind = responses.some((response) => {
+      const { projections, spool } = response.json() as Health;
       return projections.some(({ lag }) => lag > 0) || (spool?.events ?? 0) > 0;
     });
-    settled = isBehind ? 0 : settled + 1;
-    // Three times, since an answer may be half a second old.
-    if (settled < 3) await sleep(400);
-    return settled === 3;
+    idleReports = isBehind ? 0 : idleReports + 1;
+    // Three reports, because a report can be half a second old.
+    if (idleReports < 3) await sleep(400);
+    return idleReports === 3;
   };
-  return eventually('spools are shipped and projectors have no lag', isSettled, settleWithinMs);
+  return eventually('spools are shipped and projectors have no lag', isIdle, idleWithinMs);
 };
 
-/** An answer of the edge to a HEAD, which counts for nothing: whether it is what this link is to get. */
+/** Whether the response to a HEAD, which is not counted as a visit, is correct for the link. */
 const isServed = (
   link: PromisedLink,
   { status, headers }: HttpResponse,
@@ -97,7 +84,7 @@ const isServed = (
 };
 
 const head = (edge: string, { code }: PromisedLink): Promise<HttpResponse> =>
-  read(`${edge}/${code}`, { method: 'HEAD' });
+  sendRepeatable(`${edge}/${code}`, { method: 'HEAD' });
 
 const checkLink = async (
   target: Target,
@@ -107,9 +94,9 @@ const checkLink = async (
   promises: Promises,
 ): Promise<void> => {
   const { code, maxClicks, redirected, unanswered } = link;
-  const stats = await read(`${api}/v2/stats/${code}`, { headers: bearer(keys.pro) });
+  const stats = await sendRepeatable(`${api}/v2/stats/${code}`, { headers: bearer(keys.pro) });
   if (stats.status !== 200) {
-    promises.broken.push(`${code} got a 201 and has no statistics: ${stats.status}`);
+    promises.broken.push(`${code} got a 201, but its statistics get ${stats.status}`);
     return;
   }
   const { clickCount } = stats.json() as { clickCount: number };
@@ -125,16 +112,24 @@ const checkLink = async (
   }
   const usedUp = maxClicks !== null && clickCount >= maxClicks;
   for (const edge of mayChange(promises, link) ? [] : target.edges) {
-    const answer = await head(edge, link);
-    if (!isServed(link, answer, usedUp)) {
+    const response = await head(edge, link);
+    if (!isServed(link, response, usedUp)) {
       promises.broken.push(
-        `${code} (${clickCount} of ${maxClicks ?? 'any'}) HEAD: ${answer.status}`,
+        `${code} (${clickCount} of ${maxClicks ?? 'any'}) HEAD: ${response.status}`,
       );
     }
   }
 };
 
-/** Checks that every edge follows the operator's last change, unless another change was asked for. */
+const expectSoon = async (promises: Promises, check: () => Promise<void>): Promise<void> => {
+  try {
+    await eventuallyPasses(changeWithinMs, check);
+  } catch (error) {
+    promises.broken.push((error as Error).message);
+  }
+};
+
+/** Checks that every edge serves the operator's last change, unless another change has started. */
 const checkSwitched = async (
   target: Target,
   switched: SwitchedLink,
@@ -148,7 +143,7 @@ const checkSwitched = async (
       await eventuallyPasses(changeWithinMs, async () => {
         const { status } = await head(edge, link);
         if (switched.switches === asked && status !== (blocked ? 410 : 302)) {
-          throw new Error(`${link.code} is ${state}, and ${edge} answers ${status}`);
+          throw new Error(`${link.code} is ${state}, but ${edge} returns ${status}`);
         }
       });
     } catch (error) {
@@ -157,26 +152,21 @@ const checkSwitched = async (
   }
 };
 
-/** Checks that no edge redirects a link whose deletion was answered. */
+/** Checks that no edge redirects a link after the response to its deletion. */
 const checkDeleted = async (
   target: Target,
   { link }: ManagedLink,
   promises: Promises,
 ): Promise<void> => {
   for (const edge of target.edges) {
-    try {
-      await eventuallyPasses(changeWithinMs, async () => {
-        const { status } = await head(edge, link);
-        if (status !== 410)
-          throw new Error(`${link.code} is deleted, and ${edge} answers ${status}`);
-      });
-    } catch (error) {
-      promises.broken.push((error as Error).message);
-    }
+    await expectSoon(promises, async () => {
+      const { status } = await head(edge, link);
+      if (status !== 410) throw new Error(`${link.code} is deleted, but ${edge} returns ${status}`);
+    });
   }
 };
 
-/** Checks that each API and edge has of a managed link what the log has. */
+/** Checks that each API and edge returns the state of a managed link in the log. */
 const checkManaged = async (
   { target, keys, promises, log }: Checked,
   { link }: ManagedLink,
@@ -184,30 +174,32 @@ const checkManaged = async (
   const { code } = link;
   const state = managedState(log, code);
   if (state === null) {
-    promises.broken.push(`${code} was made, and the log has no such link`);
+    promises.broken.push(`${code} got a 201, but it is not in the log`);
     return;
   }
   const { url, title, tags } = state.link;
   const expected = { url, title, tags, status: state.status, version: state.version };
   for (const api of target.apis) {
-    const answer = await read(`${api}/v2/links/${code}`, { headers: bearer(keys.pro) });
-    const details = answer.json() as Record<string, unknown>;
+    const response = await sendRepeatable(`${api}/v2/links/${code}`, { headers: bearer(keys.pro) });
+    const details = response.json() as Record<string, unknown>;
     const found = Object.fromEntries(Object.keys(expected).map((name) => [name, details[name]]));
     if (!isDeepStrictEqual(found, expected)) {
       promises.broken.push(
-        `${api} says of ${code}: ${answer.text}, not ${JSON.stringify(expected)}`,
+        `${api} returns for ${code}: ${response.text}, not ${JSON.stringify(expected)}`,
       );
     }
   }
   for (const edge of target.edges) {
-    const answer = await head(edge, link);
+    const response = await head(edge, link);
     const isRight =
-      state.status === 'active' ? isServed({ ...link, url }, answer, false) : answer.status === 410;
-    if (!isRight) promises.broken.push(`${code} is ${state.status}, HEAD: ${answer.status}`);
+      state.status === 'active'
+        ? isServed({ ...link, url }, response, false)
+        : response.status === 410;
+    if (!isRight) promises.broken.push(`${code} is ${state.status}, HEAD: ${response.status}`);
   }
 };
 
-/** Under load, of nodes that are all up: these links and the operators' changes are on every edge. */
+/** Under load, with all nodes up: checks these links and the operators' changes on every edge. */
 export const checkLive = async (
   target: Target,
   links: readonly PromisedLink[],
@@ -216,10 +208,10 @@ export const checkLive = async (
   await forEach(links, async (link) => {
     if (mayChange(promises, link)) return;
     for (const edge of target.edges) {
-      const answer = await head(edge, link);
-      if (isServed(link, answer, false)) continue;
-      if (link.maxClicks !== null && isServed(link, answer, true)) continue;
-      promises.broken.push(`${link.code} got a 201, and ${edge} answers ${answer.status}`);
+      const response = await head(edge, link);
+      if (isServed(link, response, false)) continue;
+      if (link.maxClicks !== null && isServed(link, response, true)) continue;
+      promises.broken.push(`${link.code} got a 201, but ${edge} returns ${response.status}`);
     }
   });
   await Promise.all(promises.switched.map((switched) => checkSwitched(target, switched, promises)));
@@ -230,19 +222,19 @@ export const checkLive = async (
   checkWindows(promises);
 };
 
-/** Calls that passed in one window, and windows that began too early. */
+/** Checks the calls of each rate-limit window, and the distance between windows. */
 const checkWindows = (promises: Promises): void => {
   const windows = [...promises.passed].sort(([a], [b]) => a - b);
   windows.forEach(([reset, passed], index) => {
     if (passed > freeCallsPerMinute) promises.broken.push(`${passed} calls passed in one window`);
     const before = windows[index - 1]?.[0];
     if (before !== undefined && reset - before < windowSeconds) {
-      promises.broken.push(`a window began ${reset - before} s after the one before`);
+      promises.broken.push(`a window started ${reset - before} s after the previous one`);
     }
   });
 };
 
-/** What held of all promises: asks again what was never answered, and looks at every link. */
+/** Retries requests without a response, then checks every promise. */
 export const checkPromises = async (
   target: Target,
   keys: LoadKeys,
@@ -250,35 +242,37 @@ export const checkPromises = async (
   random: Random,
 ): Promise<void> => {
   await retryOpenCreations(target, keys, promises, random);
-  if (promises.openCreations.length > 0) promises.broken.push('a creation is still not answered');
-  await settle(target);
-  let asked = 0;
+  if (promises.openCreations.length > 0) promises.broken.push('a creation still has no response');
+  await untilIdle(target);
+  let checked = 0;
   await forEach(promises.links, (link) => {
-    asked += 1;
-    const api = target.apis[asked % target.apis.length] ?? '';
+    checked += 1;
+    const api = target.apis[checked % target.apis.length] ?? '';
     return checkLink(target, keys, link, api, promises);
   });
   await Promise.all(promises.switched.map((switched) => checkSwitched(target, switched, promises)));
 
-  // From the operators' side: asking with the key itself could meet its limit.
+  // As an operator: a call with the key itself could exceed its limit.
   const usageOf = async ({ id }: IssuedKey): Promise<number> => {
-    const key = await read(`${target.admin}/admin/keys/${id}`, {
+    const key = await sendRepeatable(`${target.admin}/admin/keys/${id}`, {
       headers: bearer({ key: target.adminToken }),
     });
     return (key.json() as { usage: { month: { links: number } } }).usage.month.links;
   };
   const used = await usageOf(keys.pro);
   if (used !== promises.links.length) {
-    promises.broken.push(`${promises.links.length} links were made, ${used} are in the quota`);
+    promises.broken.push(`${promises.links.length} links were created, the quota counts ${used}`);
   }
   const free = await usageOf(keys.small);
   if (promises.freeLinks > free || free > freeLinksPerMonth) {
-    promises.broken.push(`FREE: ${promises.freeLinks} links were made, ${free} are in the quota`);
+    promises.broken.push(
+      `FREE: ${promises.freeLinks} links were created, the quota counts ${free}`,
+    );
   }
   checkWindows(promises);
 };
 
-/** What is checked, against what. */
+/** The product under test, and its promises. */
 export interface Checked {
   readonly target: Target;
   readonly keys: LoadKeys;
@@ -286,31 +280,15 @@ export interface Checked {
   readonly random: Random;
   readonly log: LogCopy;
   readonly catchUp: CatchUp;
-  /** For commands: see `verifyAll`. */
+  /** The environment of `verifyAll`. */
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** Runs `work` on the PostgreSQL that runs in this data directory now. */
-export const withPool = async (
-  dataDir: string,
-  work: (pool: Pool) => Promise<void>,
-): Promise<void> => {
-  const url = await runningPostgresUrl(dataDir);
-  if (url === null) throw new Error('The embedded PostgreSQL is not running');
-  const logger = createLogger('silent');
-  const pool = createPool({ url, name: 'chaos', max: 2, deadlines: 'patient', logger });
-  try {
-    await work(pool);
-  } finally {
-    await pool.end();
-  }
-};
-
-/** Everything that was promised, of a product that is well and under no load. */
+/** Checks every promise of a healthy product without load. */
 export const checkEverything = async (checked: Checked): Promise<void> => {
   const { target, keys, promises, random } = checked;
   await checkPromises(target, keys, promises, random);
-  await withPool(target.dataDir, async (pool) => {
+  await withLedger(target, async (pool) => {
     await checkLog({ ...checked, pool });
     await checkIdleLog({ ...checked, pool, keyId: keys.pro.id });
   });

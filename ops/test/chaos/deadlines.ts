@@ -1,16 +1,16 @@
-/** What is asked: an API, an edge for a link that it has in memory, or an edge for anything else. */
+/** The target of a request: an API, an edge with the link in its memory, or an edge otherwise. */
 export const responseKinds = ['API', 'edge', 'cached link'] as const;
 
 export type ResponseKind = (typeof responseKinds)[number];
 
-/** An answer, or the end of the wait for one. Times in milliseconds, of `performance.now`. */
+/** A response, or a time-out. Times are milliseconds of `performance.now`. */
 export interface Timed {
   readonly kind: ResponseKind;
-  /** Whose it is, by its address. */
+  /** The address. */
   readonly node: string;
   readonly from: number;
   readonly to: number;
-  /** Without the time in which this process was too busy to hear it. */
+  /** The response time without delays of this process. */
   readonly ms: number;
 }
 
@@ -25,52 +25,50 @@ export interface Frozen extends Span {
   readonly nodes: readonly string[];
 }
 
-/** Milliseconds, as the contract has them. */
+/** Milliseconds, from the contract. */
 const deadlines: Readonly<Record<ResponseKind, number>> = {
   API: 2_000,
   edge: 2_000,
   'cached link': 500,
 };
 
-/** While another node is frozen, which may hold locks, API and edge may take as long. */
-const besideFrozenMs = 3_000;
+/** The deadline of API and edge while another node, which may hold locks, is frozen. */
+const duringFreezeMs = 3_000;
 
 export type Milliseconds = Readonly<Record<ResponseKind, number>>;
 
-export interface Judgement {
+export interface DeadlineReport {
   readonly worst: Milliseconds;
-  /** In words, the worst one first. */
+  /** Descriptions, the latest response first. */
   readonly late: readonly string[];
 }
 
-const overlap = (one: Span, other: Span): number =>
-  Math.max(0, Math.min(one.to, other.to) - Math.max(one.from, other.from));
+const overlap = (a: Span, b: Span): number =>
+  Math.max(0, Math.min(a.to, b.to) - Math.max(a.from, b.from));
 
-const deadlineOf = (kind: ResponseKind, besideFrozen: boolean): number =>
-  besideFrozen && kind !== 'cached link' ? besideFrozenMs : deadlines[kind];
+const deadlineOf = (kind: ResponseKind, isFreeze: boolean): number =>
+  isFreeze && kind !== 'cached link' ? duringFreezeMs : deadlines[kind];
 
-/**
- * Holds answers against their deadlines. Those of a frozen node do not count.
- */
+/** Compares responses with their deadlines; those of a frozen node are ignored. */
 export const checkDeadlines = (
-  answers: readonly Timed[],
-  seen: {
+  responses: readonly Timed[],
+  conditions: {
     readonly frozen: readonly Frozen[];
-    /** What the machine adds to each deadline. */
+    /** Added to each deadline for a slow machine. */
     readonly tolerance: Milliseconds;
   },
-): Judgement => {
+): DeadlineReport => {
   const worst = { API: 0, edge: 0, 'cached link': 0 };
   const late: { readonly text: string; readonly overdueMs: number }[] = [];
-  for (const answer of answers) {
-    const { kind, node, ms } = answer;
-    const frozen = seen.frozen.filter((span) => overlap(span, answer) > 0);
+  for (const response of responses) {
+    const { kind, node, ms } = response;
+    const frozen = conditions.frozen.filter((span) => overlap(span, response) > 0);
     if (frozen.some(({ nodes }) => nodes.includes(node))) continue;
     worst[kind] = Math.max(worst[kind], ms);
     const deadline = deadlineOf(kind, frozen.length > 0);
-    const overdueMs = ms - deadline - seen.tolerance[kind];
+    const overdueMs = ms - deadline - conditions.tolerance[kind];
     if (overdueMs > 0) {
-      const text = `${kind}: ${Math.round(ms)} ms, at most ${deadline} ms are due`;
+      const text = `${kind}: ${Math.round(ms)} ms, deadline ${deadline} ms`;
       late.push({ text, overdueMs });
     }
   }
@@ -81,10 +79,10 @@ export const checkDeadlines = (
 export const noTolerance: Milliseconds = { API: 0, edge: 0, 'cached link': 0 };
 
 const stepMs = 10;
-/** Longer than anybody waits for an answer. */
+/** Longer than any time-out of the load. */
 const rememberMs = 20_000;
 
-/** Notes when this process could not attend to what had come for it. */
+/** Records when the event loop of this process was blocked. */
 export const watchOwnDelays = () => {
   const delays: Span[] = [];
   let due = performance.now() + stepMs;
@@ -95,7 +93,7 @@ export const watchOwnDelays = () => {
     due = now + stepMs;
   }, stepMs);
   return {
-    /** How much of this time was lost: milliseconds, of the last 20 s. */
+    /** Milliseconds of the span in which the event loop was blocked; spans of the last 20 s. */
     within: (span: Span): number => delays.reduce((sum, delay) => sum + overlap(delay, span), 0),
     stop() {
       clearInterval(timer);

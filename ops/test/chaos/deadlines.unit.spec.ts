@@ -8,40 +8,46 @@ import {
   type Timed,
 } from './deadlines.js';
 
-describe('chaos: deadlines of answers', () => {
-  const answer = (kind: Timed['kind'], ms: number, node = 'a'): Timed => ({
+describe('chaos: deadlines of responses', () => {
+  const response = (kind: Timed['kind'], ms: number, node = 'a'): Timed => ({
     ...{ kind, node, ms, from: 10_000, to: 10_000 + ms },
   });
-  const lateOf = (answers: readonly Timed[], seen: Partial<Parameters<typeof checkDeadlines>[1]>) =>
-    checkDeadlines(answers, { frozen: [], tolerance: noTolerance, ...seen }).late;
+  const findLate = (
+    responses: readonly Timed[],
+    conditions: Partial<Parameters<typeof checkDeadlines>[1]>,
+  ) => checkDeadlines(responses, { frozen: [], tolerance: noTolerance, ...conditions }).late;
   const frozen = (nodes: readonly string[]): Frozen => ({ nodes, from: 9_000, to: 10_100 });
 
-  it('has one for each kind', () => {
-    const inTime = [answer('API', 2_000), answer('edge', 2_000), answer('cached link', 500)];
-    expect(lateOf(inTime, {})).to.deep.equal([]);
-    const late = inTime.map((one) => ({ ...one, ms: one.ms + 1 }));
-    expect(lateOf(late, {})).to.have.length(3);
-    expect(lateOf(late, { tolerance: { API: 1, edge: 1, 'cached link': 1 } })).to.deep.equal([]);
+  it('differ by kind', () => {
+    const inTime = [response('API', 2_000), response('edge', 2_000), response('cached link', 500)];
+    expect(findLate(inTime, {})).to.deep.equal([]);
+    const late = inTime.map((timed) => ({ ...timed, ms: timed.ms + 1 }));
+    expect(findLate(late, {})).to.have.length(3);
+    expect(findLate(late, { tolerance: { API: 1, edge: 1, 'cached link': 1 } })).to.deep.equal([]);
   });
 
-  it('says the worst', () => {
-    const answers = [answer('API', 5), answer('API', 7), answer('edge', 3)];
-    const { worst } = checkDeadlines(answers, { frozen: [], tolerance: noTolerance });
+  it('report the longest response time of each kind', () => {
+    const responses = [response('API', 5), response('API', 7), response('edge', 3)];
+    const { worst } = checkDeadlines(responses, { frozen: [], tolerance: noTolerance });
     expect(worst).to.deep.equal({ API: 7, edge: 3, 'cached link': 0 });
   });
 
-  it('grants 3 s while another node is frozen, but to no warm link', () => {
-    const answers = [answer('API', 2_900), answer('edge', 2_900), answer('cached link', 600)];
-    expect(lateOf(answers, { frozen: [frozen(['b'])] })).to.deep.equal([
-      'cached link: 600 ms, at most 500 ms are due',
+  it('are 3 s while another node is frozen, except for cached links', () => {
+    const responses = [
+      response('API', 2_900),
+      response('edge', 2_900),
+      response('cached link', 600),
+    ];
+    expect(findLate(responses, { frozen: [frozen(['b'])] })).to.deep.equal([
+      'cached link: 600 ms, deadline 500 ms',
     ]);
   });
 
-  it('does not count answers of the frozen node itself', () => {
-    expect(lateOf([answer('API', 9_000)], { frozen: [frozen(['a'])] })).to.deep.equal([]);
+  it('ignore responses of the frozen node', () => {
+    expect(findLate([response('API', 9_000)], { frozen: [frozen(['a'])] })).to.deep.equal([]);
   });
 
-  it('knows how long this process was too busy to hear an answer', async () => {
+  it('measure how long the event loop of this process was blocked', async () => {
     const own = watchOwnDelays();
     try {
       const from = performance.now();

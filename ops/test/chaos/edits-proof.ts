@@ -6,60 +6,50 @@ import pLimit from 'p-limit';
 import { publishedAddresses } from '../../app/data-dir.js';
 import { startRedis, type RedisServer } from '../../local/redis.js';
 import { serviceDir } from '../../local/stack/topology.js';
-import { hasCode } from '../../platform/errors.js';
 import { createLogger } from '../../platform/logging.js';
 import { openRedis } from '../../platform/redis.js';
 import { createLinks } from '../support/create-links.js';
 import { parseExposition, total } from '../support/exposition.js';
-import { sendRequest, type HttpResponse, type RequestOptions } from '../support/http.js';
+import { sendRepeatable, sendRequest, type HttpResponse } from '../support/http.js';
 import { temporaryDir } from '../support/process.js';
 import { issueKey } from '../support/product.js';
 import { startStackProcess, type RunningStack } from '../support/stack.js';
 import { eventually } from '../support/waiting.js';
 
 export interface EditsProof {
-  /** In all, a third of them in each of the circumstances. */
+  /** The number of edits, a third in each of the circumstances. */
   readonly edits: number;
-  /** Milliseconds before edges may believe Redis; less: they do not ask it yet. */
-  readonly settlingMs: number;
+  /** Milliseconds until edges use copies in Redis; 0: they do not read Redis yet. */
+  readonly trustAfterMs: number;
   readonly onProgress?: (line: string) => void;
 }
 
-/** Milliseconds from the request of an edit to an answer of the last edge that leads to its destination. */
 export interface EditsReport {
+  /** Milliseconds from an edit until the last edge redirects to the new destination. */
   readonly times: Readonly<Record<string, readonly number[]>>;
-  /** Copies that were in Redis before the edit, and again after it. */
+  /** Copies of the time before the edit that were written to Redis again. */
   readonly copies: number;
-  /** What an edge did with copies that it found in Redis. */
+  /** Copies in Redis that the edges used and refused. */
   readonly lookups: Readonly<Record<'hit' | 'refused', number>>;
-  /** Edits that an edge did not serve any more later on, in words. */
+  /** Edits that an edge no longer served later. */
   readonly wrong: readonly string[];
 }
 
 const linksOfBatch = 50;
-const editsAtOnce = 4;
-const patienceMs = 20_000;
-/** A link that an edge does not have in memory is visited there so long after the edit is asked for. */
-const coldAfterMs = 50;
+const parallelEdits = 4;
+const servedWithinMs = 20_000;
+/** Time from an edit to the first visit at an edge without the link in memory. */
+const uncachedVisitAfterMs = 50;
 const rewindEveryMs = 10;
 
-/** Once more on another connection, where the server has just closed this one as idle: all of it may be repeated. */
-const askAgain = async (url: string, options: RequestOptions = {}): Promise<HttpResponse> => {
-  try {
-    return await sendRequest(url, options);
-  } catch (error) {
-    if (!hasCode(error, 'ECONNRESET')) throw error;
-    return sendRequest(url, options);
-  }
-};
-
-const visit = (edge: string, code: string): Promise<HttpResponse> => askAgain(`${edge}/${code}`);
+const visit = (edge: string, code: string): Promise<HttpResponse> =>
+  sendRepeatable(`${edge}/${code}`);
 
 const newUrl = (code: string): string => `https://example.com/edited/${code}`;
 
-/** Visits a link until it leads elsewhere; returns when. */
-const servedAt = async (edge: string, code: string): Promise<number> => {
-  const deadline = performance.now() + patienceMs;
+/** Visits a link until the edge redirects to the new destination. @returns the time */
+const waitUntilServed = async (edge: string, code: string): Promise<number> => {
+  const deadline = performance.now() + servedWithinMs;
   for (;;) {
     const { status, headers } = await visit(edge, code);
     const now = performance.now();
@@ -71,41 +61,41 @@ const servedAt = async (edge: string, code: string): Promise<number> => {
   }
 };
 
-const linksOf = async (stack: RunningStack, count: number): Promise<readonly string[]> => {
+const createLinksOf = async (stack: RunningStack, count: number): Promise<readonly string[]> => {
   const { key } = await issueKey(stack, { plan: 'PRO' });
-  const made = Math.ceil(count / linksOfBatch) * linksOfBatch;
+  const rounded = Math.ceil(count / linksOfBatch) * linksOfBatch;
   const api = stack.apis[0] ?? '';
-  return (await createLinks(api, key, made, (n) => `https://example.com/${n}`)).slice(0, count);
+  return (await createLinks(api, key, rounded, (n) => `https://example.com/${n}`)).slice(0, count);
 };
 
-/** The copies of some links that lie in Redis. */
+/** The copies of these links in Redis. */
 const copiesOf = async (
   redis: Redis,
   codes: readonly string[],
 ): Promise<ReadonlyMap<string, readonly [key: string, text: string]>> => {
   const keys = await redis.keys('*');
   const texts = keys.length > 0 ? await redis.mget(keys) : [];
-  const all = keys.map((key, index) => [key, texts[index] ?? ''] as const);
+  const copies = keys.map((key, index) => [key, texts[index] ?? ''] as const);
   return new Map(
     codes.flatMap((code) => {
-      const copy = all.find(([key]) => key.endsWith(`:${code}`));
+      const copy = copies.find(([key]) => key.endsWith(`:${code}`));
       return copy ? [[code, copy]] : [];
     }),
   );
 };
 
 /**
- * Edits links of a running stack, a third of them while Kafka is stopped, and a third while Redis gets its copies from
- * before the edit again: each at once, and all of them from an old dump, with which it is started anew. Of every second
- * link, only one of the edges has it in memory.
+ * Edits links of a running stack: a third without faults, a third while Kafka is stopped, and a third while the copies
+ * of the time before the edit are written to Redis again, first continuously and then by a restart with an old dump.
+ * Every second link is in the memory of only one edge.
  */
 export const proveEdits = async (proof: EditsProof): Promise<EditsReport> => {
-  const { edits, settlingMs, onProgress = () => undefined } = proof;
+  const { edits, trustAfterMs, onProgress = () => undefined } = proof;
   const logger = createLogger('silent');
   const dataDir = await temporaryDir();
-  const startOurs = (port?: number): Promise<RedisServer> =>
+  const startServer = (port?: number): Promise<RedisServer> =>
     startRedis({ dataDir, logger, tied: true, dump: true, ...(port !== undefined && { port }) });
-  let server = await startOurs();
+  let server = await startServer();
   const redis = await openRedis(server.url, logger);
   const times: Record<string, number[]> = {};
   const wrong: string[] = [];
@@ -119,39 +109,39 @@ export const proveEdits = async (proof: EditsProof): Promise<EditsReport> => {
       let sum = 0;
       for (const index of edges.keys()) {
         const admin = (await publishedAddresses(serviceDir(stack.dataDir, 'edge', index)))?.admin;
-        if (admin === undefined) throw new Error(`Edge ${index} has a listener for operators`);
+        if (admin === undefined) throw new Error(`edge ${index} published no admin address`);
         const { text } = await sendRequest(`${admin}/metrics`);
         sum += total(parseExposition(text), 'linklog_edge_shared_cache_lookups_total', { result });
       }
       return sum;
     };
 
-    /** Edits a link that these edges have in memory, and measures on all of `on`. */
+    /** Edits a link that the edges `cachedAt` have in memory, and measures at the edges `visitedAt`. */
     const edit = async (
       circumstance: string,
       code: string,
-      { warm, on }: { readonly warm: readonly string[]; readonly on: readonly string[] },
+      { cachedAt, visitedAt }: Record<'cachedAt' | 'visitedAt', readonly string[]>,
     ): Promise<void> => {
-      const asked = performance.now();
-      const answered = askAgain(`${stack.admin}/admin/links/${code}`, {
+      const sentAt = performance.now();
+      const editing = sendRepeatable(`${stack.admin}/admin/links/${code}`, {
         method: 'PATCH',
         headers: { Authorization: `Bearer ${stack.adminToken}` },
         body: { url: newUrl(code) },
       });
       const [{ status, text }, ...seen] = await Promise.all([
-        answered,
-        ...on.map(async (edge) => {
-          if (!warm.includes(edge)) await sleep(coldAfterMs);
-          return servedAt(edge, code);
+        editing,
+        ...visitedAt.map(async (edge) => {
+          if (!cachedAt.includes(edge)) await sleep(uncachedVisitAfterMs);
+          return waitUntilServed(edge, code);
         }),
       ]);
-      // 503: the wait for the log was too long for a busy machine. The edges have the edit all the same.
+      // 503: the log was too slow on a busy machine, but the edit is committed.
       if (![200, 202, 503].includes(status)) throw new Error(`${code}: ${status} ${text}`);
-      (times[circumstance] ??= []).push(Math.max(...seen) - asked);
+      (times[circumstance] ??= []).push(Math.max(...seen) - sentAt);
     };
 
-    /** From its edit on, no edge may lead elsewhere any more. */
-    const lookAgain = async (what: string, codes: readonly string[]): Promise<void> => {
+    /** Records the edges that do not redirect to the new destination. */
+    const checkServed = async (what: string, codes: readonly string[]): Promise<void> => {
       for (const code of codes) {
         for (const [index, edge] of edges.entries()) {
           const { status, headers } = await visit(edge, code);
@@ -161,23 +151,25 @@ export const proveEdits = async (proof: EditsProof): Promise<EditsReport> => {
       }
     };
 
-    const warmOf = (index: number): readonly string[] => (index % 2 === 0 ? edges : [first]);
+    const cachingEdges = (index: number): readonly string[] => (index % 2 === 0 ? edges : [first]);
 
     const warmUp = async (codes: readonly string[]): Promise<void> => {
       for (const [index, code] of codes.entries()) {
-        for (const edge of warmOf(index)) await visit(edge, code);
+        for (const edge of cachingEdges(index)) await visit(edge, code);
       }
     };
 
     const editAll = async (circumstance: string, codes: readonly string[]): Promise<void> => {
       await warmUp(codes);
-      const atOnce = pLimit(editsAtOnce);
+      const limit = pLimit(parallelEdits);
       await Promise.all(
         codes.map((code, index) =>
-          atOnce(() => edit(circumstance, code, { warm: warmOf(index), on: edges })),
+          limit(() =>
+            edit(circumstance, code, { cachedAt: cachingEdges(index), visitedAt: edges }),
+          ),
         ),
       );
-      await lookAgain(circumstance, codes);
+      await checkServed(circumstance, codes);
       onProgress(`${codes.length} edits: ${circumstance}`);
     };
 
@@ -190,12 +182,12 @@ export const proveEdits = async (proof: EditsProof): Promise<EditsReport> => {
       }
     };
 
-    /** Redis as it was: killed, and started again with that dump. */
+    /** Kills Redis, and restarts it with the old dump. */
     const restore = async (dump: string): Promise<void> => {
       process.kill(server.pid, 'SIGKILL');
       await server.exited;
       await copyFile(`${dump}.old`, dump);
-      server = await startOurs(Number(new URL(server.url).port));
+      server = await startServer(Number(new URL(server.url).port));
       await eventually('Redis answers', () => redis.status === 'ready');
     };
 
@@ -217,12 +209,17 @@ export const proveEdits = async (proof: EditsProof): Promise<EditsReport> => {
         }
       };
       const rewinding = rewind();
-      const atOnce = pLimit(editsAtOnce);
+      const limit = pLimit(parallelEdits);
       try {
         await Promise.all(
           codes.map((code, index) =>
-            // Of every second link, the other edge hears, and reads nothing before Redis was restored.
-            atOnce(() => edit(circumstance, code, { warm: warmOf(index), on: warmOf(index) })),
+            // The other edge is only notified, and reads the link after Redis was restored.
+            limit(() =>
+              edit(circumstance, code, {
+                cachedAt: cachingEdges(index),
+                visitedAt: cachingEdges(index),
+              }),
+            ),
           ),
         );
       } finally {
@@ -231,29 +228,29 @@ export const proveEdits = async (proof: EditsProof): Promise<EditsReport> => {
       }
       await sleep(1_000);
       await restore(dump);
-      // The circuit to Redis closes with a look-up that is answered.
-      const answered = async (): Promise<number> =>
+      // The circuit breaker of Redis closes with a successful look-up.
+      const countLookups = async (): Promise<number> =>
         (await lookups('miss')) + (await lookups('hit'));
-      const before = await answered();
-      if (settlingMs > 0) {
-        await eventually('edges ask Redis', async () => {
-          for (const edge of edges) await visit(edge, 'nobody');
-          return (await answered()) > before;
+      const before = await countLookups();
+      if (trustAfterMs > 0) {
+        await eventually('edges read Redis', async () => {
+          for (const edge of edges) await visit(edge, 'unknown');
+          return (await countLookups()) > before;
         });
       }
-      await lookAgain('an old dump of Redis', codes);
+      await checkServed('an old dump of Redis', codes);
       onProgress(`${codes.length} edits: ${circumstance}`);
     };
 
     const third = Math.ceil(edits / 3);
-    const codes = await linksOf(stack, edits);
+    const codes = await createLinksOf(stack, edits);
     await editAll('all runs', codes.slice(0, third));
     await whileKafkaIsStopped(() => editAll('Kafka stopped', codes.slice(third, 2 * third)));
-    await sleep(settlingMs);
+    await sleep(trustAfterMs);
     for (let from = 2 * third; from < edits; from += linksOfBatch) {
       await editWithOldCopies(codes.slice(from, from + linksOfBatch));
     }
-    await lookAgain('in the end', codes);
+    await checkServed('at the end', codes);
     return { hit: await lookups('hit'), refused: await lookups('refused') };
   };
 

@@ -5,7 +5,7 @@ import { proveEdits } from './edits-proof.js';
 describe('chaos: edits of links on the stack', () => {
   it('are served by every edge, with Kafka stopped too, and with old copies in Redis', async function () {
     this.timeout(kafkaStartMs + 120_000);
-    const { times, wrong } = await proveEdits({ edits: 30, settlingMs: 0 });
+    const { times, wrong } = await proveEdits({ edits: 30, trustAfterMs: 0 });
     expect(wrong).to.deep.equal([]);
     expect(Object.values(times).map(({ length }) => length)).to.deep.equal([10, 10, 10]);
   });

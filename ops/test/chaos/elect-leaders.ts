@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { groupBy } from '../../platform/group-by.js';
 import { within } from '../support/waiting.js';
 
-const answerWithinMs = 10_000;
+const responseWithinMs = 10_000;
 
 interface TopicPartition {
   readonly topic: string;
@@ -49,11 +49,11 @@ const electionRequest = (partitions: readonly TopicPartition[]): Buffer => {
     .writeString('chaos')
     .writeInt8(preferred)
     .writeArray(topics)
-    .writeInt32(answerWithinMs);
+    .writeInt32(responseWithinMs);
   return new NewEncoder().writeBytes(buffer).buffer;
 };
 
-/** Sends one request of the Kafka protocol; the response without its size and correlation id. */
+/** Sends a request of the Kafka protocol. @returns the response without size and correlation id */
 const exchange = async (broker: string, request: Buffer): Promise<Buffer> => {
   const { hostname, port } = new URL(`kafka://${broker}`);
   const socket = connect(Number(port), hostname);
@@ -70,13 +70,15 @@ const exchange = async (broker: string, request: Buffer): Promise<Buffer> => {
   }
 };
 
-/** Makes the first replica of each of these partitions its leader, if it is in sync. */
+/** Elects the first replica of each partition as its leader, if it is in sync. */
 export const electPreferredLeaders = async (
   broker: string,
   partitions: readonly TopicPartition[],
 ): Promise<void> => {
-  const asked = exchange(broker, electionRequest(partitions));
-  const decoder = new NewDecoder(await within(answerWithinMs, 'Kafka elected no leaders', asked));
+  const response = exchange(broker, electionRequest(partitions));
+  const decoder = new NewDecoder(
+    await within(responseWithinMs, 'Kafka elected no leaders', response),
+  );
   decoder.readInt32(); // The throttle time.
   const failure = decoder.readInt16();
   const results = decoder.readArray((topic) => {
@@ -92,6 +94,6 @@ export const electPreferredLeaders = async (
     (code) => code !== 0 && code !== electionNotNeeded,
   );
   if (unexpected !== undefined) {
-    throw new Error(`Kafka answered an election with error code ${unexpected}`);
+    throw new Error(`Kafka returned error code ${unexpected} for an election`);
   }
 };

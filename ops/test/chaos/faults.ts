@@ -19,7 +19,7 @@ interface LinkFault {
   readonly index: number;
 }
 
-/** What an operator does to one broker of several, or to the whole cluster. */
+/** An operation on one broker of several, or on the whole cluster. */
 interface ClusterFault {
   readonly type: 'restart' | 'reassign' | 'election' | 'rolling';
   readonly part: 'kafka';
@@ -27,9 +27,9 @@ interface ClusterFault {
 }
 
 /**
- * `kill -9` of one part, a pause (SIGSTOP, SIGCONT) of all its processes, or a network that fails between a
- * server and all its clients. Of a Kafka cluster also: a graceful restart of a broker, or of all of them in turn,
- * a reassignment of all partitions off a broker and back, and an election of another leader for each partition.
+ * `kill -9` of one part, a pause (SIGSTOP, SIGCONT) of all its processes, or a network failure between a server and
+ * all its clients. For a Kafka cluster also: a graceful or rolling restart, a reassignment of all partitions off a
+ * broker and back, and an election of another leader for each partition.
  */
 export type Fault = PartFault | LinkFault | ClusterFault;
 
@@ -52,21 +52,20 @@ export const faultTypes: readonly string[] = Object.keys(texts);
 export const nameOf = ({ type, part }: Fault): string => `${texts[type]} ${part}`;
 
 /**
- * Whether a broker is away, or was, so that other brokers become the leaders of its partitions. A network that fails
- * between a broker and its clients moves no leader.
+ * Whether other brokers become the leaders of partitions. A network failure between a broker and its clients moves no
+ * leader.
  */
 export const movesLeaders = ({ type, part }: Fault): boolean =>
   part === 'kafka' && !(disturbances as readonly string[]).includes(type);
 
-/** Whether a node is frozen by it, with whatever locks it holds. */
+/** Whether the fault freezes a node, which may hold locks. */
 export const freezesNode = ({ type, part }: Fault): boolean =>
   type === 'pause' && !(linkedKinds as readonly PartKind[]).includes(part);
 
 /**
- * Round after round of every fault of every part once, in a random order; `only` selects some of them. Rolling
- * restarts come besides, spread evenly.
+ * Rounds of every fault that `only` selects, each in a random order. Rolling restarts are added at equal distances.
  *
- * @throws where it selects none
+ * @throws if `only` selects no fault
  */
 export const planFaults = (
   counts: { readonly faults: number; readonly rolling: number },
@@ -79,7 +78,7 @@ export const planFaults = (
   );
   const servers = linkedKinds.flatMap((part) => pids[part].map((_, index) => ({ part, index })));
   const brokers = pids.kafka.length > 1 ? servers.filter(({ part }) => part === 'kafka') : [];
-  const all: readonly Fault[] = [
+  const faults: readonly Fault[] = [
     ...parts.map((part) => ({ type: 'kill', ...part }) as const),
     ...parts.map((part) => ({ type: 'pause', ...part }) as const),
     ...servers.flatMap((server) => disturbances.map((type) => ({ type, ...server }) as const)),
@@ -89,30 +88,30 @@ export const planFaults = (
       ),
     ),
   ];
-  const wanted = all.filter(only);
-  if (wanted.length === 0) throw new Error('No fault is of these types and kinds');
+  const selected = faults.filter(only);
+  if (selected.length === 0) throw new Error('no fault has these types and parts');
   const plan: Fault[] = [];
   while (plan.length < counts.faults) {
-    const waiting = [...wanted];
-    while (waiting.length > 0) {
-      plan.push(...waiting.splice(random.below(waiting.length), 1));
+    const remaining = [...selected];
+    while (remaining.length > 0) {
+      plan.push(...remaining.splice(random.below(remaining.length), 1));
     }
   }
   plan.splice(counts.faults);
-  const every = counts.faults / (counts.rolling + 1);
+  const distance = counts.faults / (counts.rolling + 1);
   for (let number = counts.rolling; number > 0; number -= 1) {
-    plan.splice(Math.round(every * number), 0, { type: 'rolling', part: 'kafka', index: 0 });
+    plan.splice(Math.round(distance * number), 0, { type: 'rolling', part: 'kafka', index: 0 });
   }
   return plan;
 };
 
-/** From 1 s to `longestMs`: mostly short, so that many fit into an hour, and now and then as long as can be. */
+/** From 1 s to `longestMs`, mostly short: half of the durations are below 2 s if `longestMs` is 30 s. */
 export const durationOf = (random: Random, longestMs: number): number =>
   1_000 * (longestMs / 1_000) ** (random.between(0, 1) ** 3);
 
 const restartedWithinMs = 60_000;
 
-/** Sends the signal to one part, and waits until it is restarted. */
+/** Signals one part, and waits until it has restarted. */
 const restart = async (
   stack: LinkedStack,
   { part, index }: Pick<Fault, 'part' | 'index'>,
@@ -126,11 +125,11 @@ const restart = async (
 
 const pidOf = ({ pids }: LinkedStack, part: PartKind, index: number): number => {
   const pid = pids[part][index];
-  if (pid === undefined) throw new Error(`There is no ${part} ${index}`);
+  if (pid === undefined) throw new Error(`no process of ${part} ${index}`);
   return pid;
 };
 
-/** Does it; resolves when the part runs again, or its link is whole. */
+/** Resolves when the part runs again, or its link is restored. */
 const act = async (stack: LinkedStack, fault: Fault, durationMs: number): Promise<void> => {
   const { type, part, index } = fault;
   switch (type) {
@@ -138,9 +137,9 @@ const act = async (stack: LinkedStack, fault: Fault, durationMs: number): Promis
       await restart(stack, fault, 'SIGKILL');
       return;
     case 'pause': {
-      const goOn = await stopProcess(pidOf(stack, part, index));
+      const resume = await stopProcess(pidOf(stack, part, index));
       await sleep(durationMs);
-      goOn();
+      resume();
       return;
     }
     case 'silent':
@@ -169,14 +168,14 @@ const act = async (stack: LinkedStack, fault: Fault, durationMs: number): Promis
       return;
     default: {
       const unknown: never = type;
-      throw new Error(`No fault ${String(unknown)}`);
+      throw new Error(`unknown fault ${String(unknown)}`);
     }
   }
 };
 
 /**
- * Does it; resolves when the part runs again, or its link is whole. One broker may be away at a time: the next fault
- * begins when all replicas are in sync.
+ * Injects the fault; resolves when the part runs again, or its link is restored, and all replicas are in sync: at most
+ * one broker is unavailable at a time.
  */
 export const inject = async (
   stack: LinkedStack,

@@ -14,13 +14,13 @@ describe('chaos: plan of faults', () => {
   const plan = (seed: number, count = 100, only: (fault: Fault) => boolean = () => true) =>
     planFaults({ faults: count, rolling: 0 }, pids, seededRandom(seed), only);
 
-  it('is the same for a seed, and another for another', () => {
+  it('depends on the seed alone', () => {
     expect(plan(1)).to.deep.equal(plan(1));
     expect(plan(1)).not.to.deep.equal(plan(2));
   });
 
-  it('has every fault once in a round', () => {
-    const namesOf = (faults: readonly Fault[]): string[] =>
+  it('has every fault once in each round', () => {
+    const sortedNames = (faults: readonly Fault[]): string[] =>
       faults.map((fault) => `${nameOf(fault)} ${fault.index}`).sort();
     const parts = ['api 0', 'api 1', 'edge 0', 'edge 1', 'kafka 0', 'postgres 0']
       .concat(['projector 0', 'projector 1', 'redis 0'])
@@ -28,18 +28,18 @@ describe('chaos: plan of faults', () => {
     const links = ['kafka 0', 'postgres 0', 'redis 0'].flatMap((part) =>
       ['silent', 'slow', 'half-open'].map((how) => `${how} link to ${part}`),
     );
-    const all = [...parts, ...links].sort();
-    const planned = plan(1, 2 * all.length);
-    expect(namesOf(planned.slice(0, all.length))).to.deep.equal(all);
-    expect(namesOf(planned.slice(all.length))).to.deep.equal(all);
+    const faults = [...parts, ...links].sort();
+    const planned = plan(1, 2 * faults.length);
+    expect(sortedNames(planned.slice(0, faults.length))).to.deep.equal(faults);
+    expect(sortedNames(planned.slice(faults.length))).to.deep.equal(faults);
   });
 
-  it('takes those that are asked for', () => {
+  it('has only the selected faults', () => {
     const pauses = plan(1, 3, ({ type, part }) => type === 'pause' && part === 'kafka');
     expect(pauses.map(nameOf)).to.deep.equal(['pause kafka', 'pause kafka', 'pause kafka']);
   });
 
-  it('has the faults of each of several brokers, and rolling restarts besides', () => {
+  it('has the faults of each of several brokers, and additional rolling restarts', () => {
     const brokers = { ...pids, kafka: [7, 10, 11] };
     const only = ({ part }: Fault): boolean => part === 'kafka';
     const planned = planFaults({ faults: 24, rolling: 2 }, brokers, seededRandom(1), only);
@@ -54,7 +54,7 @@ describe('chaos: plan of faults', () => {
     expect(planned).to.have.length(26);
   });
 
-  it('lets faults last from 1 s to the longest, half of them less than 2 s', () => {
+  it('has durations from 1 s to the longest, half of them below 2 s', () => {
     const random = seededRandom(1);
     const durations = Array.from({ length: 1_000 }, () => durationOf(random, 30_000));
     expect(Math.min(...durations)).to.be.within(1_000, 1_010);

@@ -1,4 +1,4 @@
-/** What an operator does to the replicas of a Kafka cluster. */
+/** Operations on the replicas of a Kafka cluster. */
 import { Kafka, logLevel, type Admin, type PartitionMetadata } from 'kafkajs';
 import { topicNames } from '../../../schemas/events/topics.js';
 import { patchKafkajs } from '../../event-log/kafka/kafkajs-patches.js';
@@ -8,7 +8,7 @@ import { electPreferredLeaders } from './elect-leaders.js';
 const replicasAtMost = 3;
 const inSyncWithinMs = 120_000;
 
-/** A client that knows nothing of the product's own. */
+/** A client that is independent of the product's. */
 export const chaosClient = (brokers: string): Kafka => {
   patchKafkajs();
   return new Kafka({
@@ -46,14 +46,14 @@ const partitionsOf = (brokers: string): Promise<readonly Partition[]> =>
     );
   });
 
-/** Waits until every partition has all replicas of this cluster in sync. */
+/** Waits until all replicas of every partition are in sync. */
 export const untilInSync = (brokers: string): Promise<void> => {
   const replicas = Math.min(brokers.split(',').length, replicasAtMost);
   const isInSync = async (): Promise<boolean> => {
     try {
       return (await partitionsOf(brokers)).every(({ isr }) => isr.length === replicas);
     } catch {
-      return false; // A broker is still starting: asked again until the deadline.
+      return false; // A broker is still starting.
     }
   };
   return eventually('every replica is in sync', isInSync, inSyncWithinMs);
@@ -61,10 +61,10 @@ export const untilInSync = (brokers: string): Promise<void> => {
 
 type Order = (partition: Partition, index: number) => readonly number[];
 
-/** Gives each partition these replicas, the preferred leader first, and waits until it has them. */
+/** Assigns replicas to each partition, the preferred leader first, and waits until they are in sync. */
 const assign = async (brokers: string, orderOf: Order): Promise<void> => {
   const partitions = await partitionsOf(brokers);
-  const wanted = partitions.map((partition, index) => ({
+  const assignments = partitions.map((partition, index) => ({
     topic: partition.topic,
     partition: partition.partitionId,
     replicas: [...orderOf(partition, index)],
@@ -73,44 +73,44 @@ const assign = async (brokers: string, orderOf: Order): Promise<void> => {
     admin.alterPartitionReassignments({
       topics: topicNames.map((topic) => ({
         topic,
-        partitionAssignment: wanted
-          .filter((one) => one.topic === topic)
+        partitionAssignment: assignments
+          .filter((assignment) => assignment.topic === topic)
           .map(({ partition, replicas }) => ({ partition, replicas })),
       })),
     }),
   );
   const isAssigned = async (): Promise<boolean> => {
     const found = await partitionsOf(brokers);
-    return wanted.every(({ topic, partition, replicas }) => {
-      const now = found.find((one) => one.topic === topic && one.partitionId === partition);
-      return now?.replicas.join() === replicas.join() && now.isr.length === replicas.length;
+    return assignments.every(({ topic, partition, replicas }) => {
+      const current = found.find((row) => row.topic === topic && row.partitionId === partition);
+      return current?.replicas.join() === replicas.join() && current.isr.length === replicas.length;
     });
   };
-  await eventually('every partition has its new replicas', isAssigned, inSyncWithinMs);
+  await eventually('the new replicas of every partition are in sync', isAssigned, inSyncWithinMs);
 };
 
-/** The items from this index on, then those before it. */
+/** The items from this index on, then the items before it. */
 const rotated = <Item>(items: readonly Item[], by: number): readonly Item[] => {
   const start = by % Math.max(1, items.length);
   return [...items.slice(start), ...items.slice(0, start)];
 };
 
 /**
- * Moves every partition off a broker and back. A partition whose leader this broker is gets another one, and its log
- * is copied anew. The number of replicas is one less meanwhile where the cluster has no other broker.
+ * Moves every partition off a broker and back. Partitions with this leader get another one, and their logs are copied.
+ * In a cluster without a spare broker, partitions have one replica less in the meantime.
  */
 export const reassignReplicas = async (brokers: string, index: number): Promise<void> => {
   const ids = brokers.split(',').map((_, broker) => broker + 1);
-  const left = index + 1;
-  const others = ids.filter((id) => id !== left);
+  const emptied = index + 1;
+  const others = ids.filter((id) => id !== emptied);
   const without: Order = (_, number) => rotated(others, number).slice(0, replicasAtMost);
   await assign(brokers, without);
   await assign(brokers, (partition, number) =>
-    [...without(partition, number), left].slice(0, replicasAtMost),
+    [...without(partition, number), emptied].slice(0, replicasAtMost),
   );
 };
 
-/** Makes the next replica of each partition its leader: the preferred one first, then an election. */
+/** Makes the next replica of each partition the preferred leader, then elects it. */
 export const moveLeaders = async (brokers: string): Promise<void> => {
   await assign(brokers, ({ leader, replicas }) => {
     const ids = [...replicas].sort();

@@ -1,7 +1,7 @@
 /**
  * Preloaded into the services (NODE_OPTIONS) by `chaos:stack -- --kafkajs-retries`: producers use the retries of
- * kafkajs again, which lose partitions whose leader moves, and every request counts as acknowledged. The checks must
- * find that.
+ * kafkajs, which lose partitions whose leader moves, and report every request as acknowledged. The checks must find
+ * that.
  */
 import { Kafka, type Producer, type ProducerBatch, type ProducerConfig } from 'kafkajs';
 import { requestRetry } from '../../event-log/kafka/client.js';

@@ -16,28 +16,28 @@ export interface Round {
   readonly round: number;
   /** Milliseconds under load before the kill. */
   readonly loadMs: number;
-  /** Milliseconds from the start after the kill to the ready line. */
+  /** Milliseconds from the restart to the ready line. */
   readonly restartMs: number;
   /** Sums since the first round. */
   readonly links: number;
   readonly redirects: number;
   readonly unanswered: number;
-  /** Acknowledged, by operators and owners. */
+  /** Acknowledged changes by operators and owners. */
   readonly changes: number;
   readonly broken: readonly string[];
 }
 
-/** Only node is killed in every third round: its PostgreSQL is left as a live orphan. */
+/** Every third round kills only Node: its PostgreSQL continues as an orphan. */
 const orphanEvery = 3;
 
-/** What is asked of the product in a round, and for how long until it is killed: milliseconds. */
+/** The load of a round, and the range of its duration, ms. */
 interface RoundLoad {
   readonly pace: Pace;
   readonly shortestMs: number;
   readonly longestMs: number;
 }
 
-/** As fast as the product answers, for a moment. */
+/** As fast as the product responds, for a short time. */
 const burst: RoundLoad = {
   pace: {
     creations: { perSecond: 600, clients: 6 },
@@ -47,7 +47,7 @@ const burst: RoundLoad = {
   longestMs: 2_500,
 };
 
-/** As in every day's work: what is kept in memory, compacted or ended meanwhile is there at the kill. */
+/** Long enough for caches, compaction and segments to exist at the kill. */
 export const steady: RoundLoad = {
   pace: { creations: { perSecond: 3, clients: 3 }, visits: { perSecond: 150, clients: 12 } },
   shortestMs: 20_000,
@@ -60,16 +60,14 @@ const kill = async (product: Product, round: number): Promise<void> => {
 };
 
 /**
- * Kills the product with -9 under load, round after round, at moments that the seed chooses; starts
- * it again without help and checks everything that was promised so far. At the end every projection
- * is rebuilt from the log and must be what it was.
+ * Kills the product (-9) under load in each round, at times that the seed chooses, restarts it and checks all
+ * promises. At the end every projection is rebuilt from the log and must be equal.
  */
 export const killRounds = async (options: {
-  /** At most. */
   readonly rounds: number;
   readonly seed: number;
   readonly load?: RoundLoad;
-  /** No round begins after so many milliseconds. */
+  /** No round starts after this time. */
   readonly withinMs?: number;
   readonly onRound?: (round: Round) => void;
 }): Promise<readonly string[]> => {
@@ -91,7 +89,7 @@ export const killRounds = async (options: {
       const load = startLoad({ target: product, keys, promises, random, pace });
       const loadMs = random.between(shortestMs, longestMs);
       await sleep(loadMs);
-      // Nothing new is sent from here on; what is in flight at this moment meets the kill.
+      // Requests in flight meet the kill.
       const ended = load.stop();
       await kill(product, round);
       await ended;

@@ -5,11 +5,11 @@ import { ledgerFaults } from './ledger-faults.js';
 import { wholeNumber } from '../support/options.js';
 
 const command = new Command('chaos')
-  .description('Kills the product with -9 under load and checks what was promised, round by round.')
-  .option('--rounds <count>', 'how often', wholeNumber, 20)
-  .option('--minutes <count>', 'for so long instead, under a steady load', wholeNumber)
+  .description('Kills the product (-9) under load and checks its promises, round by round.')
+  .option('--rounds <count>', 'kills', wholeNumber, 20)
+  .option('--minutes <count>', 'duration under a steady load, instead of rounds', wholeNumber)
   .option('--ledger', 'injects faults into the transactions of the ledger instead')
-  .option('--faults <count>', 'with --ledger: how many', wholeNumber, 1_000_000)
+  .option('--faults <count>', 'faults, with --ledger', wholeNumber, 1_000_000)
   .option('--seed <number>', 'repeats the kills of a run', wholeNumber, randomInt(1, 2 ** 31))
   .parse();
 const { rounds, minutes, seed, ledger, faults } = command.opts<{
@@ -23,7 +23,7 @@ const { rounds, minutes, seed, ledger, faults } = command.opts<{
 /** @returns the broken promises */
 const failTransactions = async (): Promise<readonly string[]> => {
   const startedAt = performance.now();
-  const outcome = await ledgerFaults({
+  const result = await ledgerFaults({
     faults,
     seed,
     onProgress(line) {
@@ -31,12 +31,12 @@ const failTransactions = async (): Promise<readonly string[]> => {
       process.stdout.write(`${seconds} s: ${line}\n`);
     },
   });
-  for (const [name, { acknowledged, failed, unknown }] of Object.entries(outcome.ends)) {
+  for (const [name, { acknowledged, failed, unknown }] of Object.entries(result.outcomes)) {
     process.stdout.write(
       `${name}: ${acknowledged} acknowledged, ${failed} failed, ${unknown} with an unknown outcome\n`,
     );
   }
-  return outcome.broken;
+  return result.broken;
 };
 
 process.stdout.write(`seed ${seed}\n`);
@@ -51,13 +51,13 @@ const killProcesses = (): Promise<readonly string[]> =>
       process.stdout.write(
         `round ${round.round}: killed after ${Math.round(loadMs)} ms, ready again in ` +
           `${Math.round(restartMs)} ms; ${links} links, ${redirects} redirects, ` +
-          `${unanswered} visits unanswered, ${changes} changes; ${round.broken.length} promises broken\n`,
+          `${unanswered} visits without a response, ${changes} changes; ${round.broken.length} promises broken\n`,
       );
     },
   });
 const broken = await (ledger ? failTransactions() : killProcesses());
 for (const promise of broken) process.stdout.write(`BROKEN: ${promise}\n`);
 process.stdout.write(
-  broken.length === 0 ? 'every promise held\n' : `seed ${seed} again shows it\n`,
+  broken.length === 0 ? 'every promise held\n' : `--seed ${seed} repeats the run\n`,
 );
 process.exitCode = broken.length === 0 ? 0 : 1;

@@ -31,22 +31,23 @@ import { seededRandom, type Random } from '../support/random.js';
 
 const logger = createLogger('silent');
 
-/** Nodes, each with handlers and a pool of its own, and the commands that each has in progress. */
+/** Each node has handlers and a pool. */
 const nodeCount = 4;
-const commandsAtOnce = 16;
+/** Concurrent commands of a node. */
+const commandsOfNode = 16;
 const connections = 6;
-/** How often the ledger is compared with the log during a run. */
+/** Comparisons of ledger and log during a run. */
 const comparisons = 4;
 
 /**
- * Of 1,000 transactions, how many have a fault planned, and of 1,000 faults, how many may be slow: they conflict, or
- * cost the connection. A new connection authenticates, and parses and plans every statement again.
+ * Faults in 1,000 transactions, and slow faults (a conflict or a lost connection) in 1,000 faults. A new connection
+ * authenticates, and parses and plans every statement again.
  */
 const faultyOf1000 = 900;
 const statementsAtMost = 9;
 const quickFaults: readonly StatementFault[] = ['refused', 'rejected'];
 const slowOf1000 = 30;
-/** Of 1,000 recordings, how many fail in each of three ways. */
+/** Faults of each of three kinds in 1,000 calls of the outbox. */
 const recordingFaultsOf1000 = 20;
 
 const plans: PlanTable = {
@@ -63,8 +64,8 @@ const plans: PlanTable = {
   },
 };
 
-/** How commands of a kind ended. */
-interface Ends {
+/** The number of commands by outcome. */
+interface Outcomes {
   acknowledged: number;
   failed: number;
   unknown: number;
@@ -72,12 +73,12 @@ interface Ends {
 
 export interface LedgerFaults {
   readonly faults: number;
-  readonly ends: Readonly<Record<LedgerCommandName, Ends>>;
-  /** What is not as it must be; empty where all is well. */
+  readonly outcomes: Readonly<Record<LedgerCommandName, Outcomes>>;
+  /** Descriptions of violated invariants. */
   readonly broken: readonly string[];
 }
 
-/** A node whose transactions fail at random. */
+/** A node with random failures of its transactions. */
 const faultyNode = (
   { outbox, clock }: TestNode,
   pool: Pool,
@@ -122,8 +123,8 @@ const faultyNode = (
   return { pool, outbox: faulty, clock };
 };
 
-/** The codes of the links that a command has created, by what its handler returned. */
-const codesOf = (result: unknown): readonly string[] => {
+/** The codes of the links in the result of a handler. */
+const createdCodes = (result: unknown): readonly string[] => {
   const { type, outcomes } = (result ?? {}) as Partial<
     Extract<ShortenResult, { readonly type: 'decided' }>
   >;
@@ -131,7 +132,7 @@ const codesOf = (result: unknown): readonly string[] => {
   return outcomes.flatMap((outcome) => (outcome.type === 'created' ? [outcome.event.subject] : []));
 };
 
-/** Whether a command was refused that has no reason to be. */
+/** Whether a command was refused without a reason. */
 const isRefused = (name: LedgerCommandName, result: unknown): boolean => {
   if (name === 'admit a call' || name === 'admit a call of the console') {
     return (result as Admitted).admission.type !== 'admitted';
@@ -140,7 +141,7 @@ const isRefused = (name: LedgerCommandName, result: unknown): boolean => {
   return name === 'spend a QR code' && result !== 'spent';
 };
 
-/** The ledger's rows that are not what the log gives. */
+/** Rows of the ledger that differ from the fold of the log. */
 const compareWithLog = async (
   database: TestDatabase,
   node: TestNode,
@@ -160,9 +161,9 @@ const compareWithLog = async (
 };
 
 /**
- * Injects faults into transactions of the ledger, with every kind of command in progress on several nodes, until there
- * were so many. Then the ledger must be what the log says, every acknowledged command must have taken effect, and every
- * failed one must not, unless its outcome was unknown.
+ * Injects this number of faults into transactions of the ledger, with every kind of command on several nodes. Then the
+ * ledger must equal the fold of the log, every acknowledged command must be in effect, and no failed command, unless its
+ * outcome was unknown.
  */
 export const ledgerFaults = async (options: {
   readonly faults: number;
@@ -182,7 +183,7 @@ export const ledgerFaults = async (options: {
   const seeded = [...limited, ...blockable];
   const links = seeded.map((code) => ({ code, custom: true, maxClicks: 1_000_000_000 }));
   await shorten(shortenCommand(rotated, links));
-  const oneOf = (all: readonly string[]) => (): string => all[random.below(all.length)] ?? '';
+  const pick = (codes: readonly string[]) => (): string => codes[random.below(codes.length)] ?? '';
 
   let injected = 0;
   const pools = keys.map((_, index) =>
@@ -197,41 +198,41 @@ export const ledgerFaults = async (options: {
     const faulty = faultyNode(node, pool, random, () => (injected += 1));
     return ledgerCommands(faulty, {
       ...{ key, rotated, table: plans },
-      ...{ link: oneOf(limited), blocked: oneOf(blockable) },
+      ...{ link: pick(limited), blocked: pick(blockable) },
     });
   });
 
-  const ends = Object.fromEntries(
+  const outcomes = Object.fromEntries(
     ledgerCommandNames.map((name) => [name, { acknowledged: 0, failed: 0, unknown: 0 }]),
-  ) as Record<LedgerCommandName, Ends>;
+  ) as Record<LedgerCommandName, Outcomes>;
   const codes = new Set(seeded);
   const broken: string[] = [];
 
-  const runOne = async (all: LedgerCommands): Promise<void> => {
+  const runRandom = async (nodeCommands: LedgerCommands): Promise<void> => {
     const name = ledgerCommandNames[random.below(ledgerCommandNames.length)] ?? 'admit a call';
     try {
-      const result = await all[name]();
+      const result = await nodeCommands[name]();
       if (isRefused(name, result)) broken.push(`${name}: ${JSON.stringify(result)}`);
-      for (const code of codesOf(result)) codes.add(code);
-      ends[name].acknowledged += 1;
+      for (const code of createdCodes(result)) codes.add(code);
+      outcomes[name].acknowledged += 1;
     } catch (error) {
-      ends[name][error instanceof OutcomeUnknown ? 'unknown' : 'failed'] += 1;
+      outcomes[name][error instanceof OutcomeUnknown ? 'unknown' : 'failed'] += 1;
     }
   };
 
-  /** Acknowledged effects must be there; others may be there where the outcome was unknown. */
+  /** Acknowledged effects must exist; effects with an unknown outcome may exist. */
   const requireBetween = (
     what: string,
     found: number,
     least: readonly LedgerCommandName[],
     most: readonly LedgerCommandName[],
   ): void => {
-    const sum = (names: readonly LedgerCommandName[], end: keyof Ends): number =>
-      names.reduce((total, name) => total + ends[name][end], 0);
+    const sum = (names: readonly LedgerCommandName[], end: keyof Outcomes): number =>
+      names.reduce((total, name) => total + outcomes[name][end], 0);
     const low = sum(least, 'acknowledged');
     const high = sum(most, 'acknowledged') + sum(most, 'unknown');
     if (found < low || found > high) {
-      broken.push(`${what}: ${found} in the ledger, where ${low} to ${high} are acknowledged`);
+      broken.push(`${what}: ${found} in the ledger, expected ${low} to ${high}`);
     }
   };
 
@@ -252,7 +253,7 @@ export const ledgerFaults = async (options: {
     );
     const known = new Set(links.map(({ code }) => code));
     const lost = [...codes].filter((code) => !known.has(code));
-    if (lost.length > 0) broken.push(`acknowledged links that are lost: ${lost.join(', ')}`);
+    if (lost.length > 0) broken.push(`lost acknowledged links: ${lost.join(', ')}`);
     const { rows } = await node.pool.query<Record<'clicks' | 'calls' | 'qrCodes', number>>(
       `SELECT (SELECT sum(clicks)::bigint FROM ledger.links) AS clicks,
               sum(month_calls)::bigint AS calls, sum(month_qr_codes)::bigint AS "qrCodes"
@@ -269,11 +270,13 @@ export const ledgerFaults = async (options: {
   try {
     for (let round = 1; round <= comparisons && broken.length === 0; round += 1) {
       const until = (faults * round) / comparisons;
-      const work = async (all: LedgerCommands): Promise<void> => {
-        while (injected < until && broken.length === 0) await runOne(all);
+      const work = async (nodeCommands: LedgerCommands): Promise<void> => {
+        while (injected < until && broken.length === 0) await runRandom(nodeCommands);
       };
       await Promise.all(
-        commands.flatMap((all) => Array.from({ length: commandsAtOnce }, () => work(all))),
+        commands.flatMap((nodeCommands) =>
+          Array.from({ length: commandsOfNode }, () => work(nodeCommands)),
+        ),
       );
       onProgress(`${injected} faults; comparing ledger and log`);
       broken.push(...(await compareWithLog(database, node)));
@@ -285,5 +288,5 @@ export const ledgerFaults = async (options: {
     await database.drop();
     await stopTestServer();
   }
-  return { faults: injected, ends, broken };
+  return { faults: injected, outcomes, broken };
 };

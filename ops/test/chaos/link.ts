@@ -11,7 +11,7 @@ export interface Link {
   close(): Promise<void>;
 }
 
-/** Relays in a thread of its own: what the load and the checks compute must not slow it down. */
+/** Relays in another thread, which load and checks do not slow down. */
 export const startLink = async (serverUrl: string): Promise<Link> => {
   const worker = new Worker(new URL('./link-worker.js', import.meta.url), {
     workerData: serverUrl,

@@ -15,7 +15,7 @@ export const linkedKinds = ['kafka', 'postgres', 'redis'] as const;
 
 export type LinkedKind = (typeof linkedKinds)[number];
 
-/** A stack whose servers are behind links; `dataDir` is that of its PostgreSQL. */
+/** A stack with servers behind links; `dataDir` is the folder of PostgreSQL. */
 export interface LinkedStack extends RunningStack {
   /** A link for each server of a kind. */
   readonly links: Readonly<Record<LinkedKind, readonly Link[]>>;
@@ -24,33 +24,33 @@ export interface LinkedStack extends RunningStack {
 }
 
 const logger = createLogger('silent');
-const behind = (url: string, { url: linkUrl }: Link): string => {
+const urlThrough = (url: string, { url: linkUrl }: Link): string => {
   const linked = new URL(url);
   linked.port = new URL(linkUrl).port;
   return linked.href;
 };
 const portOf = ({ url }: Link): number => Number(new URL(url).port);
 
-/** Servers of our own, each behind a link, and started again when they die, as the stack does it. */
+/** Servers behind links, which are restarted when they exit, as in a stack. */
 const startServers = async (brokerCount: number) => {
   const dataDir = await temporaryDir();
   const restarts: string[] = [];
   const parts = new Parts();
-  const placeOf = async (kind: LinkedKind) => {
+  const startLinkTo = async (kind: LinkedKind) => {
     const port = await stablePort();
     return { port, link: await startLink(`${kind}://127.0.0.1:${port}`) };
   };
   const brokers = await Promise.all(
     brokerDirs(dataDir, brokerCount).map(async (dir) => {
-      return { dataDir: dir, ...(await placeOf('kafka')) };
+      return { dataDir: dir, ...(await startLinkTo('kafka')) };
     }),
   );
-  const postgresPlace = await placeOf('postgres');
-  const redisPlace = await placeOf('redis');
+  const postgresEndpoint = await startLinkTo('postgres');
+  const redisEndpoint = await startLinkTo('redis');
   const links = {
     kafka: brokers.map(({ link }) => link),
-    postgres: [postgresPlace.link],
-    redis: [redisPlace.link],
+    postgres: [postgresEndpoint.link],
+    redis: [redisEndpoint.link],
   };
   const startBrokers = async (): Promise<void> => {
     const servers = await startKafkaCluster({
@@ -67,32 +67,32 @@ const startServers = async (brokerCount: number) => {
     await rm(dataDir, { recursive: true, force: true });
   };
   try {
-    const redisOptions = { dataDir: `${dataDir}/redis`, port: redisPlace.port };
-    const findPort = (): Promise<number> => Promise.resolve(postgresPlace.port);
+    const redisOptions = { dataDir: `${dataDir}/redis`, port: redisEndpoint.port };
+    const findPort = (): Promise<number> => Promise.resolve(postgresEndpoint.port);
     const [, postgres, redis] = await Promise.all([
       startBrokers(),
       parts.add('postgres', 0, startEmbeddedPostgres({ dataDir, logger, findPort })),
       parts.add('redis', 0, startRedis({ ...redisOptions, logger, tied: true })),
     ]);
     parts.keepRunning(logger, ({ service, index }) => restarts.push(`${service} ${index}`));
-    // Kafka and Redis are tied to this process; PostgreSQL would outlive it.
-    const endWithUs = (): void => {
+    // Kafka and Redis end with this process; PostgreSQL does not.
+    const killPostgres = (): void => {
       postgres.kill('SIGQUIT');
     };
-    process.once('exit', endWithUs);
+    process.once('exit', killPostgres);
     return {
       dataDir,
       links,
       env: {
         KAFKA_BROKERS: links.kafka.map((link) => `127.0.0.1:${portOf(link)}`).join(','),
-        DATABASE_URL: behind(postgres.url, postgresPlace.link),
-        REDIS_URL: behind(redis.url, redisPlace.link),
+        DATABASE_URL: urlThrough(postgres.url, postgresEndpoint.link),
+        REDIS_URL: urlThrough(redis.url, redisEndpoint.link),
       },
       pids: (): Pids => parts.pids(),
       restarts: (kind: PartKind, index: number): number =>
         restarts.filter((restarted) => restarted === `${kind} ${index}`).length,
       async stop() {
-        process.off('exit', endWithUs);
+        process.off('exit', killPostgres);
         await stop();
       },
     };
@@ -105,7 +105,7 @@ const startServers = async (brokerCount: number) => {
 const isLinked = (kind: PartKind): kind is LinkedKind =>
   (linkedKinds as readonly PartKind[]).includes(kind);
 
-/** Starts servers behind links, with `brokerCount` Kafka brokers, and `nodes` processes of each service on them. */
+/** Starts servers behind links, with `brokers` Kafka brokers, and `nodes` processes of each service. */
 export const startLinkedStack = async (
   { brokers: brokerCount, nodes }: { readonly brokers: number; readonly nodes: number },
   env: Readonly<Record<string, string>>,

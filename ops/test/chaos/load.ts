@@ -20,7 +20,7 @@ import type { Random } from '../support/random.js';
 import { newTally, type Tally } from './tally.js';
 import { bearer, type LoadKeys, type Target } from './setup.js';
 
-/** A second's requests, as far as `atOnce` askers, of whom each waits for its answer, can send them. */
+/** A closed loop: each of `clients` sends its next request after a response, at most `perSecond` in all. */
 export interface Rate {
   readonly perSecond: number;
   readonly clients: number;
@@ -33,23 +33,23 @@ export interface Pace {
 
 export interface Load {
   readonly tally: Readonly<Tally>;
-  /** The answers since the last call; of those that were lost with their connection, none. */
+  /** The response times since the last call, without lost connections. */
   takeResponses(): readonly Timed[];
-  /** An edge has begun anew: it has no link in memory. */
+  /** Called when an edge restarts with an empty cache. */
   forgetCached(edge: string): void;
-  /** Sends nothing new from now on; resolves when every request was answered or is lost. */
+  /** Stops sending; resolves when every request has a response or is lost. */
   stop(): Promise<void>;
 }
 
-/** What a creation, a visit and the like need. */
+/** The context of each request. */
 interface Loading {
   readonly target: Target;
   readonly keys: LoadKeys;
   readonly promises: Promises;
   readonly random: Random;
   readonly tally: Tally;
-  /** Hears of each answer, and of a wait that was given up, when it is over. */
-  readonly noteResponse: (asked: Omit<Timed, 'to' | 'ms'>) => void;
+  /** Called at each response and each time-out. */
+  readonly noteResponse: (request: Omit<Timed, 'to' | 'ms'>) => void;
   /** The codes of links without a limit that an edge has redirected, by the edge's address. */
   readonly cached: Map<string, Set<string>>;
 }
@@ -57,34 +57,34 @@ interface Loading {
 const timeoutMs = 10_000;
 const switchedLinks = 4;
 const managedLinks = 8;
-/** A limit whose clicks are decided exactly, and never used up. */
+/** A click limit that is never reached. */
 const unreached = 1_000_000;
-/** Half of the visits go to the newest links, so that some are hot and limits are used up. */
+/** Half of the visits are of the newest links, so that some links are hot and limits are reached. */
 const newestLinks = 50;
-/** One creation in as many is a race of two for one alias. */
+/** One creation in ten is a race of two for one alias. */
 const raceEvery = 10;
 
-/** An answer, and the node that gave it. */
-interface Answered {
+/** A response of a node. */
+interface NodeResponse {
   readonly node: string;
   readonly kind: ResponseKind;
-  readonly answer: HttpResponse;
+  readonly response: HttpResponse;
 }
 
-/** A 503 says when to come again; any other 5xx is a fault of ours. */
-const checkFailure = ({ promises, tally }: Loading, path: string, answer: HttpResponse): void => {
-  const { status, headers } = answer;
+/** A 503 has Retry-After; any other 5xx breaks a promise. */
+const checkFailure = ({ promises, tally }: Loading, path: string, response: HttpResponse): void => {
+  const { status, headers } = response;
   if (status !== 503) {
     tally.serverErrors += 1;
-    promises.broken.push(`${path} was answered ${status}`);
+    promises.broken.push(`${path} returned ${status}`);
   } else if (headers['retry-after'] === undefined) {
-    promises.broken.push(`${path} was answered 503 without Retry-After`);
+    promises.broken.push(`${path} returned 503 without Retry-After`);
   }
 };
 
 /**
- * Asks one node, chosen by the random numbers, and the next one where nobody listens: such a request
- * was never sent. `lost`: the connection ended without an answer; `unsent`: nobody listens at all.
+ * Sends the request to a random node, or to the next one if the connection is refused. `lost`: the connection ended
+ * without a response; `unsent`: all nodes refused the connection.
  */
 const sendToAny = async (
   loading: Loading,
@@ -92,27 +92,27 @@ const sendToAny = async (
   kindAt: (node: string) => ResponseKind,
   path: string,
   options: RequestOptions,
-): Promise<Answered | 'lost' | 'unsent'> => {
-  const { random, noteResponse: noteAnswer } = loading;
+): Promise<NodeResponse | 'lost' | 'unsent'> => {
+  const { random, noteResponse } = loading;
   const first = random.below(nodes.length);
   for (const index of nodes.keys()) {
     const node = nodes[(first + index) % nodes.length] ?? '';
-    const asked = { kind: kindAt(node), node, from: performance.now() };
+    const request = { kind: kindAt(node), node, from: performance.now() };
     try {
-      const answer = await sendRequest(`${node}${path}`, { timeoutMs, ...options });
-      noteAnswer(asked);
-      if (answer.status >= 500) checkFailure(loading, path, answer);
-      return { node, kind: asked.kind, answer };
+      const response = await sendRequest(`${node}${path}`, { timeoutMs, ...options });
+      noteResponse(request);
+      if (response.status >= 500) checkFailure(loading, path, response);
+      return { node, kind: request.kind, response };
     } catch (error) {
-      if (hasCode(error, 'ETIMEDOUT')) noteAnswer(asked);
-      // The product was killed under it: that the request is lost is what is to be noted.
+      if (hasCode(error, 'ETIMEDOUT')) noteResponse(request);
+      // The product was killed: the request is lost.
       if (!hasCode(error, 'ECONNREFUSED')) return 'lost';
     }
   }
   return 'unsent';
 };
 
-/** Asks an API and counts what came of it: an answer, or `null` where it is unknown what was done. */
+/** Sends a request to an API and counts the outcome. @returns `null` if the outcome is unknown */
 const sendToApi = async (
   loading: Loading,
   path: string,
@@ -120,49 +120,49 @@ const sendToApi = async (
   nodes: readonly string[] = loading.target.apis,
 ): Promise<HttpResponse | null> => {
   const { tally } = loading;
-  const asked = await sendToAny(loading, nodes, () => 'API', path, options);
-  if (typeof asked === 'string') {
+  const outcome = await sendToAny(loading, nodes, () => 'API', path, options);
+  if (typeof outcome === 'string') {
     tally.lost += 1;
     return null;
   }
-  const { answer } = asked;
-  if (answer.status === 429) tally.limited += 1;
-  if (answer.status < 500) return answer;
+  const { response } = outcome;
+  if (response.status === 429) tally.limited += 1;
+  if (response.status < 500) return response;
   tally.apiRefused += 1;
   return null;
 };
 
-/** As the owner of links or keys, at any API. */
+/** Sends requests as the owner of links or keys, to any API. */
 const sendAs =
   (loading: Loading, key: { readonly key: string }) =>
   (path: string, options: RequestOptions): Promise<HttpResponse | null> =>
     sendToApi(loading, path, { ...options, headers: { ...bearer(key), ...options.headers } });
 
-/** Sends a creation, for the first time or again, and notes what came of it. */
+/** Sends a creation, or retries it, and records the outcome. */
 const create = async (loading: Loading, creation: OpenCreation): Promise<PromisedLink | null> => {
   const { keys, promises, tally } = loading;
   const { idempotencyKey, body } = creation;
   const headers = { ...bearer(keys.pro), 'Idempotency-Key': idempotencyKey };
-  const answer = await sendToApi(loading, '/v2/shorten', { method: 'POST', headers, body });
-  // 409: the first one of this key may still be answered.
-  if (answer === null || answer.status === 409) {
+  const response = await sendToApi(loading, '/v2/shorten', { method: 'POST', headers, body });
+  // 409: the first request with this key is still in progress.
+  if (response === null || response.status === 409) {
     promises.openCreations.push(creation);
     return null;
   }
   if (
     body.alias !== undefined &&
-    answer.status === 400 &&
-    (answer.json() as { message: string }).message === messages.aliasTaken
+    response.status === 400 &&
+    (response.json() as { message: string }).message === messages.aliasTaken
   ) {
     promises.refusedAliases.add(body.alias);
     return null;
   }
-  if (answer.status !== 201) {
-    promises.broken.push(`a creation was answered ${answer.status}: ${answer.text}`);
+  if (response.status !== 201) {
+    promises.broken.push(`a creation returned ${response.status}: ${response.text}`);
     return null;
   }
   tally.created += 1;
-  const { shortCode } = answer.json() as { shortCode: string };
+  const { shortCode } = response.json() as { shortCode: string };
   return promiseLink(promises, {
     code: shortCode,
     url: body.url,
@@ -170,7 +170,7 @@ const create = async (loading: Loading, creation: OpenCreation): Promise<Promise
   });
 };
 
-/** Sends again, under their keys, the creations that were not answered, until one is not again. */
+/** Retries creations without a response, with their idempotency keys, until one has no response again. */
 const retryCreations = async (
   loading: Loading,
   isStopped: () => boolean = () => false,
@@ -178,7 +178,7 @@ const retryCreations = async (
   const { openCreations } = loading.promises;
   for (const creation of [...openCreations]) {
     if (isStopped()) return;
-    // Another one of us may have taken it.
+    // Another client may retry it already.
     const index = openCreations.indexOf(creation);
     if (index === -1) continue;
     openCreations.splice(index, 1);
@@ -187,100 +187,102 @@ const retryCreations = async (
   }
 };
 
-/** Notes what a visit of a link got that its owner changes all the while. */
+/** Records the response to a visit of a link that its owner changes concurrently. */
 const noteManaged = (
   { promises, tally }: Loading,
   managed: ManagedLink,
-  answer: HttpResponse,
+  response: HttpResponse,
   { request, wasDeleted }: { readonly request: string; readonly wasDeleted: boolean },
 ): void => {
   const { link, urls, served } = managed;
-  const { location } = answer.headers;
-  if (answer.status === 410) return;
-  if (answer.status !== 302 || location === undefined || !urls.has(location)) {
-    promises.broken.push(`${link.code} led to ${location ?? answer.status}, where it never was`);
+  const { location } = response.headers;
+  if (response.status === 410) return;
+  if (response.status !== 302 || location === undefined || !urls.has(location)) {
+    promises.broken.push(
+      `${link.code} returned ${location ?? response.status}, which was never its destination`,
+    );
     return;
   }
   tally.visited += 1;
   link.redirected += 1;
   served.set(request, location);
-  // The ledger decides its clicks.
+  // The ledger decides clicks of links with a limit.
   if (wasDeleted && link.maxClicks !== null) {
-    promises.broken.push(`${link.code} redirected after the answer to its deletion`);
+    promises.broken.push(`${link.code} redirected after the response to its deletion`);
   }
 };
 
 const visit = async (loading: Loading, link: PromisedLink): Promise<void> => {
-  const { target, promises, tally, cached: warm } = loading;
-  const managed = promises.managed.find((one) => one.link === link);
+  const { target, promises, tally, cached } = loading;
+  const managed = promises.managed.find((candidate) => candidate.link === link);
   const isSwitched = (): boolean => promises.switched.some((switched) => switched.link === link);
   const kindAt = (edge: string): ResponseKind =>
-    warm.get(edge)?.has(link.code) === true && !isSwitched() ? 'cached link' : 'edge';
+    cached.get(edge)?.has(link.code) === true && !isSwitched() ? 'cached link' : 'edge';
   const request = randomUUID();
   const wasDeleted = managed?.deletion === 'done';
   link.inFlight += 1;
-  const asked = await sendToAny(loading, target.edges, kindAt, `/${link.code}`, {
+  const outcome = await sendToAny(loading, target.edges, kindAt, `/${link.code}`, {
     ...(managed && { headers: { 'X-Request-Id': request } }),
   });
   link.inFlight -= 1;
-  if (asked === 'unsent' || asked === 'lost') {
+  if (typeof outcome === 'string') {
     tally.lostVisits += 1;
-    if (asked === 'lost') link.unanswered += 1;
+    if (outcome === 'lost') link.unanswered += 1;
     return;
   }
-  const { node, kind, answer } = asked;
-  if (answer.status >= 500) {
+  const { node, kind, response } = outcome;
+  if (response.status >= 500) {
     tally.edgeRefused += 1;
     link.unanswered += 1;
     if (kind === 'cached link') {
-      promises.broken.push(`${node} has ${link.code} in memory, and answered ${answer.status}`);
+      promises.broken.push(`${node} has ${link.code} in memory, but returned ${response.status}`);
     }
     return;
   }
   if (managed) {
-    noteManaged(loading, managed, answer, { request, wasDeleted });
+    noteManaged(loading, managed, response, { request, wasDeleted });
     return;
   }
-  if (answer.status === 302 && answer.headers.location === link.url) {
+  if (response.status === 302 && response.headers.location === link.url) {
     tally.visited += 1;
     link.redirected += 1;
-    if (link.maxClicks === null) warm.get(node)?.add(link.code);
+    if (link.maxClicks === null) cached.get(node)?.add(link.code);
     if (link.gone) promises.broken.push(`${link.code} redirected after a 410`);
     return;
   }
-  if (answer.status === 410 && link.maxClicks !== null) {
+  if (response.status === 410 && link.maxClicks !== null) {
     tally.limited += 1;
-    // Those that are answered after it may have been decided before it.
+    // Visits in flight may have been decided before this one.
     link.gone ||= link.inFlight === 0;
     return;
   }
-  if (answer.status === 410 && isSwitched()) return;
+  if (response.status === 410 && isSwitched()) return;
   promises.broken.push(
-    `a visit of ${link.code} (limit ${link.maxClicks ?? 'none'}) was answered ${answer.status}`,
+    `a visit of ${link.code} (limit ${link.maxClicks ?? 'none'}) returned ${response.status}`,
   );
 };
 
-/** One call of the FREE key: what passes costs one of the window's 60. */
+/** One call of the FREE key; an admitted call counts against the 60 calls of the window. */
 const hammer = async (loading: Loading): Promise<void> => {
   const { keys, promises } = loading;
   const options = { headers: bearer(keys.hammer) };
-  const answer = await sendToApi(loading, '/v2/stats/unknown-code', options);
-  if (answer?.status !== 404) return;
-  const reset = Number(answer.headers['x-ratelimit-reset']);
+  const response = await sendToApi(loading, '/v2/stats/unknown-code', options);
+  if (response?.status !== 404) return;
+  const reset = Number(response.headers['x-ratelimit-reset']);
   promises.passed.set(reset, (promises.passed.get(reset) ?? 0) + 1);
 };
 
 const createFree = async (loading: Loading): Promise<void> => {
   const { keys, promises } = loading;
-  const answer = await sendToApi(loading, '/v2/shorten', {
+  const response = await sendToApi(loading, '/v2/shorten', {
     method: 'POST',
     headers: bearer(keys.small),
     body: { url: 'https://example.com/free' },
   });
-  if (answer?.status === 201) promises.freeLinks += 1;
+  if (response?.status === 201) promises.freeLinks += 1;
 };
 
-/** A change by an operator with a marker of its own; `null` where it was not acknowledged. */
+/** A change by an operator, with a unique marker. @returns `null` if it was not acknowledged */
 const change = async (
   loading: Loading,
   method: string,
@@ -291,14 +293,14 @@ const change = async (
   const marker = randomUUID();
   const headers = bearer({ key: target.adminToken });
   const options = { method, headers, body: body(marker) };
-  const answer = await sendToApi(loading, path, options, [target.admin]);
-  if (answer === null) return null;
-  if (answer.status !== 200 && answer.status !== 202) {
-    promises.broken.push(`${method} ${path} was answered ${answer.status}: ${answer.text}`);
+  const response = await sendToApi(loading, path, options, [target.admin]);
+  if (response === null) return null;
+  if (response.status !== 200 && response.status !== 202) {
+    promises.broken.push(`${method} ${path} returned ${response.status}: ${response.text}`);
     return null;
   }
   tally.changed += 1;
-  return { marker, published: answer.status === 200 };
+  return { marker, published: response.status === 200 };
 };
 
 const rename = async (loading: Loading): Promise<void> => {
@@ -307,7 +309,7 @@ const rename = async (loading: Loading): Promise<void> => {
   if (changed) loading.promises.changes.push(changed);
 };
 
-/** Blocks a link that both edges have in memory, or unblocks it. */
+/** Blocks or unblocks a link that all edges have in memory. */
 const switchBlock = async (loading: Loading, switched: SwitchedLink): Promise<void> => {
   const { code } = switched.link;
   const before = switched.blocked;
@@ -318,7 +320,7 @@ const switchBlock = async (loading: Loading, switched: SwitchedLink): Promise<vo
   const changed = await change(loading, 'POST', path, (reason) => ({ reason }));
   if (changed === null) return;
   switched.blocked = block;
-  // Where an answer was lacking before, it may have been so already: then there is no event.
+  // After a missing response, the change may have been none, without an event.
   if (before !== null) loading.promises.changes.push(changed);
 };
 
@@ -327,7 +329,7 @@ const newCreation = (more: { alias?: string; maxClicks?: number } = {}): OpenCre
   body: { url: `https://example.com/${randomUUID()}?of=chaos`, ...more },
 });
 
-/** Letters that spell no reserved word, as the digits of a UUID now and then do. */
+/** Without vowels, so that an alias contains no reserved word. */
 const newAlias = customAlphabet('bcdfghjkmnpqrvwxz', 24);
 
 const newCreations = ({ random }: Loading): readonly OpenCreation[] => {
@@ -347,7 +349,7 @@ const visitOne = async (loading: Loading): Promise<void> => {
   if (link) await visit(loading, link);
 };
 
-/** Changes a link whose owner keeps an eye on it, and visits it. */
+/** Changes a managed link, and visits it at the same time. */
 const manageOne = async (loading: Loading): Promise<void> => {
   const { keys, promises, random, tally } = loading;
   const live = promises.managed.filter(({ deletion }) => deletion === 'none');
@@ -373,41 +375,41 @@ const manageOne = async (loading: Loading): Promise<void> => {
 const useKeys = (loading: Loading): Promise<void> => {
   const { target, keys, promises } = loading;
   const everywhere: KeyCalls['everywhere'] = async (key, path, options = {}) => {
-    const asked = { ...options, headers: bearer({ key }) };
-    const answers = await Promise.all(
-      target.apis.map((api) => sendToApi(loading, path, asked, [api])),
+    const request = { ...options, headers: bearer({ key }) };
+    const responses = await Promise.all(
+      target.apis.map((api) => sendToApi(loading, path, request, [api])),
     );
-    return answers.flatMap((answer) => (answer === null ? [] : [answer.status]));
+    return responses.flatMap((response) => response?.status ?? []);
   };
   return liveKey({ send: sendAs(loading, keys.root), everywhere }, keys.root.id, promises);
 };
 
-const loadingOf = (
+const createLoading = (
   target: Target,
   keys: LoadKeys,
   promises: Promises,
   random: Random,
-  noteAnswer: Loading['noteResponse'] = () => undefined,
+  noteResponse: Loading['noteResponse'] = () => undefined,
 ): Loading => ({
-  ...{ target, keys, promises, random, noteResponse: noteAnswer, tally: newTally() },
+  ...{ target, keys, promises, random, noteResponse: noteResponse, tally: newTally() },
   cached: new Map(target.edges.map((edge) => [edge, new Set()])),
 });
 
-/** Asks again, some times, for what was never answered, of a product that is well. */
+/** Retries creations without a response on a healthy product. */
 export const retryOpenCreations = async (
   target: Target,
   keys: LoadKeys,
   promises: Promises,
   random: Random,
 ): Promise<void> => {
-  const loading = loadingOf(target, keys, promises, random);
+  const loading = createLoading(target, keys, promises, random);
   for (let attempt = 0; attempt < 10 && promises.openCreations.length > 0; attempt += 1) {
     if (attempt > 0) await sleep(500);
     await Promise.all(Array.from({ length: 16 }, () => retryCreations(loading)));
   }
 };
 
-/** Creates, visits, hammers and operates at this pace, until it is stopped. */
+/** Sends requests of all kinds at this pace, until it is stopped. */
 export const startLoad = (options: {
   readonly target: Target;
   readonly keys: LoadKeys;
@@ -416,22 +418,19 @@ export const startLoad = (options: {
   readonly pace: Pace;
 }): Load => {
   const { target, keys, promises, random, pace } = options;
-  const answers: Timed[] = [];
+  const responses: Timed[] = [];
   const ownDelays = watchOwnDelays();
-  const loading = loadingOf(target, keys, promises, random, (asked) => {
-    const span = { from: asked.from, to: performance.now() };
-    answers.push({ ...asked, ...span, ms: span.to - span.from - ownDelays.within(span) });
+  const loading = createLoading(target, keys, promises, random, (request) => {
+    const span = { from: request.from, to: performance.now() };
+    responses.push({ ...request, ...span, ms: span.to - span.from - ownDelays.within(span) });
   });
   let stopped = false;
 
-  const paced = async (
-    { perSecond, clients: atOnce }: Rate,
-    act: () => Promise<void>,
-  ): Promise<void> => {
-    const everyMs = (atOnce * 1_000) / perSecond;
+  const paced = async ({ perSecond, clients }: Rate, act: () => Promise<void>): Promise<void> => {
+    const everyMs = (clients * 1_000) / perSecond;
     const actor = async (number: number): Promise<void> => {
-      // What was missed is not made up for: a load that has waited is no load that jumps.
-      let due = performance.now() + (everyMs * number) / atOnce;
+      // Missed requests are skipped: no burst after a delay.
+      let due = performance.now() + (everyMs * number) / clients;
       for (;;) {
         const waitMs = due - performance.now();
         if (waitMs > 0) await sleep(waitMs);
@@ -440,7 +439,7 @@ export const startLoad = (options: {
         due = Math.max(due + everyMs, performance.now());
       }
     };
-    await Promise.all(Array.from({ length: atOnce }, (_, number) => actor(number)));
+    await Promise.all(Array.from({ length: clients }, (_, number) => actor(number)));
   };
   const switchOne = async (): Promise<void> => {
     if (promises.switched.length < switchedLinks) {
@@ -469,7 +468,7 @@ export const startLoad = (options: {
   ];
   return {
     tally: loading.tally,
-    takeResponses: () => answers.splice(0),
+    takeResponses: () => responses.splice(0),
     forgetCached: (edge) => loading.cached.get(edge)?.clear(),
     async stop() {
       stopped = true;

@@ -5,29 +5,29 @@ import type { CatchUp } from './log-sources.js';
 import { visitsAtMost, type PromisedLink, type Promises } from './promises.js';
 import { differences, readReadModels } from './read-models.js';
 
-/** As many of one kind are told; a fault of the product mostly has many. */
-const toldOfAKind = 5;
+/** Reported faults of one kind: one bug causes many of them. */
+const reportedOfKind = 5;
 
-const tell = (promises: Promises, faults: readonly string[]): void => {
-  promises.broken.push(...faults.slice(0, toldOfAKind));
-  if (faults.length > toldOfAKind) {
-    promises.broken.push(`… and ${faults.length - toldOfAKind} more of this kind`);
+const report = (promises: Promises, faults: readonly string[]): void => {
+  promises.broken.push(...faults.slice(0, reportedOfKind));
+  if (faults.length > reportedOfKind) {
+    promises.broken.push(`… and ${faults.length - reportedOfKind} more of this kind`);
   }
 };
 
-/** What is wrong with the log's events of a link that somebody got a 201 for. */
+/** Compares the LinkCreated event with the 201. */
 const creationFaults = (link: PromisedLink, log: LogCopy): readonly string[] => {
   const created = (log.linkEvents.get(link.code) ?? []).flatMap(({ event }) =>
     event.type === 'linklog.LinkCreated.v3' ? [event] : [],
   );
   const [creation] = created;
   if (created.length !== 1 || !creation) {
-    return [`${link.code} got a 201, and the log has ${created.length} LinkCreated of it`];
+    return [`${link.code} got a 201, but the log has ${created.length} LinkCreated events of it`];
   }
   const { url, maxClicks } = creation.data;
   return url === link.url && maxClicks === link.maxClicks
     ? []
-    : [`${link.code} was made for ${link.url}, the log says ${url}`];
+    : [`${link.code} was created for ${link.url}, the log has ${url}`];
 };
 
 const limitFaults = (link: PromisedLink, log: LogCopy): readonly string[] => {
@@ -44,9 +44,8 @@ const limitFaults = (link: PromisedLink, log: LogCopy): readonly string[] => {
 };
 
 /**
- * Holds the log against what was promised, and the read models against the log. It may be asked under
- * load: what was acknowledged before it is asked must be in the log, and what is counted after must
- * have been sent.
+ * Compares the log with the promises, and the read models with the log. Works under load: what was acknowledged before
+ * the read must be in the log, and what is counted after it must have been sent.
  */
 export const checkLog = async (options: {
   readonly promises: Promises;
@@ -54,34 +53,34 @@ export const checkLog = async (options: {
   readonly log: LogCopy;
   readonly catchUp: CatchUp;
 }): Promise<void> => {
-  const { promises, pool, log, catchUp: readOn } = options;
+  const { promises, pool, log, catchUp } = options;
   const links = promises.links.slice();
-  const changes = promises.changes.filter(({ published: logged }) => logged);
+  const changes = promises.changes.filter(({ published }) => published);
   const versions = promises.versions.slice();
   const readModels = await readReadModels(pool);
-  await readOn(log, pool);
+  await catchUp(log, pool);
 
-  tell(promises, log.faults.splice(0));
-  tell(
+  report(promises, log.faults.splice(0));
+  report(
     promises,
     links.flatMap((link) => creationFaults(link, log)),
   );
-  tell(
+  report(
     promises,
     links.flatMap((link) => limitFaults(link, log)),
   );
-  tell(
+  report(
     promises,
     changes
       .filter(({ marker }) => !log.markers.has(marker))
-      .map(({ marker }) => `a change was answered 200, and the log has no event of it: ${marker}`),
+      .map(({ marker }) => `a change got 200, but its event is not in the log: ${marker}`),
   );
-  tell(promises, versionFaults(versions, log));
-  tell(promises, lateClickFaults(promises.managed, log));
-  tell(promises, differences(readModels, log));
+  report(promises, versionFaults(versions, log));
+  report(promises, lateClickFaults(promises.managed, log));
+  report(promises, differences(readModels, log));
 };
 
-/** What must hold besides once nothing is in flight and every sender is through. */
+/** Checks what holds only without requests in flight, when outbox and spools are empty. */
 export const checkIdleLog = async (options: {
   readonly promises: Promises;
   readonly pool: Pool;
@@ -89,45 +88,45 @@ export const checkIdleLog = async (options: {
   readonly keyId: string;
 }): Promise<void> => {
   const { promises, pool, log, keyId } = options;
-  tell(promises, log.gaps());
-  tell(
+  report(promises, log.gaps());
+  report(
     promises,
     promises.links.flatMap(({ code, redirected }) => {
       const counted = log.visits.get(code)?.length ?? 0;
       return counted >= redirected
         ? []
-        : [`${code}: ${redirected} visits were redirected, the log has ${counted}`];
+        : [`${code}: ${redirected} redirects, the log has ${counted} visits`];
     }),
   );
-  tell(
+  report(
     promises,
     promises.changes
       .filter(({ marker }) => !log.markers.has(marker))
-      .map(({ marker }) => `a change was acknowledged, and the log has no event of it: ${marker}`),
+      .map(({ marker }) => `a change was acknowledged, but its event is not in the log: ${marker}`),
   );
-  tell(promises, servedFaults(promises.managed, log));
-  const made = log.linksOfKey.get(keyId) ?? 0;
-  if (made !== promises.links.length) {
-    promises.broken.push(`${promises.links.length} links got a 201, the log has ${made}`);
+  report(promises, servedFaults(promises.managed, log));
+  const created = log.linksOfKey.get(keyId) ?? 0;
+  if (created !== promises.links.length) {
+    promises.broken.push(`${promises.links.length} links got a 201, the log has ${created}`);
   }
-  tell(
+  report(
     promises,
     promises.links
       .filter(({ url }) => log.linksTo.get(url) !== 1)
-      .map(({ url }) => `${log.linksTo.get(url) ?? 0} links were made to ${url}, not one`),
+      .map(({ url }) => `${log.linksTo.get(url) ?? 0} links have the destination ${url}, not one`),
   );
-  tell(
+  report(
     promises,
     [...promises.refusedAliases]
       .filter((alias) => !log.linkEvents.has(alias))
-      .map((alias) => `${alias} was refused as taken, and nobody has it`),
+      .map((alias) => `${alias} was refused as taken, but is free`),
   );
   const { rows } = await pool.query<{ topic: string; unsent: number }>(
     `SELECT p.topic, p.next_offset - r.next_offset AS unsent
      FROM log.relayed r JOIN log.partitions p ON p.id = r.partition_id
      WHERE r.next_offset < p.next_offset`,
   );
-  tell(
+  report(
     promises,
     rows.map(({ topic, unsent }) => `${unsent} events of ${topic} wait in the outbox`),
   );

@@ -6,7 +6,7 @@ import {
   type LinkEvent,
   type LinklogEvent,
 } from '../../../schemas/events/catalogue.js';
-import { readEvent } from '../../../schemas/events/codec.js';
+import { readEvent, topicOf, writeEvent } from '../../../schemas/events/codec.js';
 import { ledgerSource, spoolSource } from '../../../schemas/events/envelope.js';
 
 export interface CopiedRecord {
@@ -21,12 +21,12 @@ interface RecordPosition {
   readonly offset: number;
 }
 
-/** An event of a link, and where it stands. */
+/** An event of a link, with its position. */
 export interface PositionedLinkEvent extends RecordPosition {
   readonly event: LinkEvent;
 }
 
-/** A spool, or a subject of the ledger, in a topic. */
+/** The sequence numbers of a spool, or of a subject of the ledger, in a topic. */
 interface Origin {
   readonly name: string;
   readonly isSpool: boolean;
@@ -34,28 +34,28 @@ interface Origin {
   readonly gaps: number;
 }
 
-/** Marks what happens to a key once: its rotation, its end. */
+/** The marker of a rotation or revocation. */
 export const keyMarker = ({ type, subject }: Pick<ApiKeyEvent, 'type' | 'subject'>): string =>
   `${type} ${subject}`;
 
 /**
- * What an outsider has read of the log, without repeats. It tells them in its own way, by remembering
- * every number of every origin, so that it does not err where the product's readers would.
+ * An independent copy of the log, without repeats. It finds repeats by storing every sequence number of every origin,
+ * and not by high-water marks as the product does.
  */
 export class LogCopy {
-  /** What no log of ours may hold, in words. */
+  /** Descriptions of violated invariants. */
   readonly faults: string[] = [];
-  /** By code, each without repeats, in order. */
+  /** By code, in order. */
   readonly linkEvents = new Map<string, PositionedLinkEvent[]>();
-  /** By code: where its visits stand that are no bot's, and when they were. */
+  /** Visits by code, without bots. */
   readonly visits = new Map<string, (RecordPosition & { readonly time: string })[]>();
-  /** Links by the key that asked for them. */
+  /** The number of links by the id of their key. */
   readonly linksOfKey = new Map<string, number>();
-  /** Destinations, and how many links were made to each. */
+  /** The number of links by destination. */
   readonly linksTo = new Map<string, number>();
-  /** What changes are marked with: names of keys, reasons of blocks, what happened to which key. */
+  /** Markers of changes: names of keys, reasons of blocks, `keyMarker`. */
   readonly markers = new Set<string>();
-  /** The versions that visits name, by their requests where these have a name. */
+  /** The versions that visits were served with, by request id. */
   readonly served = new Map<string, { readonly code: string; readonly version: number | null }>();
   records = 0;
   repeats = 0;
@@ -63,7 +63,17 @@ export class LogCopy {
   readonly #ids = new Map<string, Map<number, string>>();
   readonly #highest = new Map<string, number>();
 
-  /** The offset that comes next. */
+  /** A copy of these events, all of them in partition 0 of their topic. */
+  static of(...events: readonly LinklogEvent[]): LogCopy {
+    const copy = new LogCopy();
+    for (const event of events) {
+      const topic = topicOf(event);
+      copy.add({ topic, partition: 0, offset: copy.next(topic, 0), value: writeEvent(event) });
+    }
+    return copy;
+  }
+
+  /** The next offset. */
   next(topic: string, partition: number): number {
     return this.#next.get(`${topic}/${partition}`) ?? 0;
   }
@@ -84,7 +94,7 @@ export class LogCopy {
     if (this.#isFirst(topic, partition, event)) this.#fold({ partition, offset }, event);
   }
 
-  /** Of each origin: how many numbers the log has, and how many of those below the highest are missing. */
+  /** Counts the sequence numbers of each origin, and the missing ones below the highest. */
   origins(): readonly Origin[] {
     return [...this.#ids].map(([name, ids]) => {
       let highest = 0;
@@ -94,7 +104,7 @@ export class LogCopy {
     });
   }
 
-  /** Origins of whose numbers some are missing: once senders are through, there is none. */
+  /** Origins with missing sequence numbers: none if outbox and spools are empty. */
   gaps(): readonly string[] {
     return this.origins().flatMap(({ name, count, gaps }) =>
       gaps === 0
@@ -115,18 +125,18 @@ export class LogCopy {
       return false;
     }
     ids.set(sequence, id);
-    const place = `${origin} ${partition}`;
-    const highest = this.#highest.get(place) ?? 0;
-    // Readers that know the highest number alone would take it for a repeat.
-    if (sequence < highest) this.faults.push(`${place}: ${sequence} comes after ${highest}`);
-    this.#highest.set(place, Math.max(sequence, highest));
+    const key = `${origin} ${partition}`;
+    const highest = this.#highest.get(key) ?? 0;
+    // The high-water mark of a reader would drop it as a repeat.
+    if (sequence < highest) this.faults.push(`${key}: ${sequence} comes after ${highest}`);
+    this.#highest.set(key, Math.max(sequence, highest));
     return true;
   }
 
-  #fold(place: RecordPosition, event: LinklogEvent): void {
+  #fold(position: RecordPosition, event: LinklogEvent): void {
     if (isLinkEvent(event)) {
       const known = this.linkEvents.get(event.subject) ?? [];
-      known.push({ ...place, event });
+      known.push({ ...position, event });
       this.linkEvents.set(event.subject, known);
       if (event.type === 'linklog.LinkCreated.v3') this.#foldCreation(event);
       else if ('reason' in event.data) this.markers.add(event.data.reason);
@@ -137,7 +147,7 @@ export class LogCopy {
         this.served.set(event.correlationid, { code: event.subject, version });
       }
       const known = this.visits.get(event.subject) ?? [];
-      known.push({ ...place, time: event.time });
+      known.push({ ...position, time: event.time });
       this.visits.set(event.subject, known);
     } else if (isApiKeyEvent(event)) {
       this.markers.add('name' in event.data ? event.data.name : keyMarker(event));

@@ -1,27 +1,27 @@
 import type { LogCopy } from './log-copy.js';
 import type { PromisedLink, Promises } from './promises.js';
 
-/** What was acknowledged, and what the log has of it, each event once. */
+/** Acknowledged requests, and their events in the log, without repeats. */
 export interface Count {
   readonly acknowledged: number;
   readonly found: number;
-  /** Acknowledged, and not in the log. */
+  /** Acknowledged, but not in the log. */
   readonly missing: number;
-  /** Requests that were never answered: the log may have each, or not. */
+  /** Requests without a response: their events may be in the log or not. */
   readonly unanswered: number;
 }
 
 export interface LogCounts {
-  /** Answers 201. */
+  /** Responses 201. */
   readonly links: Count;
-  /** Answers 302 of links without a limit. */
+  /** Responses 302 of links without a limit. */
   readonly visits: Count;
-  /** Answers 302 of links with a limit. */
+  /** Responses 302 of links with a limit. */
   readonly limitedClicks: Count;
   /** Sources of visits, and subjects of other events. */
   readonly spools: number;
   readonly subjects: number;
-  /** Sequence numbers that the log lacks, of all spools and subjects. */
+  /** Missing sequence numbers of all spools and subjects. */
   readonly gaps: number;
 }
 
@@ -37,7 +37,7 @@ const countVisits = (links: readonly PromisedLink[], log: LogCopy): Count => {
   return count;
 };
 
-/** Counts the log's own records, by source, subject and sequence; no read model is asked. */
+/** Counts the records of the log by source, subject and sequence, without a read model. */
 export const countLog = ({ links, openCreations }: Promises, log: LogCopy): LogCounts => {
   const found = links.filter(({ code }) =>
     (log.linkEvents.get(code) ?? []).some(({ event }) => event.type === 'linklog.LinkCreated.v3'),

@@ -5,27 +5,27 @@ import { chaosClient, withAdmin } from './kafka-cluster.js';
 import type { LogCopy } from './log-copy.js';
 import { within } from '../support/waiting.js';
 
-/** Brings a copy up to where the log ends now; the pool is where an embedded one is. */
+/** Reads the log up to its end into the copy; the pool is for the embedded log. */
 export type CatchUp = (copy: LogCopy, pool: Pool) => Promise<void>;
 
 const readWithinMs = 180_000;
 
-/** Reads the log as anybody could, with kafkajs alone: the product's own reader is what is tested. */
+/** Reads the log with kafkajs alone: the product's own reader is under test. */
 export const catchUpFromKafka =
   (brokers: string): CatchUp =>
   async (copy) => {
     const kafka = chaosClient(brokers);
-    const due = new Map<string, number>();
+    const ends = new Map<string, number>();
     await withAdmin(brokers, async (admin) => {
       for (const topic of topicNames) {
         for (const { partition, high } of await admin.fetchTopicOffsets(topic)) {
-          due.set(`${topic}/${partition}`, Number(high));
+          ends.set(`${topic}/${partition}`, Number(high));
         }
       }
     });
     const isRead = (): boolean =>
-      [...due].every(([place, end]) => {
-        const [topic = '', partition] = place.split('/');
+      [...ends].every(([key, end]) => {
+        const [topic = '', partition] = key.split('/');
         return copy.next(topic, Number(partition)) >= end;
       });
     if (isRead()) return;
@@ -57,18 +57,18 @@ export const catchUpFromKafka =
           })
           .catch(reject);
       });
-      for (const place of due.keys()) {
-        const [topic = '', text] = place.split('/');
+      for (const key of ends.keys()) {
+        const [topic = '', text] = key.split('/');
         const partition = Number(text);
         consumer.seek({ topic, partition, offset: String(copy.next(topic, partition)) });
       }
-      await within(readWithinMs, 'The log could not be read', read);
+      await within(readWithinMs, 'the log was not read', read);
     } finally {
       await consumer.disconnect();
     }
   };
 
-/** Reads the embedded log, which is a table. */
+/** Reads the embedded log from its table. */
 export const catchUpFromTable: CatchUp = async (copy, pool) => {
   const { rows: partitions } = await pool.query<{ id: number; topic: string; partition: number }>(
     'SELECT id, topic, partition FROM log.partitions',

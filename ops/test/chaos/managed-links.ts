@@ -1,4 +1,4 @@
-/** Owners' changes of links, and what became of them by the log. */
+/** Changes of links by their owners, and the comparison of the changes with the log. */
 import { randomUUID } from 'node:crypto';
 import type { BulkResponse } from '../../../schemas/http/bulk.js';
 import type { LinkDetails } from '../../../schemas/http/links.js';
@@ -13,14 +13,14 @@ import type { LogCopy } from './log-copy.js';
 import type { ManagedLink, PromisedVersion, Promises } from './promises.js';
 import type { Random } from '../support/random.js';
 
-/** Asks an API as the owner; `null` where it is unknown what was done, or nothing for a while. */
+/** Sends a request to an API as the owner. @returns `null` if the outcome is unknown or the response 503 */
 export type SendAsOwner = (path: string, options: RequestOptions) => Promise<HttpResponse | null>;
 
 interface Managing {
   readonly send: SendAsOwner;
   readonly promises: Promises;
   readonly random: Random;
-  /** Hears of each change that was acknowledged. */
+  /** Called for each acknowledged change. */
   readonly changed: () => void;
 }
 
@@ -30,11 +30,11 @@ const newUrl = (managed: ManagedLink): string => {
   return url;
 };
 
-const unexpected = ({ promises }: Managing, what: string, answer: HttpResponse): void => {
-  promises.broken.push(`${what} was answered ${answer.status}: ${answer.text}`);
+const unexpected = ({ promises }: Managing, what: string, response: HttpResponse): void => {
+  promises.broken.push(`${what} returned ${response.status}: ${response.text}`);
 };
 
-/** Notes what the link is from this version on. */
+/** Records a change that the link has from this version on. */
 const noteVersion = (
   { promises, changed }: Managing,
   code: string,
@@ -51,13 +51,13 @@ const patch = async (
   body: object,
   is: PromisedVersion['is'],
 ): Promise<void> => {
-  const answer = await managing.send(`/v2/links/${code}`, { method: 'PATCH', body });
-  if (answer === null) return;
-  if (answer.status === 200) noteVersion(managing, code, answer.json() as LinkDetails, is);
-  else unexpected(managing, `an edit of ${code}`, answer);
+  const response = await managing.send(`/v2/links/${code}`, { method: 'PATCH', body });
+  if (response === null) return;
+  if (response.status === 200) noteVersion(managing, code, response.json() as LinkDetails, is);
+  else unexpected(managing, `an edit of ${code}`, response);
 };
 
-/** Two edits of one version: one wins, at most. */
+/** Two concurrent edits of one version: at most one is accepted. */
 const race = async (managing: Managing, managed: ManagedLink): Promise<void> => {
   const path = `/v2/links/${managed.link.code}`;
   const { code } = managed.link;
@@ -69,54 +69,56 @@ const race = async (managing: Managing, managed: ManagedLink): Promise<void> => 
   }
   const edit = async (url: string): Promise<boolean> => {
     const headers = { 'If-Match': etag };
-    const answer = await managing.send(path, { method: 'PATCH', headers, body: { url } });
-    if (answer === null || answer.status === 412) return false;
-    if (answer.status === 200) noteVersion(managing, code, answer.json() as LinkDetails, { url });
-    else unexpected(managing, `an edit of ${code}`, answer);
-    return answer.status === 200;
+    const response = await managing.send(path, { method: 'PATCH', headers, body: { url } });
+    if (response === null || response.status === 412) return false;
+    if (response.status === 200)
+      noteVersion(managing, code, response.json() as LinkDetails, { url });
+    else unexpected(managing, `an edit of ${code}`, response);
+    return response.status === 200;
   };
   const won = await Promise.all([edit(newUrl(managed)), edit(newUrl(managed))]);
-  if (won[0] && won[1]) managing.promises.broken.push(`${code}: two edits of ${etag} won`);
+  if (won[0] && won[1])
+    managing.promises.broken.push(`${code}: two edits of ${etag} were accepted`);
 };
 
 const remove = async (managing: Managing, managed: ManagedLink): Promise<void> => {
   const { code } = managed.link;
-  managed.deletion = 'asked';
-  const answer = await managing.send(`/v2/links/${code}`, { method: 'DELETE' });
-  if (answer === null) return;
-  if (answer.status === 204) {
+  managed.deletion = 'requested';
+  const response = await managing.send(`/v2/links/${code}`, { method: 'DELETE' });
+  if (response === null) return;
+  if (response.status === 204) {
     managed.deletion = 'done';
     managing.changed();
-  } else unexpected(managing, `the deletion of ${code}`, answer);
+  } else unexpected(managing, `the deletion of ${code}`, response);
 };
 
-/** Gives several links a tag with one request. */
-const tagTogether = async (managing: Managing, all: readonly ManagedLink[]): Promise<void> => {
+/** Tags several links with one request. */
+const tagTogether = async (managing: Managing, links: readonly ManagedLink[]): Promise<void> => {
   const tag = randomUUID();
-  const shortCodes = all.map(({ link }) => link.code);
+  const shortCodes = links.map(({ link }) => link.code);
   const body = { shortCodes, change: { tags: [tag] } };
-  const answer = await managing.send('/v2/links/bulk', { method: 'POST', body });
-  if (answer === null) return;
-  if (answer.status !== 200) {
-    unexpected(managing, 'a bulk change', answer);
+  const response = await managing.send('/v2/links/bulk', { method: 'POST', body });
+  if (response === null) return;
+  if (response.status !== 200) {
+    unexpected(managing, 'a bulk change', response);
     return;
   }
-  for (const result of (answer.json() as BulkResponse).results) {
+  for (const result of (response.json() as BulkResponse).results) {
     if (result.success) noteVersion(managing, result.shortCode, result, { tag });
     else if (result.statusCode < 500)
-      unexpected(managing, `a bulk change of ${result.shortCode}`, answer);
+      unexpected(managing, `a bulk change of ${result.shortCode}`, response);
   }
 };
 
-/** Changes the link in one way or another, unless somebody does already. */
+/** Makes a random change of the link, unless another change is in progress. */
 export const manage = async (managing: Managing, managed: ManagedLink): Promise<void> => {
   if (managed.isBusy || managed.deletion !== 'none') return;
   const { random } = managing;
   const chosen = random.below(20);
   const together = managing.promises.managed.filter(
-    (one) => one === managed || (chosen === 12 && !one.isBusy && one.deletion === 'none'),
+    (link) => link === managed || (chosen === 12 && !link.isBusy && link.deletion === 'none'),
   );
-  for (const one of together) one.isBusy = true;
+  for (const link of together) link.isBusy = true;
   try {
     if (chosen < 8) {
       const url = newUrl(managed);
@@ -131,17 +133,17 @@ export const manage = async (managing: Managing, managed: ManagedLink): Promise<
     } else if (chosen < 19) await race(managing, managed);
     else await remove(managing, managed);
   } finally {
-    for (const one of together) one.isBusy = false;
+    for (const link of together) link.isBusy = false;
   }
 };
 
-/** What the log makes of a link up to a version, or of all its events. */
+/** The fold of a link's events up to a version. */
 const stateOf = (log: LogCopy, code: string, version = Infinity): LinkState =>
   (log.linkEvents.get(code) ?? [])
     .filter(({ event }) => event.sequence <= version)
     .reduce((state, { event }) => evolveLink(state, event), initialState);
 
-/** What the log makes of a managed link, with its last version. */
+/** The fold of all events of a managed link, with its last version. */
 export const managedState = (
   log: LogCopy,
   code: string,
@@ -151,7 +153,7 @@ export const managedState = (
   return state.status === 'none' || !last ? null : { ...state, version: last.event.sequence };
 };
 
-/** Changes that were answered, and that the log does not have so at that version. */
+/** Acknowledged changes that the log does not have at the version of the response. */
 export const versionFaults = (
   versions: readonly PromisedVersion[],
   log: LogCopy,
@@ -167,23 +169,25 @@ export const versionFaults = (
       (title === undefined || state.link.title === title) &&
       (disabled === undefined || state.restraints.disabled === disabled) &&
       (tag === undefined || state.link.tags.includes(tag));
-    return holds ? [] : [`${code} was to have ${JSON.stringify(is)} at version ${version}`];
+    return holds ? [] : [`${code} does not have ${JSON.stringify(is)} at version ${version}`];
   });
 
-/** Visits that the log has with another version than was served, or not at all. */
+/** Served visits that are missing in the log, or have another version there. */
 export const servedFaults = (managed: readonly ManagedLink[], log: LogCopy): readonly string[] =>
   managed.flatMap(({ link: { code }, served }) =>
     [...served].flatMap(([request, url]) => {
       const visit = log.served.get(request);
-      if (!visit) return [`${code} redirected ${request}, and the log has no such visit`];
+      if (!visit) return [`${code} redirected ${request}, but the visit is not in the log`];
       const state = stateOf(log, code, visit.version ?? 0);
       return state.status !== 'none' && state.link.url === url
         ? []
-        : [`${code} led ${request} to ${url}, which is not version ${visit.version ?? 'unknown'}`];
+        : [
+            `${code} redirected ${request} to ${url}, which is not version ${visit.version ?? 'unknown'}`,
+          ];
     }),
   );
 
-/** Visits of a limit that the log has after the link's deletion: the ledger decides both. */
+/** Visits of links with a limit after their deletion: the ledger decides both. */
 export const lateClickFaults = (managed: readonly ManagedLink[], log: LogCopy): readonly string[] =>
   managed.flatMap(({ link: { code, maxClicks } }) => {
     const events = log.linkEvents.get(code) ?? [];

@@ -1,14 +1,13 @@
-/** The life of a key that its owner makes, and what each call with it must be answered. */
+/** The life cycle of a key that its owner creates, and the expected responses to calls with it. */
 import { randomUUID } from 'node:crypto';
 import type { HttpResponse, RequestOptions } from '../support/http.js';
 import { keyMarker } from './log-copy.js';
 import type { Promises } from './promises.js';
 
-/** Asks each API, or the first of them that answers; `null` where it is unknown what was done. */
 export interface KeyCalls {
-  /** As the owner. */
+  /** Sends a request as the owner, to any API. @returns `null` if the outcome is unknown */
   readonly send: (path: string, options: RequestOptions) => Promise<HttpResponse | null>;
-  /** With a key, at each API: the statuses of those that answered. */
+  /** Sends a request with a key to each API. @returns the statuses of the responses */
   readonly everywhere: (
     key: string,
     path: string,
@@ -23,37 +22,37 @@ interface Secret {
 
 const mostKeys = 'At most 100 keys an account';
 
-/** Revokes what was left where an answer was lacking. */
-const sweep = async ({ send: ask }: KeyCalls, rootId: string): Promise<void> => {
-  const page = await ask('/v2/keys?limit=100', {});
+/** Revokes keys that remained after missing responses. */
+const revokeAll = async ({ send }: KeyCalls, rootId: string): Promise<void> => {
+  const page = await send('/v2/keys?limit=100', {});
   if (page?.status !== 200) return;
   const { keys } = page.json() as { readonly keys: readonly { readonly id: string }[] };
   for (const { id } of keys) {
-    if (id !== rootId) await ask(`/v2/keys/${id}`, { method: 'DELETE' });
+    if (id !== rootId) await send(`/v2/keys/${id}`, { method: 'DELETE' });
   }
 };
 
 /**
- * Makes a key, narrows its scopes, rotates and revokes it; sees after each step what each API makes of
- * it. Ends where an answer is lacking.
+ * Creates a key, narrows its scopes, rotates and revokes it. Checks each API after each step. Ends early if a response
+ * is missing.
  */
 export const liveKey = async (
   calls: KeyCalls,
   rootId: string,
   promises: Promises,
 ): Promise<void> => {
-  const { send: ask, everywhere } = calls;
+  const { send, everywhere } = calls;
   const expected = (
     what: string,
     status: number,
-    answer: HttpResponse | null,
-  ): answer is HttpResponse => {
-    if (answer === null) return false;
-    if (answer.status === status) return true;
-    promises.broken.push(`${what} was answered ${answer.status}: ${answer.text}`);
+    response: HttpResponse | null,
+  ): response is HttpResponse => {
+    if (response === null) return false;
+    if (response.status === status) return true;
+    promises.broken.push(`${what} returned ${response.status}: ${response.text}`);
     return false;
   };
-  const refusedOrNot = async (
+  const expectStatus = async (
     what: string,
     status: number,
     key: string,
@@ -61,7 +60,7 @@ export const liveKey = async (
     options: RequestOptions = {},
   ): Promise<void> => {
     for (const found of await everywhere(key, path, options)) {
-      if (found !== status) promises.broken.push(`${what}: a call was answered ${found}`);
+      if (found !== status) promises.broken.push(`${what}: a call returned ${found}`);
     }
   };
   const note = (marker: string): void => {
@@ -70,28 +69,28 @@ export const liveKey = async (
 
   const [name, renamed] = [randomUUID(), randomUUID()];
   const body = { name, scopes: ['links:create', 'stats:read'] };
-  const made = await ask('/v2/keys', { method: 'POST', body });
-  if (made?.status === 400 && made.text.includes(mostKeys)) return sweep(calls, rootId);
-  if (!expected('a key', 201, made)) return;
+  const creation = await send('/v2/keys', { method: 'POST', body });
+  if (creation?.status === 400 && creation.text.includes(mostKeys)) return revokeAll(calls, rootId);
+  if (!expected('a key', 201, creation)) return;
   note(name);
-  const { id, key } = made.json() as Secret;
-  await refusedOrNot('a new key', 200, key);
+  const { id, key } = creation.json() as Secret;
+  await expectStatus('a new key', 200, key);
 
   const path = `/v2/keys/${id}`;
   const narrower = { name: renamed, scopes: ['stats:read'] };
-  if (!expected(path, 200, await ask(path, { method: 'PATCH', body: narrower }))) return;
+  if (!expected(path, 200, await send(path, { method: 'PATCH', body: narrower }))) return;
   note(renamed);
-  const creation = { method: 'POST', body: { url: 'https://example.com/no-scope' } };
-  await refusedOrNot('a key without links:create', 403, key, '/v2/shorten', creation);
+  const link = { method: 'POST', body: { url: 'https://example.com/no-scope' } };
+  await expectStatus('a key without links:create', 403, key, '/v2/shorten', link);
 
-  const rotation = await ask(`${path}/rotate`, { method: 'POST', body: {} });
+  const rotation = await send(`${path}/rotate`, { method: 'POST', body: {} });
   if (!expected('a rotation', 200, rotation)) return;
   note(keyMarker({ type: 'linklog.ApiKeyRotated.v1', subject: id }));
   const rotated = rotation.json() as Secret;
-  await refusedOrNot('a rotated key', 401, key);
-  await refusedOrNot('the new secret of a key', 200, rotated.key);
+  await expectStatus('a rotated key', 401, key);
+  await expectStatus('the new secret of a key', 200, rotated.key);
 
-  if (!expected('the end of a key', 204, await ask(path, { method: 'DELETE' }))) return;
+  if (!expected('a revocation', 204, await send(path, { method: 'DELETE' }))) return;
   note(keyMarker({ type: 'linklog.ApiKeyRevoked.v1', subject: id }));
-  await refusedOrNot('a revoked key', 401, rotated.key);
+  await expectStatus('a revoked key', 401, rotated.key);
 };

@@ -1,55 +1,55 @@
-/** What the product has promised to its clients so far, kept outside of it. */
+/** What the product has acknowledged to its clients. */
 export interface PromisedLink {
   readonly code: string;
   readonly url: string;
   /** `null` for a link without a limit. */
   readonly maxClicks: number | null;
-  /** Visits that were answered with a redirect. */
+  /** Visits with a redirect as response. */
   redirected: number;
-  /** Visits that were never answered: each may be counted, or not. */
+  /** Visits without a response: they may be counted or not. */
   unanswered: number;
-  /** Visits that were sent and may still be answered. */
+  /** Visits that wait for a response. */
   inFlight: number;
-  /** Whether a visit was answered with 410. */
+  /** Whether a visit got 410. */
   gone: boolean;
 }
 
-/** A POST that was never answered: it may have made a link, or not. */
+/** A POST without a response: it may have created a link or not. */
 export interface OpenCreation {
   readonly idempotencyKey: string;
   readonly body: { readonly url: string; readonly alias?: string; readonly maxClicks?: number };
 }
 
-/** A change by an operator, or of a key by its owner, that was acknowledged; its event carries the marker. */
+/** An acknowledged change by an operator, or of a key by its owner; its event contains the marker. */
 export interface PromisedChange {
   readonly marker: string;
-  /** It was answered 200: the log proper has it. With 202 it is to come. */
+  /** The response was 200: the event is in the log. After 202 it follows later. */
   readonly published: boolean;
 }
 
-/** A link that operators block and unblock, over and over. */
+/** A link that operators block and unblock repeatedly. */
 export interface SwitchedLink {
   readonly link: PromisedLink;
-  /** `null` while an answer is lacking. */
+  /** `null` while the outcome is unknown. */
   blocked: boolean | null;
-  /** How often it was asked for, and when last, by `performance.now`. */
+  /** The number of requests to block or unblock. */
   switches: number;
 }
 
-/** A link that its owner edits, describes, disables, enables and at last deletes. */
+/** A link that its owner edits, disables, enables and finally deletes. */
 export interface ManagedLink {
   readonly link: PromisedLink;
-  /** Every destination that it was to have. */
+  /** Every destination of a request. */
   readonly urls: Set<string>;
-  /** Where its visits were redirected to, by their requests. */
+  /** The destinations of its visits, by request id. */
   readonly served: Map<string, string>;
-  /** Whether its deletion was asked for, and answered with 204. */
-  deletion: 'none' | 'asked' | 'done';
-  /** Somebody changes it now: one change at a time, unless they race. */
+  /** `done` after a 204. */
+  deletion: 'none' | 'requested' | 'done';
+  /** A change is in progress: changes are sequential, except in a race. */
   isBusy: boolean;
 }
 
-/** What a link was at a version, as the answer to its change said. */
+/** The change of a link at the version of the response. */
 export interface PromisedVersion {
   readonly code: string;
   readonly version: number;
@@ -57,7 +57,7 @@ export interface PromisedVersion {
     readonly url?: string;
     readonly title?: string;
     readonly disabled?: boolean;
-    /** Among its tags. */
+    /** One of its tags. */
     readonly tag?: string;
   };
 }
@@ -67,17 +67,17 @@ export interface Promises {
   /** The codes of `links`. */
   readonly codes: Set<string>;
   readonly openCreations: OpenCreation[];
-  /** Aliases that somebody was told are taken. */
+  /** Aliases that were refused as taken. */
   readonly refusedAliases: Set<string>;
   readonly switched: SwitchedLink[];
   readonly managed: ManagedLink[];
   readonly versions: PromisedVersion[];
   readonly changes: PromisedChange[];
-  /** Calls of the FREE key that passed, by the second at which their window was said to reset. */
+  /** Admitted calls of the FREE key, by the reset time of their window (Unix seconds). */
   readonly passed: Map<number, number>;
-  /** Links that a FREE key got a 201 for. */
+  /** Links that a FREE key created. */
   freeLinks: number;
-  /** What was promised and did not hold, in words. */
+  /** Descriptions of broken promises. */
   readonly broken: string[];
 }
 
@@ -95,7 +95,7 @@ export const noPromises = (): Promises => ({
   broken: [],
 });
 
-/** Notes a 201; no code is given out twice. */
+/** Records a 201; codes are unique. */
 export const promiseLink = (
   promises: Promises,
   link: Pick<PromisedLink, 'code' | 'url' | 'maxClicks'>,
@@ -107,10 +107,10 @@ export const promiseLink = (
   return promised;
 };
 
-/** Whether it may be blocked, disabled, deleted or lead elsewhere at any moment. */
+/** Whether another client may block, edit, disable or delete the link concurrently. */
 export const mayChange = ({ switched, managed }: Promises, link: PromisedLink): boolean =>
-  [...switched, ...managed].some((one) => one.link === link);
+  [...switched, ...managed].some((changing) => changing.link === link);
 
-/** How many visits of a link may be counted at most. */
+/** The maximum number of counted visits. */
 export const visitsAtMost = ({ redirected, unanswered, inFlight }: PromisedLink): number =>
   redirected + unanswered + inFlight;

@@ -9,10 +9,10 @@ import {
 import { transaction, type Client, type Pool } from '../../platform/postgres/pool.js';
 import type { LogCopy } from './log-copy.js';
 
-/** By `topic/partition`: the next offset that a projection has to apply. */
+/** The next offset to apply, by `topic/partition`. */
 type Checkpoints = ReadonlyMap<string, number>;
 
-/** What two read models held at one moment, and how far they were then. */
+/** Two read models and their checkpoints in one snapshot. */
 export interface ReadModels {
   readonly redirects: {
     readonly checkpoints: Checkpoints;
@@ -25,10 +25,10 @@ export interface ReadModels {
 }
 
 const checkpointsOf = async (tx: Client, schema: string): Promise<Checkpoints> => {
-  const { rows } = await tx.query<{ place: string; next: number }>(
-    `SELECT topic || '/' || partition AS place, next_offset AS next FROM ${schema}.checkpoints`,
+  const { rows } = await tx.query<{ partition: string; next: number }>(
+    `SELECT topic || '/' || partition AS partition, next_offset AS next FROM ${schema}.checkpoints`,
   );
-  return new Map(rows.map(({ place, next }) => [place, next]));
+  return new Map(rows.map(({ partition, next }) => [partition, next]));
 };
 
 export const readReadModels = (pool: Pool): Promise<ReadModels> =>
@@ -52,7 +52,7 @@ export const readReadModels = (pool: Pool): Promise<ReadModels> =>
     };
   });
 
-/** Where read models are not what a fold of the log up to their checkpoints gives, in words. */
+/** Differences between read models and the fold of the log up to their checkpoints. */
 export const differences = ({ redirects, stats }: ReadModels, log: LogCopy): readonly string[] => {
   const different: string[] = [];
   const rows = new Map(redirects.rows.map((row) => [row.code, row]));
@@ -67,11 +67,11 @@ export const differences = ({ redirects, stats }: ReadModels, log: LogCopy): rea
     rows.delete(code);
     if (!isDeepStrictEqual(found, expected)) {
       different.push(
-        `redirects has ${JSON.stringify(found)}, the log gives ${JSON.stringify(expected)}`,
+        `redirects has ${JSON.stringify(found)}, the fold of the log ${JSON.stringify(expected)}`,
       );
     }
   }
-  for (const code of rows.keys()) different.push(`redirects has ${code}, the log has not`);
+  for (const code of rows.keys()) different.push(`redirects has ${code}, which is not in the log`);
 
   const counted = new Map(stats.clicks);
   for (const [code, visits] of log.visits) {
@@ -82,9 +82,10 @@ export const differences = ({ redirects, stats }: ReadModels, log: LogCopy): rea
     const found = counted.get(code) ?? 0;
     counted.delete(code);
     if (found !== expected) {
-      different.push(`stats has ${found} clicks of ${code}, the log gives ${expected}`);
+      different.push(`stats has ${found} clicks of ${code}, the log ${expected}`);
     }
   }
-  for (const code of counted.keys()) different.push(`stats has clicks of ${code}, the log has not`);
+  for (const code of counted.keys())
+    different.push(`stats has clicks of ${code}, which is not in the log`);
   return different;
 };

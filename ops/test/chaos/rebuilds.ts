@@ -5,7 +5,7 @@ import { dump } from '../../../projectors/testing/tables.js';
 import { withDatabase, type CommandDatabase } from '../../tools/cli/database.js';
 import { readConfig } from '../../config/config.js';
 
-/** An event that comes in the middle makes the comparison void: a minute's calls are metered when it is past. */
+/** A new event during the rebuild invalidates the comparison: calls are metered at the end of a minute. */
 const attempts = 5;
 
 const rebuildOne = async (
@@ -27,8 +27,10 @@ const rebuildOne = async (
 };
 
 /**
- * Rebuilds every projection of a quiet product from its log, wherever that is; names the tables that
- * differ then. The environment names DATA_DIR, and KAFKA_BROKERS where no stack in there tells of them.
+ * Rebuilds every projection of an idle product from its log. The environment has DATA_DIR, and KAFKA_BROKERS if there
+ * is no stack in DATA_DIR.
+ *
+ * @returns the tables that differ after the rebuild
  */
 export const rebuildAll = (env: Readonly<Record<string, string>>): Promise<readonly string[]> =>
   withDatabase(readConfig(env), async (database) => {

@@ -4,85 +4,69 @@ import type { Count } from './log-counts.js';
 import type { Latency, Outcome } from './stack-rounds.js';
 import { sum } from './tally.js';
 import { median } from '../support/median.js';
+import { markdownTable } from '../support/table.js';
 
-const table = (rows: readonly (readonly (string | number)[])[]): string => {
-  const widths = rows[0]?.map((_, column) =>
-    Math.max(...rows.map((row) => String(row[column] ?? '').length)),
-  );
-  return rows
-    .map((row) =>
-      row
-        .map((cell, column) =>
-          typeof cell === 'number'
-            ? String(cell).padStart(widths?.[column] ?? 0)
-            : cell.padEnd(widths?.[column] ?? 0),
-        )
-        .join('  '),
-    )
-    .join('\n');
-};
+const formatLatency = ({ p99Ms, count }: Latency): string =>
+  `p99 ${p99Ms.toFixed(1)} ms of ${count}`;
 
-const told = ({ p99Ms, count }: Latency): string => `p99 ${p99Ms.toFixed(1)} ms of ${count}`;
-
-const worstOf = (those: Outcome['suffered']): Milliseconds => {
+const findWorst = (reports: Outcome['reports']): Milliseconds => {
   const worst = (kind: ResponseKind): number =>
-    Math.max(0, ...those.map(({ judgement }) => judgement.worst[kind]));
+    Math.max(0, ...reports.map(({ deadlines }) => deadlines.worst[kind]));
   return { API: worst('API'), edge: worst('edge'), 'cached link': worst('cached link') };
 };
 
-const toldOf = (ms: Milliseconds): string =>
+const formatMs = (ms: Milliseconds): string =>
   responseKinds.map((kind) => `${kind} ${Math.round(ms[kind])} ms`).join(', ');
 
-const countLine = (what: string, { acknowledged, found, missing, unanswered }: Count): string =>
-  `  ${what}: ${acknowledged}, found in the log: ${found} (${missing} missing; ${unanswered} more were not answered)`;
+const formatCount = (what: string, { acknowledged, found, missing, unanswered }: Count): string =>
+  `  ${what}: ${acknowledged}, found in the log: ${found} (${missing} missing; ${unanswered} more without a response)`;
 
-/** What was done and seen, for people. */
-export const reportOf = (outcome: Outcome): string => {
-  const { suffered, tally, records, repeats, counts, normal, brokerAway, tolerance, broken } =
+export const formatReport = (outcome: Outcome): string => {
+  const { reports, tally, records, repeats, counts, normal, brokerAway, tolerance, broken } =
     outcome;
-  const kinds = [...new Set(suffered.map(({ fault }) => nameOf(fault)))].sort();
-  const rows = kinds.map((kind) => {
-    const those = suffered.filter(({ fault }) => nameOf(fault) === kind);
+  const names = [...new Set(reports.map(({ fault }) => nameOf(fault)))].sort();
+  const rows = names.map((name) => {
+    const ofFault = reports.filter(({ fault }) => nameOf(fault) === name);
     const { created, visited, limited, apiRefused, edgeRefused, serverErrors, lost, lostVisits } =
-      sum(those.map((one) => one.tally));
-    const ready = those.map(({ readyMs }) => Math.round(readyMs));
-    const well = those.map(({ wellMs }) => Math.round(wellMs));
-    const worst = worstOf(those);
+      sum(ofFault.map((report) => report.tally));
+    const ready = ofFault.map(({ readyMs }) => Math.round(readyMs));
+    const creating = ofFault.map(({ creatingMs }) => Math.round(creatingMs));
+    const worst = findWorst(ofFault);
     return [
-      ...[kind, those.length, median(ready), Math.max(...ready), median(well), Math.max(...well)],
-      Math.round(Math.max(...those.map(({ withoutLinkMs }) => withoutLinkMs))),
+      ...[name, ofFault.length, median(ready), Math.max(...ready)],
+      ...[median(creating), Math.max(...creating)],
+      Math.round(Math.max(...ofFault.map(({ withoutLinkMs }) => withoutLinkMs))),
       ...[created, visited, limited, apiRefused, lost, edgeRefused, lostVisits, serverErrors],
-      those.reduce((count, { judgement }) => count + judgement.late.length, 0),
-      ...responseKinds.map((asked) => Math.round(worst[asked])),
+      ofFault.reduce((count, { deadlines }) => count + deadlines.late.length, 0),
+      ...responseKinds.map((kind) => Math.round(worst[kind])),
     ];
   });
   const header = [
-    ...['fault', 'count', 'all ready, median ms', 'longest', 'links made, median ms', 'longest'],
+    ...['fault', 'count', 'all ready, median ms', 'longest', 'links created, median ms', 'longest'],
     'no link, longest ms',
     ...['created', 'visited', 'limited', 'API 503', 'lost', 'edge 503', 'lost', '500'],
-    ...['late', ...responseKinds.map((asked) => `worst ms, ${asked}`)],
+    ...['late', ...responseKinds.map((kind) => `worst ms, ${kind}`)],
   ];
-  const late = suffered.filter(({ judgement }) => judgement.late.length > 0);
+  const late = reports.filter(({ deadlines }) => deadlines.late.length > 0);
   return [
-    'From each fault until the checks after it were through:',
-    table([header, ...rows]),
-    '',
-    `faults: ${suffered.length}, after each of which everything acknowledged was looked for in the log`,
-    `in all: ${tally.created} links created, ${tally.visited} visits redirected, ` +
+    'From each fault to the end of the checks after it:',
+    markdownTable(header, rows),
+    `faults: ${reports.length}, each followed by a check of all acknowledged requests in the log`,
+    `total: ${tally.created} links created, ${tally.visited} visits redirected, ` +
       `${tally.limited} limited, ${tally.changed} changes, ` +
-      `${tally.apiRefused + tally.edgeRefused} answers of 503, ${tally.serverErrors} of 500, ` +
+      `${tally.apiRefused + tally.edgeRefused} responses 503, ${tally.serverErrors} other 5xx, ` +
       `${tally.lost + tally.lostVisits} lost`,
-    `the log: ${records} records, ${repeats} of them repeats; of distinct ones, by source, subject and sequence:`,
-    countLine('acknowledged links (201)', counts.links),
-    countLine('acknowledged visits (302) of links without a limit', counts.visits),
-    countLine('acknowledged clicks (302) of links with a limit', counts.limitedClicks),
+    `the log: ${records} records, ${repeats} of them repeats; without repeats, by source, subject and sequence:`,
+    formatCount('acknowledged links (201)', counts.links),
+    formatCount('acknowledged visits (302) of links without a limit', counts.visits),
+    formatCount('acknowledged clicks (302) of links with a limit', counts.limitedClicks),
     `  gaps in the sequences of ${counts.spools} spools and ${counts.subjects} subjects: ${counts.gaps}`,
-    `visits of links in memory, between faults: ${told(normal)}; with the broker away: ${told(brokerAway)}`,
-    `added to each deadline, the worst while nothing failed: ${toldOf(tolerance)}`,
-    `faults with late answers: ${late.length}; the worst answers of all: ${toldOf(worstOf(suffered))}`,
+    `visits of cached links between faults: ${formatLatency(normal)}; without the broker: ${formatLatency(brokerAway)}`,
+    `tolerance of each deadline, the worst response time without a fault: ${formatMs(tolerance)}`,
+    `faults with late responses: ${late.length}; the worst response times: ${formatMs(findWorst(reports))}`,
     ...late.map(
-      ({ fault, judgement }) =>
-        `LATE: ${nameOf(fault)}: ${judgement.late.length} answers, such as ${judgement.late[0] ?? ''}`,
+      ({ fault, deadlines }) =>
+        `LATE: ${nameOf(fault)}: ${deadlines.late.length} responses, such as ${deadlines.late[0] ?? ''}`,
     ),
     `broken promises: ${broken.length}`,
     ...broken.map((promise) => `BROKEN: ${promise}`),

@@ -2,10 +2,10 @@ import { writeFile } from 'node:fs/promises';
 import { defaultPlanTable } from '../../../schemas/plans.js';
 import { issueKey, type IssuedKey, type Product } from '../support/product.js';
 
-/** What the load is made on, and where promises are checked: one process, or nodes that share everything. */
+/** The product under test: one process, or several nodes. */
 export type Target = Pick<Product, 'apis' | 'edges' | 'admin' | 'adminToken' | 'dataDir'>;
 
-/** FREE is what is tested; PRO carries the load, so it has no limit here. */
+/** PRO, which is used by the load, is unlimited; FREE has its limits tested. */
 const plans = {
   ...defaultPlanTable,
   plans: {
@@ -19,20 +19,20 @@ const plans = {
   },
 };
 
-/** Writes the table of plans under which the load is made. */
+/** Writes the plans of the load. */
 export const writePlans = (file: string): Promise<void> => writeFile(file, JSON.stringify(plans));
 
 /** The keys that the load uses. */
 export interface LoadKeys {
-  /** Its plan has no limit that the load could reach. */
+  /** Unlimited. */
   readonly pro: IssuedKey;
   /** FREE: for the per-minute limit. */
   readonly hammer: IssuedKey;
   /** FREE: for the monthly links. */
   readonly small: IssuedKey;
-  /** Its name is changed, over and over. */
+  /** Renamed repeatedly. */
   readonly renamed: IssuedKey;
-  /** In an account of its own; it makes, changes, rotates and revokes keys. */
+  /** In another account: creates, changes, rotates and revokes keys. */
   readonly root: IssuedKey;
 }
 

@@ -3,13 +3,13 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Checked, checkEverything, checkLive, untilReady, withPool } from './check.js';
+import { type Checked, checkEverything, checkLive, untilReady } from './check.js';
 import {
   responseKinds,
   checkDeadlines,
   noTolerance,
   type Frozen,
-  type Judgement,
+  type DeadlineReport,
   type Milliseconds,
   type Timed,
 } from './deadlines.js';
@@ -23,6 +23,7 @@ import {
   type Fault,
 } from './faults.js';
 import { startLinkedStack, type LinkedStack } from './linked-stack.js';
+import { withLedger } from '../support/ledger-events.js';
 import { eventually } from '../support/waiting.js';
 import { startLoad, type Load, type Pace } from './load.js';
 import { checkLog } from './log-check.js';
@@ -35,42 +36,42 @@ import { rebuildAll } from './rebuilds.js';
 import { since, type Tally } from './tally.js';
 import { issueLoadKeys, writePlans } from './setup.js';
 
-/** One fault, and what was seen of it. */
+/** A fault and its effects. */
 export interface FaultReport {
   readonly fault: Fault;
   /** Milliseconds from the fault until the part ran again. */
   readonly restartMs: number;
   /** Milliseconds from the fault until every node was ready again. */
   readonly readyMs: number;
-  /** Milliseconds from the fault until a link was made after that. */
-  readonly wellMs: number;
-  /** Milliseconds that the checks after it took. */
+  /** Milliseconds from the fault until a link was created after that. */
+  readonly creatingMs: number;
+  /** Duration of the checks, ms. */
   readonly checkMs: number;
-  /** What the load counted from the fault until the checks were through. */
+  /** Requests of the load from the fault to the end of the checks. */
   readonly tally: Tally;
-  /** The longest time without a 201 from the fault until a link was made after it, in milliseconds. */
+  /** The longest time without a 201 until a link was created after the fault, ms. */
   readonly withoutLinkMs: number;
-  /** The answers since the fault before, against their deadlines. */
-  readonly judgement: Judgement;
+  /** The responses since the previous fault. */
+  readonly deadlines: DeadlineReport;
   readonly broken: readonly string[];
 }
 
-/** The 99th percentile and how many there were, of visits of links in memory. */
+/** Response times of visits of cached links. */
 export interface Latency {
   readonly p99Ms: number;
   readonly count: number;
 }
 
 export interface Outcome {
-  readonly suffered: readonly FaultReport[];
+  readonly reports: readonly FaultReport[];
   readonly tally: Tally;
   readonly records: number;
   readonly repeats: number;
-  /** What was acknowledged, and what Kafka has of it. */
+  /** Acknowledged requests, and their events in Kafka. */
   readonly counts: LogCounts;
   readonly normal: Latency;
   readonly brokerAway: Latency;
-  /** What was added to each deadline: as long as the worst answer took while nothing failed. */
+  /** Added to each deadline: the worst response time without a fault. */
   readonly tolerance: Milliseconds;
   readonly broken: readonly string[];
 }
@@ -81,26 +82,25 @@ export interface StackRoundsOptions {
   /** Processes of each service; 2 by default. */
   readonly nodes?: number;
   readonly faults: number;
-  /** Rolling restarts of the brokers besides. */
+  /** Additional rolling restarts of the brokers. */
   readonly rolling?: number;
-  /** Whether producers use the retries of kafkajs, which lose records: the checks must find that. */
+  /** Enables the retries of kafkajs, which lose records: the checks must find that. */
   readonly kafkajsRetries?: boolean;
-  /** No further fault after as long, however many there were to be. */
+  /** No fault starts after this time. */
   readonly withinMs?: number;
   readonly seed: number;
   readonly pace: Pace;
-  /** How long a pause lasts, or a link fails, at most; 1 s at least. */
+  /** The maximum duration of a pause or a link failure; at least 1 s. */
   readonly longestMs: number;
-  /** Between one fault's checks and the next fault: at most. */
+  /** The maximum time between the checks and the next fault. */
   readonly pauseMs: number;
-  /** Which faults; all of them unless told. */
+  /** Selects faults; all by default. */
   readonly only?: (fault: Fault) => boolean;
   readonly onProgress?: (line: string) => void;
 }
 
-/** Of redirects of links in memory. */
-const latencyOf = (answers: readonly Timed[]): Latency => {
-  const sorted = answers
+const cachedLatency = (responses: readonly Timed[]): Latency => {
+  const sorted = responses
     .filter(({ kind }) => kind === 'cached link')
     .map(({ ms }) => ms)
     .sort((a, b) => a - b);
@@ -109,43 +109,43 @@ const latencyOf = (answers: readonly Timed[]): Latency => {
 
 const failedVisits = ({ edgeRefused, lostVisits }: Tally): number => edgeRefused + lostVisits;
 
-/** The addresses of the node that a fault is of. */
+/** The addresses of the node with the fault. */
 const nodesOf = (stack: LinkedStack, { part, index }: Fault): readonly string[] => {
   if (part === 'edge') return stack.edges.slice(index, index + 1);
   if (part !== 'api') return [];
   return [...stack.apis.slice(index, index + 1), ...(index === 0 ? [stack.admin] : [])];
 };
 
-/** New links, and older ones, that are looked at on each edge after each fault; at the end, all of them are. */
+/** Links that are checked on each edge after each fault; at the end, all links are checked. */
 const sampled = { fresh: 200, older: 30 };
 /**
- * Before the faults that count: nobody's request needs that process, so what answers take while it starts,
- * and while we check, is what this machine adds to them.
+ * Precedes the faults: no request needs this process, so the response times during its restart and the checks measure
+ * the machine.
  */
 const control: Fault = { type: 'kill', part: 'projector', index: 0 };
 const controlMs = 3_000;
-/** After a fault, when every node is ready. */
+/** From the time when every node is ready. */
 const creatingWithinMs = 10_000;
-/** While one broker of several is away, its partitions get another leader, and writes go on. */
+/** Without one broker of several, its partitions get another leader, and writes continue. */
 const failoverWithinMs = 15_000;
 
-/** The longest time without a 201 since its creation. */
+/** Measures the longest time without a 201. */
 const watchCreations = (tally: Readonly<Tally>) => {
   let { created } = tally;
   let lastAt = performance.now();
   let longestMs = 0;
-  const look = (): void => {
+  const update = (): void => {
     const now = performance.now();
     longestMs = Math.max(longestMs, now - lastAt);
     if (tally.created === created) return;
     ({ created } = tally);
     lastAt = now;
   };
-  const timer = setInterval(look, 50);
+  const timer = setInterval(update, 50);
   return {
     stop(): number {
       clearInterval(timer);
-      look();
+      update();
       return longestMs;
     },
   };
@@ -153,9 +153,9 @@ const watchCreations = (tally: Readonly<Tally>) => {
 
 const preload = (file: string): string => `--import=${new URL(file, import.meta.url).href}`;
 
-/** A stack under load, and what was promised and seen so far. */
+/** A stack under load, with its promises and response times. */
 class Rounds {
-  /** Of links in memory: between faults, and with the broker paused or its link failing. */
+  /** Responses between faults, and during a failure of the broker or its link. */
   readonly normal: Timed[] = [];
   readonly brokerAway: Timed[] = [];
   tolerance = noTolerance;
@@ -168,44 +168,44 @@ class Rounds {
     private readonly checked: Checked,
   ) {}
 
-  /** Inflicts it, waits until all is well, and checks. */
+  /** Injects the fault, waits until the stack is healthy, and checks it. */
   async injectFault(fault: Fault, durationMs: number): Promise<FaultReport> {
     const { stack, load } = this;
     const { promises } = this.checked;
     const before = { ...load.tally };
     const startedAt = performance.now();
-    const answers = [...load.takeResponses()];
-    this.normal.push(...answers);
+    const responses = [...load.takeResponses()];
+    this.normal.push(...responses);
     const creations = watchCreations(load.tally);
-    await this.#inflict(fault, durationMs);
+    await this.#inject(fault, durationMs);
     const restartMs = performance.now() - startedAt;
     if (fault.type !== 'kill' && fault.part === 'kafka') {
       const meanwhile = load.takeResponses();
-      answers.push(...meanwhile);
+      responses.push(...meanwhile);
       this.brokerAway.push(...meanwhile);
       const failed = failedVisits(since(before, load.tally));
-      if (failed > 0) promises.broken.push(`${failed} visits failed while the broker was away`);
+      if (failed > 0) promises.broken.push(`${failed} visits failed without the broker`);
     }
     await untilReady(stack);
     const readyMs = performance.now() - startedAt;
-    const wellMs = readyMs + (await this.#untilCreating());
+    const creatingMs = readyMs + (await this.#untilCreating());
     const withoutLinkMs = creations.stop();
     if (stack.pids.kafka.length > 1 && movesLeaders(fault) && withoutLinkMs > failoverWithinMs) {
       promises.broken.push(
-        `no link was made for ${Math.round(withoutLinkMs)} ms with one broker of several away`,
+        `no link was created for ${Math.round(withoutLinkMs)} ms without one broker of several`,
       );
     }
-    await this.#checkSofar();
-    answers.push(...load.takeResponses());
+    await this.#check();
+    responses.push(...load.takeResponses());
     return {
       fault,
       restartMs,
       readyMs,
-      wellMs,
+      creatingMs,
       withoutLinkMs,
-      checkMs: performance.now() - startedAt - wellMs,
+      checkMs: performance.now() - startedAt - creatingMs,
       tally: since(before, load.tally),
-      judgement: checkDeadlines(answers, {
+      deadlines: checkDeadlines(responses, {
         frozen: this.#frozen,
         tolerance: this.tolerance,
       }),
@@ -213,7 +213,7 @@ class Rounds {
     };
   }
 
-  async #inflict(fault: Fault, durationMs: number): Promise<void> {
+  async #inject(fault: Fault, durationMs: number): Promise<void> {
     const { stack, load } = this;
     const nodes = nodesOf(stack, fault);
     const forget = (): void => {
@@ -222,26 +222,30 @@ class Rounds {
     const from = performance.now();
     forget();
     await inject(stack, fault, durationMs);
-    // Again, for the last answers of the process that was killed.
+    // Again: the killed process may have sent responses after the first call.
     forget();
     if (freezesNode(fault)) this.#frozen.push({ nodes, from, to: performance.now() });
   }
 
-  /** Waits for the next link that is made. Milliseconds. */
+  /** Waits until a link is created. @returns milliseconds */
   async #untilCreating(): Promise<number> {
     const { tally } = this.load;
     const { created } = tally;
     const from = performance.now();
-    const isMade = (): boolean => tally.created > created;
+    const isCreated = (): boolean => tally.created > created;
     const overdue = (): boolean => performance.now() - from > creatingWithinMs;
-    await eventually('links are made again', () => isMade() || overdue(), 2 * creatingWithinMs);
-    if (!isMade()) {
-      this.checked.promises.broken.push(`no link was made for ${creatingWithinMs} ms`);
+    await eventually(
+      'links are created again',
+      () => isCreated() || overdue(),
+      2 * creatingWithinMs,
+    );
+    if (!isCreated()) {
+      this.checked.promises.broken.push(`no link was created for ${creatingWithinMs} ms`);
     }
     return performance.now() - from;
   }
 
-  async #checkSofar(): Promise<void> {
+  async #check(): Promise<void> {
     const { stack, checked } = this;
     const { promises, random } = checked;
     const fresh = promises.links.slice(this.#linksChecked);
@@ -253,43 +257,43 @@ class Rounds {
           );
     const older = promises.links.slice(0, this.#linksChecked);
     this.#linksChecked += fresh.length;
-    const looked = [...sample(sampled.fresh, fresh), ...sample(sampled.older, older)];
-    await checkLive(stack, looked, promises);
-    await withPool(stack.dataDir, (pool) => checkLog({ ...checked, pool }));
+    const sampledLinks = [...sample(sampled.fresh, fresh), ...sample(sampled.older, older)];
+    await checkLive(stack, sampledLinks, promises);
+    await withLedger(stack, (pool) => checkLog({ ...checked, pool }));
   }
 }
 
-const lineOf = ({
+const formatLine = ({
   fault,
   restartMs,
   readyMs,
-  wellMs,
+  creatingMs,
   withoutLinkMs,
   checkMs,
   tally,
-  judgement,
+  deadlines,
   broken,
 }: FaultReport) =>
   `${nameOf(fault)} ${fault.index}, over in ${Math.round(restartMs)} ms, ` +
-  `all ready in ${Math.round(readyMs)} ms, links made in ${Math.round(wellMs)} ms ` +
+  `all ready in ${Math.round(readyMs)} ms, links created in ${Math.round(creatingMs)} ms ` +
   `(none for ${Math.round(withoutLinkMs)} ms), checked in ${Math.round(checkMs)} ms; ` +
   `${tally.created} created, ${tally.visited} visited, ` +
-  `${tally.apiRefused + tally.edgeRefused} answered 503; ` +
-  `worst ${responseKinds.map((kind) => `${kind} ${Math.round(judgement.worst[kind])}`).join(', ')} ms; ` +
-  `${judgement.late.length} late, ${broken.length} promises broken`;
+  `${tally.apiRefused + tally.edgeRefused} responses 503; ` +
+  `worst ${responseKinds.map((kind) => `${kind} ${Math.round(deadlines.worst[kind])}`).join(', ')} ms; ` +
+  `${deadlines.late.length} late, ${broken.length} promises broken`;
 
 /**
- * Kills every part of a running stack with -9 under a steady load, pauses each, and disturbs the links to
- * its servers, one after another; after each looks at what was promised, and at the end at everything.
+ * Kills (-9) and pauses every part of a stack under a steady load, and disturbs the links to its servers, one after
+ * another. Checks new promises after each fault, and all promises at the end.
  */
 export const stackRounds = async (options: StackRoundsOptions): Promise<Outcome> => {
   const { brokers, nodes = 2, seed, pace, longestMs, pauseMs, withinMs = Infinity } = options;
   const { faults, rolling = 0, kafkajsRetries = false } = options;
   const { only = () => true, onProgress = () => undefined } = options;
   const until = performance.now() + withinMs;
-  // The faults are the seed's alone: what the load draws depends on how fast it is answered.
+  // The load has its own random numbers: their order depends on response times, and faults must repeat.
   const random = seededRandom(seed);
-  const ofLoad = seededRandom(seed + 1);
+  const loadRandom = seededRandom(seed + 1);
   const plansFile = path.join(tmpdir(), `linklog-chaos-${randomUUID()}.json`);
   await writePlans(plansFile);
   const promises = noPromises();
@@ -307,7 +311,7 @@ export const stackRounds = async (options: StackRoundsOptions): Promise<Outcome>
       target: stack,
       keys: await issueLoadKeys(stack),
       promises,
-      random: ofLoad,
+      random: loadRandom,
       log: new LogCopy(),
       catchUp: catchUpFromKafka(stack.brokers),
       env: { DATA_DIR: stack.dataDir, KAFKA_BROKERS: stack.brokers },
@@ -316,30 +320,30 @@ export const stackRounds = async (options: StackRoundsOptions): Promise<Outcome>
     const rounds = new Rounds(stack, load, checked);
     await sleep(controlMs);
     const controlled = await rounds.injectFault(control, 0);
-    rounds.tolerance = controlled.judgement.worst;
-    onProgress(`control: ${lineOf(controlled)}`);
+    rounds.tolerance = controlled.deadlines.worst;
+    onProgress(`control: ${formatLine(controlled)}`);
 
     const reports: FaultReport[] = [];
     for (const fault of planFaults({ faults, rolling }, stack.pids, random, only)) {
       await sleep(random.between(pauseMs / 4, pauseMs));
-      const one = await rounds.injectFault(fault, durationOf(random, longestMs));
-      reports.push(one);
-      onProgress(`${reports.length}: ${lineOf(one)}`);
-      if (one.broken.length > 0 || performance.now() > until) break;
+      const report = await rounds.injectFault(fault, durationOf(random, longestMs));
+      reports.push(report);
+      onProgress(`${reports.length}: ${formatLine(report)}`);
+      if (report.broken.length > 0 || performance.now() > until) break;
     }
     await load.stop();
-    onProgress('the load has ended; checking everything');
+    onProgress('the load has ended; checking all promises');
     await checkEverything(checked);
     onProgress('rebuilding every projection');
     promises.broken.push(...(await rebuildAll(checked.env)));
     return {
-      suffered: reports,
+      reports: reports,
       tally: load.tally,
       records: checked.log.records,
       repeats: checked.log.repeats,
       counts: countLog(promises, checked.log),
-      normal: latencyOf(rounds.normal),
-      brokerAway: latencyOf(rounds.brokerAway),
+      normal: cachedLatency(rounds.normal),
+      brokerAway: cachedLatency(rounds.brokerAway),
       tolerance: rounds.tolerance,
       broken: promises.broken,
     };

@@ -4,7 +4,7 @@ import { partKinds } from '../../local/stack/parts.js';
 import { maxBrokers } from '../../local/stack/topology.js';
 import { faultTypes } from './faults.js';
 import { wholeNumber, wholeNumberOrZero } from '../support/options.js';
-import { reportOf } from './report.js';
+import { formatReport } from './report.js';
 import { stackRounds } from './stack-rounds.js';
 
 const brokerCount = (text: string): number => {
@@ -13,36 +13,34 @@ const brokerCount = (text: string): number => {
   return value;
 };
 
-/** What fails, and how. */
 const kinds: readonly string[] = partKinds;
 const types: readonly string[] = faultTypes;
 
 const command = new Command('chaos:stack')
   .description(
-    'Kills every part of the stack with -9 under a steady load, pauses each of them, and makes the links ' +
-      'to Kafka, PostgreSQL and Redis silent, slow and half-open, one after another; checks after each ' +
-      'what was promised, and that each answer came in time. With several Kafka brokers, also restarts ' +
-      'them, one alone or one after another, and moves partitions and leaders. At the end, counts in Kafka ' +
-      'what was acknowledged.',
+    'Kills (-9) and pauses every part of the stack under a steady load, and makes the links to Kafka, ' +
+      'PostgreSQL and Redis silent, slow and half-open, one after another; checks promises and deadlines ' +
+      'after each fault. With several Kafka brokers, also restarts brokers, and moves partitions and ' +
+      'leaders. At the end, compares Kafka with the acknowledged requests.',
   )
   .option('--brokers <count>', 'Kafka brokers, 1 to 5', brokerCount, 3)
   .option('--faults <count>', 'how many', wholeNumber, 100)
   .option(
     '--rolling <count>',
-    'restarts of all brokers, one after another, besides (default: 5)',
+    'additional rolling restarts of all brokers (default: 5)',
     wholeNumberOrZero,
   )
   .option('--seed <number>', 'repeats the faults of a run', wholeNumber, randomInt(1, 2 ** 31))
-  .option('--creates <rate>', 'links made a second', wholeNumber, 10)
+  .option('--creates <rate>', 'links created a second', wholeNumber, 10)
   .option('--visits <rate>', 'visits a second', wholeNumber, 100)
-  .option('--longest <seconds>', 'a pause, or a failing link; most are short', wholeNumber, 15)
+  .option('--longest <seconds>', 'maximum duration of a pause or a link failure', wholeNumber, 15)
   .option('--types <types...>', `of ${types.join(', ')}`)
   .option('--only <kinds...>', `of ${kinds.join(', ')}`)
-  .option('--minutes <minutes>', 'no further fault after as long', wholeNumber)
-  .option('--pause <ms>', 'at most, before each fault', wholeNumber, 500)
+  .option('--minutes <minutes>', 'no fault starts later', wholeNumber)
+  .option('--pause <ms>', 'maximum time before each fault', wholeNumber, 500)
   .option(
     '--kafkajs-retries',
-    'lets kafkajs retry, which loses records: the checks must fail',
+    'enables the retries of kafkajs, which lose records: the checks must fail',
     false,
   )
   .parse();
@@ -77,14 +75,14 @@ if (stranger !== undefined) command.error(`error: there is no ${stranger}`);
 
 if (brokers === 1 && rolling > 0) command.error('error: a rolling restart needs several brokers');
 
-// What was started is ended at the exit, which a signal alone would not be.
+// Child processes are killed at exit, which a signal alone does not trigger.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
 
 const startedAt = performance.now();
-const say = (line: string): void => {
+const log = (line: string): void => {
   process.stderr.write(`${((performance.now() - startedAt) / 1_000).toFixed(1)} s: ${line}\n`);
 };
-say(
+log(
   `seed ${seed}: ${faults} faults and ${rolling} rolling restarts, ${brokers} brokers, under ${creates} creates and ${visits} visits a second`,
 );
 const outcome = await stackRounds({
@@ -94,7 +92,7 @@ const outcome = await stackRounds({
   kafkajsRetries,
   seed,
   pace: {
-    // Enough askers for answers that take 2 s, which is what a log that is away takes.
+    // Enough clients for responses of 2 s, the deadline without the log.
     creations: { perSecond: creates, clients: creates * 2 },
     visits: { perSecond: visits, clients: Math.ceil(visits / 3) },
   },
@@ -102,12 +100,12 @@ const outcome = await stackRounds({
   longestMs: longest * 1_000,
   pauseMs: pause,
   only: ({ type, part }) => only.includes(part) && onlyTypes.includes(type),
-  onProgress: say,
+  onProgress: log,
 });
-process.stdout.write(`${reportOf(outcome)}\n`);
+process.stdout.write(`${formatReport(outcome)}\n`);
 process.stdout.write(
   `seed ${seed}, ${creates} creates and ${visits} visits a second, ` +
     `${Math.round((performance.now() - startedAt) / 1_000)} s\n`,
 );
-const isLate = outcome.suffered.some(({ judgement }) => judgement.late.length > 0);
+const isLate = outcome.reports.some(({ deadlines }) => deadlines.late.length > 0);
 process.exitCode = outcome.broken.length === 0 && !isLate ? 0 : 1;

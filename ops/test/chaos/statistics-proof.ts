@@ -1,4 +1,3 @@
-import { connect } from 'node:net';
 import { rm } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { groupBy } from '../../platform/group-by.js';
@@ -10,6 +9,7 @@ import { sendRequest } from '../support/http.js';
 import { generousPlansFile } from '../support/plans.js';
 import { launch, mainFile, readyLine, temporaryDir } from '../support/process.js';
 import { issueKey } from '../support/product.js';
+import { openStatusClient } from '../support/status-client.js';
 import { eventually } from '../support/waiting.js';
 import { seededRandom, type Random } from '../support/random.js';
 import { rebuildAll } from './rebuilds.js';
@@ -22,56 +22,56 @@ export interface StatisticsProof {
   /** Milliseconds from one kill of a projector to the next. */
   readonly killEveryMs: number;
   readonly seed: number;
-  readonly onProgress?: (answered: number, kills: number) => void;
+  readonly onProgress?: (responses: number, kills: number) => void;
 }
 
 const agents = [
   {
     agent: 'Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0',
-    judged: { browsers: 'Firefox', os: 'Linux', devices: 'desktop' },
+    expected: { browsers: 'Firefox', os: 'Linux', devices: 'desktop' },
   },
   {
     agent:
       'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36',
-    judged: { browsers: 'Chrome', os: 'Windows', devices: 'desktop' },
+    expected: { browsers: 'Chrome', os: 'Windows', devices: 'desktop' },
   },
   {
     agent:
       'Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.5 Mobile/15E148 Safari/604.1',
-    judged: { browsers: 'Safari', os: 'iOS', devices: 'mobile' },
+    expected: { browsers: 'Safari', os: 'iOS', devices: 'mobile' },
   },
 ] as const;
 const bot = 'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)';
 const languages = ['de', 'en', 'fr', 'ne', null];
-/** More than a day keeps. */
+/** More referrers than the statistics of a day store. */
 const sites = 150;
 const adminToken = 'a-token-for-the-proof-of-statistics';
 
-/** A visit that is to be made, and what the statistics are to say of it. */
+/** A request, and its expected values in the statistics. */
 interface Visit {
   readonly code: string;
-  /** The head of its request, from the path on. */
+  /** The head of the request. */
   readonly request: string;
   readonly bot: boolean;
-  /** `null` of one that asks not to be tracked. */
+  /** `null` with `DNT: 1`. */
   readonly visitor: string | null;
   readonly values: Readonly<Record<Dimension, string | null>>;
 }
 
-const oneOf = <Item>(random: Random, items: readonly Item[]): Item =>
+const pick = <Item>(random: Random, items: readonly Item[]): Item =>
   items[random.below(items.length)] as Item;
 
-const someVisit = (random: Random, codes: readonly string[]): Visit => {
-  const code = oneOf(random, codes);
-  const { agent, judged } = oneOf(random, agents);
+const randomVisit = (random: Random, codes: readonly string[]): Visit => {
+  const code = pick(random, codes);
+  const { agent, expected } = pick(random, agents);
   const isBot = random.below(10) === 0;
-  const isSilent = random.below(10) === 0;
+  const isUntracked = random.below(10) === 0;
   const hasCode = random.below(5) === 0;
   const number = random.below(40);
-  // The first is in the United States by the bundled database, the second is nobody's.
+  // The bundled database has the first in the United States; the second is private.
   const [address, country] =
     random.below(2) === 0 ? [`8.8.8.${number}`, 'US'] : [`10.1.2.${number}`, null];
-  const language = oneOf(random, languages);
+  const language = pick(random, languages);
   const site = random.below(3) === 0 ? null : `site-${random.below(sites)}.example.com`;
   const headers = [
     'Host: a',
@@ -79,84 +79,53 @@ const someVisit = (random: Random, codes: readonly string[]): Visit => {
     `X-Forwarded-For: ${address}`,
     ...(language === null ? [] : [`Accept-Language: ${language}-XX,${language};q=0.8`]),
     ...(site === null ? [] : [`Referer: https://www.${site}/page`]),
-    ...(isSilent ? ['DNT: 1'] : []),
+    ...(isUntracked ? ['DNT: 1'] : []),
   ];
   return {
     code,
-    request: `/${code}${hasCode ? '?qr' : ''} HTTP/1.1\r\n${headers.join('\r\n')}\r\n\r\n`,
+    request: `GET /${code}${hasCode ? '?qr' : ''} HTTP/1.1\r\n${headers.join('\r\n')}\r\n\r\n`,
     bot: isBot,
-    visitor: isSilent ? null : `${address} ${agent}`,
+    visitor: isUntracked ? null : `${address} ${agent}`,
     values: {
-      ...judged,
-      countries: isSilent ? null : country,
-      languages: isSilent ? null : language,
-      referrers: isSilent ? null : site,
+      ...expected,
+      countries: isUntracked ? null : country,
+      languages: isUntracked ? null : language,
+      referrers: isUntracked ? null : site,
       triggers: hasCode ? 'qr' : 'link',
     },
   };
 };
 
-/** A connection that asks for one thing after the other: it must cost little beside the product. */
-const openClient = (edge: string) => {
-  const { hostname: host, port } = new URL(edge);
-  const socket = connect({ host, port: Number(port), noDelay: true }).setEncoding('latin1');
-  let text = '';
-  let answered: (status: string) => void = () => undefined;
-  const lost = new Promise<never>((_resolve, reject) => {
-    socket.on('error', reject);
-    socket.on('close', () => {
-      reject(new Error('The edge closed a connection'));
-    });
-  });
-  // It is closed from here in the end.
-  lost.catch(() => undefined);
-  socket.on('data', (part: string) => {
-    text += part;
-    if (!text.endsWith('\r\n\r\n')) return;
-    answered(text.slice(9, 12));
-    text = '';
-  });
-  return {
-    /** The status of an answer that has no body. */
-    get(request: string): Promise<string> {
-      const status = new Promise<string>((resolve) => (answered = resolve));
-      socket.write(`GET ${request}`);
-      return Promise.race([status, lost]);
-    },
-    close: () => socket.destroy(),
-  };
-};
-
-/** Sends the visits, each client the next one when its last was answered. Returns those answered with 302. */
-const makeVisits = async (
+/** Sends the visits; each client sends the next one after a response. @returns the visits */
+const sendVisits = async (
   edge: string,
   codes: readonly string[],
   { visits, clients, seed }: StatisticsProof,
-  onAnswer: () => void,
+  onResponse: () => void,
 ): Promise<readonly Visit[]> => {
   const random = seededRandom(seed);
-  const answered: Visit[] = [];
+  const sentVisits: Visit[] = [];
   let sent = 0;
   const run = async (): Promise<void> => {
-    const client = openClient(edge);
+    const client = openStatusClient(edge);
     try {
       while (sent < visits) {
         sent += 1;
-        const visit = someVisit(random, codes);
-        const status = await client.get(visit.request);
-        if (status !== '302') throw new Error(`A visit was answered with ${status}`);
-        answered.push(visit);
-        onAnswer();
+        const visit = randomVisit(random, codes);
+        const status = await client.send(visit.request);
+        if (status !== '302') throw new Error(`a visit returned ${status}`);
+        sentVisits.push(visit);
+        onResponse();
       }
     } finally {
       client.close();
     }
   };
   await Promise.all(Array.from({ length: clients }, run));
-  return answered;
+  return sentVisits;
 };
 
-/** Two projectors, of which one after the other is killed with -9 and started anew. */
+/** Two projectors, which are killed (-9) and restarted alternately. */
 const startProjectors = async (env: Readonly<Record<string, string>>) => {
   const start = async () => {
     const dataDir = await temporaryDir();
@@ -164,23 +133,23 @@ const startProjectors = async (env: Readonly<Record<string, string>>) => {
     await readyLine(running);
     return { dataDir, running };
   };
-  const end = async ({ dataDir, running }: Awaited<ReturnType<typeof start>>): Promise<void> => {
+  const kill = async ({ dataDir, running }: Awaited<ReturnType<typeof start>>): Promise<void> => {
     running.child.kill('SIGKILL');
     await running.ended;
     await rm(dataDir, { recursive: true, force: true });
   };
-  const all = await Promise.all([start(), start()]);
+  const projectors = await Promise.all([start(), start()]);
   let kills = 0;
   return {
-    async killOne(): Promise<number> {
-      const index = kills % all.length;
+    async killNext(): Promise<number> {
+      const index = kills % projectors.length;
       kills += 1;
-      const [killed] = all.splice(index, 1);
-      if (killed) await end(killed);
-      all.splice(index, 0, await start());
+      const [killed] = projectors.splice(index, 1);
+      if (killed) await kill(killed);
+      projectors.splice(index, 0, await start());
       return kills;
     },
-    stop: () => Promise.all(all.map(end)),
+    stop: () => Promise.all(projectors.map(kill)),
   };
 };
 
@@ -190,8 +159,8 @@ const countBy = (values: readonly (string | null)[]): ReadonlyMap<string | null,
 const sumOf = (list: readonly { readonly clicks: number }[] = []): number =>
   list.reduce((sum, { clicks }) => sum + clicks, 0);
 
-/** Where statistics are not what these visits give, in words. */
-const differencesOf = (
+/** Differences between statistics and visits. */
+const findDifferences = (
   what: string,
   stats: StatsResponse | AccountStatsResponse,
   visits: readonly Visit[],
@@ -210,28 +179,29 @@ const differencesOf = (
     ...dimensionNames.flatMap((name) => {
       const list = stats[name] ?? [];
       const sum = [name, sumOf(list), clicks.length] as const;
-      // Which sites are among the kept ones depends on the order in which visits reached the log.
+      // Which referrers are stored depends on the order of the log.
       if (name === 'referrers') return [sum];
       const expected = countBy(clicks.map(({ values }) => values[name]));
       const values = new Set([...list.map(({ value }) => value), ...expected.keys()]);
       return [
         sum,
         ...[...values].map((value) => {
-          const found = list.find((each) => each.value === value)?.clicks;
+          const found = list.find((row) => row.value === value)?.clicks;
           return [`${name} ${value ?? '(not recorded)'}`, found, expected.get(value)] as const;
         }),
       ];
     }),
   ] as const;
   return numbers.flatMap(([name, found, expected]) =>
-    found === expected ? [] : [`${what} has ${found} of ${name}, answered were ${expected}`],
+    found === expected ? [] : [`${what} has ${found} of ${name}, expected ${expected}`],
   );
 };
 
 /**
- * Makes visits of links while projectors are killed with -9, and compares the statistics with what was answered
- * with 302: of each link and of their account, as GET /v2/stats tells them. Then every projection is rebuilt from the
- * log and must be what it was. Returns what is wrong, in words.
+ * Visits links while projectors are killed (-9), and compares GET /v2/stats of each link and of the account with the
+ * responses 302. Then every projection is rebuilt from the log and must be equal.
+ *
+ * @returns descriptions of differences
  */
 export const proveStatistics = async (proof: StatisticsProof): Promise<readonly string[]> => {
   const database = await testDatabase('proof');
@@ -252,26 +222,26 @@ export const proveStatistics = async (proof: StatisticsProof): Promise<readonly 
     const { key } = await issueKey({ admin, adminToken }, { plan: 'PRO' });
     const codes = await createLinks(api, key, proof.links, (n) => `https://example.com/${n}`);
     const dayOf = (): string => new Date().toISOString().slice(0, 10);
-    const begun = dayOf();
-    let answered = 0;
+    const firstDay = dayOf();
+    let responses = 0;
     const ended = new AbortController();
     const kill = async (): Promise<void> => {
       while (!ended.signal.aborted) {
-        // The end wakes it, for a last kill.
+        // `abort` ends the wait, for a last kill.
         await sleep(proof.killEveryMs, undefined, { signal: ended.signal }).catch(() => undefined);
-        const kills = await projectors.killOne();
-        proof.onProgress?.(answered, kills);
+        const kills = await projectors.killNext();
+        proof.onProgress?.(responses, kills);
       }
     };
     const killing = kill();
     let visits: readonly Visit[];
     try {
-      visits = await makeVisits(edge, codes, proof, () => (answered += 1));
+      visits = await sendVisits(edge, codes, proof, () => (responses += 1));
     } finally {
       ended.abort();
       await killing;
     }
-    const isOneDay = begun === dayOf();
+    const isOneDay = firstDay === dayOf();
 
     const statsOf = async (path: string): Promise<StatsResponse & AccountStatsResponse> => {
       const headers = { Authorization: `Bearer ${key}` };
@@ -284,11 +254,11 @@ export const proveStatistics = async (proof: StatisticsProof): Promise<readonly 
       return clickCount + bots >= visits.length;
     };
     await eventually('every visit is counted', isCounted, 120_000);
-    const wrong = [...differencesOf('the account', await statsOf('/v2/stats'), visits, isOneDay)];
-    const ofLinks = groupBy(visits, ({ code }) => code);
+    const wrong = [...findDifferences('the account', await statsOf('/v2/stats'), visits, isOneDay)];
+    const byCode = groupBy(visits, ({ code }) => code);
     for (const code of codes) {
       const stats = await statsOf(`/v2/stats/${code}`);
-      wrong.push(...differencesOf(code, stats, ofLinks.get(code) ?? [], isOneDay));
+      wrong.push(...findDifferences(code, stats, byCode.get(code) ?? [], isOneDay));
     }
     return [...wrong, ...(await rebuildAll({ ...env, DATA_DIR: dataDir }))];
   } finally {

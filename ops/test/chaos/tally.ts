@@ -1,19 +1,19 @@
-/** What became of what the load has sent. Counts only ever rise. */
+/** Counts of the load's requests by outcome. */
 export interface Tally {
-  /** Answers 201. */
+  /** Responses 201. */
   created: number;
-  /** Answers 302. */
+  /** Responses 302. */
   visited: number;
-  /** Refused by a limit: 429, and 410 of a link that is used up. */
+  /** Refused by a limit: 429, or 410 of a link whose clicks are used up. */
   limited: number;
-  /** Changes by operators and owners that were acknowledged. */
+  /** Acknowledged changes by operators and owners. */
   changed: number;
-  /** Refused for a while, by 503. */
+  /** Responses 503. */
   apiRefused: number;
   edgeRefused: number;
-  /** Answers of 5xx that are not 503. */
+  /** Responses 5xx other than 503. */
   serverErrors: number;
-  /** Requests whose connection was lost, and those that no node took. */
+  /** Requests with a lost connection, or refused by all nodes. */
   lost: number;
   lostVisits: number;
 }
@@ -30,7 +30,7 @@ export const newTally = (): Tally => ({
   lostVisits: 0,
 });
 
-/** What was counted since `before`. */
+/** The difference of two tallies. */
 export const since = (before: Tally, now: Tally): Tally => {
   const names = Object.keys(now) as (keyof Tally)[];
   return Object.fromEntries(

@@ -4,8 +4,8 @@ import { withDatabase } from '../../tools/cli/database.js';
 import { readConfig } from '../../config/config.js';
 
 /**
- * What `linklog audit verify` finds: rows, of the ledger too, that differ from the log. The
- * environment names DATA_DIR, and KAFKA_BROKERS where no stack in there tells of them.
+ * Runs `linklog audit verify`, which compares ledger and projections with the log. The environment is that of
+ * `rebuildAll`.
  */
 export const verifyAll = (env: Readonly<Record<string, string>>): Promise<readonly string[]> =>
   withDatabase(

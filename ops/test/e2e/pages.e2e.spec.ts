@@ -306,7 +306,7 @@ describe('redirect edge: pages for visitors, in a browser', () => {
             expect((await enter(tab, password)).status()).to.equal(303);
             await page.waitForURL(url);
             expect(await page.title()).to.equal('Arrived');
-            const { method, path: asked, host, headers } = elsewhere.arrivals.at(-1) ?? {};
+            const { method, path: asked, host, headers } = elsewhere.requests.at(-1) ?? {};
             expect([method, `http://${host ?? ''}${asked ?? ''}`]).to.deep.equal(['GET', url]);
             expect(headers?.referer).to.equal(bench.product.edge + at);
             expect(errors).to.deep.equal([]);
@@ -324,11 +324,11 @@ describe('redirect edge: pages for visitors, in a browser', () => {
         await tab.open(at);
         await enter(tab, password);
         await page.waitForURL(url);
-        const arrived = elsewhere.arrivals.length;
+        const arrived = elsewhere.requests.length;
         await page.goBack();
         expect(page.url()).to.equal(bench.product.edge + at);
         expect(await page.getByLabel('Password').inputValue()).to.equal('');
-        expect(elsewhere.arrivals).to.have.length(arrived);
+        expect(elsewhere.requests).to.have.length(arrived);
       }));
 
     it('is shown again after Back from a destination after a wrong password', () =>
@@ -346,7 +346,7 @@ describe('redirect edge: pages for visitors, in a browser', () => {
         await page.goBack();
         expect(await page.getByLabel('Password').inputValue()).to.equal('');
         expect(await page.getByRole('alert').count()).to.equal(0);
-        expect(elsewhere.arrivals).to.have.length(arrived);
+        expect(elsewhere.requests).to.have.length(arrived);
       }));
 
     it('requires an input before it is sent', () =>
@@ -385,6 +385,6 @@ describe('redirect edge: pages for visitors, in a browser', () => {
       await tab.open(`${await path({ url })}+`);
       await tab.page.getByRole('link').click();
       await tab.page.waitForURL(url);
-      expect(elsewhere.arrivals.at(-1)?.headers).not.to.have.property('referer');
+      expect(elsewhere.requests.at(-1)?.headers).not.to.have.property('referer');
     }));
 });

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { projectFile } from '../../platform/files/project-file.js';
-import { sendRequest } from '../support/http.js';
+import { createLink } from '../support/create-links.js';
 import { generousPlansFile } from '../support/plans.js';
 import { startProduct } from '../support/product.js';
 import { temporaryDir } from '../support/process.js';
@@ -13,15 +13,15 @@ const howToInstall =
   `schemathesis==${version} && export PATH="$HOME/.venv/bin:$PATH"`;
 
 export interface Fuzzing {
-  /** 0 when nothing was found. */
+  /** 0 without findings. */
   readonly exitCode: number;
-  /** What schemathesis said; its last lines have the seed. */
+  /** The output of schemathesis; the last lines have the seed. */
   readonly report: string;
-  /** What the product logged as errors meanwhile. */
+  /** Error lines in the log of the product. */
   readonly errors: readonly string[];
 }
 
-/** Runs schemathesis to its end. Its folder takes what it writes beside the report. */
+/** Runs schemathesis, which also writes files to `cwd`. */
 const run = async (
   args: readonly string[],
   cwd: string,
@@ -46,29 +46,27 @@ const isError = (line: string): boolean =>
   line.startsWith('{') && (JSON.parse(line) as { level: number }).level >= 50;
 
 /**
- * Lets schemathesis loose on a product that is started for it. `args` are its own: `--seed`, say.
+ * Starts a product and runs schemathesis on it, with `args` such as `--seed`.
  *
- * @throws where schemathesis is not installed
+ * @throws if schemathesis is not installed
  */
 export const fuzz = async (args: readonly string[] = []): Promise<Fuzzing> => {
   const dir = await temporaryDir();
-  // Before a product is started in vain.
+  // Fails before the product starts.
   await run(['--version'], dir);
   const product = await startProduct({ env: { PLANS_FILE: await generousPlansFile(dir) } });
   try {
     const { key } = await product.createKey({ plan: 'PRO' });
     const authorization = `Bearer ${key}`;
-    const made = await sendRequest(`${product.api}/v2/shorten`, {
-      method: 'POST',
-      headers: { Authorization: authorization },
-      body: { url: 'https://example.com', alias: 'made-before' },
-    });
-    if (made.status !== 201) throw new Error(`No link: ${made.status} ${made.text}`);
+    await createLink(product.api, key, { alias: 'made-before' });
     const config = projectFile('ops', 'test', 'fuzz', 'schemathesis.toml');
     const target = [`${product.api}/openapi.json`, '--header', `Authorization: ${authorization}`];
-    const said = await run(['--config-file', config, 'run', ...target, '--no-color', ...args], dir);
+    const outcome = await run(
+      ['--config-file', config, 'run', ...target, '--no-color', ...args],
+      dir,
+    );
     const { stderr } = await product.stop();
-    return { ...said, errors: stderr.split('\n').filter(isError) };
+    return { ...outcome, errors: stderr.split('\n').filter(isError) };
   } finally {
     await product.cleanup();
     await rm(dir, { recursive: true, force: true });

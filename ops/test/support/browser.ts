@@ -6,26 +6,22 @@ const run = promisify(execFile);
 
 const names = ['chromium', 'chromium-browser', 'google-chrome'];
 
-const find = async (): Promise<string> => {
+/**
+ * Starts the Chromium of the system, headless and (playwright's default) without a sandbox, which root and many
+ * containers cannot use: it opens only our own pages.
+ */
+export const launchBrowser = async (): Promise<Browser> => {
+  const command = names.map((name) => `command -v ${name}`).join(' || ');
   try {
-    const looks = names.map((name) => `command -v ${name}`).join(' || ');
-    return (await run('sh', ['-c', looks])).stdout.trim();
+    const { stdout } = await run('sh', ['-c', command]);
+    return await chromium.launch({ executablePath: stdout.trim() });
   } catch (cause) {
-    const message = `No browser on PATH (${names.join(', ')}): apt-get install chromium`;
+    const message = `no browser on PATH (${names.join(', ')}): apt-get install chromium`;
     throw new Error(message, { cause });
   }
 };
 
-/**
- * The system's Chromium, without a window and (playwright's default) without a sandbox, which root and
- * many containers cannot have: it is shown our own pages only.
- *
- * @throws where there is none: that fails a test
- */
-export const launchBrowser = async (): Promise<Browser> =>
-  chromium.launch({ executablePath: await find() });
-
-/** Of a browser's DOM, what the audit looks at: the project compiles without the types of browsers. */
+/** The part of the DOM that the audit uses: the project compiles without the types of browsers. */
 interface Box {
   readonly left: number;
   readonly right: number;
@@ -63,36 +59,36 @@ declare const getComputedStyle: (element: Element) => {
 };
 declare const innerWidth: number;
 
-/** Runs in the page, so it knows nothing from outside of itself. */
+/** Runs in the page, without access to other code. */
 const audit = (): string[] => {
   const faults: string[] = [];
-  const all = (selector: string): Element[] => [...document.querySelectorAll(selector)];
+  const select = (selector: string): Element[] => [...document.querySelectorAll(selector)];
   const nameOf = (element: Element): string =>
     `<${element.tagName.toLowerCase()}> ${element.textContent.trim().slice(0, 40)}`;
 
   const { documentElement: root } = document;
-  if (root.lang === '') faults.push('The page has no language');
-  if (document.title === '') faults.push('The page has no title');
+  if (root.lang === '') faults.push('the page has no language');
+  if (document.title === '') faults.push('the page has no title');
   for (const [what, count] of [
     ['main', 1],
     ['h1', 1],
     ['meta[name=viewport]', 1],
     ['script, link, img, iframe, body [style]', 0],
   ] as const) {
-    const { length } = all(what);
-    if (length !== count) faults.push(`${what} is there ${length} times, not ${count}`);
+    const { length } = select(what);
+    if (length !== count) faults.push(`${what} matches ${length} elements, not ${count}`);
   }
-  for (const input of all('input:not([type=hidden])')) {
-    if (!input.labels?.length) faults.push('A field has no label');
+  for (const input of select('input:not([type=hidden])')) {
+    if (!input.labels?.length) faults.push('a field has no label');
   }
-  for (const control of all('a, button')) {
+  for (const control of select('a, button')) {
     if (control.textContent.trim() === '') faults.push(`${nameOf(control)} has no name`);
   }
 
-  if (root.scrollWidth > innerWidth) faults.push(`The page is ${root.scrollWidth} wide`);
-  for (const element of all('body *')) {
+  if (root.scrollWidth > innerWidth) faults.push(`the page is ${root.scrollWidth} pixels wide`);
+  for (const element of select('body *')) {
     const { left, right } = element.getBoundingClientRect();
-    if (left < 0 || right > innerWidth) faults.push(`${nameOf(element)} sticks out`);
+    if (left < 0 || right > innerWidth) faults.push(`${nameOf(element)} is outside of the window`);
     if (element.scrollWidth > element.clientWidth && element.clientWidth > 0) {
       faults.push(`${nameOf(element)} is cut off`);
     }
@@ -117,12 +113,12 @@ const audit = (): string[] => {
     });
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
   };
-  const expectContrast = (what: string, one: string, other: string, least: number): void => {
-    const [low = 0, high = 0] = [luminance(one), luminance(other)].sort((a, b) => a - b);
+  const expectContrast = (what: string, front: string, back: string, minimum: number): void => {
+    const [low = 0, high = 0] = [luminance(front), luminance(back)].sort((a, b) => a - b);
     const contrast = (high + 0.05) / (low + 0.05);
-    if (contrast < least) faults.push(`${what} has a contrast of ${contrast.toFixed(2)}`);
+    if (contrast < minimum) faults.push(`${what} has a contrast of ${contrast.toFixed(2)}`);
   };
-  for (const element of all('body *')) {
+  for (const element of select('body *')) {
     const hasText = [...element.childNodes].some(
       ({ nodeType, textContent }) => nodeType === 3 && textContent.trim() !== '',
     );
@@ -131,25 +127,25 @@ const audit = (): string[] => {
       expectContrast(nameOf(element), color, backgroundOf(element), 4.5);
     }
     if (element.matches('input')) {
-      expectContrast('A border', borderTopColor, backgroundOf(element.parentElement), 3);
+      expectContrast('a border', borderTopColor, backgroundOf(element.parentElement), 3);
     }
   }
   return faults;
 };
 
 /**
- * What is wrong with a page as it stands: landmarks, names, contrast as of WCAG 2.2 AA, and whatever
- * does not fit into the width of the window.
+ * Faults of a page: landmarks, names, contrast (WCAG 2.2 AA), and elements that do not fit into the width of the
+ * window.
  */
 export const auditPage = (page: Page): Promise<string[]> => page.evaluate(audit);
 
-/** As a visitor does who has chosen larger text. */
+/** Sets the text size that a visitor can choose. */
 export const zoomText = (page: Page, percent: number): Promise<void> =>
   page.evaluate((size) => {
     document.documentElement.style.fontSize = size;
   }, `${percent}%`);
 
-/** The element that has the focus, such as `INPUT`, and the width of the ring around it. */
+/** The tag of the focused element, and the width of its focus ring. */
 export const focused = (page: Page): Promise<{ readonly tag: string; readonly ring: number }> =>
   page.evaluate(() => {
     const { outlineStyle, outlineWidth } = getComputedStyle(document.activeElement);

@@ -4,13 +4,13 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** Names of the PEM files of one certificate and its key. */
+/** Paths of the PEM files of a certificate and its key. */
 export interface KeyPair {
   readonly cert: string;
   readonly key: string;
 }
 
-/** A certification authority in a folder; `openssl` makes all keys. */
+/** A certificate authority in a folder; `openssl` creates all keys. */
 export const createAuthority = async (dir: string, name: string) => {
   const openssl = (...args: string[]): Promise<unknown> => run('openssl', args, { cwd: dir });
   const pair = (owner: string): KeyPair => ({

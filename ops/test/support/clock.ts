@@ -4,20 +4,20 @@ import path from 'node:path';
 import { minimalEnv } from '../../local/process/child.js';
 import { endTestServer, startTestServer, testDatabase } from './database.js';
 
-/** Where Debian has it: the loader puts the folder of its libraries for `$LIB`. */
+/** The path on Debian; the loader expands `$LIB`. */
 const library = path.join('/usr/$LIB', 'faketime', 'libfaketime.so.1');
 
-/** A database on a PostgreSQL of its own, whose clock the test sets. */
+/** A database on a separate PostgreSQL, with a clock that the test sets. */
 export const clockedDatabase = async (name: string) => {
   const dir = await mkdtemp(path.join(tmpdir(), 'linklog-clock-'));
   const file = path.join(dir, 'clock');
-  /** Sets the clock so many seconds ahead of the right time, or back; at once, by a new file. */
-  const setAhead = async (seconds: number): Promise<void> => {
+  /** Sets the difference between the clock and the real time. */
+  const setClockOffset = async (seconds: number): Promise<void> => {
     await writeFile(`${file}.new`, `${seconds < 0 ? '' : '+'}${seconds}s\n`);
     await rename(`${file}.new`, file);
   };
-  await setAhead(0);
-  // For the user that PostgreSQL runs as.
+  await setClockOffset(0);
+  // PostgreSQL runs as another user.
   await chmod(dir, 0o755);
   const server = await startTestServer({
     ...minimalEnv,
@@ -29,9 +29,9 @@ export const clockedDatabase = async (name: string) => {
   const database = await testDatabase(name, server);
   return {
     ...database,
-    setAhead,
+    setClockOffset,
     async drop() {
-      await setAhead(0);
+      await setClockOffset(0);
       await database.drop();
       await endTestServer(server);
       await rm(dir, { recursive: true });

@@ -1,11 +1,7 @@
-/**
- * Preloaded into a product (`NODE_OPTIONS=--import=…`), so that its memory can be compared: on SIGUSR2 it
- * collects all its garbage.
- */
+/** Preloaded into a product (`NODE_OPTIONS=--import=…`) to compare its memory: collects garbage on SIGUSR2. */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
 setFlagsFromString('--expose-gc');
-/** Collects all garbage of this process. */
 export const collectGarbage = runInNewContext('gc') as () => void;
 process.on('SIGUSR2', collectGarbage);

@@ -3,9 +3,8 @@ import { runCommandLine } from '../../tools/cli/program.js';
 import type { CommandOutput } from './process.js';
 
 /**
- * Runs a command line in this process, with this environment and no other: for tables of many, since a process of
- * its own takes half a second of CPU. Not for commands that read stdin or write their output in pieces:
- * `startLinklogCli` runs those.
+ * Runs a command in this process, with this environment only: a child process needs 0.5 s of CPU time. Commands that
+ * read stdin or stream their output need `startLinklogCli`.
  */
 export const runLinklogCli = async (
   args: readonly string[],

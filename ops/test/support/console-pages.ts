@@ -1,15 +1,15 @@
 import type { Page } from 'playwright-core';
 
-/** A page of a console, of an account with a link that has visits. */
+/** A page of a console, for an account with a visited link. */
 export interface ConsoleRoute {
   readonly name: string;
-  /** Below /console. */
+  /** Relative to /console. */
   readonly path: string;
-  /** What must be there before a person can use it, as selectors of CSS. */
+  /** CSS selectors of the elements that make the page usable. */
   readonly needs: readonly string[];
 }
 
-/** Of the developers' console. `code` is that of a link with visits. */
+/** The developers' console. `code` is the code of a visited link. */
 export const developerRoutes = (code: string): readonly ConsoleRoute[] => [
   { name: 'overview', path: '', needs: ['.plot canvas', '.bars a', 'meter'] },
   { name: 'links', path: '/links', needs: ['tbody tr'] },
@@ -23,7 +23,7 @@ export const developerRoutes = (code: string): readonly ConsoleRoute[] => [
   { name: 'none', path: '/nowhere', needs: ['h1'] },
 ];
 
-/** Of the operators' console. */
+/** The operators' console. */
 export const operatorRoutes = (code: string): readonly ConsoleRoute[] => [
   { name: 'health', path: '', needs: ['tbody tr'] },
   { name: 'keys of all accounts', path: '/keys', needs: ['li.card'] },
@@ -34,7 +34,7 @@ export const operatorRoutes = (code: string): readonly ConsoleRoute[] => [
   { name: 'platform', path: '/platform', needs: ['input[type=checkbox]'] },
 ];
 
-/** Opens it in the window, and resolves when it can be used. */
+/** Opens the page, and resolves when it is usable. */
 export const openRoute = async (
   page: Page,
   listener: string,

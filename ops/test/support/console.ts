@@ -7,25 +7,25 @@ const axe = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js'
 
 const rules = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
 
-/** Runs in the page, and past its policy, as a browser's own tools do. */
+/** Runs in the page, without its content security policy, like developer tools. */
 const violationsOf = (options: object): string =>
   `axe.run(document, ${JSON.stringify(options)}).then(({ violations }) =>
     violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ': ' + html.slice(0, 200))))`;
 
-/** What is wrong for people with assistive technology, and whatever is wider than the window. */
+/** Violations of accessibility rules, and a page that is wider than the window. */
 export const faultsOfPage = async (
   page: Page,
   runOnly: readonly string[] = rules,
 ): Promise<readonly string[]> => {
-  // Once a document: it is large.
+  // Once for each document, because it is large.
   if (!(await page.evaluate<boolean>(`'axe' in window`))) await page.evaluate(axe);
   const options = { runOnly, resultTypes: ['violations'] };
   const found = await page.evaluate<string[]>(violationsOf(options));
   const tooWide = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
-  return tooWide > 0 ? [...found, `The page is ${tooWide} pixels too wide`] : found;
+  return tooWide > 0 ? [...found, `the page is ${tooWide} pixels too wide`] : found;
 };
 
-/** The same in the light, in the dark, and on a telephone, as far as these differ. */
+/** Violations in light mode, and additional ones in dark mode and on a telephone. */
 export const faultsInAllModes = async (page: Page): Promise<readonly string[]> => {
   const light = await faultsOfPage(page);
   await page.emulateMedia({ colorScheme: 'dark' });
@@ -37,21 +37,18 @@ export const faultsInAllModes = async (page: Page): Promise<readonly string[]> =
   if (size) await page.setViewportSize(size);
   return [
     ...light,
-    ...dark.map((fault) => `in the dark: ${fault}`),
-    ...small.map((fault) => `on a telephone: ${fault}`),
+    ...dark.map((fault) => `dark mode: ${fault}`),
+    ...small.map((fault) => `telephone: ${fault}`),
   ];
 };
 
 export interface ConsolePage {
   readonly page: Page;
-  /**
-   * Exceptions, lines on the console (the policy's refusals are some), `alert`s, and requests to other servers. A test that
-   * provokes one expects it.
-   */
+  /** Exceptions, errors and warnings on the console, dialogs, and requests to other servers. */
   readonly faults: readonly string[];
 }
 
-/** A window without any cookies, at the console of a listener such as `http://127.0.0.1:40123`. */
+/** Opens the console of a listener, such as `http://127.0.0.1:40123`, in a window without cookies. */
 export const openConsole = async (
   browser: Browser,
   listener: string,
@@ -76,7 +73,7 @@ export const openConsole = async (
   return { page, faults };
 };
 
-/** What Chromium writes to the console for an answer that says no. */
+/** The line of Chromium on the console for a response with an error status. */
 export const loadError = (status: number): string =>
   `Failed to load resource: the server responded with a status of ${status} (${STATUS_CODES[status]})`;
 
@@ -86,7 +83,6 @@ export const signIn = async (page: Page, key: string): Promise<void> => {
   await page.getByRole('button', { name: 'Sign out' }).waitFor();
 };
 
-/** As one of the operators. */
 export const signInAsOperator = async (page: Page, token: string, name: string): Promise<void> => {
   await page.getByLabel('Admin token').fill(token);
   await page.getByLabel('Your name').fill(name);

@@ -1,6 +1,6 @@
 /**
- * Put before a command, it runs the command with PID 1 in PID and IPC namespaces of its own, as a container does.
- * When `unshare` is killed, the kernel kills all processes of the namespace. Needs root.
+ * Command prefix that runs a program as PID 1 in new PID and IPC namespaces, like a container. When `unshare` is
+ * killed, the kernel kills all processes of the namespace. Needs root.
  */
 export const inContainer: readonly string[] = [
   'unshare',
@@ -11,5 +11,5 @@ export const inContainer: readonly string[] = [
   '--mount-proc',
 ];
 
-/** As `inContainer`, with a network of its own, in which nothing listens. */
+/** `inContainer` with a new network namespace, in which no process listens. */
 export const inContainerWithoutNetwork: readonly string[] = [...inContainer, '--net'];

@@ -10,7 +10,7 @@ import { createPool, type Pool } from '../../platform/postgres/pool.js';
 export interface TestDatabase {
   readonly url: string;
   readonly pool: Pool;
-  /** Ends the pool and drops the database; fails when another connection to it was left open. */
+  /** Ends the pool and drops the database; fails if another connection is open. */
   drop(): Promise<void>;
 }
 
@@ -21,11 +21,11 @@ interface TestServer {
 
 const logger = createLogger('silent');
 
-// One for all files of a mocha process, and none for a process of unit tests.
+// Shared by all files of a mocha process.
 let starting: Promise<TestServer> | null = null;
 let databases = 0;
 
-/** A PostgreSQL of its own; `env` is all that it gets of an environment. */
+/** Starts a PostgreSQL; `env` replaces its environment. */
 export const startTestServer = async (
   env?: Readonly<Record<string, string>>,
 ): Promise<TestServer> => {
@@ -76,30 +76,30 @@ const newDatabase = async (
   };
 };
 
-/** A new database without tables, on the server of this process unless told; `name` is of letters. */
-export const emptyDatabase = async (name: string, ofServer?: TestServer): Promise<TestDatabase> =>
-  newDatabase(ofServer ?? (await ownServer()), name, 'template1');
+/** A new database without tables, by default on the server of this process; `name` consists of letters. */
+export const emptyDatabase = async (name: string, server?: TestServer): Promise<TestDatabase> =>
+  newDatabase(server ?? (await ownServer()), name, 'template1');
 
-// By the server. A copy takes less time than the migrations.
+// A copy of a migrated database is faster than the migrations.
 const migrated = new WeakMap<TestServer, Promise<void>>();
 
-/** What migrations draw by lot, and no two installations share. */
-const drawAgain = `UPDATE log.identity SET id = gen_random_uuid();
+/** Replaces the random values of the migrations, which differ between installations. */
+const replaceRandomValues = `UPDATE log.identity SET id = gen_random_uuid();
   UPDATE ledger.client_hash_key SET key = sha256(uuid_send(gen_random_uuid()));
   UPDATE ledger.copy_key SET key = sha256(uuid_send(gen_random_uuid()))`;
 
-/** A new database with all migrations applied, for one test file; `name` is of letters. */
-export const testDatabase = async (name: string, ofServer?: TestServer): Promise<TestDatabase> => {
-  const server = ofServer ?? (await ownServer());
-  const known = migrated.get(server) ?? createMigratedDatabase(server.postgres.url);
-  migrated.set(server, known);
-  await known;
-  const database = await newDatabase(server, name, migratedDatabase);
-  await database.pool.query(drawAgain);
+/** A new database with all migrations; `name` consists of letters. */
+export const testDatabase = async (name: string, server?: TestServer): Promise<TestDatabase> => {
+  const target = server ?? (await ownServer());
+  const migrating = migrated.get(target) ?? createMigratedDatabase(target.postgres.url);
+  migrated.set(target, migrating);
+  await migrating;
+  const database = await newDatabase(target, name, migratedDatabase);
+  await database.pool.query(replaceRandomValues);
   return database;
 };
 
-/** Stops the server, if any test started it. */
+/** Stops the server of this process, if it was started. */
 export const stopTestServer = async (): Promise<void> => {
   if (starting === null) return;
   await endTestServer(await starting);

@@ -9,26 +9,26 @@ export interface ReceivedRequest {
   readonly headers: IncomingHttpHeaders;
 }
 
-/** A website of somebody else's, where links lead. */
+/** A website that links redirect to. */
 export interface Destination {
   readonly port: number;
-  /** Those who came, the first first. */
-  readonly arrivals: ReceivedRequest[];
+  /** Oldest first. */
+  readonly requests: ReceivedRequest[];
   close(): Promise<void>;
 }
 
 export const startDestination = async (): Promise<Destination> => {
-  const arrivals: ReceivedRequest[] = [];
+  const requests: ReceivedRequest[] = [];
   const server = createServer((request, response) => {
     const { method = '', url: path = '', headers } = request;
-    if (path !== '/favicon.ico') arrivals.push({ method, host: headers.host ?? '', path, headers });
+    if (path !== '/favicon.ico') requests.push({ method, host: headers.host ?? '', path, headers });
     response.setHeader('Content-Type', 'text/html').end('<title>Arrived</title><h1>Arrived</h1>');
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {
     port: (server.address() as AddressInfo).port,
-    arrivals,
+    requests,
     async close() {
       server.closeAllConnections();
       server.close();

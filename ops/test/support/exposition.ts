@@ -1,4 +1,4 @@
-/** One series as it stands in Prometheus' text format. */
+/** A series of the text format of Prometheus. */
 export interface Series {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
@@ -14,9 +14,9 @@ const sampleLine = new RegExp(
 );
 const labelPair = /([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"/g;
 
-const numberOf = (text: string): number => Number(text.replace('Inf', 'Infinity'));
+const parseNumber = (text: string): number => Number(text.replace('Inf', 'Infinity'));
 
-/** Which names a family of this type may have series under. */
+/** Whether a series of this name can belong to a family of this type. */
 const belongs = (name: string, family: string, type: string): boolean => {
   if (type === 'histogram') return /^_(bucket|sum|count)$/.test(name.slice(family.length));
   if (type === 'summary') return /^(_sum|_count)?$/.test(name.slice(family.length));
@@ -24,20 +24,20 @@ const belongs = (name: string, family: string, type: string): boolean => {
 };
 
 /**
- * Parses Prometheus' text format, strictly: each family once, HELP and TYPE before its series, no
- * series twice, and whole histograms, whose buckets rise.
+ * Parses the text format of Prometheus strictly: unique families and series, HELP and TYPE before the series, complete
+ * histograms with ascending buckets.
  *
- * @throws with the line that breaks a rule
+ * @throws with the line that violates a rule
  */
 export const parseExposition = (text: string): readonly Series[] => {
-  if (!text.endsWith('\n')) throw new Error('The last line does not end');
+  if (!text.endsWith('\n')) throw new Error('the last line has no line end');
   const families = new Set<string>();
   const seen = new Set<string>();
   const series: Series[] = [];
   let help = '';
   let family = '';
   let type = '';
-  for (const line of text.split('\n').filter((one) => one !== '')) {
+  for (const line of text.split('\n').filter((text) => text !== '')) {
     const [, helped] = helpLine.exec(line) ?? [];
     if (helped !== undefined) {
       help = helped;
@@ -45,18 +45,18 @@ export const parseExposition = (text: string): readonly Series[] => {
     }
     const [, typed, ofType] = typeLine.exec(line) ?? [];
     if (typed !== undefined && ofType !== undefined) {
-      if (typed !== help || families.has(typed)) throw new Error(`Out of place: ${line}`);
+      if (typed !== help || families.has(typed)) throw new Error(`unexpected TYPE: ${line}`);
       families.add(typed);
       [family, type] = [typed, ofType];
       continue;
     }
     const [, name, pairs = '', value] = sampleLine.exec(line) ?? [];
-    if (name === undefined || value === undefined) throw new Error(`No series: ${line}`);
+    if (name === undefined || value === undefined) throw new Error(`not a series: ${line}`);
     if (!name.startsWith(family) || !belongs(name, family, type)) {
-      throw new Error(`Not of ${family}: ${line}`);
+      throw new Error(`not in family ${family}: ${line}`);
     }
     const identity = `${name}{${pairs}}`;
-    if (seen.has(identity)) throw new Error(`Twice: ${line}`);
+    if (seen.has(identity)) throw new Error(`duplicate series: ${line}`);
     seen.add(identity);
     const labels = Object.fromEntries(
       [...pairs.matchAll(labelPair)].map(([, key = '', quoted = '']) => [
@@ -64,52 +64,53 @@ export const parseExposition = (text: string): readonly Series[] => {
         JSON.parse(`"${quoted}"`) as string,
       ]),
     );
-    series.push({ name, labels, value: numberOf(value) });
+    series.push({ name, labels, value: parseNumber(value) });
   }
-  expectWholeHistograms(series);
+  checkHistograms(series);
   return series;
 };
 
-/** The series of one name that have these labels, and perhaps others; their sum. */
+/** The sum of the series of a name with at least these labels. */
 export const total = (
   series: readonly Series[],
   name: string,
   labels: Readonly<Record<string, string>> = {},
 ): number =>
   series
-    .filter((one) => one.name === name)
-    .filter((one) => Object.entries(labels).every(([key, value]) => one.labels[key] === value))
+    .filter((candidate) => candidate.name === name)
+    .filter((candidate) =>
+      Object.entries(labels).every(([key, value]) => candidate.labels[key] === value),
+    )
     .reduce((sum, { value }) => sum + value, 0);
 
 /**
- * The series of several processes as one process would have them: added up, save where `how` says what
- * else one value stands for several.
+ * Merges the series of several processes: by addition, or by the function in `how` for the name.
  */
 export const merged = (
   processes: readonly (readonly Series[])[],
   how: Readonly<Record<string, (...values: readonly number[]) => number>> = {},
 ): readonly Series[] => {
-  const all = new Map<string, Series>();
+  const result = new Map<string, Series>();
   for (const series of processes.flat()) {
     const { name, labels, value } = series;
     const identity = `${name} ${JSON.stringify(labels)}`;
-    const before = all.get(identity);
-    const merge = how[name] ?? ((one, other) => one + other);
-    all.set(identity, before ? { ...series, value: merge(before.value, value) } : series);
+    const before = result.get(identity);
+    const merge = how[name] ?? ((a, b) => a + b);
+    result.set(identity, before ? { ...series, value: merge(before.value, value) } : series);
   }
-  return [...all.values()];
+  return [...result.values()];
 };
 
-const expectWholeHistograms = (series: readonly Series[]): void => {
+const checkHistograms = (series: readonly Series[]): void => {
   const last = new Map<string, { readonly bound: number; readonly value: number }>();
   for (const { name, labels, value } of series) {
     const { le, ...others } = labels;
     if (le === undefined) continue;
     const key = `${name.replace(/_bucket$/, '')} ${JSON.stringify(others)}`;
-    const bound = numberOf(le);
+    const bound = parseNumber(le);
     const before = last.get(key);
     if (before && (before.bound >= bound || before.value > value)) {
-      throw new Error(`The buckets of ${key} do not rise`);
+      throw new Error(`the buckets of ${key} are not ascending`);
     }
     last.set(key, { bound, value });
   }
@@ -117,7 +118,7 @@ const expectWholeHistograms = (series: readonly Series[]): void => {
     const histogram = last.get(`${name.replace(/_count$/, '')} ${JSON.stringify(labels)}`);
     if (!histogram || !name.endsWith('_count')) continue;
     if (histogram.bound !== Infinity || histogram.value !== value) {
-      throw new Error(`${name} is not its last bucket`);
+      throw new Error(`${name} differs from the last bucket`);
     }
   }
 };

@@ -3,10 +3,10 @@ import type { Pool } from '../../platform/postgres/pool.js';
 
 /**
  * A failure of one statement of a transaction:
- * - `throws`: the driver throws before it has sent the statement;
+ * - `throws`: the driver throws before it sends the statement;
  * - `refused`: PostgreSQL refuses the statement;
  * - `conflict`: PostgreSQL refuses it with 40001, which rolls the transaction back;
- * - `rejected`: PostgreSQL executes the statement, and its result is a failure all the same;
+ * - `rejected`: PostgreSQL executes the statement, but the promise rejects;
  * - `cutBefore`, `cutAfter`: the connection is lost before or after the statement was sent.
  */
 export const statementFaults = [
@@ -19,11 +19,11 @@ export const statementFaults = [
 ] as const;
 export type StatementFault = (typeof statementFaults)[number];
 
-/** Which statement of a transaction fails, counted from 0 (BEGIN), and how. */
+/** The statement of a transaction that fails, counted from 0 (BEGIN), and its fault. */
 export interface PlannedFault {
   readonly statement: number;
   readonly fault: StatementFault;
-  /** COMMIT does not fail: a failed COMMIT costs the connection. */
+  /** No fault in COMMIT, which would close the connection. */
   readonly sparesCommit?: boolean;
 }
 
@@ -33,7 +33,7 @@ export class InjectedFault extends Error {
 
 type Client = pg.PoolClient & { query: pg.PoolClient['query'] };
 
-/** Sends a statement that PostgreSQL refuses in place of another. */
+/** Sends a statement that PostgreSQL refuses, instead of the original one. */
 const refuse = (query: Client['query'], sqlState: string): unknown =>
   query({
     name: 'injected-fault',
@@ -44,7 +44,7 @@ const refuse = (query: Client['query'], sqlState: string): unknown =>
 const isCommit = (query: unknown): boolean =>
   (typeof query === 'string' ? query : (query as pg.QueryConfig).text) === 'COMMIT';
 
-/** What `injected_fault` needs in the database. */
+/** Must be created in the database. */
 export const injectedFaultFunction = `
   CREATE FUNCTION public.injected_fault(state text) RETURNS void LANGUAGE plpgsql AS
   $$ BEGIN RAISE EXCEPTION 'injected fault' USING ERRCODE = state; END $$`;
@@ -68,22 +68,22 @@ const inject = (client: Client, fault: StatementFault, query: Client['query'], a
       return send();
     case 'cutAfter': {
       const sent = send();
-      // The statements of an event-loop turn are sent at its end.
+      // The statements of an event-loop iteration are sent at its end.
       setImmediate(() => stream.destroy());
       return sent;
     }
     default: {
       const unknown: never = fault;
-      throw new Error(`no fault ${String(unknown)}`);
+      throw new Error(`unknown fault ${String(unknown)}`);
     }
   }
 };
 
 /**
- * Makes statements of the pool's transactions fail. `plan` is called for each connection that is taken, and returns
- * the fault of its next transaction, if there is one; `injected` is called for each fault that has come about.
+ * Injects faults into transactions of the pool. `plan` is called for each acquired connection, and returns the fault of
+ * its next transaction or `null`; `injected` is called for each injected fault.
  *
- * @returns how to end it
+ * @returns a function that ends the injection
  */
 export const injectFaults = (
   pool: Pool,

@@ -11,23 +11,23 @@ const signedOut: readonly ConsoleRoute[] = [
 
 export interface FirstPageTime {
   readonly name: string;
-  /** From the navigation to the first frame with all that the page needs, median of the runs. */
+  /** From the navigation to the first frame with all needed elements, median of the runs. */
   readonly ms: number;
 }
 
-/** Runs in the page: tells when it can be used. Playwright's own looking would cost a slow processor too much. */
-const tellWhenThere = (needs: readonly string[]): string => `(() => {
-  const look = () => {
-    if (!${JSON.stringify(needs)}.every((one) => document.querySelector(one))) return;
+/** Runs in the page: reports when it is usable. The polling of Playwright is too expensive for a slow processor. */
+const reportUsable = (needs: readonly string[]): string => `(() => {
+  const check = () => {
+    if (!${JSON.stringify(needs)}.every((selector) => document.querySelector(selector))) return;
     observer.disconnect();
     requestAnimationFrame(() => setTimeout(() => isUsable(performance.now())));
   };
-  const observer = new MutationObserver(look);
+  const observer = new MutationObserver(check);
   observer.observe(document, { childList: true, subtree: true });
 })()`;
 
-/** Milliseconds that the page takes in a window with nothing in its caches. */
-const timeOf = async (
+/** Milliseconds until the page is usable in a window with empty caches. */
+const measurePage = async (
   context: BrowserContext,
   address: string,
   needs: readonly string[],
@@ -40,14 +40,14 @@ const timeOf = async (
     page.once('pageerror', reject);
     void page.exposeFunction('isUsable', resolve);
   });
-  await page.addInitScript(tellWhenThere(needs));
+  await page.addInitScript(reportUsable(needs));
   await page.goto(address, { waitUntil: 'commit' });
   return usable;
 };
 
 /**
- * How long each page of both consoles takes until it can be used, on a processor that is `slowDown` times slower,
- * where it is the first one that a person opens.
+ * The time until each page of both consoles is usable as the first page, on a processor that is `slowDown` times
+ * slower.
  */
 export const timeFirstPages = async (
   browser: Browser,
@@ -56,7 +56,7 @@ export const timeFirstPages = async (
   { slowDown, runs }: { readonly slowDown: number; readonly runs: number },
 ): Promise<readonly FirstPageTime[]> => {
   const times: FirstPageTime[] = [];
-  for (const [listener, places, begin] of [
+  for (const [listener, routes, signInTo] of [
     [api, signedOut, null],
     [api, developerRoutes(sampleLink), signIn],
     [admin, operatorRoutes(sampleLink), signInAsOperator],
@@ -64,18 +64,18 @@ export const timeFirstPages = async (
     const first = await browser.newContext({ locale: 'en' });
     const page = await first.newPage();
     await page.goto(`${listener}/console`);
-    if (begin === signIn) await signIn(page, key);
-    if (begin === signInAsOperator) await signInAsOperator(page, adminToken, 'ann');
+    if (signInTo === signIn) await signIn(page, key);
+    if (signInTo === signInAsOperator) await signInAsOperator(page, adminToken, 'ann');
     const storageState = await first.storageState();
     await first.close();
-    for (const { name, path, needs } of places) {
-      const ofRuns: number[] = [];
+    for (const { name, path, needs } of routes) {
+      const runTimes: number[] = [];
       for (let run = 0; run < runs; run += 1) {
         const context = await browser.newContext({ locale: 'en', storageState });
-        ofRuns.push(await timeOf(context, `${listener}/console${path}`, needs, slowDown));
+        runTimes.push(await measurePage(context, `${listener}/console${path}`, needs, slowDown));
         await context.close();
       }
-      times.push({ name, ms: median(ofRuns) });
+      times.push({ name, ms: median(runTimes) });
     }
   }
   return times;

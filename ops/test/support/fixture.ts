@@ -2,16 +2,16 @@ import { kafkaStartMs } from './kafka.js';
 import type { Context, Suite } from 'mocha';
 
 export interface FixtureOptions {
-  /** Whether all tests of the suite share the value, or each test gets its own. The default is `suite`. */
+  /** Whether all tests of the suite share the value (default), or each test gets another. */
   readonly per?: 'suite' | 'test';
 }
 
-/** Of a set-up or of all tear-downs; the slowest set-up starts Kafka. */
+/** For a set-up or all tear-downs; the slowest set-up starts Kafka. */
 const timeoutMs = kafkaStartMs;
 
 type TearDown = () => unknown;
 
-// By the hook that runs them.
+// By hook.
 const tearDowns = {
   afterAll: new WeakMap<Suite, TearDown[]>(),
   afterEach: new WeakMap<Suite, TearDown[]>(),
@@ -30,13 +30,13 @@ const runAll = async (steps: readonly TearDown[]): Promise<void> => {
   if (failures.length === 1) throw failures[0];
 };
 
-/** Registers the hook when a set-up runs, so that it comes after all hooks that the suite declares. */
+/** Registers the hook during the set-up, so that it runs after all hooks that the suite declares. */
 const tearDownLater = (context: Context, hook: keyof typeof tearDowns, step: TearDown): void => {
   const suite = context.test?.parent;
-  if (!suite) throw new Error('a fixture is set up by a hook of its suite');
-  const known = tearDowns[hook].get(suite);
-  if (known) {
-    known.push(step);
+  if (!suite) throw new Error('a fixture must be set up by a hook of a suite');
+  const existing = tearDowns[hook].get(suite);
+  if (existing) {
+    existing.push(step);
     return;
   }
   const steps = [step];
@@ -49,7 +49,7 @@ const tearDownLater = (context: Context, hook: keyof typeof tearDowns, step: Tea
 
 /**
  * A value that is set up before the tests of the surrounding `describe`, in the order of the declarations, and torn
- * down in reverse order, after the suite's own hooks. Hooks and tests use the returned object as the value itself.
+ * down in reverse order, after the hooks of the suite. Hooks and tests use the returned object like the value.
  */
 export const fixture = <Value extends object>(
   setUp: () => Value | Promise<Value>,
@@ -58,19 +58,19 @@ export const fixture = <Value extends object>(
 ): Value => {
   let current: Value | null = null;
   const value = (): Value => {
-    if (!current) throw new Error('a fixture exists in hooks and tests only');
+    if (!current) throw new Error('a fixture exists only in hooks and tests');
     return current;
   };
   const [begin, end] =
     per === 'suite' ? ([before, 'afterAll'] as const) : ([beforeEach, 'afterEach'] as const);
   begin('set up a fixture', async function () {
     this.timeout(timeoutMs);
-    const made = await setUp();
-    current = made;
-    tearDownLater(this, end, () => tearDown(made));
+    const created = await setUp();
+    current = created;
+    tearDownLater(this, end, () => tearDown(created));
   });
   return new Proxy<Value>({} as Value, {
-    // Methods run on the value: a proxy has none of its private fields.
+    // Methods are bound to the value: a proxy has no access to private fields.
     get(_, property) {
       const member: unknown = Reflect.get(value(), property);
       return typeof member === 'function' ? (member.bind(value()) as unknown) : member;

@@ -5,7 +5,7 @@ import { testKafka, type TestKafka } from './kafka.js';
 import { testNode, type TestNode } from './node.js';
 import { temporaryDir } from './process.js';
 
-/** A database with all migrations applied; `name` is of letters. Its end fails when a connection was left open. */
+/** A database with all migrations; `name` consists of letters. The tear-down fails if a connection is open. */
 export const databaseFixture = (name: string, options?: FixtureOptions): TestDatabase =>
   fixture(
     () => testDatabase(name),
@@ -13,7 +13,7 @@ export const databaseFixture = (name: string, options?: FixtureOptions): TestDat
     options,
   );
 
-/** A pool, outbox, clock and log on a database, as a process has them. */
+/** The pool, outbox, clock and log of a process on a database. */
 export const ledgerFixture = (database: TestDatabase, options?: FixtureOptions): TestNode =>
   fixture(
     () => testNode(database),
@@ -30,7 +30,7 @@ export const twoLedgersFixture = (
   ledgerFixture(database, options),
 ];
 
-/** Topics with a prefix of their own on the test's Kafka. */
+/** Topics with a unique prefix on the shared Kafka. */
 export const kafkaFixture = (name: string, options?: FixtureOptions): TestKafka =>
   fixture(
     () => testKafka(name),

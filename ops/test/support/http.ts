@@ -1,13 +1,14 @@
 import { Agent, request as httpRequest, type IncomingHttpHeaders } from 'node:http';
+import { hasCode } from '../../platform/errors.js';
 
 export interface RequestOptions {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Sent as it is when it is text or bytes, otherwise as JSON with its content type. */
+  /** Text and bytes are sent unchanged, other values as JSON with its content type. */
   readonly body?: unknown;
-  /** Milliseconds until the actor gives up; 30,000. */
+  /** 30,000 ms by default. */
   readonly timeoutMs?: number;
-  /** Of the client; any address of 127.0.0.0/8. */
+  /** The address of the client, in 127.0.0.0/8. */
   readonly localAddress?: string;
 }
 
@@ -15,13 +16,13 @@ export interface HttpResponse {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly text: string;
-  /** The body as it came: an image is no text. */
+  /** The body, for images. */
   readonly bytes: Buffer;
-  /** @throws SyntaxError when the body is not JSON. */
+  /** @throws SyntaxError if the body is not JSON */
   json(): unknown;
 }
 
-/** Hundreds of connections at once, each used again: a race is to be one in the server. */
+/** Hundreds of open connections, so that requests race in the server and not in the client. */
 const agent = new Agent({ keepAlive: true, maxSockets: 1_000, maxFreeSockets: 1_000 });
 
 const bytesOf = (body: unknown): string | Buffer | undefined =>
@@ -29,15 +30,15 @@ const bytesOf = (body: unknown): string | Buffer | undefined =>
     ? body
     : JSON.stringify(body);
 
-/** Parts of a URL; the path as it is, where the URL parser would resolve `..` and the like. */
-const targetOf = (url: string): { host: string; port: string; path: string } => {
+/** Parts of a URL; the path is unchanged, while the URL parser would resolve `..`. */
+const parseTarget = (url: string): { host: string; port: string; path: string } => {
   const { hostname: host, port, origin } = new URL(url);
   return { host, port, path: url.slice(origin.length) || '/' };
 };
 
 /**
- * One request, answered in full; never repeated, and redirects are not followed. `url` begins with an
- * origin as a product's ready line has it, and its path is sent without any change.
+ * Sends one request, without a retry, and reads the whole response. Redirects are not followed. The path of `url` is
+ * sent unchanged.
  */
 export const sendRequest = (url: string, options: RequestOptions = {}): Promise<HttpResponse> =>
   new Promise((resolve, reject) => {
@@ -52,9 +53,9 @@ export const sendRequest = (url: string, options: RequestOptions = {}): Promise<
         }),
       ...options.headers,
     };
-    const asked = httpRequest(
+    const request = httpRequest(
       {
-        ...targetOf(url),
+        ...parseTarget(url),
         agent,
         method,
         headers,
@@ -78,23 +79,36 @@ export const sendRequest = (url: string, options: RequestOptions = {}): Promise<
         });
       },
     );
-    asked.on('timeout', () => {
-      const late = new Error(`${method} ${url} was not answered within ${timeoutMs} ms`);
-      asked.destroy(Object.assign(late, { code: 'ETIMEDOUT' }));
+    request.on('timeout', () => {
+      const late = new Error(`${method} ${url}: no response within ${timeoutMs} ms`);
+      request.destroy(Object.assign(late, { code: 'ETIMEDOUT' }));
     });
-    asked.on('error', reject);
-    asked.end(body);
+    request.on('error', reject);
+    request.end(body);
   });
 
-/** All at once: what `make` gives for 0 to `count` - 1, in that order. */
+/** Sends a repeatable request again if the server has just closed the idle connection. */
+export const sendRepeatable = async (
+  url: string,
+  options: RequestOptions = {},
+): Promise<HttpResponse> => {
+  try {
+    return await sendRequest(url, options);
+  } catch (error) {
+    if (!hasCode(error, 'ECONNRESET')) throw error;
+    return sendRequest(url, options);
+  }
+};
+
+/** Calls `run` concurrently with 0 to `count` - 1. */
 export const concurrently = <Value>(
   count: number,
-  make: (index: number) => Promise<Value>,
-): Promise<Value[]> => Promise.all(Array.from({ length: count }, (_, index) => make(index)));
+  run: (index: number) => Promise<Value>,
+): Promise<Value[]> => Promise.all(Array.from({ length: count }, (_, index) => run(index)));
 
-/** How often each status was answered. */
-export const statuses = (answers: readonly HttpResponse[]): Record<number, number> => {
+/** The number of responses by status. */
+export const statuses = (responses: readonly HttpResponse[]): Record<number, number> => {
   const counts: Record<number, number> = {};
-  for (const { status } of answers) counts[status] = (counts[status] ?? 0) + 1;
+  for (const { status } of responses) counts[status] = (counts[status] ?? 0) + 1;
   return counts;
 };

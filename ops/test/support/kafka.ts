@@ -14,19 +14,19 @@ import type { TopicName } from '../../../schemas/events/topics.js';
 
 export interface TestKafka {
   readonly brokers: string;
-  /** A test's topics and groups begin with it: the broker is everybody's. */
+  /** The prefix of the topics and groups of a test: the broker is shared. */
   readonly prefix: string;
-  /** A client of kafkajs that logs nothing. */
+  /** A client of kafkajs without log lines. */
   client(): Kafka;
-  /** Bytes that a topic of this prefix takes on the broker's disk. */
+  /** Bytes of a topic of this prefix on the disk of the broker. */
   bytesOf(topic: TopicName): Promise<number>;
   /** Deletes the topics of this prefix. */
   drop(): Promise<void>;
 }
 
-/** On a broker that no other mocha process uses. */
+/** On a broker that only this mocha process uses. */
 export interface DedicatedKafka extends TestKafka {
-  /** The broker itself, to be killed and restarted; whoever does it leaves it running. */
+  /** The broker. A test that stops it must restart it. */
   readonly server: KafkaServer;
 }
 
@@ -37,12 +37,12 @@ interface TestBroker {
 
 const logger = createLogger('silent');
 
-/** The environment variable that tells of the broker of `startSharedKafka`. */
+/** The environment variable with the broker of `startSharedKafka`. */
 export const sharedKafkaVariable = 'LINKLOG_TEST_KAFKA';
 
 const sharedBroker = z.object({ brokers: z.string(), dataDir: z.string() });
 
-// One of a version for all files of a mocha process, and none for a process that needs none.
+// Shared by all files of a mocha process, by version.
 const ownBrokers = new Map<KafkaVersion, Promise<TestBroker>>();
 let prefixes = 0;
 
@@ -60,9 +60,9 @@ const stop = async ({ server, dataDir }: TestBroker): Promise<void> => {
 };
 
 /**
- * Starts a broker for many mocha processes, since the start of one takes 10 s of CPU.
+ * Starts a broker for several mocha processes: a start needs 10 s of CPU time.
  *
- * @returns the variable's value for them, and how to stop the broker
+ * @returns `value` for `sharedKafkaVariable`
  */
 export const startSharedKafka = async (): Promise<{
   readonly value: string;
@@ -84,7 +84,7 @@ const ownBrokerOf = (version: KafkaVersion): Promise<TestBroker> => {
   return starting;
 };
 
-/** Bytes of the segments of a topic, without their indexes, which are made in advance. */
+/** Bytes of the segments of a topic, without their preallocated indexes. */
 export const bytesOfTopic = async (dataDir: string, topic: string): Promise<number> => {
   const files = (await readdir(dataDir, { recursive: true })).filter(
     (file) => file.includes(`${topic}-`) && file.endsWith('.log'),
@@ -93,10 +93,10 @@ export const bytesOfTopic = async (dataDir: string, topic: string): Promise<numb
   return sizes.reduce((sum, { size }) => sum + size, 0);
 };
 
-/** For mocha's timeout, where a hook may be the first to start it; the first time ever it is fetched. */
+/** Timeout of mocha for a hook that may start Kafka, and download it first. */
 export const kafkaStartMs = 300_000;
 
-const partOf = (name: string, { brokers, dataDir }: z.infer<typeof sharedBroker>): TestKafka => {
+const connectTo = (name: string, { brokers, dataDir }: z.infer<typeof sharedBroker>): TestKafka => {
   prefixes += 1;
   const prefix = `${name}-${process.pid}-${prefixes}.`;
   const client = (): Kafka =>
@@ -119,25 +119,25 @@ const partOf = (name: string, { brokers, dataDir }: z.infer<typeof sharedBroker>
   };
 };
 
-/** A part of a broker that this mocha process has for itself: it may be stopped. */
+/** A prefix on a broker that only this mocha process uses: tests may stop the broker. */
 export const dedicatedKafka = async (
   name: string,
   version: KafkaVersion = kafkaVersions[0],
 ): Promise<DedicatedKafka> => {
   const { server, dataDir } = await ownBrokerOf(version);
-  return { ...partOf(name, { brokers: server.brokers, dataDir }), server };
+  return { ...connectTo(name, { brokers: server.brokers, dataDir }), server };
 };
 
-/** A part of the one broker, for one test file; `name` is of letters and digits. */
+/** A prefix on the shared broker, for one test file; `name` consists of letters and digits. */
 export const testKafka = async (name: string, version?: KafkaVersion): Promise<TestKafka> => {
   const shared = process.env[sharedKafkaVariable];
   if (shared === undefined || (version !== undefined && version !== kafkaVersions[0])) {
     return dedicatedKafka(name, version);
   }
-  return partOf(name, sharedBroker.parse(JSON.parse(shared)));
+  return connectTo(name, sharedBroker.parse(JSON.parse(shared)));
 };
 
-/** Stops the brokers that tests of this process started, if any did. */
+/** Stops the brokers that this process started. */
 export const stopTestKafka = async (): Promise<void> => {
   for (const starting of ownBrokers.values()) await stop(await starting);
 };

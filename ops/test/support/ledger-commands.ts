@@ -25,7 +25,7 @@ import { decideOne } from '../../ledger/decide.js';
 import { platformSwitches, readPlatform } from '../../ledger/platform.js';
 import type { TestNode } from './node.js';
 
-/** Every kind of command that changes the ledger, by what it does. */
+/** Every kind of command that changes the ledger. */
 export const ledgerCommandNames = [
   'create a link',
   'create a link with an alias',
@@ -49,12 +49,12 @@ export type LedgerCommandName = (typeof ledgerCommandNames)[number];
 export type LedgerCommands = Readonly<Record<LedgerCommandName, () => Promise<unknown>>>;
 
 /**
- * Commands of each kind, through the real handlers. Each sends one command, and rejects when that failed.
+ * Commands of each kind, through the real handlers. Each function sends one command, and rejects if it fails.
  *
- * @param key is called with; its limits are not to be reached
- * @param rotated gets new secrets
- * @param link the code of a link with a limit that is not to be reached
- * @param blocked the code of a link that is blocked and unblocked
+ * @param key the key of the calls; its limits must not be reached
+ * @param rotated a key that gets new secrets
+ * @param link returns the code of a link with a click limit, which must not be reached
+ * @param blocked returns the code of a link to block and unblock
  * @param table the plans
  */
 export const ledgerCommands = (
@@ -98,7 +98,7 @@ export const ledgerCommands = (
   return {
     'create a link': () => shorten(creating({ maxClicks: 1_000_000_000 })),
     'create a link with an alias': () =>
-      // It is due at once, for the command that expires links.
+      // Already expired, for the command that expires links.
       shorten(creating({ code: `alias-${randomCode()}`, custom: true, expiresIn: -60 })),
     'create a link with an idempotency key': () =>
       shorten({

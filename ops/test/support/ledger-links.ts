@@ -21,7 +21,7 @@ const fold = (events: readonly LedgerLinkEvent[]): ReadonlyMap<string, LedgerLin
   return links;
 };
 
-/** Puts links with a history into the ledger and the log, as if it had been decided there. */
+/** Records events of links in the ledger and the log, without a decision. */
 export const recordHistory = (
   { pool, outbox }: Pick<TestNode, 'pool' | 'outbox'>,
   ...events: readonly LedgerLinkEvent[]
@@ -32,22 +32,22 @@ export const recordHistory = (
       tx,
       links.map(({ code }) => code),
     );
-    const made = links.filter(({ code }) => !known.has(code));
-    const saved = [...insertLinks(made), ...saveLinks(links)];
+    const created = links.filter(({ code }) => !known.has(code));
+    const saved = [...insertLinks(created), ...saveLinks(links)];
     await execute(tx, writeAfter(saved, outbox.record(events)));
   });
 
 const order = (event: LedgerLinkEvent): number => (event.type === 'linklog.LinkCreated.v3' ? 0 : 1);
 
-/** The links that the log's events come to, by code. */
+/** The fold of the log's events, by code. */
 export const foldedLinks = async (node: TestNode): Promise<ReadonlyMap<string, LedgerLink>> => {
   const [links, visits] = await Promise.all([node.events('links'), node.events('visits')]);
   const events = [...links, ...visits] as LedgerLinkEvent[];
-  // Two topics have no common order but time. Where that is equal, either order folds to the same.
+  // Two topics have no common order except time; events of equal time fold to the same state in any order.
   return fold(events.sort((a, b) => order(a) - order(b) || a.time.localeCompare(b.time)));
 };
 
-/** The links that the ledger's tables hold, by code. */
+/** The links in the tables of the ledger, by code. */
 export const storedLinks = ({ pool }: TestNode): Promise<ReadonlyMap<string, LedgerLink>> =>
   transaction(pool, async (tx) => {
     const { rows } = await tx.query<{ code: string }>('SELECT code FROM ledger.links');

@@ -1,6 +1,6 @@
 import type { Queryable } from '../../platform/postgres/pool.js';
 
-/** Where the links of `projection_stats.codes` stand by their clicks, once a test has made rows there. */
+/** Fills the ranking by clicks from the rows of `projection_stats.codes` that a test inserted. */
 export const fillLinksByClicks = async (postgres: Queryable): Promise<void> => {
   await postgres.query(
     `INSERT INTO projection_stats.links_by_clicks

@@ -6,7 +6,7 @@ export interface LogLine {
   readonly [detail: string]: unknown;
 }
 
-/** A logger that keeps its lines of level warn and above. */
+/** A logger that collects lines of level warn and above. */
 export const collectLogLines = (): { readonly logger: Logger; readonly lines: LogLine[] } => {
   const lines: LogLine[] = [];
   const write = (line: string): void => {

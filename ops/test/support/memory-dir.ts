@@ -5,10 +5,10 @@ import { nullOn, nullOnThrow } from '../../platform/errors.js';
 
 const memory = '/dev/shm';
 
-/** Twice what all tests at once have in their folders. */
+/** Twice the size of the temporary files of a full run. */
 const enoughBytes = 8 * 1_024 ** 3;
 
-/** A container may mount it for data only. */
+/** A container may mount /dev/shm with noexec. */
 const mayRunPrograms = async (dir: string): Promise<boolean> => {
   const program = path.join(dir, 'program');
   await writeFile(program, '', { mode: 0o755 });
@@ -21,23 +21,23 @@ const mayRunPrograms = async (dir: string): Promise<boolean> => {
 };
 
 /**
- * Makes the temporary folders of this process and its children in memory, where there is room: new databases are many
- * small files, and putting them on a disk for certain takes more time than most tests.
+ * Moves the temporary folders of this process and its children to memory, if there is enough: fsync of the many small
+ * files of new databases would take more time than most tests.
  *
- * @returns how to remove what was left there
+ * @returns a function that deletes the folder
  */
 export const keepTemporaryInMemory = async (): Promise<() => Promise<void>> => {
   const nothing = (): Promise<void> => Promise.resolve();
-  const there = await nullOn(statfs(memory), 'ENOENT');
-  if (there === null) return nothing;
-  if (Math.min(there.bavail * there.bsize, process.availableMemory()) < enoughBytes) return nothing;
+  const stats = await nullOn(statfs(memory), 'ENOENT');
+  if (stats === null) return nothing;
+  if (Math.min(stats.bavail * stats.bsize, process.availableMemory()) < enoughBytes) return nothing;
   const dir = await mkdtemp(path.join(memory, 'linklog-'));
   const remove = (): Promise<void> => rm(dir, { recursive: true, force: true });
   if (!(await mayRunPrograms(dir))) {
     await remove();
     return nothing;
   }
-  // As /tmp: some tests run as other users.
+  // Like /tmp: some tests run as other users.
   await chmod(dir, 0o1777);
   process.env['TMPDIR'] = dir;
   return remove;

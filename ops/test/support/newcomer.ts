@@ -2,16 +2,16 @@ import type { Page } from 'playwright-core';
 import { sendRequest } from './http.js';
 import { eventually } from './waiting.js';
 
-/** Of a product that has just started for the first time. */
+/** A product after its first start. */
 interface Fresh {
-  /** The one-time address that it has printed. */
+  /** The printed one-time address. */
   readonly address: string;
   readonly edge: string;
 }
 
 export interface NewcomerStep {
   readonly name: string;
-  /** From the first click of the step until it is done. */
+  /** From the first click to the end of the step. */
   readonly ms: number;
 }
 
@@ -19,16 +19,16 @@ const destination = 'https://example.com/a-long-address';
 const alias = 'my-first-link';
 
 /**
- * Runs in the page: the pixels of the plot that have the colour of its bars. It reads them from a copy: of a canvas
- * that is read again and again Chromium says on the page's console that this is slow.
+ * Runs in the page: counts the pixels of the plot with the colour of the bars. It reads a copy, because Chromium logs a
+ * warning about repeated reads of a canvas.
  */
 const barPixels = `(() => {
   const canvas = document.querySelector('.plot canvas');
   if (canvas === null) return 0;
-  const wanted = document.createElement('canvas').getContext('2d');
-  wanted.fillStyle = getComputedStyle(canvas).getPropertyValue('--plot-bar');
-  wanted.fillRect(0, 0, 1, 1);
-  const [red, green, blue] = wanted.getImageData(0, 0, 1, 1).data;
+  const reference = document.createElement('canvas').getContext('2d');
+  reference.fillStyle = getComputedStyle(canvas).getPropertyValue('--plot-bar');
+  reference.fillRect(0, 0, 1, 1);
+  const [red, green, blue] = reference.getImageData(0, 0, 1, 1).data;
   const { width, height } = canvas;
   const copy = Object.assign(document.createElement('canvas'), { width, height }).getContext('2d');
   copy.drawImage(canvas, 0, 0);
@@ -41,8 +41,8 @@ const barPixels = `(() => {
 })()`;
 
 /**
- * What a person does with a new installation, in a browser alone: from the printed address to a link, its QR code,
- * its first click on the plot, a second key that reads statistics only, and out again. Whatever does not work throws.
+ * The first steps of a user in the console: from the printed address to a link, its QR code, its first click on the
+ * plot, a second key that reads only statistics, and the sign-out.
  */
 export const walkNewcomersPath = async (
   page: Page,
@@ -50,9 +50,9 @@ export const walkNewcomersPath = async (
 ): Promise<readonly NewcomerStep[]> => {
   const steps: NewcomerStep[] = [];
   const step = async (name: string, walk: () => Promise<unknown>): Promise<void> => {
-    const began = performance.now();
+    const startedAt = performance.now();
     await walk();
-    steps.push({ name, ms: performance.now() - began });
+    steps.push({ name, ms: performance.now() - startedAt });
   };
   const button = (name: string) => page.getByRole('button', { name, exact: true });
   const link = (name: string) => page.getByRole('link', { name, exact: true }).first();
@@ -77,10 +77,11 @@ export const walkNewcomersPath = async (
   });
   await step('follow it, and see the bar on the plot', async () => {
     const { headers } = await sendRequest(`${edge}/${alias}`);
-    if (headers.location !== destination) throw new Error('The link leads elsewhere');
+    if (headers.location !== destination)
+      throw new Error(`the link redirects to ${headers.location}`);
     await link('Statistics').click();
-    await eventually('there is a bar', async () => {
-      // A person sees the page again when the tab of the destination is closed.
+    await eventually('the plot has a bar', async () => {
+      // As if the user closes the tab of the destination.
       await page.evaluate(`document.dispatchEvent(new Event('visibilitychange'))`);
       return (await page.evaluate<number>(barPixels)) > 100;
     });
@@ -96,7 +97,8 @@ export const walkNewcomersPath = async (
     const row = page.getByRole('listitem').filter({ hasText: 'dashboard' });
     await row.waitFor();
     const scopes = await row.locator('code').allTextContents();
-    if (scopes.join() !== 'stats:read') throw new Error(`The key has ${scopes.join()}`);
+    if (scopes.join() !== 'stats:read')
+      throw new Error(`the key has the scopes ${scopes.join()}, not stats:read`);
   });
   await step('sign out', async () => {
     await button('Sign out').click();

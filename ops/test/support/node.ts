@@ -21,12 +21,12 @@ import { openPostgresLog, type PostgresLog } from '../../event-log/postgres-log.
 import { listenToPostgres } from '../../platform/postgres/listener.js';
 
 /**
- * The embedded log, with a listener of its own that its `close` ends. Unless told, each append is announced: readers
- * of a test need not wait.
+ * The embedded log with a listener, which `close` ends. By default, each append is announced immediately, so that
+ * readers of a test do not wait.
  */
 export const openTestLog = async (options: {
   readonly pool: Pool;
-  /** The pool's. */
+  /** The URL of the pool. */
   readonly url: string;
   readonly logger: Logger;
   readonly onRecorded?: OnRecorded;
@@ -42,7 +42,7 @@ export const openTestLog = async (options: {
   }
 };
 
-/** One node of several on a database: a pool and a log of its own, as a process has them. */
+/** The pool and the log of one process on a database. */
 export interface TestNode {
   readonly pool: Pool;
   readonly clock: LedgerClock;
@@ -51,7 +51,7 @@ export interface TestNode {
   readonly delivery: OutboxDelivery;
   readonly findUnknownEvent: () => Promise<null>;
   readonly findFaults: () => Promise<readonly never[]>;
-  /** Every event of a topic, those of a partition in order. */
+  /** All events of a topic, ordered within a partition. */
   events(topic: keyof typeof topics): Promise<readonly LinklogEvent[]>;
   close(): Promise<void>;
 }

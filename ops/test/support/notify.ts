@@ -2,7 +2,7 @@ import { notification, type Channel } from '../../platform/postgres/listener.js'
 import { execute, type Queryable } from '../../platform/postgres/pool.js';
 import { writeOnly } from '../../platform/postgres/statement.js';
 
-/** Sends notifications, as any client of PostgreSQL can. */
+/** Sends notifications, like any client of PostgreSQL. */
 export const notify = (
   postgres: Queryable,
   channel: Channel,

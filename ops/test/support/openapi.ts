@@ -13,7 +13,7 @@ interface Response {
   readonly content?: Readonly<Record<string, { readonly schema?: Json }>>;
 }
 
-/** An OpenAPI document as its reader has it: what holds for an answer is looked up in it. */
+/** An OpenAPI document, with checks of responses against it. */
 export class Document {
   readonly #json: Json;
   readonly #validators = new Map<Json, z.ZodType>();
@@ -22,7 +22,7 @@ export class Document {
     this.#json = JSON.parse(text) as Json;
   }
 
-  /** What stands at a JSON pointer, or what that refers to. */
+  /** The value at a JSON pointer, with references resolved. */
   #at(pointer: string): Json | null {
     let value: unknown = this.#json;
     for (const step of pointer.split('/').slice(1)) {
@@ -37,20 +37,20 @@ export class Document {
     return typeof ref === 'string' ? (this.#at(ref.slice(1)) ?? {}) : part;
   }
 
-  /** A schema that stands for itself, with all that it may refer to. */
+  /** The validator of a schema, with the schemas that it references. */
   #validator(schema: Json): z.ZodType {
-    const known = this.#validators.get(schema) ?? this.#makeValidator(schema);
-    this.#validators.set(schema, known);
-    return known;
+    const validator = this.#validators.get(schema) ?? this.#createValidator(schema);
+    this.#validators.set(schema, validator);
+    return validator;
   }
 
-  #makeValidator(schema: Json): z.ZodType {
+  #createValidator(schema: Json): z.ZodType {
     const whole = { ...schema, $defs: this.#at('/components/schemas') };
     const text = JSON.stringify(whole).replaceAll('#/components/schemas/', '#/$defs/');
     return z.fromJSONSchema(JSON.parse(text) as Parameters<typeof z.fromJSONSchema>[0]);
   }
 
-  /** The path of the document that a request's path is an instance of, such as `/v2/qr/{shortCode}`. */
+  /** The path of the document that matches the path of a request, such as `/v2/qr/{shortCode}`. */
   pathOf(requested: string): string | undefined {
     const paths = Object.keys(this.#json['paths'] as Json);
     return paths.find((path) =>
@@ -58,42 +58,42 @@ export class Document {
     );
   }
 
-  /** Fails unless the document says that this operation may answer so: status, headers and body. */
+  /** Checks status, headers and body of a response of this operation. */
   expectDescribed(
     method: string,
     path: string,
-    answer: Pick<HttpResponse, 'status' | 'headers' | 'text' | 'json'>,
+    actual: Pick<HttpResponse, 'status' | 'headers' | 'text' | 'json'>,
   ): void {
-    const what = `${method} ${path}: ${answer.status}`;
+    const what = `${method} ${path}: ${actual.status}`;
     const operation = `/paths/${path.replaceAll('/', '~1')}/${method.toLowerCase()}`;
-    const response = this.#at(`${operation}/responses/${answer.status}`) as Response | null;
-    if (!response) throw new Error(`${what} is not in the document: ${answer.text}`);
+    const response = this.#at(`${operation}/responses/${actual.status}`) as Response | null;
+    if (!response) throw new Error(`${what} is not in the document: ${actual.text}`);
     for (const [name, header] of Object.entries(response.headers ?? {})) {
       if ((this.#resolved(header as Json) as Header).required !== true) continue;
-      expect(answer.headers, what).to.have.property(name.toLowerCase());
+      expect(actual.headers, what).to.have.property(name.toLowerCase());
     }
-    const type = answer.headers['content-type']?.split(';')[0];
+    const type = actual.headers['content-type']?.split(';')[0];
     if (!response.content) {
-      expect(answer.text, what).to.equal('');
+      expect(actual.text, what).to.equal('');
       return;
     }
     const content = response.content[type ?? ''];
-    if (!content) throw new Error(`${what} is no ${type ?? 'nothing'} in the document`);
+    if (!content) throw new Error(`${what}: ${type ?? 'no content type'} is not in the document`);
     if (!content.schema || type !== 'application/json') return;
-    const { error } = this.#validator(content.schema).safeParse(answer.json());
-    expect(error?.message, `${what}: ${answer.text}`).to.equal(undefined);
+    const { error } = this.#validator(content.schema).safeParse(actual.json());
+    expect(error?.message, `${what}: ${actual.text}`).to.equal(undefined);
   }
 
-  /** The statuses that an operation may answer. */
+  /** The documented statuses of an operation. */
   statusesOf(method: string, path: string): string[] {
     const operation = `/paths/${path.replaceAll('/', '~1')}/${method.toLowerCase()}`;
     return Object.keys(this.#at(`${operation}/responses`) ?? {});
   }
 
-  /** Every example of an answer, with the schema that it stands beside. */
+  /** Checks every example of a response against its schema. @returns the number of examples */
   expectExamplesToHold(): number {
     let count = 0;
-    const look = (value: unknown): void => {
+    const check = (value: unknown): void => {
       if (typeof value !== 'object' || value === null) return;
       const { schema, examples } = value as { schema?: Json; examples?: Json };
       if (schema && examples && !Array.isArray(examples)) {
@@ -105,11 +105,11 @@ export class Document {
         }
       }
       for (const [key, part] of Object.entries(value)) {
-        // What is asked is for the product to judge, and fromJSONSchema knows no `not`.
-        if (key !== 'requestBody') look(part);
+        // The product validates requests, and fromJSONSchema does not support `not`.
+        if (key !== 'requestBody') check(part);
       }
     };
-    look(this.#json);
+    check(this.#json);
     return count;
   }
 }

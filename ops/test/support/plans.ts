@@ -13,7 +13,7 @@ const plans: PlanTable = {
   gates: { customAlias: 'HOBBY', passwordProtection: 'INDIE' },
 };
 
-/** Writes a PLANS_FILE into the folder whose limits are never in the way: else fuzzers see little but 429. */
+/** Writes a PLANS_FILE without limits into the folder: with limits, fuzzers would mostly get 429. */
 export const generousPlansFile = async (dir: string): Promise<string> => {
   const file = path.join(dir, 'plans.json');
   await writeFile(file, JSON.stringify(plans));

@@ -9,7 +9,6 @@ import { eventually, within } from './waiting.js';
 export const mainFile = fileURLToPath(new URL('../../main.js', import.meta.url));
 const cliFile = fileURLToPath(new URL('../../tools/cli/main.js', import.meta.url));
 
-/** A process start on a slow machine with a new PostgreSQL cluster takes some seconds. */
 const readyWithinMs = 120_000;
 
 const hermetic = { API_PORT: '0', EDGE_PORT: '0', ADMIN_PORT: '0', LOG_LEVEL: 'warn' };
@@ -30,7 +29,7 @@ export interface RunningProcess {
   readonly stderr: () => string;
 }
 
-/** Starts a Node program with this environment and no other, and `input` on its stdin. */
+/** Starts a Node program with this environment only, and `input` on its stdin. */
 const start = (
   program: readonly string[],
   env: Readonly<Record<string, string>>,
@@ -51,7 +50,7 @@ const start = (
     env: { ...env },
     stdio: 'pipe',
   });
-  // A program that does not read its stdin breaks the pipe at its end.
+  // EPIPE: the program ended without reading stdin.
   child.stdin.on('error', () => undefined);
   child.stdin.end(input);
   const output = { stdout: '', stderr: '' };
@@ -61,8 +60,11 @@ const start = (
     });
   }
   const ended = once(child, 'close').then(([exitCode, signal]): EndedProcess => {
-    const how = { exitCode: exitCode as number | null, signal: signal as NodeJS.Signals | null };
-    return { ...how, ...output };
+    return {
+      exitCode: exitCode as number | null,
+      signal: signal as NodeJS.Signals | null,
+      ...output,
+    };
   });
   return { child, ended, stdout: () => output.stdout, stderr: () => output.stderr };
 };
@@ -71,15 +73,15 @@ export const isAlive = ({ exitCode, signalCode }: ChildProcess): boolean =>
   exitCode === null && signalCode === null;
 
 const products = new Set<ChildProcess>();
-// A product is in a process group of its own, so that an interrupted test run would leave it running.
+// A signal to the test run does not reach products, which have other process groups.
 process.once('exit', () => {
   for (const child of products) child.kill('SIGTERM');
 });
 
 /**
- * Starts the product, or another program of its kind, on free ports and in a process group of its own.
+ * Starts the product, or a similar program, on free ports and in a new process group.
  *
- * @param runner the command that runs it, such as `inContainer`
+ * @param runner command prefix, such as `inContainer`
  */
 export const launch = (
   env: Readonly<Record<string, string>>,
@@ -94,7 +96,7 @@ export const launch = (
 
 export const lastLines = (text: string): string => text.trimEnd().split('\n').slice(-15).join('\n');
 
-/** Starts a product that is expected to end by itself, and waits for its end. */
+/** Starts a product that should exit, and waits for its end. */
 export const runToEnd = async (
   env: Readonly<Record<string, string>>,
   withinMs = 30_000,
@@ -102,7 +104,7 @@ export const runToEnd = async (
 ): Promise<EndedProcess> => {
   const { child, ended } = launch(env, [mainFile], runner);
   try {
-    return await within(withinMs, 'The process did not end', ended);
+    return await within(withinMs, 'the process did not exit', ended);
   } catch (error) {
     // `unshare` ignores SIGTERM while it waits for its child.
     child.kill(runner.length === 0 ? 'SIGTERM' : 'SIGKILL');
@@ -110,18 +112,17 @@ export const runToEnd = async (
   }
 };
 
-/** The parsed ready line of a product. @throws with its last lines of stderr when it ends instead */
+/** The parsed ready line of a product. @throws with the last lines of stderr if it exits instead */
 export const readyLine = async ({ child, stdout, stderr }: RunningProcess): Promise<unknown> => {
   const find = (): string | undefined => /^\{"event":"ready".*\}(?=\n)/m.exec(stdout())?.[0];
   const isReadyOrEnded = (): boolean => find() !== undefined || !isAlive(child);
   await eventually('the product is ready', isReadyOrEnded, readyWithinMs);
   const line = find();
   if (line !== undefined) return JSON.parse(line) as unknown;
-  const how = child.signalCode ?? child.exitCode ?? '?';
-  throw new Error(`The product ended at its start (${how}):\n${lastLines(stderr())}`);
+  const status = child.signalCode ?? child.exitCode ?? '?';
+  throw new Error(`the product exited before it was ready (${status}):\n${lastLines(stderr())}`);
 };
 
-/** What a command of the command line said, and its exit code. */
 export interface CommandOutput {
   readonly exitCode: number | null;
   readonly stdout: string;
@@ -133,7 +134,7 @@ export interface RunningCommand {
   readonly ended: Promise<CommandOutput>;
 }
 
-/** Starts the real command line, ours or another build's, with this environment and no other. */
+/** Starts the command line of this or another build, with this environment only. */
 export const startLinklogCli = (
   args: readonly string[],
   env: Readonly<Record<string, string>>,
@@ -141,22 +142,22 @@ export const startLinklogCli = (
   input = '',
 ): RunningCommand => {
   const { child, ended } = start([program, ...args], env, { detached: false, input });
-  const said = ended.then(({ exitCode, stdout, stderr }) => ({ exitCode, stdout, stderr }));
-  return { child, ended: said };
+  const output = ended.then(({ exitCode, stdout, stderr }) => ({ exitCode, stdout, stderr }));
+  return { child, ended: output };
 };
 
-/** Stops a process and its children, PostgreSQL's backends for example; returns how to let them go on. */
+/** Stops (SIGSTOP) a process and its children, such as backends of PostgreSQL. @returns a function that continues them */
 export const stopProcess = async (pid: number): Promise<() => void> => {
   const stopped: number[] = [];
-  const stop = (one: number): void => {
-    process.kill(one, 'SIGSTOP');
-    stopped.push(one);
+  const stop = (target: number): void => {
+    process.kill(target, 'SIGSTOP');
+    stopped.push(target);
   };
-  // The parent first: it starts no more children.
+  // The parent first, so that it starts no more children.
   stop(pid);
   const children = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8');
   children.split(' ').filter(Boolean).map(Number).forEach(stop);
   return () => {
-    for (const one of stopped) process.kill(one, 'SIGCONT');
+    for (const target of stopped) process.kill(target, 'SIGCONT');
   };
 };

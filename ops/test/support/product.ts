@@ -27,11 +27,11 @@ import { within } from './waiting.js';
 
 const stackFile = fileURLToPath(new URL('../../app/stack.js', import.meta.url));
 
-/** Whether `startProduct` starts the stack, many processes, rather than all services in one. */
+/** Whether `startProduct` starts the stack instead of one process. */
 export const onStack = process.env['LINKLOG_TEST_ON'] === 'stack';
 
 const stopWithinMs = 10_000;
-/** As many as a Redis has unless told. */
+/** The default number of databases of Redis. */
 const redisDatabases = 16;
 
 export interface IssuedKey {
@@ -44,24 +44,24 @@ export interface IssuedKey {
   readonly createdAt: string;
 }
 
-/** The real product, in a process group of its own. */
+/** The real product, in another process group. */
 export interface Product {
-  /** Addresses such as `http://127.0.0.1:40123`; the first one's where there are several. */
+  /** Addresses such as `http://127.0.0.1:40123`; of the first process. */
   readonly api: string;
   readonly edge: string;
   readonly admin: string;
   readonly apis: readonly string[];
   readonly edges: readonly string[];
-  /** `null` where DATA_DIR had keys already, or FIRST_KEY is `none`. */
+  /** `null` if DATA_DIR had keys already, or if FIRST_KEY is `none`. */
   readonly firstKey: string | null;
   readonly adminToken: string;
   readonly pid: number;
   readonly dataDir: string;
-  /** The folder in which edges keep their visits, each in a folder there. */
+  /** The folder with the spool folder of each edge. */
   readonly spoolRoot: string;
-  /** The listeners for operators, of each process; `admin` is the first API's. */
+  /** The operators' listeners of all processes; `admin` is that of the first API. */
   readonly admins: readonly string[];
-  /** The ready line as it came. */
+  /** The ready line. */
   readonly ready: unknown;
   readonly stdout: () => string;
   readonly stderr: () => string;
@@ -72,15 +72,15 @@ export interface Product {
     readonly scopes?: readonly Scope[];
     readonly expiresIn?: number;
   }): Promise<IssuedKey>;
-  /** Resolves when it ended, in whatever way. */
+  /** Resolves when the process has exited. */
   readonly ended: Promise<EndedProcess>;
-  /** Resident memory of the node process, in MiB; of several, the one's that has the most. */
+  /** Resident memory of the largest Node process, in MiB. */
   rssMiB(): Promise<number>;
-  /** Asks it to end. @throws when it does not end with exit code 0 within 10 s. */
+  /** Sends SIGTERM. @throws if it does not exit with code 0 within 10 s */
   stop(): Promise<EndedProcess>;
-  /** `kill -9` of node and of every PostgreSQL process of it, as a crash of the machine would. */
+  /** Kills (-9) Node and every PostgreSQL process, like a crash of the machine. */
   killTree(): Promise<void>;
-  /** Ends what still lives, and removes DATA_DIR unless it was given. */
+  /** Kills running processes, and deletes DATA_DIR if `startProduct` created it. */
   cleanup(): Promise<void>;
 }
 
@@ -99,7 +99,7 @@ const kill = (pid: number): void => {
 };
 
 const killAll = async (dataDir: string): Promise<void> => {
-  // Looked for until there is none: the postmaster may have had a child in the making.
+  // Repeated: the postmaster may have forked a child after the first list.
   for (;;) {
     const pids = await postgresOf(dataDir);
     if (pids.length === 0) return;
@@ -125,11 +125,11 @@ const restartedLine = z.object({
   pid: z.number(),
 });
 
-/** The services' processes of now, by their names: `api 0`. */
+/** The current pids of the services, by name: `api 0`. */
 const servicePids = (ready: unknown, stdout: string): ReadonlyMap<string, number> => {
   const pids = new Map<string, number>();
-  for (const [service, all] of Object.entries(readyOfStack.parse(ready).pids)) {
-    for (const [index, pid] of all.entries()) pids.set(`${service} ${index}`, pid);
+  for (const [service, started] of Object.entries(readyOfStack.parse(ready).pids)) {
+    for (const [index, pid] of started.entries()) pids.set(`${service} ${index}`, pid);
   }
   for (const [line] of stdout.matchAll(/^\{"event":"restarted".*\}(?=\n)/gm)) {
     const { service, index, pid } = restartedLine.parse(JSON.parse(line));
@@ -141,8 +141,8 @@ const servicePids = (ready: unknown, stdout: string): ReadonlyMap<string, number
 let prefixes = 0;
 const servers = new Map<string, Promise<Record<string, string>>>();
 
-/** The servers that a stack is not to start for itself; PostgreSQL it is, in its DATA_DIR. */
-const serversOfStack = async (): Promise<Record<string, string>> => {
+/** Shared servers of a stack; it starts PostgreSQL itself, in DATA_DIR. */
+const sharedServers = async (): Promise<Record<string, string>> => {
   const [{ brokers, prefix }, redis] = await Promise.all([testKafka('stack'), testRedis()]);
   prefixes += 1;
   return {
@@ -153,40 +153,40 @@ const serversOfStack = async (): Promise<Record<string, string>> => {
 };
 
 /**
- * What tells another process (a product started again, another node, a command) of the servers that the
- * product of this DATA_DIR is on, and that are not within it.
+ * The environment of another process (a restarted product, another node, a command) with the servers outside of
+ * DATA_DIR that the product uses.
  */
 export const serversFor = async (
   dataDir: string,
   isStack = onStack,
 ): Promise<Record<string, string>> => {
   if (!isStack) return {};
-  const known = servers.get(dataDir) ?? serversOfStack();
+  const known = servers.get(dataDir) ?? sharedServers();
   servers.set(dataDir, known);
   return known;
 };
 
 const text = (ready: unknown, name: string): string => {
   const value = (ready as Record<string, unknown>)[name];
-  if (typeof value !== 'string') throw new Error(`The ready line has no ${name}`);
+  if (typeof value !== 'string') throw new Error(`the ready line has no ${name}`);
   return value;
 };
 
-/** Makes an API key, as an operator. */
+/** Creates an API key as an operator. */
 export const issueKey = async (
   { admin, adminToken }: Pick<Product, 'admin' | 'adminToken'>,
   { plan, name = `a ${plan} key`, ...more }: Parameters<Product['createKey']>[0],
 ): Promise<IssuedKey> => {
-  const answer = await sendRequest(`${admin}/admin/keys`, {
+  const response = await sendRequest(`${admin}/admin/keys`, {
     method: 'POST',
     headers: { Authorization: `Bearer ${adminToken}` },
     body: { name, plan, ...more },
   });
-  if (answer.status !== 201) throw new Error(`No key: ${answer.status} ${answer.text}`);
-  return answer.json() as IssuedKey;
+  if (response.status !== 201) throw new Error(`no key: ${response.status} ${response.text}`);
+  return response.json() as IssuedKey;
 };
 
-/** In MiB. */
+/** Resident memory, in MiB. */
 const rssOf = async (pid: number): Promise<number> => {
   const status = await readFile(`/proc/${pid}/status`, 'utf8');
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) / 1_024;
@@ -197,14 +197,14 @@ interface StartOptions {
   readonly dataDir?: string;
   /** The main file of another build. */
   readonly program?: string;
-  /** The command that runs it, such as `inContainer`: then `pid` is the command's. */
+  /** Command prefix, such as `inContainer`: then `pid` is the pid of the command. */
   readonly runner?: readonly string[];
 }
 
 /**
  * Starts the product on free ports and waits for its ready line.
  *
- * @throws with the last lines of its stderr when it ends instead
+ * @throws with the last lines of stderr if it exits instead
  */
 export const startProduct = async (
   options: StartOptions = {},
@@ -212,7 +212,7 @@ export const startProduct = async (
 ): Promise<Product> => {
   const dataDir = options.dataDir ?? (await temporaryDir());
   const { program = isStack ? stackFile : mainFile } = options;
-  // Another build may have another PostgreSQL, which makes its own cluster.
+  // Another build may have another version of PostgreSQL.
   const isOurs = options.program === undefined;
   if (isOurs && !options.env?.['DATABASE_URL']) await copyClusterTemplate(dataDir);
   const env = { ...(await serversFor(dataDir, isStack)), DATA_DIR: dataDir, ...options.env };
@@ -221,7 +221,7 @@ export const startProduct = async (
 
   let ready: unknown;
   const killTree = async (): Promise<void> => {
-    // Stopped first: it would start again what dies.
+    // First, because it restarts services.
     child.kill('SIGKILL');
     if (isStack && ready !== undefined) {
       for (const pid of servicePids(ready, running.stdout()).values()) kill(pid);
@@ -241,7 +241,7 @@ export const startProduct = async (
     throw error;
   }
   const { pid } = child;
-  if (pid === undefined) throw new Error('A spawned process has a pid');
+  if (pid === undefined) throw new Error('the spawned process has no pid');
   const admin = text(ready, 'admin');
   const adminToken =
     options.env?.['ADMIN_TOKEN'] ??
@@ -250,7 +250,6 @@ export const startProduct = async (
   const { apis, edges } = isStack
     ? readyOfStack.parse(ready)
     : { apis: [text(ready, 'api')], edges: [text(ready, 'edge')] };
-  // A stack's processes have folders of their own.
   const processDirs = isStack ? serviceDirs(dataDir) : [dataDir];
   const published = await Promise.all(processDirs.map(publishedAddresses));
 
@@ -277,14 +276,15 @@ export const startProduct = async (
     },
     async stop() {
       child.kill('SIGTERM');
-      const end = await within(stopWithinMs, 'It did not end', ended);
+      const end = await within(stopWithinMs, 'the product did not exit', ended);
       if (end.exitCode !== 0) {
         throw new Error(
-          `It ended with ${end.signal ?? end.exitCode ?? '?'}:\n${lastLines(end.stderr)}`,
+          `the product exited with ${end.signal ?? end.exitCode ?? '?'}:\n${lastLines(end.stderr)}`,
         );
       }
       const left = await postgresOf(dataDir);
-      if (left.length > 0) throw new Error(`It left PostgreSQL running: ${left.join(', ')}`);
+      if (left.length > 0)
+        throw new Error(`the product left PostgreSQL running: ${left.join(', ')}`);
       return end;
     },
     killTree,
@@ -292,10 +292,10 @@ export const startProduct = async (
   };
 };
 
-/** All services in one process, whatever the test run is on: where a test is about that. */
+/** Starts all services in one process, also on `LINKLOG_TEST_ON=stack`. */
 export const startEmbeddedProduct = (options: StartOptions = {}): Promise<Product> =>
   startProduct(options, false);
 
-/** The stack, whatever the test run is on: for what several nodes must do together. */
+/** Starts the stack, for tests of several nodes. */
 export const startStackProduct = (options: StartOptions = {}): Promise<Product> =>
   startProduct(options, true);

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { sendRequest } from './http.js';
 import { eventually } from './waiting.js';
 
-/** The service remembers a health report for 500 ms. */
-const rememberedMs = 550;
+/** The service caches a health report for 500 ms. */
+const reportCachedMs = 550;
 
 interface Report {
   readonly projections: readonly { readonly lag: number | null }[];
@@ -11,11 +11,11 @@ interface Report {
 }
 
 /**
- * Waits until every event from before the call is in every projection. A report that the service
- * remembers may be from before the caller's last change, so only later reports count.
+ * Waits until every event from before the call is in every projection. A cached report may be older than the last
+ * change, so only later reports count.
  */
 export const waitUntilProjected = async (edges: readonly string[]): Promise<void> => {
-  await sleep(rememberedMs);
+  await sleep(reportCachedMs);
   await eventually('the projections are caught up', async () => {
     for (const edge of edges) {
       const report = (await sendRequest(`${edge}/health/ready`)).json() as Report;

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** Of rsvg-convert, at once. */
+/** Concurrent processes of rsvg-convert. */
 const processes = 4;
 
 export interface QrImage {
@@ -14,8 +14,12 @@ export interface QrImage {
   readonly bytes: Buffer;
 }
 
-/** As PNG files, since zbarimg reads no SVG; a transparent ground is that of a white page. */
-const place = async (dir: string, index: number, { format, bytes }: QrImage): Promise<string> => {
+/** Writes a PNG file, because zbarimg does not read SVG; transparent becomes white. */
+const writePng = async (
+  dir: string,
+  index: number,
+  { format, bytes }: QrImage,
+): Promise<string> => {
   const png = path.join(dir, `${index}.png`);
   if (format === 'png') await writeFile(png, bytes);
   else {
@@ -26,30 +30,33 @@ const place = async (dir: string, index: number, { format, bytes }: QrImage): Pr
   return png;
 };
 
-/** zbarimg's report on all the files, as XML. */
+/** The XML report of zbarimg. */
 const scan = async (files: readonly string[]): Promise<string> => {
   const args = ['--nodbus', '--quiet', '--xml', ...files];
   try {
     return (await run('zbarimg', args, { maxBuffer: 64 * 1_024 * 1_024 })).stdout;
   } catch (error) {
     const { code, stdout } = error as { code?: unknown; stdout?: string };
-    // Its exit code when an image has no code.
+    // The exit code if an image has no QR code.
     if (code === 4 && stdout !== undefined) return stdout;
     throw error;
   }
 };
 
 /**
- * What readers of others, zbarimg and rsvg-convert, see in images: a text for each, `null` where there
- * is none. A machine without the programs fails the test.
+ * Reads QR codes with zbarimg and rsvg-convert, which must be installed.
+ *
+ * @returns the text of each image, or `null`
  */
 export const readQrCodes = async (images: readonly QrImage[]): Promise<(string | null)[]> => {
   const dir = await mkdtemp(path.join(tmpdir(), 'linklog-qr-'));
   try {
     const files: string[] = [];
     for (let first = 0; first < images.length; first += processes) {
-      const some = images.slice(first, first + processes);
-      files.push(...(await Promise.all(some.map((image, at) => place(dir, first + at, image)))));
+      const batch = images.slice(first, first + processes);
+      files.push(
+        ...(await Promise.all(batch.map((image, index) => writePng(dir, first + index, image)))),
+      );
     }
     const report = await scan(files);
     const sources = report.split("<source href='").slice(1);

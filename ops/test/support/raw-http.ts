@@ -3,18 +3,18 @@ import { connect, type Socket } from 'node:net';
 import { WakeUp } from '../../platform/concurrency/wake-up.js';
 import { eventually } from './waiting.js';
 
-/** A connection of which a test writes every byte itself. */
+/** A connection on which a test writes every byte. */
 export interface RawConnection {
   readonly socket: Socket;
-  /** What came so far. */
+  /** All received bytes. */
   readonly received: () => string;
-  /** @throws when the other side does not say it within `ms`. */
+  /** @throws if the pattern is not received within `ms` */
   until(pattern: RegExp, ms?: number): Promise<string>;
-  /** Resolves with milliseconds since the connection was made. @throws when it is open after `ms`. */
+  /** Resolves with the milliseconds from connect to close. @throws if the connection is open after `ms` */
   closed(ms: number): Promise<number>;
 }
 
-/** Connects to a product's address. A connection that the other side resets is simply closed. */
+/** Connects to an address of a product. A reset counts as a close. */
 export const connectTo = async (origin: string): Promise<RawConnection> => {
   const { hostname, port } = new URL(origin);
   const socket = connect({ host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) });
@@ -23,11 +23,11 @@ export const connectTo = async (origin: string): Promise<RawConnection> => {
     received += text;
   });
   await once(socket, 'connect');
-  const began = performance.now();
+  const startedAt = performance.now();
   let closedAt: number | null = null;
   socket.on('error', () => undefined);
   socket.on('close', () => {
-    closedAt = performance.now() - began;
+    closedAt = performance.now() - startedAt;
   });
 
   return {
@@ -44,23 +44,23 @@ export const connectTo = async (origin: string): Promise<RawConnection> => {
   };
 };
 
-/** An answer, read from its bytes: nothing is taken for granted, and nothing is mended. */
+/** A response, parsed strictly from its bytes. */
 export interface RawResponse {
   readonly status: number;
-  /** By their names in lower case; those that came more than once joined by a comma. */
+  /** By name in lower case; repeated headers are joined by commas. */
   readonly headers: ReadonlyMap<string, string>;
   readonly body: Buffer;
 }
 
 interface Read {
-  readonly answer: RawResponse;
-  /** What comes after it. */
+  readonly response: RawResponse;
+  /** The bytes after it. */
   readonly rest: Buffer;
 }
 
 const statusLine = /^HTTP\/1\.1 (\d{3}) [\x20-\x7e]*$/;
 const headerLine = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+): ?([\x20-\x7e]*)$/;
-/** An interim answer, after which the other side may still go. */
+/** An interim response, after which the server may close the connection. */
 const interim = 'HTTP/1.1 100 Continue\r\n\r\n';
 const blankLine = Buffer.from('\r\n\r\n');
 const lineEnd = Buffer.from('\r\n');
@@ -69,21 +69,21 @@ const headersOf = (lines: readonly string[]): Map<string, string> => {
   const headers = new Map<string, string>();
   for (const line of lines) {
     const [, name = '', value = ''] = headerLine.exec(line) ?? [];
-    if (name === '') throw new Error(`No header: ${JSON.stringify(line)}`);
+    if (name === '') throw new Error(`not a header: ${JSON.stringify(line)}`);
     const before = headers.get(name.toLowerCase());
     headers.set(name.toLowerCase(), before === undefined ? value : `${before}, ${value}`);
   }
   return headers;
 };
 
-/** The body in chunks, or `null` where it is not all there. */
+/** Decodes a chunked body. @returns `null` if it is incomplete */
 const unchunk = (bytes: Buffer): { body: Buffer; rest: Buffer } | null => {
   const pieces: Buffer[] = [];
   for (let at = 0; ;) {
     const end = bytes.indexOf(lineEnd, at);
     if (end === -1) return null;
     const size = parseInt(bytes.toString('latin1', at, end), 16);
-    if (Number.isNaN(size)) throw new Error('No size of a chunk');
+    if (Number.isNaN(size)) throw new Error('a chunk has no size');
     const begin = end + lineEnd.length;
     at = begin + size + lineEnd.length;
     if (bytes.length < at) return null;
@@ -93,41 +93,42 @@ const unchunk = (bytes: Buffer): { body: Buffer; rest: Buffer } | null => {
 };
 
 /**
- * The first final answer in these bytes, or `null` where it is not all there.
+ * Parses the first final response.
  *
- * @throws when they are no HTTP/1.1
+ * @returns `null` if it is incomplete
+ * @throws if it is not HTTP/1.1
  */
 export const parseResponse = (bytes: Buffer, toHead: boolean): Read | null => {
   const end = bytes.indexOf(blankLine);
   if (end === -1) return null;
   const [first = '', ...lines] = bytes.toString('latin1', 0, end).split('\r\n');
   const status = Number(statusLine.exec(first)?.[1]);
-  if (Number.isNaN(status)) throw new Error(`No status line: ${JSON.stringify(first)}`);
+  if (Number.isNaN(status)) throw new Error(`not a status line: ${JSON.stringify(first)}`);
   const headers = headersOf(lines);
   const after = bytes.subarray(end + blankLine.length);
   if (status < 200) return parseResponse(after, toHead);
-  // What was not read in time may be anything; nobody knows that it is HEAD.
+  // 408: the server has not read the method.
   const bare = (toHead && status !== 408) || status === 204 || status === 304;
-  if (bare) return { answer: { status, headers, body: Buffer.alloc(0) }, rest: after };
+  if (bare) return { response: { status, headers, body: Buffer.alloc(0) }, rest: after };
   if (headers.get('transfer-encoding') === 'chunked') {
     const chunks = unchunk(after);
-    return chunks && { answer: { status, headers, body: chunks.body }, rest: chunks.rest };
+    return chunks && { response: { status, headers, body: chunks.body }, rest: chunks.rest };
   }
   const length = Number(headers.get('content-length') ?? NaN);
-  if (Number.isNaN(length)) throw new Error('An answer whose end nobody knows');
+  if (Number.isNaN(length)) throw new Error('the response has no Content-Length');
   if (after.length < length) return null;
   const body = after.subarray(0, length);
-  return { answer: { status, headers, body }, rest: after.subarray(length) };
+  return { response: { status, headers, body }, rest: after.subarray(length) };
 };
 
 export interface RawRequest {
   readonly bytes: Buffer;
   readonly toHead: boolean;
-  /** Nothing follows it, and the other side is told so: for what may be no whole request. */
+  /** Closes the sending side after the request, which may be incomplete. */
   readonly last: boolean;
 }
 
-/** A connection and what came on it: the end of an earlier one says nothing of the next. */
+/** A connection and its received bytes. */
 class Connection {
   received = Buffer.alloc(0);
   closed = false;
@@ -141,7 +142,7 @@ class Connection {
       this.received = Buffer.concat([this.received, data]);
       this.#wakeUp.wake();
     });
-    // A reset is an end like any other; what came before it is judged.
+    // A reset counts as a close.
     this.socket.on('error', () => undefined);
     this.socket.on('close', () => {
       this.closed = true;
@@ -149,46 +150,47 @@ class Connection {
     });
   }
 
-  /** Waits until bytes have come, or the end of the connection. */
+  /** Waits for bytes, or for the end of the connection. */
   more(withinMs: number): Promise<void> {
     return this.#wakeUp.sleep(withinMs);
   }
 }
 
-/** A client that writes every byte itself, one request after the other, on one connection at a time. */
+/** A client that sends raw requests sequentially, on one connection at a time. */
 export class RawClient {
   #connection: Connection | null = null;
 
   constructor(private readonly origin: string) {}
 
   /**
-   * The answers to a request: one, or where it is the last of its connection, as many as come until
-   * the other side closes it.
+   * Sends a request. @returns one response, or after the last request of a connection all responses until the server
+   * closes it
    *
-   * @throws when an answer is malformed, or not there in `withinMs`
+   * @throws if a response is malformed, or not received within `withinMs`
    */
   async exchange({ bytes, toHead, last }: RawRequest, withinMs: number): Promise<RawResponse[]> {
     const connection = await this.#connected();
     const deadline = performance.now() + withinMs;
     if (last) connection.socket.end(bytes);
     else connection.socket.write(bytes);
-    const answers: RawResponse[] = [];
+    const responses: RawResponse[] = [];
     for (;;) {
-      const read = parseResponse(connection.received, toHead && answers.length === 0);
+      const read = parseResponse(connection.received, toHead && responses.length === 0);
       if (read) {
         connection.received = Buffer.from(read.rest);
-        answers.push(read.answer);
-        const open = read.answer.headers.get('connection') !== 'close';
-        if (!last && open) return answers;
+        responses.push(read.response);
+        const open = read.response.headers.get('connection') !== 'close';
+        if (!last && open) return responses;
       } else if (connection.closed) {
         const rest = connection.received.toString('latin1');
-        // A request line that cannot be read may have begun with anything: nobody knows that it is HEAD.
-        const unread = toHead && answers.at(-1)?.status === 400 && rest.startsWith('{');
-        if (rest !== '' && rest !== interim && !unread) throw new Error(`Left over: ${rest}`);
-        return answers;
+        // The server cannot parse the request line, so it does not know that the method is HEAD.
+        const unread = toHead && responses.at(-1)?.status === 400 && rest.startsWith('{');
+        if (rest !== '' && rest !== interim && !unread)
+          throw new Error(`unexpected bytes after the responses: ${rest}`);
+        return responses;
       } else {
         const left = deadline - performance.now();
-        if (left <= 0) throw new Error(`Neither answered nor closed within ${withinMs} ms`);
+        if (left <= 0) throw new Error(`no response and no close within ${withinMs} ms`);
         await connection.more(left);
       }
     }

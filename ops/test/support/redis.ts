@@ -11,7 +11,7 @@ interface TestServer {
 
 const logger = createLogger('silent');
 
-// One for all files of a mocha process, and none for a process that needs none.
+// Shared by all files of a mocha process.
 let starting: Promise<TestServer> | null = null;
 
 const start = async (): Promise<TestServer> => {
@@ -19,13 +19,13 @@ const start = async (): Promise<TestServer> => {
   return { dataDir, server: await startRedis({ dataDir, logger, tied: true }) };
 };
 
-/** The one Redis, everybody's: a test's keys begin with a prefix of its own. */
+/** The shared Redis: each test uses a unique prefix for its keys. */
 export const testRedis = async (): Promise<RedisServer> => {
   starting ??= start();
   return (await starting).server;
 };
 
-/** Stops the server, if any test started it. */
+/** Stops the server, if it was started. */
 export const stopTestRedis = async (): Promise<void> => {
   if (starting === null) return;
   const { server, dataDir } = await starting;

@@ -1,9 +1,9 @@
 import type { Pool } from '../../platform/postgres/pool.js';
 import { eventually } from './waiting.js';
 
-/** Waits until a checkpoint of the relay covers all events that it has sent. */
+/** Waits until checkpoints of the relay cover all sent events. */
 export const waitUntilCheckpointed = (pool: Pool): Promise<void> =>
-  eventually('a checkpoint of the relay covers all that was sent', async () => {
+  eventually('checkpoints of the relay cover all sent events', async () => {
     const { rows } = await pool.query(
       `SELECT FROM log.relayed r WHERE next_offset > 0 AND NOT EXISTS (
          SELECT FROM log.relay_checkpoints c

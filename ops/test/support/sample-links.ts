@@ -1,14 +1,15 @@
+import { createLink } from './create-links.js';
 import { sendRequest } from './http.js';
 import type { Product } from './product.js';
 
-/** What the product must be started with: the addresses of visitors come from the proxy that the sample is. */
+/** The environment of the product: visitors come through a trusted proxy. */
 export const sampleEnv = {
   FIRST_KEY: 'none',
   SHORT_URL_HOST: 'https://go.example.com',
   TRUSTED_PROXIES: '127.0.0.1',
 } as const;
 
-/** The one with most visits. */
+/** The link with the most visits. */
 export const sampleLink = 'spring-sale';
 
 const aliases = [sampleLink, 'newsletter', 'menu', 'guide', 'jobs'];
@@ -24,10 +25,9 @@ const addresses = ['8.8.8.8', '193.0.14.129', '9.9.9.9', '202.12.27.33', '194.14
 
 const referrers = ['https://news.example/', 'https://search.example/', 'https://www.blog.example/'];
 
-/** Makes a few links, and visits them from several countries. Gives the key that owns them. */
+/** Creates a few links, and visits them from several countries. @returns their key */
 export const createSampleLinks = async (product: Product): Promise<string> => {
   const { key } = await product.createKey({ plan: 'PRO', name: 'website' });
-  const headers = { Authorization: `Bearer ${key}` };
   for (const [index, alias] of aliases.entries()) {
     const body = {
       url: `https://example.com/${alias}?utm_source=linklog&utm_campaign=${alias}`,
@@ -35,20 +35,19 @@ export const createSampleLinks = async (product: Product): Promise<string> => {
       ...(index % 2 === 0 && { title: `The ${alias.replace('-', ' ')}`, tags: ['print', alias] }),
       ...(index === 4 && { expiresIn: 86_400, maxClicks: 500 }),
     };
-    const made = await sendRequest(`${product.api}/v2/shorten`, { method: 'POST', headers, body });
-    if (made.status !== 201) throw new Error(made.text);
+    await createLink(product.api, key, body);
     for (let visit = 0; visit < 60 / (index + 1); visit += 1) {
       const [userAgent, language] =
         visitors[(visit * 5 + (visit >> 2)) % visitors.length] ?? visitors[0];
       const Referer = referrers[(visit * 7 + (visit >> 3)) % (referrers.length + 1)];
-      const about = {
+      const visitorHeaders = {
         'User-Agent': userAgent,
         'Accept-Language': language,
         'X-Forwarded-For': addresses[((visit * visit) % 7) % addresses.length] ?? '',
       };
       const address = `${product.edge}/${alias}${visit % 4 === 0 ? '?qr' : ''}`;
       await sendRequest(address, {
-        headers: { ...about, ...(Referer !== undefined && { Referer }) },
+        headers: { ...visitorHeaders, ...(Referer !== undefined && { Referer }) },
       });
     }
   }

@@ -17,7 +17,7 @@ process.once('exit', () => {
   for (const dir of keyDirs) rmSync(dir, { recursive: true });
 });
 
-/** A new key, in the place of the database's last. */
+/** Replaces the seal key of the database. */
 export const newSealKey = async (pool: Pool): Promise<SealKey> => {
   const dir = await temporaryDir();
   keyDirs.push(dir);
@@ -25,22 +25,22 @@ export const newSealKey = async (pool: Pool): Promise<SealKey> => {
   return openSealKey(path.join(dir, 'seal-key.pem'), pool);
 };
 
-/** Resolves when the chains have all that the log holds, and checkpoints cover all of it. */
+/** Resolves when chains and checkpoints cover the whole log. */
 export const allSealed = async (pool: Pool, log: EventLog): Promise<void> => {
-  let held = 0;
+  let records = 0;
   for (const topic of topicNames) {
-    for (const { next } of await log.ranges(topic)) held += next;
+    for (const { next } of await log.ranges(topic)) records += next;
   }
-  await eventually('all is sealed', async () => {
+  await eventually('the log is sealed', async () => {
     const { rows } = await pool.query<{ chained: number; tails: number }>(
       `SELECT coalesce(sum(next_offset), 0)::int AS chained, count(tail_since)::int AS tails
        FROM seals.chains`,
     );
-    return rows[0]?.chained === held && rows[0].tails === 0;
+    return rows[0]?.chained === records && rows[0].tails === 0;
   });
 };
 
-/** Seals what the log holds, with a checkpoint after so many records of a partition. */
+/** Seals the whole log, with a checkpoint after `pace.records` records of a partition. */
 export const sealAll = async (
   deps: { readonly pool: Pool; readonly log: EventLog; readonly signer: SealKey },
   pace: SealingPace = { records: 5, ms: 50 },
@@ -53,7 +53,7 @@ export const sealAll = async (
   }
 };
 
-/** Gives each recent record of the embedded log a row of its own, as it was before there were batches. */
+/** Splits the batches of the embedded log into one row for each record, the old format. */
 export const splitRows = async (pool: Pool): Promise<void> => {
   await pool.query(`
     CREATE TEMP TABLE split ON COMMIT DROP AS
@@ -66,10 +66,10 @@ export const splitRows = async (pool: Pool): Promise<void> => {
       SELECT partition_id, record_offset, key, value FROM split`);
 };
 
-/** What an attacker does who can write to PostgreSQL: changes the text of a record, in whatever row it is. */
+/** An attack with write access to PostgreSQL: changes the text of a record, in a batch or a segment. */
 export const alterRecord = async (
   pool: Pool,
-  place: { readonly topic: TopicName; readonly partition: number; readonly offset: number },
+  position: { readonly topic: TopicName; readonly partition: number; readonly offset: number },
   alter: (value: string) => string,
 ): Promise<void> => {
   for (const table of ['records', 'segments']) {
@@ -77,11 +77,11 @@ export const alterRecord = async (
       `SELECT p.id, first_offset AS "firstOffset", records, key, value
        FROM log.${table} r JOIN log.partitions p ON p.id = r.partition_id
        WHERE topic = $1 AND partition = $2 AND $3 >= first_offset AND $3 < first_offset + records`,
-      [place.topic, place.partition, place.offset],
+      [position.topic, position.partition, position.offset],
     );
     for (const { id, ...row } of rows) {
       const values = recordsIn(row).map(({ offset, value }) =>
-        offset === place.offset ? alter(value) : value,
+        offset === position.offset ? alter(value) : value,
       );
       await pool.query(
         `UPDATE log.${table} SET value = $3 WHERE partition_id = $1 AND first_offset = $2`,
@@ -92,20 +92,20 @@ export const alterRecord = async (
 };
 
 /**
- * What an attacker does who can write to PostgreSQL: puts the chain of what the log holds now, up to `to`,
- * as if no checkpoint had ever covered it from `from` on.
+ * An attack with write access to PostgreSQL: replaces the chain by that of the current log up to `to`, and deletes the
+ * checkpoints after `from`.
  */
 export const forgeChain = async (
   pool: Pool,
   log: EventLog,
-  place: { readonly topic: TopicName; readonly partition: number },
+  chain: { readonly topic: TopicName; readonly partition: number },
   { from, to }: { readonly from: number; readonly to: number },
 ): Promise<void> => {
-  const { topic, partition } = place;
-  let hash = genesisOf(log.logId(topic), place);
+  const { topic, partition } = chain;
+  let hash = genesisOf(log.logId(topic), chain);
   const fingerprints: Buffer[] = [];
   for await (const { records } of log.read(topic, partition, 0, to)) {
-    const added = extendChain(place, hash, records);
+    const added = extendChain(chain, hash, records);
     hash = added.hash;
     fingerprints.push(added.fingerprints);
   }

@@ -115,7 +115,7 @@ export const startSecuredKafka = async () => {
   await admin.connect();
   return {
     brokers: server.brokers,
-    /** `host:port` of a listener. The certificate of the broker is for 127.0.0.1 alone. */
+    /** `host:port` of a listener. The certificate of the broker is only for 127.0.0.1. */
     at: (listener: keyof typeof ports, host = '127.0.0.1'): string => `${host}:${ports[listener]}`,
     ca: authority.ca,
     client,

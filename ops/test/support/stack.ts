@@ -7,29 +7,29 @@ import type { StackAddresses } from '../../local/stack/stack.js';
 import { type EndedProcess, launch, readyLine, temporaryDir } from './process.js';
 import { within } from './waiting.js';
 
-/** For Java, Maven and what is cached. */
+/** For Java, Maven and their caches. */
 const { PATH = '', HOME = '' } = inheritedEnvironment();
 
-/** A Kafka that lives for a minute would not run often what Java compiles well. */
+/** Options for a short life: less compilation. */
 export const briefJava = { JAVA_TOOL_OPTIONS: '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC' };
 
 const stackFile = fileURLToPath(new URL('../../app/stack.js', import.meta.url));
 
-/** Below the 10 s of its own, for a machine that has much else to do. */
+/** The product allows 10 s; the rest is for a busy machine. */
 const stopWithinMs = 20_000;
 
-/** The whole topology, as `npm run stack` starts it. */
+/** The whole topology of `npm run stack`. */
 export interface RunningStack extends StackAddresses {
-  /** The supervisor's. */
+  /** The pid of the supervisor. */
   readonly pid: number;
   readonly adminToken: string;
   readonly dataDir: string;
-  /** Of the processes that are, or were, the parts: after a restart the new ones'. */
+  /** The last pids of the parts. */
   readonly pids: Pids;
-  /** How often a part was restarted so far. */
+  /** The number of restarts of a part. */
   restarts(kind: PartKind, index: number): number;
   readonly stderr: () => string;
-  /** Asks it to end, and removes DATA_DIR. */
+  /** Sends SIGTERM, and deletes DATA_DIR. */
   stop(): Promise<EndedProcess>;
 }
 
@@ -53,7 +53,7 @@ export const startStackProcess = async (
   const stop = async (): Promise<EndedProcess> => {
     child.kill('SIGTERM');
     try {
-      return await within(stopWithinMs, 'The stack did not end', ended);
+      return await within(stopWithinMs, 'the stack did not exit', ended);
     } finally {
       await rm(dataDir, { recursive: true, force: true });
     }
@@ -78,7 +78,7 @@ export const startStackProcess = async (
         return pids;
       },
       restarts: (kind, index) =>
-        restarted().filter((one) => one.service === kind && one.index === index).length,
+        restarted().filter((part) => part.service === kind && part.index === index).length,
       stderr,
       stop,
     };

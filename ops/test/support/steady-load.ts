@@ -21,7 +21,7 @@ export interface LoadPlan {
   readonly ms: number;
   /** Requests of this time at the start are not measured. */
   readonly warmUpMs: number;
-  /** `low` for a load that should not take CPU time from the product; `high` for one that is measured. */
+  /** `low`: leaves CPU time to the product; `high`: for measured loads. */
   readonly priority: 'low' | 'high';
 }
 

@@ -2,16 +2,15 @@ import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 
 /**
- * How a network fails. `silent`: bytes and ends of connections are taken and go nowhere, and a connection
- * that has lost bytes stays silent for good. `slow`: each byte takes 200 ms longer, each way. `half-open`:
- * the server has forgotten its connections, and the clients have not heard of that; new connections are
- * reset and kept waiting in turn.
+ * A network failure. `silent`: bytes and ends of connections are dropped, and a connection that lost bytes stays silent.
+ * `slow`: 200 ms of latency, each way. `half-open`: the server side of connections is closed without notice to the
+ * clients; new connections are alternately reset and delayed.
  */
 export type Disturbance = 'silent' | 'slow' | 'half-open';
 
 const slowMs = 200;
 
-/** Does one thing after the other, each after its delay, or sooner where a later one is due. */
+/** Runs functions in order, each after its delay, or earlier if a later one is due. */
 const createQueue = () => {
   const waiting: (() => void)[] = [];
   return (delayMs: number, act: () => void): void => {
@@ -24,31 +23,31 @@ const createQueue = () => {
   };
 };
 
-/** A client's connection and its own to the server. */
+/** A client's connection, and the connection to the server. */
 interface Relay {
-  /** The server's side ends, and the client hears nothing of it. */
+  /** Closes the server side without notice to the client. */
   halve(): void;
-  /** Passes on an end that a silent network held back. */
-  settle(): void;
+  /** Forwards a close that a silent network dropped. */
+  forwardClose(): void;
 }
 
-/** A relay before a server, which a test may interrupt where no server would. */
+/** A TCP proxy with network failures. */
 export interface TcpProxy {
-  /** The server's URL with this relay's address in it. */
+  /** The URL of the server with the address of the proxy. */
   readonly url: string;
-  /** Connections that are open now. */
+  /** The number of open connections. */
   connections(): number;
-  /** From now on, new connections are taken and nothing is passed on until `resume`. */
+  /** Delays new connections until `resume`. */
   pause(): void;
   resume(): void;
-  /** From now on, what a client sends passes here first; `cut` ends both sides, unsent. */
-  inspect(look: ((chunk: Buffer, cut: () => void) => void) | null): void;
-  /** From now on, connections fail in this way, until `mend`. */
+  /** Inspects chunks from clients; `cut` closes both sides before the chunk is sent. */
+  inspect(inspector: ((chunk: Buffer, cut: () => void) => void) | null): void;
+  /** Starts a network failure, until `mend`. */
   disturb(how: Disturbance): void;
   mend(): void;
-  /** From now on, nothing that the server sends reaches a client until `cut`. */
+  /** Drops all bytes of the server until `cut`. */
   mute(): void;
-  /** Ends every connection; new ones are as at the start. */
+  /** Closes all connections, and ends `mute`. */
   cut(): void;
   close(): Promise<void>;
 }
@@ -60,7 +59,7 @@ export const startTcpProxy = async (serverUrl: string): Promise<TcpProxy> => {
   const waiting: (() => void)[] = [];
   let isPaused = false;
   let isMuted = false;
-  let look: ((chunk: Buffer, cut: () => void) => void) | null = null;
+  let inspector: ((chunk: Buffer, cut: () => void) => void) | null = null;
   let disturbance: Disturbance | null = null;
   const relays = new Set<Relay>();
   let refused = 0;
@@ -68,23 +67,23 @@ export const startTcpProxy = async (serverUrl: string): Promise<TcpProxy> => {
   const relay = (client: Socket): void => {
     if (client.destroyed) return;
     const upstream = connect(target);
-    /** `lost`: bytes went nowhere. `halved`: only the client takes it for open. */
+    /** `lost`: bytes were dropped. `halved`: open only for the client. */
     let state: 'whole' | 'lost' | 'halved' = 'whole';
     const cut = (): void => {
       client.destroy();
       upstream.destroy();
-      relays.delete(one);
+      relays.delete(current);
     };
-    const one: Relay = {
+    const current: Relay = {
       halve() {
         state = 'halved';
         upstream.destroy();
       },
-      settle() {
+      forwardClose() {
         if (client.destroyed || (upstream.destroyed && state === 'whole')) cut();
       },
     };
-    relays.add(one);
+    relays.add(current);
 
     const pass = (from: Socket, to: Socket, isPassed: (chunk: Buffer) => boolean): void => {
       const queue = createQueue();
@@ -103,13 +102,13 @@ export const startTcpProxy = async (serverUrl: string): Promise<TcpProxy> => {
       });
     };
     pass(client, upstream, (chunk) => {
-      look?.(chunk, cut);
+      inspector?.(chunk, cut);
       return !client.destroyed;
     });
     pass(upstream, client, () => !isMuted);
   };
 
-  /** Whether a new connection is to wait, to be reset, or to be relayed. */
+  /** The treatment of a new connection. */
   const judge = (): 'wait' | 'reset' | 'relay' => {
     if (isPaused || disturbance === 'silent') return 'wait';
     if (disturbance !== 'half-open') return 'relay';
@@ -128,7 +127,7 @@ export const startTcpProxy = async (serverUrl: string): Promise<TcpProxy> => {
         relay(client);
       });
   });
-  const letIn = (): void => {
+  const relayWaiting = (): void => {
     for (const start of waiting.splice(0)) start();
   };
   server.listen(0, '127.0.0.1');
@@ -144,19 +143,19 @@ export const startTcpProxy = async (serverUrl: string): Promise<TcpProxy> => {
     },
     resume() {
       isPaused = false;
-      letIn();
+      relayWaiting();
     },
     inspect(next) {
-      look = next;
+      inspector = next;
     },
     disturb(how) {
       disturbance = how;
-      if (how === 'half-open') for (const one of relays) one.halve();
+      if (how === 'half-open') for (const connection of relays) connection.halve();
     },
     mend() {
       disturbance = null;
-      for (const one of relays) one.settle();
-      letIn();
+      for (const connection of relays) connection.forwardClose();
+      relayWaiting();
     },
     mute() {
       isMuted = true;

@@ -7,19 +7,19 @@ import { temporaryDir } from './process.js';
 
 const run = promisify(execFile);
 
-/** Bytes until a disk is full to its last block. */
+/** Sizes of writes that fill a disk to its last block. */
 const chunks = [1_024 * 1_024, 4_096, 1];
 
-/** A small disk in memory, which a test can fill. Only root may mount it. */
+/** Mounts a small disk in memory, which a test can fill. Needs root. */
 export const mountTmpfs = async (mebibytes: number) => {
   const dir = await temporaryDir();
   await run('mount', ['-t', 'tmpfs', '-o', `size=${mebibytes}m`, 'tmpfs', dir]);
-  // For PostgreSQL's user.
+  // PostgreSQL runs as another user.
   await chmod(dir, 0o755);
   const filler = path.join(dir, 'filler');
   return {
     dir,
-    /** Fills it with a file, which `makeRoom` deletes. */
+    /** Fills the disk, until `deleteFiller`. */
     async fill(): Promise<void> {
       const file = await open(filler, 'a');
       try {

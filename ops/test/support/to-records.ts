@@ -1,8 +1,8 @@
 import { readLines } from '../../event-log/lines.js';
 import type { NewLines, NewRecord } from '../../event-log/port.js';
 
-/** What an append was given, each record by itself. */
+/** Splits the lines of an append into records. */
 export const toRecords = <Record extends NewRecord>(
   records: readonly (Record | NewLines)[],
 ): readonly (Record | NewRecord)[] =>
-  records.flatMap((one) => ('lines' in one ? readLines(one.lines.toString()) : one));
+  records.flatMap((item) => ('lines' in item ? readLines(item.lines.toString()) : item));

@@ -5,9 +5,9 @@ export { endsWithin } from '../../platform/concurrency/deadline.js';
 const stepMs = 5;
 
 /**
- * Resolves when the condition holds. Asks again and again; a failure of `condition` ends the wait.
+ * Polls until the condition holds; an error of `condition` ends the wait.
  *
- * @param what names the condition in the error of a time-out
+ * @param what the condition, for the error message
  */
 export const eventually = async (
   what: string,
@@ -16,44 +16,44 @@ export const eventually = async (
 ): Promise<void> => {
   const deadline = performance.now() + withinMs;
   while (!(await condition())) {
-    if (performance.now() > deadline) throw new Error(`Not within ${withinMs} ms: ${what}`);
+    if (performance.now() > deadline) throw new Error(`not within ${withinMs} ms: ${what}`);
     await sleep(stepMs);
   }
 };
 
-/** Repeats assertions until all of them hold. A time-out throws the failure of the last try. */
+/** Repeats assertions until all of them pass. A time-out throws the last failure. */
 export const eventuallyPasses = async (
   withinMs: number,
-  look: () => void | Promise<void>,
+  check: () => void | Promise<void>,
 ): Promise<void> => {
   const deadline = performance.now() + withinMs;
   for (;;) {
     const isLast = performance.now() >= deadline;
     try {
-      await look();
+      await check();
       return;
     } catch (error) {
       if (!isLast) await sleep(25);
       else if (!(error instanceof Error)) throw error;
       else {
-        error.message = `Still after ${withinMs} ms: ${error.message}`;
+        error.message = `still after ${withinMs} ms: ${error.message}`;
         throw error;
       }
     }
   }
 };
 
-/** Resolves with the reason that a promise rejects with. @throws where the promise resolves */
+/** Resolves with the reason of the rejection. @throws if the promise resolves */
 export const rejection = async (promise: Promise<unknown>): Promise<unknown> => {
   try {
     await promise;
   } catch (error) {
     return error;
   }
-  throw new Error('The promise was expected to reject, and resolved');
+  throw new Error('the promise resolved, expected a rejection');
 };
 
-/** Awaits a promise for `ms` at most. @throws an error that begins with `what` when it is late */
+/** Awaits a promise for at most `ms`. @throws an error that starts with `what` */
 export const within = async <Value>(
   ms: number,
   what: string,
@@ -63,7 +63,7 @@ export const within = async <Value>(
   const tooLate = sleep(ms, null, { signal: late.signal }).then(() => {
     throw new Error(`${what} within ${ms} ms`);
   });
-  // It is aborted when the promise came first: then nobody waits for it.
+  // Aborted if the promise was faster.
   tooLate.catch(() => undefined);
   try {
     return await Promise.race([promise, tooLate]);

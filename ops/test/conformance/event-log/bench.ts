@@ -4,20 +4,19 @@ import type { LogHarness } from './harness.js';
 import { Positions, startReader, type LogReader, type ReaderOptions } from './reader.js';
 
 /**
- * What the tests of the suite work with. The log is one and the same for all of them, because some
- * logs cannot be emptied: a test begins where the log ends.
+ * The log of all tests of the suite. Some logs cannot be truncated, so a test starts at the end of the log.
  */
 export interface LogBench {
   readonly log: EventLog;
   readonly harness: LogHarness;
   readonly ends: (names: readonly TopicName[]) => Promise<Positions>;
-  /** Starts a reader that is stopped after the test; of another client's log, if one is given. */
+  /** Starts a reader, by default of `log`; it is stopped after the test. */
   readonly follow: (options: ReaderOptions, log?: EventLog) => LogReader;
-  /** Runs after the test, before its readers are stopped: lets go of what a handler waits for. */
+  /** Registers a function that unblocks handlers, before the readers are stopped. */
   readonly afterwards: (release: () => void) => void;
 }
 
-/** A server's programs may have to be fetched first. */
+/** Kafka may have to be downloaded first. */
 const openMs = 300_000;
 
 /** Opens the log for the tests of the surrounding `describe`. */
@@ -55,7 +54,7 @@ export const benchOf = (open: () => Promise<LogHarness>): (() => LogBench) => {
   after(() => bench?.harness.close());
 
   return () => {
-    if (!bench) throw new Error('The log is open only while tests run');
+    if (!bench) throw new Error('the log is open only during tests');
     return bench;
   };
 };

@@ -1,12 +1,12 @@
 import { connect, type Socket } from 'node:net';
 import type { ISocketFactory } from 'kafkajs';
 
-/** How a client's sockets are made, and how a test takes them away. */
+/** A socket factory of a client, whose sockets a test can destroy. */
 export interface CuttableSockets {
   readonly factory: ISocketFactory;
-  /** Ends them without a word; new ones may be made. */
+  /** Destroys all sockets; new ones are possible. */
   cut(): void;
-  /** Ends them for good, as the end of their process does. */
+  /** Destroys all present and future sockets, like the end of the process. */
   kill(): void;
 }
 
@@ -15,7 +15,7 @@ export const cuttableSockets = (): CuttableSockets => {
   let killed = false;
   const cut = (): void => {
     for (const socket of sockets) {
-      socket.destroy(Object.assign(new Error('Cut'), { code: 'ECONNRESET' }));
+      socket.destroy(Object.assign(new Error('connection cut'), { code: 'ECONNRESET' }));
     }
   };
   return {
@@ -24,7 +24,7 @@ export const cuttableSockets = (): CuttableSockets => {
       socket.setKeepAlive(true, 60_000);
       sockets.add(socket);
       socket.on('close', () => sockets.delete(socket));
-      if (killed) socket.destroy(new Error('The process is gone'));
+      if (killed) socket.destroy(new Error('process killed'));
       return socket;
     },
     cut,

@@ -29,11 +29,11 @@ export const describeDelivery = (bench: () => LogBench): void => {
       expect(second.ids).to.deep.equal(after.map(eventIdOf));
     });
 
-    it('resumes in the middle of what was appended together', async () => {
+    it('resumes in the middle of a batch', async () => {
       const { log, follow, ends } = bench();
       const positions = await ends([links]);
       const end = positions.get(links, 3);
-      if (!end) throw new Error('A log has an end');
+      if (!end) throw new Error('partition not found');
       const records = recordsOf(links, codeIn(links, 3), 10);
       await log.append(links, records);
       positions.set(links, 3, { ...end, offset: end.offset + 7 });
@@ -63,7 +63,7 @@ export const describeDelivery = (bench: () => LogBench): void => {
       }
     });
 
-    it('comes soon to a reader at the end that lets nothing wait', async () => {
+    it('reaches a reader at the end of the log promptly if mayWaitMs is 0', async () => {
       const { log, follow, ends } = bench();
       const reader = follow({ topics: [links], positions: await ends([links]), mayWaitMs: 0 });
       await fence(log, reader, [links]);
@@ -74,11 +74,11 @@ export const describeDelivery = (bench: () => LogBench): void => {
           await reader.has(records.map(eventIdOf));
         }
       };
-      // A reader that polls each half second takes twice as long.
+      // Polling every 500 ms would need twice as long.
       await within(5_000, 'all records are delivered', rounds());
     });
 
-    it('reaches every group, each in full', async () => {
+    it('reaches every group completely', async () => {
       const { log, follow, ends } = bench();
       const readers = [];
       for (let count = 0; count < 3; count += 1) {
@@ -92,11 +92,11 @@ export const describeDelivery = (bench: () => LogBench): void => {
       }
     });
 
-    it('is of the topics that were asked for, and of all of them', async () => {
+    it('has the records of all subscribed topics, and no others', async () => {
       const { log, follow, ends } = bench();
-      const asked = [links, visits] as const;
-      const all = follow({ topics: asked, positions: await ends(asked) });
-      const one = follow({ topics: [visits], positions: await ends(asked) });
+      const subscribed = [links, visits] as const;
+      const pair = follow({ topics: subscribed, positions: await ends(subscribed) });
+      const single = follow({ topics: [visits], positions: await ends(subscribed) });
       const sent = new Map<string, string>();
       for (const topic of manyPartitions) {
         for (const record of recordsOf(topic, newCode(), 4)) {
@@ -104,20 +104,20 @@ export const describeDelivery = (bench: () => LogBench): void => {
           sent.set(eventIdOf(record), topic);
         }
       }
-      await fence(log, all, asked);
-      await one.has([...sent].filter(([, topic]) => topic === visits).map(([id]) => id));
+      await fence(log, pair, subscribed);
+      await single.has([...sent].filter(([, topic]) => topic === visits).map(([id]) => id));
       for (const [id, topic] of sent) {
-        expect(all.ids.includes(id), `${topic} to both`).to.equal(topic !== topics.usage.name);
-        expect(one.ids.includes(id), `${topic} to one`).to.equal(topic === visits);
+        expect(pair.ids.includes(id), `${topic} to both`).to.equal(topic !== topics.usage.name);
+        expect(single.ids.includes(id), `${topic} to single`).to.equal(topic === visits);
       }
-      expect(new Set(all.received.map(({ topic }) => topic))).to.deep.equal(new Set(asked));
-      for (const record of all.received) {
+      expect(new Set(pair.received.map(({ topic }) => topic))).to.deep.equal(new Set(subscribed));
+      for (const record of pair.received) {
         const topic = sent.get(eventIdOf(record));
         if (topic !== undefined) expect(record.topic).to.equal(topic);
       }
     });
 
-    it('is repeated when a reader crashed after its work and before its checkpoint', async () => {
+    it('is repeated if a reader crashed between its work and its checkpoint', async () => {
       const { log, harness, follow, ends, afterwards } = bench();
       const group = `crash-${newCode()}`;
       const positions = await ends([links]);
@@ -125,7 +125,7 @@ export const describeDelivery = (bench: () => LogBench): void => {
       const stuck = deferred();
       afterwards(stuck.resolve);
       let worked: readonly string[] = [];
-      // Its own checkpoints go down with it.
+      // Its checkpoints are lost in the crash.
       follow(
         {
           group,
@@ -143,20 +143,20 @@ export const describeDelivery = (bench: () => LogBench): void => {
       await eventually('the work was done', () => worked.length > 0);
       await crashing.crash();
 
-      const heir = follow({ group, topics: [links], positions });
-      await heir.has(records.map(eventIdOf));
-      expect(heir.ids).to.deep.equal(records.map(eventIdOf));
-      expect(heir.ids).to.include.members([...worked]);
+      const successor = follow({ group, topics: [links], positions });
+      await successor.has(records.map(eventIdOf));
+      expect(successor.ids).to.deep.equal(records.map(eventIdOf));
+      expect(successor.ids).to.include.members([...worked]);
     });
 
-    it('waits for a slow handler: a batch of bounded size a partition, one at a time', async () => {
+    it('waits for a slow handler: one batch of bounded size for each partition', async () => {
       const { log, follow, ends } = bench();
       const code = codeIn(links, 1);
       const maxBatch = 20;
       const backlog = recordsOf(links, code, 300);
       const positions = await ends([links]);
       await log.append(links, backlog);
-      let out = 0;
+      let inProgress = 0;
       let most = 0;
       let batches = 0;
       const reader = follow({
@@ -165,10 +165,10 @@ export const describeDelivery = (bench: () => LogBench): void => {
         maxBatch,
         handle: async ({ records }) => {
           batches += 1;
-          out += records.length;
-          most = Math.max(most, out);
+          inProgress += records.length;
+          most = Math.max(most, inProgress);
           await sleep(3);
-          out -= records.length;
+          inProgress -= records.length;
         },
       });
       await reader.has(backlog.map(eventIdOf));
@@ -179,7 +179,7 @@ export const describeDelivery = (bench: () => LogBench): void => {
   });
 
   describe('a handler that throws', () => {
-    it('gets the batch again, and nothing is skipped', async () => {
+    it('receives the batch again, without a lost record', async () => {
       const { log, follow, ends } = bench();
       const records = recordsOf(links, newCode(), 10);
       const attempts: string[][] = [];
@@ -190,7 +190,7 @@ export const describeDelivery = (bench: () => LogBench): void => {
         handle: (batch) => {
           attempts.push(batch.records.map(eventIdOf));
           return attempts.length <= 3
-            ? Promise.reject(new Error('Not this time'))
+            ? Promise.reject(new Error('injected failure'))
             : Promise.resolve();
         },
       });
@@ -202,12 +202,12 @@ export const describeDelivery = (bench: () => LogBench): void => {
       }
     });
 
-    it('goes on from where the reader stands by then, not from where it failed', async () => {
+    it('continues at the current checkpoint, not at the failed batch', async () => {
       const { log, follow, ends } = bench();
       const code = codeIn(links, 2);
       const positions = await ends([links]);
-      const begin = positions.get(links, 2);
-      if (!begin) throw new Error('A log has an end');
+      const start = positions.get(links, 2);
+      if (!start) throw new Error('partition not found');
       const records = recordsOf(links, code, 6);
       await log.append(links, records);
       let failed = false;
@@ -217,9 +217,9 @@ export const describeDelivery = (bench: () => LogBench): void => {
         handle: () => {
           if (failed) return Promise.resolve();
           failed = true;
-          // As when another reader of the group took the first four.
-          positions.set(links, 2, { ...begin, offset: begin.offset + 4 });
-          return Promise.reject(new Error('Not at the checkpoint'));
+          // As if another reader of the group handled the first four.
+          positions.set(links, 2, { ...start, offset: start.offset + 4 });
+          return Promise.reject(new Error('not at the checkpoint'));
         },
       });
       const rest = records.slice(4).map(eventIdOf);
@@ -227,7 +227,7 @@ export const describeDelivery = (bench: () => LogBench): void => {
       expect(reader.ids).to.deep.equal(rest);
     });
 
-    it('does not hold up other partitions', async () => {
+    it('does not delay other partitions', async () => {
       const { log, follow, ends, afterwards } = bench();
       let failing = true;
       afterwards(() => {
@@ -240,7 +240,7 @@ export const describeDelivery = (bench: () => LogBench): void => {
         handle: ({ partition }) => {
           if (partition !== 0 || !failing) return Promise.resolve();
           failures.push(partition);
-          return Promise.reject(new Error('Never'));
+          return Promise.reject(new Error('injected failure'));
         },
       });
       const stuck = recordsOf(links, codeIn(links, 0), 3);

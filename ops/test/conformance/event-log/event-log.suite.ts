@@ -8,8 +8,8 @@ import { describeRead } from './read.suite.js';
 import { describeStop } from './stop.suite.js';
 
 /**
- * What every adapter of the event log must do: the port's promises as tests. An adapter's spec calls
- * it with a way to open one log, and says there what holds for that adapter alone.
+ * The tests of the port that every adapter of the event log must pass. The spec of an adapter calls it, and adds the
+ * tests of this adapter.
  */
 export const describeEventLog = (name: string, open: () => Promise<LogHarness>): void => {
   describe(`the event log, ${name}`, () => {

@@ -14,14 +14,14 @@ export type ManyPartitions = (typeof manyPartitions)[number];
 
 export const partitionCount = (topic: TopicName): number => {
   const found = Object.values(topics).find(({ name }) => name === topic);
-  if (!found) throw new RangeError(`No topic ${topic}`);
+  if (!found) throw new RangeError(`unknown topic ${topic}`);
   return found.partitions;
 };
 
-/** A code that no test has used yet. */
+/** A new code. */
 export const newCode = (): string => randomBytes(6).toString('hex');
 
-/** A new code that belongs in a partition. */
+/** A new code of a partition. */
 export const codeIn = (topic: TopicName, partition: number): string => {
   const count = partitionCount(topic);
   for (;;) {
@@ -30,7 +30,7 @@ export const codeIn = (topic: TopicName, partition: number): string => {
   }
 };
 
-/** A new event that belongs in a topic. */
+/** A new event of a topic. */
 export const eventIn = (topic: ManyPartitions, subject: string, sequence = 1): LinklogEvent => {
   const time = new Date();
   const metadata = { id: uuid(), subject, sequence, time };
@@ -48,9 +48,9 @@ export const eventIn = (topic: ManyPartitions, subject: string, sequence = 1): L
   }
 };
 
-/** So many records of one key, in order. */
+/** Records of one key, in order. */
 export const recordsOf = (topic: ManyPartitions, key: string, count: number): NewRecord[] =>
   Array.from({ length: count }, (_, index) => recordOf(eventIn(topic, key, index + 1)));
 
-/** The id of the event in a record; each record of the tests has its own. */
+/** The id of the event in a record. */
 export const eventIdOf = ({ value }: NewRecord): string => (JSON.parse(value) as { id: string }).id;

@@ -1,27 +1,27 @@
 import type { LinklogEvent } from '../../../../schemas/events/catalogue.js';
 import type { EventLog } from '../../../event-log/port.js';
 
-/** The log as one process has it. */
+/** The log of one process. */
 export interface LogClient {
   readonly log: EventLog;
-  /** Ends the process's readers as a kill would: nobody stops them, and they get nothing more. */
+  /** Ends the readers without a stop, like a kill of the process. */
   crash(): Promise<void>;
 }
 
-/** One log, and what the conformance suite needs to do to it beside the port. */
+/** A log, with operations of the conformance suite that are not in the port. */
 export interface LogHarness {
-  /** A client like that of one more process. */
+  /** A client like that of another process. */
   connect(): Promise<LogClient>;
   /**
-   * Records events through the ledger's outbox, in one transaction that is still open until `hold`
-   * resolves. Resolves when the log proper has them, or when they are rolled back.
+   * Records events through the outbox of the ledger, in a transaction that stays open until `hold` resolves. Resolves
+   * when the log has the events, or after the rollback.
    */
   decide(
     events: readonly LinklogEvent[],
     ending?: { readonly hold?: Promise<unknown>; readonly rollBack?: boolean },
   ): Promise<void>;
-  /** Cuts every connection between the clients and the log, as a restart of its server does. */
+  /** Cuts every connection between clients and log, like a restart of the server. */
   cutConnections(): Promise<void>;
-  /** Ends all clients and removes the log. */
+  /** Closes all clients and deletes the log. */
   close(): Promise<void>;
 }

@@ -21,7 +21,7 @@ export const describeOrder = (bench: () => LogBench): void => {
       const codes = Array.from({ length: 6 }, newCode);
       const appended: { readonly id: string; readonly partition: number }[] = [];
       for (let call = 0; call < 5; call += 1) {
-        // The keys take turns within a call, so that a call's order matters too.
+        // Interleaved keys, so that the order within a call matters.
         const records = [...codes, ...codes].map((code) => recordOf(eventIn(links, code)));
         await log.append(links, records);
         for (const record of records) {
@@ -37,7 +37,7 @@ export const describeOrder = (bench: () => LogBench): void => {
       }
     });
 
-    it('holds where it is more than any log takes at once, in a call and in the outbox', async () => {
+    it('holds for more bytes than the limit of a request, in a call and in the outbox', async () => {
       const { log, harness, follow, ends } = bench();
       const reader = follow({ topics: [links], positions: await ends([links]) });
       const subject = newCode();
@@ -55,7 +55,7 @@ export const describeOrder = (bench: () => LogBench): void => {
       expect(reader.received.map(eventIdOf)).to.deep.equal(ids);
     });
 
-    it('holds for a key: all its records are in the partition that partitionOf names', async () => {
+    it('holds for a key: all its records are in the partition of partitionOf', async () => {
       const { log, harness, follow, ends } = bench();
       const positions = await ends(manyPartitions);
       const reader = follow({ topics: manyPartitions, positions });
@@ -76,24 +76,24 @@ export const describeOrder = (bench: () => LogBench): void => {
       }
     });
 
-    it('has no hole where a transaction commits after a later one', async () => {
+    it('has no gap if a transaction commits after a later one', async () => {
       const { log, harness, follow, ends } = bench();
       const code = codeIn(links, 3);
       const reader = follow({ topics: [links], positions: await ends([links]) });
       const early = eventIn(links, code, 1);
       const late = eventIn(links, code, 2);
-      const held = deferred();
-      const decided = harness.decide([early], { hold: held.promise });
+      const blocked = deferred();
+      const decided = harness.decide([early], { hold: blocked.promise });
       const appended = log.append(links, [recordOf(late)]);
-      // Long enough for the later one to be appended and read, where the log allows that.
+      // Enough time to append and read the later record, if the log allows it.
       await Promise.race([appended.then(() => sleep(200)), sleep(400)]);
-      held.resolve();
+      blocked.resolve();
       await Promise.all([decided, appended]);
       await fence(log, reader, [links]);
       expect(reader.ids).to.include.members([early.id, late.id]);
     });
 
-    it('has no hole, no repeat and nothing rolled back, however many write at once', async () => {
+    it('has no gap, no repeat and no rolled-back record with many concurrent writers', async () => {
       const { log, harness, follow, ends } = bench();
       const from = await ends(manyPartitions);
       const positions = await ends(manyPartitions);
@@ -104,10 +104,10 @@ export const describeOrder = (bench: () => LogBench): void => {
       };
       const { committed, rolledBack } = await storm(writable);
       const fences = await fence(log, reader, manyPartitions);
-      const all = { committed: new Set([...committed, ...fences]), rolledBack };
-      expect(violations(reader.received, all, from)).to.deep.equal([]);
-      expect(reader.received).to.have.lengthOf(all.committed.size);
-      // Otherwise the storm proved nothing.
+      const expected = { committed: new Set([...committed, ...fences]), rolledBack };
+      expect(violations(reader.received, expected, from)).to.deep.equal([]);
+      expect(reader.received).to.have.lengthOf(expected.committed.size);
+      // Otherwise the test checks no rollback.
       expect(rolledBack).to.not.be.empty;
     });
   });

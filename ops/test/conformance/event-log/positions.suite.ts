@@ -14,7 +14,7 @@ export const describePositions = (bench: () => LogBench): void => {
     const here = async (): Promise<Position & { readonly first: number }> => {
       const { log } = bench();
       const range = (await log.ranges(links)).find((known) => known.partition === partition);
-      if (!range) throw new RangeError('No such partition');
+      if (!range) throw new RangeError(`no partition ${partition}`);
       return { logId: log.logId(links), offset: range.next, first: range.first };
     };
 
@@ -41,7 +41,7 @@ export const describePositions = (bench: () => LogBench): void => {
     ];
 
     for (const [what, position] of foreign) {
-      it(`${what} is refused, and nothing of its partition is handled`, async () => {
+      it(`${what} is refused, and no record of its partition is handled`, async () => {
         const { log, follow } = bench();
         await log.append(links, recordsOf(links, codeIn(links, partition), 2));
         const positions = new Positions();
@@ -56,7 +56,7 @@ export const describePositions = (bench: () => LogBench): void => {
       });
     }
 
-    it('that turns foreign while the reader runs is refused when it is asked for again', async () => {
+    it('that becomes foreign while the reader runs is refused at the next read', async () => {
       const { log, follow, ends } = bench();
       const positions = await ends([links]);
       const reader = follow({
@@ -64,14 +64,14 @@ export const describePositions = (bench: () => LogBench): void => {
         positions,
         handle: () => {
           positions.set(links, partition, { logId: 'another', offset: 0 });
-          return Promise.reject(new Error('The tables were exchanged'));
+          return Promise.reject(new Error('tables swapped'));
         },
       });
       await log.append(links, recordsOf(links, codeIn(links, partition), 1));
       expect(await rejection(reader.subscription.done)).to.be.instanceOf(ForeignPosition);
     });
 
-    it('at the very end is none of these', async () => {
+    it('at the end of the log is accepted', async () => {
       const { log, follow } = bench();
       const positions = await bench().ends([links]);
       const reader = follow({ topics: [links], positions });
@@ -82,18 +82,18 @@ export const describePositions = (bench: () => LogBench): void => {
       await reader.subscription.done;
     });
 
-    it('that another reader moves, past what comes while it is asked for, is none of these', async () => {
+    it('that another reader moves past new records during the read is accepted', async () => {
       const { log, follow, ends } = bench();
       const positions = await ends([links]);
       const theirs = recordsOf(links, codeIn(links, partition), 1);
-      let asked = false;
+      let isRead = false;
       let moved = false;
       const reader = follow({
         topics: [links],
         positions,
         async position(topic, which) {
-          if (which === partition && !asked) {
-            asked = true;
+          if (which === partition && !isRead) {
+            isRead = true;
             await log.append(links, theirs);
             positions.set(links, partition, await here());
             moved = true;
@@ -102,13 +102,13 @@ export const describePositions = (bench: () => LogBench): void => {
         },
       });
       const ours = recordsOf(links, codeIn(links, partition), 1);
-      await eventually('the other has moved', () => moved);
+      await eventually('the other reader has moved the checkpoint', () => moved);
       await log.append(links, ours);
       await reader.has(ours.map(eventIdOf));
       expect(reader.ids).not.to.include.members(theirs.map(eventIdOf));
     });
 
-    it('names its log in the same way in every client', async () => {
+    it('has the same log id in every client', async () => {
       const { log, harness } = bench();
       const other = await harness.connect();
       expect(other.log.logId(links)).to.equal(log.logId(links));

@@ -18,7 +18,7 @@ export interface PostgresHarness extends LogHarness {
   connect(): Promise<PostgresClient>;
 }
 
-/** A pool and a log of its own, as a process has them. `close` is `crash`, with readers stopped. */
+/** The pool and the log of a process. */
 export const connectPostgres = async (
   url: string,
   settings: { readonly announcementMs?: number } = {},
@@ -40,7 +40,7 @@ export const connectPostgres = async (
   };
 };
 
-/** Ends every connection to the database but the one that asks. */
+/** Closes all other connections to the database. */
 export const cutConnections = async (pool: Pool): Promise<void> => {
   await pool.query(
     `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
@@ -48,7 +48,7 @@ export const cutConnections = async (pool: Pool): Promise<void> => {
   );
 };
 
-/** The embedded log, in a database of its own. */
+/** The embedded log, in a new database. */
 export const openPostgresHarness = async (name: string): Promise<PostgresHarness> => {
   const database = await testDatabase(name);
   const ledger = await connectPostgres(database.url);

@@ -7,7 +7,7 @@ import type { LogRecord } from '../../../event-log/port.js';
 
 const visits = topics.visits.name;
 const partition = 6;
-/** More than any adapter reads at once. */
+/** More than one batch of any adapter. */
 const many = 2_500;
 
 export const describeRead = (bench: () => LogBench): void => {
@@ -17,17 +17,17 @@ export const describeRead = (bench: () => LogBench): void => {
 
     const rangeOf = async (which: number) => {
       const range = (await bench().log.ranges(visits))[which];
-      if (!range) throw new RangeError('No such partition');
+      if (!range) throw new RangeError(`no partition ${which}`);
       return range;
     };
 
     const collect = async (begin: number, end: number) => {
-      const pieces: (readonly LogRecord[])[] = [];
+      const batches: (readonly LogRecord[])[] = [];
       for await (const batch of bench().log.read(visits, partition, begin, end)) {
         expect(batch).to.include({ topic: visits, partition });
-        pieces.push(batch.records);
+        batches.push(batch.records);
       }
-      return pieces;
+      return batches;
     };
 
     before(async () => {
@@ -37,18 +37,18 @@ export const describeRead = (bench: () => LogBench): void => {
       await bench().log.append(visits, records);
     });
 
-    it('gives what a partition holds, in order, in pieces of bounded size', async () => {
-      const pieces = await collect(from, from + many);
-      expect(pieces.length).to.be.above(1);
-      expect(Math.min(...pieces.map(({ length }) => length))).to.be.above(0);
-      const records = pieces.flat();
+    it('returns the records of a partition in order, in batches of bounded size', async () => {
+      const batches = await collect(from, from + many);
+      expect(batches.length).to.be.above(1);
+      expect(Math.min(...batches.map(({ length }) => length))).to.be.above(0);
+      const records = batches.flat();
       expect(records.map(eventIdOf)).to.deep.equal(ids);
       expect(records.map(({ offset }) => offset)).to.deep.equal(
         ids.map((_, index) => from + index),
       );
     });
 
-    it('takes the first offset and leaves out the last', async () => {
+    it('includes the first offset and excludes the last', async () => {
       for (const [begin, end] of [
         [0, 1],
         [7, 12],
@@ -61,7 +61,7 @@ export const describeRead = (bench: () => LogBench): void => {
       expect(await collect(from + 5, from + 5)).to.deep.equal([]);
     });
 
-    it('gives each record as it came, wherever a reading begins, also those that are no events', async () => {
+    it('returns each record unchanged from every start offset, also records that are not events', async () => {
       const { log } = bench();
       const key = codeIn(visits, partition);
       const other = codeIn(visits, partition);
@@ -82,30 +82,30 @@ export const describeRead = (bench: () => LogBench): void => {
       await log.append(visits, records);
       for (let from = 0; from < records.length; from += 1) {
         const found = (await collect(begin + from, begin + records.length)).flat();
-        expect(found.map(({ key: of, value }) => ({ key: of, value }))).to.deep.equal(
+        expect(found.map((record) => ({ key: record.key, value: record.value }))).to.deep.equal(
           records.slice(from),
         );
         expect(found[0]?.offset).to.equal(begin + from);
       }
     });
 
-    it('may be left early', async () => {
+    it('can stop early', async () => {
       for await (const { records } of bench().log.read(visits, partition, from, from + many)) {
         expect(records[0]?.offset).to.equal(from);
         break;
       }
-      // Whatever the reading held is free again: another one comes to its end.
+      // The resources are released: another read completes.
       expect((await collect(from, from + 3)).flat()).to.have.lengthOf(3);
     });
 
-    it('tells the range of each partition, once', async () => {
+    it('returns the range of each partition once', async () => {
       const ranges = await bench().log.ranges(visits);
       const count = partitionCount(visits);
       expect(ranges.map((range) => range.partition)).to.deep.equal([...Array(count).keys()]);
       for (const { first, next } of ranges) expect(first).to.be.within(0, next);
     });
 
-    it('tells at once of what was appended, however it came', async () => {
+    it('returns ranges with all appended records, also from the outbox', async () => {
       const { log, harness } = bench();
       const code = codeIn(visits, partition);
       const { next } = await rangeOf(partition);

@@ -12,7 +12,7 @@ import type {
 import { codeIn, eventIn, eventIdOf, partitionCount, type ManyPartitions } from './events.js';
 import { recordOf } from '../../../../schemas/testing/events.js';
 
-/** Where a reader stands in each partition: its checkpoints. */
+/** The checkpoints of a reader. */
 export class Positions {
   readonly #positions = new Map<string, Position>();
 
@@ -41,9 +41,9 @@ export interface Received extends LogRecord {
 }
 
 export interface LogReader {
-  /** What was handled, in the order in which it was handled. */
+  /** The handled records, in order. */
   readonly received: readonly Received[];
-  /** Their events' ids, likewise. */
+  /** The ids of their events. */
   readonly ids: readonly string[];
   readonly subscription: Subscription;
   /** Resolves when the records have all been handled. */
@@ -54,15 +54,15 @@ export interface ReaderOptions extends Partial<
   Pick<SubscribeOptions, 'group' | 'maxBatch' | 'mayWaitMs'>
 > {
   readonly topics: readonly TopicName[];
-  /** Where it begins and what it keeps as its checkpoint; empty: at the start of the log. */
+  /** The start, and the checkpoints; empty: the start of the log. */
   readonly positions: Positions;
-  /** Says where it begins, if `positions` alone does not. */
+  /** Replaces the read of `positions`. */
   readonly position?: SubscribeOptions['position'];
   /** Runs before a batch counts as handled. */
   readonly handle?: (batch: Batch) => Promise<void>;
 }
 
-/** Follows a log as a projection does: handles a batch, then moves its checkpoint past it. */
+/** Reads a log like a projection: handles a batch, then moves the checkpoint. */
 export const startReader = (
   log: Pick<EventLog, 'subscribe' | 'logId'>,
   options: ReaderOptions,
@@ -96,19 +96,19 @@ export const startReader = (
     subscription,
     async has(wanted) {
       const ended = subscription.done.then(() => {
-        throw new Error('The subscription ended');
+        throw new Error('the subscription ended');
       });
-      const all = eventually(`${wanted.length} records handled`, () =>
+      const handledAll = eventually(`${wanted.length} records handled`, () =>
         wanted.every((id) => handled.has(id)),
       );
-      await Promise.race([all, ended]);
+      await Promise.race([handledAll, ended]);
     },
   };
 };
 
 /**
- * Appends one more record to every partition and waits until the reader has handled them. What was
- * appended before them and has not come by then never will: no time has to be waited out.
+ * Appends a record to every partition and waits until the reader has handled them. Then all earlier records have been
+ * handled, or are lost.
  */
 export const fence = async (
   log: Pick<EventLog, 'append'>,

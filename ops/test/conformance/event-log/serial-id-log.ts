@@ -12,7 +12,7 @@ import type { LogHarness } from './harness.js';
 
 export interface SerialIdLog
   extends Pick<EventLog, 'append' | 'subscribe' | 'logId'>, Pick<LogHarness, 'decide'> {
-  /** How many ids were given out, committed or not. */
+  /** The number of generated ids, committed or not. */
   idsGiven(): Promise<number>;
 }
 
@@ -22,9 +22,8 @@ interface Row extends LogRecord {
 }
 
 /**
- * A log that is broken on purpose, in the way that is known best: a serial id, and a reader that asks
- * for what is above the last id it saw. A transaction that commits after a later one is skipped. It
- * shows that the suite's checks find such a hole.
+ * A log with a deliberate bug: serial ids, and a reader that queries ids above the last one, so that it skips a
+ * transaction that commits after a later one. The checks of the suite must find this gap.
  */
 export const createSerialIdLog = async (pool: Pool): Promise<SerialIdLog> => {
   await pool.query(`CREATE TABLE serial_log (
@@ -60,7 +59,7 @@ export const createSerialIdLog = async (pool: Pool): Promise<SerialIdLog> => {
       ),
 
     async decide(events, { hold, rollBack = false } = {}) {
-      const undone = new Error('Rolled back');
+      const undone = new Error('rolled back');
       await transaction(pool, async (tx) => {
         await insert(tx, inTopics(events));
         await hold;
@@ -101,10 +100,10 @@ export const createSerialIdLog = async (pool: Pool): Promise<SerialIdLog> => {
     },
 
     async idsGiven() {
-      const { rows } = await pool.query<{ given: number }>(
-        `SELECT CASE WHEN is_called THEN last_value ELSE 0 END AS given FROM serial_log_id_seq`,
+      const { rows } = await pool.query<{ count: number }>(
+        `SELECT CASE WHEN is_called THEN last_value ELSE 0 END AS count FROM serial_log_id_seq`,
       );
-      return rows[0]?.given ?? 0;
+      return rows[0]?.count ?? 0;
     },
   };
 };

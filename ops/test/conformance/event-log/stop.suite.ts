@@ -10,11 +10,11 @@ const links = topics.links.name;
 
 export const describeStop = (bench: () => LogBench): void => {
   describe('stop', () => {
-    it('waits for the batch that is being handled, and no other one begins', async () => {
+    it('waits for the current batch, and starts no other', async () => {
       const { log, follow, ends, afterwards } = bench();
-      const held = deferred();
-      afterwards(held.resolve);
-      let begun = 0;
+      const blocked = deferred();
+      afterwards(blocked.resolve);
+      let started = 0;
       let ended = 0;
       const positions = await ends([links]);
       const reader = follow({
@@ -22,29 +22,29 @@ export const describeStop = (bench: () => LogBench): void => {
         positions,
         maxBatch: 2,
         handle: async () => {
-          begun += 1;
-          await held.promise;
+          started += 1;
+          await blocked.promise;
           ended += 1;
         },
       });
-      // For the same partition and for others: none of it may follow.
+      // For the same partition and others: no further batch may start.
       const codes = Array.from({ length: 10 }, newCode);
       await log.append(
         links,
         codes.flatMap((code) => recordsOf(links, code, 3)),
       );
-      await eventually('a batch is being handled', () => begun > 0);
+      await eventually('a batch is being handled', () => started > 0);
       const stopped = reader.subscription.stop();
-      expect(await endsWithin(stopped, 200)).to.be.false;
-      const inHand = begun;
-      held.resolve();
+      expect(await settledWithin(stopped, 200)).to.be.false;
+      const inProgress = started;
+      blocked.resolve();
       await stopped;
-      expect(ended).to.equal(inHand);
-      expect(begun).to.equal(inHand);
+      expect(ended).to.equal(inProgress);
+      expect(started).to.equal(inProgress);
       await reader.subscription.done;
     });
 
-    it('is final: what is appended later is never handled', async () => {
+    it('is final: later records are never handled', async () => {
       const { log, follow, ends } = bench();
       const stopped = follow({ topics: [links], positions: await ends([links]) });
       const witness = follow({ topics: [links], positions: await ends([links]) });
@@ -56,7 +56,7 @@ export const describeStop = (bench: () => LogBench): void => {
       expect(stopped.ids).to.have.lengthOf(before);
     });
 
-    it('keeps the checkpoint of the last batch: the next reader gets the rest, once', async () => {
+    it('keeps the checkpoint of the last batch: the next reader receives the rest once', async () => {
       const { log, follow, ends } = bench();
       const positions = await ends([links]);
       const records = recordsOf(links, newCode(), 200);
@@ -69,14 +69,14 @@ export const describeStop = (bench: () => LogBench): void => {
       expect([...first.ids, ...second.ids]).to.deep.equal(records.map(eventIdOf));
     });
 
-    it('is quick while there is nothing to do', async () => {
+    it('is immediate for an idle reader', async () => {
       const { log, follow, ends } = bench();
       const reader = follow({ topics: [links], positions: await ends([links]) });
       await fence(log, reader, [links]);
       await within(2_000, 'the subscription stops', reader.subscription.stop());
     });
 
-    it('right after the start is as good, and so is a second one', async () => {
+    it('works right after the start, and twice', async () => {
       const { log, follow, ends } = bench();
       const positions = await ends([links]);
       await log.append(links, recordsOf(links, newCode(), 3));
@@ -90,7 +90,7 @@ export const describeStop = (bench: () => LogBench): void => {
       expect(reader.ids).to.have.lengthOf(handled);
     });
 
-    it('does not wait for a partition whose batches fail', async () => {
+    it('does not wait for a partition with failing batches', async () => {
       const { log, follow, ends } = bench();
       let failures = 0;
       const reader = follow({
@@ -98,12 +98,12 @@ export const describeStop = (bench: () => LogBench): void => {
         positions: await ends([links]),
         handle: () => {
           failures += 1;
-          return Promise.reject(new Error('Never'));
+          return Promise.reject(new Error('injected failure'));
         },
       });
       await log.append(links, recordsOf(links, newCode(), 1));
-      // By then the pause is several hundred milliseconds long.
-      await eventually('the batch failed again and again', () => failures >= 4);
+      // Then the delay between retries is several hundred milliseconds.
+      await eventually('the batch failed four times', () => failures >= 4);
       await reader.subscription.stop();
       await reader.subscription.done;
     });

@@ -13,16 +13,16 @@ export interface StormResult {
   readonly rolledBack: ReadonlySet<string>;
 }
 
-/** Per writer. */
+/** Writes of each writer. */
 const writes = 30;
-/** How long a transaction is left open at most: longer than another one takes from begin to end. */
+/** The maximum duration of a transaction: longer than another complete transaction. */
 const holdMs = 12;
 
-const any = <T>(values: readonly T[]): T => values[randomInt(values.length)] as T;
+const pick = <T>(values: readonly T[]): T => values[randomInt(values.length)] as T;
 
 /**
- * Many writers at once, on few subjects: plain appends, and transactions of the ledger that stay open
- * for random times after they took their places, some of which are rolled back.
+ * Concurrent writers on few subjects: appends, and transactions of the ledger that stay open for random times after
+ * they recorded their events. Some of them are rolled back.
  */
 export const storm = async (log: Writable, writers = 8): Promise<StormResult> => {
   const committed = new Set<string>();
@@ -31,16 +31,16 @@ export const storm = async (log: Writable, writers = 8): Promise<StormResult> =>
 
   const write = async (): Promise<void> => {
     if (randomInt(3) === 0) {
-      const topic = any(manyPartitions);
+      const topic = pick(manyPartitions);
       const records = Array.from({ length: 1 + randomInt(4) }, () =>
-        recordOf(eventIn(topic, any(codes))),
+        recordOf(eventIn(topic, pick(codes))),
       );
       await log.append(topic, records);
       for (const record of records) committed.add(eventIdOf(record));
       return;
     }
     const events = Array.from({ length: 1 + randomInt(3) }, () =>
-      eventIn(any(manyPartitions), any(codes)),
+      eventIn(pick(manyPartitions), pick(codes)),
     );
     const rollBack = randomInt(4) === 0;
     await log.decide(events, { hold: sleep(randomInt(holdMs)), rollBack });
@@ -57,8 +57,8 @@ export const storm = async (log: Writable, writers = 8): Promise<StormResult> =>
 type Violation = 'lost' | 'repeated' | 'rolled back' | 'gap';
 
 /**
- * What is wrong with what a reader got that began at `from`: each committed record is due once, each
- * partition's offsets one by one, and nothing that was rolled back.
+ * Checks the records of a reader that started at `from`: each committed record once, consecutive offsets in each
+ * partition, and no rolled-back record.
  */
 export const violations = (
   received: readonly Received[],
@@ -74,10 +74,10 @@ export const violations = (
     if (seen.has(id)) found.push(`repeated ${id}`);
     seen.add(id);
     if (rolledBack.has(id)) found.push(`rolled back ${id}`);
-    const place = `${topic}/${partition}`;
-    const due = expected.get(place) ?? from.get(topic, partition)?.offset ?? 0;
-    if (offset !== due) found.push(`gap ${place}: ${offset} where ${due} was due`);
-    expected.set(place, offset + 1);
+    const key = `${topic}/${partition}`;
+    const due = expected.get(key) ?? from.get(topic, partition)?.offset ?? 0;
+    if (offset !== due) found.push(`gap ${key}: ${offset} instead of ${due}`);
+    expected.set(key, offset + 1);
   }
   for (const id of committed) if (!seen.has(id)) found.push(`lost ${id}`);
   return found;

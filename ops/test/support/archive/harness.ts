@@ -7,7 +7,7 @@ import { namedLog } from '../../../../projectors/testing/harness.js';
 import { createArchiver } from '../../../../projectors/log/archive/archiver.js';
 import type { ArchiveStore } from '../../../../projectors/log/archive/store.js';
 
-/** An archiver that is handed batches of partition 0 of a topic, as a subscription would. */
+/** A function that passes batches of partition 0 of a topic to an archiver, like a subscription. */
 export const archiver = (
   pool: Pool,
   store: Pick<ArchiveStore, 'append' | 'ids'>,
@@ -23,6 +23,6 @@ export const archiver = (
     });
 };
 
-/** The ids that a stream of the double has, in order. */
+/** The ids of the events of a stream, in order. */
 export const idsIn = (streams: Streams, stream: string): readonly string[] =>
   (streams.events(stream) ?? []).map(({ id }) => id);

@@ -30,14 +30,14 @@ const logger = createLogger('silent');
 const links = 250;
 const chunk = 1_000;
 
-/** So many events of every topic, visits most of all; every hundredth stands in the log twice. */
+/** Events of every topic, mostly visits; every hundredth is twice in the log. */
 function* history(
   count: number,
 ): Generator<{ readonly event: LinklogEvent; readonly twice: boolean }> {
   for (let index = 0; index < count; index += 1) {
     const code = `code-${index % links}`;
     const round = Math.floor(index / links);
-    const told = { id: uuidv7(), subject: 'platform', time: noon };
+    const metadata = { id: uuidv7(), subject: 'platform', time: noon };
     const event =
       round === 0
         ? created(code)
@@ -48,7 +48,7 @@ function* history(
             : index % 103 === 0
               ? blocked(code, round + 1)
               : index % 997 === 0
-                ? newEvent('MaintenanceSwitched', { on: true }, { ...told, sequence: index })
+                ? newEvent('MaintenanceSwitched', { on: true }, { ...metadata, sequence: index })
                 : spooledVisit(code, { sequence: index, spool: `spool-${index % 7}` });
     yield { event, twice: index % 100 === 99 };
   }
@@ -60,14 +60,14 @@ export interface KillReport {
   readonly kills: number;
   readonly streams: number;
   readonly seconds: number;
-  /** Streams that are not, event for event, what they must be. */
+  /** Streams with wrong events. */
   readonly wrong: readonly string[];
   readonly archived: number;
 }
 
 /**
- * Archives so many events with two archivers at once, while EventStoreDB's double is killed and
- * started again, and an archiver with it every third time; then compares every stream.
+ * Archives events with two concurrent archivers, while the double of EventStoreDB is killed and restarted, every third
+ * time together with an archiver; then compares every stream.
  */
 export const archiveUnderKills = async (options: {
   readonly events: number;
@@ -77,7 +77,7 @@ export const archiveUnderKills = async (options: {
   const file = path.join(dir, 'streams');
   const database = await testDatabase('kills');
   const opened = await openTestLog({ pool: database.pool, url: database.url, logger });
-  // It has repeats here, as Kafka's has them.
+  // With repeats, like Kafka.
   const log = { ...opened.log, mayRepeatLedger: true };
   const expected = new Map<string, string[]>();
   let repeats = 0;
@@ -98,7 +98,7 @@ export const archiveUnderKills = async (options: {
   }
   await append();
 
-  const begun = performance.now();
+  const startedAt = performance.now();
   let double = await launchEventStore(file);
   const { port, url } = double;
   const pool = createPool({ url: database.url, name: 'archive', max: 4, logger });
@@ -108,14 +108,14 @@ export const archiveUnderKills = async (options: {
     try {
       return (await archivers[0]?.status())?.lag ?? 0;
     } catch (error) {
-      // A machine so busy that PostgreSQL takes seconds to connect to: it is asked again.
+      // Connections to PostgreSQL time out on a busy machine.
       if (!isUnavailable(error)) throw error;
       return Infinity;
     }
   };
   const total = options.events + repeats;
   for (let kill = 1; kill <= options.kills; kill += 1) {
-    // Spread over the whole way.
+    // Kills are spread over the whole log.
     const due = total - (total * (kill - 0.5)) / options.kills;
     while ((await lag()) > due) await sleep(20);
     await double.kill();
@@ -126,7 +126,7 @@ export const archiveUnderKills = async (options: {
     double = await launchEventStore(file, port);
   }
   while ((await lag()) > 0) await sleep(50);
-  const seconds = (performance.now() - begun) / 1_000;
+  const seconds = (performance.now() - startedAt) / 1_000;
   for (const archiver of archivers) await archiver.stop();
   await double.kill();
 

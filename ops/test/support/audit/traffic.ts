@@ -2,16 +2,16 @@ import { expect } from 'chai';
 import { destination, type Bench } from '../../e2e/harness.js';
 import type { IssuedKey } from '../product.js';
 
-/** What some traffic of every kind has left behind. */
+/** The keys and links of `createTraffic`. */
 export interface Traffic {
   readonly busy: IssuedKey;
-  /** Keys that made nothing. */
+  /** A key without links. */
   readonly idle: IssuedKey;
   readonly gone: IssuedKey;
   readonly codes: readonly string[];
 }
 
-/** Something of everything that the ledger decides and the read models tell of. */
+/** Sends requests that create each kind of row in ledger and read models. */
 export const createTraffic = async (bench: Bench): Promise<Traffic> => {
   const busy = await bench.key('PRO', { account: 'acme', name: 'busy' });
   const idle = await bench.key('FREE');
@@ -28,33 +28,33 @@ export const createTraffic = async (bench: Bench): Promise<Traffic> => {
   for (const code of codes) await bench.visit(code);
   await bench.visit(codes[0] ?? '', { headers: { 'User-Agent': 'Googlebot/2.1' } });
   for (const change of ['block', 'unblock', 'block']) {
-    const answer = await bench.admin('POST', `/admin/links/${codes[1] ?? ''}/${change}`, {
+    const response = await bench.admin('POST', `/admin/links/${codes[1] ?? ''}/${change}`, {
       reason: 'phishing',
     });
-    expect(answer.status, answer.text).to.equal(200);
+    expect(response.status, response.text).to.equal(200);
   }
   await bench.admin('PATCH', '/admin/platform', { features: { expiration: false } });
   for (const code of codes) await bench.api(`/v2/qr/${code}`, busy.key);
   return { busy, idle, gone, codes };
 };
 
-/** Goes on with all of it, one after the other in several places, until it is stopped. */
+/** Runs `work` while three clients send requests of all kinds. @returns the number of requests */
 export const runUnderLoad = async (
   bench: Bench,
   { busy, codes }: Traffic,
   work: () => Promise<void>,
 ): Promise<number> => {
   const ended = new AbortController();
-  let acts = 0;
-  const act = async (number: number): Promise<void> => {
+  let sent = 0;
+  const sendNext = async (number: number): Promise<void> => {
     const code = codes[number % codes.length] ?? '';
     const kinds = [
       () => bench.visit(codes[0] ?? ''),
       () =>
         bench.shorten(busy.key, { url: destination, ...(number % 2 === 0 && { maxClicks: 2 }) }),
       async () => {
-        const made = await bench.shorten(busy.key, { url: destination, maxClicks: 1 });
-        await bench.visit((made.json() as { shortCode?: string }).shortCode ?? code);
+        const created = await bench.shorten(busy.key, { url: destination, maxClicks: 1 });
+        await bench.visit((created.json() as { shortCode?: string }).shortCode ?? code);
       },
       () => bench.api(`/v2/qr/${code}`, busy.key),
       () =>
@@ -65,10 +65,10 @@ export const runUnderLoad = async (
       () => bench.admin('PATCH', '/admin/platform', { features: { passwords: number % 4 < 2 } }),
     ];
     await kinds[number % kinds.length]?.();
-    acts += 1;
+    sent += 1;
   };
   const run = async (from: number): Promise<void> => {
-    for (let number = from; !ended.signal.aborted; number += 1) await act(number);
+    for (let number = from; !ended.signal.aborted; number += 1) await sendNext(number);
   };
   const running = Promise.all([run(0), run(3), run(5)]);
   try {
@@ -77,5 +77,5 @@ export const runUnderLoad = async (
     ended.abort();
     await running;
   }
-  return acts;
+  return sent;
 };

@@ -53,10 +53,10 @@ describe("test support: EventStoreDB's double", () => {
 
   for (const [rpc, options] of [
     ['batchAppend', {}],
-    // Named credentials make the client leave batches alone.
+    // With credentials, the client does not use batches.
     ['append', { credentials: { username: 'any', password: 'body' } }],
   ] as const) {
-    describe(`asked by ${rpc}`, () => {
+    describe(rpc, () => {
       const append = (expectedRevision: AppendExpectedRevision, ...events: readonly string[]) =>
         client.appendToStream(
           's',
@@ -74,7 +74,7 @@ describe("test support: EventStoreDB's double", () => {
         return error.actualVersion;
       };
 
-      it('appends where the stream is as expected, and gives back what it has', async () => {
+      it('appends at the expected version, and reads the stream', async () => {
         await start();
         expect((await append(NO_STREAM, a, b)).nextExpectedRevision).to.equal(1n);
         expect((await append(1n, c)).nextExpectedRevision).to.equal(2n);
@@ -89,7 +89,7 @@ describe("test support: EventStoreDB's double", () => {
         }
       });
 
-      it('takes the same events at the same place for the same append', async () => {
+      it('accepts a repeated append', async () => {
         await start();
         await append(NO_STREAM, a, b, c);
         expect((await append(NO_STREAM, a, b, c)).nextExpectedRevision).to.equal(2n);
@@ -98,27 +98,27 @@ describe("test support: EventStoreDB's double", () => {
         expect(await idsOf()).to.deep.equal([a, b, c]);
       });
 
-      it('refuses what is expected of another stream, and ids at another place', async () => {
+      it('refuses a wrong expected version, and a partly repeated append', async () => {
         await start();
         expect(await refusal(4n, a)).to.equal('no_stream');
         await append(NO_STREAM, a, b);
         expect(await refusal(NO_STREAM, c)).to.equal(1n);
         expect(await refusal(7n, c)).to.equal(1n);
         expect(await refusal(0n, a)).to.equal(1n);
-        // Some of them are there, and some are not.
+        // Some of the events exist.
         expect(await refusal(NO_STREAM, a, b, c)).to.equal(1n);
         expect(await refusal('any', b, c)).to.equal(1n);
         expect(await idsOf()).to.deep.equal([a, b]);
       });
 
-      it('stores an id twice where the version is right: it is the version that is looked at', async () => {
+      it('stores an id twice at the correct version', async () => {
         await start();
         await append(NO_STREAM, a);
         await append(0n, a);
         expect(await idsOf()).to.deep.equal([a, a]);
       });
 
-      it('refuses an append that is too large, and stores nothing of it', async () => {
+      it('refuses an append that is too large', async () => {
         await start({ maxAppendSize: 200 });
         await append(NO_STREAM, a);
         const many = ids.map((id) => event(id, { padding: 'x'.repeat(40) }));
@@ -128,7 +128,7 @@ describe("test support: EventStoreDB's double", () => {
         expect(await idsOf()).to.deep.equal([a]);
       });
 
-      it('refuses to append to a stream that was deleted for good', async () => {
+      it('refuses to append to a deleted stream', async () => {
         await start();
         await append(NO_STREAM, a);
         await client.tombstoneStream('s');
@@ -138,12 +138,12 @@ describe("test support: EventStoreDB's double", () => {
     });
   }
 
-  it('knows no stream before its first event', async () => {
+  it('has no stream before its first event', async () => {
     await start();
     expect(await rejection(idsOf())).to.be.instanceOf(StreamNotFoundError);
   });
 
-  it('asks for credentials over TLS', async () => {
+  it('requires credentials over TLS', async () => {
     const [key, cert] = [path.join(dir.path, 'key.pem'), path.join(dir.path, 'cert.pem')];
     const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost'];
     const kind = ['-x509', '-nodes', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1'];
@@ -161,7 +161,7 @@ describe("test support: EventStoreDB's double", () => {
     expect(await as('ops:right@')).to.include({ success: true });
   });
 
-  it('answers nothing while it stalls, and all of it afterwards', async () => {
+  it('delays responses while it is stalled', async () => {
     await start();
     double.stall();
     const credentials = { username: 'any', password: 'body' };
@@ -169,11 +169,11 @@ describe("test support: EventStoreDB's double", () => {
     expect(await late).to.be.instanceOf(DeadlineExceededError);
     double.resume();
     await client.appendToStream('s', event(b), { credentials });
-    // What was late is taken all the same: its client cannot know.
+    // The late append is stored; its client cannot know that.
     expect(double.streams.events('s')).to.have.length(2);
   });
 
-  it('is away once it is killed, and has everything when it is back', async () => {
+  it('has all streams after a kill and a restart', async () => {
     const file = path.join(dir.path, 'streams');
     await start({ file });
     await client.appendToStream('s', [event(a), event(b)]);

@@ -5,27 +5,27 @@ import { Streams } from './streams.js';
 import { deferred, type Deferred } from '../../../platform/concurrency/deferred.js';
 
 export interface DoubleOptions {
-  /** Any free one unless told. */
+  /** A free port by default. */
   readonly port?: number;
-  /** Where the streams outlive it; in memory alone unless told. */
+  /** Stores the streams; they are only in memory by default. */
   readonly file?: string;
   readonly maxAppendSize?: number;
-  /** Credentials are sent over TLS alone, by the client, and asked for there, by the server. */
+  /** With TLS, the server requires credentials; the client sends them only over TLS. */
   readonly tls?: { readonly key: Buffer; readonly cert: Buffer; readonly credentials: string };
 }
 
-/** A stand-in for EventStoreDB that speaks its protocol. */
+/** A test double of EventStoreDB with its gRPC protocol. */
 export interface EventStoreDouble {
   readonly port: number;
-  /** A connection string. */
+  /** The connection string. */
   readonly url: string;
   readonly streams: Streams;
-  /** Calls that it has taken. */
+  /** The number of calls by method. */
   readonly calls: Readonly<Record<Parameters<Behaviour['called']>[0], number>>;
-  /** From now on it takes calls and answers none, until `resume`; connections stay. */
+  /** Delays the responses until `resume`; connections stay open. */
   stall(): void;
   resume(): void;
-  /** Ends it and every connection at once, as a killed process does. */
+  /** Closes the server and all connections immediately. */
   kill(): void;
 }
 

@@ -1,4 +1,4 @@
-/** The double as a process of its own: `node main.js PORT FILE`. It says its port in its first line. */
+/** The double as a process: `node main.js PORT FILE`. Prints its port. */
 import { startEventStoreDouble } from './double.js';
 
 const [port = '0', file] = process.argv.slice(2);

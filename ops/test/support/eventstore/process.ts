@@ -7,7 +7,7 @@ import { launch } from '../../../local/process/child.js';
 
 const mainFile = fileURLToPath(new URL('./main.js', import.meta.url));
 
-/** The double as a process that can be killed, and keeps its streams in a file. */
+/** The double as a process, with its streams in a file. */
 export interface EventStoreProcess {
   readonly port: number;
   readonly url: string;
@@ -26,11 +26,11 @@ export const launchEventStore = async (file: string, port = 0): Promise<EventSto
     tied: true,
   });
   const { stdout } = child.process;
-  if (stdout === null) throw new Error('its stdout is piped');
+  if (stdout === null) throw new Error('stdout of the double is not piped');
   const [line] = (await Promise.race([
     once(createInterface({ input: stdout }), 'line'),
     child.exited.then(() => {
-      throw new Error('the double ended at its start');
+      throw new Error('the double exited before it printed its port');
     }),
   ])) as [string];
   const bound = Number(line);

@@ -11,8 +11,8 @@ import type * as streams from '@eventstore/db-client/generated/streams_pb.js';
 import type * as streamsService from '@eventstore/db-client/generated/streams_grpc_pb.js';
 
 /**
- * The protocol's messages and services, as the client package has them: loaded from where it loads
- * them, since messages of another copy of google-protobuf would not be its messages.
+ * The messages and services of the client package, loaded from its location: messages of another copy of
+ * google-protobuf have other classes.
  */
 const load = createRequire(
   createRequire(import.meta.url).resolve('@eventstore/db-client/generated/streams_pb.js'),

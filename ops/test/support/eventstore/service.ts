@@ -30,7 +30,7 @@ import {
   type Streams,
 } from './streams.js';
 
-/** What the server refuses with a status: its name is in the trailers, where clients look for it. */
+/** A gRPC status; clients read the name of the exception from the trailers. */
 class Refusal extends Error {
   readonly metadata = new Metadata();
 
@@ -112,13 +112,13 @@ const readEvent = (stream: string, event: StoredEvent): streams.ReadResp => {
 export interface Behaviour {
   readonly streams: Streams;
   readonly maxAppendSize: number;
-  /** `user:password`; nobody is asked for any where it is `null`. */
+  /** `user:password`; `null`: no authentication. */
   readonly credentials: string | null;
-  /** Counts the calls, and holds them while the server is stalled. */
+  /** Counts the calls, and delays them while the server is stalled. */
   readonly called: (method: 'read' | 'append' | 'batchAppend') => Promise<void>;
 }
 
-/** The part of the protocol that appending and reading need, with the server's own refusals. */
+/** Append, read and tombstone, with the errors of the server. */
 export const streamsService = (server: Behaviour): UntypedServiceImplementation => {
   const { streams: stored, maxAppendSize } = server;
 
@@ -130,12 +130,12 @@ export const streamsService = (server: Behaviour): UntypedServiceImplementation 
   };
 
   const read: handleServerStreamingCall<streams.ReadReq, streams.ReadResp> = (call) => {
-    const answer = async (): Promise<void> => {
+    const respond = async (): Promise<void> => {
       await server.called('read');
       admit(call.metadata);
       const options = call.request.getOptions();
       const from = options?.getStream();
-      if (!options || !from) throw refusals.invalid('only streams can be read of this double');
+      if (!options || !from) throw refusals.invalid('the double reads only streams');
       const stream = textOf(from.getStreamIdentifier());
       const events = stored.events(stream);
       if (events === null) throw refusals.streamDeleted(stream);
@@ -159,14 +159,14 @@ export const streamsService = (server: Behaviour): UntypedServiceImplementation 
       }
       call.end();
     };
-    answer().catch((error: unknown) => call.emit('error', error));
+    respond().catch((error: unknown) => call.emit('error', error));
   };
 
   const append: handleClientStreamingCall<streams.AppendReq, streams.AppendResp> = (
     call,
     callback,
   ) => {
-    const answer = async (): Promise<streams.AppendResp> => {
+    const respond = async (): Promise<streams.AppendResp> => {
       let options: streams.AppendReq.Options | undefined;
       const proposed: ProposedEvent[] = [];
       let size = 0;
@@ -181,7 +181,7 @@ export const streamsService = (server: Behaviour): UntypedServiceImplementation 
       }
       await server.called('append');
       admit(call.metadata);
-      if (!options) throw refusals.invalid('the first message holds the options');
+      if (!options) throw refusals.invalid('the first message has no options');
       const stream = textOf(options.getStreamIdentifier());
       const expected: ExpectedVersion = options.hasNoStream()
         ? 'no_stream'
@@ -192,7 +192,7 @@ export const streamsService = (server: Behaviour): UntypedServiceImplementation 
             : Number(options.getRevision());
       return appended(stream, expected, stored.append(stream, expected, proposed));
     };
-    answer().then(
+    respond().then(
       (response) => {
         callback(null, response);
       },
@@ -331,7 +331,7 @@ const batchAppended = (
   return batchRefusal(wrong, 'WrongExpectedVersion');
 };
 
-/** What the server says that it can: clients append in batches only to one that names it. */
+/** The supported methods: clients use batch append only if it is listed. */
 export const featuresService = (): UntypedServiceImplementation => {
   const getSupportedMethods: handleUnaryCall<shared.Empty, features.SupportedMethods> = (
     _,
@@ -353,7 +353,7 @@ export const featuresService = (): UntypedServiceImplementation => {
   return { getSupportedMethods };
 };
 
-/** A cluster of one, for clients that are told to look for its leader. */
+/** A cluster of one node, for clients that discover the leader. */
 export const gossipService = (port: () => number): UntypedServiceImplementation => {
   const read: handleUnaryCall<shared.Empty, gossip.ClusterInfo> = (_, callback) => {
     const { ClusterInfo, EndPoint, MemberInfo } = gossipMessages;

@@ -1,12 +1,11 @@
 import { closeSync, openSync, readFileSync, truncateSync, writeSync } from 'node:fs';
 import { z } from 'zod';
 
-/** What a client asks the server to append. */
 const proposedEvent = z.object({
   id: z.string(),
   type: z.string(),
   contentType: z.string(),
-  /** Base64, as the next one. */
+  /** Base64, like `metadata`. */
   data: z.string(),
   metadata: z.string(),
 });
@@ -25,7 +24,7 @@ export type AppendOutcome =
   | { readonly result: 'wrong-expected-version'; readonly current: number | null }
   | { readonly result: 'stream-deleted' };
 
-/** A line of the file: one append, or the end of a stream. */
+/** A line of the file: an append, or the deletion of a stream (`null`). */
 const entry = z.object({
   stream: z.string(),
   at: z.number(),
@@ -33,16 +32,16 @@ const entry = z.object({
 });
 type Entry = z.infer<typeof entry>;
 
-/** Bytes that an event counts for against the server's bound on an append. */
+/** Size of an event for the server's limit of an append. */
 export const sizeOnDisk = ({ type, data, metadata }: ProposedEvent): number =>
   Buffer.byteLength(data, 'base64') + Buffer.byteLength(metadata, 'base64') + type.length * 2;
 
-/** Where a stream was deleted for good. */
+/** A deleted stream. */
 const tombstone = null;
 
 /**
- * The server's streams, in memory, and in a file where they are to outlive the process: an append is
- * in it before it is answered. Its rules are those of the server's `IndexWriter.CheckCommit`.
+ * The streams of the server, in memory and optionally in a file, which is written before the response. The rules are
+ * those of `IndexWriter.CheckCommit` of the server.
  */
 export class Streams {
   readonly #streams = new Map<string, StoredEvent[] | typeof tombstone>();
@@ -58,10 +57,10 @@ export class Streams {
     return [...this.#streams.keys()];
   }
 
-  /** The events of a stream; `null` where it was deleted for good, nothing where there is none. */
+  /** The events of a stream; `null`: deleted; empty: no stream. */
   events(stream: string): readonly StoredEvent[] | null {
-    const known = this.#streams.get(stream);
-    return known === undefined ? [] : known;
+    const events = this.#streams.get(stream);
+    return events === undefined ? [] : events;
   }
 
   append(
@@ -79,12 +78,12 @@ export class Streams {
 
     if (typeof expected === 'string' && expected !== 'no_stream') {
       if (expected === 'stream_exists' && current < 0) return wrong;
-      const known = proposed.map(({ id }) => events.find((event) => event.id === id));
-      // All of them are there: the same again. Some are: something else is meant.
-      const [first] = known;
+      const existing = proposed.map(({ id }) => events.find((event) => event.id === id));
+      // All events exist: a retry. Some exist: a conflict.
+      const [first] = existing;
       if (first) {
-        const last = known.at(-1);
-        return last && !known.includes(undefined) ? this.#known(last) : wrong;
+        const last = existing.at(-1);
+        return last && !existing.includes(undefined) ? this.#known(last) : wrong;
       }
       return this.#write(stream, proposed);
     }
@@ -96,16 +95,15 @@ export class Streams {
       const last = events[version + proposed.length];
       return same && last && proposed.length > 0 ? this.#known(last) : wrong;
     }
-    // Where the version is right, ids are not looked at: what is there already is there twice then.
+    // Ids are not compared if the version is correct: an event can be stored twice.
     return this.#write(stream, proposed);
   }
 
-  /** Deletes a stream for good. */
   tombstone(stream: string): void {
     this.#apply({ stream, at: Date.now(), events: null }, true);
   }
 
-  /** Takes a stream back to so many events, as a copy restored from before would have it. */
+  /** Truncates a stream, like a restore of an old backup. */
   cut(stream: string, length: number): void {
     this.#streams.get(stream)?.splice(length);
     if (length === 0) this.#streams.delete(stream);
@@ -144,7 +142,7 @@ export class Streams {
     }
   }
 
-  /** What a killed process has written; its last line may be torn, and was not answered then. */
+  /** Reads the file; an incomplete last line is from a kill before the response. */
   #load(file: string): void {
     closeSync(openSync(file, 'a'));
     const text = readFileSync(file, 'utf8');
