@@ -48,7 +48,7 @@ describe('command API: jumps of PostgreSQL’s clock, on two nodes', function ()
 
   /** @param seconds from the right time */
   const jumpTo = async (seconds: number): Promise<void> => {
-    await database.setAhead(seconds);
+    await database.setClockOffset(seconds);
     await trustClock();
   };
 
@@ -117,11 +117,11 @@ describe('command API: jumps of PostgreSQL’s clock, on two nodes', function ()
       const month = thisMonth();
       const usage = 'month_calls = 2000, month_links = 20, month_qr_codes = 34';
       await setMeter(node, key, `month = '${month}', ${usage}`);
-      await database.setAhead(seconds);
+      await database.setClockOffset(seconds);
       expect(await admitted(key, 200)).to.equal(0);
       expect(await spent(key, 20, 35)).to.equal(1);
       expect((await callOnce(key)).usage.calls).to.equal(2_000);
-      await database.setAhead(0);
+      await database.setClockOffset(0);
       expect(await admitted(key, 200)).to.equal(0);
       expect(await spent(key, 20, 35)).to.equal(0);
       expect(await meterOf(node, key)).to.include({
@@ -140,7 +140,7 @@ describe('command API: jumps of PostgreSQL’s clock, on two nodes', function ()
   it('a month starts when PostgreSQL has reported it for more than a minute', async () => {
     const key = await newKey(node);
     await setMeter(node, key, `month = '${thisMonth()}', month_calls = 2000`);
-    await database.setAhead(31 * day);
+    await database.setClockOffset(31 * day);
     expect(await admitted(key, 10)).to.equal(0);
     await trustClock();
     expect(await admitted(key, 10)).to.equal(10);
@@ -204,7 +204,7 @@ describe('command API: jumps of PostgreSQL’s clock, on two nodes', function ()
     const key = await newKey(node);
     await jumpTo(2 * hour);
     expect(await admitted(key, 7)).to.equal(7);
-    await database.setAhead(0);
+    await database.setClockOffset(0);
     while ((await closeMinutes(node.pool, node.outbox)) > 0);
     const metered = named('CallsMetered', await node.events('usage'));
     expect(
@@ -229,7 +229,7 @@ describe('command API: jumps of PostgreSQL’s clock, on two nodes', function ()
     const key = await newKey(node);
     expect(await admitted(key, 200)).to.equal(60);
     await watch.check();
-    await database.setAhead(0);
+    await database.setClockOffset(0);
     // Remembers the latest time even if newer rows hide it.
     for (let round = 0; round < 3; round += 1) await watch.check();
     await pool.query('TRUNCATE log.records, ledger.idempotency, ledger.usage_minutes');
@@ -240,7 +240,7 @@ describe('command API: jumps of PostgreSQL’s clock, on two nodes', function ()
     );
     expect(rows).to.have.length(0);
 
-    await database.setAhead(2 * hour + 10);
+    await database.setClockOffset(2 * hour + 10);
     await watch.check();
     expect(watch.aheadSeconds()).to.equal(0);
     expect(lines.map(({ level, msg }) => [level, msg])).to.deep.equal([

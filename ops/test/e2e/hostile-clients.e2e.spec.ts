@@ -43,7 +43,7 @@ describe('product: hostile clients', () => {
     for (let rest = Buffer.from(connection.received()); ;) {
       const read = parseResponse(rest, false);
       if (!read) return responses;
-      responses.push(read.answer);
+      responses.push(read.response);
       rest = Buffer.from(read.rest);
     }
   };

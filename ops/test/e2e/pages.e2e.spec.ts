@@ -339,7 +339,7 @@ describe('redirect edge: pages for visitors, in a browser', () => {
         await enter(tab, 'wrong');
         await enter(tab, password);
         await page.waitForURL(url);
-        const arrived = elsewhere.arrivals.length;
+        const arrived = elsewhere.requests.length;
         // Chromium asks before it repeats a POST, whose response is `no-store`.
         expect(String(await rejection(page.goBack()))).to.include('ERR_CACHE_MISS');
         await page.waitForURL(/^chrome-error:/);

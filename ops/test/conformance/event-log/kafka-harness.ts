@@ -92,7 +92,7 @@ export const openKafkaHarness = async (
         await hold;
         return recorded;
       });
-      if (!(await delivery.logged(outboxPosition, relayedWithinMs)))
+      if (!(await delivery.published(outboxPosition, relayedWithinMs)))
         throw new Error(`not relayed within ${relayedWithinMs} ms`);
     },
     async cutConnections() {

@@ -35,7 +35,7 @@ export const describeStop = (bench: () => LogBench): void => {
       );
       await eventually('a batch is being handled', () => started > 0);
       const stopped = reader.subscription.stop();
-      expect(await settledWithin(stopped, 200)).to.be.false;
+      expect(await endsWithin(stopped, 200)).to.be.false;
       const inProgress = started;
       blocked.resolve();
       await stopped;
