@@ -155,7 +155,7 @@ describe('platform: rows of the embedded log', () => {
       const { records, damaged } = unpack([row, bad, { ...row, firstOffset: 6 }], 1);
       expect(records.map(({ offset }) => offset)).to.deep.equal([1, 2]);
       expect(damaged).to.have.property('code', 'DAMAGED_RECORDS');
-      expect(damaged?.message).to.include(`from offset ${bad.firstOffset} on`);
+      expect(damaged?.message).to.include(`at offset ${bad.firstOffset} was altered`);
     }
   });
 });

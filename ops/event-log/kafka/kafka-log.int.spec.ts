@@ -101,7 +101,7 @@ describe('platform: log on Kafka, apart from the suite', function () {
     });
 
     const wrong = [
-      ['of another number of partitions', { numPartitions: 5 }, /has 5 partitions, .* wants 8/],
+      ['of another number of partitions', { numPartitions: 5 }, /has 5 partitions, .* needs 8/],
       [
         'that forget',
         { numPartitions: 8, configEntries: [{ name: 'retention.ms', value: '604800000' }] },
