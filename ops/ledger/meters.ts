@@ -4,7 +4,7 @@ import type { Statement } from '../platform/postgres/statement.js';
 import type { LedgerClock } from './clock.js';
 import type { LedgerSchema } from './decide.js';
 
-/** The columns of what the log tells of a key's spendings, each with its SQL type. */
+/** Columns and SQL types of the fields that are folds of the log. */
 const folded = {
   month: ['month', 'date'],
   calls: ['month_calls', 'bigint'],
@@ -23,10 +23,10 @@ const columns = {
 
 type Mutable<Type> = { -readonly [Field in keyof Type]: Type[Field] };
 
-/** What a root key has spent, locked by a transaction. `saveMeters` writes what is changed here. */
+/** The locked meter of a root key. `saveMeters` writes its changes. */
 export interface LockedMeter extends Mutable<KeyMeter> {
   readonly keyId: string;
-  /** The last window of the limit per minute, and its calls. */
+  /** Start of the last window of the limit per minute. */
   windowStart: Date;
   windowCalls: number;
 }
@@ -35,23 +35,23 @@ const selected = Object.entries(columns)
   .map(([field, [column]]) => `m.${column} AS "${field}"`)
   .join();
 
-/** The columns of `ledger.key_meters m` that make a `LockedMeter`. */
+/** Columns of `ledger.key_meters m`. */
 export const meterColumns = `m.key_id AS "keyId", ${selected}`;
 
-/** Makes the month of the time a meter's latest. */
+/** Moves a meter to the month of `now`. */
 export const moveToMonth = (meter: LockedMeter, now: Date): LockedMeter =>
   Object.assign(meter, inMonth(meter, monthOf(now.toISOString())));
 
-/** Locks the keys' meters, in their order, until the transaction ends. */
+/** Locks the meters in the order of their keys. */
 export const lockStoredMeters = async (
   tx: Client,
   keyIds: readonly string[],
   schema: LedgerSchema,
-): Promise<readonly (LockedMeter & { readonly told: Date })[]> => {
-  const { rows } = await tx.query<LockedMeter & { told: Date }>({
+): Promise<readonly (LockedMeter & { readonly lockedAt: Date })[]> => {
+  const { rows } = await tx.query<LockedMeter & { lockedAt: Date }>({
     name: `meters-lock-${schema}`,
-    // The clock is read for each row that comes, locked, out of the inner query.
-    text: `SELECT l.*, clock_timestamp() AS told
+    // The outer query reads the clock after the inner one has locked the row.
+    text: `SELECT l.*, clock_timestamp() AS "lockedAt"
            FROM (SELECT ${meterColumns} FROM ${schema}.key_meters m
                  WHERE m.key_id = ANY ($1::text[]) ORDER BY m.key_id FOR UPDATE) l`,
     values: [[...new Set(keyIds)]],
@@ -59,10 +59,7 @@ export const lockStoredMeters = async (
   return rows;
 };
 
-/**
- * Locks the keys' meters, in their order, until the transaction ends. `now` is PostgreSQL's time
- * with the locks held, in milliseconds, but no later than this process believes.
- */
+/** Locks the meters in the order of their keys. `now` is PostgreSQL's time after that, clamped by `clock`. */
 export const lockMeters = async (
   tx: Client,
   keyIds: readonly string[],
@@ -70,8 +67,8 @@ export const lockMeters = async (
 ): Promise<{ readonly meters: ReadonlyMap<string, LockedMeter>; readonly now: Date }> => {
   const rows = await lockStoredMeters(tx, keyIds, 'ledger');
   const last = rows.at(-1);
-  if (!last) throw new Error('None of the keys has a meter');
-  const now = clock.believed(last.told);
+  if (!last) throw new Error(`no meter exists for ${keyIds.length} keys`);
+  const now = clock.believed(last.lockedAt);
   return { meters: new Map(rows.map((row) => [row.keyId, moveToMonth(row, now)])), now };
 };
 
@@ -95,11 +92,11 @@ const save = <Field extends keyof typeof columns>(
   ];
 };
 
-/** Writes meters that the transaction has locked. */
+/** Writes locked meters. */
 export const saveMeters = (meters: Iterable<LockedMeter>): readonly Statement[] =>
   save([...meters], Object.keys(columns) as (keyof typeof columns)[], 'meters-save', 'ledger');
 
-/** Writes what events have made of meters. A key that was never made has none. */
+/** Writes folded meters. Unknown keys are ignored. */
 export const saveFoldedMeters = (
   meters: ReadonlyMap<string, KeyMeter>,
   schema: LedgerSchema,

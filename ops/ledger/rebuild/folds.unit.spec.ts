@@ -58,7 +58,7 @@ describe('ledger: ledger as a fold of the log', () => {
       foldLedgerLinks(none, history),
     );
     const { changed } = foldLedgerLinks(none, history);
-    expect(foldLedgerLinks(changed, [second]).made).to.deep.equal([]);
+    expect(foldLedgerLinks(changed, [second]).creations).to.deep.equal([]);
   });
 
   it('counts no event of a link twice, and no link that was made', () => {
@@ -86,7 +86,7 @@ describe('ledger: ledger as a fold of the log', () => {
     ]);
     const second = foldLedgerLinks(first.changed, [blocked('spring', 2), unblocked('spring', 3)]);
     expect(second.changed.get('spring')).to.include({ blocked: false, sequence: 3 });
-    expect([first.made.length, second.made.length]).to.deep.equal([1, 0]);
+    expect([first.creations.length, second.creations.length]).to.deep.equal([1, 0]);
   });
 
   it('has no link, and no key, of what was never made', () => {
