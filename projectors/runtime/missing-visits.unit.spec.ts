@@ -179,10 +179,10 @@ describe('projectors: missing visits of spools', () => {
       ...{ source: 'spool', ...unknown },
       blocks: [{ block: 0, visits: 7, highest: 10 }],
     };
-    const quiet = recount(lacking, { settledThrough: 0, isQuiet: true });
+    const quiet = recount(lacking, { finalThrough: 0, isQuiet: true });
     expect(quiet.missingAfter).to.equal(3);
     const arrived = { ...lacking, ...quiet, blocks: [{ block: 0, visits: 9, highest: 10 }] };
-    const next = recount(arrived, { settledThrough: 0, isQuiet: false });
+    const next = recount(arrived, { finalThrough: 0, isQuiet: false });
     expect(next.missingAfter).to.equal(1);
   });
 
@@ -193,12 +193,10 @@ describe('projectors: missing visits of spools', () => {
       blocks: [{ block: blockOf(far), visits: 1, highest: far }],
     };
     expect(highestOf(spool)).to.equal(far);
-    const count = recount(spool, { settledThrough: 4 * blockSize, isQuiet: false });
+    const count = recount(spool, { finalThrough: 4 * blockSize, isQuiet: false });
     expect(count).to.deep.equal({
       ...{ accountedThrough: 4 * blockSize, missingBefore: 4 * blockSize, missingAfter: 0 },
     });
-    expect(recount(spool, { settledThrough: 0, isQuiet: true }).missingAfter).to.equal(
-      5 * blockSize,
-    );
+    expect(recount(spool, { finalThrough: 0, isQuiet: true }).missingAfter).to.equal(5 * blockSize);
   });
 });
