@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { emptyDatabase, type TestDatabase } from '../../test/support/database.js';
 import { arrayLiteral } from './array-literal.js';
 
-describe('platform: arrays as PostgreSQL writes them', () => {
+describe('platform: array literals', () => {
   let database: TestDatabase;
 
   before(async () => {
@@ -17,7 +17,7 @@ describe('platform: arrays as PostgreSQL writes them', () => {
     await fc.assert(
       fc.asyncProperty(values, async (sent) => {
         const { rows } = await database.pool.query<{ value: unknown }>(
-          `SELECT value FROM unnest($1::${type}[]) WITH ORDINALITY AS v (value, place) ORDER BY place`,
+          `SELECT value FROM unnest($1::${type}[]) WITH ORDINALITY AS v (value, position) ORDER BY position`,
           [arrayLiteral(sent)],
         );
         expect(rows.map((row) => row.value)).to.deep.equal(sent);
@@ -34,7 +34,7 @@ describe('platform: arrays as PostgreSQL writes them', () => {
           fc.string({ unit: 'binary', maxLength: 50 }),
           fc.constantFrom('', 'NULL', '{}', 'a,b', '"', '\\', ' '),
         )
-        // The one character that PostgreSQL does not take.
+        // PostgreSQL cannot store the null character.
         .map((any) => any.replaceAll('\0', '"')),
     ));
 

@@ -17,7 +17,7 @@ const elements: { readonly [Type in ElementType]: fc.Arbitrary<Element<Type>> } 
     .map(([block, offset]) => `(${block},${offset})`),
 };
 
-describe('platform: numbers, times and places of rows as one parameter', () => {
+describe('platform: binary arrays of numbers, times and row locations', () => {
   let database: TestDatabase;
 
   before(async () => {
@@ -32,7 +32,7 @@ describe('platform: numbers, times and places of rows as one parameter', () => {
         fc.asyncProperty(values, async (sent: readonly (string | number | null)[]) => {
           const { rows } = await database.pool.query<{ arrived: readonly unknown[] }>(
             `SELECT array(SELECT ${type === 'timestamptz' ? 'value' : 'value::text'}
-               FROM unnest($1::${type}[]) WITH ORDINALITY u (value, place) ORDER BY place) AS arrived`,
+               FROM unnest($1::${type}[]) WITH ORDINALITY u (value, position) ORDER BY position) AS arrived`,
             [binaryArray(type, sent as readonly never[])],
           );
           const texts = rows[0]?.arrived.map((value) =>
@@ -44,7 +44,7 @@ describe('platform: numbers, times and places of rows as one parameter', () => {
     });
   }
 
-  it('are refused where they are out of range', () => {
+  it('are rejected if they are out of range', () => {
     expect(() => binaryArray('smallint', [2 ** 15])).to.throw(RangeError);
     expect(() => binaryArray('integer', [2 ** 31])).to.throw(RangeError);
   });

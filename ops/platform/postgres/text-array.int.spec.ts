@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { emptyDatabase, type TestDatabase } from '../../test/support/database.js';
 import { textArray } from './text-array.js';
 
-describe('platform: texts as one parameter', () => {
+describe('platform: binary arrays of texts', () => {
   let database: TestDatabase;
 
   before(async () => {
@@ -14,7 +14,7 @@ describe('platform: texts as one parameter', () => {
   it('sends any texts', async () => {
     const text = fc
       .string({ unit: 'binary', maxLength: 50 })
-      // The one character that PostgreSQL does not take.
+      // PostgreSQL cannot store the null character.
       .map((any) => any.replaceAll('\0', '"'));
     await fc.assert(
       fc.asyncProperty(fc.array(fc.option(text), { maxLength: 20 }), async (texts) => {
