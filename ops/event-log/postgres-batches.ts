@@ -120,12 +120,14 @@ export const readRows = async (
   return groupBy(rows, ({ partitionId }) => partitionId);
 };
 
-/** Unpacks the records of a range, up to the first damaged row. */
-export const unpack = (
-  rows: readonly LogRow[],
-  from: number,
-  to = Infinity,
-): { readonly records: readonly LogRecord[]; readonly damaged: DamagedRecords | null } => {
+/** Records of a partition, up to the first damaged row. */
+export interface UnpackedRecords {
+  readonly records: readonly LogRecord[];
+  readonly damaged: DamagedRecords | null;
+}
+
+/** Unpacks the records of a range. */
+export const unpack = (rows: readonly LogRow[], from: number, to = Infinity): UnpackedRecords => {
   const records: LogRecord[] = [];
   let next = 0;
   for (const row of rows) {

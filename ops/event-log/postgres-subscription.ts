@@ -12,9 +12,14 @@ import {
   type SubscribeOptions,
   type Subscription,
 } from './port.js';
-import { readRows, unpackLater, type DueRecords } from './postgres-batches.js';
+import {
+  readRows,
+  unpackLater,
+  type DueRecords,
+  type UnpackedRecords,
+} from './postgres-batches.js';
 import type { KnownPartition } from './postgres-partitions.js';
-import type { FoundRecords, RecentRecords } from './recent-records.js';
+import type { RecentRecords } from './recent-records.js';
 
 /** Interval of polls without a notification (ms). */
 const idleMs = 500;
@@ -112,7 +117,7 @@ export const startPostgresSubscription = (
   /** Handles batches of several partitions together. Returns their cursors. */
   const handleTogether = async (
     shared: readonly TableCursor[],
-    found: ReadonlyMap<number, FoundRecords>,
+    found: ReadonlyMap<number, UnpackedRecords>,
   ): Promise<ReadonlySet<TableCursor>> => {
     const none = new Set<TableCursor>();
     if (!options.handleTogether || found.size < 2) return none;

@@ -1,12 +1,12 @@
 import type { Queryable } from '../platform/postgres/pool.js';
-import type { DamagedRecords, LogRecord } from './port.js';
-import { readRows, unpack, type LogRow, type OffsetRange } from './postgres-batches.js';
-
-/** Records of a partition, up to the first damaged row. */
-export interface FoundRecords {
-  readonly records: readonly LogRecord[];
-  readonly damaged: DamagedRecords | null;
-}
+import type { LogRecord } from './port.js';
+import {
+  readRows,
+  unpack,
+  type LogRow,
+  type OffsetRange,
+  type UnpackedRecords,
+} from './postgres-batches.js';
 
 interface Recent {
   readonly records: readonly LogRecord[];
@@ -43,14 +43,14 @@ export class RecentRecords {
   constructor(private readonly postgres: Queryable) {}
 
   /** Returns the records of ranges by partition id, with the rest of the last row. Queries uncached records only. */
-  async read(ranges: readonly OffsetRange[]): Promise<ReadonlyMap<number, FoundRecords>> {
+  async read(ranges: readonly OffsetRange[]): Promise<ReadonlyMap<number, UnpackedRecords>> {
     const known = ranges.map(({ partitionId, from, to }) => {
       const records = this.#from(partitionId, from);
       return { records, rest: { partitionId, from: from + records.length, to } };
     });
     const unread = known.map(({ rest }) => rest).filter(({ from, to }) => from < to);
     const rows = unread.length > 0 ? await readRows(this.postgres, unread) : null;
-    const found = known.map(({ records, rest }): [number, FoundRecords] => {
+    const found = known.map(({ records, rest }): [number, UnpackedRecords] => {
       const { partitionId, from } = rest;
       const { records: added, damaged } = this.#unpack(rows?.get(partitionId), partitionId, from);
       return [partitionId, { records: [...records, ...added], damaged }];
@@ -68,7 +68,7 @@ export class RecentRecords {
     return offset < first ? [] : records.slice(offset - first);
   }
 
-  #unpack(rows: readonly LogRow[] = [], partitionId: number, from: number): FoundRecords {
+  #unpack(rows: readonly LogRow[] = [], partitionId: number, from: number): UnpackedRecords {
     const found = unpack(rows, from);
     // Damaged rows are not cached, because they may be repaired.
     if (found.damaged === null && isWithoutGap(found.records, from)) {

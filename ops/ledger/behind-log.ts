@@ -3,7 +3,6 @@
  * promoted. It would assign an alias or a click a second time.
  */
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
-import { readEvent, UnreadableEvent } from '../../schemas/events/codec.js';
 import { ledgerSource } from '../../schemas/events/envelope.js';
 import { topicNames, topics, type TopicName } from '../../schemas/events/topics.js';
 import { platformSubject } from '../../schemas/folds/platform.js';
@@ -14,6 +13,7 @@ import type { EventLog, LogRecord, PartitionRange } from '../event-log/port.js';
 import type { Logger } from '../platform/logging.js';
 import type { NotificationListener } from '../platform/postgres/listener.js';
 import type { Pool } from '../platform/postgres/pool.js';
+import { readableEvents } from './readable-events.js';
 
 /** Records at the end of a partition that are compared, which are as many as the relay sends in a round. */
 const maxTail = 1_000;
@@ -45,17 +45,9 @@ const sequences: Record<TopicName, string> = {
     WHERE key_id = ANY ($1::text[])`,
 };
 
-/** Returns the events of the ledger. Projections report unreadable records. */
+/** Returns the events of the ledger. */
 export const decided = (records: readonly LogRecord[]): LinklogEvent[] =>
-  records.flatMap(({ value }) => {
-    try {
-      const event = readEvent(value);
-      return event.source === ledgerSource ? [event] : [];
-    } catch (error) {
-      if (error instanceof UnreadableEvent) return [];
-      throw error;
-    }
-  });
+  readableEvents(records).filter(({ source }) => source === ledgerSource);
 
 interface LedgerAndLog {
   readonly pool: Pool;

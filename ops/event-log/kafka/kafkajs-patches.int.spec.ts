@@ -82,16 +82,7 @@ describe('platform: kafkajs, mended', function () {
     it('does not poll for requests', async () => {
       const { prototype } = load('kafkajs/src/network/requestQueue/index.js') as RequestQueue;
       const { checkPendingRequests } = prototype;
-      const settings = {
-        brokers: [kafka.brokers],
-        ssl: false as const,
-        sasl: null,
-        prefix: kafka.prefix,
-        replicas: null,
-        minInsyncReplicas: null,
-        compression: 'gzip' as const,
-      };
-      const producer = createKafkaClient(settings, logger).producer();
+      const producer = createKafkaClient(settingsOf(kafka), logger).producer();
       await producer.connect();
       let polls = 0;
       prototype.checkPendingRequests = function count() {

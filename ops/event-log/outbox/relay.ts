@@ -116,21 +116,6 @@ export const saveRelayCheckpoints = async (
   );
 };
 
-/** Returns the end of a partition of the log at its newest checkpoint. */
-export const sentThrough = async (
-  pool: Pool,
-  topic: TopicName,
-  partition: number,
-): Promise<number> => {
-  const { rows } = await pool.query<{ through: number }>(
-    `SELECT coalesce(max(c.log_offset), 0) AS through FROM log.partitions p
-     JOIN log.relay_checkpoints c ON c.partition_id = p.id
-     WHERE p.topic = $1 AND p.partition = $2`,
-    [topic, partition],
-  );
-  return rows[0]?.through ?? 0;
-};
-
 /** Returns the end of each partition of the log at its newest checkpoint. */
 export const sentEnds = async (pool: Pool): Promise<readonly KnownEnd[]> => {
   const { rows } = await pool.query<KnownEnd>(
@@ -138,6 +123,16 @@ export const sentEnds = async (pool: Pool): Promise<readonly KnownEnd[]> => {
      JOIN log.relay_checkpoints c ON c.partition_id = p.id GROUP BY p.id`,
   );
   return rows;
+};
+
+/** Returns the end of a partition of the log at its newest checkpoint. */
+export const sentThrough = async (
+  pool: Pool,
+  topic: TopicName,
+  partition: number,
+): Promise<number> => {
+  const ends = await sentEnds(pool);
+  return ends.find((end) => end.topic === topic && end.partition === partition)?.next ?? 0;
 };
 
 /** Returns the topics that a relay sends to: those of the version that was started last. */

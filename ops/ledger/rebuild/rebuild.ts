@@ -7,13 +7,13 @@ import {
   type EventNamed,
   type LinklogEvent,
 } from '../../../schemas/events/catalogue.js';
-import { readEvent, UnreadableEvent } from '../../../schemas/events/codec.js';
 import { topics, type TopicName } from '../../../schemas/events/topics.js';
 import type { EventLog, LogRecord } from '../../event-log/port.js';
 import { lockOverrides, saveOverrides } from '../alias-overrides.js';
 import { lockKeys, saveKey } from '../api-keys.js';
 import { insertLinks, isInitial, lockLinks, saveLinks } from '../links.js';
 import { lockStoredMeters, saveFoldedMeters } from '../meters.js';
+import { readableEvents } from '../readable-events.js';
 import { readPlatform, savePlatform } from '../platform.js';
 import type { LedgerSchema } from '../decide.js';
 import { execute, transaction, type Client, type Pool } from '../../platform/postgres/pool.js';
@@ -111,16 +111,6 @@ const steps: readonly {
   },
 ];
 
-/** Reads the event of a record; empty if it is unreadable, which projections report. */
-const readable = ({ value }: LogRecord): readonly LinklogEvent[] => {
-  try {
-    return [readEvent(value)];
-  } catch (error) {
-    if (error instanceof UnreadableEvent) return [];
-    throw error;
-  }
-};
-
 /** The topics in the order in which they are folded. */
 export const ledgerTopics: readonly TopicName[] = steps.map(({ topic }) => topic);
 
@@ -133,7 +123,7 @@ export const addToLedger = async (
 ): Promise<void> => {
   const step = steps.find((known) => known.topic === topic);
   if (!step) throw new Error(`the ledger does not fold ${topic}`);
-  const events = records.flatMap(readable).filter((event) => step.only?.(event) ?? true);
+  const events = readableEvents(records).filter((event) => step.only?.(event) ?? true);
   if (events.length > 0) await step.add(tx, schema, events);
 };
 
