@@ -217,7 +217,9 @@ describe('seals: a forged log', () => {
       }
       await start();
       await goesOn();
-      expect(lines.filter((line) => line.includes('state file with the last seal is missing'))).to.have.length(1);
+      expect(
+        lines.filter((line) => line.includes('state file with the last seal is missing')),
+      ).to.have.length(1);
     });
 
     it('is sealed with a new key, which computes the chain from the first record', async () => {
