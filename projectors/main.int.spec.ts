@@ -43,7 +43,7 @@ describe('projectors: projectors', () => {
     return rows[0]?.count ?? 0;
   };
 
-  it('drop the tables of before a rebuild when they are old', async () => {
+  it('drop old previous tables', async () => {
     await database.pool.query(`CREATE SCHEMA projection_stats_previous;
       COMMENT ON SCHEMA projection_stats_previous IS '2020-01-01';
       CREATE SCHEMA projection_history_previous;
@@ -104,7 +104,7 @@ describe('projectors: projectors', () => {
     expect(await count('projection_redirects.links')).to.equal(2);
   });
 
-  it('rebuild what a migration says is to be rebuilt, once', async () => {
+  it('rebuild projections that a migration has marked, once', async () => {
     await log.append(topics.visits.name, [recordOf(spooledVisit('a'))]);
     const first = await start();
     await eventually('the projections are caught up', isCaughtUp);
@@ -127,17 +127,17 @@ describe('projectors: projectors', () => {
   });
 
   it('count each event once when two of them run', async () => {
-    const both = [await start(), await start()];
+    const services = [await start(), await start()];
     for (let sequence = 1; sequence <= 200; sequence += 1) {
       await log.append(topics.visits.name, [recordOf(spooledVisit('a', { sequence }))]);
     }
     await eventually('the projections are caught up', isCaughtUp);
-    await Promise.all(both.map((projectors) => projectors.stop()));
+    await Promise.all(services.map((projectors) => projectors.stop()));
     const { rows } = await database.pool.query('SELECT clicks FROM projection_stats.codes');
     expect(rows).to.deep.equal([{ clicks: 200 }]);
   });
 
-  it('do not start on tables made from another log', async () => {
+  it('do not start on tables of another log', async () => {
     const projectors = await start();
     await log.append(topics.links.name, [recordOf(created('a'))]);
     await eventually('the projections are caught up', isCaughtUp);
@@ -148,7 +148,7 @@ describe('projectors: projectors', () => {
     expect(error).to.have.property('code', 'FOREIGN_POSITION');
   });
 
-  it('fail when their tables turn into those of another log while they run', async () => {
+  it('fail when their tables are replaced with those of another log', async () => {
     const projectors = await start();
     const failed = rejection(projectors.failed);
     await log.append(topics.links.name, [recordOf(created('a'))]);

@@ -111,7 +111,7 @@ export const missingEvents = async (
   return rows;
 };
 
-/** Returns whether events of the ledger in one partition were applied in the order of their sequences. */
+/** Returns the state of events of the ledger in one partition. */
 export const sequenceStates = async (
   pool: Pool,
   topic: TopicName,
@@ -166,7 +166,7 @@ export const appliedEnds = async (pool: Pool): Promise<readonly KnownEnd[]> => {
   return rows;
 };
 
-/** The subjects of a topic that have dead letters in a projection. */
+/** Returns the subjects of a topic that have dead letters in a projection. */
 export const subjectsSetAside = async (
   pool: Pool,
   topic: TopicName,

@@ -73,7 +73,7 @@ describe('projectors: missing events', function () {
   };
 
   describe('of subjects', () => {
-    it('are kept from the first event on that skips a sequence, repeats or not', async () => {
+    it('are recorded when an event skips a sequence, with or without repeats', async () => {
       const { logger, ofMissing } = collectingLogger();
       const log = namedLog();
       const handle = createBatchHandler({ pool: database.pool, projection: history, log, logger });
@@ -109,7 +109,7 @@ describe('projectors: missing events', function () {
       expect(states).to.deep.equal(['applied', 'overtaken', 'overtaken', 'applied', 'absent']);
     });
 
-    it('are counted up to the largest safe integer, whatever sequences a foreign writer makes up', async () => {
+    it('are counted up to the largest safe integer, for any sequences of a foreign writer', async () => {
       const sequence = Number.MAX_SAFE_INTEGER;
       await feed(database.pool, history).events(blocked('a', sequence), blocked('b', sequence));
       expect(await missingEvents(database.pool)).to.deep.equal([
@@ -117,7 +117,7 @@ describe('projectors: missing events', function () {
       ]);
     });
 
-    it('are not sought behind a record that cannot be read', async () => {
+    it('are not recorded after an unreadable record', async () => {
       const broken = { key: 'a', value: '{' };
       const given = feed(database.pool, history);
       await given.records(links.name, [recordOf(created('a')), broken, recordOf(blocked('a', 3))]);
@@ -181,7 +181,7 @@ describe('projectors: missing events', function () {
       afterEach(() => log.close());
       after(() => opened?.drop());
 
-      it('are counted when the spool is quiet, logged once, and counted no more once they are there', async () => {
+      it('are counted when the spool is quiet, logged once, and not counted any more when they arrive', async () => {
         const { pool } = database;
         const { logger, ofMissing } = collectingLogger();
         const projectors = await startProjectors({ pool, log, logger });

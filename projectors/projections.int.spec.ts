@@ -22,7 +22,7 @@ describe('projectors: every projection', () => {
     return rows.map(({ tablename }) => tablename);
   };
 
-  it('is named as in the list of names', () => {
+  it('has its name in the list of names', () => {
     const hint = 'the name in <name>/projection.ts must be the one in projectionNames';
     expect(
       projections.map(({ name }) => name),
@@ -30,7 +30,7 @@ describe('projectors: every projection', () => {
     ).to.deep.equal([...projectionNames]);
   });
 
-  it('have the sequences of each topic checked by one of them', () => {
+  it('check the sequences of each topic once', () => {
     const checked = projections.flatMap(({ topics, checksSequencesOf = [] }) =>
       checksSequencesOf.filter((topic) => topics.includes(topic)),
     );
@@ -38,14 +38,14 @@ describe('projectors: every projection', () => {
   });
 
   for (const name of projectionNames) {
-    it(`has tables made by a migration: ${name}`, async () => {
+    it(`has tables of a migration: ${name}`, async () => {
       const hint = `add a numbered file to ops/migrations/ with SELECT public.create_projection('${name}') and the tables of projection_${name}`;
       const tables = await tablesOf(liveSchema(name));
       expect(tables, hint).to.include.members(runtimeTables);
       expect(tables.length, hint).to.be.greaterThan(runtimeTables.length);
     });
 
-    it(`has the runtime's tables as create_projection makes them: ${name}`, async () => {
+    it(`has the tables of create_projection: ${name}`, async () => {
       const [own, expected] = await Promise.all(
         [liveSchema(name), 'projection_of_the_spec' as ProjectionSchema].map(async (schema) => {
           const relations = (await describeSchema(database.pool, schema)) as {

@@ -1,4 +1,4 @@
-/** What the subscriptions of both adapters have in common. */
+/** Shared by the subscriptions of both adapters. */
 import type { TopicName } from '../../schemas/events/topics.js';
 import { Backoff } from '../platform/concurrency/retry.js';
 import type { Logger } from '../platform/logging.js';
@@ -11,12 +11,11 @@ import {
   type Subscription,
 } from './port.js';
 
-/** Pauses after failures, of a partition and of the whole log. */
+/** Pauses after failures of a partition or of the log. */
 export const pauses = { firstMs: 50, longestMs: 5_000 };
 
-/** Where a subscription is in a partition. */
 export class PartitionCursor {
-  /** The next offset to read; `null`: the reader's checkpoint is to be read first. */
+  /** The next offset to read; `null` if the reader's checkpoint must be read first. */
   offset: number | null = null;
   readonly backoff = new Backoff(pauses);
 
@@ -25,7 +24,7 @@ export class PartitionCursor {
     readonly partition: number,
   ) {}
 
-  /** Goes to the reader's checkpoint, or to the log's first record. @throws ForeignPosition */
+  /** Moves to the reader's checkpoint or the first record. @throws ForeignPosition */
   moveTo(position: Position | null, ranges: readonly PartitionRange[], logId: string): number {
     const range = ranges.find(({ partition }) => partition === this.partition);
     if (!range) throw new RangeError(`${this.topic} has no partition ${this.partition}`);
@@ -34,13 +33,13 @@ export class PartitionCursor {
     return this.offset;
   }
 
-  /** Goes past records that were handled. */
+  /** Moves past handled records. */
   advance(records: Records): void {
     this.offset = (records.at(-1)?.offset ?? 0) + 1;
     this.backoff.reset();
   }
 
-  /** Forgets the offset after a failure, and logs that. */
+  /** Logs a failure and resets the offset. */
   fail(err: unknown, group: string, logger: Logger): void {
     const { topic, partition } = this;
     const details = { err, group, topic, partition };
@@ -50,28 +49,23 @@ export class PartitionCursor {
   }
 }
 
-/**
- * Runs `follow` until `stop`. `follow` ends soon after the signal, and aborts the controller itself
- * with a failure that no retry can mend, or throws that failure.
- */
+/** Runs `follow` until `stop`. After a permanent failure, `follow` throws it or aborts the controller with it. */
 export const startFollowing = (
   group: string,
   logger: Logger,
   follow: (ended: AbortController) => Promise<unknown>,
 ): Subscription => {
   const ended = new AbortController();
-  const stopped = new Error('The subscription was stopped');
+  const stopped = new Error('the subscription was stopped');
   const run = async (): Promise<void> => {
     try {
       await follow(ended);
     } catch (error) {
-      // Without effect after an earlier end.
       ended.abort(error);
     }
     if (ended.signal.reason !== stopped) throw ended.signal.reason;
   };
   const done = run();
-  // Callers may await `done`, and need not.
   done.catch((err: unknown) => {
     logger.error({ err, group }, 'the subscription ended');
   });

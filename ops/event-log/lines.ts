@@ -1,20 +1,16 @@
-/** Records as lines of one text, without keys: the subject of each is its key. */
+/** Records as lines of one text, without keys, because the key of a record is its subject. */
 import type { NewLines, NewRecord } from './port.js';
 
-/** What lines hold together at most, unless it is a single record that is larger. */
+/** Limits of a batch; a single record may be larger. */
 export const lineLimits = { records: 1_000, bytes: 512 * 1_024 };
 
-/**
- * The subject of an event by its text alone, as the view `log.events` finds it: a reader parses the event
- * anyway, and should not have to do it twice.
- */
+/** Finds the subject of an event as the view `log.events` does, because readers parse the event later. */
 const subjectOf = (value: string): string | undefined => /"subject":"([^"\\]*)"/.exec(value)?.[1];
 
-/** Whether a record can be a line: its offset and its key are found again. */
+/** Whether a record can be a line, so that its key and its offset can be restored. */
 export const isLine = ({ key, value }: NewRecord): boolean =>
   subjectOf(value) === key && !value.includes('\n');
 
-/** The records of lines; as many as there are lines. */
 export const readLines = (lines: string): readonly NewRecord[] =>
   lines.split('\n').map((value) => ({ key: subjectOf(value) ?? '', value }));
 
@@ -22,7 +18,7 @@ const lineFeed = 0x0a;
 const beforeSubject = Buffer.from('"subject":"');
 const quote = 0x22;
 
-/** The same as bytes, which are parts of those given. */
+/** As `readLines`; keys and values are views of the bytes. */
 export function* linesIn({
   lines,
 }: NewLines): Generator<{ readonly key: Buffer; readonly value: Buffer }> {

@@ -1,9 +1,9 @@
 import type { Queryable } from '../platform/postgres/pool.js';
 
-/** The name of the log of a database that keeps its log itself. */
+/** The name of an embedded log. */
 export const embeddedLog = 'postgres';
 
-/** The database's events belong to another log than the configured one. */
+/** The database is bound to another log than the configured one. */
 export class ForeignLog extends Error {
   readonly code = 'FOREIGN_LOG';
 
@@ -15,7 +15,7 @@ export class ForeignLog extends Error {
   }
 }
 
-/** The log that the database's events belong to; `null`: none yet. */
+/** Returns the log that the database is bound to; `null` if it is not bound yet. */
 const boundLog = async (client: Queryable): Promise<string | null> => {
   const { rows } = await client.query<{ name: string | null }>(
     'SELECT log_name AS name FROM log.identity',
@@ -23,48 +23,32 @@ const boundLog = async (client: Queryable): Promise<string | null> => {
   return rows[0]?.name ?? null;
 };
 
-/**
- * Binds the database's events to this log for good, unless they are bound already.
- *
- * @throws ForeignLog
- */
+/** Binds the database to a log permanently. @throws ForeignLog */
 export const bindToLog = async (client: Queryable, logName: string): Promise<void> => {
-  // A bound database need not be writable.
+  // Checked first, because a bound database may be read-only.
   if (await isBoundTo(client, logName)) return;
   await client.query('UPDATE log.identity SET log_name = $1 WHERE log_name IS NULL', [logName]);
   await requireBoundTo(client, logName);
 };
 
-/**
- * Whether the database's events belong to this log; `false` where they belong to none yet.
- *
- * @throws ForeignLog
- */
+/** Returns whether the database is bound to this log; `false` if it is not bound yet. @throws ForeignLog */
 export const isBoundTo = async (client: Queryable, logName: string): Promise<boolean> => {
   const bound = await boundLog(client);
   if (bound !== null && bound !== logName) throw new ForeignLog(bound, logName);
   return bound !== null;
 };
 
-/**
- * Refuses a database whose events belong to another log. Binds nothing.
- *
- * @throws ForeignLog
- */
+/** Checks that the database is not bound to another log. @throws ForeignLog */
 export const requireBoundTo = async (client: Queryable, logName: string): Promise<void> => {
   await isBoundTo(client, logName);
 };
 
-/**
- * Refuses a database that keeps its events itself, before a cluster can be asked for its name.
- *
- * @throws ForeignLog
- */
+/** Checks that the log is not embedded, before the name of a cluster is known. @throws ForeignLog */
 export const requireNotEmbedded = async (client: Queryable, logName: string): Promise<void> => {
   if ((await boundLog(client)) === embeddedLog) throw new ForeignLog(embeddedLog, logName);
 };
 
-/** The installation's id: a restart and a restored database keep it. */
+/** Returns the id of the installation, which a restored database keeps. */
 export const installationOf = async (client: Queryable): Promise<string> => {
   const { rows } = await client.query<{ id: string }>('SELECT id FROM log.identity');
   const id = rows[0]?.id;

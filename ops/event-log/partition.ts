@@ -1,10 +1,7 @@
 const seed = 0x9747b28c;
 const m = 0x5bd1e995;
 
-/**
- * Murmur2 of the bytes from `start` up to, not including, `end` as Kafka's own clients compute it, so that every
- * producer agrees on a key's partition.
- */
+/** The Murmur2 hash of the bytes from `start` to `end` (exclusive), as Kafka's clients compute it. */
 export const murmur2 = (bytes: Uint8Array, start = 0, end = bytes.length): number => {
   const length = end - start;
   const at = (index: number): number => bytes[start + index] ?? 0;
@@ -25,7 +22,7 @@ export const murmur2 = (bytes: Uint8Array, start = 0, end = bytes.length): numbe
   return hash ^ (hash >>> 15);
 };
 
-/** For the bytes of a key: a Buffer for each key would cost several times as much as its hash. */
+/** Reused, because a Buffer for each key takes several times as long as its hash. */
 const keyBytes = new Uint8Array(256);
 
 const murmur2Of = (key: string): number => {
@@ -39,10 +36,9 @@ const murmur2Of = (key: string): number => {
   return murmur2(keyBytes, 0, length);
 };
 
-/** The partition of a key's hash in a topic with `count` partitions: Kafka's default partitioner. */
+/** Kafka's default partitioner. */
 export const partitionOfHash = (hash: number, count: number): number => (hash & 0x7fffffff) % count;
 
-/** The partition of a key in a topic with `count` partitions. */
 export const partitionOf = (key: string | Uint8Array, count: number): number => {
   if (count === 1) return 0;
   return partitionOfHash(typeof key === 'string' ? murmur2Of(key) : murmur2(key), count);

@@ -30,7 +30,7 @@ describe('platform: partition of a key', () => {
     ['lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8', -58897971],
     ['abc', 479470107],
   ] as const) {
-    it(`comes from Kafka’s murmur2: ${key}`, () => {
+    it(`uses Kafka’s murmur2: ${key}`, () => {
       expect(murmur2(utf8.encode(key))).to.equal(hash);
     });
   }
@@ -45,7 +45,7 @@ describe('platform: partition of a key', () => {
     fc.string({ unit: 'binary-ascii', maxLength: 300, size: 'max' }),
   );
 
-  it('is the one that a Kafka client would choose, for any key and count', () => {
+  it('equals the choice of a Kafka client for any key and count', () => {
     fc.assert(
       fc.property(anyKey, fc.integer({ min: 1, max: 64 }), (key, count) => {
         expect(partitionOf(key, count)).to.equal(byKafkajs(key, count));
@@ -54,7 +54,7 @@ describe('platform: partition of a key', () => {
     );
   });
 
-  it('is among those that there are, and uses all of them', () => {
+  it('uses all partitions', () => {
     const used = new Set(Array.from({ length: 500 }, (_, index) => partitionOf(`k${index}`, 8)));
     expect([...used].sort()).to.deep.equal([0, 1, 2, 3, 4, 5, 6, 7]);
   });

@@ -1,24 +1,23 @@
 /**
- * The event log as the rest of Linklog sees it. Terms:
+ * The port of the event log. Terms:
  *
- * - record: one event's bytes at an offset of a partition of a topic, with its key (the subject).
- * - position: which log, and the next offset to read there; a reader keeps it as its checkpoint.
- * - repeat: the same event once more at a later offset, after a sender's crash. Readers drop
- *   repeats by `sequence` (see projectors/runtime/deduplicator.ts).
+ * - record: an event at an offset of a partition, with its key (the subject).
+ * - position: the id of a log and the next offset to read. A reader stores it as its checkpoint.
+ * - repeat: the same event at a later offset, after a sender's crash. Readers drop repeats by `sequence`
+ *   (projectors/runtime/deduplicator.ts).
  */
 import type { TopicName } from '../../schemas/events/topics.js';
 
 export interface NewRecord {
-  /** The event's subject; it decides the partition. */
+  /** The event's subject, which determines the partition. */
   readonly key: string;
-  /** One CloudEvent, see `writeEvent`. */
+  /** A CloudEvent (`writeEvent`). */
   readonly value: string;
 }
 
 /**
- * Records of one partition as bytes, which cost less than an object and two texts for each: one a line, as
- * `isLine` wants them, within `lineLimits`, with a line feed between two (see lines.ts). Nobody changes the
- * bytes until the append has settled.
+ * Records of one partition as lines (lines.ts) within `lineLimits`, which are cheaper than an object for each record. The
+ * bytes must not change until the append has ended.
  */
 export interface NewLines {
   readonly partition: number;
@@ -26,9 +25,9 @@ export interface NewLines {
   readonly lines: Buffer;
 }
 
-/** A record of a log that was filled before, on its way into another one. */
+/** A record that is copied from another log. */
 export interface RestoredRecord extends NewRecord {
-  /** The sequence of an event that the ledger decided; `null` for any other record. */
+  /** The sequence of an event of the ledger; `null` for other records. */
   readonly ledgerSequence: number | null;
 }
 
@@ -46,79 +45,70 @@ export interface Batch extends TopicPartition {
   readonly records: readonly LogRecord[];
 }
 
-/** What readers of a batch use of an array, so that a log may unpack records when they are asked for. */
+/** The part of an array that readers of a batch use, so that a log may unpack records lazily. */
 export type Records = Pick<Batch['records'], 'length' | 'at' | 'slice'>;
 
-/** A batch that a subscription hands over. */
+/** A batch of a subscription. */
 export interface Delivery extends Omit<Batch, 'records'> {
   readonly records: Records;
 }
 
 export interface Position {
-  /** The identity of the topic that the offset belongs to. */
+  /** The id of the topic (`EventLog.logId`). */
   readonly logId: string;
   /** The next offset to read. */
   readonly offset: number;
 }
 
-/** The offsets of a partition: from `first` up to, not including, `next`. */
+/** The offsets of a partition from `first` to `next` (exclusive). */
 export interface PartitionRange {
   readonly partition: number;
   readonly first: number;
   readonly next: number;
 }
 
-/** An offset that the log is known to have reached: a reader or the relay has seen the records before it. */
+/** An end of a partition that a reader or the relay has observed. */
 export interface KnownEnd extends TopicPartition {
   readonly next: number;
 }
 
 export interface SubscribeOptions {
-  /** Readers of one group share the partitions; each group sees every record. */
+  /** Readers of a group share the partitions; each group gets every record. */
   readonly group: string;
   readonly topics: readonly TopicName[];
-  /** The reader's checkpoint; `null` begins at the start of the partition. */
+  /** Returns the reader's checkpoint; `null` for the start of the partition. */
   readonly position: (topic: TopicName, partition: number) => Promise<Position | null>;
   /**
-   * Takes a batch; the next one of its partition comes when it has resolved. Its failure is logged,
-   * and the partition goes on from `position`, after a pause that grows to 5 s.
+   * Handles a batch, before the next one of its partition. After a failure, which is logged, the partition resumes from
+   * `position` after a pause of up to 5 s.
    */
   readonly handle: (batch: Delivery) => Promise<void>;
-  /**
-   * Takes batches of several partitions, all of them or none: less work than each alone. A log that has several at hand
-   * tries this first; where it fails, each comes to `handle`.
-   */
+  /** Handles batches of several partitions, all or none. If it fails, `handle` gets each of them. */
   readonly handleTogether?: (batches: readonly Batch[]) => Promise<void>;
-  /** Records in a batch at most; 1,000 unless told. More come only where the partition has a backlog. */
+  /** Records of a batch, by default 1,000. Only a backlog has more. */
   readonly maxBatch?: number;
-  /**
-   * For how long records may wait to be handled together with later ones, in milliseconds; 300 unless
-   * told. A log that hands them over in larger pieces of its own accord need not wait.
-   */
+  /** How long records may wait for a larger batch (ms, by default 300). */
   readonly mayWaitMs?: number;
 }
 
 export interface Subscription {
-  /** Rejects with a failure that no retry can mend (`ForeignPosition`); resolves after `stop`. */
+  /** Resolves after `stop`. Rejects with a permanent failure (`ForeignPosition`). */
   readonly done: Promise<void>;
-  /** Resolves when no `handle` is running and none will. */
+  /** Waits for running handlers. */
   stop(): Promise<void>;
 }
 
-/**
- * Thrown by a reader's `handle` when its checkpoint is not where the batch begins: another reader moved
- * it. No failure: the subscription goes on from `position`.
- */
+/** The batch does not begin at the checkpoint, which another reader has moved. The subscription resumes from `position`. */
 export class PositionMoved extends Error {
   readonly code: string = 'POSITION_MOVED';
 }
 
-/** A checkpoint that names another log, or an offset that this log does not have. */
+/** A checkpoint is of another log, or out of the range of this one. */
 export class ForeignPosition extends Error {
   readonly code = 'FOREIGN_POSITION';
 }
 
-/** The log does not hold all records that were appended to it, and the caller needs all of them. */
+/** The log lacks records, and the caller needs all of them. */
 export class LogIncomplete extends Error {
   readonly code = 'LOG_INCOMPLETE';
 
@@ -127,24 +117,23 @@ export class LogIncomplete extends Error {
   }
 }
 
-/** Records whose offsets cannot be told: somebody has altered the log's table. */
+/** The table of the log was altered, so the offsets of these records are unknown. */
 export class DamagedRecords extends Error {
   readonly code = 'DAMAGED_RECORDS';
 
   constructor(
     offset: number,
-    /** As they stand there, for those who look for what was altered. */
     readonly records: readonly LogRecord[],
   ) {
     super(
-      `The log does not hold as many records from offset ${offset} on as it says: it was altered`,
+      `the row of the log at offset ${offset} was altered: its number of records does not match`,
     );
   }
 }
 
 /**
- * Refuses a checkpoint of another log, or outside the partition's range. Read the checkpoint before the
- * range: another reader of the group may move it past an end that was read earlier.
+ * Checks that a checkpoint is of this log and within the range, which must be read after the checkpoint, because another
+ * reader may move it.
  *
  * @throws ForeignPosition
  */
@@ -171,16 +160,13 @@ export const checkPosition = (
 };
 
 export interface EventLog {
-  /** The identity of a topic, for checkpoints. */
+  /** Returns the id of a topic. */
   logId(topic: TopicName): string;
-  /**
-   * Whether it may have an event of the ledger twice: who sends it may be ended before that is noted. What spools
-   * send may be twice in any log.
-   */
+  /** Whether the log may repeat events of the ledger. Any log may repeat events of spools. */
   readonly mayRepeatLedger: boolean;
   /**
-   * Resolves when the log has the records for good; those of one key keep their order. A log that may not repeat events
-   * of the ledger leaves out those that it has, where their sequences are told.
+   * Resolves when the records are durable. The order of a key is preserved. A log that does not repeat events of the ledger
+   * skips records with a known `ledgerSequence`.
    */
   append(
     topic: TopicName,
@@ -188,7 +174,7 @@ export interface EventLog {
   ): Promise<void>;
   subscribe(options: SubscribeOptions): Subscription;
   /**
-   * The records from offset `from` up to, not including, `to`, in pieces of bounded size.
+   * Reads the records from offset `from` to `to` (exclusive) in batches of bounded size.
    *
    * @throws DamagedRecords
    */
@@ -197,7 +183,7 @@ export interface EventLog {
   close(): Promise<void>;
 }
 
-/** Refuses a partition whose first records were deleted. @throws LogIncomplete */
+/** Checks that the first records were not deleted. @throws LogIncomplete */
 export const requireFromStart = (topic: TopicName, { partition, first }: PartitionRange): void => {
   if (first === 0) return;
   throw new LogIncomplete(
@@ -205,7 +191,7 @@ export const requireFromStart = (topic: TopicName, { partition, first }: Partiti
   );
 };
 
-/** The ranges of a topic of which nothing was deleted. @throws LogIncomplete */
+/** Returns the ranges of a topic. @throws LogIncomplete if its first records were deleted */
 export const wholeRanges = async (
   log: Pick<EventLog, 'ranges'>,
   topic: TopicName,

@@ -1,7 +1,6 @@
 /**
- * Rows of `log.records`, where appends go, and of `log.segments`, where the compactor puts them
- * together. A row is a record with its key, or a batch: records one a line, without a key, since the
- * subject of each is its key.
+ * Rows of `log.records`, for appends, and of `log.segments`, which the compactor creates. A row is a record with its key,
+ * or a batch of records as lines, without a key.
  */
 import { groupBy } from '../platform/group-by.js';
 import { valuesByField, type Queryable } from '../platform/postgres/pool.js';
@@ -14,26 +13,22 @@ import {
   type Records,
 } from './port.js';
 
-/** A record that is to be appended to a partition. */
 export interface PlacedRecord extends NewRecord {
   readonly partitionId: number;
-  /** Of an event that the ledger decided; it has a row of its own, to be found by key and sequence. */
+  /** Of an event of the ledger, which has its own row, so that it can be found by key and sequence. */
   readonly sequence: number | null;
 }
 
-/** Lines that are to be appended to a partition. */
 export interface PlacedLines extends Omit<NewLines, 'partition'> {
   readonly partitionId: number;
 }
 
-/** A row without its place. */
 export interface NewRow {
   readonly partitionId: number;
   readonly records: number;
-  /** `null`: a batch. */
+  /** `null` for a batch. */
   readonly key: string | null;
   readonly sequence: number | null;
-  /** In UTF-8, if it is no string. */
   readonly value: string | Buffer;
 }
 
@@ -57,10 +52,10 @@ const rowOf = (batch: PlacedBatch | PlacedLines): NewRow => {
   return { partitionId, records, key: null, sequence: null, value: lines };
 };
 
-/** The rows for records, which keep their order in each partition. */
+/** Returns rows for records, in the order of each partition. */
 export const rowsOf = (records: readonly Placed[]): readonly NewRow[] => {
   const batches: (PlacedBatch | PlacedLines)[] = [];
-  /** By partition: the last batch, where it may grow. */
+  /** The last batch of each partition, if it may grow. */
   const open = new Map<number, { readonly batch: PlacedRecord[]; bytes: number }>();
   for (const record of records) {
     if ('lines' in record) {
@@ -85,23 +80,22 @@ export const rowsOf = (records: readonly Placed[]): readonly NewRow[] => {
   return batches.map(rowOf);
 };
 
-/** The records of a row; as many as it has lines. */
 export const recordsIn = ({ firstOffset, key, value }: LogRow): readonly LogRecord[] =>
   key !== null
     ? [{ offset: firstOffset, key, value }]
-    : // Field by field: a spread costs more than the rest.
+    : // Field by field, because a spread is slower.
       readLines(value).map(({ key: subject, value: line }, index) => {
         return { offset: firstOffset + index, key: subject, value: line };
       });
 
-/** Offsets of a partition: from `from` up to, not including, `to`. */
+/** Offsets from `from` to `to` (exclusive). */
 export interface OffsetRange {
   readonly partitionId: number;
   readonly from: number;
   readonly to: number;
 }
 
-/** Rows of a table that hold records of a range `s`: also the one that begins before it. */
+/** Selects the rows of a table that have records of a range `s`, also if they begin before it. */
 const rowsIn = (table: 'records' | 'segments'): string => `
   SELECT first_offset, records, key, value FROM log.${table}
   WHERE partition_id = s.id AND first_offset < s.to_offset AND first_offset + records > s.from_offset
@@ -109,10 +103,7 @@ const rowsIn = (table: 'records' | 'segments'): string => `
       (SELECT max(first_offset) FROM log.${table}
        WHERE partition_id = s.id AND first_offset <= s.from_offset), s.from_offset)`;
 
-/**
- * The rows that hold records of the ranges, in order, by partition; none for one that has no records.
- * In one statement, which sees a row before or after the compactor has moved it.
- */
+/** Returns the rows of ranges by partition, in order. One statement reads a row before or after the compactor moves it. */
 export const readRows = async (
   postgres: Queryable,
   ranges: readonly OffsetRange[],
@@ -129,12 +120,14 @@ export const readRows = async (
   return groupBy(rows, ({ partitionId }) => partitionId);
 };
 
-/** The records of rows, from an offset on, up to the first row that is not what it says. */
-export const unpack = (
-  rows: readonly LogRow[],
-  from: number,
-  to = Infinity,
-): { readonly records: readonly LogRecord[]; readonly damaged: DamagedRecords | null } => {
+/** Records of a partition, up to the first damaged row. */
+export interface UnpackedRecords {
+  readonly records: readonly LogRecord[];
+  readonly damaged: DamagedRecords | null;
+}
+
+/** Unpacks the records of a range. */
+export const unpack = (rows: readonly LogRow[], from: number, to = Infinity): UnpackedRecords => {
   const records: LogRecord[] = [];
   let next = 0;
   for (const row of rows) {
@@ -155,16 +148,13 @@ const linesOf = (text: string): number => {
   return lines;
 };
 
-/**
- * The records of rows, from an offset on up to another one. A row is unpacked when one of its records is asked for:
- * else each collection of the young generation would copy all records of a large batch.
- */
+/** Unpacks rows lazily, because the young-generation GC would copy all records of a large batch. */
 class RowRecords implements Records {
   readonly #from: number;
   readonly #to: number;
   #unpacked: { readonly row: LogRow; readonly records: readonly LogRecord[] } | undefined;
 
-  /** Without a gap, and each with as many records as it says. */
+  /** @param rows contiguous and undamaged */
   constructor(
     private readonly rows: readonly LogRow[],
     from: number,
@@ -180,14 +170,14 @@ class RowRecords implements Records {
   }
 
   at(index: number): LogRecord | undefined {
-    const place = index < 0 ? this.length + index : index;
-    return place < 0 ? undefined : this.slice(place, place + 1)[0];
+    const start = index < 0 ? this.length + index : index;
+    return start < 0 ? undefined : this.slice(start, start + 1)[0];
   }
 
   slice(start = 0, end = this.length): LogRecord[] {
     const from = this.#from + start;
     const to = this.#from + Math.min(end, this.length);
-    // `flatMap` takes ten times as long for each record.
+    // `flatMap` is ten times as slow.
     const records: LogRecord[] = [];
     for (const row of this.rows) {
       if (row.firstOffset >= to || endOf(row) <= from) continue;
@@ -205,7 +195,7 @@ class RowRecords implements Records {
 
 const endOf = ({ firstOffset, records }: LogRow): number => firstOffset + records;
 
-/** Whether each row has as many records as it says, and begins where the one before ends. */
+/** Whether the rows are contiguous and undamaged. */
 const areWhole = (rows: readonly LogRow[]): boolean =>
   rows.every(({ firstOffset, records, key, value }, index) => {
     const before = rows[index - 1];
@@ -213,22 +203,22 @@ const areWhole = (rows: readonly LogRow[]): boolean =>
     return isNext && records === (key === null ? linesOf(value) : 1);
   });
 
-/** Records of a partition, up to the first row that is not what it says. */
+/** Records of a partition, up to the first damaged row. */
 export interface DueRecords {
   readonly records: Records;
   readonly damaged: DamagedRecords | null;
 }
 
-/** As `unpack`, but rows that nobody has altered are unpacked when their records are asked for. */
+/** As `unpack`, but undamaged rows are unpacked lazily. */
 export const unpackLater = (rows: readonly LogRow[], from: number, to: number): DueRecords =>
   areWhole(rows)
     ? { records: new RowRecords(rows, from, to), damaged: null }
     : unpack(rows, from, to);
 
-/** Records that one query brings into memory at most, beside the rest of the first and the last row. */
+/** Records of a query, besides the rest of the first and last rows. */
 const pageSize = 1_000;
 
-/** The records of a range, in pieces, also those behind a hole. @throws DamagedRecords */
+/** Reads the records of a range in pieces, including those after a gap. @throws DamagedRecords */
 export async function* readOffsetRange(
   postgres: Queryable,
   { partitionId, from, to }: OffsetRange,

@@ -44,7 +44,7 @@ const someRecords: fc.Arbitrary<readonly PlacedRecord[]> = fc.array(
 );
 
 describe('platform: rows of the embedded log', () => {
-  it('are one for each partition of an append, a record that is alone with its key', () => {
+  it('are one for each partition of an append; a single record has its key', () => {
     const rows = rowsOf([visit('a'), visit('b', 2), visit('c'), visit('a')]);
     expect(rows.map(({ partitionId, records, key }) => [partitionId, records, key])).to.deep.equal([
       [1, 3, null],
@@ -52,7 +52,7 @@ describe('platform: rows of the embedded log', () => {
     ]);
   });
 
-  it('are one for each event of the ledger, which keeps its place', () => {
+  it('are one for each event of the ledger, in order', () => {
     const rows = rowsOf([
       visit('a'),
       visit('a'),
@@ -78,7 +78,7 @@ describe('platform: rows of the embedded log', () => {
     for (const { value } of rows) expect(Buffer.byteLength(value)).to.be.at.most(lineLimits.bytes);
   });
 
-  it('are one for lines, between what comes before them and behind them', () => {
+  it('are one for lines, between other records', () => {
     const lines = [event('b'), event('ß')].join('\n');
     const bytes = Buffer.from(lines);
     const rows = rowsOf([
@@ -99,22 +99,22 @@ describe('platform: rows of the embedded log', () => {
     ]);
   });
 
-  it('give back what went in, from any offset on', () => {
+  it('return the appended records, from any offset on', () => {
     fc.assert(
       fc.property(someRecords, fc.nat(20), (records, from) => {
         for (const partitionId of [1, 2]) {
           const { records: found, damaged } = unpack(placed(records, partitionId), from);
           expect(damaged).to.equal(null);
-          const due = records.filter((one) => one.partitionId === partitionId);
+          const due = records.filter((record) => record.partitionId === partitionId);
           expect(found).to.deep.equal(
-            due.map(({ key, value: of }, offset) => ({ offset, key, value: of })).slice(from),
+            due.map(({ key, value: line }, offset) => ({ offset, key, value: line })).slice(from),
           );
         }
       }),
     );
   });
 
-  it('are unpacked when they are asked for as they are at once', () => {
+  it('are unpacked lazily with the same result', () => {
     const alterations = fc.constantFrom('none', 'none', 'none', 'longer', 'gone');
     fc.assert(
       fc.property(
@@ -143,7 +143,7 @@ describe('platform: rows of the embedded log', () => {
     );
   });
 
-  it('are told of where they have not as many lines as records, or records of another row', () => {
+  it('are damaged if they have another number of lines than records, or overlap', () => {
     const [row] = placed([visit('a'), visit('b'), visit('c')], 1);
     if (!row) throw new Error('There is a row');
     const next = { ...row, firstOffset: 3 };
@@ -155,7 +155,7 @@ describe('platform: rows of the embedded log', () => {
       const { records, damaged } = unpack([row, bad, { ...row, firstOffset: 6 }], 1);
       expect(records.map(({ offset }) => offset)).to.deep.equal([1, 2]);
       expect(damaged).to.have.property('code', 'DAMAGED_RECORDS');
-      expect(damaged?.message).to.include(`from offset ${bad.firstOffset} on`);
+      expect(damaged?.message).to.include(`at offset ${bad.firstOffset} was altered`);
     }
   });
 });

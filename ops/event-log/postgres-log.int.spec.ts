@@ -63,14 +63,14 @@ describe('platform: embedded log, apart from the suite', () => {
     return reader;
   };
 
-  it('fetches nothing more while a handler is at work, whatever is appended', async () => {
+  it('fetches nothing while a handler runs', async () => {
     const reading = await harness.connect();
     const positions = await Positions.atEnd(client.log, [links]);
-    const held = deferred();
+    const gate = deferred();
     let begun = false;
     const handle = async (): Promise<void> => {
       begun = true;
-      await held.promise;
+      await gate.promise;
     };
     const reader = follow(reading.log, { topics: [links], positions, maxBatch: 5, handle });
     const backlog = recordsOf(links, newCode(), 50);
@@ -84,7 +84,7 @@ describe('platform: embedded log, apart from the suite', () => {
     // Longer than a reader at rest waits before it looks.
     await sleep(700);
     expect(fetches).to.equal(0);
-    held.resolve();
+    gate.resolve();
     await reader.has(backlog.map(eventIdOf));
     expect(fetches).to.be.above(0);
   });
@@ -105,7 +105,7 @@ describe('platform: embedded log, apart from the suite', () => {
     return sizes;
   };
 
-  it('hands over more at once where a partition is behind, and only to who takes more', async () => {
+  it('delivers larger batches of a backlog, if the reader accepts them', async () => {
     const begins = [
       await Positions.atEnd(client.log, [links]),
       await Positions.atEnd(client.log, [links]),
@@ -114,11 +114,11 @@ describe('platform: embedded log, apart from the suite', () => {
     await client.log.append(links, backlog);
     const sizes = await batchSizes(backlog, begins[0], { maxBatch: 5_000 });
     expect(sizes).to.deep.equal([1_000, 5_000, 2_000]);
-    const each = Array.from({ length: 8 }, () => 1_000);
-    expect(await batchSizes(backlog, begins[1])).to.deep.equal(each);
+    const usual = Array.from({ length: 8 }, () => 1_000);
+    expect(await batchSizes(backlog, begins[1])).to.deep.equal(usual);
   });
 
-  it('hands over the rest of a row with what comes behind it', async () => {
+  it('delivers the rest of a row with the following records', async () => {
     const positions = await Positions.atEnd(client.log, [links]);
     const backlog = recordsOf(links, newCode(), 8_400);
     for (let from = 0; from < backlog.length; from += 700) {
@@ -128,7 +128,7 @@ describe('platform: embedded log, apart from the suite', () => {
     expect(sizes).to.deep.equal([1_400, 5_000, 2_000]);
   });
 
-  it('leaves out events of the ledger that it has, where their sequences are told', async () => {
+  it('skips existing events of the ledger with known sequences', async () => {
     const positions = await Positions.atEnd(client.log, [links]);
     const code = newCode();
     const events = recordsOf(links, code, 4);
@@ -145,7 +145,7 @@ describe('platform: embedded log, apart from the suite', () => {
     expect(reader.ids).to.deep.equal(events.map(eventIdOf));
   });
 
-  it('hands over the batches of several partitions at once, and each alone where that fails', async () => {
+  it('delivers the batches of several partitions together, and each alone if that fails', async () => {
     const positions = await Positions.atEnd(client.log, [links]);
     const together: number[] = [];
     const alone: number[] = [];
@@ -180,7 +180,7 @@ describe('platform: embedded log, apart from the suite', () => {
     }
   });
 
-  it('tries a failed batch again when its pause is over, not when it looks the next time', async function () {
+  it('retries a failed batch after its pause, not at the next poll', async function () {
     // 20 pauses of 50 ms, and not 20 polls, one each half second.
     this.timeout(8_000);
     const positions = await Positions.atEnd(client.log, [links]);
@@ -201,7 +201,7 @@ describe('platform: embedded log, apart from the suite', () => {
     }
   });
 
-  it('wakes readers of the topics that were appended to, and no others', async () => {
+  it('wakes only readers of the appended topics', async () => {
     const reading = await harness.connect();
     const usage = topics.usage.name;
     const reader = follow(reading.log, {
@@ -221,14 +221,14 @@ describe('platform: embedded log, apart from the suite', () => {
     for (let count = 0; count < 50; count += 1) {
       await client.log.append(usage, recordsOf(usage, newCode(), 1));
     }
-    await eventually('they are heard of', () => heard.length === 50);
+    await eventually('the notifications arrive', () => heard.length === 50);
     expect(new Set(heard)).to.deep.equal(new Set([usage]));
-    // It looks now and then all the same.
+    // It polls too.
     expect(fetches).to.be.below(25);
     await listener.close();
   });
 
-  it('is announced now and then, and readers find what nobody announced', async () => {
+  it('limits notifications, and readers find records without one', async () => {
     const seldom = await connectPostgres(harness.database.url, { announcementMs: 60_000 });
     const listener = listenToPostgres(harness.database.url, ['linklog_log'], logger);
     try {
@@ -257,7 +257,7 @@ describe('platform: embedded log, apart from the suite', () => {
     }
   });
 
-  it('announces the next append where one was rolled back', async () => {
+  it('announces the next append after a rollback', async () => {
     const seldom = await connectPostgres(harness.database.url, { announcementMs: 60_000 });
     const listener = listenToPostgres(harness.database.url, ['linklog_log'], logger);
     try {
@@ -270,14 +270,14 @@ describe('platform: embedded log, apart from the suite', () => {
       });
       await rejection(rolledBack);
       await seldom.log.append(links, recordsOf(links, newCode(), 1));
-      await eventually('it hears of the append', () => heard.length > 0);
+      await eventually('the notification arrives', () => heard.length > 0);
     } finally {
       await listener.close();
       await seldom.crash();
     }
   });
 
-  it('is a view for people’s SQL, an event a row', async () => {
+  it('has a view with one row for each event', async () => {
     const code = newCode();
     const visits = topics.visits.name;
     const records = [...recordsOf(visits, code, 5), { key: code, value: 'no\nevent' }];
@@ -299,7 +299,7 @@ describe('platform: embedded log, apart from the suite', () => {
   });
 
   describe('without PostgreSQL', () => {
-    it('stops at once, however long the pause between tries has become', async () => {
+    it('stops immediately during a long pause between attempts', async () => {
       const proxy = await startTcpProxy(harness.database.url);
       const cutOff = await connectPostgres(proxy.url);
       const reader = follow(cutOff.log, {
@@ -315,7 +315,7 @@ describe('platform: embedded log, apart from the suite', () => {
       await cutOff.crash();
     });
 
-    it('leaves no connection when the listener is closed while it connects anew', async () => {
+    it('leaves no connection when the listener is closed while it reconnects', async () => {
       const proxy = await startTcpProxy(harness.database.url);
       let wakes = 0;
       const listener = listenToPostgres(proxy.url, ['linklog_log'], logger);
@@ -338,7 +338,7 @@ describe('platform: embedded log, apart from the suite', () => {
       await proxy.close();
     });
 
-    it('listens again by itself once it is back, and wakes readers then', async () => {
+    it('listens again after a reconnection, and wakes readers', async () => {
       const listener = listenToPostgres(harness.database.url, ['linklog_log'], logger);
       let wakes = 0;
       const wake = (state?: string): void => {
@@ -350,16 +350,15 @@ describe('platform: embedded log, apart from the suite', () => {
       listener.onGap(wake);
       await eventually('it listens', () => wakes === 1);
       await harness.cutConnections();
-      // What was appended meanwhile: nobody notified it of that.
       await eventually('it listens again', () => wakes === 2);
       await client.log.append(links, recordsOf(links, newCode(), 1));
-      await eventually('it hears of an append', () => wakes === 3);
+      await eventually('the notification arrives', () => wakes === 3);
       await listener.close();
     });
   });
 
   describe('its partitions', () => {
-    it('are made once, also when several processes open a new log at once', async () => {
+    it('are created once, also by concurrent processes', async () => {
       const { pool } = harness.database;
       const { rows: before } = await pool.query('SELECT * FROM log.partitions ORDER BY id');
       await transaction(pool, async (tx) => {
@@ -381,11 +380,11 @@ describe('platform: embedded log, apart from the suite', () => {
         })),
       );
       // All of them know the same ids: what one appends, another reads where it belongs.
-      const [one, other] = clients;
-      if (!one || !other) throw new Error('There are five');
+      const [writer, other] = clients;
+      if (!writer || !other) throw new Error('There are five');
       for (const topic of manyPartitions) {
         const records = recordsOf(topic, codeIn(topic, 2), 2);
-        await one.log.append(topic, records);
+        await writer.log.append(topic, records);
         const ids = [];
         for await (const batch of other.log.read(topic, 2, 0, 10)) {
           ids.push(...batch.records.map(eventIdOf));
@@ -395,7 +394,7 @@ describe('platform: embedded log, apart from the suite', () => {
       for (const opened of clients) await opened.crash();
     });
 
-    it('refuse to be of another number than they were made with', async () => {
+    it('must keep their number', async () => {
       const { pool } = harness.database;
       await pool.query(`INSERT INTO log.partitions (id, topic, partition) VALUES (99, $1, 8)`, [
         links,
@@ -408,7 +407,7 @@ describe('platform: embedded log, apart from the suite', () => {
     });
   });
 
-  it('has an identity of its own for each topic, and another in each database', async () => {
+  it('has a different id for each topic and database', async () => {
     const other = await openPostgresHarness('other_log');
     const { log } = await other.connect();
     const ids = [log, client.log].flatMap((known) => topicNames.map((topic) => known.logId(topic)));
@@ -417,15 +416,21 @@ describe('platform: embedded log, apart from the suite', () => {
   });
 
   describe('the outbox', () => {
-    it('gives the subjects’ events above their known, those of one subject in order', async () => {
+    it('returns the events of subjects after their known sequences, in order', async () => {
       const [a, b, c] = ['a', 'b', 'c'].map((name) => `${name}-${newCode()}`) as [
         string,
         string,
         string,
       ];
-      const of = (code: string, ...sequences: readonly number[]) =>
+      const eventsOf = (code: string, ...sequences: readonly number[]) =>
         sequences.map((sequence) => eventIn(links, code, sequence));
-      const recorded = [...of(a, 1, 2), ...of(b, 1), ...of(a, 3, 4), ...of(b, 2, 3), ...of(c, 1)];
+      const recorded = [
+        ...eventsOf(a, 1, 2),
+        ...eventsOf(b, 1),
+        ...eventsOf(a, 3, 4),
+        ...eventsOf(b, 2, 3),
+        ...eventsOf(c, 1),
+      ];
       await harness.decide(recorded.slice(0, 5));
       await harness.decide(recorded.slice(5));
       // Neither of another topic, nor what no ledger decided.
@@ -446,27 +451,27 @@ describe('platform: embedded log, apart from the suite', () => {
       expect(await client.outbox.after(client.pool, links, [])).to.deep.equal([]);
     });
 
-    it('shows events from their commit on, and never those that were rolled back', async () => {
+    it('returns committed events only', async () => {
       const code = newCode();
-      const held = deferred();
+      const gate = deferred();
       const event = eventIn(links, code);
       const known = [{ subject: code, sequence: 0 }];
       await harness.decide([eventIn(links, code)], { rollBack: true });
-      const decided = harness.decide([event], { hold: held.promise });
+      const decided = harness.decide([event], { hold: gate.promise });
       await sleep(50);
       expect(await client.outbox.after(client.pool, links, known)).to.deep.equal([]);
-      held.resolve();
+      gate.resolve();
       await decided;
       expect(await client.outbox.after(client.pool, links, known)).to.deep.equal([event]);
     });
 
-    it('records nothing, and locks nothing, where nothing was decided', async () => {
+    it('records nothing for no events', async () => {
       const ranges = await client.log.ranges(links);
       await harness.decide([]);
       expect(await client.log.ranges(links)).to.deep.equal(ranges);
     });
 
-    it('writes the very bytes that readers get', async () => {
+    it('writes the bytes that readers get', async () => {
       const from = await Positions.atEnd(client.log, [links]);
       const event = eventIn(links, codeIn(links, 4));
       await harness.decide([event]);
@@ -478,19 +483,19 @@ describe('platform: embedded log, apart from the suite', () => {
     });
   });
 
-  describe('the checks of the suite find the hole of', () => {
+  describe('the checks of the suite find the gap of', () => {
     const naive = fixture(() => createSerialIdLog(harness.database.pool));
 
-    it('a log that is polled by a serial id, where a transaction commits after a later one', async () => {
+    it('a log that is polled by a serial id, when a transaction commits after a later one', async () => {
       const reader = follow(naive, { topics: [links], positions: new Positions() });
       const early = eventIn(links, newCode());
       const late = recordsOf(links, newCode(), 1);
-      const held = deferred();
-      const decided = naive.decide([early], { hold: held.promise });
+      const gate = deferred();
+      const decided = naive.decide([early], { hold: gate.promise });
       await eventually('it has its id', async () => (await naive.idsGiven()) > 0);
       await naive.append(links, late);
       await reader.has(late.map(eventIdOf));
-      held.resolve();
+      gate.resolve();
       await decided;
       await fence(naive, reader, [links]);
       expect(reader.ids).to.not.include(early.id);

@@ -22,13 +22,10 @@ import { loadPartitions, type KnownPartition } from './postgres-partitions.js';
 import { startPostgresSubscription } from './postgres-subscription.js';
 import { RecentRecords } from './recent-records.js';
 
-/** Events of `after` that are parsed in one iteration of the event loop: some 0.1 ms for one with a long note. */
+/** Events of `after` that are parsed in one event-loop iteration; an event with a long note takes 0.1 ms. */
 const eventsPerIteration = 16;
 
-/**
- * One statement: takes the partitions' locks in order, gives out offsets, inserts, wakes the readers of the topics
- * that are to be announced. Its rows are an outbox position.
- */
+/** Locks partitions in order, assigns offsets, inserts records and notifies readers. Its rows are an outbox position. */
 const insertRecords = (
   records: readonly (PlacedRecord | PlacedLines)[],
   announced: readonly TopicName[],
@@ -77,24 +74,22 @@ const outboxPositionOf = (rows: readonly OutboxPosition[number][]): OutboxPositi
 
 type Partitions = Awaited<ReturnType<typeof loadPartitions>>;
 
-/** Finds the row of a partition: of the one with this number, or of a key's. */
+/** Returns a function that finds the id of a partition by its number or by a key. */
 const partitionIdsOf =
   (partitions: Partitions) =>
-  (topic: TopicName, of: string | number): number => {
-    const all = partitions.get(topic) ?? [];
-    const found = all[typeof of === 'number' ? of : partitionOf(of, all.length)];
-    if (!found) throw new Error(`No partition of ${topic} for ${of}`);
+  (topic: TopicName, key: string | number): number => {
+    const known = partitions.get(topic) ?? [];
+    const found = known[typeof key === 'number' ? key : partitionOf(key, known.length)];
+    if (!found) throw new Error(`${topic} has no partition for ${key}`);
     return found.id;
   };
 
 /**
- * How often a process announces that it appends to a topic at most, in milliseconds. An announcement costs the commit,
- * a backend of each reader and a turn of its event loop. A reader that found something looks again after `mayWaitMs`,
- * which is longer, and so finds what was not announced; whatever happens, it looks each half second.
+ * Minimum interval of notifications about appends to a topic (ms). A notification costs time of the commit, of a backend
+ * and of each reader. A reader that has found records polls again after the longer `mayWaitMs`, and otherwise every 0.5 s.
  */
 const usualAnnouncementMs = 200;
 
-/** Tells which topics an append announces. */
 class Announcements {
   readonly #last = new Map<TopicName, number>();
 
@@ -107,27 +102,26 @@ class Announcements {
     );
   }
 
-  /** What rolls back is not announced. */
   committed(announced: readonly TopicName[]): void {
     for (const topic of announced) this.#last.set(topic, performance.now());
   }
 }
 
 /**
- * The records of a topic without those of the ledger that the log has. Only a restore appends records with sequences: one
- * process, into a log that no compactor has seen.
+ * Removes events of the ledger that the log has. Only a restore, a single process before any compaction, appends records
+ * with sequences.
  */
 const withoutRepeats = async (
   pool: Pool,
   placed: readonly (PlacedRecord | PlacedLines)[],
 ): Promise<readonly (PlacedRecord | PlacedLines)[]> => {
   const numbered = placed.filter(
-    (one): one is PlacedRecord => 'sequence' in one && one.sequence !== null,
+    (record): record is PlacedRecord => 'sequence' in record && record.sequence !== null,
   );
   if (numbered.length === 0) return placed;
   const { rows } = await pool.query<{ key: string; sequence: number | null }>({
     name: 'log-highest',
-    // The index has no other rows than those with a sequence.
+    // The partial index has the rows with a sequence.
     text: `SELECT key, (SELECT max(ledger_sequence) FROM log.records r
                         WHERE r.key = a.key AND r.partition_id = a.partition_id
                           AND ledger_sequence IS NOT NULL) AS sequence
@@ -135,10 +129,10 @@ const withoutRepeats = async (
     values: valuesByField(numbered, 'key', 'partitionId'),
   });
   const highest = new Map(rows.map(({ key, sequence }) => [key, sequence ?? 0]));
-  return placed.filter((one) => {
-    if (!('sequence' in one) || one.sequence === null) return true;
-    if (one.sequence <= (highest.get(one.key) ?? 0)) return false;
-    highest.set(one.key, one.sequence);
+  return placed.filter((record) => {
+    if (!('sequence' in record) || record.sequence === null) return true;
+    if (record.sequence <= (highest.get(record.key) ?? 0)) return false;
+    highest.set(record.key, record.sequence);
     return true;
   });
 };
@@ -168,15 +162,13 @@ const appendTo = (
   };
 };
 
-/** For those who append to the log, and do not read it. @throws PartitionsDiffer */
+/** Opens the log for appends only. @throws PartitionsDiffer */
 export const openPostgresAppend = async (pool: Pool): Promise<EventLog['append']> =>
   appendTo(pool, await loadPartitions(pool), new Announcements(usualAnnouncementMs));
 
 /**
- * The embedded adapter: tables of PostgreSQL, for one machine. Records are appended to `log.records`; the
- * compactor moves old ones to `log.segments`.
- *
- * `listener` hears `linklog_log`, so that readers are quick; they also look now and then.
+ * Opens the embedded log, tables of PostgreSQL: records are appended to `log.records`, and the compactor moves old ones to
+ * `log.segments`. Readers poll, and sooner after a notification on `linklog_log`.
  *
  * @throws PartitionsDiffer
  */
@@ -185,7 +177,7 @@ export const openPostgresLog = async (options: {
   readonly listener: NotificationListener;
   readonly logger: Logger;
   readonly onRecorded?: OnRecorded | undefined;
-  /** 0: each append is announced, at once, because somebody waits for a reader. */
+  /** Minimum interval of notifications (ms). */
   readonly announcementMs?: number;
 }) => {
   const { pool, listener, logger, onRecorded, announcementMs = usualAnnouncementMs } = options;
@@ -223,7 +215,7 @@ export const openPostgresLog = async (options: {
 
   const log: EventLog = {
     logId,
-    // Appended in the transactions that decide them.
+    // The transactions that decide events append them.
     mayRepeatLedger: false,
     append: appendTo(pool, partitions, announcements),
     read,
@@ -281,7 +273,7 @@ export const openPostgresLog = async (options: {
       });
       const events: LinklogEvent[] = [];
       for (const { value } of rows) {
-        // Other requests wait for one portion, not for all events of a bulk change.
+        // Other requests wait for one portion rather than for all events of a bulk change.
         if (events.length % eventsPerIteration === eventsPerIteration - 1) await nextIteration();
         events.push(readEvent(value));
       }

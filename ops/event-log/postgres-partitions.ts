@@ -2,28 +2,23 @@ import { topics, type TopicName } from '../../schemas/events/topics.js';
 import type { TopicPartition } from './port.js';
 import { valuesByField, type Pool } from '../platform/postgres/pool.js';
 
-/** A partition in the table; each record's row has its `id`. */
+/** A row of `log.partitions`. */
 export interface KnownPartition extends TopicPartition {
   readonly id: number;
 }
 
-/** The number of partitions is fixed when the log is made: another one would break every key's order. */
+/** The number of partitions is fixed, because another one would break the order of each key. */
 export class PartitionsDiffer extends Error {
   readonly code = 'PARTITIONS_DIFFER';
 }
 
-/**
- * The partitions of every topic; those of a new topic are created.
- *
- * @throws PartitionsDiffer
- */
+/** Returns the partitions of each topic, and creates those of new topics. @throws PartitionsDiffer */
 export const loadPartitions = async (
   pool: Pool,
 ): Promise<ReadonlyMap<TopicName, KnownPartition[]>> => {
   const wanted = Object.values(topics).flatMap(({ name, partitions }) =>
     Array.from({ length: partitions }, (_, partition) => ({ name, partition })),
   );
-  // Only a new log is filled in; the count of an existing topic must be what it was.
   await pool.query(
     `INSERT INTO log.partitions (id, topic, partition)
      SELECT (SELECT coalesce(max(id), 0) FROM log.partitions) + row_number() OVER (), topic, partition
@@ -40,7 +35,7 @@ export const loadPartitions = async (
     const found = rows.filter(({ topic }) => topic === name);
     if (found.length !== partitions) {
       throw new PartitionsDiffer(
-        `The log has ${found.length} partitions of ${name}, this version wants ${partitions}`,
+        `The log has ${found.length} partitions of ${name}, this version needs ${partitions}`,
       );
     }
     known.set(name, found);

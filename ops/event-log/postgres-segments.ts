@@ -1,15 +1,13 @@
-/** What the compactor does to the tables of the embedded log. */
+/** Statements of the compactor on the tables of the embedded log. */
 import type { TopicName } from '../../schemas/events/topics.js';
 import type { Queryable } from '../platform/postgres/pool.js';
 import type { KnownPartition } from './postgres-partitions.js';
 
-/** How far a partition is compacted. */
 export interface CompactedPartition extends KnownPartition {
-  /** The log's end. */
   readonly next: number;
-  /** The offset of the last segment, which may have room for more; 0 while there is none. */
+  /** The offset of the last segment, which may not be full; 0 if there is none. */
   readonly lastSegment: number;
-  /** Below it, all is in segments. */
+  /** The end of the last segment. */
   readonly compactedTo: number;
 }
 
@@ -32,14 +30,13 @@ export const compactedPartitions = async (
   return rows;
 };
 
-/** A row without what is in it. */
 export interface RowSize {
   readonly firstOffset: number;
   readonly records: number;
   readonly isBatch: boolean;
 }
 
-/** The rows of a partition that begin at `from` or later and end at `to` or earlier, in order. */
+/** Returns the first rows of a partition that are between `from` and `to`, in order. */
 export const rowSizes = async (
   postgres: Queryable,
   partitionId: number,
@@ -58,7 +55,7 @@ export const rowSizes = async (
 
 const rowColumns = 'partition_id, first_offset, records, key, ledger_sequence, value';
 
-/** Makes a segment of each row from an offset on, up to another one. PostgreSQL moves their values compressed. */
+/** Moves rows to segments unchanged, without decompressing their values. */
 export const moveRows = async (
   postgres: Queryable,
   partitionId: number,
@@ -76,11 +73,8 @@ export const moveRows = async (
 };
 
 /**
- * Puts the rows from an offset on, up to another one, together to one segment, in one statement: readers,
- * and whoever comes after a crash, see the rows or the segment. A row that is alone is moved as it is.
- *
- * The statement fails where the rows do not hold all records of the stretch: another compactor, or
- * somebody else, has changed them meanwhile.
+ * Replaces rows with one segment, in one statement, so that readers find the rows or the segment. A single row is moved
+ * unchanged. The statement fails if the rows do not contain all records of the range.
  */
 export const makeSegment = async (
   postgres: Queryable,
@@ -96,7 +90,7 @@ export const makeSegment = async (
                 taken AS (TABLE segment UNION ALL TABLE recent)
            INSERT INTO log.segments (${rowColumns})
            SELECT $1, min(first_offset),
-                  -- Null, which the column refuses, where a record is missing.
+                  -- Null violates the constraint if a record is missing.
                   CASE WHEN min(first_offset) = $2 AND sum(records) = $3::bigint - $2 THEN sum(records) END,
                   CASE WHEN count(*) = 1 THEN min(key) END,
                   CASE WHEN count(*) = 1 THEN min(ledger_sequence) END,

@@ -12,21 +12,24 @@ import {
   type SubscribeOptions,
   type Subscription,
 } from './port.js';
-import { readRows, unpackLater, type DueRecords } from './postgres-batches.js';
+import {
+  readRows,
+  unpackLater,
+  type DueRecords,
+  type UnpackedRecords,
+} from './postgres-batches.js';
 import type { KnownPartition } from './postgres-partitions.js';
-import type { FoundRecords, RecentRecords } from './recent-records.js';
+import type { RecentRecords } from './recent-records.js';
 
-/** How long a reader that heard of no append waits before it looks all the same. */
+/** Interval of polls without a notification (ms). */
 const idleMs = 500;
 /**
- * The least time between the starts of two rounds that both handled something, unless the reader says
- * for how long its records may wait. What a reader finds that was idle it handles at once; under a steady
- * load a batch costs a dozen statements however few records are in it, which would be most of what one
- * machine does.
+ * Minimum interval between the starts of two rounds with records (ms), because a batch takes a dozen statements regardless
+ * of its size. An idle reader handles new records immediately.
  */
 const usualWaitMs = 300;
 
-/** Records of a partition in a batch, unless the reader takes more: it gets those of a partition that has a backlog. */
+/** Records of a batch without a backlog. */
 const usualBatch = 1_000;
 
 interface Context extends Pick<EventLog, 'logId' | 'ranges'> {
@@ -38,11 +41,10 @@ interface Context extends Pick<EventLog, 'logId' | 'ranges'> {
   readonly recent: RecentRecords;
 }
 
-/** A cursor of a partition by its id in the table. */
 class TableCursor extends PartitionCursor {
-  /** No batch is tried before this time (`performance.now`). */
+  /** Of `performance.now()`. */
   pausedUntil = 0;
-  /** The last look found a batch that was full: there may be many more records. */
+  /** Whether the last batch was full, so that there may be a backlog. */
   isBehind = false;
 
   constructor(readonly known: KnownPartition) {
@@ -51,10 +53,9 @@ class TableCursor extends PartitionCursor {
 }
 
 /**
- * Follows the partitions in one loop: one query for all of them, then their batches, in one go where the reader can take
- * them so. The next query waits for the last batch, so memory holds at most 1,000 records a partition, and the rest of the first and
- * the last row. Where the reader takes larger batches, each partition that has a backlog is read by a query of its own,
- * so memory holds one such batch more.
+ * Follows the partitions in one loop: one query for all of them, then their batches. So at most 1,000 records of each
+ * partition are in memory, besides the rest of the first and last rows. For larger batches, a query reads the backlog of
+ * one partition.
  */
 export const startPostgresSubscription = (
   options: SubscribeOptions,
@@ -69,28 +70,28 @@ export const startPostgresSubscription = (
 
   const locate = async (cursor: TableCursor): Promise<void> => {
     const { topic, partition, known } = cursor;
-    // Whoever begins, or was set back, sees what the table has now: it may have been altered.
+    // The table may have been altered.
     recent.forget(known.id);
     const position = await options.position(topic, partition);
     cursor.moveTo(position, await context.ranges(topic), context.logId(topic));
   };
 
-  const rangesOf = (some: readonly TableCursor[], length: number) =>
-    some.flatMap(({ known, offset }) =>
+  const rangesOf = (located: readonly TableCursor[], length: number) =>
+    located.flatMap(({ known, offset }) =>
       offset === null ? [] : [{ partitionId: known.id, from: offset, to: offset + length }],
     );
 
-  /** Up to so many records of a partition that has a backlog: too many to keep them for other readers. */
+  /** Reads up to `maxBatch` records of a partition, which are too many to cache for other readers. */
   const findBacklog = async (cursor: TableCursor): Promise<DueRecords | undefined> => {
     const [range] = rangesOf([cursor], maxBatch);
     if (!range) return undefined;
     const rows = await readRows(pool, [range]);
-    const ofPartition = rows.get(cursor.known.id);
-    // The rest of the last row would be a batch of its own.
-    return ofPartition && unpackLater(ofPartition, range.from, range.to);
+    const found = rows.get(cursor.known.id);
+    // Without the rest of the last row, which would be another batch.
+    return found && unpackLater(found, range.from, range.to);
   };
 
-  /** Whether the records were handled; otherwise their partition pauses. */
+  /** Handles records. Returns `false` after a failure, which pauses the partition. */
   const handle = async (
     cursor: TableCursor,
     { records, damaged }: DueRecords,
@@ -113,14 +114,14 @@ export const startPostgresSubscription = (
     }
   };
 
-  /** The cursors whose records were handled in one go. */
+  /** Handles batches of several partitions together. Returns their cursors. */
   const handleTogether = async (
-    some: readonly TableCursor[],
-    found: ReadonlyMap<number, FoundRecords>,
+    shared: readonly TableCursor[],
+    found: ReadonlyMap<number, UnpackedRecords>,
   ): Promise<ReadonlySet<TableCursor>> => {
     const none = new Set<TableCursor>();
     if (!options.handleTogether || found.size < 2) return none;
-    const due = some.flatMap((cursor) => {
+    const due = shared.flatMap((cursor) => {
       const { topic, partition, known } = cursor;
       const ofPartition = found.get(known.id);
       return ofPartition ? [{ cursor, topic, partition, ...ofPartition }] : [];
@@ -137,7 +138,7 @@ export const startPostgresSubscription = (
     return new Set(due.map(({ cursor }) => cursor));
   };
 
-  /** One round over all partitions; `full` where there may be more records at once. */
+  /** Handles one round over all partitions. Returns `full` if a partition may have a backlog. */
   const handleNew = async (signal: AbortSignal): Promise<'nothing' | 'some' | 'full'> => {
     const ready = cursors.filter((cursor) => cursor.pausedUntil <= performance.now());
     for (const cursor of ready) {
@@ -159,12 +160,12 @@ export const startPostgresSubscription = (
     return result;
   };
 
-  /** Until the next look: sooner where the pause of a partition ends sooner. */
-  const untilNextLookMs = (): number => {
+  /** Returns the time until the next poll, or the end of a partition's pause. */
+  const untilNextPollMs = (): number => {
     const paused = cursors
       .filter(({ offset }) => offset === null)
       .map(({ pausedUntil }) => Math.max(0, pausedUntil - performance.now()));
-    // A timer counts whole milliseconds, and would end before the pause does.
+    // A timer truncates to milliseconds, and would fire before the end of the pause.
     return Math.ceil(Math.min(idleMs, ...paused));
   };
 
@@ -174,15 +175,15 @@ export const startPostgresSubscription = (
       appended.wake();
     };
     signal.addEventListener('abort', wake);
-    /** A PostgreSQL that crashed may have lost the last checkpoints: COMMIT does not wait for the disk. */
+    /** PostgreSQL may have lost checkpoints in a crash, because their COMMIT is asynchronous. */
     const startOver = (): void => {
       for (const cursor of cursors) cursor.offset = null;
       wake();
     };
-    const hear = (topic: string): void => {
+    const onAppend = (topic: string): void => {
       if (options.topics.some((name) => name === topic)) wake();
     };
-    const unsubscribe = [listener.on('linklog_log', hear), listener.onGap(startOver)];
+    const unsubscribe = [listener.on('linklog_log', onAppend), listener.onGap(startOver)];
     const backoff = new Backoff(pauses);
     try {
       for (;;) {
@@ -195,12 +196,11 @@ export const startPostgresSubscription = (
             const waitMs = startedAt + mayWaitMs - performance.now();
             await sleep(Math.max(0, waitMs), undefined, { signal });
           }
-          // After some there may be more that nobody was told of.
-          if (found === 'nothing') await appended.sleep(untilNextLookMs());
+          // After `some`, records may have been appended without a notification.
+          if (found === 'nothing') await appended.sleep(untilNextPollMs());
         } catch (error) {
           if (error instanceof ForeignPosition) throw error;
           signal.throwIfAborted();
-          // PostgreSQL is away: no record was handled, so none is lost by waiting.
           logger.warn({ err: error, group }, 'the log cannot be read; trying again');
           await backoff.pause(signal);
         }

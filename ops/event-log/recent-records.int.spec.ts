@@ -14,7 +14,7 @@ import { fixture } from '../test/support/fixture.js';
 const visits = topics.visits.name;
 const partition = 3;
 
-describe('platform: records that readers of the embedded log found lately', () => {
+describe('platform: recent records of the embedded log', () => {
   const harness = fixture(
     () => openPostgresHarness('recent_records'),
     (harness) => harness.close(),
@@ -22,8 +22,8 @@ describe('platform: records that readers of the embedded log found lately', () =
   let client: PostgresClient;
   let partitionId: number;
   let recent: RecentRecords;
-  /** The offsets that PostgreSQL was asked for. */
-  let asked: [from: number, to: number][];
+  /** The queried offsets. */
+  let queried: [from: number, to: number][];
 
   before(async () => {
     client = await harness.connect();
@@ -35,10 +35,10 @@ describe('platform: records that readers of the embedded log found lately', () =
   });
 
   beforeEach(() => {
-    asked = [];
+    queried = [];
     const query = (statement: { readonly values: readonly string[] }) => {
       const [, from, to] = statement.values;
-      asked.push([Number(from?.slice(1, -1)), Number(to?.slice(1, -1))]);
+      queried.push([Number(from?.slice(1, -1)), Number(to?.slice(1, -1))]);
       return client.pool.query(statement as never);
     };
     recent = new RecentRecords({ query } as unknown as Queryable);
@@ -49,7 +49,9 @@ describe('platform: records that readers of the embedded log found lately', () =
   /** Appends records as one row, and returns the offset behind them. */
   const append = async (count: number): Promise<number> => {
     await client.log.append(visits, recordsOf(visits, code, count));
-    return (await client.log.ranges(visits)).find((one) => one.partition === partition)?.next ?? 0;
+    return (
+      (await client.log.ranges(visits)).find((range) => range.partition === partition)?.next ?? 0
+    );
   };
 
   const readAll = async (from: number, to: number): Promise<readonly LogRecord[]> => {
@@ -66,7 +68,7 @@ describe('platform: records that readers of the embedded log found lately', () =
   const offsetsOf = (records: readonly LogRecord[] = []): readonly number[] =>
     records.map(({ offset }) => offset);
 
-  it('are asked for once, whoever reads them after that', async () => {
+  it('are queried once for all readers', async () => {
     const end = await append(20);
     const first = await find(end - 20, end + 980);
     expect(offsetsOf(first?.records)).to.deep.equal(offsetsOf(await readAll(end - 20, end)));
@@ -79,7 +81,7 @@ describe('platform: records that readers of the embedded log found lately', () =
       await readAll(end - 5, end + 3),
     );
     expect(await find(end + 3, end + 1_003)).to.equal(undefined);
-    expect(asked).to.deep.equal([
+    expect(queried).to.deep.equal([
       [end - 20, end + 980],
       [end, end + 995],
       [end, end + 995],
@@ -87,7 +89,7 @@ describe('platform: records that readers of the embedded log found lately', () =
     ]);
   });
 
-  it('are those of the log, wherever readers are and whoever looks first', async () => {
+  it('equal those of the log for readers at any positions', async () => {
     const begin = await append(1);
     let end = begin;
     const step = fc.oneof(
@@ -100,16 +102,16 @@ describe('platform: records that readers of the embedded log found lately', () =
         recent.forget(partitionId);
         const positions = [end, end, end];
         const start = end;
-        for (const one of steps) {
-          if ('append' in one) end = await append(one.append);
-          else if ('restarts' in one) positions[one.restarts] = start;
+        for (const action of steps) {
+          if ('append' in action) end = await append(action.append);
+          else if ('restarts' in action) positions[action.restarts] = start;
           else {
-            const from = positions[one.reader] ?? 0;
-            const { records = [] } = (await find(from, from + one.most)) ?? {};
+            const from = positions[action.reader] ?? 0;
+            const { records = [] } = (await find(from, from + action.most)) ?? {};
             // The rest of the last row is there too.
-            expect(records.length >= Math.min(one.most, end - from)).to.equal(true);
+            expect(records.length >= Math.min(action.most, end - from)).to.equal(true);
             expect(records).to.deep.equal(await readAll(from, from + records.length));
-            positions[one.reader] = from + records.length;
+            positions[action.reader] = from + records.length;
           }
         }
       }),
@@ -117,7 +119,7 @@ describe('platform: records that readers of the embedded log found lately', () =
     );
   });
 
-  it('are the same when the compactor has put rows together meanwhile', async () => {
+  it('are the same after compaction', async () => {
     const begin = await append(1);
     await append(4);
     await find(begin, begin + 10);
@@ -134,7 +136,7 @@ describe('platform: records that readers of the embedded log found lately', () =
     });
   });
 
-  it('are looked at again where a row was altered, until it is mended', async () => {
+  it('are queried again while a row is damaged', async () => {
     const end = await append(3);
     const alter = (records: number) =>
       client.pool.query(
@@ -151,7 +153,7 @@ describe('platform: records that readers of the embedded log found lately', () =
     ]);
   });
 
-  it('are kept up to a million characters of a partition', async () => {
+  it('are limited to a million characters for each partition', async () => {
     const long = (): { key: string; value: string } => ({
       key: newCode(),
       value: JSON.stringify({ text: 'x'.repeat(300_000) }),
@@ -163,11 +165,11 @@ describe('platform: records that readers of the embedded log found lately', () =
       await client.log.append(visits, [value]);
       await find(begin + values.indexOf(value), begin + 1_000);
     }
-    asked = [];
+    queried = [];
     const found = await find(begin, begin + 6);
     expect(offsetsOf(found?.records)).to.deep.equal(offsetsOf(await readAll(begin, begin + 6)));
-    expect(asked).to.deep.equal([[begin, begin + 6]]);
+    expect(queried).to.deep.equal([[begin, begin + 6]]);
     await find(begin + 5, begin + 6);
-    expect(asked).to.have.lengthOf(1);
+    expect(queried).to.have.lengthOf(1);
   });
 });

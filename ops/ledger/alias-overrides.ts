@@ -4,10 +4,7 @@ import { valuesByField, type Client } from '../platform/postgres/pool.js';
 import type { Statement } from '../platform/postgres/statement.js';
 import type { LedgerRows, LedgerSchema } from './decide.js';
 
-/**
- * Takes the aliases' rows until the transaction ends. An alias without a row has nothing to lock, so
- * the table is locked against other writers; they are few.
- */
+/** Locks the table against the few other writers, because an alias without an override has no row to lock. */
 export const lockOverrides = async (
   tx: Client,
   aliases: readonly string[],

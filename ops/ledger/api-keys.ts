@@ -6,11 +6,11 @@ import type { LedgerRows, LedgerSchema } from './decide.js';
 
 export type KnownKey = Exclude<ApiKeyState, { readonly status: 'none' }>;
 
-/** A row of `ledger.api_keys` with its secrets, as `keyColumns` names the columns. */
+/** A row of `keyColumns`. */
 export type KeyRow = Omit<ApiKey, 'secrets'> &
   Pick<KnownKey, 'status'> & { readonly secrets: Readonly<Record<string, string | null>> };
 
-/** The columns of a row `k` of the keys. */
+/** Columns of a row `k` of `api_keys`. */
 export const keyColumns = (schema: LedgerSchema = 'ledger'): string => `
   k.id, k.name, k.plan, k.account, k.scopes, k.expires_at AS "expiresAt", k.ancestors, k.status,
   k.deactivated_by AS "deactivatedBy",
@@ -26,7 +26,7 @@ export const apiKeyOfRow = ({ status, secrets, ...key }: KeyRow): KnownKey => {
   return { status, key: { ...key, secrets: Object.fromEntries(ends) as ApiKey['secrets'] } };
 };
 
-/** Takes the keys' rows, in the order of their ids, until the transaction ends. */
+/** Locks the keys in the order of their ids. */
 export const lockKeys = async (
   tx: Client,
   ids: readonly string[],
@@ -36,7 +36,7 @@ export const lockKeys = async (
     `SELECT FROM ${schema}.api_keys WHERE id = ANY ($1::text[]) ORDER BY id FOR NO KEY UPDATE`,
     [ids],
   );
-  // A statement of its own: the secrets as they are with the keys locked.
+  // A separate statement, which sees the secrets after the keys are locked.
   const { rows } = await tx.query<KeyRow>(
     `SELECT ${keyColumns(schema)} FROM ${schema}.api_keys k WHERE id = ANY ($1::text[])`,
     [ids],
@@ -44,7 +44,7 @@ export const lockKeys = async (
   return new Map(rows.map((row) => [row.id, apiKeyOfRow(row)]));
 };
 
-/** Writes a key, new or locked by the transaction; a new root gets its meter. */
+/** Writes a new or locked key, and creates the meter of a root key. */
 export const saveKey = (
   { status, key }: KnownKey,
   schema: LedgerSchema = 'ledger',

@@ -40,7 +40,7 @@ describe('ledger: older than its log', () => {
   ];
 
   for (const [topic, event] of events) {
-    it(`does not know ${event.type}, sequence ${event.sequence}, until it is in the ledger`, async () => {
+    it(`lacks ${event.type} with sequence ${event.sequence} until it is folded`, async () => {
       const record = recordOf(event);
       await node.log.append(topic, [record]);
       expect(await unknown()).to.deep.equal(event);
@@ -52,7 +52,7 @@ describe('ledger: older than its log', () => {
     });
   }
 
-  it('is seen behind a repeat of an older event', async () => {
+  it('is detected before a repeat of an older event', async () => {
     const late = blocked('summer', 2);
     await node.log.append(links.name, [created('summer'), late, created('summer')].map(recordOf));
     expect(await unknown()).to.deep.equal(late);
@@ -67,7 +67,7 @@ describe('ledger: older than its log', () => {
     expect(await unknown()).to.equal(null);
   });
 
-  it('does not look for what spools have numbered, nor for what cannot be read', async () => {
+  it('ignores spooled visits and unreadable records', async () => {
     await node.log.append(visits.name, [
       recordOf(spooledVisit('spring', { sequence: 99 })),
       { key: 'spring', value: 'no event' },

@@ -1,9 +1,8 @@
 /**
- * A ledger that is older than its log: PostgreSQL was restored from a snapshot, or a replica that lagged
- * was promoted, while Kafka went on. It would give out an alias or a click a second time.
+ * Detects a ledger that is older than its log, because PostgreSQL was restored from a snapshot or a lagging replica was
+ * promoted. It would assign an alias or a click a second time.
  */
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
-import { readEvent, UnreadableEvent } from '../../schemas/events/codec.js';
 import { ledgerSource } from '../../schemas/events/envelope.js';
 import { topicNames, topics, type TopicName } from '../../schemas/events/topics.js';
 import { platformSubject } from '../../schemas/folds/platform.js';
@@ -14,8 +13,9 @@ import type { EventLog, LogRecord, PartitionRange } from '../event-log/port.js';
 import type { Logger } from '../platform/logging.js';
 import type { NotificationListener } from '../platform/postgres/listener.js';
 import type { Pool } from '../platform/postgres/pool.js';
+import { readableEvents } from './readable-events.js';
 
-/** Records at the end of a partition that are looked at. The relay sends as many in a round at most. */
+/** Records at the end of a partition that are compared, which are as many as the relay sends in a round. */
 const maxTail = 1_000;
 
 export class LedgerBehindLog extends ConfigError {
@@ -28,7 +28,7 @@ export class LedgerBehindLog extends ConfigError {
   }
 }
 
-/** By topic: the highest sequence that the ledger has of each of the subjects $1. */
+/** Statements that select the highest sequences of the subjects $1, by topic. */
 const sequences: Record<TopicName, string> = {
   [topics.links.name]: `SELECT code AS subject, sequence FROM ledger.links
     WHERE code = ANY ($1::text[])`,
@@ -45,26 +45,18 @@ const sequences: Record<TopicName, string> = {
     WHERE key_id = ANY ($1::text[])`,
 };
 
-/** What the ledger decided of these records; what cannot be read is the projections' matter. */
+/** Returns the events of the ledger. */
 export const decided = (records: readonly LogRecord[]): LinklogEvent[] =>
-  records.flatMap(({ value }) => {
-    try {
-      const event = readEvent(value);
-      return event.source === ledgerSource ? [event] : [];
-    } catch (error) {
-      if (error instanceof UnreadableEvent) return [];
-      throw error;
-    }
-  });
+  readableEvents(records).filter(({ source }) => source === ledgerSource);
 
 interface LedgerAndLog {
   readonly pool: Pool;
   readonly log: Pick<EventLog, 'ranges' | 'read'>;
-  /** An offset below which the ledger is known to have all of a partition. */
+  /** Returns an offset below which the ledger has all events. */
   readonly knownThrough: (topic: TopicName, partition: number) => Promise<number>;
 }
 
-/** The newest events of the ledger that a partition has and that may be unknown, by subject. */
+/** Returns the newest event of each subject at the end of a partition. */
 const newestOf = async (
   { log, knownThrough }: LedgerAndLog,
   topic: TopicName,
@@ -74,7 +66,7 @@ const newestOf = async (
   const newest = new Map<string, LinklogEvent>();
   for await (const { records } of log.read(topic, partition, from, next)) {
     for (const event of decided(records)) {
-      // A relay that was taken over from may repeat older events behind newer ones.
+      // A relay that has lost its lock may repeat older events.
       if (event.sequence > (newest.get(event.subject)?.sequence ?? 0)) {
         newest.set(event.subject, event);
       }
@@ -83,21 +75,18 @@ const newestOf = async (
   return [...newest.values()];
 };
 
-/**
- * Looks at the end of each partition for an event that the ledger decided and does not know; `null`:
- * there is none, as it must be.
- */
+/** Finds an event of the ledger at the end of a partition that the ledger does not have. */
 export const findUnknownEvent = async (
-  both: LedgerAndLog,
+  ledgerAndLog: LedgerAndLog,
   among: readonly TopicName[] = topicNames,
 ): Promise<LinklogEvent | null> => {
   for (const topic of among) {
-    const ranges = await both.log.ranges(topic);
-    const found = await Promise.all(ranges.map((range) => newestOf(both, topic, range)));
+    const ranges = await ledgerAndLog.log.ranges(topic);
+    const found = await Promise.all(ranges.map((range) => newestOf(ledgerAndLog, topic, range)));
     const events = found.flat();
     if (events.length === 0) continue;
-    // After the log: the relay sends only what is committed.
-    const { rows } = await both.pool.query<{ subject: string; sequence: number }>(
+    // Read after the log, because the relay sends only committed events.
+    const { rows } = await ledgerAndLog.pool.query<{ subject: string; sequence: number }>(
       sequences[topic],
       [events.map(({ subject }) => subject)],
     );
@@ -110,20 +99,17 @@ export const findUnknownEvent = async (
 
 const pauses = { firstMs: 200, longestMs: 2_000 };
 
-/** Nearly all visits are no events of the ledger: the end of their topic always has to be read. */
+/** Visits are checked last, because few of them are events of the ledger, so the ends of their partitions must be read. */
 const others = topicNames.filter((name) => name !== topics.visits.name);
 
-/**
- * Looks whether the ledger is older than its log: now, and whenever the connection to PostgreSQL has
- * been lost and is back, since it may lead to another one.
- */
+/** Checks the ledger now and after each reconnection, which may lead to another PostgreSQL. */
 export const watchLedger = (
   deps: LedgerAndLog & { readonly listener: NotificationListener; readonly logger: Logger },
 ) => {
   const { listener, logger } = deps;
   const stopped = new AbortController();
   const failed = deferred<never>();
-  // Callers may await it, and need not: a rejection that nobody awaits would end the process without its line.
+  // It may reject before a caller awaits it.
   failed.promise.catch(() => undefined);
 
   const check = (among: readonly TopicName[]): Promise<void> =>
@@ -141,7 +127,7 @@ export const watchLedger = (
         },
       },
     ).catch((error: unknown) => {
-      // Else it was stopped.
+      // Otherwise it was stopped.
       if (error instanceof LedgerBehindLog) failed.reject(error);
       return never;
     });
@@ -164,17 +150,14 @@ export const watchLedger = (
   });
 
   return {
-    /**
-     * Resolves when the ledger is known to have what the log has, but for visits: they are looked at
-     * afterwards. Never where the ledger is older.
-     */
+    /** Resolves when the ledger has all events of the log, except visits, which are checked afterwards. */
     async upToDate(): Promise<void> {
       for (let seen; seen !== current;) {
         seen = current;
         await seen;
       }
     },
-    /** Never resolves; rejects with `LedgerBehindLog`. */
+    /** Never resolves. Rejects with `LedgerBehindLog`. */
     failed: failed.promise,
     stop() {
       stopped.abort();

@@ -2,15 +2,15 @@ import { z } from 'zod';
 import { notification } from '../platform/postgres/listener.js';
 import type { Statement } from '../platform/postgres/statement.js';
 
-/** A change that makes the caches of other processes outdated. */
+/** A change that invalidates the caches of other processes. */
 const change = z.discriminatedUnion('kind', [
-  /** The sequence of the event that says what was changed. */
+  /** `sequence` is that of the event. */
   z.object({ kind: z.literal('link'), code: z.string().max(512), sequence: z.int().positive() }),
   z.object({ kind: z.literal('platform') }),
 ]);
 export type Change = z.infer<typeof change>;
 
-/** Notifies every process of changes, when and only if the deciding transaction commits. */
+/** Notifies every process if the transaction commits. */
 export const notifyChanges = (changes: readonly Change[]): readonly Statement[] =>
   changes.length === 0
     ? []
@@ -21,7 +21,7 @@ export const notifyChanges = (changes: readonly Change[]): readonly Statement[] 
         ),
       ];
 
-/** A change that was told of, or `null` for one that another version of us tells of. */
+/** Parses a notification; `null` if it is of another version of Linklog. */
 export const parseChange = (payload: string): Change | null => {
   try {
     return change.parse(JSON.parse(payload));

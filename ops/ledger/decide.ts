@@ -18,20 +18,20 @@ import {
 import { notifyChanges, type Change } from './changes.js';
 import { ledgerNow, type LedgerClock } from './clock.js';
 
-/** Where a ledger's tables are: the live ones, or temporary ones of one session, for a private fold. */
+/** The schema of a ledger; `pg_temp` is private to a session. */
 export type LedgerSchema = 'ledger' | 'pg_temp';
 
-/** The rows of one kind of state in the ledger. */
+/** Reads and writes one kind of state. */
 export interface LedgerRows<State, Event extends LinklogEvent> {
-  /** Locks the subjects' rows with its first statement, in one order everywhere, until the transaction ends. */
+  /** Locks the subjects' rows with its first statement, always in the same order. */
   readonly lock: (tx: Client, subjects: readonly string[]) => Promise<ReadonlyMap<string, State>>;
-  /** Statements that write states whose rows the transaction has locked. */
+  /** Writes states whose rows are locked. */
   readonly save: (states: ReadonlyMap<string, State>) => readonly Statement[];
-  /** What other processes may have cached of it; `null` for an event that concerns no cache. */
+  /** Returns the change that invalidates caches; `null` if the event affects none. */
   readonly changeOf?: (event: Event) => Change | null;
 }
 
-/** A command, its outcome, and the state after it. */
+/** A command, its decision, and the state after it. */
 export interface Decided<Decidable extends Command, Event, State, Refused extends Refusal> {
   readonly command: Decidable;
   readonly decision: Decision<Event, Refused>;
@@ -39,9 +39,8 @@ export interface Decided<Decidable extends Command, Event, State, Refused extend
 }
 
 interface DecidedGroup<Decidable extends Command, Event, State, Refused extends Refusal> {
-  /** One for each command, in their order. */
+  /** In the order of the commands. */
   readonly results: readonly Decided<Decidable, Event, State, Refused>[];
-  /** Position of the events in the outbox. */
   readonly outboxPosition: OutboxPosition;
 }
 
@@ -50,7 +49,7 @@ interface LockedStates<State> {
   readonly now: Date;
 }
 
-/** Locks the subjects of commands. PostgreSQL reads its clock when it has locked them. */
+/** Locks the subjects of commands, then reads PostgreSQL's clock. */
 const lockStates = async <State, Event extends LinklogEvent>(
   tx: Client,
   rows: LedgerRows<State, Event>,
@@ -62,7 +61,7 @@ const lockStates = async <State, Event extends LinklogEvent>(
   return { states, now: clock?.clampedNow(now) ?? now };
 };
 
-/** Decides commands one after the other: decide, evolve. Returns what to write: save, notify, record. */
+/** Decides commands in order. Returns the statements that save, notify and record. */
 const decideLocked = <
   Decidable extends Command,
   Event extends LinklogEvent,
@@ -96,10 +95,7 @@ const decideLocked = <
   return mapResult(write, (outboxPosition) => ({ results, outboxPosition }));
 };
 
-/**
- * Decides commands in a transaction that has more to do: lock, decide, evolve, save, notify, record. Recording locks
- * the log's partitions, so call this as the transaction's last step.
- */
+/** Decides commands as the last step of a transaction, because recording locks partitions of the log. */
 export const decideIn = async <
   Decidable extends Command,
   Event extends LinklogEvent,
@@ -121,7 +117,7 @@ export interface Ledger {
   readonly clock?: LedgerClock;
 }
 
-/** Decides commands in a transaction of their own. Several commands on one subject are decided in their order. */
+/** Decides commands in a new transaction, in their order. */
 export const decideAll = <
   Decidable extends Command,
   Event extends LinklogEvent,
@@ -139,7 +135,7 @@ export const decideAll = <
     (locked) => decideLocked(outbox, rows, decider, commands, locked),
   );
 
-/** Decides one command in a transaction of its own. */
+/** Decides one command in a new transaction. */
 export const decideOne = async <
   Decidable extends Command,
   Event extends LinklogEvent,

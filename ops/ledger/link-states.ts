@@ -9,7 +9,7 @@ import {
 import type { Outbox } from '../event-log/outbox/port.js';
 import type { Queryable } from '../platform/postgres/pool.js';
 
-/** Columns in which the ledger alone is trusted; the sequence is the lower one. */
+/** Columns of the ledger, which override the projection; the sequence is the lower one. */
 const columnsOfLedger: Readonly<Partial<Record<keyof RedirectRow, string>>> = {
   sequence: 'least(projected.sequence, ledger.sequence)',
   starts_at: 'ledger.starts_at',
@@ -30,20 +30,18 @@ const selected = redirectColumns
   .join();
 
 /**
- * The current states of links: the projected rows, and the later events of the outbox. So a link is
- * found as soon as its 201 was sent, however far the projector lags. Unknown codes are left out. The
- * sequence is that of the last event in the state.
+ * Returns the current states of links, without unknown codes: the projected rows with later events of the outbox, so a link
+ * is found as soon as its 201 was sent. The sequence is that of the last event in the state.
  *
- * Whether a link exists, where it leads, to whom, and what keeps it from doing so is the ledger's word alone:
- * whoever can write to the log could forge an event that says otherwise. A destination or password that was never
- * edited is not in the ledger; then the projection's is that of LinkCreated, whatever edits were forged.
+ * Existence, destination, limits and blocks are of the ledger, because a writer of the log could forge events. The ledger
+ * does not have a destination or password that was never edited; that of LinkCreated is used then.
  */
 export const readLinkStates = async (
   postgres: Queryable,
   outbox: Outbox,
   codes: readonly string[],
 ) => {
-  // Both tables are asked for the codes: a plan from when they were small would read all of one of them.
+  // Both tables are restricted, because a plan for small tables would scan one of them.
   const { rows } = await postgres.query<RedirectRow>({
     name: 'redirects-read',
     text: `SELECT ${selected}

@@ -10,7 +10,7 @@ import type { Statement } from '../platform/postgres/statement.js';
 import type { LedgerClock } from './clock.js';
 import type { LedgerRows, LedgerSchema } from './decide.js';
 
-/** The SQL types of a link's columns. A column is named like its field, in snake case: `key_id`. */
+/** SQL types by field. A column has the name of its field in snake case. */
 const types = {
   code: 'text',
   keyId: 'text',
@@ -35,25 +35,22 @@ const types = {
 type Field = keyof typeof types;
 
 const fields = Object.keys(types) as readonly Field[];
-/** What a link begins with is the columns' default: a link that is made does not send it. */
-const madeWith = fields.filter((field) => !(field in initialFields));
+/** Columns without a default, which new links must set. */
+const insertedFields = fields.filter((field) => !(field in initialFields));
 const columnOf = (field: string): string => field.replace(/[A-Z]/g, '_$&').toLowerCase();
-const columnsOf = (some: readonly Field[]): readonly string[] => some.map(columnOf);
-const input = (some: readonly Field[]): string =>
-  `${unnest(some.map((field) => types[field]))} AS i (${columnsOf(some).join()})`;
+const columnsOf = (selection: readonly Field[]): readonly string[] => selection.map(columnOf);
+const input = (selection: readonly Field[]): string =>
+  `${unnest(selection.map((field) => types[field]))} AS i (${columnsOf(selection).join()})`;
 const selected = fields.map((field) => `${columnOf(field)} AS "${field}"`).join();
 const selectLinks = (schema: LedgerSchema): string =>
   `SELECT 'taken' AS status, ${selected} FROM ${schema}.links`;
 
 const byCode = (a: LedgerLink, b: LedgerLink): number => (a.code < b.code ? -1 : 1);
 
-const valuesOf = (links: readonly LedgerLink[], some: readonly Field[]): unknown[] =>
-  valuesByField([...links].sort(byCode), ...some);
+const valuesOf = (links: readonly LedgerLink[], selection: readonly Field[]): unknown[] =>
+  valuesByField([...links].sort(byCode), ...selection);
 
-/**
- * Takes codes, as nothing has happened to them since; waits for rivals that are about to commit. Fails with an error
- * that `isCodeTaken` recognises.
- */
+/** Inserts links in their initial state. It waits for concurrent inserts, and fails with `isCodeTaken`. */
 export const insertLinks = (
   links: readonly LedgerLink[],
   schema: LedgerSchema = 'ledger',
@@ -63,23 +60,22 @@ export const insertLinks = (
     : [
         {
           name: `links-insert-${schema}`,
-          text: `INSERT INTO ${schema}.links (${columnsOf(madeWith).join()})
-                 SELECT * FROM ${input(madeWith)} ORDER BY code`,
-          values: valuesOf(links, madeWith),
+          text: `INSERT INTO ${schema}.links (${columnsOf(insertedFields).join()})
+                 SELECT * FROM ${input(insertedFields)} ORDER BY code`,
+          values: valuesOf(links, insertedFields),
         },
       ];
 
-/** Whether a link is as `insertLinks` inserts it. */
-export const isAsMade = (link: LedgerLink): boolean =>
+/** Whether a link is in the initial state, as `insertLinks` inserts it. */
+export const isInitial = (link: LedgerLink): boolean =>
   Object.entries(initialFields).every(
     ([field, value]) => link[field as keyof LedgerLink] === value,
   );
 
-/** Whether `insertLinks` found a code taken. */
+/** Whether `insertLinks` failed because a code is taken. */
 export const isCodeTaken = (error: unknown): boolean =>
   error instanceof pg.DatabaseError && error.constraint === 'links_pkey';
 
-/** Those of the codes that are taken. */
 export const findTaken = async (
   client: Queryable,
   codes: readonly string[],
@@ -93,7 +89,7 @@ export const findTaken = async (
   return new Set(rows.map(({ code }) => code));
 };
 
-/** Locks the codes' rows, in their order, until the transaction ends; free codes have none. */
+/** Locks the existing links in the order of their codes. */
 export const lockLinks = async (
   tx: Client,
   codes: readonly string[],
@@ -107,7 +103,7 @@ export const lockLinks = async (
   return new Map(rows.map((link) => [link.code, link]));
 };
 
-/** Locks links whose time is up and that nobody else holds. */
+/** Locks links that are due to expire and not locked yet. */
 export const lockDueLinks = async (
   tx: Client,
   limit: number,
@@ -123,7 +119,7 @@ export const lockDueLinks = async (
   return new Map(rows.map((link) => [link.code, link]));
 };
 
-/** Writes links that the transaction has locked. */
+/** Writes locked links. */
 export const saveLinks = (
   links: readonly LedgerLink[],
   schema: LedgerSchema = 'ledger',
@@ -141,7 +137,7 @@ export const saveLinks = (
         },
       ];
 
-/** @throws where a decider accepted events of a code without a link: the fold ignores them */
+/** @throws if a decider accepted events for a code without a link, which the fold ignores */
 const requireTaken = (link: LedgerLinkState): LedgerLink => {
   if (link.status === 'none') throw new Error('events were decided for a code without a link');
   return link;
@@ -150,7 +146,7 @@ const requireTaken = (link: LedgerLinkState): LedgerLink => {
 export const ledgerLinks: LedgerRows<LedgerLinkState, LedgerLinkEvent> = {
   lock: lockLinks,
   save: (states) => saveLinks([...states.values()].map(requireTaken)),
-  // What edges have in memory: a visit alone changes nothing there.
+  // Visits do not invalidate caches.
   changeOf: ({ type, subject: code, sequence }) =>
     type === 'linklog.LinkVisited.v2' ? null : { kind: 'link', code, sequence },
 };

@@ -29,16 +29,22 @@ describe('ledger: meters of keys', () => {
   const spent = { month_calls: 7, month_links: 8, month_qr_codes: 9 };
   const assignments = Object.entries(spent).map(([column, value]) => `${column} = ${value}`);
   const cases = [
-    ['counts on within a month', thisMonth(), thisMonth(), { ...spent, month_links: 9 }, '{}'],
     [
-      'counts from nothing in another month, also what else is counted by the month',
+      'continues to count within a month',
+      thisMonth(),
+      thisMonth(),
+      { ...spent, month_links: 9 },
+      '{}',
+    ],
+    [
+      'starts from zero in another month, for all monthly counts',
       '2026-01-01',
       thisMonth(),
       { month_calls: 0, month_links: 1, month_qr_codes: 0 },
       '{}',
     ],
     [
-      'leaves a month that a clock began that was ahead',
+      'leaves a month that a wrong clock has started',
       '2999-01-01',
       thisMonth(),
       { month_calls: 4, month_links: 6, month_qr_codes: 6 },
@@ -57,7 +63,7 @@ describe('ledger: meters of keys', () => {
     });
   }
 
-  it('loses no link of those that are counted at once', async () => {
+  it('counts concurrent links', async () => {
     await Promise.all(Array.from({ length: 20 }, spendOne));
     expect((await meterOf(node, key)).month_links).to.equal(20);
     const { rows } = await node.pool.query<{ all_links: number }>(
@@ -67,7 +73,7 @@ describe('ledger: meters of keys', () => {
     expect(rows).to.deep.equal([{ all_links: 20 }]);
   });
 
-  it('tells PostgreSQL’s time, in milliseconds, with the locks held', async () => {
+  it('returns PostgreSQL’s time while the locks are held', async () => {
     const holder = await node.pool.connect();
     await holder.query('BEGIN');
     await lockMeters(holder, [key.id], node.clock);
@@ -80,8 +86,8 @@ describe('ledger: meters of keys', () => {
     expect(now.getTime()).to.be.at.least((rows[0]?.now.getTime() ?? Infinity) + 40);
   });
 
-  it('refuses to go on for keys that have none', async () => {
-    const locking = transaction(node.pool, (tx) => lockMeters(tx, ['nobody'], node.clock));
+  it('fails for keys without a meter', async () => {
+    const locking = transaction(node.pool, (tx) => lockMeters(tx, ['unknown'], node.clock));
     const error: unknown = await locking.catch((reason: unknown) => reason);
     expect(error).to.be.instanceOf(Error).with.property('message').match(/meter/);
   });

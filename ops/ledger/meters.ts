@@ -5,7 +5,7 @@ import type { Statement } from '../platform/postgres/statement.js';
 import type { LedgerClock } from './clock.js';
 import type { LedgerRows, LedgerSchema } from './decide.js';
 
-/** The columns of `KeyMeter`, each with its SQL type. */
+/** Columns and SQL types of the fields that are folds of the log. */
 const folded = {
   month: ['month', 'date'],
   calls: ['month_calls', 'bigint'],
@@ -24,10 +24,10 @@ const columns = {
 
 type Mutable<Type> = { -readonly [Field in keyof Type]: Type[Field] };
 
-/** The meter of a root key, locked by a transaction. `saveMeters` writes changes of the object. */
+/** The locked meter of a root key. `saveMeters` writes its changes. */
 export interface LockedMeter extends Mutable<KeyMeter> {
   readonly keyId: string;
-  /** The last window of the per-minute limit, and its calls. */
+  /** Start of the last window of the limit per minute. */
   windowStart: Date;
   windowCalls: number;
 }
@@ -36,23 +36,23 @@ const selected = Object.entries(columns)
   .map(([field, [column]]) => `m.${column} AS "${field}"`)
   .join();
 
-/** The columns of `ledger.key_meters m` for a `LockedMeter`. */
+/** Columns of `ledger.key_meters m`. */
 export const meterColumns = `m.key_id AS "keyId", ${selected}`;
 
-/** Makes the month of `now` the latest month of the meter. */
-export const startMonth = (meter: LockedMeter, now: Date): LockedMeter =>
+/** Moves a meter to the month of `now`. */
+export const moveToMonth = (meter: LockedMeter, now: Date): LockedMeter =>
   Object.assign(meter, inMonth(meter, monthOf(now.toISOString())));
 
-/** Locks the keys' meters, in their order, until the transaction ends. */
+/** Locks the meters in the order of their keys. */
 export const lockStoredMeters = async (
   tx: Client,
   keyIds: readonly string[],
   schema: LedgerSchema,
-): Promise<readonly (LockedMeter & { readonly databaseTime: Date })[]> => {
-  const { rows } = await tx.query<LockedMeter & { databaseTime: Date }>({
+): Promise<readonly (LockedMeter & { readonly lockedAt: Date })[]> => {
+  const { rows } = await tx.query<LockedMeter & { lockedAt: Date }>({
     name: `meters-lock-${schema}`,
-    // clock_timestamp() is evaluated after the inner query has locked the row.
-    text: `SELECT l.*, clock_timestamp() AS "databaseTime"
+    // The outer query reads the clock after the inner one has locked the row.
+    text: `SELECT l.*, clock_timestamp() AS "lockedAt"
            FROM (SELECT ${meterColumns} FROM ${schema}.key_meters m
                  WHERE m.key_id = ANY ($1::text[]) ORDER BY m.key_id FOR UPDATE) l`,
     values: [[...new Set(keyIds)]],
@@ -60,7 +60,7 @@ export const lockStoredMeters = async (
   return rows;
 };
 
-/** Locks the keys' meters, in their order. `now` is `clampedNow` of PostgreSQL's time with the locks held. */
+/** Locks the meters in the order of their keys. `now` is PostgreSQL's time after that, clamped by `clock`. */
 export const lockMeters = async (
   tx: Client,
   keyIds: readonly string[],
@@ -68,9 +68,9 @@ export const lockMeters = async (
 ): Promise<{ readonly meters: ReadonlyMap<string, LockedMeter>; readonly now: Date }> => {
   const rows = await lockStoredMeters(tx, keyIds, 'ledger');
   const last = rows.at(-1);
-  if (!last) throw new Error('None of the keys has a meter');
-  const now = clock.clampedNow(last.databaseTime);
-  return { meters: new Map(rows.map((row) => [row.keyId, startMonth(row, now)])), now };
+  if (!last) throw new Error(`no meter exists for ${keyIds.length} keys`);
+  const now = clock.believed(last.lockedAt);
+  return { meters: new Map(rows.map((row) => [row.keyId, moveToMonth(row, now)])), now };
 };
 
 const save = <Field extends keyof typeof columns>(
@@ -93,11 +93,11 @@ const save = <Field extends keyof typeof columns>(
   ];
 };
 
-/** Saves meters that the transaction has locked. */
+/** Writes locked meters. */
 export const saveMeters = (meters: Iterable<LockedMeter>): readonly Statement[] =>
   save([...meters], Object.keys(columns) as (keyof typeof columns)[], 'meters-save', 'ledger');
 
-/** Saves folded meters, without the per-minute window. */
+/** Writes folded meters. Unknown keys are ignored. */
 export const saveFoldedMeters = (
   meters: ReadonlyMap<string, KeyMeter>,
   schema: LedgerSchema,

@@ -5,10 +5,9 @@ import type { Queryable } from '../platform/postgres/pool.js';
 import type { Statement } from '../platform/postgres/statement.js';
 import type { LedgerRows, LedgerSchema } from './decide.js';
 
-/** The features, each of which has a column. */
+/** Each feature has a column. */
 const names = platformFeature.options;
 
-/** The platform's switches; `lock` keeps them as they are until the transaction ends. */
 export const readPlatform = async (
   client: Queryable,
   lock: 'FOR UPDATE' | '' = '',
@@ -19,7 +18,7 @@ export const readPlatform = async (
      FROM ${schema}.platform ${lock}`,
   );
   const [row] = rows;
-  if (!row) throw new Error('The ledger has no platform row');
+  if (!row) throw new Error('ledger.platform has no row');
   const { maintenance, sequence, lastEventAt, ...features } = row;
   return { maintenance, features, sequence, lastEventAt };
 };

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { BoundedMap } from './bounded-map.js';
 
 describe('platform: bounded map', () => {
-  it('forgets what was set the longest ago', () => {
+  it('evicts the entry that was set first', () => {
     const map = new BoundedMap<string, number>(2);
     map.set('a', 1).set('b', 2).set('a', 3).set('c', 4);
     expect([...map]).to.deep.equal([

@@ -121,7 +121,7 @@ describe('platform: error codes', () => {
     }
   }
 
-  it('has no answer for a value that is no error', () => {
+  it('returns false for a value that is not an error', () => {
     for (const value of ['ECONNREFUSED', undefined, null, { code: '40001' }]) {
       expect([isUnavailable(value), isPoison(value), isRetryable(value)]).to.deep.equal([
         ...[false, false, false],
@@ -129,7 +129,7 @@ describe('platform: error codes', () => {
     }
   });
 
-  it('knows the code of each error class, and no other', () => {
+  it('contains the code of each error class, and no other', () => {
     const sources = ['command-api', 'ops', 'projectors', 'redirect-edge', 'schemas'].flatMap(
       (folder) =>
         readdirSync(folder, { recursive: true, encoding: 'utf8' })

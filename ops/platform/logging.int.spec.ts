@@ -3,8 +3,8 @@ import { spawnSync } from 'node:child_process';
 
 const module = new URL('./logging.js', import.meta.url).href;
 
-/** What a process of its own logs, line by line: the logger writes to file descriptor 2. */
-const logged = (level: string, body: string): Record<string, unknown>[] => {
+/** Returns the log lines of a new process, because the logger writes to file descriptor 2. */
+const linesOf = (level: string, body: string): Record<string, unknown>[] => {
   const { stderr, stdout } = spawnSync(
     process.execPath,
     [
@@ -26,16 +26,16 @@ const logged = (level: string, body: string): Record<string, unknown>[] => {
 
 describe('platform: log of the process', () => {
   it('is JSON lines on stderr, with an ISO time, from its level on', () => {
-    const lines = logged('info', `logger.debug('no'); logger.info({ port: 1 }, 'yes');`);
+    const lines = linesOf('info', `logger.debug('no'); logger.info({ port: 1 }, 'yes');`);
     expect(lines).to.have.lengthOf(1);
     expect(lines[0]).to.include({ level: 30, port: 1, msg: 'yes' });
     expect(lines[0]?.['time']).to.match(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
-    expect(logged('silent', `logger.fatal('no');`)).to.deep.equal([]);
+    expect(linesOf('silent', `logger.fatal('no');`)).to.deep.equal([]);
   });
 
-  it('leaves out what must never be in it, at the top and one level down', () => {
+  it('redacts secrets, at the top and one level down', () => {
     const secrets = `key: 'SECRET', password: 'SECRET', url: 'SECRET', address: 'SECRET'`;
-    const [line] = logged(
+    const [line] = linesOf(
       'info',
       `logger.info({ ${secrets}, authorization: 'SECRET',
          headers: { authorization: 'SECRET', accept: 'text/html' },
@@ -45,8 +45,8 @@ describe('platform: log of the process', () => {
     expect(line).to.deep.include({ headers: { accept: 'text/html' }, link: { code: 'abc' } });
   });
 
-  it('tells of an error its code, stack and causes, and no detail that quotes stored values', () => {
-    const [line] = logged(
+  it('contains code, stack and causes of an error, and no detail that quotes stored values', () => {
+    const [line] = linesOf(
       'info',
       `const cause = Object.assign(new Error('duplicate key value'), {
          code: '23505', detail: 'Key (url)=(SECRET) already exists.', where: 'SECRET',
@@ -60,8 +60,8 @@ describe('platform: log of the process', () => {
     expect(err['cause']).to.include({ message: 'duplicate key value', code: '23505' });
   });
 
-  it('bears with what is no error', () => {
-    const [line] = logged('info', `logger.warn({ err: 'just text' }, 'failed');`);
+  it('logs a value that is not an error', () => {
+    const [line] = linesOf('info', `logger.warn({ err: 'just text' }, 'failed');`);
     expect(line).to.include({ err: 'just text' });
   });
 });

@@ -2,9 +2,9 @@ import { expect } from 'chai';
 import { createFloodLog } from './logging.js';
 
 describe('platform: log of frequent events', () => {
-  it('takes the first ones of each period, and tells how many were left out', () => {
+  it('logs the first events of each period, and counts the omitted ones', () => {
     const flood = createFloodLog(100, 2);
-    const told = [0, 1, 2, 99, 100, 101, 102, 250].map(flood);
-    expect(told).to.deep.equal([0, 0, null, null, 2, 0, null, 1]);
+    const counts = [0, 1, 2, 99, 100, 101, 102, 250].map(flood);
+    expect(counts).to.deep.equal([0, 0, null, null, 2, 0, null, 1]);
   });
 });

@@ -26,7 +26,7 @@ describe('projectors: projection history', () => {
     return found.rows;
   };
 
-  it('has every event of a link, in its order', async () => {
+  it('stores every event of a link in order', async () => {
     await given.events(created('abc'), blocked('abc', 2), created('xyz'), unblocked('abc', 3));
     expect((await rows()).map(({ code, sequence, type }) => [code, sequence, type])).to.deep.equal([
       ['abc', 1, 'linklog.LinkCreated.v3'],
@@ -36,14 +36,14 @@ describe('projectors: projection history', () => {
     ]);
   });
 
-  it('holds no secret', async () => {
+  it('stores no secrets', async () => {
     await given.events(created('abc', { passwordHash: '$argon2id$secret' }));
     const [row] = await rows();
     expect(row?.data).not.to.contain('argon2id');
     expect(row?.data).to.contain('"url"');
   });
 
-  it('gives back what the log says, of every type and attribute, less the secrets', async () => {
+  it('returns every type and attribute of an event, without secrets', async () => {
     // The ids of the ledger's events are UUIDs.
     const ofLinks = someEvent.filter(
       ({ id, ...event }) =>
@@ -72,7 +72,7 @@ describe('projectors: projection history', () => {
       }),
       { numRuns: 30 },
     );
-    const all = Object.values(catalogue).filter(({ topic }) => topic === 'links');
-    expect(types.size).to.equal(all.length);
+    const linkEvents = Object.values(catalogue).filter(({ topic }) => topic === 'links');
+    expect(types.size).to.equal(linkEvents.length);
   });
 });

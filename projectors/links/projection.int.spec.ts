@@ -45,7 +45,7 @@ describe('projectors: projection redirects', () => {
       )
     ).rows.map((row) => row.folded);
 
-  it('has a row for a link that was made, with all that a visit needs', async () => {
+  it('writes a row for a created link with everything that a redirect needs', async () => {
     const link = created(
       'abc',
       {
@@ -82,7 +82,7 @@ describe('projectors: projection redirects', () => {
     ]);
   });
 
-  it('keeps the first of two links of one code', async () => {
+  it('ignores a second LinkCreated of a code', async () => {
     await given.events(
       created('abc'),
       created('abc', { url: 'https://example.net/' }, { sequence: 2 }),
@@ -90,12 +90,12 @@ describe('projectors: projection redirects', () => {
     expect((await rows())[0]).to.include({ url: 'https://example.com/abc', sequence: 2 });
   });
 
-  it('has no row for a code that was blocked and never made', async () => {
+  it('writes no row for a blocked code that was never created', async () => {
     await given.events(blocked('abc', 1));
     expect(await rows()).to.deep.equal([]);
   });
 
-  it('tells a block from an expiry, and an expiry beneath a block', async () => {
+  it('distinguishes a block from an expiry, and keeps an expiry under a block', async () => {
     await given.events(created('expired'), created('blocked'), created('both'), created('again'));
     await given.events(expired('expired', 2, 'clicks'), blocked('blocked', 2), blocked('both', 2));
     await given.events(expired('both', 3), blocked('again', 2), unblocked('again', 3));
@@ -108,7 +108,7 @@ describe('projectors: projection redirects', () => {
     ]);
   });
 
-  it('has title, note and tags of a link that was made with them', async () => {
+  it('stores title, note and tags of a link', async () => {
     await given.events(
       created('abc', { custom: true, title: 'Spring', note: 'Sale', tags: ['x', 'y'] }),
     );
@@ -120,32 +120,35 @@ describe('projectors: projection redirects', () => {
     });
   });
 
-  it('has a row for each tag that a link has', async () => {
+  it('writes a row for each tag of a link', async () => {
     const tags = async (): Promise<readonly unknown[]> => {
       const { rows } = await database.pool.query<Record<string, unknown>>(
         'SELECT account, tag, created_at, code FROM projection_redirects.link_tags ORDER BY tag, code',
       );
       return rows;
     };
-    const told = { account: 'acme' };
+    const owner = { account: 'acme' };
     const row = { account: 'acme', created_at: noon };
     const texts = { title: null, note: null };
-    await given.events(created('abc', { tags: ['x', 'y'] }, told), created('def', {}, told));
+    await given.events(created('abc', { tags: ['x', 'y'] }, owner), created('def', {}, owner));
     await given.events(
-      described('abc', 2, { ...texts, tags: ['z'] }, told),
-      described('abc', 3, { ...texts, tags: ['y', 'w'] }, told),
-      described('def', 2, { ...texts, tags: ['y'] }, told),
+      described('abc', 2, { ...texts, tags: ['z'] }, owner),
+      described('abc', 3, { ...texts, tags: ['y', 'w'] }, owner),
+      described('def', 2, { ...texts, tags: ['y'] }, owner),
     );
     expect(await tags()).to.deep.equal([
       { ...row, tag: 'w', code: 'abc' },
       { ...row, tag: 'y', code: 'abc' },
       { ...row, tag: 'y', code: 'def' },
     ]);
-    await given.events(described('abc', 4, { ...texts, tags: [] }, told), deleted('def', 3, told));
+    await given.events(
+      described('abc', 4, { ...texts, tags: [] }, owner),
+      deleted('def', 3, owner),
+    );
     expect(await tags()).to.deep.equal([{ ...row, tag: 'y', code: 'def' }]);
   });
 
-  it('has the folded texts of a link, as its last event left them', async () => {
+  it('stores the folded texts of a link after its last event', async () => {
     await given.events(
       created('Abc', { url: 'http://BÜCHER.test/', title: 'Große', tags: ['İ'] }),
       created('def'),
@@ -161,7 +164,7 @@ describe('projectors: projection redirects', () => {
     expect((await folded())[1]).to.equal('def\nhttps://example.net/é\ntwo\nlines\nx\ny');
   });
 
-  it('has a row for each folded tag of a link', async () => {
+  it('writes a row for each folded tag of a link', async () => {
     const tags = async (): Promise<readonly string[]> =>
       (
         await database.pool.query<{ tag: string }>(

@@ -34,7 +34,7 @@ describe('projectors: projection quotas', () => {
     ]);
   });
 
-  it('counts in months of UTC, to the last millisecond', async () => {
+  it('counts in UTC months, to the last millisecond', async () => {
     await given.events(
       created('a', {}, { time: new Date('2026-05-31T23:59:59.999Z') }),
       created('b', {}, { time: new Date('2026-06-01T00:00:00.000Z') }),

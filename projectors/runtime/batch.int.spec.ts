@@ -63,7 +63,7 @@ describe('projectors: handler of batches', () => {
     ['overlapping', 1],
     ['beyond', 3],
   ] as const) {
-    it(`refuses a batch ${what} the checkpoint and leaves everything as it was`, async () => {
+    it(`rejects a batch ${what} the checkpoint and changes nothing`, async () => {
       await live.records(visits, [visit(1), visit(2)]);
       const before = await content();
       const error = await rejection(live.records(visits, [visit(3), visit(4)], offset));
@@ -73,12 +73,12 @@ describe('projectors: handler of batches', () => {
     });
   }
 
-  it('refuses the first batch of a partition unless it begins at 0', async () => {
+  it('rejects the first batch of a partition unless it begins at 0', async () => {
     const error = await rejection(live.records(visits, [visit(1)], 5));
     expect(error).to.be.instanceOf(BatchNotAtCheckpoint);
   });
 
-  it('refuses a batch of another log at the same offset', async () => {
+  it('rejects a batch of another log at the same offset', async () => {
     await live.records(visits, [visit(1)]);
     const foreign = feed(database.pool, stats, namedLog('log-2'));
     const error = await rejection(foreign.records(visits, [visit(2)]));
@@ -96,7 +96,7 @@ describe('projectors: handler of batches', () => {
     expect(await clicks()).to.deep.equal({ abc: 3 });
   });
 
-  it('leaves no trace of an uncommitted batch, and applies it again', async () => {
+  it('rolls back an uncommitted batch, and applies it again', async () => {
     const before = await content();
     const batch = {
       topic: visits,
@@ -125,7 +125,7 @@ describe('projectors: handler of batches', () => {
     expect(highWaterMarks).to.deep.equal([`(${visits},0,/linklog/spool/spool-1,4,2026-05-20)`]);
   });
 
-  it('takes equal sequences of different spools for different visits', async () => {
+  it('distinguishes equal sequences of different spools', async () => {
     await live.records(visits, [
       recordOf(spooledVisit('abc', { sequence: 1, spool: 'a' })),
       recordOf(spooledVisit('abc', { sequence: 1, spool: 'b' })),
@@ -133,7 +133,7 @@ describe('projectors: handler of batches', () => {
     expect(await clicks()).to.deep.equal({ abc: 2 });
   });
 
-  describe('forgets spools that are gone', () => {
+  describe('expires the marks of spools', () => {
     const visitOf = (spool: string, sequence: number, day: number) =>
       recordOf(spooledVisit('abc', { spool, sequence, time: at(day * 86_400) }));
     const marks = async (): Promise<readonly string[]> => {
@@ -144,7 +144,7 @@ describe('projectors: handler of batches', () => {
       return rows.map(({ mark }) => mark.replace('/linklog/spool/', ''));
     };
 
-    it('30 days after their last visit, by the time of the visits', async () => {
+    it('30 days after their last visit, in event time', async () => {
       await live.records(visits, [visitOf('a', 1, 0), visitOf('b', 1, 0)]);
       await live.records(visits, [visitOf('b', 2, 1), visitOf('c', 1, 30)]);
       expect(await marks()).to.deep.equal(['a 1 0', 'b 2 1', 'c 1 30']);
@@ -154,20 +154,20 @@ describe('projectors: handler of batches', () => {
       expect(await marks()).to.deep.equal(['c 3 400']);
     });
 
-    it('not one that ships old visits late', async () => {
+    it('keeps the marks of a spool that ships old visits late', async () => {
       await live.records(visits, [visitOf('new', 1, 100), visitOf('late', 1, 0)]);
       expect(await marks()).to.deep.equal(['late 1 100', 'new 1 100']);
       const outcome = await live.records(visits, [visitOf('late', 1, 0), visitOf('late', 2, 0)]);
       expect(outcome).to.include({ applied: 1, repeats: 1 });
     });
 
-    it('never a link with a limit, which the ledger numbers', async () => {
+    it('but keeps the marks of links with a limit, which the ledger numbers', async () => {
       await live.records(visits, [recordOf(visited('abc', 1)), visitOf('a', 1, 400)]);
       expect(await marks()).to.deep.equal(['a 1 400', 'abc 1']);
     });
   });
 
-  it('keeps no marks of the ledger’s events where the log has each of them once', async () => {
+  it('stores no marks of the ledger’s events if the log does not repeat them', async () => {
     const once = namedLog('log-1', false);
     const limited = recordOf(visited('abc', 1));
     const counting = feed(database.pool, stats, once);
@@ -176,18 +176,25 @@ describe('projectors: handler of batches', () => {
     const { high_water_marks: ofSpools } = await content();
     expect(ofSpools).to.deep.equal([`(${visits},0,/linklog/spool/spool-1,2,2026-05-20)`]);
     for (const projection of [redirects, quotas]) {
-      const of = liveSchema(projection.name);
-      await emptyTables(database.pool, of);
+      const schema = liveSchema(projection.name);
+      await emptyTables(database.pool, schema);
       // The second cannot be applied: it is set aside.
       const broken = { key: 'a', value: 'no event' };
-      const made = recordOf(created('a', { keyId: 'key-1' }));
+      const creation = recordOf(created('a', { keyId: 'key-1' }));
       const next = recordOf(blocked('a', 2));
-      await feed(database.pool, projection, once).records(topics.links.name, [made, broken, next]);
-      const { high_water_marks: marks, dead_letters: letters } = await dump(database.pool, of);
-      expect(marks, of).to.deep.equal([]);
-      expect(letters, of).to.have.length(2);
+      await feed(database.pool, projection, once).records(topics.links.name, [
+        creation,
+        broken,
+        next,
+      ]);
+      const { high_water_marks: marks, dead_letters: deadLetters } = await dump(
+        database.pool,
+        schema,
+      );
+      expect(marks, schema).to.deep.equal([]);
+      expect(deadLetters, schema).to.have.length(2);
       await redrive({ pool: database.pool, log: once, projection });
-      expect((await dump(database.pool, of))['high_water_marks'], of).to.deep.equal([]);
+      expect((await dump(database.pool, schema))['high_water_marks'], schema).to.deep.equal([]);
     }
   });
 
@@ -201,7 +208,7 @@ describe('projectors: handler of batches', () => {
     ['a lost connection', 'SELECT pg_terminate_backend(pg_backend_pid())'],
     ['a table that is not there', 'SELECT * FROM nowhere'],
   ] as const) {
-    it(`blames no event for ${what}: the batch fails as a whole`, async () => {
+    it(`sets no event aside after ${what}: the whole batch fails`, async () => {
       let failing = true;
       const unlucky: typeof stats = {
         ...stats,
@@ -257,7 +264,7 @@ describe('projectors: handler of batches', () => {
       ]);
     });
 
-    it('drops the repeats of each by the marks of its own', async () => {
+    it('drops the repeats of each partition by its own marks', async () => {
       const handle = joint(stats);
       const shipped = (sequences: readonly number[]) =>
         sequences.map((sequence) => recordOf(spooledVisit('a', { sequence, spool: 'one' })));
@@ -289,7 +296,7 @@ describe('projectors: handler of batches', () => {
         ) =>
           batchOf(
             partition,
-            records.filter((one) => one !== undefined),
+            records.filter((record) => record !== undefined),
             first,
             topics.links.name,
           );
@@ -300,7 +307,7 @@ describe('projectors: handler of batches', () => {
       });
     }
 
-    it('applies none where one is not at its checkpoint, or has what is to be set aside', async () => {
+    it('applies none if one is not at its checkpoint or has a record to set aside', async () => {
       const handle = joint(stats);
       await handle([batchOf(0, [visitOf('a', 1)]), batchOf(1, [visitOf('b', 1)])]);
       const before = await content();
@@ -315,7 +322,7 @@ describe('projectors: handler of batches', () => {
       expect(parked).to.include({ code: 'SOME_SET_ASIDE' });
     });
 
-    it('applies them in pieces where the projection wants that, each within the limit', async () => {
+    it('applies them in portions of `changesPerStatement`, each within the limit', async () => {
       const pieces: (readonly string[])[] = [];
       let limited = 0;
       const inPieces: typeof redirects = {
@@ -350,7 +357,7 @@ describe('projectors: handler of batches', () => {
       expect(rows.map(({ code }: { code: string }) => code).join('')).to.equal('abcde');
     });
 
-    it('applies them as one where the projection has no rows for each partition', async () => {
+    it('applies them in one call unless the projection is partitioned', async () => {
       await emptyTables(database.pool, 'projection_quotas');
       let applied = 0;
       const counted: typeof quotas = {

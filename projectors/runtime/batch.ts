@@ -67,12 +67,12 @@ interface PreparedBatch {
 const hasDeadLetters = ({ applicable, fresh }: PreparedBatch): boolean => applicable < fresh;
 
 /** Returns the marks to store: if the projection's rows have the sequences, only those of dead letters. */
-const marksToKeep = (
+const marksToStore = (
   { sequences }: Projection,
   { mayRepeatLedger }: ReadLog,
   { batch, marks }: PreparedBatch,
-  letters: readonly DeadLetter[] = [],
-): HighWaterMarks => (mayRepeatLedger && sequences?.[batch.topic] ? highestOf(letters) : marks);
+  deadLetters: readonly DeadLetter[] = [],
+): HighWaterMarks => (mayRepeatLedger && sequences?.[batch.topic] ? highestOf(deadLetters) : marks);
 
 const readChanges = async (
   tx: Client,
@@ -141,7 +141,7 @@ const saveSequences = async (
   await Promise.all([insertGaps(tx, schema, gaps), addToBlocks(tx, schema, blocks)]);
 };
 
-/** COMMIT is asynchronous: a crash of PostgreSQL may undo rows and checkpoints together, which are then applied again. */
+/** COMMIT is asynchronous, because rows and checkpoints that a crash of PostgreSQL undoes are applied again. */
 const settings = `SET LOCAL synchronous_commit = off; ${planByKey('LOCAL')}`;
 
 /**
@@ -181,7 +181,7 @@ export const applyBatch = async (
       deadLetters = await applyOrSetAside(tx, projection, schema, partition, fresh, blocked);
     }
   }
-  const marks = marksToKeep(projection, log, prepared, deadLetters);
+  const marks = marksToStore(projection, log, prepared, deadLetters);
   await Promise.all([
     insertDeadLetters(tx, schema, batch, deadLetters),
     saveProgress(tx, schema, [{ batch, marks }], log),
@@ -210,15 +210,13 @@ class SomeSetAside extends Error {
   }
 }
 
-/** Limits how many projections of the process apply facts at the same time. */
+/** Limits how many projections of the process apply changes concurrently. */
 export type Limit = (apply: () => Promise<void>) => Promise<void>;
 
 /**
- * Returns a handler that applies batches of several partitions in one transaction if no record must be set aside: a
- * dozen statements in all rather than for each partition. Statements with `changesPerStatement` changes run within
- * `limit`, which other projections share.
- *
- * @throws the error of a batch that cannot be applied; the transaction is then rolled back
+ * Returns a handler that applies batches of several partitions in one transaction, which saves a dozen statements for each
+ * partition. It fails if a record must be set aside. Statements with `changesPerStatement` changes run within `limit`,
+ * which other projections share.
  */
 export const createJointHandler = ({
   projection,
@@ -241,7 +239,7 @@ export const createJointHandler = ({
       if (setAside) throw new SomeSetAside(setAside.batch);
       await applyTogether(tx, projection, prepared, limit);
       const done = prepared.map((part) => {
-        return { batch: part.batch, marks: marksToKeep(projection, log, part) };
+        return { batch: part.batch, marks: marksToStore(projection, log, part) };
       });
       await Promise.all([saveProgress(tx, schema, done, log), saveSequences(tx, schema, prepared)]);
     });

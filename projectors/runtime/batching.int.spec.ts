@@ -107,7 +107,7 @@ const withRepeats = (
     event,
     ...repeats
       .filter(({ after }) => after % events.length === index)
-      .map(({ of }) => events[of % (index + 1)] ?? event),
+      .map(({ of: offset }) => events[offset % (index + 1)] ?? event),
   ]);
 
 const cut = (events: readonly LinklogEvent[], sizes: readonly number[]): LinklogEvent[][] => {
@@ -124,14 +124,14 @@ const cut = (events: readonly LinklogEvent[], sizes: readonly number[]): Linklog
 /** Everything but checkpoints and offsets, which repeats do move, and what was redriven. */
 const contentOf = async (database: TestDatabase, projection: Projection): Promise<unknown> => {
   const schema = liveSchema(projection.name);
-  const { checkpoints, dead_letters: letters, ...rest } = await dump(database.pool, schema);
+  const { checkpoints, dead_letters: deadLetters, ...rest } = await dump(database.pool, schema);
   delete rest['redriven_days'];
   const { rows } = await database.pool.query(
     `SELECT topic, subject, value, error IS NULL AS parked FROM ${schema}.dead_letters
      ORDER BY topic, partition, record_offset`,
   );
-  expect([checkpoints, letters]).not.to.include(undefined);
-  return { ...rest, letters: rows };
+  expect([checkpoints, deadLetters]).not.to.include(undefined);
+  return { ...rest, deadLetters: rows };
 };
 
 /** The subjects of a topic that have high-water marks, and those that have dead letters. */
@@ -211,7 +211,7 @@ describe('projectors: however a history is cut into batches', () => {
         );
       });
 
-      it('and with any repeats, a mended fault leaves no trace', async () => {
+      it('and with any repeats, a repaired fault leaves no trace', async () => {
         await fc.assert(
           fc.asyncProperty(...cutAnywhere(someDays), async (steps, repeats, sizes) => {
             const history = historyOf(steps);

@@ -31,7 +31,7 @@ export interface CatchUpOptions {
 }
 
 export const catchUpBatchSize = 5_000;
-/** Concurrent partitions: while PostgreSQL applies a batch of one, a batch of another is parsed. */
+/** Two partitions, so that one batch is parsed while PostgreSQL applies another. */
 const concurrency = 2;
 /** Consecutive failures of a partition. */
 const maxFailures = 8;
@@ -88,7 +88,7 @@ const catchUpPartition = async (
         failures = 0;
       }
       if (batches > 0) continue;
-      if (!skipTo) throw new Error(`${topic}/${partition} holds nothing from ${from} on`);
+      if (!skipTo) throw new Error(`${topic}/${partition} has no record from ${from} on`);
       await skipTo(target);
     }
   };
@@ -97,7 +97,7 @@ const catchUpPartition = async (
     pauses,
     isRetryable(error) {
       failures += 1;
-      // The checkpoint tells whether the batch was committed, so a retry after a lost COMMIT is safe.
+      // The checkpoint shows whether the batch was committed, so a retry after a lost COMMIT is safe.
       const isSafe = isRetryable(error) || error instanceof OutcomeUnknown;
       return isSafe && failures < maxFailures;
     },

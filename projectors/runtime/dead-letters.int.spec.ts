@@ -42,7 +42,7 @@ const withFault = (subject: string) => {
   return { fault, projection };
 };
 
-interface LetterRow {
+interface DeadLetterRow {
   readonly offset: number;
   readonly subject: string;
   readonly error: string | null;
@@ -59,8 +59,8 @@ describe('projectors: dead letters', () => {
     await emptyTables(database.pool, 'projection_stats');
   });
 
-  const letters = async (): Promise<readonly LetterRow[]> => {
-    const { rows } = await database.pool.query<LetterRow>(
+  const readDeadLetters = async (): Promise<readonly DeadLetterRow[]> => {
+    const { rows } = await database.pool.query<DeadLetterRow>(
       `SELECT record_offset AS "offset", subject, error FROM ${schema}.dead_letters
        ORDER BY record_offset`,
     );
@@ -74,28 +74,28 @@ describe('projectors: dead letters', () => {
     return rows.map(({ code }) => code);
   };
 
-  const parked = (all: readonly LetterRow[]) =>
-    all.filter(({ error }) => error === null).map(({ offset }) => offset);
+  const parked = (rows: readonly DeadLetterRow[]) =>
+    rows.filter(({ error }) => error === null).map(({ offset }) => offset);
 
-  it('hold an event that cannot be applied, and the rest of its batch is applied', async () => {
+  it('contain an event that cannot be applied, and the rest of its batch is applied', async () => {
     const outcome = await live.records(
       links,
       [created('a'), poisonous('b'), created('c')].map(recordOf),
     );
     expect(outcome).to.deep.equal({ applied: 2, repeats: 0, deadLetters: 1, parked: 0 });
     expect(await codes()).to.deep.equal(['a', 'c']);
-    const [letter] = await letters();
-    expect(letter).to.include({ offset: 1, subject: 'b' });
-    expect(letter?.error).to.match(/out of range for type integer/);
+    const [deadLetter] = await readDeadLetters();
+    expect(deadLetter).to.include({ offset: 1, subject: 'b' });
+    expect(deadLetter?.error).to.match(/out of range for type integer/);
   });
 
-  it('find every culprit in a large batch', async () => {
+  it('contain every faulty event of a large batch', async () => {
     const culprits = new Set([0, 1, 250, 333, 499]);
     const batch = Array.from({ length: 500 }, (_, index) =>
       culprits.has(index) ? poisonous(`code-${index}`) : created(`code-${index}`),
     );
     await live.records(links, batch.map(recordOf));
-    expect((await letters()).map(({ offset }) => offset)).to.deep.equal([...culprits]);
+    expect((await readDeadLetters()).map(({ offset }) => offset)).to.deep.equal([...culprits]);
     expect(await codes()).to.have.length(495);
   });
 
@@ -106,13 +106,13 @@ describe('projectors: dead letters', () => {
     );
     const outcome = await live.records(links, [expired('b', 3), expired('a', 3)].map(recordOf));
     expect(outcome).to.include({ applied: 1, parked: 1 });
-    expect(parked(await letters())).to.deep.equal([2, 4]);
+    expect(parked(await readDeadLetters())).to.deep.equal([2, 4]);
     const { links: rows } = await dump(database.pool, schema, ['links']);
     expect(rows?.[0]).to.match(/^\(a,blocked,time,.*,3,[tf]?,/);
   });
 
-  it('keep what came before the culprit of its own subject', async () => {
-    const { projection } = withFault('nobody');
+  it('do not contain earlier events of the subject', async () => {
+    const { projection } = withFault('none');
     const failing: typeof redirects = {
       ...projection,
       async apply(tx, into, events, partition) {
@@ -126,7 +126,7 @@ describe('projectors: dead letters', () => {
     );
     const { links: rows } = await dump(database.pool, schema, ['links']);
     expect(rows?.[0]).to.match(/^\(a,blocked,,.*,2,[tf]?,/);
-    expect(parked(await letters())).to.deep.equal([3]);
+    expect(parked(await readDeadLetters())).to.deep.equal([3]);
   });
 
   const unreadable: readonly (readonly [string, NewRecord, RegExp])[] = [
@@ -146,18 +146,18 @@ describe('projectors: dead letters', () => {
     ['holds NUL', { key: 'a', value: '\0' }, /not JSON/],
   ];
   for (const [what, record, reason] of unreadable) {
-    it(`hold a record that ${what}`, async () => {
+    it(`contain a record that ${what}`, async () => {
       await live.records(links, [created('c'), created('d')].map(recordOf));
       await live.records(links, [record, recordOf(created('e')), recordOf(blocked('a', 2))]);
-      const [letter, behind] = await letters();
-      expect(letter).to.include({ offset: 2, subject: 'a' });
-      expect(letter?.error).to.match(reason);
-      expect(behind).to.deep.equal({ offset: 4, subject: 'a', error: null });
+      const [deadLetter, later] = await readDeadLetters();
+      expect(deadLetter).to.include({ offset: 2, subject: 'a' });
+      expect(deadLetter?.error).to.match(reason);
+      expect(later).to.deep.equal({ offset: 4, subject: 'a', error: null });
       expect(await codes()).to.deep.equal(['c', 'd', 'e']);
     });
   }
 
-  it('never hold an event of a later version: the partition waits for that version', async () => {
+  it('never contain an event of a later version: the partition waits for that version', async () => {
     const later = recordOf(blocked('a', 2)).value.replace('LinkBlocked', 'LinkMelted');
     const batch = [recordOf(created('a')), { key: 'a', value: later }, recordOf(created('b'))];
     for (const records of [batch, batch.slice(1)]) {
@@ -165,10 +165,10 @@ describe('projectors: dead letters', () => {
       expect(error).to.be.instanceOf(UnknownEventType);
       expect(await codes(), 'what came before it is applied').to.deep.equal(['a']);
     }
-    expect(await letters()).to.deep.equal([]);
+    expect(await readDeadLetters()).to.deep.equal([]);
   });
 
-  it('never hold an event whose statement ran out of time', async () => {
+  it('never contain an event whose statement timed out', async () => {
     const slow: typeof redirects = {
       ...redirects,
       async apply(tx) {
@@ -180,11 +180,11 @@ describe('projectors: dead letters', () => {
       feed(database.pool, slow).records(links, [recordOf(created('a'))]),
     );
     expect(error).to.include({ code: '57014' });
-    expect(await letters()).to.deep.equal([]);
+    expect(await readDeadLetters()).to.deep.equal([]);
     expect(await codes()).to.deep.equal([]);
   });
 
-  it('hold records whose names no index entry and no text of PostgreSQL can hold', async () => {
+  it('contain records whose names PostgreSQL cannot store or index', async () => {
     const long = 'x'.repeat(10_000);
     const names = [long, 'with\0nul', '\ud800', ''];
     const outcome = await live.records(
@@ -202,11 +202,11 @@ describe('projectors: dead letters', () => {
     });
   });
 
-  it('hold a repeated event once', async () => {
+  it('contain a repeated event once', async () => {
     await live.records(links, [poisonous('b'), poisonous('b'), blocked('b', 2)].map(recordOf));
     const outcome = await live.records(links, [poisonous('b'), blocked('b', 2)].map(recordOf));
     expect(outcome).to.deep.equal({ applied: 0, repeats: 2, deadLetters: 0, parked: 0 });
-    expect((await letters()).map(({ offset }) => offset)).to.deep.equal([0, 2]);
+    expect((await readDeadLetters()).map(({ offset }) => offset)).to.deep.equal([0, 2]);
   });
 
   for (const projection of [redirects, history]) {
@@ -230,9 +230,9 @@ describe('projectors: dead letters', () => {
     });
   }
 
-  it('hold an event of links that another source numbered', async () => {
+  it('contain a link event of another source', async () => {
     await live.records(links, [created('a', {}, { source: '/elsewhere' })].map(recordOf));
-    expect((await letters())[0]?.error).to.match(/its source is not the ledger/);
+    expect((await readDeadLetters())[0]?.error).to.match(/its source is not the ledger/);
   });
 
   describe('redriven', () => {
@@ -240,7 +240,7 @@ describe('projectors: dead letters', () => {
       const { fault, projection } = withFault('b');
       const events = [created('b'), blocked('b', 2), expired('b', 3), unblocked('b', 4)];
       await feed(database.pool, projection).records(links, events.map(recordOf));
-      expect(await letters()).to.have.length(4);
+      expect(await readDeadLetters()).to.have.length(4);
       fault.mended = true;
       expect(await redriven(projection)).to.deep.equal({
         applied: 4,
@@ -257,7 +257,7 @@ describe('projectors: dead letters', () => {
       expect(outcome).to.include({ applied: 1 });
     });
 
-    it('stop at the first of a subject that fails again, and go on with other subjects', async () => {
+    it('stop at the first failure of a subject, and continue with other subjects', async () => {
       const { fault, projection } = withFault('b');
       await feed(database.pool, projection).records(
         links,
@@ -270,7 +270,7 @@ describe('projectors: dead letters', () => {
         remaining: 2,
       });
       expect(await codes()).to.deep.equal(['b']);
-      const left = await letters();
+      const left = await readDeadLetters();
       expect(left.map(({ offset }) => offset)).to.deep.equal([1, 3]);
       expect(parked(left)).to.deep.equal([3]);
     });
@@ -282,16 +282,17 @@ describe('projectors: dead letters', () => {
       fault.mended = true;
       const failing: typeof redirects = {
         ...redirects,
-        async apply(tx, into, all, partition) {
-          if (all.some(({ type }) => type === 'linklog.LinkExpired.v1')) throw new Error('bug 2');
-          await redirects.apply(tx, into, all, partition);
+        async apply(tx, into, events, partition) {
+          if (events.some(({ type }) => type === 'linklog.LinkExpired.v1'))
+            throw new Error('bug 2');
+          await redirects.apply(tx, into, events, partition);
         },
       };
       expect(await redriven(failing)).to.include({ applied: 1, remaining: 2 });
-      expect((await letters()).map(({ error }) => error)).to.deep.equal(['bug 2', null]);
+      expect((await readDeadLetters()).map(({ error }) => error)).to.deep.equal(['bug 2', null]);
     });
 
-    it('count an event once that came twice as a broken record', async () => {
+    it('count an event once that was a broken record twice', async () => {
       const feedStats = feed(database.pool, stats);
       const record = recordOf(spooledVisit('a', { sequence: 1 }));
       const other = recordOf(spooledVisit('b', { sequence: 2 }));
@@ -317,7 +318,7 @@ describe('projectors: dead letters', () => {
 
     it('are all redriven, in several transactions', async () => {
       const { fault, projection } = withFault('code-0');
-      const all: typeof redirects = {
+      const failing: typeof redirects = {
         ...projection,
         async apply(tx, into, events, partition) {
           if (!fault.mended) throw new Error('everything fails');
@@ -325,17 +326,17 @@ describe('projectors: dead letters', () => {
         },
       };
       const events = Array.from({ length: 250 }, (_, index) => created(`code-${index}`));
-      await feed(database.pool, all).records(links, events.map(recordOf));
-      expect(await letters()).to.have.length(250);
+      await feed(database.pool, failing).records(links, events.map(recordOf));
+      expect(await readDeadLetters()).to.have.length(250);
       fault.mended = true;
-      expect(await redriven(all)).to.include({
+      expect(await redriven(failing)).to.include({
         applied: 250,
         remaining: 0,
       });
       expect(await codes()).to.have.length(250);
     });
 
-    it('keep their order while the projector brings more of their subject', async () => {
+    it('keep their order while the projector adds events of their subject', async () => {
       const { fault, projection } = withFault('b');
       const following = feed(database.pool, projection);
       await following.records(links, [recordOf(created('b'))]);
@@ -349,7 +350,7 @@ describe('projectors: dead letters', () => {
       expect(rows?.[0]).to.match(/^\(b,active,,.*,39,[tf]?,/);
     });
 
-    it('stay as they were when PostgreSQL fails', async () => {
+    it('are unchanged when PostgreSQL fails', async () => {
       await live.records(links, [recordOf(poisonous('b'))]);
       const before = await dump(database.pool, schema);
       const unlucky: typeof redirects = {

@@ -17,18 +17,18 @@ import { readRecords, type IncomingRecord } from './read-record.js';
 import type { SequenceGap } from './sequence-gaps.js';
 import { SpoolBlocks } from './spool-blocks.js';
 
-const addNew = (known: Set<string>, names: readonly string[]): readonly string[] =>
-  names.filter((name) => {
-    const before = known.size;
-    return known.add(name).size > before;
-  });
+const addNew = (known: Set<string>, names: readonly string[]): readonly string[] => {
+  const added = [...new Set(names)].filter((name) => !known.has(name));
+  for (const name of added) known.add(name);
+  return added;
+};
 
 class PartitionState {
   readonly raised: HighWaterMarks = new Map();
   /** Subjects with dead letters, whose later events are parked. */
   readonly blocked = new Set<string>();
   readonly marks: HighWaterMarks = new Map();
-  /** The newest day of its spooled visits; `undefined` if it was not read yet. */
+  /** The newest day of spooled visits; `undefined` if it was not read yet. */
   newest: number | null | undefined;
   readonly gaps: SequenceGap[] = [];
   readonly blocks = new SpoolBlocks();

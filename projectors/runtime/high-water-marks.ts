@@ -72,7 +72,7 @@ export const dropRepeats = (
 } => {
   const raised = new Map<string, Mutable<HighWaterMark>>();
   let origin = '';
-  /** The current mark of the origin, and the one that these records raise. */
+  /** The current mark of the origin, and the mark that these records raise. */
   let mark: HighWaterMark | undefined;
   let rising: Mutable<HighWaterMark> | undefined;
   const skipped: SkippedSequences[] = [];

@@ -13,14 +13,14 @@ describe('projectors: batches that are not applied yet', () => {
     records: [{ key: 'a', value, offset: 0 }],
   });
   const failing = (error: Error) => (): Promise<never> => Promise.reject(error);
-  const settle = async (promise: Promise<unknown>): Promise<void> => {
+  const ignoreOutcome = async (promise: Promise<unknown>): Promise<void> => {
     await promise.then(
       () => undefined,
       () => undefined,
     );
   };
 
-  it('tell the age of the oldest, until it is applied', async () => {
+  it('report the age of the oldest event until it is applied', async () => {
     const lag = new LagTracker();
     expect(lag.secondsBehind(happened + 5_000)).to.equal(0);
     let during = 0;
@@ -32,9 +32,9 @@ describe('projectors: batches that are not applied yet', () => {
     expect(lag.secondsBehind(happened + 6_000)).to.equal(0);
   });
 
-  it('grow older while they fail, each partition by itself', async () => {
+  it('grow older while they fail, for each partition', async () => {
     const lag = new LagTracker();
-    await settle(lag.applying([batchOf(0)], failing(new Error('Away'))));
+    await ignoreOutcome(lag.applying([batchOf(0)], failing(new Error('Away'))));
     await lag.applying([batchOf(1)], () => Promise.resolve());
     expect(lag.secondsBehind(happened + 9_000)).to.equal(9);
     await lag.applying([batchOf(0)], () => Promise.resolve());
@@ -43,15 +43,15 @@ describe('projectors: batches that are not applied yet', () => {
 
   it('do not count when another reader has moved the checkpoint', async () => {
     const lag = new LagTracker();
-    await settle(lag.applying([batchOf(0)], failing(new PositionMoved('Moved'))));
+    await ignoreOutcome(lag.applying([batchOf(0)], failing(new PositionMoved('Moved'))));
     expect(lag.secondsBehind(happened + 9_000)).to.equal(0);
   });
 
   it('have age 0 with a broken record, or with a clock that is behind', async () => {
     const lag = new LagTracker();
-    await settle(lag.applying([batchOf(0, 'no event')], failing(new Error('Away'))));
+    await ignoreOutcome(lag.applying([batchOf(0, 'no event')], failing(new Error('Away'))));
     expect(lag.secondsBehind(happened + 9_000)).to.equal(0);
-    await settle(lag.applying([batchOf(1)], failing(new Error('Away'))));
+    await ignoreOutcome(lag.applying([batchOf(1)], failing(new Error('Away'))));
     expect(lag.secondsBehind(happened - 1_000)).to.equal(0);
   });
 });

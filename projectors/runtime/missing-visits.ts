@@ -63,19 +63,19 @@ export const closedThrough = (spool: Spool): number =>
   Math.floor(Math.max(highestOf(spool) - maxPortion, 0) / blockSize) * blockSize;
 
 /**
- * Updates the count. Visits that are absent up to `settledThrough`, the end of a block, are missing for good. If the spool
- * `isQuiet`, so are those up to its highest sequence. Later visits may be in flight.
+ * Updates the count. Absent visits up to `finalThrough`, the end of a block, are missing; if the spool `isQuiet`, up to its
+ * highest sequence. Later visits may be in flight.
  */
 export const recount = (
   spool: Spool,
-  { settledThrough, isQuiet }: { readonly settledThrough: number; readonly isQuiet: boolean },
+  { finalThrough, isQuiet }: { readonly finalThrough: number; readonly isQuiet: boolean },
 ): SpoolCount => {
   const highest = highestOf(spool);
   let accountedThrough = completeThrough(spool);
   let { missingBefore, missingAfter } = spool;
-  if (settledThrough > accountedThrough) {
-    missingBefore += absent(spool, accountedThrough, settledThrough);
-    accountedThrough = settledThrough;
+  if (finalThrough > accountedThrough) {
+    missingBefore += absent(spool, accountedThrough, finalThrough);
+    accountedThrough = finalThrough;
     missingAfter = 0;
   }
   const remaining = absent(spool, accountedThrough, highest);
@@ -125,14 +125,14 @@ export class SpoolWatch {
       const { source } = spool;
       const highest = highestOf(spool);
       const closed = this.#closed.get(source);
-      const isSettled = closed !== undefined && hasReached(offsets, closed);
-      if (isSettled) this.#closed.delete(source);
+      const isFinal = closed !== undefined && hasReached(offsets, closed);
+      if (isFinal) this.#closed.delete(source);
       const last = this.#highest.get(source);
       if (last?.through !== highest) this.#highest.delete(source);
       const isQuiet =
         last?.through === highest && now - last.at >= quietMs && hasReached(offsets, last);
-      const settledThrough = isSettled ? closed.through : 0;
-      return { spool, isQuiet, count: recount(spool, { settledThrough, isQuiet }) };
+      const finalThrough = isFinal ? closed.through : 0;
+      return { spool, isQuiet, count: recount(spool, { finalThrough, isQuiet }) };
     });
   }
 

@@ -132,10 +132,11 @@ describe('projectors: missing visits of spools', () => {
       fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
         const simulation = new Simulation();
         let now = 0;
-        for (const one of steps) {
+        for (const action of steps) {
           now += 30_000;
-          if (one.type === 'ship') simulation.ship(one.visits, isLost(one.lost), one.times);
-          else if (one.type === 'apply') simulation.apply(one.partition, one.records);
+          if (action.type === 'ship')
+            simulation.ship(action.visits, isLost(action.lost), action.times);
+          else if (action.type === 'apply') simulation.apply(action.partition, action.records);
           else {
             const missing = await simulation.look(now);
             expect(missing).to.be.at.most(simulation.lost.length);
@@ -151,7 +152,7 @@ describe('projectors: missing visits of spools', () => {
     );
   });
 
-  it('are reported while the spool goes on, when its block is closed and read', async () => {
+  it('are reported when their block is closed and read', async () => {
     const simulation = new Simulation();
     simulation.ship(10, (sequence) => sequence === 3, 1);
     for (let portion = 0; portion < 4; portion += 1) {
@@ -174,31 +175,29 @@ describe('projectors: missing visits of spools', () => {
     expect(await simulation.look(20 * minuteMs)).to.equal(0);
   });
 
-  it('of an open block are missing no more when they arrive', () => {
+  it('of an open block are not missing any more when they arrive', () => {
     const lacking: Spool = {
       ...{ source: 'spool', ...unknown },
       blocks: [{ block: 0, visits: 7, highest: 10 }],
     };
-    const quiet = recount(lacking, { settledThrough: 0, isQuiet: true });
+    const quiet = recount(lacking, { finalThrough: 0, isQuiet: true });
     expect(quiet.missingAfter).to.equal(3);
     const arrived = { ...lacking, ...quiet, blocks: [{ block: 0, visits: 9, highest: 10 }] };
-    const next = recount(arrived, { settledThrough: 0, isQuiet: false });
+    const next = recount(arrived, { finalThrough: 0, isQuiet: false });
     expect(next.missingAfter).to.equal(1);
   });
 
-  it('are those of whole blocks, too', () => {
+  it('include whole blocks', () => {
     const far = 5 * blockSize + 1;
     const spool: Spool = {
       ...{ source: 'spool', ...unknown },
       blocks: [{ block: blockOf(far), visits: 1, highest: far }],
     };
     expect(highestOf(spool)).to.equal(far);
-    const count = recount(spool, { settledThrough: 4 * blockSize, isQuiet: false });
+    const count = recount(spool, { finalThrough: 4 * blockSize, isQuiet: false });
     expect(count).to.deep.equal({
       ...{ accountedThrough: 4 * blockSize, missingBefore: 4 * blockSize, missingAfter: 0 },
     });
-    expect(recount(spool, { settledThrough: 0, isQuiet: true }).missingAfter).to.equal(
-      5 * blockSize,
-    );
+    expect(recount(spool, { finalThrough: 0, isQuiet: true }).missingAfter).to.equal(5 * blockSize);
   });
 });

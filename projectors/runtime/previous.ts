@@ -48,7 +48,7 @@ export const requirePrevious = async (client: Queryable, name: ProjectionName): 
   );
 };
 
-/** Records the current time as the time at which the previous schema was replaced. */
+/** Stores the current time as the time of the replacement. */
 export const noteReplaced = async (tx: Client, name: ProjectionName): Promise<void> => {
   // COMMENT accepts no expression.
   await tx.query(
@@ -59,7 +59,7 @@ export const noteReplaced = async (tx: Client, name: ProjectionName): Promise<vo
 };
 
 /** How long a replaced schema is kept for a rollback (days). */
-const keptDays = 7;
+const retentionDays = 7;
 
 /** Returns the projections whose previous schema is older, or has no time. */
 export const namesOfOldPrevious = async (client: Queryable): Promise<readonly ProjectionName[]> => {
@@ -67,7 +67,7 @@ export const namesOfOldPrevious = async (client: Queryable): Promise<readonly Pr
     `SELECT nspname AS schema FROM pg_namespace
      WHERE nspname = ANY ($1) AND coalesce(obj_description(oid, 'pg_namespace')::timestamptz, 'epoch')
        < clock_timestamp() - make_interval(days => $2)`,
-    [projectionNames.map(previousSchema), keptDays],
+    [projectionNames.map(previousSchema), retentionDays],
   );
   return projectionNames.filter((name) =>
     rows.some(({ schema }) => schema === previousSchema(name)),

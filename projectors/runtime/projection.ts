@@ -2,7 +2,7 @@ import type { Client } from '../../ops/platform/postgres/pool.js';
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
 import type { TopicName } from '../../schemas/events/topics.js';
 
-/** Append new names: the index of a name is the number of its advisory locks. */
+/** Append new names, because the index of a name is the number of its advisory locks. */
 export const projectionNames = ['redirects', 'quotas', 'stats', 'history'] as const;
 
 export type ProjectionName = (typeof projectionNames)[number];
@@ -14,38 +14,33 @@ export type ReadSequences = (
 ) => Promise<ReadonlyMap<string, number>>;
 
 /**
- * A read model: tables that are a fold of some topics, and may be thrown away and built again.
+ * A read model: tables that are a fold of topics and can be rebuilt.
  *
- * `Change` is what it keeps of an event. Of a large batch, changes are all that is in memory together: thousands of whole
- * events outlive the collector's young generation, and to copy them costs as much as to read them.
+ * Of a large batch, only the `Change` of each event is in memory, because thousands of events would outlive the young
+ * generation of the GC, which copies them.
  */
 export interface Projection<Change = unknown> {
   readonly name: ProjectionName;
   readonly topics: readonly TopicName[];
-  /** Whether its rows are separate for each partition. */
+  /** Whether rows are separate for each partition. */
   readonly isPartitioned?: boolean;
-  /** How long events may wait for a larger batch under a steady load (ms). */
+  /** How long events may wait for a larger batch (ms). */
   readonly mayWaitMs?: number;
   /**
-   * How many changes `apply` gets at once under a steady load; all of a batch by default. An answer to a request may wait
-   * for the core as long as a statement takes, so projections apply such pieces one at a time.
+   * The maximum number of changes of a call of `apply` without a backlog, because a request may wait for the core during a
+   * statement. Projections apply such portions one at a time.
    */
   readonly changesPerStatement?: number;
-  /**
-   * Topics whose sequences it checks: it keeps which events of a subject are missing, and how many visits of each spool
-   * it has. One projection checks each topic.
-   */
+  /** Topics whose missing events and visits it records. One projection checks each topic. */
   readonly checksSequencesOf?: readonly TopicName[];
-  /** What `apply` needs of an event; `null`: the event changes nothing. */
+  /** Returns the change for `apply`; `null` if the event changes nothing. */
   toChange(event: LinklogEvent): Change | null;
   /**
-   * Folds the changes of events, at least one, into the rows of `schema`, in set-based statements. The events are in the
-   * order of their partitions, without repeats, and of one partition where the projection is partitioned. It depends on
-   * the changes alone (no clock, no random), and the rows must come out the same wherever one batch ends and the next
-   * begins.
+   * Folds changes into the rows of `schema` with set-based statements. They are in the order of each partition, without
+   * repeats, and of one partition if the projection is partitioned. The rows must depend on the changes only, regardless of
+   * the boundaries of batches.
    *
-   * An error that `isPoison` recognises is blamed on the events: they are tried again in halves
-   * until the faulty ones are found. Any other error fails the batch.
+   * After an error of `isPoison`, the faulty events are found by bisection. Any other error fails the batch.
    */
   apply(
     tx: Client,
@@ -53,10 +48,7 @@ export interface Projection<Change = unknown> {
     changes: readonly Change[],
     partition: number,
   ): Promise<void>;
-  /**
-   * Notes in the live rows that these changes were applied by a redrive, after later ones of other subjects, where
-   * that may have made a difference. A rebuild applies them in their order.
-   */
+  /** Marks live rows that may differ from a rebuild, because a redrive applied these changes after later ones. */
   redriven?(
     tx: Client,
     schema: ProjectionSchema,
@@ -64,8 +56,8 @@ export interface Projection<Change = unknown> {
     partition: number,
   ): Promise<void>;
   /**
-   * For topics of which the rows themselves tell what was applied: no high-water marks are kept of them,
-   * but of events that were set aside. A repeat whose sequence the rows do not have must change nothing.
+   * Reads sequences of topics from the rows, so that high-water marks are stored only for dead letters. A repeat whose
+   * sequence is not in the rows must change nothing.
    */
   readonly sequences?: Readonly<Partial<Record<TopicName, ReadSequences>>>;
 }

@@ -65,7 +65,7 @@ const eventOf = (topic: TopicName, value: string): LinklogEvent => {
   return event;
 };
 
-/** Reads a record as an event of the current version; older versions are upcast. */
+/** Reads a record; older versions of events are upcast. */
 export const readRecord = (topic: TopicName, record: LogRecord): IncomingRecord => {
   try {
     const event = eventOf(topic, record.value);
@@ -100,7 +100,7 @@ export const readRecords = (
   records: readonly LogRecord[],
 ): readonly IncomingRecord[] =>
   records.map((record, index) => {
-    // Reading the clock takes a tenth of the time of a record.
+    // Not for each record, because `yieldCpu` reads the clock.
     if (index % 8 === 0) yieldCpu();
     const incoming = readRecord(topic, record);
     if (isUnknown(incoming)) throw incoming.error;

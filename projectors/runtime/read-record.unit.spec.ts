@@ -8,7 +8,7 @@ describe('projectors: reading a record', () => {
   const event = created('spring');
   const value = writeEvent(event);
 
-  it('gives its event, also of a text that was read before', () => {
+  it('returns its event, also for a cached text', () => {
     for (const offset of [1, 2]) {
       const record = { offset, key: 'spring', value };
       expect(readRecord(topics.links.name, record)).to.deep.equal({
@@ -17,13 +17,13 @@ describe('projectors: reading a record', () => {
     }
   });
 
-  it('judges key and topic of each record, though its text was read before', () => {
+  it('checks key and topic of each record, also for a cached text', () => {
     const misplaced = [
       [topics.links.name, 'spring'],
       [topics.links.name, 'autumn'],
       [topics.accounts.name, 'spring'],
     ] as const;
     const read = misplaced.map(([topic, key]) => readRecord(topic, { offset: 1, key, value }));
-    expect(read.map((one) => 'error' in one)).to.deep.equal([false, true, true]);
+    expect(read.map((incoming) => 'error' in incoming)).to.deep.equal([false, true, true]);
   });
 });

@@ -67,7 +67,7 @@ describe('projectors: rebuild', () => {
       created(`code-${index}`, { keyId: `key-${index % 3}` }),
     ),
     ...Array.from({ length: 30 }, (_, index) => blocked(`code-${index * 3}`, 2)),
-    // One that no table can hold, and two that are parked behind it.
+    // An event that cannot be applied, and two parked events.
     created('poison', { maxClicks: 3_000_000_000 }),
     blocked('poison', 2),
     blocked('poison', 3),
@@ -115,7 +115,7 @@ describe('projectors: rebuild', () => {
   };
 
   for (const projection of projections) {
-    it(`of ${projection.name} gives, row for row, what the live one has`, async () => {
+    it(`of ${projection.name} creates the rows of the live projection`, async () => {
       const { pool } = database;
       const schema = liveSchema(projection.name);
       await append(history());
@@ -145,7 +145,7 @@ describe('projectors: rebuild', () => {
     expect(heard.at(-1)).to.deep.equal([133, 133]);
   });
 
-  it('of an empty log gives an empty projection', async () => {
+  it('of an empty log creates an empty projection', async () => {
     expect(await rebuildNow(stats)).to.include({ applied: 0 });
     const content = await dump(database.pool, 'projection_stats');
     expect(Object.values(content).flat()).to.deep.equal([]);
@@ -171,7 +171,7 @@ describe('projectors: rebuild', () => {
     expect(Object.keys(await dump(database.pool, 'projection_stats'))).not.to.include('leftover');
   });
 
-  it('goes on after transient failures', async () => {
+  it('continues after transient failures', async () => {
     await append(history());
     let failures = 3;
     const unlucky: typeof redirects = {
@@ -186,7 +186,7 @@ describe('projectors: rebuild', () => {
     expect(outcome).to.include({ applied: 130, deadLetters: 1, parked: 2 });
   });
 
-  it('that fails leaves the live tables as they were', async () => {
+  it('that fails does not change the live tables', async () => {
     await append(history());
     await catchUpLive(stats);
     const before = await dump(database.pool, 'projection_stats');
@@ -276,7 +276,7 @@ describe('projectors: rebuild', () => {
     await rebuildNow(stats);
   });
 
-  it('is refused when the live tables were made from another log', async () => {
+  it('is refused when the live tables are of another log', async () => {
     await append(history());
     await catchUpLive(stats);
     await database.pool.query(`UPDATE projection_stats.checkpoints SET log_id = 'another'`);
@@ -313,7 +313,7 @@ describe('projectors: rebuild', () => {
     });
   }
 
-  it('while the live projector runs and a writer appends, again and again, loses and doubles nothing', async () => {
+  it('loses and doubles nothing while the live projector runs and a writer appends', async () => {
     const { pool } = database;
     const live = projections.map(start);
     let writing = true;

@@ -161,22 +161,22 @@ const catchUpAndSwap = async (
 ): Promise<BatchOutcome> => {
   const { pool, log, projection, progress, signal } = options;
   const live = liveSchema(projection.name);
-  const sum = { applied: 0, repeats: 0, deadLetters: 0, parked: 0 };
-  let done = (await readCheckpoints(client, schema)).reduce((all, { offset }) => all + offset, 0);
-  let total = 0;
+  const total = { applied: 0, repeats: 0, deadLetters: 0, parked: 0 };
+  let done = (await readCheckpoints(client, schema)).reduce((sum, { offset }) => sum + offset, 0);
+  let expected = 0;
   const handle = createBatchHandler({ ...options, schema });
   const onBatch = (outcome: BatchOutcome, records: number): void => {
-    sum.applied += outcome.applied;
-    sum.repeats += outcome.repeats;
-    sum.deadLetters += outcome.deadLetters;
-    sum.parked += outcome.parked;
+    total.applied += outcome.applied;
+    total.repeats += outcome.repeats;
+    total.deadLetters += outcome.deadLetters;
+    total.parked += outcome.parked;
     done += records;
-    progress?.(done, Math.max(done, total));
+    progress?.(done, Math.max(done, expected));
   };
   const catchUpTo = async (targets: readonly CatchUpTarget[]): Promise<void> => {
     const ends = targets.reduce((records, { to }) => records + to, 0);
-    total = Math.max(total, ends);
-    progress?.(done, total);
+    expected = Math.max(expected, ends);
+    progress?.(done, expected);
     await catchUp({ pool, log, schema, handle, onBatch, signal }, targets);
   };
 
@@ -189,7 +189,7 @@ const catchUpAndSwap = async (
     const checkpoints = await readCheckpoints(client, live, 'FOR UPDATE');
     await catchUpTo(checkpoints.map(({ offset, ...rest }) => ({ ...rest, to: offset })));
   });
-  return sum;
+  return total;
 };
 
 /**

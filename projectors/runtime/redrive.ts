@@ -31,7 +31,7 @@ const subjectsPerTransaction = 100;
 
 type StoredDeadLetter = LogRecord & TopicPartition;
 
-/** Deletes and returns the dead deadLetters of the next subjects after that of `last`, in one partition. */
+/** Deletes and returns the dead letters of the next subjects after that of `last`, in one partition. */
 const takeDeadLetters = async (
   tx: Client,
   schema: ProjectionSchema,

@@ -1,10 +1,7 @@
 import { unnest, valuesByField, type Client } from '../../ops/platform/postgres/pool.js';
 import type { ProjectionSchema } from './projection.js';
 
-/**
- * Sequences of a block: more than a shipper's portion, so that a spool has two blocks in flight at most, and few enough that
- * a busy spool completes one within seconds.
- */
+/** Sequences of a block. More than a shipper's portion, so that a spool has at most two blocks in flight. */
 export const blockSize = 4_096;
 
 export const blockOf = (sequence: number): number => Math.floor((sequence - 1) / blockSize);

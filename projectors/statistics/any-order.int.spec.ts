@@ -44,14 +44,16 @@ const visitsOn = (
     ),
   });
   const visits = fc.array(visit, { minLength: 1, maxLength: 700, size: 'max' });
-  return fc.tuple(visits, fc.nat(700)).map(([all, inOrder]) => {
-    const byTime = all.slice(0, inOrder).sort((a, b) => a.day - b.day || a.minute - b.minute);
-    return [...byTime, ...all.slice(inOrder)].map(({ code, day, minute, bot, ...facts }, index) => {
-      const time = new Date(noon.getTime() - dayMs / 2 + day * dayMs + minute * 60_000 + index);
-      const account = code === 'c' ? 'other' : 'acme';
-      const event = spooledVisit(code, { sequence: index + 1, time, account, bot });
-      return { ...event, data: { ...event.data, ...facts } };
-    });
+  return fc.tuple(visits, fc.nat(700)).map(([generated, inOrder]) => {
+    const byTime = generated.slice(0, inOrder).sort((a, b) => a.day - b.day || a.minute - b.minute);
+    return [...byTime, ...generated.slice(inOrder)].map(
+      ({ code, day, minute, bot, ...fields }, index) => {
+        const time = new Date(noon.getTime() - dayMs / 2 + day * dayMs + minute * 60_000 + index);
+        const account = code === 'c' ? 'other' : 'acme';
+        const event = spooledVisit(code, { sequence: index + 1, time, account, bot });
+        return { ...event, data: { ...event.data, ...fields } };
+      },
+    );
   });
 };
 
@@ -94,7 +96,7 @@ describe('projectors: statistics', () => {
   const naive = (events: readonly VisitEvent[]): readonly string[] =>
     textOf(naiveRows(events.map(visitOf), 0));
 
-  it('are those of a naive fold, in whatever order visits come, wherever batches end', async () => {
+  it('equal a naive fold for any order of visits and any batches', async () => {
     await fc.assert(
       fc.asyncProperty(someVisits(150), fc.integer({ min: 1, max: 300 }), async (events, size) => {
         await emptyTables(database.pool, 'projection_stats');
@@ -105,7 +107,7 @@ describe('projectors: statistics', () => {
     );
   });
 
-  it('are those of a naive fold where a batch has more links than are in memory together', async () => {
+  it('equal a naive fold for a batch with more links than are in memory together', async () => {
     const codes = Array.from({ length: 2_300 }, (_, index) => `link-${index}`);
     // The account's first hundred referrers are of links at both ends.
     const events = [...codes, ...codes.toReversed()].map((code, index) => {
@@ -118,7 +120,7 @@ describe('projectors: statistics', () => {
     expect(textOf(await rowsNow())).to.deep.equal(naive(events));
   });
 
-  it('are the same when dead letters are redriven, at whatever time', async () => {
+  it('are the same after a redrive of dead letters at any time', async () => {
     await fc.assert(
       fc.asyncProperty(someVisits(90), fc.nat(700), async (events, at) => {
         await emptyTables(database.pool, 'projection_stats');

@@ -11,7 +11,7 @@ const heapBytes = (): number => {
 };
 
 describe('projectors: visits as statistics see them', () => {
-  it('keep none of the texts in memory that their events were read from', () => {
+  it('do not keep the texts of their events in memory', () => {
     const rows = 100;
     const rowCharacters = 1_000_000;
     const before = heapBytes();

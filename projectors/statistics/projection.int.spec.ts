@@ -33,7 +33,7 @@ describe('projectors: projection stats', () => {
     ]);
   });
 
-  it('counts the visits of before they recorded more', async () => {
+  it('counts visits of earlier versions, which have fewer fields', async () => {
     const visits = [spooledVisit('abc'), spooledVisit('abc', { sequence: 2, bot: true })];
     await given.records(topics.visits.name, visits.map(firstVisitRecordOf));
     await given.events(spooledVisit('abc', { sequence: 3 }));
@@ -42,7 +42,7 @@ describe('projectors: projection stats', () => {
     ]);
   });
 
-  it('was accessed at its latest click, in whatever order the spools were shipped', async () => {
+  it('sets the last access to the latest click in any order of spools', async () => {
     await given.events(
       spooledVisit('abc', { sequence: 1, time: at(10) }),
       spooledVisit('abc', { sequence: 1, time: at(30), spool: 'spool-2' }),
@@ -54,7 +54,7 @@ describe('projectors: projection stats', () => {
     ]);
   });
 
-  it('was not accessed while only bots came', async () => {
+  it('sets no last access for bots', async () => {
     await given.events(spooledVisit('abc', { bot: true }));
     expect(await clicks()).to.deep.equal([
       { code: 'abc', clicks: 0, bots: 1, last_accessed: null },

@@ -69,8 +69,8 @@ const writeVisitors = async (
   await insertVisitors(tx, schema, added);
   if (expired.length === 0) return;
   await tx.query(
-    `DELETE FROM ${schema}.visitors v USING unnest($1::text[], $2::integer[]) AS kept (code, day)
-     WHERE v.code = kept.code AND v.day < kept.day`,
+    `DELETE FROM ${schema}.visitors v USING unnest($1::text[], $2::integer[]) AS oldest (code, day)
+     WHERE v.code = oldest.code AND v.day < oldest.day`,
     valuesByField(expired, 'code', 'day'),
   );
 };

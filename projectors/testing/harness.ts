@@ -9,7 +9,6 @@ import { readCheckpoint } from '../runtime/checkpoints.js';
 import { liveSchema, type Projection } from '../runtime/projection.js';
 import { recordOf } from '../../schemas/testing/events.js';
 
-/** A log of which nothing but its name is needed. */
 export const namedLog = (name = 'log-1', mayRepeatLedger = true) => ({
   mayRepeatLedger,
   logId: (topic: TopicName): string => `${name}:${topic}`,
@@ -17,7 +16,7 @@ export const namedLog = (name = 'log-1', mayRepeatLedger = true) => ({
 
 const partition = 0;
 
-/** Gives a live projection batches, as a subscription to partition 0 of a topic would. */
+/** Feeds batches to a live projection, as a subscription to partition 0 of a topic does. */
 export const feed = (pool: Pool, projection: Projection, log = namedLog()) => {
   const handle = createBatchHandler({ pool, projection, log, logger: createLogger('silent') });
   const schema = liveSchema(projection.name);
@@ -36,9 +35,9 @@ export const feed = (pool: Pool, projection: Projection, log = namedLog()) => {
   };
 
   return {
-    /** One batch at the checkpoint, or at `from`. */
+    /** Feeds one batch at the checkpoint or at `from`. */
     records,
-    /** The events in order, those of a topic that follow each other in one batch. */
+    /** Feeds events in order, consecutive ones of a topic in one batch. */
     async events(...events: readonly LinklogEvent[]): Promise<void> {
       let batch: LinklogEvent[] = [];
       for (const [index, event] of events.entries()) {

@@ -10,13 +10,10 @@ const tablesOf = async (pool: Pool, schema: ProjectionSchema): Promise<readonly 
   return rows.map(({ name }) => name);
 };
 
-/** Counts of what the log lacks. They depend on when batches were applied, and not on the events alone. */
+/** Counts of missing events, which depend on the time at which batches were applied. */
 const missingEventTables: readonly string[] = ['missing_events', 'spools', 'spool_blocks'];
 
-/**
- * Every row of every table of a schema, as text, in one order: for comparing schemas. Without the counts of missing
- * events, unless `tables` names them.
- */
+/** Returns the sorted rows of a schema as text, by default without the counts of missing events. */
 export const dump = async (
   pool: Pool,
   schema: ProjectionSchema,
@@ -34,7 +31,7 @@ export const dump = async (
   return content;
 };
 
-/** What a schema consists of, its own name left out: tables, columns, indexes, options. */
+/** Returns the tables, columns, indexes and options of a schema, without its name. */
 export const describeSchema = async (pool: Pool, schema: ProjectionSchema): Promise<unknown> => {
   const { rows } = await pool.query(
     `SELECT c.relname, c.relkind, c.reloptions,
@@ -51,6 +48,6 @@ export const describeSchema = async (pool: Pool, schema: ProjectionSchema): Prom
 
 export const emptyTables = async (pool: Pool, schema: ProjectionSchema): Promise<void> => {
   const tables = await tablesOf(pool, schema);
-  // Not TRUNCATE: that costs a file a table, and these tables are small.
+  // Faster than TRUNCATE, which creates a file for each table.
   await pool.query(tables.map((table) => `DELETE FROM ${schema}.${table}`).join(';'));
 };

@@ -1,7 +1,6 @@
 import type { Admin, Kafka } from 'kafkajs';
 import { retry } from '../../platform/concurrency/retry.js';
 
-/** Asks the cluster about itself. */
 export const createClusterAdmin = (kafka: Kafka) => {
   let connected: Promise<Admin> | undefined;
 
@@ -11,37 +10,35 @@ export const createClusterAdmin = (kafka: Kafka) => {
     return admin;
   };
 
-  const askOnce = async <Result>(work: (admin: Admin) => Promise<Result>): Promise<Result> => {
+  const tryOnce = async <Result>(work: (admin: Admin) => Promise<Result>): Promise<Result> => {
     connected ??= connect();
-    const used = connected;
+    const connection = connected;
     try {
-      return await work(await used);
+      return await work(await connection);
     } catch (error) {
-      // Another caller may have left that connection meanwhile.
-      if (connected === used) {
+      // Another caller may have replaced the connection.
+      if (connected === connection) {
         connected = undefined;
-        used.then((admin) => admin.disconnect()).catch(() => undefined); // It was broken before.
+        // A broken connection may fail to disconnect.
+        connection.then((admin) => admin.disconnect()).catch(() => undefined);
       }
       throw error;
     }
   };
 
   return {
-    /**
-     * Runs `work`, again on a new connection after a failure that may pass: kafkajs keeps to what it
-     * knew of the cluster, also when the leader of a partition is another one by now.
-     */
-    ask: <Result>(work: (admin: Admin) => Promise<Result>): Promise<Result> =>
-      retry(() => askOnce(work), {
+    /** Runs `work`, and retries it on a new connection, because kafkajs keeps outdated metadata of the cluster. */
+    run: <Result>(work: (admin: Admin) => Promise<Result>): Promise<Result> =>
+      retry(() => tryOnce(work), {
         attempts: 6,
         pauses: { firstMs: 100, longestMs: 1_600 },
         isRetryable: (error) => (error as { retriable?: boolean }).retriable === true,
       }),
-    /** Ends the connection; the next `ask` makes another, which fetches the cluster's metadata anew. */
+    /** Closes the connection. The next `run` opens another one, with new metadata. */
     async close(): Promise<void> {
-      const left = connected;
+      const connection = connected;
       connected = undefined;
-      await (await left)?.disconnect();
+      await (await connection)?.disconnect();
     },
   };
 };

@@ -3,18 +3,14 @@ import type { Logger } from '../../platform/logging.js';
 import { patchKafkajs } from './kafkajs-patches.js';
 import type { KafkaSettings } from './settings.js';
 
-/** The retries of kafkajs itself; its callers decide what comes after. */
+/** The retries of kafkajs; callers may retry after them. */
 export const requestRetry = { initialRetryTime: 50, maxRetryTime: 1_000, retries: 5 } as const;
 
-/** The part of a logger that kafkajs's lines need. */
 export type KafkaLogger = Pick<Logger, 'isLevelEnabled'> & {
   debug(details: object, message: string): void;
 };
 
-/**
- * Logs the lines of kafkajs at level debug: it reports each refused connection, and each new leader, as
- * an error. Its callers get a rejection, and log that.
- */
+/** Logs at level debug, because kafkajs reports each refused connection and each new leader as an error. */
 const logInto =
   (logger: KafkaLogger): logCreator =>
   () =>
@@ -31,7 +27,7 @@ export const createKafkaClient = (
   socketFactory?: ISocketFactory,
 ): Kafka => {
   patchKafkajs();
-  // Every client would begin at the first address, also when that broker accepts connections and hangs.
+  // Rotates the brokers; kafkajs would always start with the first one, even if it hangs.
   let next = 0;
   const nextBroker = (): string[] => {
     const broker = settings.brokers[next % settings.brokers.length];
@@ -42,7 +38,7 @@ export const createKafkaClient = (
     clientId: 'linklog',
     brokers: nextBroker,
     ssl: settings.ssl && { ca: settings.ssl.ca ?? undefined, ...settings.ssl.client },
-    // A copy: kafkajs writes a function into it, and our settings are sent to other threads.
+    // A copy, because kafkajs adds a function, and settings are cloned into other threads.
     ...(settings.sasl && { sasl: { ...settings.sasl } as SASLOptions }),
     connectionTimeout: 1_000,
     requestTimeout: 3_000,

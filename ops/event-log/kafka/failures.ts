@@ -1,10 +1,8 @@
-/** What a failure of kafkajs means to the operator. */
-
-/** Kafka cannot be used now. Its message names the cause, and the variable that may be wrong. */
+/** Kafka is unavailable. The message names the cause and the configuration variable that may be wrong. */
 export class KafkaFailure extends Error {
   constructor(
     message: string,
-    /** Such as `ECONNREFUSED` or `TOPIC_AUTHORIZATION_FAILED`; `undefined` where the cause has none. */
+    /** For example `ECONNREFUSED` or `TOPIC_AUTHORIZATION_FAILED`. */
     readonly code: string | undefined,
     cause: unknown,
   ) {
@@ -15,7 +13,7 @@ export class KafkaFailure extends Error {
 interface Cause {
   readonly name?: string;
   readonly message?: string;
-  /** Of a system call or of TLS: text. Of Kafka's protocol: a number. */
+  /** A string for system calls and TLS, a number for Kafka's protocol. */
   readonly code?: unknown;
 
   /** The name of an error code of Kafka's protocol. */
@@ -25,7 +23,7 @@ interface Cause {
   readonly errors?: readonly unknown[];
 }
 
-/** The innermost cause: kafkajs wraps errors after its retries, and puts those of several topics in a list. */
+/** Returns the innermost cause, because kafkajs wraps errors after retries and collects those of several topics. */
 const rootOf = (error: unknown): Cause => {
   const { cause, errors } = error as Cause;
   const inner = cause ?? errors?.[0];
@@ -37,7 +35,7 @@ const codeOf = ({ name, code, type }: Cause): string | undefined => {
   return [code, type].find((value) => typeof value === 'string');
 };
 
-/** By the code of the failure; the first match counts. */
+/** By error code; the first match counts. */
 const meanings: readonly (readonly [code: RegExp, meaning: string])[] = [
   [/^SASL_AUTHENTICATION_FAILED$/, 'kafka rejects KAFKA_SASL_USERNAME or KAFKA_SASL_PASSWORD'],
   [/SASL_MECHANISM$/, 'kafka rejects KAFKA_SASL_MECHANISM'],

@@ -12,25 +12,22 @@ import type { LogRecord } from '../port.js';
 import type { KafkaSettings } from './settings.js';
 import { partitionCounts, topicIn } from './topics.js';
 
-/** Bytes of one partition in one fetch; compressed ones become ten times as many in memory. */
+/** Compressed bytes of one partition in a fetch; uncompressed, they are ten times as many. */
 const maxBytesPerPartition = 131_072;
-/** More than the longest fetch, which the end waits for. */
+/** Longer than a fetch, which `disconnect` waits for (ms). */
 const disconnectMs = 4_000;
 
-/** The partitions that the group gave to a member, by the topic's name in the cluster. */
+/** Assigned partitions by the topic's name in the cluster. */
 export type Assignment = Readonly<Record<string, readonly number[]>>;
 
-/** A record of the port. A missing key or value, not written by us, gives empty text: a dead letter. */
+/** A missing key or value, of another producer, becomes an empty string and thus a dead letter. */
 export const logRecordOf = ({ offset, key, value }: KafkaMessage): LogRecord => ({
   offset: Number(offset),
   key: key?.toString() ?? '',
   value: value?.toString() ?? '',
 });
 
-/**
- * Kafkajs's round robin over the partitions that Linklog writes. A partition that an operator has added to a
- * topic is assigned to no member.
- */
+/** The round-robin assigner of kafkajs, without partitions that an operator has added to a topic. */
 const assignOwnPartitions = (settings: KafkaSettings): PartitionAssigner => {
   const counts = partitionCounts(settings);
   return ({ cluster, ...rest }) => {
@@ -45,18 +42,18 @@ const assignOwnPartitions = (settings: KafkaSettings): PartitionAssigner => {
   };
 };
 
-/** A consumer that commits no offsets and decides itself what to do after a crash. */
+/** A consumer that commits no offsets and does not restart after a crash. */
 export const createGroupMember = (
   kafka: Kafka,
   settings: KafkaSettings,
   options: {
     readonly groupId: string;
     readonly topics: readonly TopicName[];
-    /** How long a fetch waits for records; a resume and the end wait for it. */
+    /** How long a fetch waits for records. `resume` and `disconnect` wait for the fetch. */
     readonly maxWaitTimeInMs: number;
     readonly sessionTimeout?: number;
     readonly heartbeatInterval?: number;
-    /** Called at each join, also after the group was balanced anew. */
+    /** Called at each join, including rebalances. */
     readonly onJoin: (assignment: Assignment) => void;
     readonly handle: (payload: EachBatchPayload) => Promise<void>;
   },
@@ -72,7 +69,7 @@ export const createGroupMember = (
   const handling = new Set<Promise<void>>();
   const joined = deferred();
   const crashed = deferred<never>();
-  crashed.promise.catch(() => undefined); // Callers may await it, and need not.
+  crashed.promise.catch(() => undefined); // It may reject before a caller awaits it.
   consumer.on(consumer.events.CRASH, ({ payload }) => {
     crashed.reject(payload.error);
   });
@@ -82,9 +79,9 @@ export const createGroupMember = (
   });
   return {
     consumer,
-    /** Rejects when the member can go on no more: another one is to be made. */
+    /** Rejects if the member crashes and must be replaced. */
     crashed: crashed.promise,
-    /** Resolves when the group has given partitions to this member. */
+    /** Resolves when partitions are assigned. */
     async join(): Promise<void> {
       await consumer.connect();
       await consumer.subscribe({
@@ -102,10 +99,9 @@ export const createGroupMember = (
       });
       await Promise.race([joined.promise, crashed.promise]);
     },
-    /** Resolves when no `handle` is running; a cluster that does not answer is not waited for. */
+    /** Waits for `handle`, but not for an unresponsive cluster. */
     async leave(): Promise<void> {
       await Promise.all(handling);
-      // The group forgets by itself a member that it does not hear of.
       await endsWithin(consumer.disconnect(), disconnectMs);
     },
   };

@@ -41,14 +41,14 @@ describe('platform: log on Kafka, apart from the suite', function () {
     return lines.map((line) => JSON.parse(line) as Awaited<ReturnType<typeof kcat>>[number]);
   };
 
-  it('is read by kcat: every value is a CloudEvent, its key the subject', async () => {
+  it('is readable by kcat: every value is a CloudEvent with its subject as the key', async () => {
     const { log } = await harness.connect();
     const sent = [links, topics.visits.name, topics.usage.name].map((topic) =>
       eventIn(topic, newCode()),
     );
     await harness.decide(sent);
     const [spooled] = recordsOf(topics.visits.name, newCode(), 1);
-    if (!spooled) throw new Error('One record was asked for');
+    if (!spooled) throw new Error('recordsOf() returned 0 of 1 records');
     await log.append(topics.visits.name, [spooled]);
     const read = [];
     for (const topic of topicNames)
@@ -68,7 +68,7 @@ describe('platform: log on Kafka, apart from the suite', function () {
     }
   });
 
-  it('is compressed unless it is told otherwise', async () => {
+  it('is compressed by default', async () => {
     const visits = topics.visits.name;
     const bytesWith = async (compression: KafkaSettings['compression']): Promise<number> => {
       const kafka = await testKafka(compression);
@@ -88,7 +88,7 @@ describe('platform: log on Kafka, apart from the suite', function () {
       return openKafkaLog({ settings, logger });
     };
 
-    it('made once, with nothing ever deleted, also when several processes open it at once', async () => {
+    it('created once, without retention limits, also by concurrent processes', async () => {
       const kafka = await testKafka('many');
       const logs = Array.from({ length: 4 }, () => open(kafka.prefix));
       await Promise.all(logs.map(({ ready }) => ready));
@@ -101,9 +101,9 @@ describe('platform: log on Kafka, apart from the suite', function () {
     });
 
     const wrong = [
-      ['of another number of partitions', { numPartitions: 5 }, /has 5 partitions, .* wants 8/],
+      ['with another number of partitions', { numPartitions: 5 }, /has 5 partitions, .* needs 8/],
       [
-        'that forget',
+        'with a retention limit',
         { numPartitions: 8, configEntries: [{ name: 'retention.ms', value: '604800000' }] },
         /has retention\.ms=604800000, the log needs -1/,
       ],
@@ -119,18 +119,17 @@ describe('platform: log on Kafka, apart from the suite', function () {
         /has cleanup\.policy=compact, the log needs delete/,
       ],
     ] as const;
-    for (const [what, made, message] of wrong) {
+    for (const [what, config, message] of wrong) {
       it(`${what}, and refuses them`, async () => {
         const kafka = await testKafka('wrong');
         const admin = kafka.client().admin();
         await admin.connect();
         const topic = `${kafka.prefix}${links}`;
-        const { configEntries = [], ...rest } = made as typeof made & {
+        const { configEntries = [], ...rest } = config as typeof config & {
           configEntries?: readonly { name: string; value: string }[];
         };
         await admin.createTopics({
           topics: [{ topic, ...rest, configEntries: [...configEntries], replicationFactor: 1 }],
-          // Whoever opens the log waits for them.
           waitForLeaders: false,
         });
         await admin.disconnect();
@@ -213,9 +212,9 @@ describe('platform: log on Kafka, apart from the suite', function () {
           topics: [links],
           position: () => Promise.resolve(null),
           handle({ topic, partition, records }) {
-            const place = `${topic}/${partition}`;
-            // The positions are not kept: a member that is assigned a partition begins anew.
-            seen.set(place, Math.max(seen.get(place) ?? 0, (records.at(-1)?.offset ?? -1) + 1));
+            const label = `${topic}/${partition}`;
+            // There are no checkpoints, so a newly assigned partition starts from the beginning.
+            seen.set(label, Math.max(seen.get(label) ?? 0, (records.at(-1)?.offset ?? -1) + 1));
             return Promise.resolve();
           },
         });
@@ -269,7 +268,7 @@ describe('platform: log on Kafka, apart from the suite', function () {
       await append();
       await untilSeen();
       expect(await log.ranges(links)).to.have.length(8);
-      expect([...seen.keys()].filter((place) => /\/(8|9|10)$/.test(place))).to.deep.equal([]);
+      expect([...seen.keys()].filter((label) => /\/(8|9|10)$/.test(label))).to.deep.equal([]);
       const ends = await admin.fetchTopicOffsets(topic);
       const added = ends.filter(({ partition }) => partition >= 8).map(({ high }) => high);
       expect(added.sort()).to.deep.equal(['0', '0', '1']);
@@ -287,7 +286,7 @@ describe('platform: log on Kafka, apart from the suite', function () {
       await kafka.drop();
     });
 
-    it('later, when the cluster is away at first; and a log that is closed meanwhile ends at once', async () => {
+    it('when the cluster becomes reachable; a log that is closed before rejects immediately', async () => {
       const settings = { ...harness.settings, brokers: ['127.0.0.1:1'] };
       const away = openKafkaLog({ settings, logger });
       await away.close();

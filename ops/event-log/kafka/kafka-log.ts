@@ -24,32 +24,24 @@ import {
 
 const pauses = { firstMs: 100, longestMs: 2_000 };
 const closeMs = 3_000;
-/**
- * How long a failed append counts in the health check, unless a later one succeeds (ms). The relay and the
- * shipper of visits retry more often than that.
- */
+/** How long the health check reports a failed append without a later success (ms). Appends are retried more often. */
 const appendFailureMs = 30_000;
-/** Failed attempts after which a topic counts as missing: a broker may not know a new topic yet. */
+/** Failed attempts after which a topic counts as missing, because a broker may not know a new topic yet. */
 const missingAfter = 4;
 
-/** What the database of an installation knows of its log. */
+/** The log that the database is bound to. */
 export interface LogBinding {
-  /**
-   * The topics that an earlier start has created in the log of this name.
-   *
-   * @throws ForeignLog
-   */
+  /** Returns the topics that an earlier start has created. @throws ForeignLog */
   createdTopics(logName: string): Promise<ReadonlySet<TopicName>>;
   /** Called before the first write. @throws ForeignLog */
   bind(logName: string): Promise<void>;
 }
 
-/** The log on a Kafka cluster, which may be away when it is opened. */
+/** Opens the log on a Kafka cluster, which may be unreachable. */
 export const openKafkaLog = (options: {
   readonly settings: KafkaSettings;
   readonly logger: Logger;
   readonly binding?: LogBinding;
-  /** How sockets are made, for tests that cut them. */
   readonly socketFactory?: ISocketFactory;
 }) => {
   const { settings, logger } = options;
@@ -59,18 +51,17 @@ export const openKafkaLog = (options: {
   const producer = createRecordProducer(kafka, settings);
   const reader = createPartitionReader(kafka, settings, admin);
   let clusterId: string | undefined;
-  /** Why the log is not ready yet; `null`: it is, or nothing has failed yet. */
   let startFailure: KafkaFailure | null = null;
   let appendFailure: { readonly error: unknown; readonly at: number } | null = null;
   const logFailure = createFailureLog(logger);
   const subscriptions = new Set<ReturnType<typeof startKafkaSubscription>>();
 
-  /** The topics whose absence is a fault: those that a first start has yet to create are not. */
+  /** Topics whose absence is a fault; a first start creates the others. */
   let expected: ReadonlySet<TopicName> = new Set();
 
-  /** With the partitions that an operator has added, as far as kafkajs knows of them. */
+  /** Includes partitions that an operator has added, if the metadata lists them. */
   const allEndsOf = async (topic: TopicName): Promise<readonly PartitionRange[]> => {
-    const offsets = await admin.ask((asked) => asked.fetchTopicOffsets(topicIn(settings, topic)));
+    const offsets = await admin.run((client) => client.fetchTopicOffsets(topicIn(settings, topic)));
     return offsets
       .map(({ partition, low, high }) => ({ partition, first: Number(low), next: Number(high) }))
       .sort((a, b) => a.partition - b.partition);
@@ -79,7 +70,7 @@ export const openKafkaLog = (options: {
   const endsOf = async (topic: TopicName): Promise<readonly PartitionRange[]> => {
     const count = partitionCountOf(topic);
     const ends = await allEndsOf(topic);
-    // kafkajs leaves out partitions that its metadata does not list.
+    // kafkajs omits partitions that its metadata does not list.
     if (ends.length < count) {
       const name = topicIn(settings, topic);
       throw new Error(`Kafka listed ${ends.length} of ${count} partitions of ${name}`);
@@ -92,17 +83,17 @@ export const openKafkaLog = (options: {
     if (count === null) return { topic, name, partitions: null };
     const known = await allEndsOf(topic);
     if (known.length === count) return { topic, name, partitions: known };
-    // kafkajs keeps what it knows of the cluster for five minutes.
+    // kafkajs caches metadata for five minutes.
     await admin.close();
     return { topic, name, partitions: await allEndsOf(topic) };
   };
 
   const connect = async (): Promise<string> => {
-    const id = (await admin.ask((asked) => asked.describeCluster())).clusterId;
+    const id = (await admin.run((client) => client.describeCluster())).clusterId;
     const logName = `kafka:${id}:${settings.prefix}`;
     expected = (await options.binding?.createdTopics(logName)) ?? new Set();
-    await admin.ask((asked) => ensureTopics(asked, settings, expected));
-    // The leaders of new partitions need a moment to know that they are.
+    await admin.run((client) => ensureTopics(client, settings, expected));
+    // New partitions have no leader for a moment.
     for (const topic of topicNames) await endsOf(topic);
     await options.binding?.bind(logName);
     expected = new Set(topicNames);
@@ -110,7 +101,7 @@ export const openKafkaLog = (options: {
   };
 
   const topicMissing = deferred<never>();
-  // Callers may await it, and need not.
+  // It may reject before a caller awaits it.
   topicMissing.promise.catch(() => undefined);
 
   const untilReady = async (): Promise<void> => {
@@ -133,11 +124,10 @@ export const openKafkaLog = (options: {
     startFailure = null;
   };
   const ready = untilReady();
-  // Callers that need the cluster await it, and get its failure.
   ready.catch(() => undefined);
 
   const logId = (topic: TopicName): string => {
-    if (clusterId === undefined) throw new Error('Kafka was not reached yet');
+    if (clusterId === undefined) throw new Error('kafka has not been reached yet');
     return `kafka:${clusterId}:${topicIn(settings, topic)}`;
   };
 
@@ -147,18 +137,11 @@ export const openKafkaLog = (options: {
   };
 
   return {
-    /**
-     * Resolves when the cluster answers and its topics are as they must be; until then the log tries
-     * again. Rejects with `TopicDiffers` and `ForeignLog`, and when the log is closed before.
-     */
+    /** Resolves when the cluster is reachable and its topics are valid. Rejects with `TopicDiffers` or `ForeignLog`. */
     ready,
-    /** Why the log is not ready; `null`: it is ready, or has not failed yet. */
+    /** Why the log is not ready; `null` if nothing has failed yet. */
     startFailure: () => startFailure,
-    /**
-     * Whether the log can be read and written now.
-     *
-     * @throws KafkaFailure
-     */
+    /** Checks that the log can be read and written now. @throws KafkaFailure */
     async check(): Promise<void> {
       if (startFailure) throw startFailure;
       if (appendFailure && performance.now() - appendFailure.at < appendFailureMs) {
@@ -170,11 +153,11 @@ export const openKafkaLog = (options: {
         throw kafkaFailure(error);
       }
     },
-    /** Never resolves; rejects with `TopicMissing` while `ready` waits for a topic that was deleted. */
+    /** Never resolves. Rejects with `TopicMissing` while `ready` waits for a deleted topic. */
     topicMissing: topicMissing.promise,
-    /** The topics as they are now, without those that are yet to be created. Does not wait for `ready`. */
+    /** Returns the current state of the created topics, without waiting for `ready`. */
     async inspect(): Promise<readonly TopicState[]> {
-      const found = await admin.ask((asked) => countPartitions(asked, settings));
+      const found = await admin.run((client) => countPartitions(client, settings));
       const states: TopicState[] = [];
       for (const [topic, count] of found) {
         if (count !== null || expected.has(topic)) states.push(await inspectTopic(topic, count));
@@ -206,15 +189,14 @@ export const openKafkaLog = (options: {
       subscription.done.then(forget, forget);
       return subscription;
     },
-    /** Every reader goes on from its checkpoints, which may have gone back. */
+    /** Moves every reader to its checkpoints, which may have moved back. */
     relocate() {
       for (const subscription of subscriptions) subscription.relocate();
     },
     async close() {
-      closed.abort(new Error('The log was closed'));
-      // The reader's end asks the admin, which would connect again.
+      closed.abort(new Error('the log was closed'));
+      // The reader uses the admin client until it is closed.
       const reading = reader.close().finally(() => admin.close());
-      // A cluster that is away does not answer.
       await endsWithin(Promise.allSettled([reading, producer.close()]), closeMs);
     },
   } satisfies EventLog &

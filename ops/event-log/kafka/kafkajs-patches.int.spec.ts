@@ -84,31 +84,22 @@ describe('platform: kafkajs, mended', function () {
       kafka = await testKafka('patches');
     });
 
-    it('looks for nothing', async () => {
+    it('does not poll for requests', async () => {
       const { prototype } = load('kafkajs/src/network/requestQueue/index.js') as RequestQueue;
       const { checkPendingRequests } = prototype;
-      const settings = {
-        brokers: [kafka.brokers],
-        ssl: false as const,
-        sasl: null,
-        prefix: kafka.prefix,
-        replicas: null,
-        minInsyncReplicas: null,
-        compression: 'gzip' as const,
-      };
-      const producer = createKafkaClient(settings, logger).producer();
+      const producer = createKafkaClient(settingsOf(kafka), logger).producer();
       await producer.connect();
-      let looks = 0;
+      let polls = 0;
       prototype.checkPendingRequests = function count() {
-        looks += 1;
+        polls += 1;
         checkPendingRequests.call(this);
       };
       try {
-        // What was asked at the start may still be answered.
+        // Responses to the first requests may still arrive.
         await sleep(500);
-        looks = 0;
+        polls = 0;
         await sleep(1_000);
-        expect(looks).to.equal(0);
+        expect(polls).to.equal(0);
       } finally {
         prototype.checkPendingRequests = checkPendingRequests;
         await producer.disconnect();
@@ -116,7 +107,7 @@ describe('platform: kafkajs, mended', function () {
     });
   });
 
-  describe('on a connection that was lost within an answer', () => {
+  describe('on a connection that was lost during a response', () => {
     const sockets: Socket[] = [];
     const server = createServer();
     let port: number;
@@ -132,7 +123,7 @@ describe('platform: kafkajs, mended', function () {
       await once(server, 'close');
     });
 
-    it('reads the next answer from its beginning', async () => {
+    it('reads the next response from its beginning', async () => {
       server.on('connection', (socket) => {
         const isFirst = sockets.push(socket) === 1;
         socket.on('error', () => socket.destroy());
@@ -155,7 +146,7 @@ describe('platform: kafkajs, mended', function () {
     });
   });
 
-  describe('when no answer comes', () => {
+  describe('without a response', () => {
     const sockets: Socket[] = [];
     const server = createServer((socket) => sockets.push(socket.resume()));
     let port: number;
@@ -192,13 +183,13 @@ describe('platform: kafkajs, mended', function () {
       expect(ended).to.deep.equal([200, 400, 1_000]);
     });
 
-    it('gives up what is sent after a quiet time too', async () => {
+    it('times out a request after a quiet time', async () => {
       const connection = await connected();
       await sleep(300);
       expect(await endOf(connection)).to.equal('KafkaJSRequestTimeoutError');
     });
 
-    it('gives the connection up, with all that waits on it', async () => {
+    it('closes the connection and rejects its pending requests', async () => {
       const taken = once(server, 'connection') as Promise<[Socket]>;
       const connection = await connected();
       const [socket] = await taken;
@@ -212,7 +203,7 @@ describe('platform: kafkajs, mended', function () {
     });
   });
 
-  describe('towards a broker that takes connections and does not answer', () => {
+  describe('with a broker that accepts connections and does not respond', () => {
     it('connects each client through the next bootstrap address', async function () {
       this.timeout(kafkaStartMs);
       const kafka = await testKafka('seeds');
@@ -233,7 +224,7 @@ describe('platform: kafkajs, mended', function () {
       }
     });
 
-    it('asks again what it takes, until it answers', async function () {
+    it('repeats the request for API versions until a response', async function () {
       this.timeout(kafkaStartMs);
       const kafka = await dedicatedKafka('hangs');
       let timedOut = false;

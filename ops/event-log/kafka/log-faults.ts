@@ -1,4 +1,3 @@
-/** What an operator or another producer has changed in the topics of a log, as far as Kafka shows it. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { topics, type TopicName } from '../../../schemas/events/topics.js';
 import { untilAborted } from '../../platform/concurrency/deferred.js';
@@ -8,7 +7,7 @@ import type { Logger } from '../../platform/logging.js';
 import type { Gauges } from '../../platform/metrics/figure.js';
 import type { KnownEnd, PartitionRange } from '../port.js';
 
-/** A topic with records of this installation is missing. A new one would be empty, so none is created. */
+/** A topic with records is missing. It is not created again, because it would be empty. */
 export class TopicMissing extends Error {
   readonly code = 'TOPIC_MISSING';
 
@@ -17,16 +16,15 @@ export class TopicMissing extends Error {
   }
 }
 
-/** A topic as it is in Kafka. */
 export interface TopicState {
   readonly topic: TopicName;
   /** With the prefix of the installation. */
   readonly name: string;
-  /** All partitions, in their order, added ones too; `null`: the topic is missing. */
+  /** All partitions in order, including added ones; `null` if the topic is missing. */
   readonly partitions: readonly PartitionRange[] | null;
 }
 
-/** The faults by kind, the worst first. With one that is `degraded`, everything is served. */
+/** Kinds of faults, the most severe first. With a `degraded` fault, everything is served. */
 const faultKinds = {
   missing: { code: 'TOPIC_MISSING', severity: 'down' },
   fewer: { code: 'TOPIC_DIFFERS', severity: 'down' },
@@ -43,7 +41,7 @@ export interface LogFault {
   readonly kind: FaultKind;
   /** Names topic and partition. */
   readonly message: string;
-  /** Equal for the same fault in a later check, whose message may have other offsets. */
+  /** Equal for the same fault in a later check, although its offsets may differ. */
   readonly key: string;
 }
 
@@ -66,7 +64,7 @@ const topicFaults = (
   }
   const faults: LogFault[] = [];
   for (const { partition, first, next } of partitions.slice(0, count)) {
-    const place = `${name}/${partition}`;
+    const label = `${name}/${partition}`;
     const known = Math.max(
       0,
       ...knownEnds
@@ -74,11 +72,11 @@ const topicFaults = (
         .map((end) => end.next),
     );
     if (next < known) {
-      const message = `${place} ends at offset ${next}, and had ${known} records: its end was lost in Kafka`;
+      const message = `${label} ends at offset ${next}, and had ${known} records: its end was lost in Kafka`;
       faults.push(fault('truncated', message, partition));
     }
     if (first > 0) {
-      const message = `${place} begins at offset ${first}: the records before it were deleted in Kafka`;
+      const message = `${label} begins at offset ${first}: the records before it were deleted in Kafka`;
       faults.push(fault('cut', message, partition));
     }
   }
@@ -92,10 +90,7 @@ const topicFaults = (
   return faults;
 };
 
-/**
- * The faults of a log, the worst first. `knownEnds` must be read before `states`: then no record that was
- * appended between the two counts as lost.
- */
+/** Returns the faults, the most severe first. `knownEnds` must be read before `states`, or new records count as lost. */
 export const faultsOf = (
   states: readonly TopicState[],
   knownEnds: readonly KnownEnd[],
@@ -104,7 +99,7 @@ export const faultsOf = (
     .flatMap((state) => topicFaults(state, knownEnds))
     .sort((a, b) => kinds.indexOf(a.kind) - kinds.indexOf(b.kind));
 
-/** The faults as one, for health and for a log line; `null`: none. */
+/** Summarizes the faults for health reports and log lines; `null` if there are none. */
 export const summarize = (faults: readonly LogFault[]): DependencyFault | null => {
   const [worst] = faults;
   if (!worst) return null;
@@ -127,17 +122,16 @@ export const exposeLogFaults = (metrics: Gauges, faults: () => readonly LogFault
 };
 
 const everyMs = 15_000;
-/** For a broker that does not know a new topic, or the end of a partition that it leads, yet. */
+/** A broker may not know a new topic or the end of a partition yet (ms). */
 const confirmAfterMs = 1_000;
 
 const keysOf = (faults: readonly LogFault[]): string => faults.map(({ key }) => key).join();
 
 export interface FaultWatch extends Periodic {
-  /** As of the last check. */
   readonly faults: () => readonly LogFault[];
 }
 
-/** Checks for faults periodically, and logs one line at each change. A change is confirmed by a second check. */
+/** Checks for faults periodically, and logs each change that a second check confirms. */
 export const watchFaults = ({
   find,
   logger,
@@ -171,7 +165,7 @@ export const watchFaults = ({
       current = confirmed;
       report();
     } catch (err) {
-      // Kafka is unavailable, which its users report: what was found last stands until it answers.
+      // Kafka is unavailable, which its users report. The known faults remain.
       logger.debug({ err }, 'the log in Kafka could not be checked for faults');
     }
     return 0;
@@ -180,9 +174,8 @@ export const watchFaults = ({
   const checks = periodically({ name: 'check the log in Kafka', everyMs, task: check, logger });
   return {
     faults: () => current,
-    /** A cluster that does not answer is not waited for. */
     async stop() {
-      stopping.abort(new Error('The watch was stopped'));
+      stopping.abort(new Error('the watch was stopped'));
       await checks.stop();
     },
   };

@@ -21,7 +21,7 @@ describe('platform: faults of the log on Kafka', () => {
   const kindsOf = (...args: Parameters<typeof faultsOf>) =>
     faultsOf(...args).map(({ kind }) => kind);
 
-  it('are none where each partition has all its records', () => {
+  it('are none if each partition has all its records', () => {
     expect(faultsOf([whole], [{ topic: usage.name, partition: 3, next: 10 }])).to.deep.equal([]);
     expect(summarize([])).to.equal(null);
   });

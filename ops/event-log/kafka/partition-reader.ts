@@ -10,18 +10,17 @@ import { createGroupMember, logRecordOf, type GroupMember } from './group-member
 import type { KafkaSettings } from './settings.js';
 import { topicIn } from './topics.js';
 
-/** Records in a piece. */
-const pieceSize = 1_000;
+/** Records of a batch. */
+const batchSize = 1_000;
 const maxWaitTimeInMs = 100;
-/** How long a read waits for records that the partition is known to hold. */
+/** How long a read waits for existing records (ms). */
 const stalledMs = 30_000;
 const idleMs = 60_000;
 const joinWithinMs = 30_000;
 const pauses = { firstMs: 100, longestMs: 5_000 };
 
-/** One read of a partition, from the consumer's side. */
 class PartitionRead {
-  readonly #pieces: Batch[] = [];
+  readonly #batches: Batch[] = [];
   readonly #news = new WakeUp();
   #failure: Error | null = null;
 
@@ -33,9 +32,9 @@ class PartitionRead {
     readonly to: number,
   ) {}
 
-  /** Whether a fetch is to be made: memory holds the pieces of one fetch, and the last piece taken. */
+  /** Whether to fetch. The batches of one fetch and the last returned batch are in memory. */
   get wantsMore(): boolean {
-    return this.#pieces.length === 0 && this.next < this.to;
+    return this.#batches.length === 0 && this.next < this.to;
   }
 
   fail(error: Error): void {
@@ -43,19 +42,19 @@ class PartitionRead {
     this.#news.wake();
   }
 
-  /** Takes those records of a fetch that are due; returns whether there were any. */
+  /** Adds the expected records of a fetch. Returns whether there were any. */
   add({ messages }: EachBatchPayload['batch']): boolean {
     const { topic, partition, next, to } = this;
     const records = messages.map(logRecordOf).filter(({ offset }) => offset >= next && offset < to);
     const [first] = records;
     if (!first) return false;
     if (first.offset !== next) {
-      this.fail(new Error(`${topic}/${partition} holds nothing at ${next}`));
+      this.fail(new Error(`${topic}/${partition} has no record at ${next}`));
       return true;
     }
     this.next += records.length;
-    for (let from = 0; from < records.length; from += pieceSize) {
-      this.#pieces.push({ topic, partition, records: records.slice(from, from + pieceSize) });
+    for (let from = 0; from < records.length; from += batchSize) {
+      this.#batches.push({ topic, partition, records: records.slice(from, from + batchSize) });
     }
     this.#news.wake();
     return true;
@@ -64,12 +63,12 @@ class PartitionRead {
   async take(): Promise<Batch> {
     const deadline = performance.now() + stalledMs;
     for (;;) {
-      const piece = this.#pieces.shift();
-      if (piece) return piece;
+      const batch = this.#batches.shift();
+      if (batch) return batch;
       if (this.#failure) throw this.#failure;
       const leftMs = deadline - performance.now();
       if (leftMs <= 0) {
-        throw new Error(`Kafka gave no record in ${stalledMs / 1_000} s, though it has some`);
+        throw new Error(`kafka returned no existing record within ${stalledMs / 1_000} s`);
       }
       await this.#news.sleep(leftMs);
     }
@@ -77,9 +76,8 @@ class PartitionRead {
 }
 
 /**
- * Reads partitions from one offset to another. kafkajs has no consumer without a group: so one
- * consumer, alone in a group of its own, has all partitions, each of them paused but while it is
- * read. It is made when it is needed, and left a minute after.
+ * Reads ranges of partitions. kafkajs has no consumer without a group, so one consumer in a new group has all partitions,
+ * which are paused except during reads. It is created on demand and closed after a minute without reads.
  */
 export const createPartitionReader = (
   kafka: Kafka,
@@ -87,14 +85,14 @@ export const createPartitionReader = (
   admin: ClusterAdmin,
 ) => {
   const reads = new Map<string, PartitionRead>();
-  /** Of each partition, the end of the read that was asked for last. */
+  /** The end of the last requested read of each partition. */
   const ends = new Map<string, Promise<void>>();
   const closed = new AbortController();
   let idle: NodeJS.Timeout | undefined;
   let membership: Promise<{ readonly member: GroupMember; readonly groupId: string }> | undefined;
   const keyOf = (name: string, partition: number): string => `${name}/${partition}`;
 
-  /** Fetches a partition from where its read is; a paused partition is paused no more. */
+  /** Resumes a partition at the next offset of its read. */
   const fetch = (consumer: Consumer, { topic, partition, next }: PartitionRead): void => {
     const name = topicIn(settings, topic);
     consumer.seek({ topic: name, partition, offset: String(next) });
@@ -104,13 +102,13 @@ export const createPartitionReader = (
   const handle = (consumer: Consumer, { batch }: EachBatchPayload): void => {
     const { topic: name, partition } = batch;
     const read = reads.get(keyOf(name, partition));
-    // Without a due record, the batch was fetched before the seek took hold.
+    // A batch without an expected record was fetched before the seek.
     if (read && !read.add(batch) && read.wantsMore) fetch(consumer, read);
-    // It is resumed when its pieces are taken.
+    // It is resumed when its batches have been returned.
     else consumer.pause([{ topic: name, partitions: [partition] }]);
   };
 
-  /** Joins a new group. A group that is lost later is left, and another one joined if it is needed. */
+  /** Joins a new group. After a crash, joins another one if reads are pending. */
   const join = async () => {
     const groupId = `${settings.prefix}linklog-reader-${randomUUID()}`;
     const member = createGroupMember(kafka, settings, {
@@ -121,7 +119,7 @@ export const createPartitionReader = (
         for (const [name, partitions] of Object.entries(assignment)) {
           member.consumer.pause([{ topic: name, partitions: [...partitions] }]);
           for (const partition of partitions) {
-            // The group may have been balanced anew during a read.
+            // After a rebalance during a read.
             const read = reads.get(keyOf(name, partition));
             if (read && read.next < read.to) fetch(member.consumer, read);
           }
@@ -148,7 +146,7 @@ export const createPartitionReader = (
     return { member, groupId };
   };
 
-  /** Joins, again and again: a new coordinator needs a moment, a broker that restarts some seconds. */
+  /** Retries, because a restart of a broker takes some seconds. */
   const joined = async (): Promise<GroupMember> => {
     const deadline = performance.now() + joinWithinMs;
     const { signal } = closed;
@@ -162,12 +160,12 @@ export const createPartitionReader = (
 
   const leave = async (): Promise<void> => {
     clearTimeout(idle);
-    const left = membership;
+    const current = membership;
     membership = undefined;
-    if (!left) return;
-    const { member, groupId } = await left;
+    if (!current) return;
+    const { member, groupId } = await current;
     await member.leave();
-    await admin.ask((asked) => asked.deleteGroups([groupId]));
+    await admin.run((client) => client.deleteGroups([groupId]));
   };
 
   async function* read(
@@ -178,31 +176,31 @@ export const createPartitionReader = (
   ): AsyncGenerator<Batch> {
     if (from >= to) return;
     const key = keyOf(topicIn(settings, topic), partition);
-    // One read of a partition at a time: it has one place in the group.
-    const before = ends.get(key);
+    // One read of a partition at a time, because a consumer has one offset.
+    const previous = ends.get(key);
     const end = deferred();
     ends.set(key, end.promise);
-    await before;
+    await previous;
     clearTimeout(idle);
     const current = new PartitionRead(topic, partition, from, to);
     reads.set(key, current);
     try {
       fetch((await joined()).consumer, current);
-      let taken = from;
-      while (taken < to) {
-        const piece = await current.take();
-        taken += piece.records.length;
-        // More is fetched while the last piece is worked on.
+      let next = from;
+      while (next < to) {
+        const batch = await current.take();
+        next += batch.records.length;
+        // Fetches while the caller handles the last batch.
         if (current.wantsMore) fetch((await joined()).consumer, current);
-        yield piece;
+        yield batch;
       }
     } finally {
-      // A batch that still comes pauses the partition.
+      // The next fetched batch pauses the partition.
       reads.delete(key);
       end.resolve();
       if (reads.size === 0) {
         idle = setTimeout(() => {
-          // A cluster that is away forgets by itself a group without members.
+          // Kafka removes a group without members.
           leave().catch(() => undefined);
         }, idleMs).unref();
       }

@@ -7,10 +7,10 @@ import { createPartitionReader } from './partition-reader.js';
 
 describe('platform: reader of a partition of Kafka', () => {
   it('disconnects a member that cannot join', async () => {
-    let made = 0;
+    let created = 0;
     let disconnected = 0;
     const consumer = () => {
-      made += 1;
+      created += 1;
       return {
         events: {},
         on: () => undefined,
@@ -30,10 +30,10 @@ describe('platform: reader of a partition of Kafka', () => {
     };
     const reader = createPartitionReader(kafka, settings, createClusterAdmin(kafka));
     const reading = rejection(reader.read(topics.links.name, 0, 0, 1).next());
-    await eventually('two members were made', () => made >= 2);
+    await eventually('two members were created', () => created >= 2);
     // The member that is joining when the reader is closed fails both.
     const closing = rejection(reader.close());
     expect(await reading).to.equal(await closing);
-    expect(disconnected).to.equal(made);
+    expect(disconnected).to.equal(created);
   });
 });

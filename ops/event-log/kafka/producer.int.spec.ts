@@ -95,7 +95,7 @@ describe('platform: producer for several Kafka brokers', function () {
     return found[0]?.partitions ?? [];
   };
 
-  it('stores every record when a leader moves to a broker that has answered already', async () => {
+  it('stores every record when a leader moves to a broker that has already responded', async () => {
     const before = await metadata();
     expect(new Set(before.map(({ leader }) => leader)).size, 'leaders').to.equal(2);
     const someRecords = () =>

@@ -10,22 +10,20 @@ import type { KafkaSettings } from './settings.js';
 import { partitionCountOf, topicIn } from './topics.js';
 
 /**
- * Bytes of a request, which may hold records of several calls: a request costs much more than a record.
- * All of it may go to one partition, whose share must be less than a broker takes (1 MiB by default).
+ * Bytes of a request, which may contain records of several calls. All of them may be of one partition, whose batch must be
+ * below the limit of a broker (1 MiB by default).
  */
 const maxBytes = 768 * 1_024;
 
 /**
- * The producer sends every request once. A retry of kafkajs (2.2.4) keeps the responses of the brokers that have
- * answered: a partition whose leader moves to one of these brokers is never sent again, and `send` resolves
- * (`producer/sendMessages.js`; https://github.com/tulios/kafkajs/pull/1798). Relay and shipper retry instead.
+ * Relay and shipper retry instead. A retry of kafkajs (2.2.4) does not send a partition whose leader moves to a broker that
+ * has already responded, and resolves (`producer/sendMessages.js`; https://github.com/tulios/kafkajs/pull/1798).
  */
 const producerRetry = { retries: 0 } as const;
 
 /**
- * How old the known leaders may be, in milliseconds. kafkajs asks for them again after errors of the protocol and of
- * connections, and not after a request that timed out: for up to 5 minutes it would send to a broker that hangs and
- * whose partitions have other leaders by now.
+ * Maximum age of metadata (ms). kafkajs does not refresh it after a timeout, and would send to a broker that hangs for up to
+ * 5 minutes, although its partitions have new leaders.
  */
 const metadataMaxAge = 1_000;
 
@@ -42,11 +40,11 @@ function* outgoing(records: readonly (NewRecord | NewLines)[]): Generator<Outgoi
   }
 }
 
-/** The records of a call in their order, as many together as one request may have. */
-function* sharesOf(topic: TopicName, all: readonly (NewRecord | NewLines)[]): Generator<Share> {
+/** Splits the records of a call into requests. */
+function* sharesOf(topic: TopicName, input: readonly (NewRecord | NewLines)[]): Generator<Share> {
   let records: OutgoingRecord[] = [];
   let bytes = 0;
-  for (const record of outgoing(all)) {
+  for (const record of outgoing(input)) {
     const size = record.key.length + record.value.length;
     if (records.length > 0 && bytes + size > maxBytes) {
       yield { topic, records, bytes };
@@ -58,18 +56,18 @@ function* sharesOf(topic: TopicName, all: readonly (NewRecord | NewLines)[]): Ge
   if (records.length > 0) yield { topic, records, bytes };
 }
 
-/** One message for each partition: its records in their order, as one batch. */
+/** Encodes one batch for each partition. */
 const batchesOf = (shares: readonly Share[], settings: KafkaSettings): Promise<TopicMessages[]> => {
   const now = Date.now();
   const { compression } = settings;
   return Promise.all(
-    [...groupBy(shares, ({ topic }) => topic)].map(async ([topic, ofTopic]) => {
+    [...groupBy(shares, ({ topic }) => topic)].map(async ([topic, sharesOfTopic]) => {
       const count = partitionCountOf(topic);
-      const records = ofTopic.flatMap((share) => share.records);
+      const records = sharesOfTopic.flatMap((share) => share.records);
       const byPartition = groupBy(records, ({ key }) => partitionOf(key, count));
       const messages = await Promise.all(
-        [...byPartition].map(async ([partition, ofPartition]) => {
-          const batch = await recordBatch(ofPartition, { now, compression });
+        [...byPartition].map(async ([partition, partitionRecords]) => {
+          const batch = await recordBatch(partitionRecords, { now, compression });
           return { partition, value: new ReadyBatch(batch) as unknown as Buffer };
         }),
       );
@@ -78,12 +76,12 @@ const batchesOf = (shares: readonly Share[], settings: KafkaSettings): Promise<T
   );
 };
 
-/** `send` of kafkajs resolved, and a partition of the request was not acknowledged. */
+/** `send` resolved without the acknowledgement of a partition. */
 export class NotAcknowledged extends Error {
   readonly code = 'NOT_ACKNOWLEDGED';
 
   constructor(partitions: readonly string[]) {
-    super(`Kafka acknowledged the request without ${partitions.join(', ')}`);
+    super(`kafka acknowledged the request without ${partitions.join(', ')}`);
   }
 }
 
@@ -106,13 +104,13 @@ const requireAcknowledgements = (
 };
 
 /**
- * Sends one request at a time, with all records that wait by then. The idempotent producer of kafkajs is off: it
- * acknowledges records that it never stored when requests overlap.
+ * Sends one request at a time, with all waiting records. The producer is not idempotent, because the idempotent producer of
+ * kafkajs acknowledges records without storing them when requests overlap.
  */
 export const createRecordProducer = (kafka: Kafka, settings: KafkaSettings) => {
   const producer = kafka.producer({
     allowAutoTopicCreation: false,
-    // Each record comes with its partition.
+    // Each message has a partition.
     createPartitioner:
       () =>
       ({ message }) =>
@@ -149,10 +147,7 @@ export const createRecordProducer = (kafka: Kafka, settings: KafkaSettings) => {
   let last: Promise<unknown> = Promise.resolve();
 
   return {
-    /**
-     * Resolves when all in-sync replicas have the records; those of one call keep their order, also
-     * where they fill several requests: when one fails, those after it are not sent.
-     */
+    /** Resolves when all in-sync replicas have the records. If a request fails, the later ones of the call are not sent. */
     async send(topic: TopicName, records: readonly (NewRecord | NewLines)[]): Promise<void> {
       for (const share of sharesOf(topic, records)) {
         last = requests.submit(share);
@@ -160,7 +155,7 @@ export const createRecordProducer = (kafka: Kafka, settings: KafkaSettings) => {
       }
     },
     async close(): Promise<void> {
-      // Its sender gets the failure.
+      // `send` throws the error.
       await last.catch(() => undefined);
       await producer.disconnect();
     },

@@ -1,7 +1,6 @@
 /**
- * A partition's share of a request, as Kafka stores it (record batch, magic 2), written into one
- * buffer; and how kafkajs (2.2.4) sends that. kafkajs itself makes some ten buffers for each record, and
- * most of a visit's cost is theirs.
+ * Encodes record batches of Kafka (magic 2), and patches kafkajs (2.2.4) to send them. kafkajs allocates about ten buffers
+ * for each record, which would be most of the cost of a visit.
  */
 import { createRequire } from 'node:module';
 import { promisify } from 'node:util';
@@ -13,21 +12,20 @@ const crc32c = load('kafkajs/src/protocol/recordBatch/crc32C/index.js') as (
   bytes: Uint8Array,
 ) => number;
 
-/** A record on its way to its partition. */
 export interface OutgoingRecord {
   readonly key: Buffer;
   readonly value: Buffer;
 }
 
 const headBytes = 61;
-/** The checksum covers the bytes from here on. */
+/** Start of the bytes that the checksum covers. */
 const checkedFrom = 21;
 const magic = 2;
 const none = -1;
-/** Attributes, and the time since the batch's time. */
+/** Bytes of the attributes and the timestamp delta. */
 const fixedBytes = 2;
 
-/** Bytes of a number that is not negative, in zigzag and 7 bits each. */
+/** Bytes of a non-negative number as a zigzag varint. */
 const varintBytes = (value: number): number => {
   if (value < 2 ** 6) return 1;
   if (value < 2 ** 13) return 2;
@@ -54,7 +52,7 @@ const sized = (text: string): Buffer => {
   return Buffer.concat([size, bytes]);
 };
 
-/** Each value is one CloudEvent as JSON, and has one header that says so. */
+/** Each record has one header, the content type of its value. */
 const headers = Buffer.concat([
   Buffer.from([2]),
   sized('content-type'),
@@ -94,13 +92,12 @@ const encodeRecords = (records: readonly OutgoingRecord[]): Buffer => {
 
 type Compression = KafkaSettings['compression'];
 
-/** In the attributes of a batch. */
 const codecs: Readonly<Record<Compression, number>> = { none: 0, gzip: 1 };
 const compress = promisify<Buffer, { readonly level: number }, Buffer>(gzip);
-/** A tenth less than at level 1, for 2 µs more a visit: brokers keep the bytes for long. */
+/** 10 % smaller than level 1, for 2 µs more for each visit; brokers store the bytes for long. */
 const level = 6;
 
-/** The records, of one partition and at least one, in their order. */
+/** @param records at least one, of one partition */
 export const recordBatch = async (
   records: readonly OutgoingRecord[],
   { now, compression }: { readonly now: number; readonly compression: Compression },
@@ -110,7 +107,7 @@ export const recordBatch = async (
   const size = headBytes + stored.length;
   const batch = Buffer.allocUnsafeSlow(size);
   const time = BigInt(now);
-  // The broker puts in the first offset.
+  // The broker sets the first offset.
   batch.writeBigInt64BE(0n, 0);
   batch.writeInt32BE(size - 12, 8);
   batch.writeInt32BE(none, 12);
@@ -128,7 +125,7 @@ export const recordBatch = async (
   return batch;
 };
 
-/** Stands for all records of a partition where kafkajs has one message's value. */
+/** The batch of a partition, which replaces the value of a single message. */
 export class ReadyBatch {
   constructor(readonly bytes: Buffer) {}
 }
@@ -137,7 +134,7 @@ interface Encoder {
   writeString(value: string | null): Encoder;
   writeInt16(value: number): Encoder;
   writeInt32(value: number): Encoder;
-  /** With its length before it. */
+  /** Prefixed with the length. */
   writeBytes(value: Buffer): Encoder;
 }
 
@@ -170,7 +167,7 @@ const encode = ({ acks, timeout, topicData }: Produce): Encoder => {
     for (const { partition, messages } of partitions) {
       const value = messages[0]?.value;
       if (messages.length !== 1 || !(value instanceof ReadyBatch)) {
-        throw new Error('A partition has one batch in a request, and nothing else');
+        throw new Error('a partition of a request has more than one batch');
       }
       request.writeInt32(partition).writeBytes(value.bytes);
     }
@@ -184,9 +181,8 @@ const isReady = ({ topicData }: Produce): boolean =>
   );
 
 /**
- * Patches the one version of the Produce request that is used with every broker since Kafka 2.1: it takes
- * a `ReadyBatch`. Retries, leaders and connections stay kafkajs's own, and other producers' requests as
- * they are. For a broker that needs an older request, the encoder throws.
+ * Patches version 7 of the Produce request, which is used with every broker since Kafka 2.1, to accept a `ReadyBatch`.
+ * Requests without one are unchanged. For an older broker, the encoder throws.
  */
 export const sendReadyBatches = (): void => {
   const original = load(file) as ProduceRequest;

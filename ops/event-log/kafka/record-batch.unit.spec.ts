@@ -48,16 +48,16 @@ const byKafkajs = async (
 describe('platform: record batch', () => {
   const now = 1_790_000_000_000;
 
-  it('is, to the byte, what kafkajs makes of the records', async () => {
-    const text = fc.string({ unit: 'binary', maxLength: 300 }).map((all) => Buffer.from(all));
+  it('equals the encoding of kafkajs', async () => {
+    const text = fc.string({ unit: 'binary', maxLength: 300 }).map((chars) => Buffer.from(chars));
     const records = fc.array(fc.record({ key: text, value: text }), {
       minLength: 1,
       maxLength: 100,
     });
     await fc.assert(
-      fc.asyncProperty(records, async (some) => {
-        const batch = await recordBatch(some, { now, compression: 'none' });
-        expect(batch.equals(await byKafkajs(some, now))).to.be.true;
+      fc.asyncProperty(records, async (input) => {
+        const batch = await recordBatch(input, { now, compression: 'none' });
+        expect(batch.equals(await byKafkajs(input, now))).to.be.true;
       }),
       { numRuns: 50 },
     );

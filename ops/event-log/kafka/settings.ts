@@ -1,31 +1,27 @@
-/** TLS to the brokers; the content of PEM files, not their paths. */
+/** TLS to the brokers, with the contents of PEM files. */
 export interface KafkaTls {
-  /** Certification authorities that may sign a broker's certificate; `null`: those of Node.js. */
+  /** Certification authorities; `null` for those of Node.js. */
   readonly ca: string | null;
-  /** The client certificate and its private key; `null`: none. */
+  /** The client certificate and its private key. */
   readonly client: { readonly cert: string; readonly key: string } | null;
 }
 
-/**
- * How a Kafka cluster is reached, and how the log's topics are made there. Plain data, which is cloned
- * into other threads.
- */
+/** Connection to a Kafka cluster and configuration of its topics. Plain data, which is cloned into other threads. */
 export interface KafkaSettings {
   /** `host:port`, at least one. */
   readonly brokers: readonly string[];
-  /** `false`: without TLS. */
   readonly ssl: KafkaTls | false;
   readonly sasl: {
     readonly mechanism: 'plain' | 'scram-sha-256' | 'scram-sha-512';
     readonly username: string;
     readonly password: string;
   } | null;
-  /** Stands before the names of topics and groups, so that several installations share a cluster. */
+  /** Prefix of topics and groups, so that several installations can share a cluster. */
   readonly prefix: string;
-  /** Copies of each partition; `null`: as many as there are brokers, three at most. */
+  /** Replication factor; `null` for the number of brokers, at most 3. */
   readonly replicas: number | null;
-  /** Copies that must have a record before it is acknowledged; `null`: one less than `replicas`. */
+  /** `min.insync.replicas`; `null` for `replicas` - 1. */
   readonly minInsyncReplicas: number | null;
-  /** Of the record batches that are sent; consumers read either. */
+  /** Of new record batches. */
   readonly compression: 'gzip' | 'none';
 }

@@ -13,34 +13,30 @@ import { createGroupMember, logRecordOf, type Assignment } from './group-member.
 import type { KafkaSettings } from './settings.js';
 import { topicIn } from './topics.js';
 
-/** After so much silence a member is gone, and its partitions are given to others. */
 const sessionTimeout = 6_000;
 const heartbeatInterval = 2_000;
-/**
- * How long a fetch waits for records. Each process that follows a topic asks anew after it, less often
- * where nothing ever happens (`waitLongerWhileQuiet`).
- */
+/** How long a fetch waits for records; longer for quiet topics (`waitLongerWhileQuiet`). */
 const maxWaitTimeInMs = 1_000;
 
 interface Context extends Pick<EventLog, 'logId' | 'ranges'> {
   readonly kafka: Kafka;
   readonly settings: KafkaSettings;
   readonly logger: Logger;
-  /** Resolves when the cluster is known and its topics are as they must be. */
+  /** Resolves when the cluster is reachable and its topics are valid. */
   readonly ready: Promise<void>;
 }
 
 /**
- * Follows topics as a member of a group. Kafka's own offsets are not used: each partition begins at
- * the reader's checkpoint, and a batch is handled only if it begins exactly at what is due, else the
- * consumer seeks there. So what kafkajs does behind our back (it resets an offset that is out of
- * range, and fetches from a default before a seek takes hold) can neither skip nor repeat a record.
+ * Follows topics as a member of a group. Kafka's committed offsets are not used: a partition starts at the reader's
+ * checkpoint, and a batch is handled only if it begins at the expected offset; otherwise the consumer seeks there. So
+ * kafkajs, which resets offsets that are out of range and fetches from a default before a seek, cannot skip or repeat a
+ * record.
  */
 export const startKafkaSubscription = (
   options: SubscribeOptions,
   context: Context,
 ): Subscription & {
-  /** Goes on from the reader's checkpoints, which may have gone back. */
+  /** Moves to the reader's checkpoints, which may have moved back. */
   relocate(): void;
 } => {
   const { kafka, settings, logger } = context;
@@ -48,14 +44,15 @@ export const startKafkaSubscription = (
   const topics = new Map(options.topics.map((topic) => [topicIn(settings, topic), topic]));
   let relocate: (() => void) | null = null;
 
-  /** The life of one member. @throws what ended it */
+  /** @throws the error that ended the member */
   const followAsMember = async (ended: AbortController): Promise<void> => {
     const { signal } = ended;
     const cursors = new Map<string, PartitionCursor>();
 
     const cursorOf = (name: string, partition: number): PartitionCursor => {
       const topic = topics.get(name);
-      if (topic === undefined) throw new Error(`Kafka gave records of ${name}, unasked`);
+      if (topic === undefined)
+        throw new Error(`kafka returned records of ${name}, which was not subscribed`);
       const key = `${name}/${partition}`;
       const cursor = cursors.get(key) ?? new PartitionCursor(topic, partition);
       cursors.set(key, cursor);
@@ -70,14 +67,14 @@ export const startKafkaSubscription = (
       });
     };
 
-    /** Reads the checkpoint, then the log's ends: see `checkPosition`. */
+    /** Reads the checkpoint before the ranges: see `checkPosition`. */
     const locate = async (cursor: PartitionCursor): Promise<number> => {
       const { topic, partition } = cursor;
       const position = await options.position(topic, partition);
       return cursor.moveTo(position, await context.ranges(topic), context.logId(topic));
     };
 
-    /** Seeks all partitions of this member, so that nothing is fetched in vain. */
+    /** Seeks all assigned partitions before the first fetch. */
     const seekAll = async (assignment: Assignment): Promise<void> => {
       for (const [name, partitions] of Object.entries(assignment)) {
         const assigned = partitions.map((partition) => cursorOf(name, partition));
@@ -95,34 +92,34 @@ export const startKafkaSubscription = (
       }
     };
 
-    /** Leaves a partition alone for a while, then goes on from the reader's checkpoint. */
-    const rest = async (cursor: PartitionCursor, failure: unknown): Promise<void> => {
+    /** Pauses a partition after a failure, then resumes it from the reader's checkpoint. */
+    const backOff = async (cursor: PartitionCursor, failure: unknown): Promise<void> => {
       if (failure instanceof ForeignPosition) throw failure;
       const { topic, partition, backoff } = cursor;
-      const place = [{ topic: topicIn(settings, topic), partitions: [partition] }];
+      const paused = [{ topic: topicIn(settings, topic), partitions: [partition] }];
       cursor.fail(failure, group, logger);
-      member.consumer.pause(place);
+      member.consumer.pause(paused);
       await backoff.pause(signal);
       try {
         await locate(cursor);
         seek(cursor);
-        member.consumer.resume(place);
+        member.consumer.resume(paused);
       } catch (error) {
-        await rest(cursor, error);
+        await backOff(cursor, error);
       }
     };
 
-    /** Whether a batch begins at the offset that is due; if not, the consumer seeks there. */
-    const beginsWhereDue = async (cursor: PartitionCursor, batch: Batch): Promise<boolean> => {
+    /** Returns whether a batch begins at the expected offset; if not, seeks there. */
+    const beginsAsExpected = async (cursor: PartitionCursor, batch: Batch): Promise<boolean> => {
       const first = Number(batch.messages[0]?.offset);
       if (first === (cursor.offset ?? (await locate(cursor)))) return true;
-      // Kafka's default before the first seek, or after one out of range; or the checkpoint moved.
+      // The default offset before the first seek or after one out of range, or the checkpoint was moved.
       if (first === (await locate(cursor))) return true;
       seek(cursor);
       return false;
     };
 
-    const handlePieces = async (
+    const handleParts = async (
       cursor: PartitionCursor,
       payload: EachBatchPayload,
     ): Promise<void> => {
@@ -140,21 +137,21 @@ export const startKafkaSubscription = (
     const handleBatch = async (payload: EachBatchPayload): Promise<void> => {
       const { batch } = payload;
       const cursor = cursorOf(batch.topic, batch.partition);
-      // A slow batch must not make the group take the member for gone.
-      const beating = setInterval(() => {
+      // During a slow batch, the group must not remove the member.
+      const heartbeats = setInterval(() => {
         payload.heartbeat().catch((err: unknown) => {
           // The next fetch fails in the same way.
           logger.debug({ err, group }, 'a heartbeat failed');
         });
       }, heartbeatInterval);
       try {
-        if (await beginsWhereDue(cursor, batch)) await handlePieces(cursor, payload);
+        if (await beginsAsExpected(cursor, batch)) await handleParts(cursor, payload);
       } catch (error) {
-        rest(cursor, error).catch((fatal: unknown) => {
+        backOff(cursor, error).catch((fatal: unknown) => {
           ended.abort(fatal);
         });
       } finally {
-        clearInterval(beating);
+        clearInterval(heartbeats);
       }
     };
 
@@ -165,7 +162,6 @@ export const startKafkaSubscription = (
         signal,
         isRetryable: (error) => !(error instanceof ForeignPosition),
       }).catch((error: unknown) => {
-        // Without effect where the signal has ended it.
         ended.abort(error);
       });
     };
@@ -181,7 +177,7 @@ export const startKafkaSubscription = (
         assigned = assignment;
         seekAll(assignment).catch((err: unknown) => {
           if (err instanceof ForeignPosition) ended.abort(err);
-          // PostgreSQL or Kafka is away: each partition is located at its first batch.
+          // PostgreSQL or Kafka is unavailable. Each partition seeks at its first batch.
           else logger.debug({ err, group }, 'checkpoints cannot be read');
         });
       },

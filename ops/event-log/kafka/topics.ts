@@ -3,12 +3,12 @@ import { topicNames, topics, type TopicName } from '../../../schemas/events/topi
 import { TopicMissing } from './log-faults.js';
 import type { KafkaSettings } from './settings.js';
 
-/** A topic exists, and is not as the log needs it: no record in it would be safe. */
+/** The configuration of an existing topic would lose records. */
 export class TopicDiffers extends Error {
   readonly code = 'TOPIC_DIFFERS';
 }
 
-/** Nothing is ever deleted from the log: neither by age, nor by size, nor by compaction. */
+/** Disables deletion by age, by size and by compaction. */
 const required = {
   'cleanup.policy': 'delete',
   'retention.ms': '-1',
@@ -17,7 +17,7 @@ const required = {
 
 const replicasAtMost = 3;
 
-/** The name of a topic in the cluster. */
+/** Returns the name of a topic in the cluster. */
 export const topicIn = (settings: KafkaSettings, topic: TopicName): string =>
   `${settings.prefix}${topic}`;
 
@@ -25,10 +25,10 @@ const partitionsByTopic = new Map<TopicName, number>(
   Object.values(topics).map(({ name, partitions }) => [name, partitions]),
 );
 
-/** The number of partitions of a topic that Linklog uses. */
+/** Returns the number of partitions that Linklog uses. */
 export const partitionCountOf = (topic: TopicName): number => partitionsByTopic.get(topic) ?? 1;
 
-/** The number of partitions of each topic, by its name in the cluster. */
+/** Returns the number of partitions by the topic's name in the cluster. */
 export const partitionCounts = (settings: KafkaSettings): ReadonlyMap<string, number> =>
   new Map(
     Object.values(topics).map(({ name, partitions }) => [topicIn(settings, name), partitions]),
@@ -51,7 +51,7 @@ const create = async (
     ...required,
     'min.insync.replicas': String(inSync),
   }).map(([name, value]) => ({ name, value }));
-  // Another process may be quicker. That is no failure: every topic is checked later.
+  // Returns false if another process creates them first; every topic is checked afterwards.
   await admin.createTopics({
     topics: missing.map(({ name, partitions }) => ({
       topic: topicIn(settings, name),
@@ -68,10 +68,10 @@ const check = async (admin: Admin, settings: KafkaSettings): Promise<void> => {
   for (const { name, partitions } of Object.values(topics)) {
     const topic = topicIn(settings, name);
     const found = metadata.topics.find((known) => known.name === topic)?.partitions.length ?? 0;
-    // More are tolerated: Linklog neither writes nor reads the added ones.
+    // Linklog ignores added partitions.
     if (found < partitions) {
       throw new TopicDiffers(
-        `The topic ${topic} has ${found || 'no'} partitions, this version wants ${partitions}`,
+        `The topic ${topic} has ${found || 'no'} partitions, this version needs ${partitions}`,
       );
     }
   }
@@ -94,11 +94,7 @@ const check = async (admin: Admin, settings: KafkaSettings): Promise<void> => {
   }
 };
 
-/**
- * Creates the topics that no earlier start has `created`, and checks that each is as the log needs it.
- *
- * @throws TopicDiffers, TopicMissing
- */
+/** Creates the topics that are not in `created`, and checks all of them. @throws TopicDiffers, TopicMissing */
 export const ensureTopics = async (
   admin: Admin,
   settings: KafkaSettings,
@@ -108,22 +104,22 @@ export const ensureTopics = async (
   await check(admin, settings);
 };
 
-/** Of each topic, how many partitions it has now; of a missing one `null`. */
+/** Returns the current number of partitions of each topic; `null` if it is missing. */
 export const countPartitions = async (
   admin: Admin,
   settings: KafkaSettings,
 ): Promise<ReadonlyMap<TopicName, number | null>> => {
-  const counts = async (some: readonly TopicName[]) => {
-    const names = some.map((topic) => topicIn(settings, topic));
+  const counts = async (queried: readonly TopicName[]) => {
+    const names = queried.map((topic) => topicIn(settings, topic));
     const { topics: found } = await admin.fetchTopicMetadata({ topics: names });
     return new Map(found.map(({ name, partitions }) => [name, partitions.length]));
   };
   const found = await counts(topicNames).catch(async (error: unknown) => {
     if ((error as { readonly type?: unknown }).type !== 'UNKNOWN_TOPIC_OR_PARTITION') throw error;
     const existing = new Set(await admin.listTopics());
-    const some = topicNames.filter((topic) => existing.has(topicIn(settings, topic)));
-    // Without a name, the metadata of all topics would be fetched.
-    return some.length === 0 ? new Map<string, number>() : counts(some);
+    const remaining = topicNames.filter((topic) => existing.has(topicIn(settings, topic)));
+    // An empty list would fetch the metadata of all topics.
+    return remaining.length === 0 ? new Map<string, number>() : counts(remaining);
   });
   return new Map(topicNames.map((topic) => [topic, found.get(topicIn(settings, topic)) ?? null]));
 };

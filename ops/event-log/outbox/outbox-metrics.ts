@@ -1,9 +1,8 @@
 import type { Metrics } from '../../platform/metrics/metrics.js';
 
-/** Told of a commit: how many events it recorded, and when they came (`performance.now`). */
+/** Called after each commit. @param startedAt when the events were passed to the outbox (`performance.now()`) */
 export type OnRecorded = (events: number, startedAt: number) => void;
 
-/** Counts committed events, and the time from their recording to the end of their commit. */
 export const measureOutbox = (metrics: Metrics): OnRecorded => {
   const durations = metrics.durations(
     'linklog_outbox_append_duration_seconds',

@@ -3,25 +3,21 @@ import type { TopicName } from '../../../schemas/events/topics.js';
 import type { Queryable } from '../../platform/postgres/pool.js';
 import type { Write } from '../../platform/postgres/statement.js';
 
-/** Where recorded events end, by partition of the outbox: an offset above all of them. */
+/** The end of recorded events in each partition of the outbox. */
 export type OutboxPosition = readonly { readonly partitionId: number; readonly next: number }[];
 
-/** The position of no events. */
 export const noPosition: OutboxPosition = [];
 
-/**
- * The ledger's outbox: the head of the log. An event is in the log from its commit here, and
- * nothing takes it back, however far the readers of the log lag behind.
- */
+/** The ledger's outbox is the head of the log: a committed event is final, even if readers lag. */
 export interface Outbox {
   /**
-   * The statement that records decided events in the deciding transaction. It locks the log's partitions, so it must
-   * be the transaction's last statement: no transaction may wait for another lock while it holds these.
+   * Records events in the transaction that decided them. It locks partitions of the log, so it must be the last statement:
+   * a transaction that holds these locks must not wait for others.
    */
   record(events: readonly LinklogEvent[]): Write<OutboxPosition>;
   /**
-   * The subjects' events above the sequences that are known, those of one subject in order, at most `limit` in all if
-   * there is one. Read with the caller's pool: who answers a request waits no longer than its pool allows.
+   * Returns the events of subjects after their known sequences, ordered by subject and sequence. The deadlines are those of
+   * `postgres`.
    */
   after(
     postgres: Queryable,
@@ -31,17 +27,17 @@ export interface Outbox {
   ): Promise<readonly LinklogEvent[]>;
 }
 
-/** Whether, and when, the log proper (Kafka) has what the outbox recorded. */
+/** Whether the log (Kafka) has the events of the outbox. */
 export interface OutboxDelivery {
-  /** Whether the log proper has committed events by `withinMs` from now. */
+  /** Waits until the log has the events, for at most `withinMs`. Returns whether it has. */
   published(outboxPosition: OutboxPosition, withinMs: number): Promise<boolean>;
-  /** Whether the log proper has, now, each subject's first event: the one that made it. */
+  /** Whether the log has the first event of each subject. */
   hasPublishedFirst(topic: TopicName, subjects: readonly string[]): Promise<boolean>;
-  /** Whether events wait for the log proper for so long that no new ones should be decided. */
+  /** Whether events are unsent for so long that no new ones should be decided. */
   isStalled(): Promise<boolean>;
 }
 
-/** Of the embedded log: the outbox's table is the log proper, so an event is there at its commit. */
+/** For the embedded log, whose table is the outbox. */
 export const deliveredAtCommit: OutboxDelivery = {
   published: () => Promise.resolve(true),
   hasPublishedFirst: () => Promise.resolve(true),

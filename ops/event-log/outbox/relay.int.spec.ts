@@ -29,8 +29,8 @@ import { databaseFixture, ledgerFixture } from '../../test/support/fixtures.js';
 const links = topics.links.name;
 const logger = createLogger('silent');
 
-/** A log whose appends a test holds up and lets fail: what no real one does when it is asked to. */
-class HeldLog implements Pick<EventLog, 'append' | 'ranges'> {
+/** A log whose appends a test delays and rejects. */
+class ControlledLog implements Pick<EventLog, 'append' | 'ranges'> {
   readonly records: (NewRecord & { readonly topic: TopicName })[] = [];
   before: (topic: TopicName) => Promise<void> = () => Promise.resolve();
 
@@ -72,7 +72,7 @@ describe('platform: relay from the outbox to the log proper', () => {
       delivery.stop();
     },
   );
-  const log = fixture(() => new HeldLog(), undefined, { per: 'test' });
+  const log = fixture(() => new ControlledLog(), undefined, { per: 'test' });
   let relays: OwnConnection[] = [];
 
   afterEach(async () => {
@@ -115,7 +115,7 @@ describe('platform: relay from the outbox to the log proper', () => {
   const history = (code: string, count: number): LinklogEvent[] =>
     Array.from({ length: count }, (_, index) => eventIn(links, code, index + 1));
 
-  it('sends what is recorded, in order, and tells who waits for it', async () => {
+  it('sends recorded events in order, and notifies waiting callers', async () => {
     relayTo();
     const codes = [newCode(), newCode(), newCode()];
     for (const code of codes) {
@@ -127,7 +127,7 @@ describe('platform: relay from the outbox to the log proper', () => {
     expect(await delivery.isStalled()).to.be.false;
   });
 
-  it('has nothing published while nobody relays, and says when that lasts', async () => {
+  it('publishes nothing without a relay, and then reports a stall', async () => {
     const code = newCode();
     const outboxPosition = await record(...history(code, 1));
     expect(await delivery.published(outboxPosition, 50)).to.be.false;
@@ -177,7 +177,7 @@ describe('platform: relay from the outbox to the log proper', () => {
     own.stop();
   });
 
-  it('has published what made a link, also while what became of it then is not', async () => {
+  it('has published the first event of a link while a later one is pending', async () => {
     relayTo();
     const code = newCode();
     expect(await delivery.published(await record(eventIn(links, code, 1)), 10_000)).to.be.true;
@@ -189,7 +189,7 @@ describe('platform: relay from the outbox to the log proper', () => {
     expect(await delivery.published(ended, 10_000)).to.be.true;
   });
 
-  it('sends again what failed, with what came after it, and skips nothing', async () => {
+  it('retries a failed append together with later events, in order', async () => {
     let failures = 0;
     log.before = () => {
       failures += 1;
@@ -197,8 +197,11 @@ describe('platform: relay from the outbox to the log proper', () => {
     };
     relayTo();
     const code = newCode();
-    const receipts = [await record(eventIn(links, code, 1)), await record(eventIn(links, code, 2))];
-    expect(await delivery.published(receipts.flat(), 10_000)).to.be.true;
+    const positions = [
+      await record(eventIn(links, code, 1)),
+      await record(eventIn(links, code, 2)),
+    ];
+    expect(await delivery.published(positions.flat(), 10_000)).to.be.true;
     expect(log.sequencesOf(code)).to.deep.equal([1, 2]);
   });
 
@@ -232,7 +235,7 @@ describe('platform: relay from the outbox to the log proper', () => {
     }
   });
 
-  it('is held up by a failing topic for that topic only', async () => {
+  it('continues with other topics while one topic fails', async () => {
     log.before = (topic) =>
       topic === topics.usage.name ? Promise.reject(new Error('Never')) : Promise.resolve();
     relayTo();
@@ -244,8 +247,8 @@ describe('platform: relay from the outbox to the log proper', () => {
     expect(await delivery.published(stuck, 10_000)).to.be.true;
   });
 
-  it('is done by one process at a time; another takes over when its connection is lost', async () => {
-    const second = new HeldLog();
+  it('runs in one process at a time; another one takes over when its connection is lost', async () => {
+    const second = new ControlledLog();
     relayTo();
     const code = newCode();
     await delivery.published(await record(eventIn(links, code, 1)), 10_000);
@@ -265,14 +268,14 @@ describe('platform: relay from the outbox to the log proper', () => {
     expect(second.sequencesOf(code)).to.deep.equal([3, 4]);
   });
 
-  it('only repeats what a relay sends that does not know yet that another has taken over', async () => {
+  it('only repeats events of a relay that has lost its lock', async () => {
     const code = codeIn(links, 1);
-    const held = deferred();
+    const gate = deferred();
     let holding = true;
     let sends = 0;
     log.before = () => {
       sends += 1;
-      return holding ? held.promise : Promise.resolve();
+      return holding ? gate.promise : Promise.resolve();
     };
     relayTo();
     await record(...history(code, 3));
@@ -284,7 +287,7 @@ describe('platform: relay from the outbox to the log proper', () => {
     relayTo();
     const outboxPosition = await record(eventIn(links, code, 4));
     expect(await delivery.published(outboxPosition, 10_000)).to.be.true;
-    held.resolve();
+    gate.resolve();
     await eventually('the zombie has sent it', () => log.sequencesOf(code).length >= 7);
     expect(log.sequencesOf(code)).to.deep.equal([1, 2, 3, 4, 1, 2, 3]);
     // The late mark of a zombie takes nothing back.
@@ -292,7 +295,7 @@ describe('platform: relay from the outbox to the log proper', () => {
     expect(await delivery.hasPublishedFirst(links, [code])).to.be.true;
   });
 
-  it('says how far it is without waiting for a transaction that appends', async () => {
+  it('saves its progress without waiting for a transaction that appends', async () => {
     const { rows } = await node.pool.query<{ id: number }>('SELECT id FROM log.partitions');
     await transaction(node.pool, async (tx) => {
       await tx.query('SELECT FROM log.partitions FOR UPDATE');
@@ -302,15 +305,15 @@ describe('platform: relay from the outbox to the log proper', () => {
     });
   });
 
-  it('stops at once, also while the log does not answer', async () => {
-    const held = deferred();
-    log.before = () => held.promise;
+  it('stops immediately, also while the log does not respond', async () => {
+    const gate = deferred();
+    log.before = () => gate.promise;
     const relay = relayTo();
     const outboxPosition = await record(eventIn(links, newCode()));
     await sleep(300);
     expect(await endsWithin(relay.stop(), 3_000)).to.be.true;
-    held.resolve();
-    relayTo(new HeldLog());
+    gate.resolve();
+    relayTo(new ControlledLog());
     expect(await delivery.published(outboxPosition, 10_000)).to.be.true;
   });
 
@@ -322,7 +325,7 @@ describe('platform: relay from the outbox to the log proper', () => {
     const age = (): Promise<unknown> =>
       node.pool.query(`UPDATE log.relay_checkpoints SET saved_at = saved_at - interval '25 hours'`);
 
-    it('is deleted a day later, when all projections have applied it, and not before', async () => {
+    it('is deleted a day later, when all projections have applied it', async () => {
       await node.pool.query('DELETE FROM log.relay_checkpoints');
       const relay = relayTo();
       const code = codeIn(links, 6);
@@ -349,17 +352,17 @@ describe('platform: relay from the outbox to the log proper', () => {
         setAside: () => Promise.resolve(subjects),
         states: (_topic, _partition, events) => Promise.resolve(events.map(() => 'applied')),
       });
-      const all = readThrough(Number.MAX_SAFE_INTEGER);
-      expect(await pruneSent(node.pool, all), 'too young').to.equal(0);
+      const applied = readThrough(Number.MAX_SAFE_INTEGER);
+      expect(await pruneSent(node.pool, applied), 'too young').to.equal(0);
       await age();
       const [end] = (await log.ranges(links)).slice(6);
       const lagging = (end?.next ?? 0) - 2;
       expect(await pruneSent(node.pool, readThrough(lagging)), 'lag').to.equal(0);
-      expect(await pruneSent(node.pool, all), 'not checked').to.equal(0);
-      await checkSent(node.pool, all);
+      expect(await pruneSent(node.pool, applied), 'not checked').to.equal(0);
+      await checkSent(node.pool, applied);
       await pruneSent(node.pool, readThrough(Number.MAX_SAFE_INTEGER, code));
       expect(await eventsIn(code), 'a projection has set one aside').to.equal(4);
-      expect(await pruneSent(node.pool, all)).to.equal(3);
+      expect(await pruneSent(node.pool, applied)).to.equal(3);
       expect(await eventsIn(code), 'what was recorded later').to.equal(1);
       relayTo();
       expect(await delivery.published(unsent, 10_000)).to.be.true;

@@ -13,25 +13,25 @@ import { valuesByField, type Pool } from '../../platform/postgres/pool.js';
 
 /** Records of a partition in one round. */
 const maxRecords = 1_000;
-/** How long a relay that heard of no event waits before it looks all the same: it hears of each. */
+/** Interval of queries without a notification (ms). */
 const idleMs = 5_000;
 const checkpointEveryMs = 1_000;
-/** How long sent events stay at least, so that they can be looked up. */
-const keptFor = '1 day';
+/** How long sent events are retained for queries. */
+const retention = '1 day';
 const maxDeleted = 5_000;
-/** How often the relay checks that what it has sent was applied. */
+/** Interval of the checks that sent events were applied (ms). */
 const checkEveryMs = 30_000;
-/** Events of a partition that are checked together. */
+/** Events of a partition in one check. */
 const maxChecked = 5_000;
 
-/** The sent part of a partition of the outbox: below `next`. */
+/** The events of an outbox partition below `next` were sent. */
 interface Sent {
   readonly partitionId: number;
   readonly topic: TopicName;
   readonly next: number;
 }
 
-/** The next events to send, by partition. The ledger's events have a row each. */
+/** Returns the next events to send, by partition. Each event of the ledger has its own row. */
 const findDue = async (pool: Pool) => {
   const { rows } = await pool.query<{
     partitionId: number;
@@ -60,7 +60,7 @@ const findDue = async (pool: Pool) => {
   return [...due.values()];
 };
 
-/** Saves what was sent, and notifies those who wait. A late zombie takes nothing back. */
+/** Saves the progress and notifies waiting requests. A late relay never lowers the progress. */
 const markSent = async (pool: Pool, sent: readonly Sent[]): Promise<void> => {
   await pool.query({
     name: 'relay-sent',
@@ -77,8 +77,8 @@ const markSent = async (pool: Pool, sent: readonly Sent[]): Promise<void> => {
 };
 
 /**
- * Saves where the log proper ends now: all that was sent is before that. One checkpoint stays of each
- * minute. A database that does not know what was sent is another one than it was sent from.
+ * Saves the current ends of the log, which are after all sent events. One checkpoint for each minute is retained. Progress
+ * that is not in `log.relayed` is of another database and ignored.
  */
 export const saveRelayCheckpoints = async (
   pool: Pool,
@@ -90,7 +90,9 @@ export const saveRelayCheckpoints = async (
   const ends = new Map(
     await Promise.all(names.map(async (topic) => [topic, await log.ranges(topic)] as const)),
   );
-  const ranges = [...ends].flatMap(([topic, all]) => all.map((range) => ({ topic, ...range })));
+  const ranges = [...ends].flatMap(([topic, partitions]) =>
+    partitions.map((range) => ({ topic, ...range })),
+  );
   await pool.query(
     `WITH ends AS (
        SELECT s.partition_id, s.next_offset, e.log_offset
@@ -114,22 +116,7 @@ export const saveRelayCheckpoints = async (
   );
 };
 
-/** The end of a partition of the log proper at its newest checkpoint: the outbox had all below. */
-export const sentThrough = async (
-  pool: Pool,
-  topic: TopicName,
-  partition: number,
-): Promise<number> => {
-  const { rows } = await pool.query<{ through: number }>(
-    `SELECT coalesce(max(c.log_offset), 0) AS through FROM log.partitions p
-     JOIN log.relay_checkpoints c ON c.partition_id = p.id
-     WHERE p.topic = $1 AND p.partition = $2`,
-    [topic, partition],
-  );
-  return rows[0]?.through ?? 0;
-};
-
-/** The ends of the log proper at the newest checkpoint of each partition. */
+/** Returns the end of each partition of the log at its newest checkpoint. */
 export const sentEnds = async (pool: Pool): Promise<readonly KnownEnd[]> => {
   const { rows } = await pool.query<KnownEnd>(
     `SELECT p.topic, p.partition, max(c.log_offset) AS next FROM log.partitions p
@@ -138,7 +125,17 @@ export const sentEnds = async (pool: Pool): Promise<readonly KnownEnd[]> => {
   return rows;
 };
 
-/** The topics that a relay is to send to: those of the version that was started last. */
+/** Returns the end of a partition of the log at its newest checkpoint. */
+export const sentThrough = async (
+  pool: Pool,
+  topic: TopicName,
+  partition: number,
+): Promise<number> => {
+  const ends = await sentEnds(pool);
+  return ends.find((end) => end.topic === topic && end.partition === partition)?.next ?? 0;
+};
+
+/** Returns the topics that a relay sends to: those of the version that was started last. */
 export const relayedTopics = async (pool: Pool): Promise<ReadonlySet<TopicName>> => {
   const { rows } = await pool.query<{ topic: TopicName }>(
     `SELECT DISTINCT p.topic FROM log.partitions p JOIN log.relayed r ON r.partition_id = p.id`,
@@ -146,19 +143,14 @@ export const relayedTopics = async (pool: Pool): Promise<ReadonlySet<TopicName>>
   return new Set(rows.map(({ topic }) => topic));
 };
 
-/**
- * What became of an event of the ledger behind the relay: it was applied; neither it nor a later event of its subject
- * was; or only a later one was, so that it can be applied no more.
- */
+/** Whether an event was applied; `overtaken`: only a later event of its subject was, so it cannot be applied any more. */
 export type SequenceState = 'applied' | 'absent' | 'overtaken';
 
-/** What the projections have read of the log proper. */
 export interface ProjectedEvents {
-  /** The offset below which every projection has applied, or set aside, a partition. */
+  /** Returns the offset below which every projection has applied or set aside all events. */
   appliedThrough(topic: TopicName, partition: number): Promise<number>;
-  /** Subjects of which a projection has set events aside. */
+  /** Returns the subjects with dead letters. */
   setAside(topic: TopicName): Promise<readonly string[]>;
-  /** What became of events of a partition, in their order. */
   states(
     topic: TopicName,
     partition: number,
@@ -166,16 +158,15 @@ export interface ProjectedEvents {
   ): Promise<readonly SequenceState[]>;
 }
 
-/** An event of the outbox that was sent. */
 interface SentEvent {
   readonly subject: string;
   readonly sequence: number;
 }
 
-/** An event that the log proper acknowledged, and that no projection found in it. */
+/** An event that the log acknowledged and that no projection has found. */
 export type UnappliedEvent = SentEvent & TopicPartition;
 
-/** A partition of the outbox; every projection has read what was sent below `passed`. */
+/** A partition of the outbox. Every projection has read the events below `passed`. */
 interface CheckedPartition extends KnownPartition {
   readonly checked: number;
   readonly passed: number;
@@ -192,13 +183,12 @@ const statesOf = async (
   const states = await projected.states(topic, partition, rows);
   const setAside = new Set(await projected.setAside(topic));
   return rows.map((row, index) => {
-    // An event that was set aside is in the log; the subject's rows stay in the outbox until it is applied.
-    const isThere = setAside.has(row.subject);
-    return { ...row, state: isThere ? 'applied' : (states[index] ?? 'absent') };
+    // An event that was set aside is in the log; pruning retains its row.
+    return { ...row, state: setAside.has(row.subject) ? 'applied' : (states[index] ?? 'absent') };
   });
 };
 
-/** Checks once more what was not applied at an earlier check: it may have been sent again. */
+/** Checks unapplied events again, which may have been sent again. */
 const recheck = async (
   pool: Pool,
   projected: ProjectedEvents,
@@ -223,7 +213,7 @@ const recheck = async (
   );
 };
 
-/** Checks the next events of a partition; returns those that are absent, and whether there are more to check. */
+/** Checks the next events of a partition. Returns the absent ones, and the next offset to check. */
 const checkNext = async (
   pool: Pool,
   projected: ProjectedEvents,
@@ -258,8 +248,8 @@ const checkNext = async (
 };
 
 /**
- * Checks that the events that were sent were applied, with their sequences: a log that acknowledges an event may still
- * not have stored it. Returns the events that are newly found to be neither applied nor overtaken.
+ * Checks that sent events were applied, because a log may acknowledge an event without storing it. Returns the newly found
+ * absent events.
  *
  * @throws the signal's reason
  */
@@ -300,8 +290,8 @@ export const checkSent = async (
 };
 
 /**
- * Sends absent events again, those of a subject in order. Not while a later event of the subject was sent and is not
- * checked yet: if it is in the log, projections would take the earlier one for a repeat.
+ * Sends absent events again, in order, unless a later event of the subject was sent and is not checked yet: if the log has
+ * it, projections would drop the earlier one as a repeat.
  */
 export const sendAgain = async (pool: Pool, log: Pick<EventLog, 'append'>): Promise<number> => {
   const { rows } = await pool.query<NewRecord & { readonly topic: TopicName }>(
@@ -326,15 +316,15 @@ export const sendAgain = async (pool: Pool, log: Pick<EventLog, 'append'>): Prom
 };
 
 /**
- * Deletes events that were sent a day ago, that every projection has read, and that `checkSent` has found applied; a
- * bounded number at a time. Returns how many. The events of a subject that a projection has set aside stay: readers of
- * the projection add them, so that a block that could not be applied takes effect all the same.
+ * Deletes a bounded number of events that were sent a day ago and were applied by every projection. Returns their number.
+ * Events of subjects with dead letters stay, because readers of the projection add them: a block takes effect although it
+ * could not be applied.
  */
 export const pruneSent = async (pool: Pool, projected: ProjectedEvents): Promise<number> => {
   const { rows: partitions } = await pool.query<KnownPartition>(
     `SELECT DISTINCT p.id, p.topic, p.partition
      FROM log.partitions p JOIN log.relay_checkpoints m ON m.partition_id = p.id
-     WHERE m.saved_at < clock_timestamp() - interval '${keptFor}'`,
+     WHERE m.saved_at < clock_timestamp() - interval '${retention}'`,
   );
   let deleted = 0;
   for (const { id, topic, partition } of partitions) {
@@ -344,7 +334,7 @@ export const pruneSent = async (pool: Pool, projected: ProjectedEvents): Promise
       `WITH passed AS (
          SELECT max(next_offset) AS next_offset FROM log.relay_checkpoints
          WHERE partition_id = $1 AND log_offset <= $2
-           AND saved_at < clock_timestamp() - interval '${keptFor}'
+           AND saved_at < clock_timestamp() - interval '${retention}'
        ),
        forgotten AS (
          DELETE FROM log.relay_checkpoints m USING passed
@@ -367,9 +357,8 @@ export const pruneSent = async (pool: Pool, projected: ProjectedEvents): Promise
 };
 
 /**
- * Sends the outbox's events to the log proper: partition by partition in order, from the first one
- * that is not marked as sent, each round awaited before the next. So a crash, or a relay that does
- * not know yet that another has taken over, can only repeat events, which readers drop by sequence.
+ * Sends the events of the outbox to the log, in the order of each partition, one round at a time. So a crash, or a relay
+ * that has lost its lock, can only repeat events, which readers drop by sequence.
  */
 export const startRelay = (options: {
   readonly pool: Pool;
@@ -378,7 +367,6 @@ export const startRelay = (options: {
   readonly log: EventLog;
   /** Resolves when events may be sent. */
   readonly mayBegin: () => Promise<void>;
-  /** By these, the relay checks what it has sent, and sends it again. */
   readonly projected: ProjectedEvents;
   readonly logger: Logger;
 }) => {
@@ -387,7 +375,7 @@ export const startRelay = (options: {
   const work = async (signal: AbortSignal): Promise<void> => {
     const recorded = new WakeUp();
     const checkpointed = new Map<number, number>();
-    /** What no checkpoint covers yet, by partition. */
+    /** Progress without a checkpoint, by partition. */
     const uncovered = new Map<number, Sent>();
 
     const saveCheckpoints = async (): Promise<void> => {
@@ -403,7 +391,7 @@ export const startRelay = (options: {
       }
     };
 
-    /** What the log has and PostgreSQL could not record: sent again, it would be in the log twice. */
+    /** Sent events that PostgreSQL could not record yet; they must not be sent again. */
     let unmarked: readonly Sent[] = [];
     const mark = async (): Promise<void> => {
       if (unmarked.length === 0) return;
@@ -412,11 +400,10 @@ export const startRelay = (options: {
       unmarked = [];
     };
 
-    /** Sends what is due, of each partition a part; returns whether there was anything. */
+    /** Sends the next events of each partition. Returns whether there were any. */
     const sendDue = async (): Promise<boolean> => {
       await mark();
       const due = await findDue(pool);
-      // After the stop, another relay sends them.
       if (due.length === 0 || signal.aborted) return false;
       const ends = await Promise.allSettled(
         due.map(({ topic, records }) => log.append(topic, records)),
@@ -431,7 +418,7 @@ export const startRelay = (options: {
     let checkedAt = -Infinity;
     let checking: Promise<void> | undefined;
     let mayBeAbsent = false;
-    /** Beside the sending, which does not wait for it. */
+    /** Runs in the background. */
     const check = (): void => {
       if (checking || performance.now() - checkedAt < checkEveryMs) return;
       checkedAt = performance.now();
@@ -452,7 +439,7 @@ export const startRelay = (options: {
           checking = undefined;
         });
     };
-    /** Between two rounds: while events are sent, none is sent again. */
+    /** Called between two rounds, so that no other events are in flight. */
     const sendAbsent = async (): Promise<void> => {
       if (!mayBeAbsent || signal.aborted) return;
       mayBeAbsent = false;
@@ -477,13 +464,13 @@ export const startRelay = (options: {
       }
     };
 
-    const look = (): void => {
+    const wake = (): void => {
       recorded.wake();
     };
-    signal.addEventListener('abort', look);
-    const unsubscribe = [listener.on('linklog_log', look), listener.onGap(look)];
+    signal.addEventListener('abort', wake);
+    const unsubscribe = [listener.on('linklog_log', wake), listener.onGap(wake)];
     try {
-      // A log that is away is not waited for: what is being sent may be sent again by another.
+      // Does not wait for an unreachable log; another relay may repeat the events in flight.
       await untilAborted(relay(), signal);
     } finally {
       for (const stop of unsubscribe) stop();

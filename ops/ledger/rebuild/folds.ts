@@ -1,7 +1,6 @@
 /**
- * The ledger as a pure function of the log. Each fold takes the states that a piece of the log is
- * about and returns those that changed. Repeats are dropped: an event whose sequence is not above
- * the state's was folded before. An event of a subject that was never made changes nothing.
+ * The ledger as a pure function of the log. Each fold takes the known states of the events' subjects and returns the changed
+ * ones. Repeats, whose sequence is not above that of the state, and events of unknown subjects are dropped.
  */
 import type {
   AliasOverrideEvent,
@@ -35,7 +34,7 @@ import {
 import { evolvePlatform, type PlatformState } from '../../../schemas/folds/platform.js';
 import type { KnownKey } from '../api-keys.js';
 
-/** A visit that the ledger decided, and numbered among its link's clicks. */
+/** A visit of a link with a limit, which the ledger decided. */
 export type LimitedVisit = EventNamed<'LinkVisited'> & {
   readonly data: { readonly click: number };
 };
@@ -50,27 +49,27 @@ const isKnownToLedgerLink = (link: LedgerLinkState, event: LedgerLinkEvent): boo
   return event.sequence <= link.sequence;
 };
 
-/** Links after link events and limited visits; and the links that were made, none twice. */
+/** Folds link events and limited visits. Returns each creation once. */
 export const foldLedgerLinks = (
   known: ReadonlyMap<string, LedgerLink>,
   events: readonly (LinkEvent | LimitedVisit)[],
 ): {
   readonly changed: ReadonlyMap<string, LedgerLink>;
-  readonly made: readonly EventNamed<'LinkCreated'>[];
+  readonly creations: readonly EventNamed<'LinkCreated'>[];
 } => {
   const changed = new Map<string, LedgerLink>();
-  const made: EventNamed<'LinkCreated'>[] = [];
+  const creations: EventNamed<'LinkCreated'>[] = [];
   for (const event of events) {
     const link = changed.get(event.subject) ?? known.get(event.subject) ?? initialState;
     if (isKnownToLedgerLink(link, event)) continue;
     const next = evolveLedgerLink(link, event);
     if (next.status === 'taken') changed.set(event.subject, next);
-    if (event.type === 'linklog.LinkCreated.v3') made.push(event);
+    if (event.type === 'linklog.LinkCreated.v3') creations.push(event);
   }
-  return { changed, made };
+  return { changed, creations };
 };
 
-/** Meters after links that were made (none twice) and after events of the topic of usage. */
+/** Folds creations, without repeats, and events of the usage topic. */
 export const foldMeters = (
   known: ReadonlyMap<string, KeyMeter>,
   events: readonly (EventNamed<'LinkCreated'> | UsageEvent)[],

@@ -30,7 +30,7 @@ const withRepeats = <Event>(events: readonly Event[]): fc.Arbitrary<readonly Eve
     .array(fc.record({ from: fc.nat(events.length), until: fc.nat(events.length) }))
     .map((resends) => {
       const sent = [...events];
-      // Whoever sends again begins at something that was sent, and goes on in order.
+      // A sender repeats events in order, from any sent event.
       for (const { from, until } of resends) sent.push(...events.slice(from, until));
       return sent;
     });
@@ -58,10 +58,10 @@ describe('ledger: ledger as a fold of the log', () => {
       foldLedgerLinks(none, history),
     );
     const { changed } = foldLedgerLinks(none, history);
-    expect(foldLedgerLinks(changed, [second]).made).to.deep.equal([]);
+    expect(foldLedgerLinks(changed, [second]).creations).to.deep.equal([]);
   });
 
-  it('counts no event of a link twice, and no link that was made', () => {
+  it('ignores repeats of link events and creations', () => {
     const ofLinks = [
       created('spring', { maxClicks: 3 }),
       created('autumn'),
@@ -79,27 +79,27 @@ describe('ledger: ledger as a fold of the log', () => {
     expect(changed.get('autumn')).to.include({ expired: 'time', sequence: 2 });
   });
 
-  it('takes a later piece of the log for what it is', () => {
+  it('continues with a later part of the log', () => {
     const first = foldLedgerLinks(none, [
       created('spring', { maxClicks: 3 }),
       blocked('spring', 2),
     ]);
     const second = foldLedgerLinks(first.changed, [blocked('spring', 2), unblocked('spring', 3)]);
     expect(second.changed.get('spring')).to.include({ blocked: false, sequence: 3 });
-    expect([first.made.length, second.made.length]).to.deep.equal([1, 0]);
+    expect([first.creations.length, second.creations.length]).to.deep.equal([1, 0]);
   });
 
-  it('has no link, and no key, of what was never made', () => {
+  it('ignores events of unknown links and keys', () => {
     const visits = [visited('lost', 1)].filter(isLimitedVisit);
     expect(foldLedgerLinks(none, [blocked('lost', 2), ...visits]).changed).to.be.empty;
     expect(foldKeys(none, [keyRevoked('lost', 2)])).to.be.empty;
   });
 
-  it('does not care for visits that a spool numbered', () => {
+  it('ignores spooled visits', () => {
     expect(isLimitedVisit(visited('spring', null))).to.be.false;
   });
 
-  it('counts no spending, change of a key, switch or override twice', () => {
+  it('ignores repeats of spendings, key changes, switches and overrides', () => {
     const usage = [metered('key-1', 1, 5), metered('key-1', 2, 7)];
     expectRepeatsDropped(usage, (events) => foldMeters(none, events));
     expect(foldMeters(none, usage).get('key-1')).to.include({ calls: 12, usageSequence: 2 });

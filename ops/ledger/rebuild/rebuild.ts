@@ -7,13 +7,13 @@ import {
   type EventNamed,
   type LinklogEvent,
 } from '../../../schemas/events/catalogue.js';
-import { readEvent, UnreadableEvent } from '../../../schemas/events/codec.js';
 import { topics, type TopicName } from '../../../schemas/events/topics.js';
 import type { EventLog, LogRecord } from '../../event-log/port.js';
 import { lockOverrides, saveOverrides } from '../alias-overrides.js';
 import { lockKeys, saveKey } from '../api-keys.js';
-import { insertLinks, isAsMade, lockLinks, saveLinks } from '../links.js';
+import { insertLinks, isInitial, lockLinks, saveLinks } from '../links.js';
 import { lockStoredMeters, saveFoldedMeters } from '../meters.js';
+import { readableEvents } from '../readable-events.js';
 import { readPlatform, savePlatform } from '../platform.js';
 import type { LedgerSchema } from '../decide.js';
 import { execute, transaction, type Client, type Pool } from '../../platform/postgres/pool.js';
@@ -33,14 +33,13 @@ const subjectsOf = (events: readonly LinklogEvent[]): string[] => [
   ...new Set(events.map(({ subject }) => subject)),
 ];
 
-/** Adds events of one topic to the tables of a ledger. */
+/** Folds events of one topic into the tables of a ledger. */
 type Add<Event extends LinklogEvent = LinklogEvent> = (
   tx: Client,
   schema: LedgerSchema,
   events: readonly Event[],
 ) => Promise<void>;
 
-/** Keys and overrides: few, so a statement for each. */
 const addAccounts: Add = async (tx, schema, events) => {
   const keyEvents = events.filter(isApiKeyEvent);
   const keys = await lockKeys(tx, subjectsOf(keyEvents), schema);
@@ -75,24 +74,24 @@ const addToLinks = async (
   events: readonly EventOfLink[],
 ): Promise<readonly EventNamed<'LinkCreated'>[]> => {
   const known = await lockLinks(tx, subjectsOf(events), schema);
-  const { changed, made: creations } = foldLedgerLinks(known, events);
+  const { changed, creations } = foldLedgerLinks(known, events);
   const links = [...changed.values()];
-  const made = links.filter(({ code }) => !known.has(code));
-  const saved = links.filter((link) => known.has(link.code) || !isAsMade(link));
-  await execute(tx, writeOnly([...insertLinks(made, schema), ...saveLinks(saved, schema)]));
+  const added = links.filter(({ code }) => !known.has(code));
+  const saved = links.filter((link) => known.has(link.code) || !isInitial(link));
+  await execute(tx, writeOnly([...insertLinks(added, schema), ...saveLinks(saved, schema)]));
   return creations;
 };
 
 const addLinks: Add = async (tx, schema, events) => {
-  const made = await addToLinks(tx, schema, events.filter(isLinkEvent));
-  if (made.length > 0) await addSpendings(tx, schema, made);
+  const creations = await addToLinks(tx, schema, events.filter(isLinkEvent));
+  if (creations.length > 0) await addSpendings(tx, schema, creations);
 };
 
-/** The topics in an order in which nothing comes before what it refers to. */
+/** The topics, in an order in which events refer only to earlier topics. */
 const steps: readonly {
   readonly topic: TopicName;
   readonly add: Add;
-  /** Which events the ledger cares for; all unless told. */
+  /** Selects the events to fold; by default all. */
   readonly only?: (event: LinklogEvent) => boolean;
 }[] = [
   { topic: topics.accounts.name, add: addAccounts },
@@ -100,7 +99,7 @@ const steps: readonly {
   { topic: topics.links.name, add: addLinks },
   {
     topic: topics.visits.name,
-    // Visits of links without a limit are no part of the ledger, and they are the most.
+    // Most visits are of links without a limit, which are not part of the ledger.
     only: isLimitedVisit,
     async add(tx, schema, events) {
       await addToLinks(tx, schema, events.filter(isLimitedVisit));
@@ -112,20 +111,10 @@ const steps: readonly {
   },
 ];
 
-/** The event of a record; none if it cannot be read. Projections set such records aside, too. */
-const readable = ({ value }: LogRecord): readonly LinklogEvent[] => {
-  try {
-    return [readEvent(value)];
-  } catch (error) {
-    if (error instanceof UnreadableEvent) return [];
-    throw error;
-  }
-};
-
-/** The ledger's topics in the order in which they are folded. */
+/** The topics in the order in which they are folded. */
 export const ledgerTopics: readonly TopicName[] = steps.map(({ topic }) => topic);
 
-/** Folds records of a topic into a ledger that has all of the topics before it that they refer to. */
+/** Folds records of a topic into a ledger that contains the earlier topics. */
 export const addToLedger = async (
   tx: Client,
   schema: LedgerSchema,
@@ -133,15 +122,12 @@ export const addToLedger = async (
   records: readonly LogRecord[],
 ): Promise<void> => {
   const step = steps.find((known) => known.topic === topic);
-  if (!step) throw new Error(`The ledger knows nothing of ${topic}`);
-  const events = records.flatMap(readable).filter((event) => step.only?.(event) ?? true);
+  if (!step) throw new Error(`the ledger does not fold ${topic}`);
+  const events = readableEvents(records).filter((event) => step.only?.(event) ?? true);
   if (events.length > 0) await step.add(tx, schema, events);
 };
 
-/**
- * Fills an empty ledger with what the log says: links and click budgets, keys and what they spent,
- * switches, overrides. Nobody else may write meanwhile. Memory is bounded by a batch.
- */
+/** Folds the log into an empty ledger, which no other process may write. Memory is bounded by a batch. */
 export const rebuildLedger = async (options: {
   readonly pool: Pool;
   readonly log: EventLog;

@@ -1,31 +1,28 @@
-/**
- * The part of the ledger's tables that is no fold of the log: working state. It is not rebuilt, not
- * verified and not in a backup; a new installation starts without it.
- */
+/** Tables and columns of the ledger that are not folds of the log. They are not rebuilt, verified or backed up. */
 export const workingState = {
   tables: [
-    /** Calls that no CallsMetered event tells of yet; a backup closes them first. */
+    /** Calls without a CallsMetered event; a backup closes them first. */
     'usage_minutes',
-    /** Answers kept for retries, for 24 hours. */
+    /** Idempotency records of 24 hours. */
     'idempotency',
-    /** Wrong passwords of the last two minutes, and the key of the hashes of who tried. */
+    /** Wrong passwords of the last two minutes, and the key of the hashes of their clients. */
     'password_tries',
     'client_hash_key',
-    /** The keys of the visitors' hashes, of three days at most: whoever had them could tell who visited. */
+    /** Keys of visitor hashes, which could identify visitors and are destroyed after three days. */
     'visitor_keys',
-    /** The key that signs the copies of links in Redis. */
+    /** The key that signs cached links in Redis. */
     'copy_key',
-    /** The latest time that was stored, to notice a clock that went back. */
+    /** The latest stored time, which detects a clock that moved back. */
     'clock',
-    /** Where the re-checks of links stand; they begin anew, and find the same. */
+    /** Progress of the safety re-checks of links. */
     'safety_scans',
-    /** Who is signed in to the console, and its one-time addresses of the last ten minutes. */
+    /** Sessions of the console, and its one-time addresses of the last ten minutes. */
     'console_sessions',
     'console_addresses',
-    /** Its calls of the day that cost none of the month. */
+    /** Free calls of the console. */
     'console_calls',
   ],
-  /** Columns of tables that are folds otherwise. */
+  /** Columns of folded tables. */
   columns: {
     /** The open window of the per-minute limit. */
     key_meters: ['window_start', 'window_calls'],
@@ -33,7 +30,7 @@ export const workingState = {
   },
 } as const;
 
-/** The ledger's tables that are folds of the log, but for the columns above. */
+/** Tables that are folds of the log, except the columns above. */
 export const foldedTables = [
   'api_keys',
   'key_secrets',

@@ -41,13 +41,13 @@ describe('platform: batcher', () => {
     expect(batches).to.deep.equal([[3, 1, 2]]);
   });
 
-  it('takes as many commands as fit by their sizes, and one that is too large alone', async () => {
+  it('fills a group by the sizes of commands, and runs a command that is too large alone', async () => {
     const { batches, batcher } = doubling({ maxBatch: 10, sizeOf: (command) => command });
     await Promise.all([5, 5, 1, 30, 9, 2].map((command) => batcher.submit(command)));
     expect(batches).to.deep.equal([[5, 5], [1], [30], [9], [2]]);
   });
 
-  it('gathers as long as each tick brings more, and decides those behind a pause apart', async () => {
+  it('gathers while each tick brings more, and decides later commands separately', async () => {
     const { batches, batcher } = doubling();
     const submitted = [batcher.submit(1)];
     for (const command of [2, 3]) {
@@ -61,7 +61,7 @@ describe('platform: batcher', () => {
     expect(batches).to.deep.equal([[1, 2, 3], [4]]);
   });
 
-  it('gathers no longer than it may', async () => {
+  it('gathers for at most gatherMs', async () => {
     const { batches, batcher } = doubling({ gatherMs: 0 });
     const submitted = [batcher.submit(1)];
     await tick();
@@ -70,7 +70,7 @@ describe('platform: batcher', () => {
     expect(batches).to.deep.equal([[1], [2]]);
   });
 
-  it('does not gather more than a group may have', async () => {
+  it('stops gathering when the group is full', async () => {
     const { batches, batcher } = doubling({ maxBatch: 2 });
     const submitted = [batcher.submit(1)];
     for (const command of [2, 3]) {
@@ -92,8 +92,8 @@ describe('platform: batcher', () => {
     await Promise.all(submitted);
   });
 
-  it('gathers what comes while a group is being decided, one group at a time', async () => {
-    const held = deferred();
+  it('gathers commands during a run, one group at a time', async () => {
+    const gate = deferred();
     const batches: (readonly number[])[] = [];
     let running = 0;
     let most = 0;
@@ -104,7 +104,7 @@ describe('platform: batcher', () => {
         batches.push(commands);
         running += 1;
         most = Math.max(most, running);
-        await held.promise;
+        await gate.promise;
         running -= 1;
         return commands;
       },
@@ -117,13 +117,13 @@ describe('platform: batcher', () => {
       await tick();
     }
     expect(batches).to.deep.equal([[1]]);
-    held.resolve();
+    gate.resolve();
     expect(await Promise.all(submitted)).to.deep.equal([1, 2, 3]);
     expect(batches).to.deep.equal([[1], [2, 3]]);
     expect(most).to.equal(1);
   });
 
-  it('never makes a group larger than it may be, and keeps the order', async () => {
+  it('limits the size of groups, and keeps the order', async () => {
     const { batches, batcher } = doubling({ maxBatch: 3 });
     const commands = [1, 2, 3, 4, 5, 6, 7];
     const outcomes = await Promise.all(commands.map((command) => batcher.submit(command)));
@@ -131,13 +131,13 @@ describe('platform: batcher', () => {
     expect(batches).to.deep.equal([[1, 2, 3], [4, 5, 6], [7]]);
   });
 
-  it('refuses what is more than may wait, and takes commands again afterwards', async () => {
+  it('rejects commands when the queue is full, and accepts them again later', async () => {
     const { batches, batcher } = doubling({ maxWaiting: 2 });
-    const taken = [batcher.submit(1), batcher.submit(2)];
+    const accepted = [batcher.submit(1), batcher.submit(2)];
     const refused = await rejection(batcher.submit(3));
     expect(refused).to.be.instanceOf(Overloaded);
     expect(refused).to.have.property('code', 'OVERLOADED');
-    expect(await Promise.all(taken)).to.deep.equal([2, 4]);
+    expect(await Promise.all(accepted)).to.deep.equal([2, 4]);
     expect(await batcher.submit(4)).to.equal(8);
     expect(batches).to.deep.equal([[1, 2], [4]]);
   });
@@ -145,12 +145,12 @@ describe('platform: batcher', () => {
   const failures: readonly (readonly [string, () => Promise<readonly number[]>])[] = [
     ['rejects', () => Promise.reject(new Error('Away'))],
     [
-      'throws at once',
+      'throws synchronously',
       () => {
         throw new Error('Away');
       },
     ],
-    ['forgets an outcome', () => Promise.resolve([1])],
+    ['omits an outcome', () => Promise.resolve([1])],
   ];
   for (const [what, fail] of failures) {
     it(`fails a whole group when its run ${what}, and no other group`, async () => {
@@ -173,7 +173,7 @@ describe('platform: batcher', () => {
     });
   }
 
-  describe('where one command may be to blame', () => {
+  describe('if one command may be the cause', () => {
     const failing = (bad: (command: number) => boolean) => {
       let runs = 0;
       const batcher = createBatcher<number, number>({
@@ -181,10 +181,10 @@ describe('platform: batcher', () => {
         maxWaiting: 1_000,
         run: (commands) => {
           runs += 1;
-          const one = commands.find(bad);
-          return one === undefined
+          const failed = commands.find(bad);
+          return failed === undefined
             ? Promise.resolve(commands)
-            : Promise.reject(new Error(`bad: ${one}`));
+            : Promise.reject(new Error(`bad: ${failed}`));
         },
         mayBeCausedByOneCommand: (error) => (error as Error).message !== 'bad: 13',
       });
@@ -201,21 +201,21 @@ describe('platform: batcher', () => {
       expect(runs()).to.be.at.most(41);
     });
 
-    it('runs a bounded number of times where all fail', async () => {
+    it('runs a bounded number of times if all fail', async () => {
       const { submit, runs } = failing(() => true);
       expect(rejected(await submit())).to.have.length(1_000);
       expect(runs()).to.be.at.most(41);
     });
 
-    it('fails the group at once when no command is to blame', async () => {
+    it('fails the group immediately if no command is the cause', async () => {
       const { submit, runs } = failing((command) => command === 13);
       expect(rejected(await submit())).to.have.length(1_000);
       expect(runs()).to.equal(1);
     });
   });
 
-  it('lets the event loop turn between groups, though commands never end', async () => {
-    let turns = 0;
+  it('yields to the event loop between groups', async () => {
+    let iterations = 0;
     let decided = 0;
     const batcher = createBatcher<number, number>({
       maxBatch: 1,
@@ -229,21 +229,21 @@ describe('platform: batcher', () => {
       for (let count = 0; count < 20; count += 1) await batcher.submit(count);
     };
     let ended = false;
-    const all = Promise.all([again(), again()]).then(() => {
+    const clients = Promise.all([again(), again()]).then(() => {
       ended = true;
     });
     // Read through a function: the loop awaits, and the value changes meanwhile.
     const isEnded = (): boolean => ended;
     while (!isEnded()) {
       await tick();
-      turns += 1;
+      iterations += 1;
     }
-    await all;
+    await clients;
     expect(decided).to.equal(40);
-    expect(turns).to.be.at.least(40);
+    expect(iterations).to.be.at.least(40);
   });
 
-  it('starves nobody: who comes first is decided first, however many come later', async () => {
+  it('decides commands in the order of their arrival', async () => {
     const { batcher } = doubling({ maxBatch: 2 });
     const order: number[] = [];
     const submit = async (command: number): Promise<void> => {

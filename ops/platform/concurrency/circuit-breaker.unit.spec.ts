@@ -27,7 +27,7 @@ describe('platform: circuit breaker', () => {
     expect(changes).to.deep.equal(['open']);
   });
 
-  it('forgets failures at a success', () => {
+  it('resets the failures after a success', () => {
     fail(2);
     breaker.succeeded();
     fail(2);

@@ -33,7 +33,7 @@ describe('platform: coalesce', () => {
     expect(await last).to.equal('third');
   });
 
-  it('starts a run at once when none is running', async () => {
+  it('starts a run immediately if none is running', async () => {
     for (const index of [0, 1]) {
       const result = call();
       expect(runs).to.have.length(index + 1);

@@ -5,7 +5,7 @@ import { concurrently } from './concurrently.js';
 import { deferred } from './deferred.js';
 
 describe('platform: work done concurrently', () => {
-  it('is done for every item, so many at a time', async () => {
+  it('runs for every item, with limited concurrency', async () => {
     const done: number[] = [];
     let [running, most] = [0, 0];
     await concurrently([1, 2, 3, 4, 5], { concurrency: 2 }, async (item) => {
@@ -19,27 +19,27 @@ describe('platform: work done concurrently', () => {
     expect(most).to.equal(2);
   });
 
-  it('ends with the first failure, when what had begun has settled', async () => {
-    const held = deferred();
+  it('ends with the first failure, after the started work has ended', async () => {
+    const gate = deferred();
     const begun: number[] = [];
-    let told: unknown;
+    let reason: unknown;
     const failed = rejection(
       concurrently([1, 2, 3], { concurrency: 2 }, async (item, ending) => {
         begun.push(item);
         if (item === 2) throw new Error('the second');
-        await held.promise;
-        told = ending.reason;
+        await gate.promise;
+        reason = ending.reason;
         throw new Error('the first, later');
       }),
     );
     await nextTick();
-    held.resolve();
+    gate.resolve();
     expect(await failed).to.have.property('message', 'the second');
     expect(begun).to.deep.equal([1, 2]);
-    expect(told).to.have.property('message', 'the second');
+    expect(reason).to.have.property('message', 'the second');
   });
 
-  it('ends with the signal, also where that was aborted before', async () => {
+  it('ends with the signal, also if it was aborted before', async () => {
     const controller = new AbortController();
     const { signal } = controller;
     const begun: number[] = [];

@@ -4,13 +4,13 @@ import { eventually, rejection } from '../../test/support/waiting.js';
 import { DeadlinePassed, withinDeadline } from './deadline.js';
 
 describe('platform: deadline', () => {
-  it('gives what the work gives in time', async () => {
+  it('returns the outcome of the work', async () => {
     expect(await withinDeadline(1_000, () => Promise.resolve('done'))).to.equal('done');
     const failed = withinDeadline(1_000, () => Promise.reject(new Error('broken')));
     expect(await rejection(failed)).to.have.property('message', 'broken');
   });
 
-  it('passes for all steps together, and drops what comes later', async () => {
+  it('applies to all steps together, and ignores late work', async () => {
     let steps = 0;
     const late = withinDeadline(30, async () => {
       for (; steps < 4; steps += 1) await sleep(15);
@@ -21,7 +21,7 @@ describe('platform: deadline', () => {
     await eventually('the dropped work has ended', () => steps === 4);
   });
 
-  it('gives what has come while the process was frozen', async () => {
+  it('returns a result that arrived while the process was busy', async () => {
     const beside = withinDeadline(20, () => sleep(25, 'done'));
     const until = performance.now() + 60;
     while (performance.now() < until);

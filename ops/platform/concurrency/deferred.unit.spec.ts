@@ -3,7 +3,7 @@ import { rejection } from '../../test/support/waiting.js';
 import { deferred, firstFailure } from './deferred.js';
 
 describe('platform: first failure', () => {
-  it('is that of the promise that fails first, whatever the others do', async () => {
+  it('rejects with the first rejection', async () => {
     const [first, second, third] = [deferred(), deferred(), deferred()];
     const failed = firstFailure([first.promise, second.promise, third.promise]);
     first.resolve();
@@ -12,10 +12,10 @@ describe('platform: first failure', () => {
     expect(await rejection(failed)).to.have.property('message', 'second');
   });
 
-  it('may go unawaited', async () => {
+  it('does not end the process if it is not awaited', async () => {
     const broken = deferred();
     void firstFailure([broken.promise]);
-    broken.reject(new Error('nobody awaits this'));
+    broken.reject(new Error('not awaited'));
     await new Promise(setImmediate);
   });
 });

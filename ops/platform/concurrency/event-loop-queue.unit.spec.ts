@@ -31,7 +31,7 @@ describe('event-loop queue', () => {
     expect(ran).to.deep.equal(['first', 'second']);
   });
 
-  it('runs the callbacks behind one that throws', async () => {
+  it('runs later callbacks after an error', async () => {
     const queue = new EventLoopQueue();
     const ran: string[] = [];
     const errors: unknown[] = [];

@@ -9,7 +9,7 @@ const logger = createLogger('silent');
 const never = 3_600_000;
 
 describe('platform: periodic task', () => {
-  it('runs at once, and again at once as long as there is work', async () => {
+  it('runs immediately, and again while there is work', async () => {
     const work = [3, 2, 1, 0];
     let runs = 0;
     const task = periodically({
@@ -26,7 +26,7 @@ describe('platform: periodic task', () => {
     expect(runs).to.equal(4);
   });
 
-  it('comes back later when nothing was left, and after a failure', async () => {
+  it('runs again later without work, and after a failure', async () => {
     let runs = 0;
     const task = periodically({
       name: 'test',
@@ -37,11 +37,11 @@ describe('platform: periodic task', () => {
         return runs % 2 === 0 ? Promise.reject(new Error('Not now')) : Promise.resolve(0);
       },
     });
-    await eventually('it came back', () => runs >= 5);
+    await eventually('it runs again', () => runs >= 5);
     await task.stop();
   });
 
-  it('also survives a task that throws before it returns a promise', async () => {
+  it('continues after a task that throws synchronously', async () => {
     let runs = 0;
     const task = periodically({
       name: 'test',
@@ -52,12 +52,12 @@ describe('platform: periodic task', () => {
         throw new Error('Not now');
       },
     });
-    await eventually('it came back', () => runs >= 2);
+    await eventually('it runs again', () => runs >= 2);
     await task.stop();
   });
 
-  it('never runs twice at the same time; stop waits for it, and nothing runs afterwards', async () => {
-    const held = deferred();
+  it('never runs concurrently; stop waits for the run, and no other run follows', async () => {
+    const gate = deferred();
     let runs = 0;
     let ended = 0;
     const task = periodically({
@@ -66,7 +66,7 @@ describe('platform: periodic task', () => {
       logger,
       task: async () => {
         runs += 1;
-        await held.promise;
+        await gate.promise;
         ended += 1;
         return 1;
       },
@@ -74,7 +74,7 @@ describe('platform: periodic task', () => {
     await eventually('it runs', () => runs === 1);
     const stopped = task.stop();
     expect(await endsWithin(stopped, 30)).to.be.false;
-    held.resolve();
+    gate.resolve();
     await stopped;
     expect([runs, ended]).to.deep.equal([1, 1]);
     await sleep(30);

@@ -33,14 +33,14 @@ describe('platform: retry', () => {
     expect(calls()).to.equal(3);
   });
 
-  it('begins the pauses anew after a try that lasted', async () => {
+  it('resets the pauses after an attempt of steadyMs', async () => {
     const { work, calls } = failing(20);
     // Pauses that double would take minutes.
     await retry(work, { pauses: { firstMs: 1, longestMs: 600_000 }, steadyMs: 0 });
     expect(calls()).to.equal(21);
   });
 
-  it('throws at once what another attempt cannot help', async () => {
+  it('throws an error that is not retryable immediately', async () => {
     const { work, calls } = failing(9);
     await rejection(retry(work, { pauses, isRetryable: () => false }));
     expect(calls()).to.equal(1);
@@ -68,7 +68,7 @@ describe('platform: retry', () => {
 });
 
 describe('platform: backoff', () => {
-  it('doubles its pauses up to the longest, and begins anew after a reset', () => {
+  it('doubles its pauses up to the longest, until a reset', () => {
     const backoff = new Backoff(pauses);
     expect([1, 2, 3, 4].map(() => backoff.next())).to.deep.equal([1, 2, 4, 4]);
     backoff.reset();

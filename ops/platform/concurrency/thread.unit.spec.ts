@@ -15,14 +15,14 @@ describe('platform: a worker thread', () => {
   });
   afterEach(() => thread.terminate());
 
-  it('answers calls, several at once', async () => {
+  it('serves concurrent calls', async () => {
     const sums = [1, 2, 3].map((number) =>
       thread.call('sum', [number, 10], new Map([['more', 100]])),
     );
     expect(await Promise.all(sums)).to.deep.equal([111, 112, 113]);
   });
 
-  it('rejects with the message, code, stack and cause of what a method throws', async () => {
+  it('rejects with the message, code, stack and cause of an error', async () => {
     const error = (await rejection(thread.call('refuse', 'not today'))) as Error;
     expect(error).to.be.instanceOf(Error).and.include({ message: 'not today', code: 'OWN' });
     expect(error.stack).to.include('test-thread');
@@ -30,21 +30,21 @@ describe('platform: a worker thread', () => {
     expect(await thread.call('sum', [1], new Map())).to.equal(1);
   });
 
-  it('rejects with a ConfigError where the method does', async () => {
+  it('rejects with a ConfigError if the method does', async () => {
     expect(await rejection(thread.call('misconfigured')))
       .to.be.instanceOf(ConfigError)
       .with.property('message', 'EVENTSTORE_URL: wrong');
   });
 
-  it('rejects every call, also later ones, with what nobody in the thread caught', async () => {
+  it('rejects every call, also later ones, with an uncaught error of the thread', async () => {
     const waiting = rejection(thread.call('wait'));
-    await thread.call('crash', 'nobody caught this');
+    await thread.call('crash', 'uncaught');
     for (const error of [await waiting, await thread.ended, await rejection(thread.call('wait'))]) {
-      expect(error).to.include({ message: 'nobody caught this', code: 'OWN' });
+      expect(error).to.include({ message: 'uncaught', code: 'OWN' });
     }
   });
 
-  it('keeps nothing of a call whose arguments cannot be cloned', async () => {
+  it('does not keep a call whose arguments cannot be cloned', async () => {
     const unhandled: unknown[] = [];
     const note = (reason: unknown): void => {
       unhandled.push(reason);

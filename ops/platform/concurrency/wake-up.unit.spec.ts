@@ -11,7 +11,7 @@ describe('platform: wake-up', () => {
     await sleeping;
   });
 
-  it('is not lost when it comes before the sleep, and counts once', async () => {
+  it('is kept until the next sleep, and counts once', async () => {
     const wakeUp = new WakeUp();
     wakeUp.wake();
     wakeUp.wake();
@@ -19,7 +19,7 @@ describe('platform: wake-up', () => {
     expect(await endsWithin(wakeUp.sleep(), 5)).to.be.false;
   });
 
-  it('is not waited for longer than told', async () => {
+  it('is awaited for a limited time', async () => {
     await new WakeUp().sleep(1);
   });
 });

@@ -8,7 +8,7 @@ const seriesOf = async (metrics: Metrics): Promise<readonly Series[]> =>
 const requests = 'linklog_http_request_duration_seconds';
 
 describe('platform: metrics of a process', () => {
-  it('are read when somebody asks', async () => {
+  it('are read for each response', async () => {
     const metrics = createMetrics();
     let depth = 3;
     const counts: Record<string, number> = { hit: 1 };
@@ -32,7 +32,7 @@ describe('platform: metrics of a process', () => {
     expect(total(after, 'linklog_lookups_total')).to.equal(12);
   });
 
-  it('leave out what is not told any more', async () => {
+  it('omit series that do not exist any more', async () => {
     const metrics = createMetrics();
     let names = ['redirects', 'stats'];
     metrics.gauge({
@@ -47,7 +47,7 @@ describe('platform: metrics of a process', () => {
     expect(left.map(({ labels }) => labels)).to.deep.equal([{ projection: 'stats' }]);
   });
 
-  it('tell durations by bucket, bounds included', async () => {
+  it('count durations by bucket, bounds included', async () => {
     const metrics = createMetrics();
     const durations = metrics.durations('linklog_append_duration_seconds', 'Appends');
     for (const seconds of [0.000_25, 0.0003, 0.005, 0.3, 10, 11]) durations.observe(seconds);
@@ -79,7 +79,7 @@ describe('platform: metrics of a process', () => {
     expect(count({})).to.equal(5);
   });
 
-  it('put the methods that nobody needs under one label', async () => {
+  it('count unknown methods under one label', async () => {
     const metrics = createMetrics();
     const recorder = metrics.requests('api');
     for (const method of ['PROPFIND', 'MKCOL', undefined]) recorder.record('other', method, 405, 0);
@@ -88,22 +88,22 @@ describe('platform: metrics of a process', () => {
     expect(total(series, `${requests}_count`)).to.equal(3);
   });
 
-  it('are each process’s own, and have each name once', async () => {
-    const [one, other] = [createMetrics(), createMetrics()];
-    for (const metrics of [one, other]) {
+  it('are separate for each instance, and have unique names', async () => {
+    const [first, other] = [createMetrics(), createMetrics()];
+    for (const metrics of [first, other]) {
       metrics.gauge({ name: 'linklog_depth', help: 'Depth', read: () => 1 });
       metrics.durations('linklog_append_duration_seconds', 'Appends');
     }
-    one.requests('edge').record('other', 'GET', 404, 0);
+    first.requests('edge').record('other', 'GET', 404, 0);
     expect(total(await seriesOf(other), `${requests}_count`)).to.equal(0);
-    expect(() => one.durations('linklog_append_duration_seconds', 'Appends')).to.throw('already');
-    expect(() => one.durations('linklog_depth', 'Depth')).to.throw('already');
+    expect(() => first.durations('linklog_append_duration_seconds', 'Appends')).to.throw('already');
+    expect(() => first.durations('linklog_depth', 'Depth')).to.throw('already');
     expect(() => {
-      one.gauge({ name: 'linklog_depth', help: 'Depth', read: () => 1 });
+      first.gauge({ name: 'linklog_depth', help: 'Depth', read: () => 1 });
     }).to.throw('already');
   });
 
-  it('are told of from several places, where labels tell these apart', async () => {
+  it('may have several figures that differ in labels', async () => {
     const metrics = createMetrics();
     for (const pool of ['log', 'edge']) {
       const read = () => [[{ pool }, 2]] as const;
@@ -114,7 +114,7 @@ describe('platform: metrics of a process', () => {
     expect(total(series, 'linklog_connections')).to.equal(4);
   });
 
-  it('tell of the process itself', async () => {
+  it('include metrics of the process', async () => {
     const names = (await seriesOf(createMetrics())).map(({ name }) => name);
     expect(names).to.include.members([
       'process_cpu_seconds_total',
@@ -123,7 +123,7 @@ describe('platform: metrics of a process', () => {
     ]);
   });
 
-  it('tell how late the event loop is', async () => {
+  it('measure the delay of the event loop', async () => {
     const metrics = createMetrics();
     const busyUntil = performance.now() + 600;
     while (performance.now() < busyUntil);

@@ -7,7 +7,7 @@ import { rejection } from '../../test/support/waiting.js';
 import { Hashing, PasswordHasher } from './password-hasher.js';
 
 describe('platform: hashing', () => {
-  it('verifies a password, however it was typed, and no other', async () => {
+  it('verifies a password in any Unicode normalization, and no other', async () => {
     const hashing = new Hashing();
     const hash = await hashing.hash('pässwörd');
     expect(hash).to.match(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
@@ -26,7 +26,7 @@ describe('platform: hashing', () => {
   describe('when its threads end', () => {
     const program = new URL('testing/dying-thread.js', import.meta.url);
 
-    it('replaces one that fails while it is idle, at the next use', async () => {
+    it('replaces a thread that fails while it is idle, at the next use', async () => {
       const hashing = new Hashing(program);
       for (const password of ['one', 'two', 'three']) {
         const exit = deferred();
@@ -40,7 +40,7 @@ describe('platform: hashing', () => {
       }
     });
 
-    it('rejects a hash during which one exits, and replaces it', async () => {
+    it('rejects a hash when its thread exits, and replaces the thread', async () => {
       const hashing = new Hashing(program);
       expect(await rejection(hashing.hash('exit')))
         .to.have.property('message')
@@ -49,7 +49,7 @@ describe('platform: hashing', () => {
     });
   });
 
-  it('gives the event loop priority, where threads have priorities of their own', async function () {
+  it('runs at a lower priority than the event loop on Linux', async function () {
     if (process.platform !== 'linux') return;
     await new Hashing().hash('a secret');
     const threads = readdirSync('/proc/self/task').map(Number);
@@ -64,7 +64,7 @@ describe('platform: password hasher', () => {
     '$argon2id$v=19$m=64,t=1,p=1$5YrNNB2CY2tXfEHz+DFmBg$yPg15FX4GhiZksX4nGs/mxRtp65vu3xX2r8LKjSFgpE';
   const network = '198.51.100.7';
 
-  it('checks without a hash if it hashed the password, or if the password was right once', async () => {
+  it('checks without hashing if it hashed the password, or if the password was right once', async () => {
     const maker = new PasswordHasher();
     const [hash = ''] = await maker.hashAll('a key', ['pässwörd']);
     const other = new PasswordHasher();
@@ -120,8 +120,8 @@ describe('platform: password hasher', () => {
     const flood = Promise.allSettled(Array.from({ length: 30 }, () => verify('flood')));
     await verify('visitor');
     expect(finished.length).to.be.below(6);
-    const refused = (await flood).flatMap((each) =>
-      each.status === 'rejected' ? [each.reason as unknown] : [],
+    const refused = (await flood).flatMap((outcome) =>
+      outcome.status === 'rejected' ? [outcome.reason as unknown] : [],
     );
     expect(refused.length).to.be.within(12, 13);
     for (const reason of refused) expect(reason).to.be.instanceOf(Overloaded);

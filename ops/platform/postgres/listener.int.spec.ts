@@ -98,7 +98,7 @@ const startDeafRelay = async (database: string) => {
     for (const socket of [client, upstream]) {
       socket.on('error', () => socket.destroy());
       socket.on('close', () => {
-        [client, upstream].forEach((each) => each.destroy());
+        [client, upstream].forEach((end) => end.destroy());
       });
     }
   }).listen(0, '127.0.0.1');
@@ -160,24 +160,24 @@ describe('PostgreSQL: notifications', () => {
     });
   });
 
-  it('are heard in their order, however many are told at once', async () => {
+  it('arrive in order, also in large numbers', async () => {
     const listener = listenToPostgres(database.url, ['linklog_changes'], logger);
     const heard: string[] = [];
     const states: string[] = [];
     listener.onGap((state) => states.push(state));
     listener.on('linklog_changes', (payload) => heard.push(payload));
     try {
-      await eventually('it hears', () => states.at(-1) === 'back');
-      const told = Array.from({ length: 200 }, (_, index) => `${index}`);
-      await notify(database.pool, 'linklog_changes', told);
-      await eventually('all are heard', () => heard.length === told.length);
-      expect(heard).to.deep.equal(told);
+      await eventually('it listens', () => states.at(-1) === 'back');
+      const sent = Array.from({ length: 200 }, (_, index) => `${index}`);
+      await notify(database.pool, 'linklog_changes', sent);
+      await eventually('all arrive', () => heard.length === sent.length);
+      expect(heard).to.deep.equal(sent);
     } finally {
       await listener.close();
     }
   });
 
-  it('reach all callbacks, though one of them throws', async () => {
+  it('reach all callbacks, although one of them throws', async () => {
     const warnings: string[] = [];
     const warning = pino({ level: 'error' }, { write: (line: string) => void warnings.push(line) });
     const listener = listenToPostgres(database.url, ['linklog_changes'], warning);
@@ -200,21 +200,21 @@ describe('PostgreSQL: notifications', () => {
     }
   });
 
-  it('are missed by a deaf connection, which counts as lost', async () => {
+  it('that do not arrive any more make the connection count as lost', async () => {
     const relay = await startDeafRelay(database.url);
     const listener = listenToPostgres(relay.url, ['linklog_changes'], logger);
     const heard: string[] = [];
     listener.onGap((state) => heard.push(state));
     listener.on('linklog_changes', (payload) => heard.push(payload));
     try {
-      await eventually('it hears', () => heard.join() === 'back');
+      await eventually('it listens', () => heard.join() === 'back');
       relay.setDeaf(true);
       await notify(database.pool, 'linklog_changes', ['missed']);
       await eventually('it is lost', () => heard.at(-1) === 'lost', 4_000);
       relay.setDeaf(false);
       await eventually('it is back', () => heard.at(-1) === 'back');
       await notify(database.pool, 'linklog_changes', ['again']);
-      await eventually('it hears again', () => heard.at(-1) === 'again');
+      await eventually('a notification arrives', () => heard.at(-1) === 'again');
       expect(heard).not.to.include('missed');
     } finally {
       await listener.close();

@@ -29,7 +29,7 @@ describe('platform: work that one process does at a time', () => {
     }
   });
 
-  it('is taken over from one that is killed, and from one that is stopped', async () => {
+  it('is taken over from a killed and from a suspended process', async () => {
     const first = start();
     await eventually('the first one has it', () => first.said() === 'begins\n');
     const second = start();

@@ -77,7 +77,7 @@ describe('platform: statements in a pipeline', () => {
     }
   });
 
-  it('are skipped behind one that fails, and the connection goes on', async () => {
+  it('are skipped after a failed statement, and the connection stays usable', async () => {
     const { outcomes, failure } = await sendTogether(
       (tx) => note(tx, 1),
       (tx) => note(tx, 1),
@@ -121,7 +121,7 @@ describe('platform: statements in a pipeline', () => {
     expect(await notes()).to.deep.equal([1, 2]);
   });
 
-  it('are not blocked by one whose parameter cannot be encoded', async () => {
+  it('are not blocked by a statement whose parameter cannot be encoded', async () => {
     const circular: { self?: unknown } = {};
     circular.self = circular;
     const failed = rejection(

@@ -58,7 +58,7 @@ describe('platform: transaction', () => {
     await pool.query('SELECT pg_terminate_backend($1)', [rows[0]?.pid]);
   };
 
-  it('is committed when its work resolves, and gives what that gives', async () => {
+  it('is committed when its work resolves, and returns its result', async () => {
     const result = await transaction(pool, async (tx) => {
       await note(tx, 1);
       expect(await notes()).to.deep.equal([]);
@@ -69,7 +69,7 @@ describe('platform: transaction', () => {
     expect(await notes()).to.deep.equal([1, 2]);
   });
 
-  it('is rolled back when its work throws, and throws just that', async () => {
+  it('is rolled back when its work throws, and throws the same error', async () => {
     const refusal = new Error('No');
     const thrown = await rejection(
       transaction(pool, async (tx) => {
@@ -81,12 +81,12 @@ describe('platform: transaction', () => {
     expect(await notes()).to.deep.equal([]);
   });
 
-  it('leaves its connection fit for the next one, also after a failed statement', async () => {
-    const one = createPool({ url: database.url, name: 'one', max: 1, logger });
+  it('leaves its connection usable, also after a failed statement', async () => {
+    const single = createPool({ url: database.url, name: 'one', max: 1, logger });
     const pids: unknown[] = [];
     for (let round = 0; round < 2; round += 1) {
       const error = await rejection(
-        transaction(one, async (tx) => {
+        transaction(single, async (tx) => {
           pids.push((await tx.query('SELECT pg_backend_pid() AS pid')).rows[0]);
           await note(tx, 1);
           await note(tx, 1);
@@ -95,10 +95,10 @@ describe('platform: transaction', () => {
       expect(error).to.include({ code: '23505' });
     }
     expect(pids[0]).to.deep.equal(pids[1]);
-    await one.end();
+    await single.end();
   });
 
-  it('throws what a deferred constraint says at COMMIT: the outcome is known', async () => {
+  it('throws the error of a deferred constraint at COMMIT', async () => {
     const error = await rejection(
       transaction(pool, async (tx) => {
         await note(tx, 1, 7);
@@ -110,7 +110,7 @@ describe('platform: transaction', () => {
     expect(await notes()).to.deep.equal([]);
   });
 
-  it('does not pass for committed when its work swallowed a failed statement', async () => {
+  it('fails when its work ignored a failed statement', async () => {
     const error = await rejection(
       transaction(pool, async (tx) => {
         await note(tx, 1);
@@ -136,7 +136,7 @@ describe('platform: transaction', () => {
       proxy.inspect(null);
     });
 
-    it('before COMMIT has left is known as unknown, never taken for committed', async () => {
+    it('before COMMIT was sent has an unknown outcome', async () => {
       proxy.inspect((chunk, cut) => {
         if (chunk.includes('COMMIT')) cut();
       });
@@ -154,7 +154,7 @@ describe('platform: transaction', () => {
       expect(await notes()).to.deep.equal([]);
     });
 
-    it('after COMMIT took effect is known as unknown, never taken for rolled back', async () => {
+    it('after COMMIT took effect has an unknown outcome', async () => {
       proxy.inspect((chunk) => {
         // The answer is held back for good, until the connection is cut.
         if (chunk.includes('COMMIT')) proxy.mute();
@@ -166,7 +166,7 @@ describe('platform: transaction', () => {
       expect(await failed).to.be.instanceOf(OutcomeUnknown);
     });
 
-    it('in the midst of its work is rolled back, and the next one gets another', async () => {
+    it('during its work is rolled back, and the next one gets another', async () => {
       const error = await rejection(
         transaction(proxied, async (tx) => {
           await note(tx, 3);
@@ -179,7 +179,7 @@ describe('platform: transaction', () => {
       expect(await notes()).to.deep.equal([5]);
     });
 
-    it('and is not used again when BEGIN, ROLLBACK or a statement was not answered in time', async () => {
+    it('is not used again when BEGIN, ROLLBACK or a statement has timed out', async () => {
       const impatient = createPool({
         ...{ url: proxy.url, name: 'impatient', max: 1, logger },
         deadlines: 'request',
@@ -201,11 +201,10 @@ describe('platform: transaction', () => {
       await impatient.end();
     });
 
-    it('between two statements does not end the process, and the second one says why', async () => {
+    it('between two statements does not end the process, and the next one fails', async () => {
       const error = await rejection(
         transaction(proxied, async (tx) => {
           await killBackend(tx);
-          // The news of it comes while no statement waits: nobody but the pool can take it.
           await sleep(100);
           const next = await rejection(note(tx, 6));
           expect((next as Error).message).to.include('not queryable');
@@ -217,18 +216,18 @@ describe('platform: transaction', () => {
     });
   });
 
-  it('leaves no connection in the pool that has a transaction open', async () => {
-    const one = createPool({ url: database.url, name: 'one', max: 1, logger });
-    await withConnection(one, async (client) => {
+  it('leaves no connection with an open transaction in the pool', async () => {
+    const single = createPool({ url: database.url, name: 'one', max: 1, logger });
+    await withConnection(single, async (client) => {
       await client.query('BEGIN');
       await note(client, 1);
     });
-    await one.query('INSERT INTO notes VALUES (2, 2)');
-    await one.end();
+    await single.query('INSERT INTO notes VALUES (2, 2)');
+    await single.end();
     expect(await notes()).to.deep.equal([2]);
   });
 
-  it('holds the locks that it was opened with, and does nothing where it gets none', async () => {
+  it('holds its locks, and writes nothing if it does not get them', async () => {
     await note(pool, 1);
     await lockingTransaction(
       pool,
@@ -253,7 +252,7 @@ describe('platform: transaction', () => {
     expect(await notes()).to.deep.equal([1, 3]);
   });
 
-  it('is not committed where one of the statements before its COMMIT fails', async () => {
+  it('is not committed if one of its statements fails', async () => {
     const failed = await rejection(
       lockingTransaction(
         pool,
@@ -275,7 +274,7 @@ describe('platform: transaction', () => {
     expect(await notes()).to.deep.equal([]);
   });
 
-  it('is not committed where a parameter of a statement cannot be encoded', async () => {
+  it('is not committed if a parameter cannot be encoded', async () => {
     const unencodable = {
       toPostgres() {
         throw new Error('no form in PostgreSQL');
@@ -292,7 +291,7 @@ describe('platform: transaction', () => {
     expect(await notes()).to.deep.equal([]);
   });
 
-  it('sends no statement of code that goes on after its end', async () => {
+  it('sends no statement after its end', async () => {
     const late = deferred();
     const lateEnd = deferred<unknown>();
     const goOn = async (tx: Client): Promise<void> => {
@@ -315,7 +314,7 @@ describe('platform: transaction', () => {
     expect(await notes()).to.deep.equal([]);
   });
 
-  it('keeps its outcome when a callback of its commit throws, and logs that', async () => {
+  it('keeps its outcome when afterCommit throws, and logs the error', async () => {
     const lines: unknown[] = [];
     const logging = createPool({
       ...{ url: database.url, name: 'logging', max: 1 },
@@ -350,7 +349,7 @@ describe('platform: transaction', () => {
     await logging.end();
   });
 
-  it('is known as unknown, and never run again, when its result is lost after COMMIT', async () => {
+  it('has an unknown outcome, and is not retried, when its result is lost after COMMIT', async () => {
     let runs = 0;
     const failed = await rejection(
       lockingTransaction(
@@ -377,7 +376,7 @@ describe('platform: transaction', () => {
     await note(pool, 2);
     const haveBothLocked = [deferred(), deferred()];
     let runs = 0;
-    const lockInTurn = async (tx: Client, mine: number): Promise<void> => {
+    const lockInOppositeOrder = async (tx: Client, mine: number): Promise<void> => {
       const lockRow = (id: number) => tx.query('SELECT FROM notes WHERE id = $1 FOR UPDATE', [id]);
       runs += 1;
       await lockRow(mine);
@@ -386,7 +385,9 @@ describe('platform: transaction', () => {
       await lockRow(3 - mine);
       await tx.query('UPDATE notes SET unique_late = unique_late + 10 WHERE id = $1', [mine]);
     };
-    await Promise.all([1, 2].map((mine) => transaction(pool, (tx) => lockInTurn(tx, mine))));
+    await Promise.all(
+      [1, 2].map((mine) => transaction(pool, (tx) => lockInOppositeOrder(tx, mine))),
+    );
     expect(runs).to.equal(3);
   });
 
@@ -408,8 +409,8 @@ describe('platform: transaction', () => {
     expect([runs, await notes()]).to.deep.equal([5, []]);
   });
 
-  it('says why its first statement failed, though those behind it are heard of sooner', async () => {
-    /** Hears of its failure some turns later than whoever waits for a statement alone. */
+  it('throws the error of its first failed statement, although later ones reject sooner', async () => {
+    /** Rejects later than a single statement. */
     const failing = async (tx: Client): Promise<void> => {
       try {
         await tx.query('SELECT 1 / 0');
@@ -418,11 +419,11 @@ describe('platform: transaction', () => {
         await Promise.resolve();
       }
     };
-    const all = (tx: Client) => Promise.all([failing(tx), tx.query('SELECT')]);
+    const failingFirst = (tx: Client) => Promise.all([failing(tx), tx.query('SELECT')]);
     const select = { text: 'SELECT' };
     for (const run of [
-      () => transaction(pool, all),
-      () => lockingTransaction(pool, all, () => writeOnly([select])),
+      () => transaction(pool, failingFirst),
+      () => lockingTransaction(pool, failingFirst, () => writeOnly([select])),
       () =>
         lockingTransaction(
           pool,
@@ -434,7 +435,7 @@ describe('platform: transaction', () => {
     }
   });
 
-  it('answers statements that did not wait for each other, each with its own', async () => {
+  it('returns the results of pipelined statements', async () => {
     const results = await withConnection(pool, (client) =>
       Promise.allSettled([
         client.query('SELECT 1 AS one'),
@@ -449,8 +450,8 @@ describe('platform: transaction', () => {
     ).to.deep.equal([{ one: 1 }, 'failed', { three: 3 }]);
   });
 
-  it('plans by keys once, and for the index, where it is told to', async () => {
-    // As servers have it whose build has JIT, unlike the embedded one.
+  it('plans once, with an index scan, if plansByKey is set', async () => {
+    // The embedded server has no JIT.
     await database.pool.query(
       `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET jit = on', current_database()); END $$`,
     );
@@ -471,12 +472,11 @@ describe('platform: transaction', () => {
     expect(JSON.stringify(plan.rows))
       .to.match(/Index/)
       .and.not.match(/Seq Scan/);
-    // What is off makes a plan look so expensive that it would be compiled.
     expect((await byKey.query('SHOW jit')).rows).to.deep.equal([{ jit: 'off' }]);
     await byKey.end();
   });
 
-  it('waits for a lock, and in the hands of a frozen process holds one, for a bounded time', async () => {
+  it('waits for a lock, and holds a lock of a suspended process, for a limited time', async () => {
     const request = createPool({
       url: database.url,
       name: 'one',
@@ -508,7 +508,7 @@ describe('platform: transaction', () => {
     await request.end();
   });
 
-  it('does not wait for an answer that a network has lost, once it is given up', async () => {
+  it('does not wait for a response that the network has lost', async () => {
     const proxy = await startTcpProxy(database.url);
     const watched = createPool({ url: proxy.url, name: 'test lost', max: 2, logger });
     try {
@@ -530,7 +530,7 @@ describe('platform: transaction', () => {
     }
   });
 
-  it('survives a loss of its connection before it listens to it', async () => {
+  it('survives the loss of a connection before it has a listener', async () => {
     const waiting = pool.connect();
     pool.once('acquire', (client: pg.PoolClient) => {
       // As when PostgreSQL's farewell comes in one packet with the end of the connection's start.
@@ -542,7 +542,7 @@ describe('platform: transaction', () => {
     expect(await transaction(pool, () => Promise.resolve('done'))).to.equal('done');
   });
 
-  it('reads bigint as a number, and refuses one that a number cannot hold', async () => {
+  it('reads bigint as a number, and rejects unsafe integers', async () => {
     const { rows } = await pool.query(
       `SELECT 9007199254740991 AS "safe", date '2026-02-03' AS day`,
     );
@@ -563,18 +563,18 @@ describe('platform: connection error', () => {
     return error;
   };
 
-  it('is that nothing listens there, or nobody has the name', async () => {
+  it('includes a refused connection and an unknown host name', async () => {
     const nothing = await failureAt((url) => {
       url.port = '1';
     });
     expect(isUnavailable(nothing)).to.be.true;
-    const nobody = await failureAt((url) => {
-      url.hostname = 'nobody.invalid';
+    const unknown = await failureAt((url) => {
+      url.hostname = 'unknown.invalid';
     });
-    expect(isUnavailable(nobody), String(nobody)).to.be.true;
+    expect(isUnavailable(unknown), String(unknown)).to.be.true;
   });
 
-  it('is that the server takes the connection and stays silent', async () => {
+  it('includes a server that accepts the connection and does not respond', async () => {
     const proxy = await startTcpProxy(database.url);
     proxy.pause();
     const error = await failureAt((url) => {
@@ -584,7 +584,7 @@ describe('platform: connection error', () => {
     await proxy.close();
   });
 
-  it('is no wrong statement, no wrong password, no missing database, and no other error', async () => {
+  it('does not include wrong statements, passwords and databases, or other errors', async () => {
     const wrong = [
       await rejection(database.pool.query('SELECT nothing')),
       await rejection(database.pool.query(`SELECT 1 / 0`)),
@@ -601,7 +601,7 @@ describe('platform: connection error', () => {
     for (const error of wrong) expect(isUnavailable(error), String(error)).to.be.false;
   });
 
-  it('is that the server has no connection left, or ended a statement or a wait for a lock in time', async () => {
+  it('includes exhausted connections, statement_timeout and lock_timeout', async () => {
     const pool = createPool({ url: database.url, name: 'hasty', max: 1, logger });
     const inTime = (statement: string) =>
       rejection(
@@ -621,7 +621,7 @@ describe('platform: connection error', () => {
     await pool.end();
   });
 
-  it('is that a name could not be resolved for now', () => {
+  it('includes a temporary failure of name resolution', () => {
     const error = Object.assign(new Error('getaddrinfo EAI_AGAIN db'), { code: 'EAI_AGAIN' });
     expect(isUnavailable(error)).to.be.true;
   });

@@ -8,7 +8,7 @@ import { Silence } from './silence.js';
 describe('platform: silence of PostgreSQL', () => {
   const silence = new Silence(createLogger('silent'));
 
-  it('begins when an answer is late, and ends with the next one', async () => {
+  it('starts when a response is late, and ends with the next one', async () => {
     const late = deferred<string>();
     const watched = silence.watch(late.promise);
     await sleep(600);
@@ -20,7 +20,7 @@ describe('platform: silence of PostgreSQL', () => {
     expect(silence.isSilent).to.be.false;
   });
 
-  it('is not a lost connection, but that none can be made', async () => {
+  it('does not start with a lost connection, but if none can be made', async () => {
     const lost = new Error('Connection terminated');
     expect(await rejection(silence.watch(Promise.reject(lost)))).to.equal(lost);
     expect(silence.isSilent).to.be.false;

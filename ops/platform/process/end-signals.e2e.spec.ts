@@ -1,7 +1,7 @@
 import { startProduct } from '../../test/support/product.js';
 
 describe('platform: Ctrl-C under npm', () => {
-  it('arrives twice where the shell hands its process over, and still drains', async () => {
+  it('arrives twice, and the process still drains', async () => {
     const product = await startProduct();
     try {
       process.kill(product.pid, 'SIGINT');

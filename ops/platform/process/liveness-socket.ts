@@ -112,7 +112,7 @@ export const openLivenessSocket = async (dir: string, name: string): Promise<Liv
 };
 
 /**
- * Whether a process listens on the socket, even one that is stopped (SIGSTOP).
+ * Whether a process, which may be stopped (SIGSTOP), listens on the socket.
  *
  * @throws EACCES if this user may not connect
  */

@@ -73,7 +73,7 @@ describe('platform: lock on a directory that containers share', () => {
     return child;
   };
 
-  it('is refused while a process of another container has it, with its host name', async () => {
+  it('is refused while a process of another container holds it, with its host name', async () => {
     await holder();
     expect(await isLocked(dir)).to.equal(true);
     const error = await rejection(acquireLock(dir));

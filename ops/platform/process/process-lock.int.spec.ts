@@ -54,7 +54,6 @@ const end = async (child: ChildProcess, signal: NodeJS.Signals): Promise<void> =
   await exited;
 };
 
-/** The message of LockHeld, and the pid it names. */
 const refusal = async (taking: Promise<unknown>): Promise<LockHeld> => {
   try {
     await taking;
@@ -76,11 +75,11 @@ describe('platform: lock on a directory', () => {
     rmSync(dir, { recursive: true });
   });
 
-  it('is taken, refused a second time in the same process, and taken again once released', async () => {
+  it('is not reentrant, and can be acquired again after its release', async () => {
     const lock = await acquireLock(dir);
     expect(await isLocked(dir)).to.be.true;
-    const held = await refusal(acquireLock(dir));
-    expect(held).to.include({ code: 'LOCK_HELD', pid: process.pid });
+    const refused = await refusal(acquireLock(dir));
+    expect(refused).to.include({ code: 'LOCK_HELD', pid: process.pid });
     lock.release();
     lock.release();
     expect(await isLocked(dir)).to.be.false;
@@ -88,10 +87,10 @@ describe('platform: lock on a directory', () => {
     expect(readdirSync(dir)).to.deep.equal([]);
   });
 
-  it('of several directories is held at once', async () => {
+  it('of several directories can be held by one process', async () => {
     const dirs = ['a', 'b', 'c'].map((name) => join(dir, name));
-    for (const each of dirs) mkdirSync(each);
-    const locks = await Promise.all(dirs.map((each) => acquireLock(each)));
+    for (const path of dirs) mkdirSync(path);
+    const locks = await Promise.all(dirs.map((path) => acquireLock(path)));
     expect(await Promise.all(dirs.map(isLocked))).to.deep.equal([true, true, true]);
     locks[1]?.release();
     expect(await Promise.all(dirs.map(isLocked))).to.deep.equal([true, false, true]);
@@ -100,15 +99,15 @@ describe('platform: lock on a directory', () => {
     });
   });
 
-  it('is refused while another process has it, with that one’s pid', async () => {
+  it('is refused while another process holds it, with its pid', async () => {
     const child = await holderOf(dir);
-    const held = await refusal(acquireLock(dir));
-    expect(held.pid).to.equal(child.pid);
-    expect(held.message).to.include(`process ${String(child.pid)}`);
+    const refused = await refusal(acquireLock(dir));
+    expect(refused.pid).to.equal(child.pid);
+    expect(refused.message).to.include(`process ${String(child.pid)}`);
     await end(child, 'SIGTERM');
   });
 
-  it('is waited for, and taken when its holder ends', async () => {
+  it('is acquired by a waiting process when its holder ends', async () => {
     const child = await holderOf(dir);
     const taking = acquireLock(dir, { waitMs: 10_000 });
     await sleep(200);
@@ -116,7 +115,7 @@ describe('platform: lock on a directory', () => {
     (await taking).release();
   });
 
-  it('is waited for no longer than asked', async () => {
+  it('is awaited for a limited time', async () => {
     const lock = await acquireLock(dir);
     await refusal(acquireLock(dir, { waitMs: 300 }));
     lock.release();
@@ -170,7 +169,7 @@ describe('platform: lock on a directory', () => {
     expect((await refusal(acquireLock(dir))).pid).to.equal(process.pid);
   });
 
-  it('is held by a process that is stopped, however often it is asked', async () => {
+  it('is held by a suspended process, also after many checks', async () => {
     const child = await holderOf(dir);
     child.kill('SIGSTOP');
     // The queue of connections that are not accepted has room for 511.
@@ -202,7 +201,7 @@ describe('platform: lock on a directory', () => {
     return Number(said.toString());
   };
 
-  it('is not inherited by the programs that its holder starts', async () => {
+  it('is not inherited by child processes', async () => {
     const pid = await withChild(`'ignore'`);
     try {
       expect(await isLocked(dir)).to.be.false;
@@ -211,7 +210,7 @@ describe('platform: lock on a directory', () => {
     }
   });
 
-  it('is held on by a program that was given its descriptor', async () => {
+  it('is held by a child process with its descriptor', async () => {
     const pid = await withChild(`['ignore', 'ignore', 'ignore', lock.fd]`);
     try {
       expect(await isLocked(dir)).to.be.true;
@@ -221,7 +220,7 @@ describe('platform: lock on a directory', () => {
     (await acquireLock(dir, { waitMs: 10_000 })).release();
   });
 
-  it('is left to a program that was given its descriptor', async () => {
+  it('is handed over to a child process with its descriptor', async () => {
     const lock = await acquireLock(dir);
     const child = spawn('sleep', ['60'], { stdio: ['ignore', 'ignore', 'ignore', lock.fd] });
     await once(child, 'spawn');
@@ -233,7 +232,7 @@ describe('platform: lock on a directory', () => {
     expect(readdirSync(dir)).to.deep.equal([]);
   });
 
-  it('of a directory whose path is longer than that of a socket is held', async () => {
+  it('of a directory with a path that is too long for a socket is held', async () => {
     const deep = join(dir, 'a'.repeat(100), 'b'.repeat(100));
     mkdirSync(deep, { recursive: true });
     const child = await holderOf(deep);
@@ -244,20 +243,20 @@ describe('platform: lock on a directory', () => {
   });
 
   it('is not held in a copy of the directory', async () => {
-    const held = join(dir, 'held');
-    mkdirSync(held);
-    const lock = await acquireLock(held);
+    const original = join(dir, 'original');
+    mkdirSync(original);
+    const lock = await acquireLock(original);
     const copy = join(dir, 'copy');
-    expect(spawnSync('cp', ['-a', held, copy]).status).to.equal(0);
-    expect(readdirSync(copy)).to.have.members(readdirSync(held));
+    expect(spawnSync('cp', ['-a', original, copy]).status).to.equal(0);
+    expect(readdirSync(copy)).to.have.members(readdirSync(original));
     expect(await isLocked(copy)).to.be.false;
     (await acquireLock(copy)).release();
     expect(readdirSync(copy)).to.deep.equal([]);
-    expect(await isLocked(held)).to.be.true;
+    expect(await isLocked(original)).to.be.true;
     lock.release();
   });
 
-  it('is open to its user alone', async () => {
+  it('has a socket that only its user can access', async () => {
     const lock = await acquireLock(dir);
     const socket = readdirSync(dir).find((name) => name !== 'lock') ?? '';
     expect(statSync(join(dir, socket)).mode & 0o777).to.equal(0o600);
@@ -294,7 +293,7 @@ describe('platform: lock on a directory', () => {
       });
     }
 
-    it('is taken over also when a starter died in the midst of taking it over', async () => {
+    it('is taken over after a process died during a takeover', async () => {
       await end(await holderOf(dir), 'SIGKILL');
       const dead = readFileSync(join(dir, 'lock'), 'utf8');
       const { token } = JSON.parse(dead) as { token: string };
@@ -310,9 +309,9 @@ describe('platform: lock on a directory', () => {
     await end(await holderOf(dir), 'SIGKILL');
     const stale = readFileSync(join(dir, 'lock'), 'utf8');
     const dirs = Array.from({ length: rounds }, (_, round) => join(dir, String(round)));
-    for (const each of dirs) {
-      mkdirSync(each);
-      writeFileSync(join(each, 'lock'), stale);
+    for (const path of dirs) {
+      mkdirSync(path);
+      writeFileSync(join(path, 'lock'), stale);
     }
     // All spin until the same instant of each round, so that they truly meet; who won keeps its lock.
     const racers = Array.from({ length: 20 }, () =>
@@ -336,7 +335,7 @@ describe('platform: lock on a directory', () => {
     await Promise.all(racers.map((racer) => once(stdoutOf(racer), 'data')));
     const begin = String(Date.now() + 100);
     racers.forEach((racer) => racer.stdin?.write(begin));
-    // Nobody may end before all have raced, or its locks would rightly be taken over.
+    // No process may end before all have raced, or its locks would be taken over.
     const answers = await Promise.all(
       racers.map(async (racer) => {
         const [line] = (await once(stdoutOf(racer), 'data')) as [Buffer];

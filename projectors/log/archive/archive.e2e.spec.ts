@@ -50,7 +50,7 @@ describe('archive: archive of the running product', () => {
     return parseExposition(text).find(({ name }) => name === 'linklog_archive_lag_events')?.value;
   };
 
-  it('has what was done, and no secret of it', async () => {
+  it('contains all events, without secrets', async () => {
     const { key, id } = await product.createKey({ plan: 'PRO' });
     await shorten(key, 'archived');
     await eventually('the link is archived', () => typesIn('link-archived').length === 1);
@@ -64,13 +64,13 @@ describe('archive: archive of the running product', () => {
     expect(await readiness()).to.deep.equal([200, { state: 'up' }]);
   });
 
-  it('may be away: all is served meanwhile, and told of; then it catches up', async function () {
+  it('may be unavailable: everything is served, health reports it, and it catches up', async function () {
     this.timeout(90_000);
     const { port } = double;
     const { key } = await product.createKey({ plan: 'PRO' });
     double.kill();
     await shorten(key, 'meanwhile');
-    await eventually('it is told to be down', async () => {
+    await eventually('health reports it', async () => {
       const [status, archive] = await readiness();
       expect(status).to.equal(200);
       return (archive as { readonly state: string }).state === 'down';

@@ -71,7 +71,9 @@ describe('archive: archive', () => {
 
   const ids = (stream: string): readonly string[] => idsIn(double.streams, stream);
 
-  const letters = async (): Promise<readonly (readonly [number, string, string | null])[]> =>
+  const readDeadLetters = async (): Promise<
+    readonly (readonly [number, string, string | null])[]
+  > =>
     (
       await database.pool.query<{ at: number; subject: string; error: string | null }>(
         `SELECT record_offset AS at, subject, error FROM archive.dead_letters ORDER BY 1`,
@@ -79,9 +81,9 @@ describe('archive: archive', () => {
     ).rows.map(({ at, subject, error }) => [at, subject, error]);
 
   describe('given events of every kind', () => {
-    it('has a stream for each link, its visits, each key, its use, each alias, and the platform', async () => {
+    it('has one stream for each link, its visits, each key, its usage, each alias, and the platform', async () => {
       const archive = archiver(database.pool, open());
-      const told = (subject: string, sequence = 1) => ({
+      const metadataOf = (subject: string, sequence = 1) => ({
         ...{ id: uuidv7(), subject, sequence, time: noon },
       });
       const events = {
@@ -92,14 +94,14 @@ describe('archive: archive', () => {
         ],
         'visits-a-b': [spooledVisit('a-b'), spooledVisit('a-b', { sequence: 2 })],
         'key-k1': [
-          keyCreated('k1', {}, told('k1')),
+          keyCreated('k1', {}, metadataOf('k1')),
           keyChanged('k1', 2, { scopes: ['qr:read'] }),
           keyRotated('k1', 3, { hash: keyHash, earlierEndAt: noon.toISOString() }),
           keyRevoked('k1', 4),
         ],
-        'alias-k1': [newEvent('AliasOverrideGranted', { account: 'default' }, told('k1', 5))],
+        'alias-k1': [newEvent('AliasOverrideGranted', { account: 'default' }, metadataOf('k1', 5))],
         'usage-k1': [metered('k1', 1, 7)],
-        platform: [newEvent('MaintenanceSwitched', { on: true }, told('platform'))],
+        platform: [newEvent('MaintenanceSwitched', { on: true }, metadataOf('platform'))],
       };
       await archive(links, 0, events['link-a-b'].map(recordOf));
       await archive(visits, 0, events['visits-a-b'].map(recordOf));
@@ -112,7 +114,7 @@ describe('archive: archive', () => {
       }
     });
 
-    it('has the data without secrets, and our attributes beside it', async () => {
+    it('stores the data without secrets, and attributes as metadata', async () => {
       const event = newEvent(
         'LinkCreated',
         { ...created('abc').data, passwordHash: '$argon2id$secret' },
@@ -142,7 +144,7 @@ describe('archive: archive', () => {
       });
     });
 
-    it('has changed passwords and rotated keys without their hashes', async () => {
+    it('stores changed passwords and rotated keys without hashes', async () => {
       const archive = archiver(database.pool, open());
       const passwordHash = '$argon2id$secret';
       const password = edited('abc', 1, { password: 'set', passwordHash });
@@ -156,7 +158,7 @@ describe('archive: archive', () => {
       expect(data).to.deep.equal([{ password: 'set' }, { earlierEndAt: noon.toISOString() }]);
     });
 
-    it('appends what a batch has for a stream at once, each append with its own deadline', async () => {
+    it('appends the events of a stream in one call, with a deadline for each call', async () => {
       const events = Array.from({ length: 300 }, (_, index) =>
         spooledVisit(`code-${index % 3}`, { sequence: index + 1 }),
       );
@@ -168,19 +170,19 @@ describe('archive: archive', () => {
       }
     });
 
-    it('gives a visit that its spool numbered a UUID of the spool and the number', async () => {
-      const [one, two] = [1, 2].map((n) =>
+    it('derives the UUID of a spooled visit from its spool and sequence', async () => {
+      const [first, second] = [1, 2].map((n) =>
         spooledVisit('abc', { spool: `spool-${n}`, sequence: 7 }),
       );
-      if (!one || !two) throw new Error('there are two');
-      await archiver(database.pool, open())(visits, 0, [one, two].map(recordOf));
+      if (!first || !second) throw new Error('there are two');
+      await archiver(database.pool, open())(visits, 0, [first, second].map(recordOf));
       expect(ids('visits-abc')).to.deep.equal([
         '1706d2e2-0f93-5d3c-9826-f95f4c645f4f',
         'b22cff1e-8c16-5cf0-8f60-a6044e8a04c5',
       ]);
     });
 
-    it('splits what is more than the server takes at once', async () => {
+    it('splits an append that is larger than the limit of the server', async () => {
       double.kill();
       double = await startEventStoreDouble({ maxAppendSize: 10_000 });
       const events = Array.from({ length: 200 }, (_, index) =>
@@ -191,17 +193,17 @@ describe('archive: archive', () => {
       expect(double.calls.append).to.be.greaterThan(4);
     });
 
-    it('leaves out repeats, in one batch and in the next', async () => {
+    it('drops repeats, in one batch and in the next', async () => {
       const archive = archiver(database.pool, open());
-      const [one, two, three] = [1, 2, 3].map((sequence) => spooledVisit('abc', { sequence }));
-      if (!one || !two || !three) throw new Error('there are three');
-      await archive(visits, 0, [one, two, one].map(recordOf));
-      await archive(visits, 3, [two, three, one].map(recordOf));
-      expect(ids('visits-abc')).to.deep.equal(idsOf([one, two, three]));
+      const [first, second, third] = [1, 2, 3].map((sequence) => spooledVisit('abc', { sequence }));
+      if (!first || !second || !third) throw new Error('there are three');
+      await archive(visits, 0, [first, second, first].map(recordOf));
+      await archive(visits, 3, [second, third, first].map(recordOf));
+      expect(ids('visits-abc')).to.deep.equal(idsOf([first, second, third]));
     });
   });
 
-  describe('given events that are in a stream already', () => {
+  describe('given events that are already in a stream', () => {
     const events = Array.from({ length: 6 }, (_, index) =>
       spooledVisit('abc', { sequence: index + 1 }),
     );
@@ -221,7 +223,7 @@ describe('archive: archive', () => {
       [3, 6],
       [6, 3],
     ] as const) {
-      it(`has each once after a crash before the checkpoint: ${first} events, then ${second}`, async () => {
+      it(`stores each event once after a crash before the checkpoint: ${first} events, then ${second}`, async () => {
         const crashed = archiver(database.pool, dying(open()))(visits, 0, records.slice(0, first));
         expect(await rejection(crashed)).to.be.instanceOf(ArchiveUnavailable);
         expect(ids('visits-abc')).to.have.length(first);
@@ -232,7 +234,7 @@ describe('archive: archive', () => {
       });
     }
 
-    it('has each once when an answer is lost with its connection', async () => {
+    it('stores each event once when a response is lost with its connection', async () => {
       const proxy = await startTcpProxy(`tcp://127.0.0.1:${double.port}`);
       const archive = archiver(
         database.pool,
@@ -251,23 +253,26 @@ describe('archive: archive', () => {
       await proxy.close();
     });
 
-    it('has each once when two archivers hold the same batch', async () => {
-      const one = archiver(database.pool, open());
-      const two = archiver(database.pool, open());
-      const ends = await Promise.allSettled([one(visits, 0, records), two(visits, 0, records)]);
+    it('stores each event once when two archivers handle the same batch', async () => {
+      const first = archiver(database.pool, open());
+      const second = archiver(database.pool, open());
+      const ends = await Promise.allSettled([
+        first(visits, 0, records),
+        second(visits, 0, records),
+      ]);
       expect(ends.filter(({ status }) => status === 'fulfilled')).to.have.length(1);
       const late = ends.find((end) => end.status === 'rejected');
       expect(late?.reason).to.be.instanceOf(BatchNotAtCheckpoint);
       expect(ids('visits-abc')).to.deep.equal(idsOf(events));
     });
 
-    it('has each once when an archiver goes on that others have overtaken', async () => {
+    it('stores each event once when an overtaken archiver continues', async () => {
       const store = open();
-      const [arrived, held] = [deferred(), deferred()];
+      const [arrived, gate] = [deferred(), deferred()];
       const slow = archiver(database.pool, {
         async append(...args) {
           arrived.resolve();
-          await held.promise;
+          await gate.promise;
           await store.append(...args);
         },
         ids: (...args) => store.ids(...args),
@@ -278,12 +283,12 @@ describe('archive: archive', () => {
       // Other bounds of batches: the log gives as many as it has.
       await archive(visits, 0, records.slice(0, 3));
       await archive(visits, 3, records.slice(3));
-      held.resolve();
+      gate.resolve();
       expect(await late).to.be.instanceOf(BatchNotAtCheckpoint);
       expect(ids('visits-abc')).to.deep.equal(idsOf(events));
     });
 
-    it('leaves them as they are when it is filled again from the start', async () => {
+    it('does not change them when it is filled again from the start', async () => {
       const archive = archiver(database.pool, open());
       await archive(visits, 0, records.slice(0, 4));
       await emptyTables(database.pool, 'archive');
@@ -303,19 +308,19 @@ describe('archive: archive', () => {
     });
   });
 
-  describe('given events that it cannot take', () => {
-    it('sets broken records aside, parks the events behind them, and takes the rest', async () => {
+  describe('given events that the server rejects', () => {
+    it('sets broken records aside, parks later events of their subjects, and archives the rest', async () => {
       const foreign = { key: 'bad', value: '{}' };
       const [good, late] = [created('good'), created('bad')];
       await archiver(database.pool, open())(links, 0, [foreign, recordOf(late), recordOf(good)]);
       expect(ids('link-good')).to.deep.equal([good.id]);
       expect(ids('link-bad')).to.deep.equal([]);
-      const [first, second] = await letters();
+      const [first, second] = await readDeadLetters();
       expect(first?.[2]).to.match(/^The record holds no event that can be read/);
       expect(second).to.deep.equal([1, 'bad', null]);
     });
 
-    it('sets aside an event that is too large for the server, though it would take the others', async () => {
+    it('sets aside an event that is too large, and archives the others', async () => {
       double.kill();
       double = await startEventStoreDouble({ maxAppendSize: 3_000 });
       const large = created(
@@ -329,14 +334,14 @@ describe('archive: archive', () => {
       await archive(links, 4, [recordOf(unblocked('bad', 4))]);
       expect(ids('link-bad')).to.deep.equal(idsOf(events.slice(0, 1)));
       expect(ids('link-good')).to.have.length(1);
-      expect(await letters()).to.deep.equal([
+      expect(await readDeadLetters()).to.deep.equal([
         [1, 'bad', '3 INVALID_ARGUMENT: Maximum Append Size of 3000 Exceeded.'],
         [2, 'bad', null],
         [4, 'bad', null],
       ]);
     });
 
-    it('sets an event aside whose place another writer has taken, and stops there', async () => {
+    it('sets aside an event whose revision another writer has used, and parks the rest', async () => {
       const event = { type: 'theirs', contentType: 'application/json', data: '', metadata: '' };
       const events = [created('abc'), blocked('abc', 2), unblocked('abc', 3)];
       const archive = archiver(database.pool, open());
@@ -344,19 +349,19 @@ describe('archive: archive', () => {
       double.streams.append('link-abc', 0, [{ ...event, id: uuidv7() }]);
       await archive(links, 1, events.slice(1).map(recordOf));
       expect(ids('link-abc')).to.have.length(2);
-      expect(await letters()).to.deep.equal([
+      expect(await readDeadLetters()).to.deep.equal([
         [1, 'abc', 'Another event has its revision, 1'],
         [2, 'abc', null],
       ]);
     });
 
-    it('sets aside events of a stream that was deleted for good', async () => {
+    it('sets aside events of a deleted stream', async () => {
       const archive = archiver(database.pool, open());
       await archive(links, 0, [recordOf(created('abc'))]);
       double.streams.tombstone('link-abc');
       await archive(links, 1, [recordOf(blocked('abc', 2)), recordOf(created('xyz'))]);
       expect(ids('link-xyz')).to.have.length(1);
-      expect(await letters()).to.deep.equal([[1, 'abc', 'The stream was deleted']]);
+      expect(await readDeadLetters()).to.deep.equal([[1, 'abc', 'The stream was deleted']]);
     });
   });
 
@@ -372,7 +377,7 @@ describe('archive: archive', () => {
       expect(ids('link-abc')).to.have.length(1);
     });
 
-    it('fails while the cluster is away, and finds it when it is back', async () => {
+    it('fails while the cluster is unreachable, and recovers', async () => {
       const { port } = double;
       const store = open(`esdb+discover://127.0.0.1:${port}?tls=false&maxDiscoverAttempts=2`);
       await store.ping();
@@ -395,7 +400,7 @@ describe('archive: archive', () => {
     });
   });
 
-  describe('given a log that goes on', () => {
+  describe('given a growing log', () => {
     const logger = createLogger('silent');
     let opened: PostgresLog;
     const own = databaseFixture('archived', { per: 'test' });
@@ -432,7 +437,7 @@ describe('archive: archive', () => {
       await running.check();
     });
 
-    it('goes on after a stall longer than its deadline', async () => {
+    it('continues after a stall that is longer than its deadline', async () => {
       const running = start();
       double.stall();
       const event = created('a');
@@ -445,7 +450,7 @@ describe('archive: archive', () => {
       expect(ids('link-a')).to.deep.equal([event.id]);
     });
 
-    it('stops at once while it has no answer', async () => {
+    it('stops immediately during a call without a response', async () => {
       const running = start();
       double.stall();
       await opened.log.append(links, [{ key: 'a', value: writeEvent(created('a')) }]);
@@ -460,7 +465,7 @@ describe('archive: archive', () => {
     });
   });
 
-  it('has each once, in order, while EventStoreDB is killed again and again', async () => {
+  it('stores each event once, in order, while EventStoreDB is killed repeatedly', async () => {
     const report = await archiveUnderKills({ events: 2_000, kills: 3 });
     expect(report).to.deep.include({ wrong: [], archived: 2_000 });
   });

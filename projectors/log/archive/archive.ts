@@ -60,12 +60,8 @@ export type Archive = ReturnType<typeof startArchive>;
 
 const gauges: readonly (readonly [name: string, help: string, field: keyof ReaderLag])[] = [
   ['linklog_archive_lag_events', 'Events of the log that are not in the archive yet', 'lag'],
-  ['linklog_archive_dead_letters', 'Events that the archive has no place for', 'deadLetters'],
-  [
-    'linklog_archive_parked_events',
-    'Events that wait behind one that the archive has no place for',
-    'parked',
-  ],
+  ['linklog_archive_dead_letters', 'Events that the archive rejects', 'deadLetters'],
+  ['linklog_archive_parked_events', 'Events parked after a dead letter of their subject', 'parked'],
 ];
 
 /**

@@ -111,7 +111,7 @@ describe('compaction of the embedded log', () => {
     expect(await verified()).to.equal(true);
   });
 
-  it('goes on while the process is never idle', async () => {
+  it('makes progress in a process that is never idle', async () => {
     await append(2_345);
     await seal();
     let isBusy = true;
@@ -126,7 +126,7 @@ describe('compaction of the embedded log', () => {
     expect(await rowsIn('segments')).to.deep.equal([1_000, 1_000, 345]);
   });
 
-  it('goes on with the last segment, once there is enough', async () => {
+  it('extends the last segment when there are enough records', async () => {
     await append(150);
     await seal();
     await compact();
@@ -147,7 +147,7 @@ describe('compaction of the embedded log', () => {
     expect(await verified()).to.equal(true);
   });
 
-  it('moves large rows as they are, and puts small ones between them together', async () => {
+  it('moves large rows unchanged, and packs small ones between them', async () => {
     for (const records of [300, 30, 30, 400, 1, 100, 40]) {
       await log.append(visits, recordsOf(visits, code, records));
     }
@@ -175,7 +175,7 @@ describe('compaction of the embedded log', () => {
     expect(await verified()).to.equal(true);
   });
 
-  it('moves a large row that was altered as it is: an audit finds it', async () => {
+  it('moves an altered large row unchanged, so that an audit detects it', async () => {
     await log.append(visits, recordsOf(visits, code, 300));
     await seal();
     await alterRecord(database.pool, { ...topicPartition, offset: 200 }, (value) =>
@@ -186,7 +186,7 @@ describe('compaction of the embedded log', () => {
     expect(await verified()).to.equal(false);
   });
 
-  it('gives an alarm where a large row is missing', async () => {
+  it('reports a missing large row', async () => {
     for (const records of [300, 300, 300])
       await log.append(visits, recordsOf(visits, code, records));
     await seal();
@@ -196,7 +196,7 @@ describe('compaction of the embedded log', () => {
     expect(await rowsIn('records')).to.deep.equal([300, 300]);
   });
 
-  it('touches nothing that no checkpoint covers', async () => {
+  it('does not compact records without a checkpoint', async () => {
     await append(200);
     await seal();
     await log.append(visits, recordsOf(visits, code, 300));
@@ -205,7 +205,7 @@ describe('compaction of the embedded log', () => {
     expect(await rowsIn('records')).to.deep.equal([300]);
   });
 
-  it('takes the ledger’s visits too, and leaves what is no event in a row of its own', async () => {
+  it('compacts visits of the ledger, but not records that are not events', async () => {
     await append(60);
     await transaction(database.pool, (tx) =>
       execute(tx, outbox.record([eventIn(visits, code, 1)])),
@@ -221,7 +221,7 @@ describe('compaction of the embedded log', () => {
     expect(await verified()).to.equal(true);
   });
 
-  it('compacts what an older key has sealed, by the chain from its start', async () => {
+  it('compacts records that a retired key has sealed, with the chain from its start', async () => {
     await append(500);
     await seal();
     signer = await newSealKey(database.pool);
@@ -235,7 +235,7 @@ describe('compaction of the embedded log', () => {
     ['altered', (value: string) => value.replace('"bot":false', '"bot":true')],
     ['split', () => 'a\nb'],
   ] as const) {
-    it(`touches nothing of a partition where a record was ${what}, and gives an alarm`, async () => {
+    it(`does not compact a partition with a record that was ${what}, and reports it`, async () => {
       await append(300);
       await seal();
       await compact();
@@ -254,11 +254,11 @@ describe('compaction of the embedded log', () => {
     });
   }
 
-  it('puts events of links together that every projection has applied, and none of them is set aside', async () => {
+  it('packs link events that every projection has applied, unless one was set aside', async () => {
     const { pool } = database;
     const links = topics.links.name;
     const codes = Array.from({ length: 300 }, () => codeIn(links, partition));
-    await transaction(pool, (tx) => execute(tx, outbox.record(codes.map((each) => created(each)))));
+    await transaction(pool, (tx) => execute(tx, outbox.record(codes.map((code) => created(code)))));
     await seal();
     const rows = async (): Promise<readonly number[]> => {
       const found = await pool.query<{ records: number }>(
@@ -279,7 +279,7 @@ describe('compaction of the embedded log', () => {
     await applied(200, 'history');
     await compact(100);
     expect(await rows()).to.deep.equal([200]);
-    // Whoever reads the history adds these.
+    // Readers of the history add these.
     const known = codes.slice(200).map((subject) => ({ subject, sequence: 0 }));
     expect(await outbox.after(pool, links, known)).to.have.lengthOf(100);
 
@@ -302,7 +302,7 @@ describe('compaction of the embedded log', () => {
     expect(await verified()).to.equal(true);
   });
 
-  it('is done once where several processes do it, also when their connections are cut', async () => {
+  it('compacts each record once with several processes and broken connections', async () => {
     await append(4_000);
     await seal();
     const before = await readAll();

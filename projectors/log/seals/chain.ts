@@ -1,7 +1,6 @@
 import { hash as digest } from 'node:crypto';
 import type { LogRecord } from '../../../ops/event-log/port.js';
 
-/** Each partition has its own chain. */
 export interface ChainPartition {
   readonly topic: string;
   readonly partition: number;

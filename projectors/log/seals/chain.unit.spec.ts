@@ -18,7 +18,7 @@ const someRecords = fc
   .map(numbered);
 
 describe('seals: chain of a partition', () => {
-  it('is this one for good: what was signed years ago must fit', () => {
+  it('is stable, because old signatures must remain valid', () => {
     const records = numbered([
       { key: 'hello', value: '{"a":1}' },
       { key: 'héllo', value: '' },
@@ -31,8 +31,8 @@ describe('seals: chain of a partition', () => {
     );
   });
 
-  it('begins with another hash in every log, topic and partition', () => {
-    const all = [
+  it('starts with a different hash for each log, topic and partition', () => {
+    const hashes = [
       genesis,
       genesisOf('log-2', topicPartition),
       genesisOf('log-1', { ...topicPartition, partition: 4 }),
@@ -40,10 +40,10 @@ describe('seals: chain of a partition', () => {
       // The same bytes, divided otherwise.
       genesisOf('log-1l', { ...topicPartition, topic: 'inklog.links.v1' }),
     ];
-    expect(new Set(all.map((hash) => hash.toString('hex'))).size).to.equal(all.length);
+    expect(new Set(hashes.map((hash) => hash.toString('hex'))).size).to.equal(hashes.length);
   });
 
-  it('is the same whatever batches the records come in', () => {
+  it('is independent of the boundaries of batches', () => {
     fc.assert(
       fc.property(someRecords, fc.nat(), (records, at) => {
         const cut = at % records.length;
@@ -58,7 +58,7 @@ describe('seals: chain of a partition', () => {
     );
   });
 
-  it('is another one when any record is changed, gone, put in or moved, from exactly there on', () => {
+  it('differs from the first changed, removed, added or moved record on', () => {
     const change = fc.constantFrom('key', 'value', 'drop', 'insert', 'swap', 'divide');
     fc.assert(
       fc.property(someRecords, fc.nat(), change, text, (records, nth, kind, other) => {
@@ -101,7 +101,7 @@ describe('seals: chain of a partition', () => {
     );
   });
 
-  it('takes a record that is longer than any before it, and one that is at another offset', () => {
+  it('accepts records of increasing length, and offsets above 2^32', () => {
     const link = chainOf(topicPartition);
     const small = { key: 'a', value: 'b', offset: 0 };
     const large = { key: 'a', value: 'é'.repeat(100_000), offset: 1 };
@@ -110,7 +110,7 @@ describe('seals: chain of a partition', () => {
     expect(link(genesis, small)).not.to.deep.equal(link(genesis, { ...small, offset: 2 ** 40 }));
   });
 
-  it('marks each record with the beginning of its hash', () => {
+  it('stores a prefix of the hash after each record', () => {
     const records = numbered([
       { key: 'a', value: '1' },
       { key: 'a', value: '2' },

@@ -21,7 +21,7 @@ import { databaseFixture } from '../../../ops/test/support/fixtures.js';
 
 const topic = topics.visits.name;
 
-/** Whoever can write to PostgreSQL, and has no private key, tries to have a forged log sealed. */
+/** A writer of PostgreSQL without the private key tries to get a forged log sealed. */
 describe('seals: a forged log', () => {
   const database = databaseFixture('forgery', { per: 'test' });
   let log: EventLog;
@@ -139,14 +139,14 @@ describe('seals: a forged log', () => {
     await isNoticed(await start(), 10);
   });
 
-  it('is not sealed when the chain is set back, to be made again from the forged log', async () => {
+  it('is not sealed after the chain was reset to be recomputed from the forged log', async () => {
     await (await sealEach(9, 10)).stop();
     await alter(15);
     await putChain(10, 10);
     await isNoticed(await start(), 10);
   });
 
-  it('is not sealed when it ends before what was sealed last', async () => {
+  it('is not sealed when it ends before the last checkpoint', async () => {
     await (await sealEach(9, 10)).stop();
     await run(`UPDATE log.records SET records = 2,
                  value = array_to_string((string_to_array(value, E'\\n'))[:2], E'\\n')
@@ -156,7 +156,7 @@ describe('seals: a forged log', () => {
     await isNoticed(await start(), 10);
   });
 
-  it('is not sealed after PostgreSQL took a signature and said that the transaction failed', async () => {
+  it('is not sealed after PostgreSQL stored a signature and reported a failed transaction', async () => {
     const sealing = await sealEach(9);
     await run(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
                $$ BEGIN RAISE 'no'; END $$`);
@@ -173,9 +173,9 @@ describe('seals: a forged log', () => {
     await isNoticed(await start(), 10);
   });
 
-  it('is not sealed as another log’s', async () => {
+  it('is not sealed as that of another log', async () => {
     await (await sealEach(9)).stop();
-    const seal = (await rememberedIn(key.memory.folder)).find((one) => one.nextOffset === 10);
+    const seal = (await rememberedIn(key.memory.folder)).find((seal) => seal.nextOffset === 10);
     if (!seal) throw new Error('It was sealed');
     await key.memory.remember(key.sign({ ...seal, logId: 'another' }));
     const sealing = await start();
@@ -184,7 +184,7 @@ describe('seals: a forged log', () => {
     expect(lines.join()).to.include('is not what the key has signed of this log');
   });
 
-  describe('and an honest one', () => {
+  describe('and a genuine log', () => {
     const goesOn = async (): Promise<void> => {
       await visit(7);
       await allSealed(database.pool, log);
@@ -193,13 +193,13 @@ describe('seals: a forged log', () => {
       expect(running.flatMap((sealing) => [...sealing.brokenChains()])).to.deep.equal([]);
     };
 
-    it('is sealed on, whenever a projector was stopped', async () => {
+    it('is sealed after any stop of a projector', async () => {
       for (const visits of [3, 10, 1]) await (await sealEach(visits)).stop();
       await start();
       await goesOn();
     });
 
-    it('is sealed on after a crash of PostgreSQL has undone the last checkpoints', async () => {
+    it('is sealed after a crash of PostgreSQL has undone the last checkpoints', async () => {
       await (await sealEach(9)).stop();
       await run('CREATE TABLE old_checkpoints AS TABLE seals.checkpoints');
       await (await sealEach(10)).stop();
@@ -210,17 +210,19 @@ describe('seals: a forged log', () => {
       await goesOn();
     });
 
-    it('is sealed on from the seal in the database when the memory was lost, and a line says so', async () => {
+    it('is sealed from the checkpoint in the database when the state file is lost, which is logged', async () => {
       await (await sealEach(9, 10)).stop();
-      for (const { topic: of, partition: at } of await rememberedIn(key.memory.folder)) {
-        await rm(`${key.memory.folder}/${of}-${at}.json`);
+      for (const { topic: name, partition: number } of await rememberedIn(key.memory.folder)) {
+        await rm(`${key.memory.folder}/${name}-${number}.json`);
       }
       await start();
       await goesOn();
-      expect(lines.filter((line) => line.includes('no memory'))).to.have.length(1);
+      expect(
+        lines.filter((line) => line.includes('state file with the last seal is missing')),
+      ).to.have.length(1);
     });
 
-    it('is sealed on with a new key, which computes the chain from the first record', async () => {
+    it('is sealed with a new key, which computes the chain from the first record', async () => {
       await (await sealEach(9)).stop();
       key = await newSealKey(database.pool);
       await start();

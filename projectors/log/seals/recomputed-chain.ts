@@ -11,7 +11,7 @@ export class ChainBroken extends Error {
 export interface RecomputedChain {
   readonly offset: number;
   readonly hash: Buffer;
-  /** Of the records that no checkpoint covers yet. */
+  /** Of records without a checkpoint. */
   readonly fingerprints: Buffer;
   /** The last checkpoint that the key has signed; the chain may not have reached it yet. */
   readonly last: SignedCheckpoint | null;
@@ -88,12 +88,13 @@ export const recompute = async (
     new ChainBroken(`${topic}/${partition} ${reason}`);
   for await (const { records } of log.read(topic, partition, chain.offset, to)) {
     signal.throwIfAborted();
-    if (records[0]?.offset !== chain.offset) throw broken(`holds no record at ${chain.offset}`);
+    if (records[0]?.offset !== chain.offset) throw broken(`has no record at ${chain.offset}`);
     const { fingerprints, ...grown } = extendRecomputed(topicPartition, chain, records);
-    const kept = Math.max(0, grown.offset - Math.max(from, base.nextOffset)) * fingerprintBytes;
-    chain = { ...grown, fingerprints: fingerprints.subarray(fingerprints.length - kept) };
+    const uncovered =
+      Math.max(0, grown.offset - Math.max(from, base.nextOffset)) * fingerprintBytes;
+    chain = { ...grown, fingerprints: fingerprints.subarray(fingerprints.length - uncovered) };
   }
-  if (chain.offset < to) throw broken(`holds no record at ${chain.offset}`);
+  if (chain.offset < to) throw broken(`has no record at ${chain.offset}`);
   if (!isPastLast(chain)) {
     const end = (await log.ranges(topic)).find((range) => range.partition === partition)?.next;
     const lastEnd = last?.nextOffset ?? 0;

@@ -28,23 +28,23 @@ describe('seals: key that seals the log', () => {
     throw new Error('The key was taken');
   };
 
-  it('is made by the first that starts, for its user alone, and found again', async () => {
-    const all = await Promise.all(
+  it('is created by the first process, readable by its user only, and reused', async () => {
+    const keys = await Promise.all(
       Array.from({ length: 5 }, () => openSealKey(file, database.pool)),
     );
     const again = await openSealKey(file, database.pool);
-    expect(new Set([...all, again].map(({ keyId }) => keyId)).size).to.equal(1);
+    expect(new Set([...keys, again].map(({ keyId }) => keyId)).size).to.equal(1);
     expect((await stat(file)).mode & 0o777).to.equal(0o600);
   });
 
-  it('is found by one that looks while another makes it', async () => {
+  it('is used by a process that starts while another creates it', async () => {
     const late: Pick<Pool, 'query'> = Object.create(database.pool) as Pool;
-    let made: Promise<unknown> | null = null;
-    // Before its first question is answered, the other has made all of it.
+    let opened: Promise<unknown> | null = null;
+    // The other process creates the file before the first response.
     Object.assign(late, {
       query: async (text: string, values?: unknown[]) => {
-        made ??= openSealKey(file, database.pool);
-        await made;
+        opened ??= openSealKey(file, database.pool);
+        await opened;
         return database.pool.query(text, values);
       },
     });
@@ -52,7 +52,7 @@ describe('seals: key that seals the log', () => {
     expect(keyId).to.equal((await openSealKey(file, database.pool)).keyId);
   });
 
-  it('is one for all projectors, until it is retired', async () => {
+  it('must be the same for all projectors until it is retired', async () => {
     const { keyId } = await openSealKey(file, database.pool);
     const other = path.join(dir.path, 'other.pem');
     expect(await refusal(other))
@@ -68,7 +68,7 @@ describe('seals: key that seals the log', () => {
     expect(await refusal(file)).to.include('does not fit');
   });
 
-  it('is left to whoever has it, by a process that was told of none', async () => {
+  it('is not required by a process without a configured key', async () => {
     const deps = { client: database.pool, logger: createLogger('silent') };
     const elsewhere = path.join(dir.path, 'elsewhere.pem');
     const first = await signerOfProcess({ named: null, own: file }, deps);
@@ -80,13 +80,13 @@ describe('seals: key that seals the log', () => {
     expect(await signerOfProcess({ named: null, own: null }, deps)).to.equal(null);
   });
 
-  it('is not one that was retired', async () => {
+  it('must not be retired', async () => {
     await openSealKey(file, database.pool);
     await retireKey(database.pool);
     expect(await refusal(file)).to.include('was retired');
   });
 
-  it('is Ed25519, in a file that can be read', async () => {
+  it('must be Ed25519 in a readable file', async () => {
     await writeFile(file, 'no key');
     expect(await refusal(file)).to.equal(`SEAL_KEY_FILE ${file} holds no private key in PEM`);
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });

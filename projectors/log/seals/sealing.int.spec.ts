@@ -78,7 +78,7 @@ describe('seals: sealing', () => {
     return hash;
   };
 
-  it('signs when enough records have come, and leaves the rest for later', async () => {
+  it('signs when there are enough records, and defers the rest', async () => {
     await visit(25);
     const sealing = await start();
     await eventually('the chain has all', async () => (await chained()) === 25);
@@ -97,7 +97,7 @@ describe('seals: sealing', () => {
     expect((await checkpoints())[1]?.hash).to.deep.equal(await hashAt(2_500));
   });
 
-  it('signs records that waited long enough, also those that a stopped projector left', async () => {
+  it('signs records that have waited long enough, also those of a stopped projector', async () => {
     const first = await start();
     await visit(3);
     await eventually('the chain has all', async () => (await chained()) === 3);
@@ -132,15 +132,15 @@ describe('seals: sealing', () => {
     }
   };
 
-  it('joins small checkpoints, and keeps none of them', async () => {
+  it('merges small checkpoints', async () => {
     await sealEach(new Array<number>(20).fill(1), 8);
-    const all = await stored();
-    expect(all.map(({ records }) => records)).to.deep.equal([8, 8, 4]);
-    expect(all.map(({ nextOffset }) => nextOffset)).to.deep.equal([8, 16, 20]);
-    for (const { nextOffset, hash } of all) expect(hash).to.deep.equal(await hashAt(nextOffset));
+    const seals = await stored();
+    expect(seals.map(({ records }) => records)).to.deep.equal([8, 8, 4]);
+    expect(seals.map(({ nextOffset }) => nextOffset)).to.deep.equal([8, 16, 20]);
+    for (const { nextOffset, hash } of seals) expect(hash).to.deep.equal(await hashAt(nextOffset));
   });
 
-  it('joins no checkpoint to a smaller one, nor more records than its pace says', async () => {
+  it('does not merge a checkpoint into a smaller one, or beyond the maximum size', async () => {
     await sealEach([5, 2, 1, 1, 6], 20);
     // 2 and 1 stay apart; 2, 1 and 1 join, but not 5 with 4; 6 takes over 4 and then 5.
     expect((await stored()).map(({ records }) => records)).to.deep.equal([15]);
@@ -148,7 +148,7 @@ describe('seals: sealing', () => {
     expect((await stored()).map(({ records }) => records)).to.deep.equal([15, 6]);
   });
 
-  it('joins none that was altered in the database: a signature would make it true', async () => {
+  it('does not merge an altered checkpoint, because a new signature would confirm it', async () => {
     await sealEach([2], 20);
     await database.pool.query(
       `UPDATE seals.checkpoints SET fingerprints = decode(repeat('00', 16), 'hex')`,
@@ -157,14 +157,14 @@ describe('seals: sealing', () => {
     expect((await stored()).map(({ records }) => records)).to.deep.equal([2, 4]);
   });
 
-  it('joins none of another key', async () => {
+  it('does not merge checkpoints of another key', async () => {
     await sealEach([2], 20);
     signer = await newSealKey(database.pool);
     await sealEach([2, 2], 20);
     expect((await stored()).map(({ records }) => records)).to.deep.equal([2, 4]);
   });
 
-  it('signs records that came while PostgreSQL’s clock was hours ahead', async () => {
+  it('signs records that were appended while PostgreSQL’s clock was hours ahead', async () => {
     const first = await start();
     await visit(3);
     await eventually('the chain has all', async () => (await chained()) === 3);
@@ -176,7 +176,7 @@ describe('seals: sealing', () => {
     await eventually('it is signed', async () => (await checkpoints()).length === 1);
   });
 
-  it('makes one chain with several projectors and broken connections', async () => {
+  it('maintains one chain with several projectors and broken connections', async () => {
     const victims = createPool({ url: database.url, name: 'victims', max: 4, logger });
     const { log: theirs } = await openTestLog({ pool: victims, url: database.url, logger });
     await start({ records: 7, ms: 100 });
@@ -196,14 +196,14 @@ describe('seals: sealing', () => {
     await second.stop();
     await theirs.close();
     await victims.end();
-    const all = await checkpoints();
-    expect(all.at(-1)?.nextOffset).to.equal(sequence);
-    for (const { nextOffset, hash } of all) expect(hash).to.deep.equal(await hashAt(nextOffset));
+    const seals = await checkpoints();
+    expect(seals.at(-1)?.nextOffset).to.equal(sequence);
+    for (const { nextOffset, hash } of seals) expect(hash).to.deep.equal(await hashAt(nextOffset));
   });
 
-  it('makes one chain for every partition', async () => {
-    const both = [await start(), await start()];
-    await Promise.all(both.map((sealing) => sealing.stop()));
+  it('maintains one chain for each partition', async () => {
+    const sealings = [await start(), await start()];
+    await Promise.all(sealings.map((sealing) => sealing.stop()));
     const { rows } = await database.pool.query('SELECT topic FROM seals.chains');
     const partitions = await Promise.all(topicNames.map((topic) => log.ranges(topic)));
     expect(rows).to.have.length(partitions.flat().length);
@@ -225,7 +225,7 @@ describe('seals: sealing', () => {
     expect(await chained()).to.be.at.least(1 + topicNames.length);
   });
 
-  it('refuses the chains of another log, and a log that was cut', async () => {
+  it('refuses the chains of another log, and a truncated log', async () => {
     await visit(3);
     await sealAll({ pool: database.pool, log, signer });
     const sealing = await start();

@@ -68,7 +68,7 @@ interface Chain extends TopicPartition {
   /** The offset of the next record to add. */
   readonly offset: number;
   readonly hash: Buffer;
-  /** The fingerprints of the records that no checkpoint covers yet. */
+  /** The fingerprints of records without a checkpoint. */
   readonly tail: Buffer;
   /** The absolute age of the tail (ms), because the clock may go back; `null` if the tail is empty. */
   readonly tailMs: number | null;
@@ -109,7 +109,7 @@ const saveChain = async (
  * Deletes the small checkpoints before a locked chain's tail, and returns their fingerprints with those of the tail. The
  * next checkpoint covers their records too, which saves their signatures.
  *
- * A checkpoint is merged into one that covers at least as many records. Sizes double, so a fingerprint is rewritten ten
+ * A checkpoint is merged into a checkpoint of at least as many records. Sizes double, so a fingerprint is rewritten ten
  * times at most.
  *
  * A checkpoint that was altered in the database stays, because a new signature would confirm its fingerprints.
@@ -329,7 +329,7 @@ class PartitionSealing {
       this.#hasLoggedMissingMemory = true;
       logger.warn(
         topicPartition,
-        'no memory of what was sealed last: the last seal in the database counts',
+        'state file with the last seal is missing; using the last seal of the database',
       );
     }
     const computed = await recompute(topicPartition, log, { last, stored }, { from, to, signal });

@@ -54,7 +54,7 @@ const statementOf = (seal: SealStatement): Buffer =>
 export const fingerprintsDigest = (fingerprints: Buffer): string =>
   digest('sha256', fingerprints, 'hex');
 
-/** The first half of the SHA-256 of the public key, in hex. */
+/** Returns the first half of the SHA-256 of the public key, in hex. */
 export const keyIdOf = (publicKey: KeyObject): string =>
   digest('sha256', publicKey.export({ type: 'spki', format: 'der' }), 'hex').slice(0, 32);
 

@@ -24,12 +24,12 @@ describe('seals: checkpoint', () => {
   const keys = new Map([[signer.keyId, createPublicKey(privateKey)]]);
   const signed = signer.sign(statement);
 
-  it('is signed by whoever has the private key', () => {
+  it('is valid with the signature of the private key', () => {
     expect(isSigned(signed, keys)).to.equal(true);
     expect(signed.keyId).to.equal(keyIdOf(signer.publicKey));
   });
 
-  it('is not signed by anybody else, nor by a key that is not trusted', () => {
+  it('is invalid with the signature of another key or of an untrusted key', () => {
     const other = signerOf(generateKeyPairSync('ed25519').privateKey);
     expect(isSigned(other.sign(statement), keys)).to.equal(false);
     expect(isSigned({ ...other.sign(statement), keyId: signer.keyId }, keys)).to.equal(false);
@@ -48,7 +48,7 @@ describe('seals: checkpoint', () => {
     { signature: '' },
   ];
   for (const change of changes) {
-    it(`does not stand a change of its ${Object.keys(change).join()}`, () => {
+    it(`is invalid after a change of its ${Object.keys(change).join()}`, () => {
       expect(isSigned({ ...signed, ...change }, keys)).to.equal(false);
     });
   }

@@ -3,21 +3,20 @@ import { firstDayOf, monthOf, quartersOfDay } from '../../../schemas/statistics/
 import { dimensionNames, otherValue } from '../../../schemas/statistics/document.js';
 import type { Visit } from '../link-statistics.js';
 
-/** The rows of a table, in no order. */
 export type Rows = Record<string, unknown>[];
 
 interface NaiveVisit extends Visit {
   unique: boolean;
 }
 
-/** What the clicks of a day count as: the first hundred values are kept. */
-const keptOf = (visits: readonly Visit[]): readonly Visit[] => {
-  const kept = new Map<string, Set<string>>();
+/** Replaces the values of a day after the first hundred. */
+const capValues = (visits: readonly Visit[]): readonly Visit[] => {
+  const firstValues = new Map<string, Set<string>>();
   return visits.map((visit) => {
     if (visit.bot) return visit;
     const values = visit.values.map((value, dimension) => {
-      const seen = kept.get(`${visit.day} ${dimension}`) ?? new Set();
-      kept.set(`${visit.day} ${dimension}`, seen);
+      const seen = firstValues.get(`${visit.day} ${dimension}`) ?? new Set();
+      firstValues.set(`${visit.day} ${dimension}`, seen);
       if (value === null || value === otherValue) return value;
       if (seen.size < 100) seen.add(value);
       return seen.has(value) ? value : otherValue;
@@ -49,7 +48,7 @@ const portionOf = (visits: readonly NaiveVisit[]) => {
   return {
     uniques: visits.filter(({ unique }) => unique).length,
     series: JSON.stringify(
-      quarters.flatMap(([quarter, some]) => [quarter, ...Object.values(countsOf(some))]),
+      quarters.flatMap(([quarter, part]) => [quarter, ...Object.values(countsOf(part))]),
     ),
     document: documentOf(visits),
   };
@@ -57,45 +56,45 @@ const portionOf = (visits: readonly NaiveVisit[]) => {
 
 const indexOf = ({ day, quarter }: Visit): number => day * quartersOfDay + quarter;
 
-/** The rows of one owner, by kind of table. */
+/** Computes the rows of one owner by kind of table. */
 const rowsOf = (visits: readonly NaiveVisit[], key: object, ofDay: object) => {
-  const kept = keptOf(visits) as readonly NaiveVisit[];
-  const newest = Math.max(...kept.map(indexOf));
+  const capped = capValues(visits) as readonly NaiveVisit[];
+  const newest = Math.max(...capped.map(indexOf));
   const day = Math.floor(newest / quartersOfDay);
-  const closed = kept.filter((visit) => indexOf(visit) !== newest);
-  const open = kept.filter((visit) => indexOf(visit) === newest);
+  const closed = capped.filter((visit) => indexOf(visit) !== newest);
+  const open = capped.filter((visit) => indexOf(visit) === newest);
   const days = [...groupBy(closed, (visit) => visit.day)];
   const months = groupBy(closed, (visit) => monthOf(visit.day));
   return {
-    newest: [{ ...key, ...countsOf(kept), day, ...portionOf(open) }],
-    days: days.map(([of, some]) => ({
-      ...{ ...key, day: of, ...ofDay, ...countsOf(some), ...portionOf(some) },
+    newest: [{ ...key, ...countsOf(capped), day, ...portionOf(open) }],
+    days: days.map(([closedDay, part]) => ({
+      ...{ ...key, day: closedDay, ...ofDay, ...countsOf(part), ...portionOf(part) },
     })),
-    quarters: days.flatMap(([of, some]) => {
-      const quarters = [...groupBy(some, ({ quarter }) => quarter)];
+    quarters: days.flatMap(([closedDay, part]) => {
+      const quarters = [...groupBy(part, ({ quarter }) => quarter)];
       if (quarters.length === 1) return [];
       return quarters.map(([quarter, visitsOf]) => ({
-        ...{ ...key, day: of, quarter, document: documentOf(visitsOf) },
+        ...{ ...key, day: closedDay, quarter, document: documentOf(visitsOf) },
       }));
     }),
-    months: [...months].flatMap(([month, some]) => {
-      if (firstDayOf(month + 1) > day || new Set(some.map((visit) => visit.day)).size === 1)
+    months: [...months].flatMap(([month, part]) => {
+      if (firstDayOf(month + 1) > day || new Set(part.map((visit) => visit.day)).size === 1)
         return [];
-      const { uniques, document } = portionOf(some);
-      return [{ ...key, month, ...countsOf(some), uniques, document }];
+      const { uniques, document } = portionOf(part);
+      return [{ ...key, month, ...countsOf(part), uniques, document }];
     }),
   };
 };
 
-/** The rows that visits of one partition give, in the log's order, computed from all of them at once. */
+/** Computes the rows from all visits of one partition, in the order of the log. */
 export const naiveRows = (visits: readonly Visit[], partition: number): Record<string, Rows> => {
   const counted = new Map<Visit, NaiveVisit>();
   const visitors: Rows = [];
   const codes: Rows = [];
-  const links = [...groupBy(visits, ({ code }) => code)].map(([code, all]) => {
+  const links = [...groupBy(visits, ({ code }) => code)].map(([code, linkVisits]) => {
     const seen = new Map<number, Set<string>>();
     let newest = -Infinity;
-    const own = all.map((visit) => {
+    const own = linkVisits.map((visit) => {
       newest = Math.max(newest, visit.day);
       const { day, visitor } = visit;
       const naive = { ...visit, unique: false };
@@ -113,9 +112,9 @@ export const naiveRows = (visits: readonly Visit[], partition: number): Record<s
       visitors.push(...ofDay.map((visitor) => ({ code, day, visitor })));
       return null;
     });
-    const account = all[0]?.account;
+    const account = linkVisits[0]?.account;
     const rows = rowsOf(own, { code }, { account });
-    const clicks = all.filter(({ bot }) => !bot).map(({ at }) => at);
+    const clicks = linkVisits.filter(({ bot }) => !bot).map(({ at }) => at);
     codes.push({
       ...rows.newest[0],
       account,
@@ -126,8 +125,8 @@ export const naiveRows = (visits: readonly Visit[], partition: number): Record<s
     return rows;
   });
   const ofPartition = visits.flatMap((visit) => counted.get(visit) ?? []);
-  const accounts = [...groupBy(ofPartition, ({ account }) => account)].map(([account, all]) =>
-    rowsOf(all, { account, partition }, {}),
+  const accounts = [...groupBy(ofPartition, ({ account }) => account)].map(
+    ([account, accountVisits]) => rowsOf(accountVisits, { account, partition }, {}),
   );
   return {
     codes,
