@@ -58,13 +58,9 @@ describe('composition root: health check', () => {
     ],
   ] as const) {
     it(`fails, and does not reject, if a dependency ${failure}`, async () => {
-      expect(await check({ dependencies: { postgres, log: fine } })()).to.deep.equal({
+      expect(await check({ dependencies: { postgres, log: fine } })()).to.deep.include({
         status: 'fail',
         dependencies: { postgres: reported, log: up, projections: up },
-        projections: [projection],
-        missingEvents,
-        spool,
-        compaction,
       });
     });
   }
@@ -86,17 +82,10 @@ describe('composition root: health check', () => {
   });
 
   it('fails if the projections cannot be read', async () => {
-    expect(await check({ projections: unreachable })()).to.deep.equal({
-      status: 'fail',
-      dependencies: {
-        postgres: up,
-        log: up,
-        projections: { state: 'down', code: 'ECONNREFUSED' },
-      },
-      projections: [],
-      missingEvents,
-      spool,
-      compaction,
+    const projections = { state: 'down', code: 'ECONNREFUSED' };
+    expect(await check({ projections: unreachable })()).to.deep.include({
+      ...{ status: 'fail', projections: [] },
+      dependencies: { postgres: up, log: up, projections },
     });
   });
 

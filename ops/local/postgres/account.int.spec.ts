@@ -24,7 +24,7 @@ const readOnlyEtc = [
   'exec "$@"',
 ].join(' && ');
 
-describe('local servers: embedded PostgreSQL without an account of its own', () => {
+describe('local servers: embedded PostgreSQL without a dedicated account', () => {
   const dir = folderFixture();
 
   it('runs as uid 65534, and logs a warning', () => {

@@ -1,5 +1,4 @@
 import { expect } from 'chai';
-import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, readdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,10 +8,15 @@ import { ask, type Answer } from '../../test/support/http.js';
 import { kafkaStartMs } from '../../test/support/kafka.js';
 import { briefJava } from '../../test/support/stack.js';
 import { eventually, within } from '../../test/support/waiting.js';
-import { startLinklogCli } from '../../test/support/process.js';
+import {
+  launch,
+  readyLine,
+  startLinklogCli,
+  type RunningProcess,
+} from '../../test/support/process.js';
 import { folderFixture } from '../../test/support/fixtures.js';
 
-const ours = inheritedEnvironment();
+const { PATH = '', HOME = '' } = inheritedEnvironment();
 const mainFile = fileURLToPath(new URL('../../app/stack.js', import.meta.url));
 const kinds = ['api', 'edge', 'projector', 'kafka', 'postgres', 'redis'] as const;
 type Kind = (typeof kinds)[number];
@@ -30,64 +34,22 @@ interface Ready {
   readonly console?: string;
 }
 
-interface Line {
-  readonly event: string;
-  readonly service?: string;
-  readonly index?: number;
+interface Restarted {
+  readonly service: string;
+  readonly index: number;
   readonly pid: number;
 }
 
-class Stack {
-  readonly child: ChildProcess;
-  readonly exited: Promise<unknown[]>;
-  #stdout = '';
-  #stderr = '';
+const startStack = (dataDir: string, args: readonly string[] = []): RunningProcess =>
+  // For Java, Maven and their caches.
+  launch({ PATH, HOME, ...briefJava, DATA_DIR: dataDir }, [mainFile, ...args]);
 
-  constructor(dataDir: string, args: readonly string[] = []) {
-    this.child = spawn(process.execPath, [mainFile, ...args], {
-      cwd: '/',
-      env: {
-        ...{ DATA_DIR: dataDir, LOG_LEVEL: 'warn' },
-        ...{ API_PORT: '0', EDGE_PORT: '0', ADMIN_PORT: '0' },
-        // For Java, Maven and their caches.
-        ...{ PATH: ours['PATH'], HOME: ours['HOME'], ...briefJava },
-      },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    this.child.stdout?.on('data', (text: Buffer) => (this.#stdout += text.toString()));
-    this.child.stderr?.on('data', (text: Buffer) => (this.#stderr += text.toString()));
-    this.exited = once(this.child, 'exit');
-  }
-
-  get stdout(): string {
-    return this.#stdout;
-  }
-
-  get stderr(): string {
-    return this.#stderr;
-  }
-
-  lines(event: string): Line[] {
-    return this.#stdout
-      .split('\n')
-      .slice(0, -1)
-      .filter((line) => line.startsWith(`{"event":"${event}"`))
-      .map((line) => JSON.parse(line) as Line);
-  }
-
-  async ready(): Promise<Ready> {
-    while (this.lines('ready').length === 0) {
-      if (this.child.exitCode !== null) throw new Error(`It ended at its start:\n${this.#stderr}`);
-      await new Promise((resolve) => setTimeout(resolve, 25));
-    }
-    return this.lines('ready')[0] as unknown as Ready;
-  }
-
-  async stop(): Promise<unknown> {
-    this.child.kill('SIGTERM');
-    return (await this.exited)[0];
-  }
-}
+const restartsOf = ({ stdout }: RunningProcess): readonly Restarted[] =>
+  stdout()
+    .split('\n')
+    .slice(0, -1)
+    .filter((line) => line.startsWith('{"event":"restarted"'))
+    .map((line) => JSON.parse(line) as Restarted);
 
 const isAlive = (pid: number): boolean => {
   try {
@@ -103,18 +65,19 @@ describe('local servers: npm run stack', function () {
   this.timeout(kafkaStartMs);
 
   const dataDir = folderFixture();
-  let stack: Stack;
+  let stack: RunningProcess;
   let ready: Ready;
   let key: string;
 
   before(async () => {
-    stack = new Stack(dataDir.path);
-    ready = await stack.ready();
+    stack = startStack(dataDir.path);
+    ready = (await readyLine(stack)) as Ready;
     key = ready.firstKey ?? '';
   });
 
   after(async () => {
-    if (stack.child.exitCode === null) await stack.stop();
+    stack.child.kill('SIGTERM');
+    await stack.ended;
   });
 
   const api = (index: number, path: string, body?: unknown): Promise<Answer> =>
@@ -149,7 +112,7 @@ describe('local servers: npm run stack', function () {
     expect(pid).to.equal(stack.child.pid);
     expect(firstKey).to.match(/^ll_/);
     expect(ready.console).to.match(/^http:\/\/127\.0\.0\.1:\d+\/console#t=/);
-    expect(stack.stdout).to.include(`curl -s ${apis[0] ?? ''}/v2/shorten`);
+    expect(stack.stdout()).to.include(`curl -s ${apis[0] ?? ''}/v2/shorten`);
     for (const address of [...apis, ...edges, admin]) {
       expect((await ask(`${address}/health`)).status).to.equal(200);
     }
@@ -178,16 +141,11 @@ describe('local servers: npm run stack', function () {
   it('restarts killed processes at their addresses', async () => {
     const victims = kinds.map((kind) => [kind, 0] as const);
     for (const [kind, index] of victims) process.kill(ready.pids[kind][index] ?? 0, 'SIGKILL');
-    const restarted = (kind: Kind, index: number): Line | undefined =>
-      stack
-        .lines('restarted')
-        .findLast((line) => line.service === kind && line.index === index && isAlive(line.pid));
-    const deadline = performance.now() + 120_000;
-    while (!victims.every(([kind, index]) => restarted(kind, index) !== undefined)) {
-      if (performance.now() > deadline)
-        throw new Error(`not all processes are restarted:\n${stack.stdout}`);
-      await new Promise((resolve) => setTimeout(resolve, 25));
-    }
+    const isRestarted = ([kind, index]: readonly [Kind, number]): boolean =>
+      restartsOf(stack).some(
+        (line) => line.service === kind && line.index === index && isAlive(line.pid),
+      );
+    await eventually('the processes are restarted', () => victims.every(isRestarted), 120_000);
     expect(await visits('stacked')).to.deep.equal([302, 302]);
     let response = await api(1, '/v2/shorten', { url: 'https://example.com/' });
     // The log is unavailable until Kafka has registered its broker again.
@@ -200,15 +158,15 @@ describe('local servers: npm run stack', function () {
   });
 
   const pidOf = (kind: Kind, index: number): number =>
-    stack.lines('restarted').findLast((line) => line.service === kind && line.index === index)
-      ?.pid ??
+    restartsOf(stack).findLast((line) => line.service === kind && line.index === index)?.pid ??
     ready.pids[kind][index] ??
     0;
 
   it('ends the orphans of a killed supervisor, and continues with its data', async () => {
+    const exited = once(stack.child, 'exit');
     stack.child.kill('SIGKILL');
-    await stack.exited;
-    const killed = stack.lines('restarted').map(({ pid }) => pid);
+    await exited;
+    const killed = restartsOf(stack).map(({ pid }) => pid);
     const left = [...killed, ...Object.values(ready.pids).flat()].filter(isAlive);
     expect(left.length).to.be.at.least(9);
     // The next visits stay in the spools of these edges.
@@ -219,8 +177,8 @@ describe('local servers: npm run stack', function () {
     const [spool = ''] = await readdir(join(dataDir.path, 'spool'));
     await mkdir(join(dataDir.path, 'edge-1', 'spool'));
     await rename(join(dataDir.path, 'spool', spool), join(dataDir.path, 'edge-1', 'spool', spool));
-    stack = new Stack(dataDir.path, ['--apis', '1', '--edges', '1', '--projectors', '1']);
-    ready = await stack.ready();
+    stack = startStack(dataDir.path, ['--apis', '1', '--edges', '1', '--projectors', '1']);
+    ready = (await readyLine(stack)) as Ready;
     expect(left.filter(isAlive)).to.deep.equal([]);
     expect(ready).not.to.have.property('firstKey');
     expect(Object.values(ready.pids).map((processes) => processes.length)).to.deep.equal([
@@ -233,16 +191,16 @@ describe('local servers: npm run stack', function () {
   });
 
   it('ends all processes within 10 s of SIGTERM', async () => {
-    expect(await within(10_000, 'the stack ends', stack.stop())).to.equal(0);
+    stack.child.kill('SIGTERM');
+    expect(await within(10_000, 'the stack ends', stack.ended)).to.have.property('exitCode', 0);
     expect(Object.values(ready.pids).flat().filter(isAlive)).to.deep.equal([]);
   });
 
   for (const args of [['--apis', '0'], ['--edges', 'two'], ['--unknown'], ['stray']]) {
     it(`rejects ${args.join(' ')} in one line with exit code 78`, async () => {
-      const refused = new Stack(dataDir.path, args);
-      expect((await refused.exited)[0]).to.equal(78);
-      expect(refused.stderr).to.match(/^linklog: [^\n]+\n$/);
-      expect(refused.stdout).to.equal('');
+      const { exitCode, stdout, stderr } = await startStack(dataDir.path, args).ended;
+      expect(stderr).to.match(/^linklog: [^\n]+\n$/);
+      expect({ exitCode, stdout }).to.deep.equal({ exitCode: 78, stdout: '' });
     });
   }
 });
