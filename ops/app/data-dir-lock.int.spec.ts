@@ -22,9 +22,9 @@ describe('composition root: lock on a data directory in PostgreSQL', () => {
     for (const lock of locks) await lock.stop();
   });
 
-  const lock = ({ of = id, waitMs = 100, url = database.url } = {}) => {
+  const lock = ({ lockId = id, waitMs = 100, url = database.url } = {}) => {
     const started = lockInDatabase({
-      ...{ url, dataDir: '/shared', id: of, waitMs },
+      ...{ url, dataDir: '/shared', id: lockId, waitMs },
       logger: createLogger('silent'),
     });
     locks.push(started);
@@ -37,19 +37,19 @@ describe('composition root: lock on a data directory in PostgreSQL', () => {
     return rows.map(({ pid }) => pid);
   };
 
-  const held = `/shared is in use by process ${process.pid} in another container or machine (host name ${hostname()})`;
+  const inUse = `/shared is in use by process ${process.pid} in another container or machine (host name ${hostname()})`;
 
-  it('is refused to a second process, which names the first', async () => {
+  it('rejects a second process, and names the first', async () => {
     await lock().decided;
     const second = lock();
     const error = await rejection(second.decided);
     expect(error).to.be.instanceOf(LockHeld);
-    expect((error as LockHeld).message).to.equal(held);
+    expect((error as LockHeld).message).to.equal(inUse);
     expect(await rejection(second.failed)).to.equal(error);
-    await lock({ of: randomUUID() }).decided;
+    await lock({ lockId: randomUUID() }).decided;
   });
 
-  it('is acquired by the process that waits, when the first one has stopped', async () => {
+  it('is acquired by a waiting process after the first has stopped', async () => {
     const first = lock();
     await first.decided;
     const second = lock({ waitMs: 10_000 });
@@ -63,7 +63,7 @@ describe('composition root: lock on a data directory in PostgreSQL', () => {
     await first.decided;
     const [before] = await sessions();
     await database.pool.query('SELECT pg_terminate_backend($1)', [before]);
-    await eventually('another session has it', async () => {
+    await eventually('another session has acquired it', async () => {
       const now = await sessions();
       return now.length === 1 && now[0] !== before;
     });
@@ -93,7 +93,7 @@ describe('composition root: lock on a data directory in PostgreSQL', () => {
     }
   });
 
-  it('does not hold up a start while PostgreSQL is unreachable', async () => {
+  it('does not block a start while PostgreSQL is unreachable', async () => {
     const url = `postgres://linklog@127.0.0.1:${await freePort()}/postgres`;
     const unreachable = lock({ url });
     await unreachable.decided;

@@ -31,7 +31,7 @@ describe('composition root: data directory', () => {
     children = [];
   });
 
-  /** Another process that has it; each line that it is sent is run there. */
+  /** Starts another process that locks the directory and releases it on request. */
   const holder = async () => {
     const child = spawn(
       process.execPath,
@@ -40,11 +40,11 @@ describe('composition root: data directory', () => {
         '-e',
         `import { openDataDir } from ${JSON.stringify(module)};
          import { createInterface } from 'node:readline';
-         const held = await openDataDir(process.argv[1]);
-         console.log('held');
+         const dataDir = await openDataDir(process.argv[1]);
+         console.log('locked');
          for await (const line of createInterface({ input: process.stdin })) {
-           held[line]();
-           console.log('did it');
+           dataDir[line]();
+           console.log('done');
          }`,
         dataDir,
       ],
@@ -61,20 +61,20 @@ describe('composition root: data directory', () => {
     };
   };
 
-  it('is made with its parents, for its user only', async () => {
-    const held = await openDataDir(dataDir);
+  it('is created with its parents and mode 0700', async () => {
+    const lockedDir = await openDataDir(dataDir);
     expect(statSync(dataDir).mode & 0o777).to.equal(0o700);
-    held.release();
+    lockedDir.release();
   });
 
-  it('that cannot be made is a ConfigError that names the variable', async () => {
+  it('fails with a ConfigError if it cannot be created', async () => {
     writeFileSync(path.join(folder.path, 'deep'), 'a file');
     const error = await rejection(openDataDir(dataDir));
     expect(error).to.be.instanceOf(ConfigError);
     expect((error as Error).message).to.match(/^DATA_DIR [^\n]+$/);
   });
 
-  it('refuses a second process after a wait, and names the pid of the first', async () => {
+  it('rejects a second process after a wait, and names the pid of the first', async () => {
     const { pid } = await holder();
     const error = await rejection(openDataDir(dataDir, { waitMs: 100 }));
     expect(error).to.be.instanceOf(LockHeld);
@@ -86,41 +86,41 @@ describe('composition root: data directory', () => {
     const opening = openDataDir(dataDir);
     expect(await endsWithin(opening, 300)).to.be.false;
     await predecessor.release();
-    const held = await opening;
-    held.release();
+    const lockedDir = await opening;
+    lockedDir.release();
   });
 
-  it('gives the addresses of the service only while it runs', async () => {
-    const held = await openDataDir(dataDir);
+  it('publishes the addresses of the service only while it runs', async () => {
+    const lockedDir = await openDataDir(dataDir);
     expect(await publishedAddresses(dataDir)).to.equal(null);
     const addresses = { api: 'http://a', edge: 'http://e', admin: 'http://x', pid: process.pid };
-    held.publish(addresses);
+    lockedDir.publish(addresses);
     expect(await publishedAddresses(dataDir)).to.deep.equal(addresses);
-    held.release();
+    lockedDir.release();
     expect(await publishedAddresses(dataDir)).to.equal(null);
   });
 
-  it('keeps an id, which is made anew where a power loss left an empty file', async () => {
-    const held = await openDataDir(dataDir);
-    const id = held.id();
+  it('stores an id, and replaces an empty file of a power loss', async () => {
+    const lockedDir = await openDataDir(dataDir);
+    const id = lockedDir.id();
     expect(isUuid(id)).to.equal(true);
-    expect(held.id()).to.equal(id);
+    expect(lockedDir.id()).to.equal(id);
     writeFileSync(path.join(dataDir, 'id'), '');
-    const another = held.id();
+    const another = lockedDir.id();
     expect(isUuid(another)).to.equal(true);
-    expect(held.id()).to.equal(another);
-    held.release();
+    expect(lockedDir.id()).to.equal(another);
+    lockedDir.release();
     expect(readdirSync(dataDir)).to.deep.equal(['id']);
   });
 
-  describe('keeps an admin token', () => {
+  describe('stores an admin token', () => {
     const file = () => path.join(dataDir, 'admin-token');
 
     beforeEach(async () => {
       (await openDataDir(dataDir)).release();
     });
 
-    it('that is made once and readable by its user only', () => {
+    it('that is created once with mode 0600', () => {
       expect(knownAdminToken(dataDir)).to.equal(null);
       const token = adminTokenOf(dataDir);
       expect(token).to.match(/^[\w-]{43}$/);
@@ -130,7 +130,7 @@ describe('composition root: data directory', () => {
       expect(knownAdminToken(dataDir)).to.equal(token);
     });
 
-    it('that is made anew where a full disk left an empty file', () => {
+    it('and replaces an empty file of a full disk', () => {
       writeFileSync(file(), '\n');
       expect(knownAdminToken(dataDir)).to.equal(null);
       const token = adminTokenOf(dataDir);

@@ -14,7 +14,7 @@ import { eraseDeletedKeys } from './deleted-keys.js';
 
 const logger = createLogger('silent');
 
-/** The files below a folder that contain the bytes. */
+/** Returns the files below a folder that contain the bytes. */
 const filesWith = async (folder: string, bytes: Buffer): Promise<readonly string[]> => {
   const found: string[] = [];
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
@@ -26,7 +26,7 @@ const filesWith = async (folder: string, bytes: Buffer): Promise<readonly string
   return found;
 };
 
-describe('deleted keys of the visitors’ hashes', () => {
+describe('composition root: deleted keys of visitor hashes', () => {
   it('are in no file of the embedded database, and its WAL is overwritten once', async () => {
     const dataDir = await temporaryDir();
     await copyClusterTemplate(dataDir);
@@ -53,7 +53,7 @@ describe('deleted keys of the visitors’ hashes', () => {
         );
         return rows[0]?.bytes ?? NaN;
       };
-      // The first call remembers which keys there are.
+      // The first call stores the oldest key.
       await eraseDeletedKeys(pool);
       const live = new VisitorKeys(pool);
       await live.refresh();

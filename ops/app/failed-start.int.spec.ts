@@ -26,7 +26,7 @@ const startClosingServer = async () => {
   return { server, ...(server.address() as AddressInfo), connections: () => connections };
 };
 
-describe('composition root: a start that fails', () => {
+describe('composition root: failed start', () => {
   const database = databaseFixture('failed_start', { per: 'test' });
   const dataDir = folderFixture({ per: 'test' });
   let other: Server | null = null;
@@ -74,10 +74,10 @@ describe('composition root: a start that fails', () => {
     await database.pool.query('DROP TABLE log.relayed');
     const error = await failStart('api', { KAFKA_BROKERS: `127.0.0.1:${broker.port}` });
     expect(error).to.have.property('message').that.includes('log.relayed');
-    // A connection may be on its way.
+    // A connection may be in progress.
     await sleep(100);
     const before = broker.connections();
-    // The client would try again after 200 ms at first, and after 2 s at most.
+    // The client would retry after 200 ms to 2 s.
     await sleep(3_000);
     expect(broker.connections()).to.equal(before);
   });

@@ -37,7 +37,7 @@ import { databaseFixture, kafkaFixture, ledgerFixture } from '../test/support/fi
 const { links, accounts } = topics;
 const silent = createLogger('silent');
 
-describe('composition root: events that Kafka acknowledged and does not have', function () {
+describe('composition root: acknowledged events that are missing in Kafka', function () {
   this.timeout(60_000);
   const kafka = kafkaFixture('lost_events', { per: 'test' });
   const database = databaseFixture('lost_events', { per: 'test' });
@@ -72,7 +72,7 @@ describe('composition root: events that Kafka acknowledged and does not have', f
     await listener.close();
   });
 
-  /** Acknowledges what it does not store. */
+  /** A log that acknowledges, but does not store, the lost records. */
   const dropping = (isLost: (record: NewRecord) => boolean): EventLog => ({
     ...log,
     append: (topic, records) =>
@@ -93,7 +93,7 @@ describe('composition root: events that Kafka acknowledged and does not have', f
       mayBegin: () => Promise.resolve(),
     });
 
-  /** Records events one after the other, and has a relay send them. */
+  /** Records events in sequence and relays them. */
   const send = async (target: EventLog, ...events: readonly LinklogEvent[]): Promise<void> => {
     const relaying = relay(target);
     for (const event of events) {
@@ -107,7 +107,7 @@ describe('composition root: events that Kafka acknowledged and does not have', f
   };
 
   const untilProjected = (): Promise<void> =>
-    eventually('all of the log is projected', async () =>
+    eventually('the log is projected', async () =>
       (await projectionStatus(database.pool, log)).every(({ lag }) => lag === 0),
     );
 
@@ -118,7 +118,7 @@ describe('composition root: events that Kafka acknowledged and does not have', f
     return rows.map(({ event }) => event);
   };
 
-  /** Of events that were sent more than a day ago. */
+  /** Prunes the outbox as if all events had been sent more than a day ago. */
   const prune = async (): Promise<void> => {
     await database.pool.query(
       `UPDATE log.relay_checkpoints SET saved_at = saved_at - interval '25 hours'`,
@@ -128,7 +128,7 @@ describe('composition root: events that Kafka acknowledged and does not have', f
 
   const missing = () => missingEvents(database.pool);
 
-  it('are kept in the outbox, reported, and sent again', async () => {
+  it('remain in the outbox, are reported, and sent again', async () => {
     const { pool } = database;
     const lost = [blocked('a', 2), keyCreated('key-1')];
     await send(dropping(isEvent(...lost)), created('a'), ...lost, created('b'));
@@ -165,7 +165,7 @@ describe('composition root: events that Kafka acknowledged and does not have', f
     expect(await inOutbox()).to.deep.equal([]);
   });
 
-  it('are found and sent again by the relay, with one line of the log', async () => {
+  it('are detected and sent again by the relay, with one log line', async () => {
     const event = blocked('a', 2);
     await send(dropping(isEvent(event)), created('a'), event);
     await untilProjected();
@@ -188,7 +188,7 @@ describe('composition root: events that Kafka acknowledged and does not have', f
     expect(lines[0]).to.include({ topic: links.name, subject: 'a', sequence: 2 });
   });
 
-  it('are kept and reported once, and not sent again, when a later event was applied', async () => {
+  it('remain, are reported once, and are not sent again after a later event was applied', async () => {
     const { pool } = database;
     const lost = blocked('a', 2);
     await send(dropping(isEvent(lost)), created('a'), lost, unblocked('a', 3));
@@ -201,7 +201,7 @@ describe('composition root: events that Kafka acknowledged and does not have', f
     expect(await inOutbox()).to.deep.equal(['a 2']);
   });
 
-  it('are not sent again while a later event of their subject is not checked', async () => {
+  it('are not sent again while a later event of their subject is unchecked', async () => {
     const { pool } = database;
     const lost = blocked('a', 2);
     await send(dropping(isEvent(lost)), created('a'), lost);

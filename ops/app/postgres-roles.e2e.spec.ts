@@ -70,7 +70,7 @@ const forbidden: readonly (readonly [Role, readonly string[]])[] = [
     ],
   ],
 ];
-/** What no service may do. */
+/** Statements that no service may run. */
 const forbiddenToServices = [
   'CREATE TABLE public.forbidden ()',
   'CREATE TABLE ledger.forbidden ()',
@@ -81,7 +81,7 @@ const forbiddenToServices = [
   'CHECKPOINT',
 ];
 
-describe('services with roles of their own in PostgreSQL', () => {
+describe('composition root: one PostgreSQL role for each service', () => {
   let server: Awaited<ReturnType<typeof startTestServer>>;
   let database: TestDatabase;
   const folders: string[] = [];
@@ -125,14 +125,14 @@ describe('services with roles of their own in PostgreSQL', () => {
     for (const folder of folders) await rm(folder, { recursive: true, force: true });
   });
 
-  it('refuse a database that is not migrated, with the command that migrates it', async () => {
+  it('rejects a database that is not migrated, and names the command that migrates it', async () => {
     const env = { ADMIN_TOKEN: adminToken, SHORT_URL_HOST: 'http://localhost' };
     const { exitCode, stderr } = await (await start('linklog_api', [mainFile, 'api'], env)).ended;
     expect(stderr).to.match(/^linklog: .*dist\/ops\/tools\/migrate\.js.*\n$/m);
     expect(exitCode).to.equal(1);
   });
 
-  it('are migrated by the owner of the tables, also again', async () => {
+  it('migrates as the owner of the tables, repeatedly', async () => {
     for (let round = 0; round < 2; round += 1) {
       const { exitCode, stderr } = await migrate('linklog_migrations');
       expect(exitCode, stderr).to.equal(0);
@@ -172,24 +172,24 @@ describe('services with roles of their own in PostgreSQL', () => {
 
     const create = async (body: object): Promise<string> => {
       const headers = { Authorization: `Bearer ${key}` };
-      const answer = await sendRequest(`${api}/v2/shorten`, {
+      const response = await ask(`${api}/v2/shorten`, {
         ...{ method: 'POST', headers, body: { url: destination, ...body } },
       });
-      expect(answer.status, answer.text).to.equal(201);
-      return (answer.json() as { shortCode: string }).shortCode;
+      expect(response.status, response.text).to.equal(201);
+      return (response.json() as { shortCode: string }).shortCode;
     };
 
     const visit = async (code: string, password?: string): Promise<number> => {
       const form = { 'Content-Type': 'application/x-www-form-urlencoded' };
-      const answer = await sendRequest(`${edge}/${code}`, {
+      const response = await ask(`${edge}/${code}`, {
         ...(password !== undefined && {
           ...{ method: 'POST', headers: form, body: `password=${password}` },
         }),
       });
-      return answer.status;
+      return response.status;
     };
 
-    it('create, change, redirect and count links', async () => {
+    it('creates, changes, redirects and counts links', async () => {
       const plain = await create({});
       expect(await visit(plain)).to.equal(302);
       const limited = await create({ maxClicks: 1, alias: 'limited-link', tags: ['a'] });
@@ -219,10 +219,10 @@ describe('services with roles of their own in PostgreSQL', () => {
       }
     });
 
-    it('rebuild projections, which the other services then read', async () => {
+    it('rebuilds projections, which the other services then read', async () => {
       for (const projection of ['redirects', 'stats', 'history', 'quotas']) {
-        const begun = await operate('POST', `/admin/projections/${projection}/rebuild`);
-        expect(begun.status, begun.text).to.be.oneOf([200, 202]);
+        const response = await operate('POST', `/admin/projections/${projection}/rebuild`);
+        expect(response.status, response.text).to.be.oneOf([200, 202]);
         await eventuallyPasses(30_000, async () => {
           const { projections } = (
             await sendRequest(`${admin}/admin/projections`, {
@@ -242,14 +242,14 @@ describe('services with roles of their own in PostgreSQL', () => {
       expect((await migrate('linklog_migrations')).exitCode).to.equal(0);
     });
 
-    it('log no error of a missing right', () => {
+    it('logs no missing privilege', () => {
       for (const { stdout, stderr } of running.slice(-4)) {
         expect(stdout() + stderr()).not.to.include('permission denied');
       }
     });
 
     for (const [role, statements] of forbidden) {
-      it(`forbid ${role} what another service may do, and changes of tables`, async () => {
+      it(`denies ${role} the privileges of other services and of the owner`, async () => {
         const client = new pg.Client({ connectionString: urlOf(role) });
         await client.connect();
         try {

@@ -24,7 +24,7 @@ interface StartedWork {
   total: number | null;
 }
 
-/** The operator's message for a failure; other errors are in the log only. */
+/** Returns the operator's message of a failure; other errors are only logged. */
 const reasonOf = (error: unknown): string =>
   error instanceof RebuildRunning ||
   error instanceof NoPreviousProjection ||

@@ -5,12 +5,11 @@ import { eventually, within } from '../test/support/waiting.js';
 import { Bench } from '../test/e2e/harness.js';
 import { databaseFixture, folderFixture } from '../test/support/fixtures.js';
 
-/** Of the embedded log, when a database was copied without its log. */
-const elsewhere = "UPDATE projection_stats.checkpoints SET log_id = 'postgres:elsewhere'";
+const foreignCheckpoints = "UPDATE projection_stats.checkpoints SET log_id = 'postgres:elsewhere'";
 const message =
   /^linklog: The checkpoint of linklog\.visits\.v1\/\d belongs to log postgres:elsewhere/m;
 
-describe('product: projectors beside other services', function () {
+describe('composition root: projectors in a thread', function () {
   this.timeout(60_000);
   const bench = new Bench();
   const database = databaseFixture('projector_thread', { per: 'test' });
@@ -38,50 +37,50 @@ describe('product: projectors beside other services', function () {
     expect(exitCode).to.equal(1);
   };
 
-  it('end the process with the message of what no retry can mend', async () => {
+  it('end the process on a permanent error, with its message', async () => {
     await visitOnce();
-    await database.pool.query(elsewhere);
-    // Every reader goes on from its checkpoint.
+    await database.pool.query(foreignCheckpoints);
+    // After a gap, every reader reads its checkpoint again.
     await database.pool.query(
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
        WHERE datname = current_database() AND application_name = 'linklog listener'`,
     );
-    const end = await within(30_000, 'The service goes on', bench.product.ended);
+    const end = await within(30_000, 'The service still runs', bench.product.ended);
     expectForeign(end);
     expect(end.stderr).to.match(/"code":"FOREIGN_POSITION".*"the subscription ended"/);
   });
 
-  it('end the start with the same message', async () => {
+  it('fail the start with the same message', async () => {
     await visitOnce();
     await bench.product.stop();
-    await database.pool.query(elsewhere);
+    await database.pool.query(foreignCheckpoints);
     expectForeign(await runToEnd({ DATA_DIR: dataDir.path, DATABASE_URL: database.url }));
   });
 
-  it('apply what was visited before the process was stopped under load', async () => {
+  it('apply all visits of a process that was stopped under load', async () => {
     const { key } = await bench.key('PRO');
     const { shortCode } = await bench.link(key);
-    let answered = 0;
+    let redirects = 0;
     const visitUntilRefused = async (): Promise<void> => {
       for (;;) {
         const status = await bench.visit(shortCode).then(
-          (answer) => answer.status,
+          (response) => response.status,
           () => null,
         );
         if (status !== 302) return;
-        answered += 1;
+        redirects += 1;
       }
     };
     const visitors = Array.from({ length: 32 }, visitUntilRefused);
-    await eventually('some visits were answered', () => answered > 1_000);
+    await eventually('1,000 visits are redirected', () => redirects > 1_000);
     const { stderr } = await bench.product.stop();
     await Promise.all(visitors);
     expect(stderr).not.to.match(/"level":(50|60)/);
     bench.use(
       await startEmbeddedProduct({ dataDir: dataDir.path, env: { DATABASE_URL: database.url } }),
     );
-    await eventually('all are counted', async () => {
-      return (await bench.stats(shortCode, key)).clickCount >= answered;
+    await eventually('all visits are counted', async () => {
+      return (await bench.stats(shortCode, key)).clickCount >= redirects;
     });
   });
 });

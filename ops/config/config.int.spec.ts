@@ -7,7 +7,7 @@ import { ConfigError } from '../platform/process/config-error.js';
 import { readConfig } from './config.js';
 import { folderFixture } from '../test/support/fixtures.js';
 
-describe('platform: PLANS_FILE', () => {
+describe('configuration: PLANS_FILE', () => {
   const folder = folderFixture();
 
   const withFile = (content: string) => {
@@ -16,7 +16,7 @@ describe('platform: PLANS_FILE', () => {
     return readConfig({ PLANS_FILE: file });
   };
 
-  const others = {
+  const customPlans = {
     plans: {
       ...defaultPlanTable.plans,
       PRO: {
@@ -29,49 +29,49 @@ describe('platform: PLANS_FILE', () => {
     gates: { customAlias: 'FREE', passwordProtection: 'PRO' },
   };
 
-  it('replaces the plans, null being no monthly limit', () => {
-    expect(withFile(JSON.stringify(others)).plans).to.deep.equal(others);
+  it('replaces the plans; null means no monthly limit', () => {
+    expect(withFile(JSON.stringify(customPlans)).plans).to.deep.equal(customPlans);
   });
 
   const pro = (change: object) => ({
-    ...others,
-    plans: { ...others.plans, PRO: { ...others.plans.PRO, ...change } },
+    ...customPlans,
+    plans: { ...customPlans.plans, PRO: { ...customPlans.plans.PRO, ...change } },
   });
   const wrong: readonly (readonly [string, string, RegExp])[] = [
-    ['no JSON', '{\n  "plans": nope\n}', /JSON/],
+    ['not JSON', '{\n  "plans": nope\n}', /JSON/],
     ['empty', '', /JSON/],
-    ['no object', '[]', /object/],
-    ['without gates', JSON.stringify({ plans: others.plans }), /gates/],
+    ['not an object', '[]', /object/],
+    ['without gates', JSON.stringify({ plans: customPlans.plans }), /gates/],
     [
       'with a negative limit',
       JSON.stringify(pro({ monthlyLinks: -1 })),
       /plans\.PRO\.monthlyLinks/,
     ],
     ['without calls a minute', JSON.stringify(pro({ requestsPerMinute: 0 })), /requestsPerMinute/],
-    ['with a plan that does not exist', JSON.stringify(pro({ yearly: 1 })), /yearly/],
+    ['with an unknown field', JSON.stringify(pro({ yearly: 1 })), /yearly/],
     [
-      'with a gate for no plan',
-      JSON.stringify({ ...others, gates: { ...others.gates, customAlias: 'GOLD' } }),
+      'with a gate of an unknown plan',
+      JSON.stringify({ ...customPlans, gates: { ...customPlans.gates, customAlias: 'GOLD' } }),
       /gates\.customAlias/,
     ],
   ];
-  for (const [what, content, about] of wrong) {
-    it(`that is ${what} is refused in one line`, () => {
+  for (const [fault, content, pattern] of wrong) {
+    it(`is rejected in one line: ${fault}`, () => {
       expect(() => withFile(content))
-        .to.throw(ConfigError, about)
+        .to.throw(ConfigError, pattern)
         .with.property('message')
         .that.matches(/^PLANS_FILE[^\n]+$/)
         .and.does.not.include(': :');
     });
   }
 
-  it('that is not there is refused, with its name', () => {
+  it('is rejected with its path if it does not exist', () => {
     const file = path.join(folder.path, 'missing.json');
     expect(() => readConfig({ PLANS_FILE: file })).to.throw(ConfigError, file);
   });
 });
 
-describe('platform: the TLS files of Kafka', () => {
+describe('configuration: TLS files of Kafka', () => {
   const folder = folderFixture();
   let files: Readonly<Record<'ca' | 'cert' | 'key' | 'otherKey' | 'garbage' | 'missing', string>>;
 
@@ -88,14 +88,14 @@ describe('platform: the TLS files of Kafka', () => {
   });
 
   const withFiles = (names: Readonly<Record<string, keyof typeof files>>, ssl = '1') => {
-    const given = Object.entries(names).map(([name, file]) => [
+    const env = Object.entries(names).map(([name, file]) => [
       `KAFKA_SSL_${name}_FILE`,
       files[file],
     ]);
     return readConfig({
       KAFKA_BROKERS: 'kafka:9092',
       KAFKA_SSL: ssl,
-      ...(Object.fromEntries(given) as Record<string, string>),
+      ...(Object.fromEntries(env) as Record<string, string>),
     }).kafka?.ssl;
   };
 
@@ -123,11 +123,11 @@ describe('platform: the TLS files of Kafka', () => {
     [{ CA: 'ca' }, '0', /^KAFKA_SSL_CA_FILE requires KAFKA_SSL=1$/],
     [{ CERT: 'cert', KEY: 'key' }, '0', /^KAFKA_SSL_CERT_FILE requires KAFKA_SSL=1$/],
   ] as const;
-  for (const [given, ssl, message] of wrong) {
-    const what = Object.entries(given).map(([name, file]) => `${name}: ${file}`);
-    it(`are refused in one line that names the variable: ${what.join(', ')}, KAFKA_SSL=${ssl}`, () => {
-      expect(() => withFiles(given, ssl)).to.throw(ConfigError, message);
-      expect(() => withFiles(given, ssl)).to.not.throw(/\n/);
+  for (const [variables, ssl, message] of wrong) {
+    const settings = Object.entries(variables).map(([name, file]) => `${name}: ${file}`);
+    it(`are rejected in one line: ${settings.join(', ')}, KAFKA_SSL=${ssl}`, () => {
+      expect(() => withFiles(variables, ssl)).to.throw(ConfigError, message);
+      expect(() => withFiles(variables, ssl)).to.not.throw(/\n/);
     });
   }
 });

@@ -19,7 +19,7 @@ describe('migrations', () => {
     return rows;
   };
 
-  /** Every relation of ours: its oid changes when it is made anew. */
+  /** Reads all relations; the oid of a relation changes if it is created again. */
   const relations = async () => {
     const { rows } = await database.pool.query<{ oid: number; name: string }>(
       `SELECT c.oid, n.nspname || '.' || c.relname AS name
@@ -39,14 +39,14 @@ describe('migrations', () => {
         DROP TABLE public.migrations;
       END $$`);
 
-  it('run once: a second time leaves all as it was', async () => {
+  it('run once', async () => {
     const before = [await applied(), await relations()];
     expect(before[0]).to.not.be.empty;
     await migrate(database.pool);
     expect([await applied(), await relations()]).to.deep.equal(before);
   });
 
-  it('take turns when several processes start at once on an empty database', async () => {
+  it('run once if several processes start concurrently', async () => {
     const files = (await applied()).map(({ file }) => file);
     await wipe();
     const pools = Array.from({ length: 4 }, () =>
@@ -59,7 +59,7 @@ describe('migrations', () => {
     for (const pool of pools) await pool.end();
   });
 
-  it('are refused on a database of a later version, which stays as it is', async () => {
+  it('reject a database of a later version', async () => {
     await database.pool.query(`INSERT INTO public.migrations (file) VALUES ('9999_later.sql')`);
     await database.pool.query(`DELETE FROM public.migrations WHERE file LIKE '0001%'`);
     const before = [await applied(), await relations()];
@@ -71,9 +71,9 @@ describe('migrations', () => {
     await database.pool.query(`INSERT INTO public.migrations (file) VALUES ('0001_log.sql')`);
   });
 
-  it('leave nothing of a run that failed', async () => {
+  it('are rolled back after a failure', async () => {
     await wipe();
-    // In the way of a later file: what the earlier ones made must go too.
+    // Conflicts with a later file, after earlier files have created tables.
     await database.pool.query('CREATE SCHEMA ledger');
     expect(await rejection(migrate(database.pool))).to.include({ code: '42P06' });
     const { rows } = await database.pool.query(`SELECT to_regclass('public.migrations') AS table,
@@ -83,20 +83,20 @@ describe('migrations', () => {
     await migrate(database.pool);
   });
 
-  it('may take longer than a statement of the service', async () => {
+  it('may take longer than the statement timeout', async () => {
     await wipe();
-    const impatient = createPool({ url: database.url, name: 'impatient', max: 1, logger });
-    impatient.on('connect', (client) => void client.query(`SET statement_timeout = '100ms'`));
-    const held = deferred();
+    const shortTimeout = createPool({ url: database.url, name: 'short-timeout', max: 1, logger });
+    shortTimeout.on('connect', (client) => void client.query(`SET statement_timeout = '100ms'`));
+    const release = deferred();
     const other = transaction(database.pool, async (tx) => {
       await tx.query('SELECT pg_advisory_xact_lock(7021955)');
-      await held.promise;
+      await release.promise;
     });
     await sleep(100);
-    const migrated = migrate(impatient);
-    expect(await endsWithin(migrated, 400)).to.be.false;
-    held.resolve();
+    const migrated = migrate(shortTimeout);
+    expect(await settledWithin(migrated, 400)).to.be.false;
+    release.resolve();
     await Promise.all([migrated, other]);
-    await impatient.end();
+    await shortTimeout.end();
   });
 });

@@ -34,7 +34,7 @@ import { projectFile } from '../platform/files/project-file.js';
 import { migrate } from './migrate.js';
 import { fixture } from '../test/support/fixture.js';
 
-const someone = {
+const metadata = {
   account: 'acme',
   actor: 'key-1',
   correlationId: 'a-request',
@@ -51,7 +51,7 @@ describe('migrations of tables with rows', () => {
     { per: 'test' },
   );
 
-  /** Runs the migrations before one, as an earlier version has. */
+  /** Runs the migrations before `number`. */
   const migrateUpTo = async (number: string): Promise<void> => {
     const { pool } = database;
     await pool.query(`CREATE TABLE public.migrations (
@@ -73,7 +73,7 @@ describe('migrations of tables with rows', () => {
     return rows.map(({ name }) => name);
   };
 
-  it('keep high-water marks of links only for events that were set aside', async () => {
+  it('keep high-water marks of links only for dead letters and parked events', async () => {
     await migrateUpTo('0013');
     const { pool } = database;
     await pool.query(`UPDATE log.identity SET log_name = 'kafka:some-cluster:linklog'`);
@@ -83,14 +83,14 @@ describe('migrations of tables with rows', () => {
          ('${links}', 0, 'whole', 3), ('${links}', 0, 'parked', 2), ('${links}', 0, 'broken', 1),
          ('${visits}', 0, '/linklog/spool/s', 9)`,
       );
-      const letters = [created('parked'), blocked('parked', 2)].map(
+      const records = [created('parked'), blocked('parked', 2)].map(
         (event) => recordOf(event).value,
       );
       await pool.query(
         `INSERT INTO projection_${name}.dead_letters VALUES
          ('${links}', 0, 1, 'parked', $1, 'a reason'), ('${links}', 0, 2, 'parked', $2, null),
          ('${links}', 0, 3, 'broken', '{', 'not JSON')`,
-        letters,
+        records,
       );
     }
     await pool.query(
@@ -106,7 +106,7 @@ describe('migrations of tables with rows', () => {
     for (const name of ['redirects', 'history']) {
       expect(await marks(name), name).to.deep.equal(['/linklog/spool/s 9 dated', 'parked 2']);
     }
-    // Which reads that topic no longer.
+    // The statistics do not read that topic any more.
     expect(await marks('stats')).to.deep.equal(['/linklog/spool/s 9 dated']);
     expect(await marks('quotas')).to.have.length(4);
     const { rows } = await pool.query(
@@ -117,11 +117,11 @@ describe('migrations of tables with rows', () => {
 
   for (const [log, left] of [
     ['postgres', ['/linklog/spool/s']],
-    // A version from before logs had names.
+    // Of a version without log names.
     [null, ['/linklog/spool/s']],
     ['kafka:some-cluster:linklog', ['/linklog/spool/s', 'a']],
   ] as const) {
-    it(`keep the marks ${left.join(' and ')} where the log is ${log ?? 'without a name'}`, async () => {
+    it(`keep the marks ${left.join(' and ')} of the log ${log ?? 'without a name'}`, async () => {
       await migrateUpTo('0050');
       const { pool } = database;
       await pool.query('UPDATE log.identity SET log_name = $1', [log]);
@@ -137,7 +137,7 @@ describe('migrations of tables with rows', () => {
     });
   }
 
-  it('give keys the scopes that they had, and keep their secrets', async () => {
+  it('add the scopes of existing keys, and keep their secrets', async () => {
     await migrateUpTo('0033');
     const { pool } = database;
     const states = ['active', 'inactive', 'revoked'];
@@ -162,14 +162,14 @@ describe('migrations of tables with rows', () => {
     );
   });
 
-  it('put the events of the history into columns', async () => {
+  it('move the events of the history into columns', async () => {
     await migrateUpTo('0015');
     const { pool } = database;
     const events = [
       created(
         'a',
         { url: 'https://example.com/?q=\u0000,"data":{"é"}', passwordHash: 'secret' },
-        someone,
+        metadata,
       ),
       blocked('a', 2),
     ];
@@ -185,28 +185,28 @@ describe('migrations of tables with rows', () => {
     expect(rows).to.deep.equal(events.map(rowOfEvent));
   });
 
-  it('count the links that each key has made', async () => {
+  it('count the links of each key', async () => {
     await migrateUpTo('0029');
     const { pool } = database;
     await pool.query(
       `INSERT INTO ledger.api_keys (id, hash, name, plan, account, status, created_at, sequence, last_event_at)
        SELECT id, sha256(id::bytea), id, 'PRO', 'acme', 'active', now(), 1, now()
-       FROM unnest('{made-two,made-none}'::text[]) id`,
+       FROM unnest('{two-links,no-links}'::text[]) id`,
     );
     await pool.query(`INSERT INTO ledger.key_meters (key_id) SELECT id FROM ledger.api_keys`);
     await pool.query(
       `INSERT INTO ledger.links (code, key_id, account, sequence, last_event_at)
-       VALUES ('a', 'made-two', 'acme', 1, now()), ('b', 'made-two', 'acme', 1, now())`,
+       VALUES ('a', 'two-links', 'acme', 1, now()), ('b', 'two-links', 'acme', 1, now())`,
     );
     await migrate(pool);
     const { rows } = await pool.query('SELECT key_id, all_links FROM ledger.key_meters ORDER BY 1');
     expect(rows).to.deep.equal([
-      { key_id: 'made-none', all_links: 0 },
-      { key_id: 'made-two', all_links: 2 },
+      { key_id: 'no-links', all_links: 0 },
+      { key_id: 'two-links', all_links: 2 },
     ]);
   });
 
-  it('keep the number of clicks, and have the statistics rebuilt where there is a log', async () => {
+  it('keep the number of clicks, and mark the statistics for a rebuild', async () => {
     await migrateUpTo('0028');
     const { pool } = database;
     await pool.query(
@@ -235,7 +235,7 @@ describe('migrations of tables with rows', () => {
     expect(now).to.deep.equal([{ clicks: 4, bots: 1, last_accessed: at(1) }]);
   });
 
-  it('keep links in the order of their clicks, which further visits change', async () => {
+  it('sort links by their clicks, also after more visits', async () => {
     await migrateUpTo('0052');
     const { pool } = database;
     await pool.query(
@@ -262,7 +262,7 @@ describe('migrations of tables with rows', () => {
     ]);
   });
 
-  it('have the redirects rebuilt where there is a log: earlier links lack columns', async () => {
+  it('mark the redirects of an existing log for a rebuild', async () => {
     await migrateUpTo('0038');
     const { pool } = database;
     await pool.query(
@@ -272,7 +272,7 @@ describe('migrations of tables with rows', () => {
     expect(await rebuildsDue()).to.deep.equal(['projection_redirects']);
   });
 
-  it('have the history rebuilt where it has links of before their event had a second version', async () => {
+  it('mark a history with first versions of LinkCreated for a rebuild', async () => {
     await migrateUpTo('0049');
     const { pool } = database;
     await pool.query(
@@ -283,7 +283,7 @@ describe('migrations of tables with rows', () => {
     expect(await rebuildsDue()).to.deep.equal(['projection_history']);
   });
 
-  it('account for the visits that spools have had, and count those that follow', async () => {
+  it('initialize the counts of spools from their high-water marks', async () => {
     await migrateUpTo('0054');
     const { pool } = database;
     const source = '/linklog/spool/spool-1';
@@ -303,25 +303,29 @@ describe('migrations of tables with rows', () => {
       await watch();
       return missingEvents(pool);
     };
-    const given = feed(pool, stats);
-    await given.records(visits, [recordOf(spooledVisit('abc', { sequence: 101 }))]);
+    const statistics = feed(pool, stats);
+    await statistics.records(visits, [recordOf(spooledVisit('abc', { sequence: 101 }))]);
     expect(await missing()).to.deep.equal([]);
-    await given.records(visits, [recordOf(spooledVisit('abc', { sequence: 104 }))]);
+    await statistics.records(visits, [recordOf(spooledVisit('abc', { sequence: 104 }))]);
     expect(await missing()).to.deep.equal([{ origin: 'spool', topic: visits, events: 2 }]);
   });
 
-  for (const [what, made, due] of [
+  for (const [title, codes, due] of [
     ['fold the texts of links', [], []],
-    ['have the redirects rebuilt to fold other than ASCII', ['Große'], ['projection_redirects']],
+    [
+      'mark redirects with other than ASCII characters for a rebuild',
+      ['Große'],
+      ['projection_redirects'],
+    ],
   ] as const) {
-    it(what, async () => {
+    it(title, async () => {
       await migrateUpTo('0055');
       const { pool } = database;
       await pool.query(
         `INSERT INTO projection_redirects.links (code, status, url, account, created_at, sequence, title, note, tags)
          SELECT code, 'active', 'https://Example.com/' || code, 'acme', now(), 1, 'A Title', '', '["B", "a", "b"]'
          FROM unnest($1::text[]) AS code`,
-        [['Abc', ...made]],
+        [['Abc', ...codes]],
       );
       await pool.query(
         `INSERT INTO projection_redirects.link_tags (account, tag, created_at, code)
@@ -341,7 +345,7 @@ describe('migrations of tables with rows', () => {
     });
   }
 
-  it('give links the key of reuse and the sequence of visits that the fold gives them', async () => {
+  it('add the reuse key and the visit sequence of links like the fold', async () => {
     await migrateUpTo('0058');
     const { pool } = database;
     const [alias, plain, moved] = [
@@ -359,7 +363,7 @@ describe('migrations of tables with rows', () => {
       history.reduce<LedgerLinkState>(evolveLedgerLink, initialState),
     );
     for (const [index, ledger] of folded.entries()) {
-      if (ledger.status === 'none') throw new Error('LinkCreated takes its code');
+      if (ledger.status === 'none') throw new Error('LinkCreated leaves the link without a code');
       const { code, keyId, account, clicks, edited: edits, sequence, lastEventAt } = ledger;
       await pool.query(
         `INSERT INTO ledger.links (code, key_id, account, clicks, edited, sequence, last_event_at)
@@ -381,15 +385,15 @@ describe('migrations of tables with rows', () => {
     await migrate(pool);
     const links = await lockLinks(pool, ['alias', 'plain', 'moved']);
     const upgraded = ['alias', 'plain', 'moved'].map((code) => links.get(code));
-    const known = (link: LedgerLinkState | undefined) => {
+    const migratedFields = (link: LedgerLinkState | undefined) => {
       if (link?.status !== 'taken') return null;
       const { code, createdAt, reuseKey, visitSequence } = link;
       return { code, createdAt, reuseKey, visitSequence };
     };
-    expect(upgraded.map(known)).to.deep.equal(folded.map(known));
+    expect(upgraded.map(migratedFields)).to.deep.equal(folded.map(migratedFields));
   });
 
-  it('have nothing rebuilt in a new installation', async () => {
+  it('mark nothing for a rebuild in a new installation', async () => {
     await migrate(database.pool);
     expect(await rebuildsDue()).to.deep.equal([]);
   });

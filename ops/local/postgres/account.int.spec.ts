@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { folderFixture } from '../../test/support/fixtures.js';
 
-/** Starts PostgreSQL; its output is the log, and the id of the user that PostgreSQL runs as. */
+/** Starts PostgreSQL and prints the log and the uid of PostgreSQL. */
 const startOnce = `
   import { mkdirSync, statSync } from 'node:fs';
   import pino from ${JSON.stringify(import.meta.resolve('pino'))};
@@ -15,7 +15,7 @@ const startOnce = `
   await server.stop();`;
 
 const mount = 'mount';
-/** A system whose `/etc` cannot be written, and has the given list of users. */
+/** Mounts `/etc` read-only, with the given `/etc/passwd`. */
 const readOnlyEtc = [
   `${mount} --bind /etc /etc`,
   'mount --bind "$1" /etc/passwd',
@@ -24,28 +24,21 @@ const readOnlyEtc = [
   'exec "$@"',
 ].join(' && ');
 
-describe('local servers: embedded PostgreSQL, where root cannot make an account for it', () => {
-  let dir: string;
+describe('local servers: embedded PostgreSQL without a dedicated account', () => {
+  const dir = folderFixture();
 
-  beforeEach(() => {
-    dir = mkdtempSync(join(tmpdir(), 'linklog-account-'));
-    // `nobody` must pass it.
-    chmodSync(dir, 0o755);
-  });
-  afterEach(() => {
-    rmSync(dir, { recursive: true });
-  });
-
-  it('runs as nobody, and says in one line why it should not', () => {
-    const passwd = join(dir, 'passwd');
+  it('runs as uid 65534, and logs a warning', () => {
+    // Other users must be able to traverse it.
+    chmodSync(dir.path, 0o755);
+    const passwd = join(dir.path, 'passwd');
     const users = readFileSync('/etc/passwd', 'utf8');
     writeFileSync(passwd, users.replace(/^linklog-postgres:.*\n/m, ''));
-    const node = [process.execPath, '--input-type=module', '-e', startOnce, join(dir, 'data')];
+    const node = [process.execPath, '--input-type=module', '-e', startOnce, join(dir.path, 'data')];
     const shell = ['sh', '-c', readOnlyEtc, 'sh', passwd, ...node];
-    const said = spawnSync('unshare', ['--mount', ...shell], { cwd: '/', encoding: 'utf8' });
-    expect(said.stdout, said.stderr).to.match(/^uid 65534$/m);
+    const output = spawnSync('unshare', ['--mount', ...shell], { cwd: '/', encoding: 'utf8' });
+    expect(output.stdout, output.stderr).to.match(/^uid 65534$/m);
     expect(
-      said.stdout.match(/"useradd: .*as nobody.*make a user linklog-postgres/g),
+      output.stdout.match(/"useradd: .*runs as uid 65534.*create a user linklog-postgres/g),
     ).to.have.length(1);
   });
 });

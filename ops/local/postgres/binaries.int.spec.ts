@@ -7,7 +7,6 @@ import {
   existsSync,
   lstatSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   readlinkSync,
@@ -17,9 +16,10 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import pino from 'pino';
+import { folderFixture } from '../../test/support/fixtures.js';
+import { rejection } from '../../test/support/waiting.js';
 import { runProgram } from '../process/child.js';
 import { ServerFailed } from '../process/errors.js';
 import {
@@ -31,29 +31,21 @@ import {
 
 const logger = pino({ level: 'silent' });
 const isRoot = process.getuid?.() === 0;
-const nobody = isRoot ? { uid: 65534, gid: 65534 } : null;
-
-const caught = async (failing: Promise<unknown>): Promise<unknown> =>
-  failing.then(
-    () => {
-      throw new Error('it did not fail');
-    },
-    (error: unknown) => error,
-  );
+const otherAccount = isRoot ? { uid: 65534, gid: 65534 } : null;
 
 describe('local servers: programs of PostgreSQL', () => {
+  const folder = folderFixture({ per: 'test' });
   let dir: string;
   let real: NativePackage;
 
   beforeEach(async () => {
-    dir = mkdtempSync(join(tmpdir(), 'linklog-binaries-'));
+    dir = folder.path;
     chmodSync(dir, 0o755);
     real = await installedPackage();
   });
 
   afterEach(() => {
     spawnSync('chmod', ['-R', 'u+rwX', dir]);
-    rmSync(dir, { recursive: true });
   });
 
   const links = (): { source: string; target: string }[] =>
@@ -74,54 +66,54 @@ describe('local servers: programs of PostgreSQL', () => {
     return { ...real, dir: copy };
   };
 
-  const versionSaid = async (program: string): Promise<string> =>
-    (await runProgram(nobody, program, ['--version'])).stdout;
+  const versionOf = async (program: string): Promise<string> =>
+    (await runProgram(otherAccount, program, ['--version'])).stdout;
 
-  it('do not load without the links between the libraries', async () => {
+  it('report missing links between the libraries', async () => {
     const { dir: copy } = withoutLinks();
     const program = join(copy, 'native/bin/postgres');
     const { exitCode, stderr } = await runProgram(null, program, ['--version']);
-    const failed = new ServerFailed('It ended', { exitCode, output: stderr });
+    const failed = new ServerFailed('exited', { exitCode, output: stderr });
     const unavailable = await explainFailure(program, failed);
     expect(unavailable).to.include({ code: 'SERVER_UNAVAILABLE' });
     expect(unavailable)
       .to.have.property('message')
       .that.matches(/^[^\n]*libicu[^\n]*DATABASE_URL[^\n]*$/);
-    const other = new ServerFailed('It ended', { exitCode: 1, output: stderr });
+    const other = new ServerFailed('exited', { exitCode: 1, output: stderr });
     expect(await explainFailure(program, other)).to.equal(other);
   });
 
   if (isRoot) {
-    it('are copied for an account that cannot reach the package, once, with their links', async () => {
+    it('are copied once, with their links, for an account that cannot read the package', async () => {
       const installed = withoutLinks();
-      // As below /root, or installed with umask 077.
+      // Like a package below /root, or with umask 077.
       spawnSync('chmod', ['-R', 'go-rwx', installed.dir]);
-      const place = join(dir, 'cache', 'linklog');
-      const { postgres } = await provideBinaries(dir, logger, installed, [place]);
-      expect(postgres.startsWith(`${place}/postgres-${real.version}-`)).to.be.true;
-      expect(await versionSaid(postgres)).to.include('PostgreSQL');
+      const cache = join(dir, 'cache', 'linklog');
+      const { postgres } = await provideBinaries(dir, logger, installed, [cache]);
+      expect(postgres.startsWith(`${cache}/postgres-${real.version}-`)).to.be.true;
+      expect(await versionOf(postgres)).to.include('PostgreSQL');
       for (const { source, target } of links()) {
         const link = join(dirname(dirname(postgres)), '..', target);
         expect(lstatSync(link).isSymbolicLink()).to.be.true;
         expect(readlinkSync(link)).to.equal(source.split('/').pop());
       }
-      const made = statSync(postgres).ino;
-      const again = await provideBinaries(dir, logger, installed, [place]);
-      expect(statSync(again.postgres).ino).to.equal(made);
-      expect(readdirSync(place)).to.have.length(1);
+      const { ino } = statSync(postgres);
+      const again = await provideBinaries(dir, logger, installed, [cache]);
+      expect(statSync(again.postgres).ino).to.equal(ino);
+      expect(readdirSync(cache)).to.have.length(1);
     });
 
-    it('are copied once by several starts at the same time', async () => {
-      const place = join(dir, 'cache');
-      const all = await Promise.all(
-        Array.from({ length: 3 }, () => provideBinaries(dir, logger, real, [place])),
+    it('are copied once by concurrent starts', async () => {
+      const cache = join(dir, 'cache');
+      const copies = await Promise.all(
+        Array.from({ length: 3 }, () => provideBinaries(dir, logger, real, [cache])),
       );
-      expect(new Set(all.map(({ postgres }) => postgres)).size).to.equal(1);
-      expect(readdirSync(place)).to.have.length(1);
-      expect(await versionSaid(all[0]?.postgres ?? '')).to.include('PostgreSQL');
+      expect(new Set(copies.map(({ postgres }) => postgres)).size).to.equal(1);
+      expect(readdirSync(cache)).to.have.length(1);
+      expect(await versionOf(copies[0]?.postgres ?? '')).to.include('PostgreSQL');
     });
 
-    it('are not run from a folder that another user can write', async () => {
+    it('are not run from a directory that other users can write', async () => {
       const [writable, foreign, link, good] = ['a', 'b', 'c', 'd'].map((name) =>
         join(dir, name),
       ) as [string, string, string, string];
@@ -139,28 +131,30 @@ describe('local servers: programs of PostgreSQL', () => {
         good,
       ]);
       expect(postgres.startsWith(`${good}/`)).to.be.true;
-      const failure = await caught(provideBinaries(dir, logger, real, [writable, foreign, link]));
+      const failure = await rejection(
+        provideBinaries(dir, logger, real, [writable, foreign, link]),
+      );
       expect(failure).to.include({ code: 'SERVER_UNAVAILABLE' });
     });
 
-    it('are copied after abandoned half-made copies are removed', async () => {
-      const place = join(dir, 'cache');
-      mkdirSync(join(place, '.partial-old'), { recursive: true });
-      mkdirSync(join(place, '.partial-new'));
+    it('are copied after abandoned copies are removed', async () => {
+      const cache = join(dir, 'cache');
+      mkdirSync(join(cache, '.partial-old'), { recursive: true });
+      mkdirSync(join(cache, '.partial-new'));
       const longAgo = new Date(Date.now() - 7_200_000);
-      utimesSync(join(place, '.partial-old'), longAgo, longAgo);
-      await provideBinaries(dir, logger, real, [place]);
-      expect(existsSync(join(place, '.partial-old'))).to.be.false;
-      expect(existsSync(join(place, '.partial-new'))).to.be.true;
+      utimesSync(join(cache, '.partial-old'), longAgo, longAgo);
+      await provideBinaries(dir, logger, real, [cache]);
+      expect(existsSync(join(cache, '.partial-old'))).to.be.false;
+      expect(existsSync(join(cache, '.partial-new'))).to.be.true;
     });
 
-    it('are found by an ordinary user too', function () {
+    it('are found by an unprivileged user', function () {
       this.timeout(60_000);
       const mocha = new URL(import.meta.resolve('mocha/bin/mocha.js')).pathname;
       const args = [mocha, '--no-config', '--timeout', '30000', new URL(import.meta.url).pathname];
       const child = spawnSync(process.execPath, args, { uid: 65534, gid: 65534, cwd: '/' });
       expect(child.status, child.stdout.toString()).to.equal(0);
-      expect(child.stdout.toString()).to.include('run in the package');
+      expect(child.stdout.toString()).to.include('are run in the package');
     });
   } else {
     it('are run in the package', async () => {
@@ -168,27 +162,27 @@ describe('local servers: programs of PostgreSQL', () => {
       expect(postgres).to.equal(join(real.dir, 'native/bin/postgres'));
     });
 
-    it('get their missing links in the package', async () => {
+    it('are run in the package after missing links are created', async () => {
       const installed = withoutLinks();
       const { postgres } = await provideBinaries(dir, logger, installed, []);
       expect(postgres).to.equal(join(installed.dir, 'native/bin/postgres'));
-      expect(await versionSaid(postgres)).to.include('PostgreSQL');
+      expect(await versionOf(postgres)).to.include('PostgreSQL');
     });
 
-    it('are copied where missing links may not be made in the package', async () => {
+    it('are copied if missing links cannot be created in the package', async () => {
       const installed = withoutLinks();
       chmodSync(join(installed.dir, 'native/lib'), 0o555);
-      // The first place cannot be made: its parent is a file, as /dev/null is for `nobody`.
-      const places = ['/dev/null/.cache/linklog', join(dir, 'home')];
-      const { postgres } = await provideBinaries(dir, logger, installed, places);
+      // The parent of the first directory is a file, like the home directory of `nobody`.
+      const directories = ['/dev/null/.cache/linklog', join(dir, 'home')];
+      const { postgres } = await provideBinaries(dir, logger, installed, directories);
       expect(postgres.startsWith(join(dir, 'home'))).to.be.true;
-      expect(await versionSaid(postgres)).to.include('PostgreSQL');
+      expect(await versionOf(postgres)).to.include('PostgreSQL');
     });
   }
 
-  it('are refused on a platform that has none', async () => {
+  it('are unavailable on other platforms', async () => {
     for (const platform of ['win32-x64', 'linux-s390x', 'sunos-x64']) {
-      const failure = await caught(installedPackage(platform));
+      const failure = await rejection(installedPackage(platform));
       expect(failure).to.have.property('code', 'SERVER_UNAVAILABLE');
       expect(failure)
         .to.have.property('message')
@@ -196,26 +190,26 @@ describe('local servers: programs of PostgreSQL', () => {
     }
   });
 
-  it('name glibc where only their loader is missing', async function () {
+  it('report a missing glibc', async function () {
     if (process.platform !== 'linux') return;
     const program = join(dir, 'postgres');
     const original = readFileSync(join(real.dir, 'native/bin/postgres'), 'latin1');
-    // What musl looks like from inside: the file is there, its loader is not.
+    // As on musl: the file exists, its loader does not.
     writeFileSync(program, original.replace('/ld-linux', '/ld-nosuch'.slice(0, 9)), {
       encoding: 'latin1',
       mode: 0o755,
     });
-    const error = await caught(runProgram(null, program, ['--version']));
+    const error = await rejection(runProgram(null, program, ['--version']));
     expect(await explainFailure(program, error))
       .to.have.property('message')
       .that.matches(/^.*musl.*DATABASE_URL.*$/);
   });
 
-  it('are named when they are not there', async () => {
+  it('report a missing program', async () => {
     const program = join(dir, 'postgres');
-    const error = await caught(runProgram(null, program, ['--version']));
+    const error = await rejection(runProgram(null, program, ['--version']));
     expect(await explainFailure(program, error))
       .to.have.property('message')
-      .that.includes(`${program} is not there`);
+      .that.includes(`${program} does not exist`);
   });
 });

@@ -12,12 +12,13 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import pino from 'pino';
 import { copyClusterTemplate, templateVariable } from '../../test/support/cluster.js';
+import { folderFixture } from '../../test/support/fixtures.js';
+import { rejection } from '../../test/support/waiting.js';
 import { inheritedEnvironment } from '../../config/config.js';
 import { runProgram } from '../process/child.js';
 import { freePort } from '../process/server.js';
@@ -31,7 +32,7 @@ const isRoot = process.getuid?.() === 0;
 
 const query = async (url: string, sql: string): Promise<unknown[]> => {
   const client = new pg.Client({ connectionString: url });
-  // The server is killed under it in some of these tests.
+  // Some tests kill the server.
   client.on('error', () => undefined);
   await client.connect();
   try {
@@ -42,13 +43,13 @@ const query = async (url: string, sql: string): Promise<unknown[]> => {
 };
 
 describe(`local servers: embedded PostgreSQL, started by ${isRoot ? 'root' : 'an ordinary user'}`, () => {
+  const folder = folderFixture({ per: 'test' });
   let dataDir: string;
   let children: ChildProcess[];
   let running: EmbeddedPostgres[];
 
   beforeEach(() => {
-    // Made with mode 0700.
-    dataDir = mkdtempSync(join(tmpdir(), 'linklog-embedded-'));
+    dataDir = folder.path;
     children = [];
     running = [];
   });
@@ -57,7 +58,6 @@ describe(`local servers: embedded PostgreSQL, started by ${isRoot ? 'root' : 'an
     for (const child of children) child.kill('SIGKILL');
     for (const server of running) await server.stop();
     for (const pid of await pids()) process.kill(pid, 'SIGKILL');
-    rmSync(dataDir, { recursive: true });
   });
 
   const pids = async (): Promise<number[]> => {
@@ -65,14 +65,13 @@ describe(`local servers: embedded PostgreSQL, started by ${isRoot ? 'root' : 'an
     return postgresPids(layout, await postgresAccount(layout));
   };
 
-  /** Starts it as at the first time, when there is no cluster yet; or again. */
   const startNew = async (): Promise<EmbeddedPostgres> => {
     const server = await startEmbeddedPostgres({ dataDir, logger });
     running.push(server);
     return server;
   };
 
-  /** On a cluster that another start has made, which takes less time. */
+  /** Starts it on a copy of a cluster, which is faster than initdb. */
   const start = async (): Promise<EmbeddedPostgres> => {
     await copyClusterTemplate(dataDir);
     return startNew();
@@ -84,8 +83,8 @@ describe(`local servers: embedded PostgreSQL, started by ${isRoot ? 'root' : 'an
     return child;
   };
 
-  /** Another process of ours, which has begun to start PostgreSQL here. */
-  const starter = (): ChildProcess =>
+  /** Starts another supervisor of this data directory. */
+  const startSupervisor = (): ChildProcess =>
     spawnTracked(
       process.execPath,
       [
@@ -101,37 +100,36 @@ describe(`local servers: embedded PostgreSQL, started by ${isRoot ? 'root' : 'an
       { stdio: ['ignore', 'pipe', 'inherit'] },
     );
 
-  const started = async (): Promise<ChildProcess> => {
+  const startedSupervisor = async (): Promise<ChildProcess> => {
     await copyClusterTemplate(dataDir);
-    const child = starter();
+    const child = startSupervisor();
     if (child.stdout === null) throw new Error('spawned without a pipe');
     await once(child.stdout, 'data');
     return child;
   };
 
-  const killed = async (child: ChildProcess): Promise<void> => {
+  const kill = async (child: ChildProcess): Promise<void> => {
     const exited = once(child, 'exit');
     child.kill('SIGKILL');
     await exited;
   };
 
-  const urlNow = async (): Promise<string> => {
+  const currentUrl = async (): Promise<string> => {
     const url = await runningPostgresUrl(dataDir);
-    if (url === null) throw new Error('it is not running');
+    if (url === null) throw new Error('PostgreSQL does not run');
     return url;
   };
 
-  /** Makes a table of one row, before a test does something to the server. */
   const writeRow = (url: string): Promise<unknown[]> =>
-    query(url, 'CREATE TABLE kept AS SELECT 42 AS n');
+    query(url, 'CREATE TABLE stored AS SELECT 42 AS n');
 
   const expectRow = async (url: string): Promise<void> => {
-    expect(await query(url, 'SELECT n FROM kept')).to.deep.equal([{ n: 42 }]);
+    expect(await query(url, 'SELECT n FROM stored')).to.deep.equal([{ n: 42 }]);
   };
 
   const layout = (): ReturnType<typeof layoutOf> => layoutOf(dataDir);
 
-  it('keeps its data from one start to the next', async () => {
+  it('keeps its data across restarts', async () => {
     const first = await startNew();
     await writeRow(first.url);
     await first.stop();
@@ -144,7 +142,7 @@ describe(`local servers: embedded PostgreSQL, started by ${isRoot ? 'root' : 'an
     await expectRow(second.url);
   });
 
-  it('is durable, in UTC, in UTF-8, and open to nobody without the password', async () => {
+  it('is durable, in UTC, in UTF-8, and requires the password', async () => {
     const { url, nearestUrl } = await startNew();
     const shown = (await query(
       url,
@@ -163,8 +161,7 @@ describe(`local servers: embedded PostgreSQL, started by ${isRoot ? 'root' : 'an
     for (const known of [url, nearestUrl]) {
       const wrong = new URL(known);
       wrong.password = 'wrong';
-      const refusal = await query(wrong.href, 'SELECT 1').catch((error: unknown) => error);
-      expect(refusal).to.have.property('code', '28P01');
+      expect(await rejection(query(wrong.href, 'SELECT 1'))).to.have.property('code', '28P01');
     }
   });
 
@@ -172,7 +169,7 @@ describe(`local servers: embedded PostgreSQL, started by ${isRoot ? 'root' : 'an
   const sockets = (): readonly string[] =>
     readdirSync(layout().cluster).filter((name) => name.startsWith('.s.PGSQL.'));
 
-  it('has a Unix socket, and removes those of servers that were killed', async () => {
+  it('listens on a Unix socket, and removes the sockets of killed servers', async () => {
     const first = await start();
     expect(await query(first.nearestUrl, overSocket)).to.deep.equal([{ yes: true }]);
     expect(await query(first.url, overSocket)).to.deep.equal([{ yes: false }]);
@@ -185,10 +182,10 @@ describe(`local servers: embedded PostgreSQL, started by ${isRoot ? 'root' : 'an
     expect(sockets()).to.have.members([name, `${name}.lock`]);
   });
 
-  it('is reached by TCP where the path of a socket would be too long', async () => {
+  it('uses TCP if the path of the socket is too long', async () => {
     const deep = join(dataDir, 'a'.repeat(80));
     mkdirSync(deep);
-    // PostgreSQL's account has to pass it.
+    // PostgreSQL's account must be able to traverse it.
     chmodSync(dataDir, 0o755);
     const server = await startEmbeddedPostgres({ dataDir: deep, logger });
     try {
@@ -208,7 +205,7 @@ describe(`local servers: embedded PostgreSQL, started by ${isRoot ? 'root' : 'an
     expect(statSync(layout().log).mode & 0o777).to.equal(0o600);
   });
 
-  it('gives its URL only while it runs', async () => {
+  it('returns its URL only while it runs', async () => {
     expect(await runningPostgresUrl(dataDir)).to.be.null;
     expect(await runningPostgresUrl(join(dataDir, 'nowhere'))).to.be.null;
     const server = await start();
@@ -217,7 +214,7 @@ describe(`local servers: embedded PostgreSQL, started by ${isRoot ? 'root' : 'an
     expect(await runningPostgresUrl(dataDir)).to.be.null;
   });
 
-  it('reports that it was killed, and starts again', async () => {
+  it('reports a kill, and starts again', async () => {
     const server = await start();
     await writeRow(server.url);
     process.kill(server.pid, 'SIGKILL');
@@ -239,51 +236,51 @@ describe(`local servers: embedded PostgreSQL, started by ${isRoot ? 'root' : 'an
     expect(await pids()).to.deep.equal([]);
   });
 
-  it('is taken over when only our process was killed', async () => {
-    const child = await started();
+  it('replaces the orphans of a killed supervisor', async () => {
+    const child = await startedSupervisor();
     const orphans = await pids();
-    await writeRow(await urlNow());
-    await killed(child);
+    await writeRow(await currentUrl());
+    await kill(child);
     await sleep(200);
     expect(await pids(), 'orphans').to.include.members(orphans);
-    await expectRow(await urlNow());
+    await expectRow(await currentUrl());
 
     const server = await start();
     expect((await pids()).filter((pid) => orphans.includes(pid))).to.deep.equal([]);
     await expectRow(server.url);
   });
 
-  it('is taken over when it was stopped (SIGSTOP) as well as orphaned', async function () {
+  it('replaces orphaned processes that are stopped (SIGSTOP)', async function () {
     this.timeout(30_000);
-    const child = await started();
-    await writeRow(await urlNow());
-    await killed(child);
+    const child = await startedSupervisor();
+    await writeRow(await currentUrl());
+    await kill(child);
     for (const pid of await pids()) process.kill(pid, 'SIGSTOP');
     await expectRow((await start()).url);
   });
 
-  it('starts after everything was killed at once', async () => {
-    const child = await started();
-    await writeRow(await urlNow());
-    const all = [...(await pids()), child.pid ?? 0];
-    for (const pid of all) process.kill(pid, 'SIGKILL');
+  it('starts after all processes were killed concurrently', async () => {
+    const child = await startedSupervisor();
+    await writeRow(await currentUrl());
+    const targets = [...(await pids()), child.pid ?? 0];
+    for (const pid of targets) process.kill(pid, 'SIGKILL');
     await expectRow((await start()).url);
   });
 
-  it('starts after postmaster and our process were killed during a long query', async function () {
+  it('starts after postmaster and supervisor were killed during a long query', async function () {
     if (process.platform !== 'linux') return;
     this.timeout(30_000);
-    const child = await started();
-    const url = await urlNow();
+    const child = await startedSupervisor();
+    const url = await currentUrl();
     await writeRow(url);
-    // It computes and never waits, so it does not notice that its postmaster is gone.
+    // The backend computes, so it does not detect the end of its postmaster.
     const long = query(url, 'SELECT count(*) FROM generate_series(1, 1e12)').catch(
       (error: unknown) => error,
     );
     await sleep(300);
     const postmaster = Number(readFileSync(layout().postmasterPid, 'utf8').split('\n')[0]);
     process.kill(postmaster, 'SIGKILL');
-    await killed(child);
+    await kill(child);
     await sleep(300);
     const left = await pids();
     expect(left, 'backends without a postmaster').to.have.length(1);
@@ -294,22 +291,22 @@ describe(`local servers: embedded PostgreSQL, started by ${isRoot ? 'root' : 'an
   });
 
   for (const ms of [250, 450, 700]) {
-    it(`starts after our process was killed ${ms} ms into its first start`, async () => {
-      const child = starter();
+    it(`starts after the supervisor was killed ${ms} ms after its first start`, async () => {
+      const child = startSupervisor();
       await sleep(ms);
-      await killed(child);
+      await kill(child);
       const { url } = await startNew();
       await writeRow(url);
     });
   }
 
-  it('starts although its pid file names another process now, which lives on', async () => {
+  it('starts although its pid file names an unrelated process', async () => {
     const first = await start();
     await writeRow(first.url);
     const account = await postgresAccount(layout());
     const postmasterPid = readFileSync(layout().postmasterPid, 'utf8');
     await first.stop();
-    // The same user, and even the same current directory.
+    // With the same user and working directory.
     const stranger = spawnTracked('sleep', ['60'], { ...account, cwd: layout().cluster });
     await once(stranger, 'spawn');
     writeFileSync(layout().postmasterPid, postmasterPid.replace(/^\d+/, String(stranger.pid)));
@@ -324,10 +321,10 @@ describe(`local servers: embedded PostgreSQL, started by ${isRoot ? 'root' : 'an
     await start();
   });
 
-  it('fails with PostgreSQL’s own message when it does not start', async () => {
+  it('fails with the message of PostgreSQL if it does not start', async () => {
     await (await start()).stop();
     writeFileSync(join(layout().cluster, 'postgresql.conf'), 'no_such_setting = 1\n');
-    const failure = await start().catch((error: unknown) => error);
+    const failure = await rejection(start());
     expect(failure).to.include({ code: 'SERVER_FAILED', retryable: false });
     expect(failure).to.have.property('message').that.includes('no_such_setting');
   });
@@ -335,48 +332,48 @@ describe(`local servers: embedded PostgreSQL, started by ${isRoot ? 'root' : 'an
   it('does not start without its password file', async () => {
     await (await start()).stop();
     rmSync(layout().password);
-    const failure = await start().catch((error: unknown) => error);
+    const failure = await rejection(start());
     expect(failure).to.have.property('message').that.includes(layout().password);
   });
 
   if (!isRoot) return;
 
-  it('starts, and takes over what was killed, when an ordinary user starts it, too', async function () {
+  it('starts, and replaces orphans, as an unprivileged user', async function () {
     this.timeout(120_000);
     const mocha = import.meta.resolve('mocha/bin/mocha.js').replace('file://', '');
     const spec = new URL(import.meta.url).pathname;
-    const some = 'keeps|durable|orphaned|killed at once|no other user';
-    const args = [mocha, '--no-config', '--timeout', '30000', '--grep', some, spec];
-    // It cannot read root's template.
+    const titles = 'keeps|durable|orphaned|killed concurrently|no other user';
+    const args = [mocha, '--no-config', '--timeout', '30000', '--grep', titles, spec];
+    // The user cannot read root's template.
     const env = { ...inheritedEnvironment(), [templateVariable]: undefined };
     const child = spawnTracked(process.execPath, args, { uid: 65534, gid: 65534, cwd: '/', env });
-    const said: string[] = [];
-    child.stdout?.on('data', (chunk: Buffer) => said.push(chunk.toString()));
-    child.stderr?.on('data', (chunk: Buffer) => said.push(chunk.toString()));
+    const output: string[] = [];
+    child.stdout?.on('data', (chunk: Buffer) => output.push(chunk.toString()));
+    child.stderr?.on('data', (chunk: Buffer) => output.push(chunk.toString()));
     const [exitCode] = (await once(child, 'close')) as [number];
-    expect(exitCode, said.join('')).to.equal(0);
-    expect(said.join('')).to.match(/5 passing/);
+    expect(exitCode, output.join('')).to.equal(0);
+    expect(output.join('')).to.match(/5 passing/);
   });
 
-  const nobody = { uid: 65534, gid: 65534 };
+  const otherAccount = { uid: 65534, gid: 65534 };
 
-  it('lets no other service, which may run as nobody, read its files or end it', async () => {
+  it('denies other accounts access to its files and processes', async () => {
     const { pid } = await start();
-    const { exitCode: read } = await runProgram(nobody, 'ls', [layout().cluster]);
+    const { exitCode: read } = await runProgram(otherAccount, 'ls', [layout().cluster]);
     const kill = ['-c', 'kill -9 "$1"', 'sh', String(pid)];
-    const { exitCode: ended } = await runProgram(nobody, '/bin/sh', kill);
+    const { exitCode: ended } = await runProgram(otherAccount, '/bin/sh', kill);
     expect({ read, ended }).to.deep.equal({ read: 2, ended: 1 });
   });
 
-  it('takes over what earlier versions ran as nobody', async () => {
+  it('changes the owner of a cluster of uid 65534', async () => {
     const first = await start();
     await writeRow(first.url);
     await first.stop();
-    spawnSync('chown', ['-R', `${nobody.uid}:${nobody.gid}`, layout().cluster]);
-    spawnSync('chown', [`0:${nobody.gid}`, layout().home, dataDir]);
+    spawnSync('chown', ['-R', `${otherAccount.uid}:${otherAccount.gid}`, layout().cluster]);
+    spawnSync('chown', [`0:${otherAccount.gid}`, layout().home, dataDir]);
     const { url, pid } = await start();
     await expectRow(url);
-    expect(statSync(`/proc/${pid}`).uid).not.to.equal(nobody.uid);
+    expect(statSync(`/proc/${pid}`).uid).not.to.equal(otherAccount.uid);
     const { stdout } = await runProgram(null, 'find', [
       dataDir,
       '-uid',
@@ -393,61 +390,64 @@ describe(`local servers: embedded PostgreSQL, started by ${isRoot ? 'root' : 'an
     await (await start()).stop();
     spawnSync('chown', ['-R', `${uid}:${gid}`, layout().cluster]);
     chmodSync(dataDir, 0o700);
-    // PostgreSQL asks /etc/passwd for no name at its start, unlike initdb.
+    // PostgreSQL, unlike initdb, needs no entry in /etc/passwd.
     const server = await start();
     expect(statSync(`/proc/${server.pid}`)).to.include({ uid, gid });
   });
 
-  it('refuses another user than its owner', async () => {
+  it('rejects another user than its owner', async () => {
     await start();
-    const said = spawnSync(
+    const output = spawnSync(
       process.execPath,
       [
         '--input-type=module',
         '-e',
         `import { runningPostgresUrl, startEmbeddedPostgres } from ${JSON.stringify(new URL('./index.js', import.meta.url).href)};
          const [dataDir] = process.argv.slice(1);
-         const tries = [runningPostgresUrl(dataDir), startEmbeddedPostgres({ dataDir })];
-         for (const each of await Promise.allSettled(tries)) console.log(each.reason.message);`,
+         const calls = [runningPostgresUrl(dataDir), startEmbeddedPostgres({ dataDir })];
+         for (const result of await Promise.allSettled(calls)) console.log(result.reason.message);`,
         dataDir,
       ],
       { uid: 12345, gid: 12345, encoding: 'utf8', cwd: '/' },
     );
-    const refusal = `${layout().home} belongs to another user; start Linklog as the user who made it, or give it another DATA_DIR`;
-    expect(said.stdout).to.equal(`${refusal}\n${refusal}\n`);
+    const refusal = `${layout().home} belongs to another user; start Linklog as its owner, or set another DATA_DIR`;
+    expect(output.stdout).to.equal(`${refusal}\n${refusal}\n`);
   });
 
-  it('names the parent directory that it cannot pass, and a place that works', async () => {
+  it('names the parent directory that it cannot traverse, and a remedy', async () => {
     const inside = mkdtempSync(join(dataDir, 'data-'));
-    const failure = await startEmbeddedPostgres({ dataDir: inside, logger }).catch(
-      (error: unknown) => error,
-    );
+    const failure = await rejection(startEmbeddedPostgres({ dataDir: inside, logger }));
     expect(failure).to.include({
       code: 'SERVER_UNAVAILABLE',
       message:
-        `DATA_DIR ${inside}: the embedded PostgreSQL cannot pass ${dataDir} (mode 0700); ` +
-        'set DATA_DIR to a place it can reach, for example /var/lib/linklog, or set DATABASE_URL',
+        `DATA_DIR ${inside}: the embedded PostgreSQL cannot traverse ${dataDir} (mode 0700); ` +
+        'set DATA_DIR to another directory, for example /var/lib/linklog, or set DATABASE_URL',
     });
-    expect(statSync(dataDir).mode & 0o777, 'left as it was').to.equal(0o700);
+    expect(statSync(dataDir).mode & 0o777, 'unchanged').to.equal(0o700);
   });
 
-  it('does not take another group’s rights away', async () => {
+  it('does not remove the permissions of another group', async () => {
     spawnSync('chown', ['0:54321', dataDir]);
     chmodSync(dataDir, 0o750);
-    const failure = await startNew().catch((error: unknown) => error);
-    expect(failure).to.have.property('message').that.includes(`cannot pass ${dataDir} (mode 0750)`);
+    const failure = await rejection(startNew());
+    expect(failure)
+      .to.have.property('message')
+      .that.includes(`cannot traverse ${dataDir} (mode 0750)`);
     expect(statSync(dataDir)).to.include({ gid: 54321 });
   });
 });
 
 describe('local servers: port of the embedded PostgreSQL', () => {
-  it('is chosen again when another process took it first', async () => {
-    const dataDir = mkdtempSync(join(tmpdir(), 'linklog-embedded-'));
+  const folder = folderFixture();
+
+  it('is chosen again if another process has taken it', async () => {
+    const dataDir = folder.path;
     await copyClusterTemplate(dataDir);
     const squatter = createServer().listen(0, '127.0.0.1');
     await once(squatter, 'listening');
     const address = squatter.address();
-    if (address === null || typeof address === 'string') throw new Error('it has a port');
+    if (address === null || typeof address === 'string')
+      throw new Error('a TCP address is an object');
     const ports = [address.port, address.port, await freePort()];
     const server = await startEmbeddedPostgres({
       dataDir,
@@ -458,6 +458,5 @@ describe('local servers: port of the embedded PostgreSQL', () => {
     expect(ports).to.deep.equal([]);
     await server.stop();
     squatter.close();
-    rmSync(dataDir, { recursive: true });
   });
 });

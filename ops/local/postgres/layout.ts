@@ -37,7 +37,7 @@ const maxSocketPathBytes = 103;
 export const socketDirOf = ({ cluster }: ClusterLayout, port: number): string | null =>
   Buffer.byteLength(join(cluster, `${socketPrefix}${port}`)) <= maxSocketPathBytes ? cluster : null;
 
-/** Uses the Unix socket if there is one: it takes half the CPU time of TCP. */
+/** Uses the Unix socket if possible, which needs half the CPU time of TCP. */
 export const nearestUrl = (layout: ClusterLayout, port: number, password: string): string => {
   const socketDir = socketDirOf(layout, port);
   const url = connectionUrl(port, password);

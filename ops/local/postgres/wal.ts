@@ -10,7 +10,7 @@ const switchSegment = async (pool: Pool): Promise<void> => {
  * Overwrites old WAL: afterwards, no file of `pg_wal` contains data that was written before the call.
  *
  * A checkpoint recycles old segments: it renames them for later use and keeps their content. Therefore all recycled
- * segments are written after a first checkpoint. Each one takes a write of 16 MB; an idle database has about five.
+ * segments are written after a first checkpoint. Each one is a write of 16 MB; an idle database has about five.
  *
  * The pool's user must be a superuser, and its statement timeout must be longer than a checkpoint.
  */

@@ -1,31 +1,18 @@
 import { expect } from 'chai';
-import {
-  closeSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-  writeSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { closeSync, readFileSync, symlinkSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
+import { folderFixture } from '../../test/support/fixtures.js';
 import { cutLogFile, openLogFile, tailOf } from './log-file.js';
 
-describe('local servers: log file of a server', () => {
-  let dir: string;
+describe('local servers: log file', () => {
+  const dir = folderFixture({ per: 'test' });
   let path: string;
 
   beforeEach(() => {
-    dir = mkdtempSync(join(tmpdir(), 'linklog-log-'));
-    path = join(dir, 'postgres.log');
+    path = join(dir.path, 'postgres.log');
   });
 
-  afterEach(() => {
-    rmSync(dir, { recursive: true });
-  });
-
-  it('begins anew, and keeps the one before', async () => {
+  it('starts empty, and renames the previous file', async () => {
     writeFileSync(path, 'before');
     const log = await openLogFile(path);
     closeSync(log);
@@ -33,18 +20,18 @@ describe('local servers: log file of a server', () => {
     expect(readFileSync(`${path}.1`, 'utf8')).to.equal('before');
   });
 
-  it('is never written through a link that somebody laid there', async () => {
-    const victim = join(dir, 'victim');
-    writeFileSync(victim, 'untouched');
+  it('is not written through a symbolic link', async () => {
+    const victim = join(dir.path, 'victim');
+    writeFileSync(victim, 'unchanged');
     symlinkSync(victim, path);
     const log = await openLogFile(path);
     writeSync(log, 'new');
     closeSync(log);
-    expect(readFileSync(victim, 'utf8')).to.equal('untouched');
+    expect(readFileSync(victim, 'utf8')).to.equal('unchanged');
     expect(readFileSync(path, 'utf8')).to.equal('new');
   });
 
-  it('is cut while its writer goes on', async () => {
+  it('is truncated while its writer continues', async () => {
     const log = await openLogFile(path);
     writeSync(log, 'x'.repeat(100));
     await cutLogFile(path, 100);
@@ -57,7 +44,7 @@ describe('local servers: log file of a server', () => {
     expect(readFileSync(`${path}.1`, 'utf8')).to.equal(`${'x'.repeat(100)}y`);
   });
 
-  it('is quoted by its last lines', async () => {
+  it('returns its last lines', async () => {
     const lines = Array.from({ length: 40 }, (_, n) => `line ${n}\n`);
     writeFileSync(path, lines.join(''));
     expect((await tailOf(path)).split('\n')).to.have.length(15);

@@ -8,8 +8,7 @@ import { fixture } from '../../test/support/fixture.js';
 
 const rounds = 10;
 
-/** A phishing link must be blocked now, whatever else has stopped. */
-describe('local servers: block on the stack', function () {
+describe('local servers: blocks on the stack', function () {
   this.timeout(kafkaStartMs + 180_000);
 
   const stack = fixture(
@@ -22,22 +21,22 @@ describe('local servers: block on the stack', function () {
     ({ key } = await issueKey(stack, { plan: 'PRO' }));
   });
 
-  const makeLink = async (): Promise<string> => {
-    const make = (): Promise<HttpResponse> =>
-      sendRequest(`${stack.apis[0] ?? ''}/v2/shorten`, {
+  const createLink = async (): Promise<string> => {
+    const create = (): Promise<Answer> =>
+      ask(`${stack.apis[0] ?? ''}/v2/shorten`, {
         method: 'POST',
         headers: { Authorization: `Bearer ${key}` },
         body: { url: 'https://example.com/' },
       });
-    let made = await make();
-    // What was stopped before may be about to come back, or another one about to take over from it.
+    let response = await create();
+    // A process that was stopped before may not have resumed yet.
     const deadline = performance.now() + 20_000;
-    while (made.status === 503 && performance.now() < deadline) {
+    while (response.status === 503 && performance.now() < deadline) {
       await sleep(100);
-      made = await make();
+      response = await create();
     }
-    expect(made.status, made.text).to.equal(201);
-    return (made.json() as { shortCode: string }).shortCode;
+    expect(response.status, response.text).to.equal(201);
+    return (response.json() as { shortCode: string }).shortCode;
   };
 
   const visit = async (code: string): Promise<number[]> => {
@@ -52,7 +51,7 @@ describe('local servers: block on the stack', function () {
       body: { reason: 'phishing' },
     });
 
-  /** Blocks warm links and cold ones, and looks a second after each was asked for. */
+  /** Blocks cached and uncached links, and visits each one second later. */
   const blockAll = async (codes: readonly string[], status: number): Promise<void> => {
     for (const [index, code] of codes.entries()) {
       if (index % 2 === 0) expect(await visit(code)).to.deep.equal([302, 302]);
@@ -74,21 +73,21 @@ describe('local servers: block on the stack', function () {
     }
   };
 
-  const makeLinks = async (): Promise<string[]> => {
+  const createLinks = async (): Promise<string[]> => {
     const codes: string[] = [];
-    while (codes.length < rounds) codes.push(await makeLink());
+    while (codes.length < rounds) codes.push(await createLink());
     return codes;
   };
 
-  it('is heard by every edge within a second while Kafka is stopped', async () => {
-    const codes = await makeLinks();
+  it('reach every edge within a second while Kafka is stopped', async () => {
+    const codes = await createLinks();
     await whileStopped(stack.pids.kafka, () => blockAll(codes, 202));
   });
 
-  it('and while the projectors are stopped, for links that they never saw too', async () => {
-    const known = await makeLinks();
+  it('reach every edge within a second while the projectors are stopped', async () => {
+    const known = await createLinks();
     await whileStopped(stack.pids.projector, async () => {
-      const unseen = await makeLinks();
+      const unseen = await createLinks();
       await blockAll([...known, ...unseen], 200);
     });
   });

@@ -12,12 +12,12 @@ import { startStackProcess } from '../../test/support/stack.js';
 import { eventually } from '../../test/support/waiting.js';
 import { fixture } from '../../test/support/fixture.js';
 
-/** For new leaders: much less than the 5 minutes for which kafkajs may know the old ones. */
+/** Less than the 5 minutes for which kafkajs may cache the old leaders. */
 const failoverWithinMs = 25_000;
 const stackFile = fileURLToPath(new URL('../../app/stack.js', import.meta.url));
 
 describe('local servers: npm run stack -- --brokers 3', function () {
-  // Kafka is fetched the first time ever.
+  // Kafka may have to be downloaded first.
   this.timeout(kafkaStartMs);
 
   const stack = fixture(
@@ -49,8 +49,8 @@ describe('local servers: npm run stack -- --brokers 3', function () {
 
   /** The partitions of all topics. */
   const partitions = () =>
-    admin(async (asked) => {
-      const { topics } = await asked.fetchTopicMetadata({ topics: [...topicNames] });
+    admin(async (client) => {
+      const { topics } = await client.fetchTopicMetadata({ topics: [...topicNames] });
       return topics.flatMap((topic) => topic.partitions);
     });
 
@@ -61,7 +61,7 @@ describe('local servers: npm run stack -- --brokers 3', function () {
       body: { url: 'https://example.com/' },
     });
 
-  /** Creates links until 16 in a row got 201, which is twice the number of partitions. */
+  /** Creates links until 16 in a row get 201: twice the number of partitions. */
   const createSteadily = async (): Promise<void> => {
     let inARow = 0;
     await eventually(
@@ -82,11 +82,11 @@ describe('local servers: npm run stack -- --brokers 3', function () {
   });
 
   it('spreads three replicas of each partition, two of which must be in sync', async () => {
-    const all = await partitions();
-    for (const { replicas } of all) expect([...replicas].sort()).to.deep.equal([1, 2, 3]);
-    expect([...new Set(all.map(({ leader }) => leader))].sort()).to.deep.equal([1, 2, 3]);
-    const { resources } = await admin((asked) =>
-      asked.describeConfigs({
+    const assigned = await partitions();
+    for (const { replicas } of assigned) expect([...replicas].sort()).to.deep.equal([1, 2, 3]);
+    expect([...new Set(assigned.map(({ leader }) => leader))].sort()).to.deep.equal([1, 2, 3]);
+    const { resources } = await admin((client) =>
+      client.describeConfigs({
         includeSynonyms: false,
         resources: topicNames.map((name) => ({
           ...{ type: kafkajs.ConfigResourceTypes.TOPIC, name },
@@ -108,14 +108,14 @@ describe('local servers: npm run stack -- --brokers 3', function () {
     }
   });
 
-  it('restarts a killed broker at its address, with its replicas in sync again', async () => {
+  it('restarts a killed broker at its address, and its replicas get in sync', async () => {
     const { kafka } = stack;
     process.kill(stack.pids.kafka[2] ?? 0, 'SIGKILL');
     await eventually('the broker is restarted', () => stack.restarts('kafka', 2) === 1, 60_000);
     const isWhole = async (): Promise<boolean> =>
       (await partitions()).every(({ isr }) => isr.length === 3);
     await eventually('every replica is in sync', isWhole, 60_000);
-    const { brokers } = await admin((asked) => asked.describeCluster());
+    const { brokers } = await admin((client) => client.describeCluster());
     expect(brokers.map(({ port }) => `127.0.0.1:${port}`).sort()).to.deep.equal(
       kafka.split(',').sort(),
     );
@@ -133,7 +133,7 @@ describe('local servers: npm run stack -- --brokers 3', function () {
     [3, 1],
     [1, 3],
   ] as const) {
-    it(`refuses --brokers ${refused} with the data of ${count} in one line with exit code 78`, async () => {
+    it(`rejects --brokers ${refused} with the data of ${count} in one line with exit code 78`, async () => {
       const dataDir = await temporaryDir();
       try {
         for (const dir of ['kafka', 'kafka-2', 'kafka-3'].slice(0, count)) {
@@ -143,7 +143,7 @@ describe('local servers: npm run stack -- --brokers 3', function () {
         const program = [stackFile, '--brokers', String(refused)];
         const { exitCode, stdout, stderr } = await launch({ DATA_DIR: dataDir }, program).ended;
         expect(stderr).to.equal(
-          `linklog: DATA_DIR ${dataDir} has the data of ${count} Kafka brokers, and --brokers is ${refused}; ` +
+          `linklog: DATA_DIR ${dataDir} contains the data of ${count} Kafka brokers, but --brokers is ${refused}; ` +
             `start with --brokers ${count}, or with another DATA_DIR\n`,
         );
         expect({ exitCode, stdout }).to.deep.equal({ exitCode: 78, stdout: '' });
@@ -154,7 +154,7 @@ describe('local servers: npm run stack -- --brokers 3', function () {
   }
 
   for (const count of ['0', '6']) {
-    it(`refuses --brokers ${count} in one line with exit code 78`, async () => {
+    it(`rejects --brokers ${count} in one line with exit code 78`, async () => {
       const { exitCode, stderr } = await launch({}, [stackFile, '--brokers', count]).ended;
       expect(exitCode).to.equal(78);
       expect(stderr).to.match(/^linklog: [^\n]+a number from 1 to 5\.\n$/);

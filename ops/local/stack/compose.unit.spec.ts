@@ -33,8 +33,8 @@ const compose = z.object({
 
 const folders = { api: 'command-api', edge: 'redirect-edge', projector: 'projectors' } as const;
 
-/** What containers are told besides: where to listen, and what a cluster of three is good for. */
-const ofContainers = [
+/** Additional variables of containers. */
+const containerVariables = [
   'ADMIN_HOST',
   'ADMIN_HOSTS',
   'HOST',
@@ -42,8 +42,8 @@ const ofContainers = [
   'KAFKA_MIN_INSYNC_REPLICAS',
   'KAFKA_REPLICAS',
 ];
-/** What the stack's services find in their environment. */
-const passedOn = {
+/** Variables that the services of the stack inherit. */
+const inherited = {
   api: [
     'CORS_ORIGINS',
     'FIRST_KEY',
@@ -59,18 +59,18 @@ describe('local servers: docker-compose.yml', () => {
   const text = readFileSync(projectFile('docker-compose.yml'), 'utf8');
   const { services, volumes, networks, configs } = compose.parse(parse(text, { merge: true }));
   const packageFile = readFileSync(projectFile('package.json'), 'utf8');
-  const all = Object.entries(services);
+  const entries = Object.entries(services);
   const named = (prefix: string): [string, z.infer<typeof service>][] =>
-    all.filter(([name]) => name.startsWith(prefix));
+    entries.filter(([name]) => name.startsWith(prefix));
 
   for (const kind of serviceKinds) {
-    it(`starts as many of ${folders[kind]} as the stack, told of the same`, () => {
+    it(`starts ${folders[kind]} with the count and the variables of the stack`, () => {
       const { role, count, ports, variables } = topology[kind];
       const found = named(folders[kind]);
       expect(found).to.have.length(count);
       const names = new Set<string>([
         ...[...serverVariables, ...variables],
-        ...[...ports, 'DATA_DIR', ...ofContainers, ...passedOn[kind]],
+        ...[...ports, 'DATA_DIR', ...containerVariables, ...inherited[kind]],
       ]);
       for (const [, { command, environment }] of found) {
         expect(command).to.deep.equal(['node', 'dist/ops/main.js', role]);
@@ -79,11 +79,11 @@ describe('local servers: docker-compose.yml', () => {
     });
   }
 
-  it('lets no key into the output of a container, and passes on what the operator has set', () => {
+  it('prints no key, and passes on the variables of the operator', () => {
     for (const [name, { environment }] of named(folders.api)) {
       expect(environment['FIRST_KEY'], name).to.equal('none');
     }
-    for (const [name, { environment }] of all) {
+    for (const [name, { environment }] of entries) {
       for (const variable of [
         'GEOIP_FILE',
         'SAFE_BROWSING_API_KEY',
@@ -95,8 +95,8 @@ describe('local servers: docker-compose.yml', () => {
     }
   });
 
-  it('gives no container rights that it does not need, nor a log without an end', () => {
-    for (const [name, service] of all) {
+  it('drops the privileges of every container, and bounds its log', () => {
+    for (const [name, service] of entries) {
       expect(service, name).to.deep.include({
         read_only: true,
         cap_drop: ['ALL'],
@@ -109,22 +109,22 @@ describe('local servers: docker-compose.yml', () => {
   });
 
   it('limits memory and processes of every container', () => {
-    for (const [name, { mem_limit: memory, pids_limit: pids }] of all) {
+    for (const [name, { mem_limit: memory, pids_limit: pids }] of entries) {
       expect(memory, name).to.match(/^\d+[gm]$/);
       expect(pids, name).to.be.within(1, 512);
     }
   });
 
-  it('connects only APIs and edges to a network that leads outside', () => {
+  it('connects only APIs and edges to an external network', () => {
     expect(networks).to.deep.equal({ edge: null, internal: { internal: true } });
-    for (const [name, { networks: connected, ports }] of all) {
+    for (const [name, { networks: connected, ports }] of entries) {
       const isPublic = name.startsWith(folders.api) || name.startsWith(folders.edge);
       expect(connected, name).to.deep.equal(isPublic ? ['edge', 'internal'] : ['internal']);
       if (!isPublic) expect(ports, name).to.deep.equal([]);
     }
   });
 
-  it('gives each service a role of its own in PostgreSQL, and none the superuser', () => {
+  it('uses one PostgreSQL role for each service, and never the superuser', () => {
     const roles = { api: 'api', edge: 'edge', projector: 'projectors' } as const;
     const urlOf = (role: string): RegExp =>
       new RegExp(
@@ -136,7 +136,7 @@ describe('local servers: docker-compose.yml', () => {
       }
     }
     expect(services['migrations']?.environment['DATABASE_URL']).to.match(urlOf('migrations'));
-    for (const [name, { environment }] of all) {
+    for (const [name, { environment }] of entries) {
       if (name !== 'postgres') expect(environment, name).not.to.have.property('POSTGRES_PASSWORD');
     }
     const sql = (source: string): string =>
@@ -154,13 +154,13 @@ describe('local servers: docker-compose.yml', () => {
     }
   });
 
-  it('can be reached from this machine alone', () => {
-    const ports = all.flatMap(([, service]) => service.ports);
+  it('publishes ports on the loopback interface only', () => {
+    const ports = entries.flatMap(([, service]) => service.ports);
     expect(ports).to.have.length(5);
     for (const port of ports) expect(port).to.match(/^127\.0\.0\.1:\d+:\d+$/);
   });
 
-  it('has the versions that the tests run, by digest where the tag is known to have it', () => {
+  it('uses the versions of the tests, pinned by digest', () => {
     const image = (name: string): string => services[name]?.image ?? '';
     const pom = readFileSync(projectFile('ops', 'local', 'kafka', 'pom.xml'), 'utf8');
     const [, kafka = ''] = /<kafka\.version>(.+)<\/kafka\.version>/.exec(pom) ?? [];
@@ -173,7 +173,7 @@ describe('local servers: docker-compose.yml', () => {
     );
   });
 
-  it('has each server, Kafka three times, and nothing else', () => {
+  it('contains each server once, and Kafka three times', () => {
     const servers = [
       'kafka-1',
       'kafka-2',
@@ -193,28 +193,28 @@ describe('local servers: docker-compose.yml', () => {
     }
   });
 
-  it('gives Redis a password, which is on no command line, and every service that password', () => {
+  it('sets the password of Redis without a command line', () => {
     const { command = [], environment = {} } = services['redis'] ?? {};
     expect(environment['REDISCLI_AUTH']).to.match(/^\$\{REDIS_PASSWORD:\?/);
     expect(command.join('\n')).to.match(
       /redis-server - .*<<EOF\nrequirepass \$\$REDISCLI_AUTH\nEOF\n$/,
     );
     for (const folder of Object.values(folders)) {
-      for (const [name, { environment: told }] of named(folder)) {
-        expect(told['REDIS_URL'], name).to.match(
+      for (const [name, { environment: variables }] of named(folder)) {
+        expect(variables['REDIS_URL'], name).to.match(
           /^redis:\/\/:\$\{REDIS_PASSWORD:\?.*\}@redis:6379$/,
         );
       }
     }
   });
 
-  it('looks after each service, and keeps what it has in a volume of its own', () => {
+  it('restarts each service, with a health check and a volume', () => {
     const used = new Set<string>();
-    for (const [name, { image, healthcheck, restart, volumes: mounted }] of all) {
+    for (const [name, { image, healthcheck, restart, volumes: mounted }] of entries) {
       expect(image, name).to.match(
         /^[a-z0-9/-]+:\d+\.\d+(\.\d+)?[a-z0-9-]*(@sha256:[0-9a-f]{64})?$/,
       );
-      // It ends when it is done, and has no data.
+      // It exits when it is done, and stores no data.
       if (name === 'migrations') {
         expect([restart, mounted]).to.deep.equal(['no', []]);
         continue;
@@ -225,11 +225,11 @@ describe('local servers: docker-compose.yml', () => {
       expect(volumes, name).to.have.property(volume);
       used.add(volume);
     }
-    // The projectors seal the log with one key, which they find, or make, in a volume that they share.
+    // The projectors share a seal key.
     const shared = ['seal-key'];
     expect([...used, ...shared].sort()).to.deep.equal(Object.keys(volumes).sort());
-    expect(used.size).to.equal(all.length - 1);
-    for (const [name, { volumes: mounted, environment }] of all) {
+    expect(used.size).to.equal(entries.length - 1);
+    for (const [name, { volumes: mounted, environment }] of entries) {
       const isProjector = name.startsWith(folders.projector);
       expect(mounted.slice(1), name).to.deep.equal(isProjector ? ['seal-key:/seal-key'] : []);
       if (isProjector) expect(environment['SEAL_KEY_FILE']).to.match(/^\/seal-key\//);

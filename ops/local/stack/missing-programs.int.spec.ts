@@ -1,11 +1,10 @@
 import { expect } from 'chai';
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { folderFixture } from '../../test/support/fixtures.js';
 
-/** Prints how a call of an exported function failed, in a process whose PATH has nothing but `PATH`. */
+/** Returns the failure of a call of an exported function in a process with this PATH. */
 const failureOf = async (PATH: string, file: string, call: string): Promise<unknown> => {
   const module = JSON.stringify(new URL(file, import.meta.url).href);
   const logging = JSON.stringify(new URL('../../platform/logging.js', import.meta.url).href);
@@ -18,41 +17,33 @@ const failureOf = async (PATH: string, file: string, call: string): Promise<unkn
   return JSON.parse(stdout);
 };
 
-describe('local servers: program that is missing', () => {
-  let dir: string;
+describe('local servers: missing program', () => {
+  const dir = folderFixture({ per: 'test' });
 
-  beforeEach(async () => {
-    dir = await mkdtemp(join(tmpdir(), 'linklog-missing-'));
-  });
-
-  afterEach(async () => {
-    await rm(dir, { recursive: true, force: true });
-  });
-
-  it('is named in one line, with how to install it: redis-server', async () => {
-    const call = `startRedis({ dataDir: ${JSON.stringify(join(dir, 'redis'))}, logger })`;
-    expect(await failureOf(dir, '../redis.js', call)).to.deep.equal({
-      code: 'SERVER_UNAVAILABLE',
-      message:
-        'redis-server is not in PATH; install it (apt-get install redis-server), or set REDIS_URL to a Redis of your own',
+  const cases: readonly (readonly [string, string, (dir: string) => string, string])[] = [
+    [
+      'redis-server',
+      '../redis.js',
+      (folder) => `startRedis({ dataDir: ${JSON.stringify(join(folder, 'redis'))}, logger })`,
+      'redis-server is not in PATH; install it (apt-get install redis-server), or set REDIS_URL to an existing Redis',
+    ],
+    [
+      'mvn',
+      '../kafka/jars.js',
+      (folder) => `resolveJars('4.3.1', ${JSON.stringify(folder)})`,
+      'Kafka 4.3.1 is downloaded with Maven, but mvn is not in PATH; install it (apt-get install maven), or set KAFKA_BROKERS to an existing Kafka',
+    ],
+    [
+      'java',
+      '../kafka/broker.js',
+      (folder) => `formatStorage(${JSON.stringify(folder)}, 'jars', 'server.properties')`,
+      'Kafka requires Java 17 or newer, but java is not in PATH; install it (apt-get install default-jre-headless), or set KAFKA_BROKERS to an existing Kafka',
+    ],
+  ];
+  for (const [program, file, call, message] of cases) {
+    it(`is reported in one line with a remedy: ${program}`, async () => {
+      const failure = await failureOf(dir.path, file, call(dir.path));
+      expect(failure).to.deep.equal({ code: 'SERVER_UNAVAILABLE', message });
     });
-  });
-
-  it('is named in one line, with how to install it: mvn', async () => {
-    const call = `resolveJars('4.3.1', ${JSON.stringify(dir)})`;
-    expect(await failureOf(dir, '../kafka/jars.js', call)).to.deep.equal({
-      code: 'SERVER_UNAVAILABLE',
-      message:
-        'Kafka 4.3.1 is fetched with Maven, and mvn is not in PATH; install it (apt-get install maven), or set KAFKA_BROKERS to a Kafka of your own',
-    });
-  });
-
-  it('is named in one line, with how to install it: java', async () => {
-    const call = `formatStorage(${JSON.stringify(dir)}, 'jars', 'server.properties')`;
-    expect(await failureOf(dir, '../kafka/broker.js', call)).to.deep.equal({
-      code: 'SERVER_UNAVAILABLE',
-      message:
-        'Kafka needs Java 17 or newer, and java is not in PATH; install one (apt-get install default-jre-headless), or set KAFKA_BROKERS to a Kafka of your own',
-    });
-  });
+  }
 });

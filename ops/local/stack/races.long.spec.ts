@@ -21,27 +21,26 @@ describe(`local servers: races over two APIs and two edges, ${rounds} rounds`, f
     await product.stop();
   });
 
-  const of = (addresses: readonly string[], index: number): string =>
+  const addressAt = (addresses: readonly string[], index: number): string =>
     addresses[index % addresses.length] ?? '';
 
   const newKey = async (plan: 'FREE' | 'PRO'): Promise<string> =>
     (await product.createKey({ plan })).key;
 
-  const shorten = (index: number, key: string, body: object): Promise<HttpResponse> =>
-    sendRequest(`${of(product.apis, index)}/v2/shorten`, {
+  const shorten = (index: number, key: string, body: object): Promise<Answer> =>
+    ask(`${addressAt(product.apis, index)}/v2/shorten`, {
       method: 'POST',
       headers: { Authorization: `Bearer ${key}` },
       body: { url: 'https://example.com/', ...body },
     });
 
-  /** A link that is made for certain; with a key of its own, PRO's 3,000 a month are enough. */
   const link = async (key: string, body: object): Promise<string> => {
     const answer = await shorten(0, key, body);
     expect(answer.status, answer.text).to.equal(201);
     return (answer.json() as { shortCode: string }).shortCode;
   };
 
-  it(`one alias and ${racers} racers: one gets it`, async () => {
+  it(`give an alias to one of ${racers} requests`, async () => {
     for (let round = 1; round <= rounds; round += 1) {
       const keys = [await newKey('PRO'), await newKey('PRO')];
       const answers = await concurrently(racers, (racer) =>
@@ -52,12 +51,12 @@ describe(`local servers: races over two APIs and two edges, ${rounds} rounds`, f
   });
 
   for (const limit of [1, 10, 999]) {
-    it(`a limit of ${limit} and ${racers} visitors: exactly ${limit}`, async () => {
+    it(`redirect exactly ${limit} of ${racers} visits of a link with that limit`, async () => {
       const key = await newKey('PRO');
       for (let round = 1; round <= rounds; round += 1) {
         const code = await link(key, { maxClicks: limit });
-        const answers = await concurrently(racers, (visitor) =>
-          sendRequest(`${of(product.edges, visitor)}/${code}`),
+        const answers = await atOnce(racers, (visitor) =>
+          ask(`${addressAt(product.edges, visitor)}/${code}`),
         );
         const expected = { 302: limit, 410: racers - limit };
         expect(statuses(answers), `round ${round}`).to.deep.equal(expected);
@@ -65,11 +64,11 @@ describe(`local servers: races over two APIs and two edges, ${rounds} rounds`, f
     });
   }
 
-  it('60 a minute and 200 calls at once: exactly 60', async () => {
+  it('accept exactly 60 of 200 concurrent calls with a limit of 60 a minute', async () => {
     for (let round = 1; round <= rounds; round += 1) {
       const key = await newKey('FREE');
-      const answers = await concurrently(200, (call) =>
-        sendRequest(`${of(product.apis, call)}/v2/usage`, {
+      const answers = await atOnce(200, (call) =>
+        ask(`${addressAt(product.apis, call)}/v2/usage`, {
           headers: { Authorization: `Bearer ${key}` },
         }),
       );
@@ -77,16 +76,16 @@ describe(`local servers: races over two APIs and two edges, ${rounds} rounds`, f
     }
   });
 
-  it('what one API has made, each edge knows at once', async () => {
+  it('redirect a new link on each edge immediately', async () => {
     const key = await newKey('PRO');
-    for (let made = 1; made <= rounds * 20; made += 1) {
+    for (let round = 1; round <= rounds * 20; round += 1) {
       const code = await link(key, {});
       const answers = await Promise.all(
         product.edges.map((edge) => sendRequest(`${edge}/${code}`)),
       );
       expect(
         answers.map(({ status }) => status),
-        `link ${made}`,
+        `link ${round}`,
       ).to.deep.equal([302, 302]);
     }
   });

@@ -13,8 +13,7 @@ const rounds = 3;
 const links = 10;
 const visitors = 4;
 
-/** What is asked meanwhile tells whether the swap can be seen: a count that falls, a link that is away. */
-describe('local servers: projections rebuilt from Kafka while the stack is used', function () {
+describe('local servers: rebuilds of projections from Kafka under load', function () {
   this.timeout(kafkaStartMs + 180_000);
 
   const stack = fixture(
@@ -28,14 +27,14 @@ describe('local servers: projections rebuilt from Kafka while the stack is used'
     headers = { Authorization: `Bearer ${key}` };
   });
 
-  const make = async (): Promise<string> => {
-    const made = await sendRequest(`${stack.apis[0] ?? ''}/v2/shorten`, {
+  const createLink = async (): Promise<string> => {
+    const response = await ask(`${stack.apis[0] ?? ''}/v2/shorten`, {
       method: 'POST',
       headers,
       body: { url: 'https://example.com/' },
     });
-    expect(made.status, made.text).to.equal(201);
-    return (made.json() as { shortCode: string }).shortCode;
+    expect(response.status, response.text).to.equal(201);
+    return (response.json() as { shortCode: string }).shortCode;
   };
 
   const clicksAt = async (api: string, code: string): Promise<number> => {
@@ -44,11 +43,10 @@ describe('local servers: projections rebuilt from Kafka while the stack is used'
     return (answer.json() as { clickCount: number }).clickCount;
   };
 
-  it('never answer wrong, and lose nothing', async () => {
+  it('keep counts monotonic, and lose no visit', async () => {
     const codes: string[] = [];
-    while (codes.length < links) codes.push(await make());
-    /** Visits of a link: those asked for, and those answered. */
-    const visits = new Map(codes.map((code) => [code, { asked: 0, answered: 0 }]));
+    while (codes.length < links) codes.push(await createLink());
+    const visits = new Map(codes.map((code) => [code, { requests: 0, redirects: 0 }]));
     const rebuilding = new AbortController();
     const isOver = (): boolean => rebuilding.signal.aborted;
 
@@ -56,13 +54,11 @@ describe('local servers: projections rebuilt from Kafka while the stack is used'
       for (let visit = number; !isOver(); visit += 1) {
         const code = codes[visit % links] ?? '';
         const count = visits.get(code);
-        if (!count) throw new Error('A link without a count');
-        count.asked += 1;
-        const { status } = await sendRequest(
-          `${stack.edges[visit % stack.edges.length] ?? ''}/${code}`,
-        );
+        if (!count) throw new Error(`${code} has no count`);
+        count.requests += 1;
+        const { status } = await ask(`${stack.edges[visit % stack.edges.length] ?? ''}/${code}`);
         expect(status, code).to.equal(302);
-        count.answered += 1;
+        count.redirects += 1;
       }
     };
     let readings = 0;
@@ -72,7 +68,7 @@ describe('local servers: projections rebuilt from Kafka while the stack is used'
         for (const code of codes) {
           const clicks = await clicksAt(api, code);
           expect(clicks, code).to.be.at.least(seen.get(code) ?? 0);
-          expect(clicks, code).to.be.at.most(visits.get(code)?.asked ?? 0);
+          expect(clicks, code).to.be.at.most(visits.get(code)?.requests ?? 0);
           seen.set(code, clicks);
           readings += 1;
         }
@@ -80,10 +76,8 @@ describe('local servers: projections rebuilt from Kafka while the stack is used'
     };
     const create = async (): Promise<void> => {
       while (!isOver()) {
-        const code = await make();
-        const answers = await Promise.all(
-          stack.edges.map((edge) => sendRequest(`${edge}/${code}`)),
-        );
+        const code = await createLink();
+        const answers = await Promise.all(stack.edges.map((edge) => ask(`${edge}/${code}`)));
         expect(answers.map(({ status }) => status)).to.deep.equal([302, 302]);
         await sleep(50);
       }
@@ -93,10 +87,10 @@ describe('local servers: projections rebuilt from Kafka while the stack is used'
         for (let round = 0; round < rounds; round += 1) {
           for (const name of projectionNames) {
             const env = { DATA_DIR: stack.dataDir };
-            const said = await startLinklogCli(['projections', 'rebuild', name, '--json'], env)
+            const output = await startLinklogCli(['projections', 'rebuild', name, '--json'], env)
               .ended;
-            expect(said.exitCode, said.stderr).to.equal(0);
-            expect(JSON.parse(said.stdout)).to.deep.include({ projection: name, deadLetters: 0 });
+            expect(output.exitCode, output.stderr).to.equal(0);
+            expect(JSON.parse(output.stdout)).to.deep.include({ projection: name, deadLetters: 0 });
           }
         }
       } finally {
@@ -111,10 +105,10 @@ describe('local servers: projections rebuilt from Kafka while the stack is used'
       ...Array.from({ length: visitors }, (_, number) => visit(number)),
     ]);
     expect(readings).to.be.above(100);
-    for (const [code, { answered }] of visits) {
+    for (const [code, { redirects }] of visits) {
       for (const api of stack.apis) {
         await eventually(`each visit of ${code} is counted`, async () => {
-          return (await clicksAt(api, code)) === answered;
+          return (await clicksAt(api, code)) === redirects;
         });
       }
     }

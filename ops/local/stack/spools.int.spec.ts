@@ -16,20 +16,20 @@ describe('local servers: spools of an earlier version', () => {
     await writeFile(join(dir, 'visits'), spool);
   };
 
-  it('are moved to the one folder of all, those of edges that are not started too', async () => {
+  it('are moved to the common root, including those of edges that are not started', async () => {
     const root = join(dataDir.path, 'spool');
     await leave(0, 'one');
     await leave(0, 'two');
     await leave(7, 'three');
     await gatherSpools(dataDir.path, root, logger);
-    // Nothing is left to move.
+    // The second call changes nothing.
     await gatherSpools(dataDir.path, root, logger);
     expect((await readdir(root)).sort()).to.deep.equal(['one', 'three', 'two']);
     expect(await readFile(join(root, 'three', 'visits'), 'utf8')).to.equal('three');
     expect(await readdir(serviceDir(dataDir.path, 'edge', 0))).to.deep.equal([]);
   });
 
-  it('are none in a new data directory', async () => {
+  it('do not exist in a new data directory', async () => {
     await gatherSpools(dataDir.path, join(dataDir.path, 'spool'), logger);
     expect(await readdir(dataDir.path)).to.deep.equal([]);
   });

@@ -23,7 +23,7 @@ import { databaseFixture, folderFixture, kafkaFixture } from '../../test/support
 
 const logger = createLogger('silent');
 
-describe('backup: of a log on Kafka with events that wait in the outbox', function () {
+describe('backup: log on Kafka with unsent events in the outbox', function () {
   this.timeout(60_000);
   const kafka = kafkaFixture('backup', { per: 'test' });
   const database = databaseFixture('kafkabackup', { per: 'test' });
@@ -114,7 +114,7 @@ describe('backup: of a log on Kafka with events that wait in the outbox', functi
       await waitUntilCheckpointed(database.pool);
     });
 
-  it('has them while no service runs, and a restore applies them', async () => {
+  it('contains them while no service runs, and a restore applies them', async () => {
     await sendSome();
     await withLog('command', async (opened) => {
       await decide(opened, ...unsent);
@@ -144,7 +144,7 @@ describe('backup: of a log on Kafka with events that wait in the outbox', functi
     }
   });
 
-  it('has those once that Kafka has and that are not marked as sent', async () => {
+  it('contains events once that are in Kafka but not marked as sent', async () => {
     await sendSome();
     await withLog('command', async (opened) => {
       await decide(opened, ...unsent);
@@ -156,7 +156,7 @@ describe('backup: of a log on Kafka with events that wait in the outbox', functi
     expect(await eventsIn()).to.have.members(namesOf([...sent, ...unsent]));
   });
 
-  it('has everything once before the relay has sent anything at all', async () => {
+  it('contains all events once before the relay has sent any', async () => {
     await withLog('command', async (opened) => {
       await decide(opened, ...sent, ...unsent);
       await backUp(opened);
@@ -164,18 +164,18 @@ describe('backup: of a log on Kafka with events that wait in the outbox', functi
     expect(await eventsIn()).to.have.members(namesOf([...sent, ...unsent]));
   });
 
-  it('has everything once that was decided before it, while a relay sends', async () => {
+  it('contains all earlier events once while a relay sends', async () => {
     await withLog('service', async (opened) => {
       const stopped = new AbortController();
-      let made = 0;
+      let count = 0;
       const deciding = (async () => {
         while (!stopped.signal.aborted) {
-          made += 1;
-          await decide(opened, created(`busy-${made}`));
+          count += 1;
+          await decide(opened, created(`busy-${count}`));
         }
       })();
       for (let round = 0; round < 5; round += 1) {
-        const before = made - 1;
+        const before = count - 1;
         await backUp(opened);
         const events = await eventsIn();
         expect(new Set(events).size).to.equal(events.length);
@@ -188,7 +188,7 @@ describe('backup: of a log on Kafka with events that wait in the outbox', functi
     });
   });
 
-  it('is refused where a topic has lost its end', async () => {
+  it('is rejected if a topic is truncated', async () => {
     await sendSome();
     const admin = kafka.client().admin();
     await admin.connect();

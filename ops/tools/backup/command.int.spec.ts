@@ -6,7 +6,7 @@ import { testNode } from '../../test/support/node.js';
 import { startLinklogCli } from '../../test/support/process.js';
 import { databaseFixture, folderFixture } from '../../test/support/fixtures.js';
 
-describe('backup: linklog restore, into a PostgreSQL of one’s own', () => {
+describe('backup: linklog restore into DATABASE_URL', () => {
   const database = databaseFixture('restoring');
   const dir = folderFixture();
 
@@ -17,8 +17,8 @@ describe('backup: linklog restore, into a PostgreSQL of one’s own', () => {
     await node.close();
   });
 
-  it('is refused while a service of another data directory is connected to it', async () => {
-    // The pool of this test is named as a service's are.
+  it('is rejected while a service of another data directory is connected', async () => {
+    // The pool of this test has the application name of a service.
     await database.pool.query('SELECT');
     const { exitCode, stderr } = await startLinklogCli(
       ['restore', path.join(dir.path, 'empty.backup')],

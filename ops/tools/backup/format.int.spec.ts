@@ -17,7 +17,7 @@ describe('backup: file of a backup', () => {
     file = path.join(dir.path, 'some.backup');
   });
 
-  async function* each(batches: readonly BackupBatch[]): AsyncGenerator<BackupBatch> {
+  async function* iterate(batches: readonly BackupBatch[]): AsyncGenerator<BackupBatch> {
     for (const batch of batches) yield await Promise.resolve(batch);
   }
 
@@ -36,7 +36,7 @@ describe('backup: file of a backup', () => {
     head = headOf(batches),
   ): Promise<Buffer> => {
     const chunks: Buffer[] = [];
-    await writeBackup(head, each(batches), (chunk) => {
+    await writeBackup(head, iterate(batches), (chunk) => {
       chunks.push(chunk);
       return Promise.resolve();
     });
@@ -69,7 +69,7 @@ describe('backup: file of a backup', () => {
     expect((error as Error).message).to.equal(`${file} ${line}`);
   };
 
-  it('gives back every text as it was, in its order, whatever is in it', async () => {
+  it('preserves every text and the order', async () => {
     const text = fc.string({
       unit: fc.constantFrom('a', '\n', '"', '\\', '\u0000', '\ud83d', '😀'),
     });
@@ -85,7 +85,7 @@ describe('backup: file of a backup', () => {
     );
   });
 
-  it('gives back batches that are larger than what is read at a time', async () => {
+  it('preserves batches that are larger than a read', async () => {
     const records = Array.from({ length: 3_000 }, (_, index) => ({
       key: `code-${index}`,
       value: `${index} `.repeat(100),
@@ -94,7 +94,7 @@ describe('backup: file of a backup', () => {
     expect(await read(await encode(batches))).to.deep.equal(batches);
   });
 
-  it('begins with a line for people, and the rest can be looked at with gunzip', async () => {
+  it('begins with a line of JSON; gunzip reads the rest', async () => {
     const bytes = await encode(small);
     const end = bytes.indexOf('\n');
     expect(JSON.parse(bytes.toString('utf8', 0, end))).to.deep.equal(headOf(small));
@@ -108,19 +108,16 @@ describe('backup: file of a backup', () => {
     ]);
   });
 
-  it('is refused wherever it is cut', async () => {
+  it('is rejected after a truncation at any length', async () => {
     const bytes = await encode(small);
     for (let length = 1; length < bytes.length; length += 1) {
       const error = await rejection(read(bytes.subarray(0, length)));
       expect(error, `${length} bytes`).to.be.instanceOf(BadBackup);
     }
-    await expectBad(
-      bytes.subarray(0, -1),
-      'is damaged: it was cut short or altered since it was written',
-    );
+    await expectBad(bytes.subarray(0, -1), 'is damaged: it was truncated or altered');
   });
 
-  it('is refused whichever byte is altered, and when something is added', async () => {
+  it('is rejected if any byte is altered or added', async () => {
     const bytes = await encode(small);
     for (let at = 0; at < bytes.length; at += 1) {
       const altered = Buffer.from(bytes);
@@ -133,50 +130,50 @@ describe('backup: file of a backup', () => {
     );
   });
 
-  it('is refused with its reason when it is of a later format, another kind, or nothing', async () => {
+  it('is rejected with a reason if it is of a later format, of another kind, or empty', async () => {
     await expectBad(
       await encode(small, headOf(small, 2)),
       'was written by a later version of Linklog (format 2, this version reads 1): ' +
         'restore it with that version or a later one',
     );
     await expectBad(Buffer.alloc(0), 'is empty');
-    await expectBad(Buffer.from('PK\u0003\u0004 something else\n'), 'is no backup of Linklog');
-    await expectBad(Buffer.alloc(100_000, 'x'), 'is no backup of Linklog');
+    await expectBad(Buffer.from('PK\u0003\u0004 something else\n'), 'is not a backup of Linklog');
+    await expectBad(Buffer.alloc(100_000, 'x'), 'is not a backup of Linklog');
     const missing = await rejection(openBackup(path.join(dir.path, 'missing')));
     expect((missing as Error).message).to.match(/missing cannot be read: ENOENT/);
     expect(await rejection(openBackup(dir.path))).to.have.property(
       'message',
-      `${dir.path} is no file`,
+      `${dir.path} is not a file`,
     );
   });
 
-  it('passes on what the reader of its batches throws', async () => {
+  it('throws the error of the reader of its batches', async () => {
     await writeFile(file, await encode(small));
     const backup = await openBackup(file);
-    const failure = new Error('The log is away');
+    const failure = new Error('the log is unavailable');
     expect(await rejection(backup.read(() => Promise.reject(failure)))).to.equal(failure);
     await backup.close();
   });
 
-  describe('is made', () => {
+  describe('is written', () => {
     const target = () => path.join(dir.path, 'target.backup');
-    const make = (text: string, replace = false) =>
+    const write = (text: string, replace = false) =>
       writeNewFile(target(), { replace }, (append) => append(Buffer.from(text)));
 
     afterEach(() => rm(target(), { force: true }));
 
-    it('for its user alone, and replaces another only when told', async () => {
-      await make('first');
+    it('with mode 0600, and replaces a file only on request', async () => {
+      await write('first');
       expect((await stat(target())).mode & 0o777).to.equal(0o600);
-      expect(await rejection(make('second'))).to.be.instanceOf(FileExists);
+      expect(await rejection(write('second'))).to.be.instanceOf(FileExists);
       expect(await readFile(target(), 'utf8')).to.equal('first');
-      await make('third', true);
+      await write('third', true);
       expect(await readFile(target(), 'utf8')).to.equal('third');
       expect((await stat(target())).mode & 0o777).to.equal(0o600);
     });
 
-    it('whole or not at all, and leaves nothing beside it', async () => {
-      const failure = new Error('The log is away');
+    it('atomically, without a temporary file after a failure', async () => {
+      const failure = new Error('the log is unavailable');
       const failing = writeNewFile(target(), { replace: false }, async (append) => {
         await append(Buffer.from('a part'));
         throw failure;
@@ -185,12 +182,12 @@ describe('backup: file of a backup', () => {
       expect((await readdir(dir.path)).filter((name) => name.includes('target'))).to.be.empty;
     });
 
-    it('not over one that appeared meanwhile', async () => {
+    it('but does not replace a file that was created meanwhile', async () => {
       const late = writeNewFile(target(), { replace: false }, async () => {
-        await writeFile(target(), 'of another');
+        await writeFile(target(), 'another file');
       });
       expect(await rejection(late)).to.be.instanceOf(FileExists);
-      expect(await readFile(target(), 'utf8')).to.equal('of another');
+      expect(await readFile(target(), 'utf8')).to.equal('another file');
     });
   });
 });

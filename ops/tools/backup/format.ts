@@ -146,18 +146,18 @@ const readFrom = async (file: string, handle: FileHandle) => {
   const total = recordsIn(head);
 
   /**
-   * Passes all batches to `take`, one after the other, then checks that the file is complete and unaltered.
+   * Passes all batches to `onBatch` in order, then checks that the file is complete and unaltered.
    *
-   * @throws BadBackup, at the end at the latest; the error of `take`
+   * @throws BadBackup, at the end at the latest; the error of `onBatch`
    */
   const read = async (
-    take: (batch: BackupBatch) => Promise<void>,
+    onBatch: (batch: BackupBatch) => Promise<void>,
     signal?: AbortSignal,
   ): Promise<void> => {
     const hash = createHash('sha256').update(headLine);
     const seen = { records: 0, ended: false };
-    /** An error of `take` does not mean that the file is damaged. */
-    const failedTake: { error?: unknown } = {};
+    /** An error of `onBatch` does not mean that the file is damaged. */
+    const failure: { error?: unknown } = {};
     async function* hashed(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
       for await (const chunk of chunks) {
         hash.update(chunk);
@@ -175,9 +175,9 @@ const readFrom = async (file: string, handle: FileHandle) => {
         }
         seen.records += line.records.length;
         try {
-          await take(line);
+          await onBatch(line);
         } catch (error) {
-          failedTake.error = error;
+          failure.error = error;
           throw error;
         }
       }
@@ -192,7 +192,7 @@ const readFrom = async (file: string, handle: FileHandle) => {
       );
     } catch (error) {
       signal?.throwIfAborted();
-      if ('error' in failedTake) throw failedTake.error;
+      if ('error' in failure) throw failure.error;
       throw isSystemError(error) ? unreadable(file, error) : damaged(file, error);
     }
     const { buffer } = await handle.read(Buffer.alloc(digestBytes), 0, digestBytes, bodyEnd);

@@ -47,7 +47,7 @@ import { databaseFixture, folderFixture } from '../../test/support/fixtures.js';
 
 const logger = createLogger('silent');
 
-describe('backup: backup that is restored', () => {
+describe('backup: restore', () => {
   const dir = folderFixture();
   let file: string;
   const source = databaseFixture('source');
@@ -82,7 +82,7 @@ describe('backup: backup that is restored', () => {
     }
   };
 
-  /** A new database, and the backup in it. */
+  /** Restores the backup into a new database. */
   const restoreIn = async (
     work: (node: TestNode, database: TestDatabase) => Promise<void>,
   ): Promise<void> => {
@@ -114,7 +114,7 @@ describe('backup: backup that is restored', () => {
       .join(', ');
   };
 
-  /** Every row of the ledger that is a fold. */
+  /** Reads the folded rows of the ledger. */
   const ledgerOf = async ({ pool }: TestNode): Promise<Record<string, unknown>> => {
     const ledger: Record<string, unknown> = {};
     for (const table of foldedTables) {
@@ -133,15 +133,15 @@ describe('backup: backup that is restored', () => {
         FROM log.events JOIN log.partitions p ON p.id = partition_id ORDER BY 1, 2, 3`)
     ).rows;
 
-  /** Every row of every projection, save that checkpoints name their log. */
+  /** Reads the rows of all projections, without the log's name in checkpoints. */
   const projectionsOf = async ({ pool }: TestNode): Promise<Record<string, unknown>> => {
-    const all: Record<string, unknown> = {};
+    const rows: Record<string, unknown> = {};
     for (const { name } of projections) {
       const { checkpoints = [], ...tables } = await dump(pool, liveSchema(name));
-      const places = checkpoints.map((row) => row.replace(/postgres:[^:]+/, 'log'));
-      all[name] = { ...tables, checkpoints: places.sort() };
+      const positions = checkpoints.map((row) => row.replace(/postgres:[^:]+/, 'log'));
+      rows[name] = { ...tables, checkpoints: positions.sort() };
     }
-    return all;
+    return rows;
   };
 
   const links = async (key: TestKey, codes: readonly string[], maxClicks: number | null = null) => {
@@ -154,7 +154,7 @@ describe('backup: backup that is restored', () => {
     await handler.shorten(shortenCommand(key, options));
   };
 
-  /** Something of everything that the ledger decides, and visits of a spool with repeats. */
+  /** Creates events of every decider, and visits of a spool with repeats. */
   const live = async (): Promise<void> => {
     const keys = [await newKey(from, 'PRO'), await newKey(from), await newKey(from)] as const;
     const admission = createAdmission(from.pool, from.clock, defaultPlanTable);
@@ -227,25 +227,25 @@ describe('backup: backup that is restored', () => {
       (index < 4 ? firstVisitRecordOf : recordOf)(event),
     );
     await from.log.append(topics.visits.name, records);
-    // What expires after a second, by the sweeper.
+    // Two links expire after a second.
     for (let due = 0; due < 2; due += await expireDueLinks(from.pool, from.outbox, from.clock))
       await sleep(50);
     await catchUpProjections({ ...from, logger });
   };
 
-  it('knows of every table of the ledger whether it is a fold', async () => {
+  it('classifies every table of the ledger as a fold or as working state', async () => {
     const { rows } = await from.pool.query<{ name: string }>(
       `SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'ledger'`,
     );
     expect(rows.map(({ name }) => name)).to.have.members([...foldedTables, ...workingState.tables]);
   });
 
-  it('gives the same log, byte for byte, the same ledger, and the same projections', async () => {
+  it('restores the log byte by byte, the ledger and the projections', async () => {
     await live();
     const { records } = await backUp();
     const log = (await logOf(from)) as unknown[];
     expect(records).to.equal(log.length);
-    // The backup closed the open minutes, which the projections have yet to hear of.
+    // The backup has closed the open minutes, whose events are not projected yet.
     await catchUpProjections({ ...from, logger });
     await restoreIn(async (node) => {
       expect(await logOf(node)).to.deep.equal(log);
@@ -256,12 +256,12 @@ describe('backup: backup that is restored', () => {
     });
   });
 
-  it('fixes the ends of visits before those of links, and these before those of keys', async () => {
-    const asked: string[] = [];
+  it('reads the ends of visits before those of links and keys', async () => {
+    const requested: string[] = [];
     const log: EventLog = {
       ...from.log,
       ranges(topic) {
-        asked.push(topic);
+        requested.push(topic);
         return from.log.ranges(topic);
       },
     };
@@ -272,16 +272,16 @@ describe('backup: backup that is restored', () => {
       file,
       replace: true,
     });
-    expect(asked).to.deep.equal(
+    expect(requested).to.deep.equal(
       [topics.usage, topics.visits, topics.links, topics.platform, topics.accounts].map(
         ({ name }) => name,
       ),
     );
   });
 
-  it('is no file, nor a part of one, when it was ended before it was whole', async () => {
+  it('leaves no file after an abort', async () => {
     const stop = new AbortController();
-    const reason = new Error('stopped by a person');
+    const reason = new Error('stopped by the test');
     const unwanted = path.join(dir.path, 'unwanted.backup');
     const ended = takeBackup({
       ...from,
@@ -297,7 +297,7 @@ describe('backup: backup that is restored', () => {
     expect((await readdir(dir.path)).filter((name) => name.includes('unwanted'))).to.be.empty;
   });
 
-  it('tells of visits that did not get out of their spools in time', async () => {
+  it('reports visits that were not shipped in time', async () => {
     const orphans = [await writeOrphan(dir.path, [3]), await writeOrphan(dir.path, [2])];
     const { unshippedBytes } = await backUp();
     const sizes = orphans.flatMap((orphan) => orphan.sizes);
@@ -305,7 +305,7 @@ describe('backup: backup that is restored', () => {
     await rm(path.join(dir.path, 'spool'), { recursive: true });
   });
 
-  it('goes on where the source stood: no code, click, or sequence is given out again', async () => {
+  it('continues clicks and sequences of the source', async () => {
     await restoreIn(async (node) => {
       const clicks = new ClickBudget(node.pool, node.outbox);
       const take = () => clicks.take({ code: 'hot', requestId: 'visit', data: unknownVisitor });
@@ -323,7 +323,7 @@ describe('backup: backup that is restored', () => {
     });
   });
 
-  it('keeps records that nobody can read, as they are', async () => {
+  it('preserves unreadable records', async () => {
     await from.log.append(topics.links.name, [{ key: 'odd', value: 'no event\nat all' }]);
     await backUp();
     await restoreIn(async (node) => {
@@ -333,14 +333,14 @@ describe('backup: backup that is restored', () => {
     });
   });
 
-  it('has each event of the ledger once, also of a log that had one twice', async () => {
+  it('restores each event of the ledger once, even if the log contains a repeat', async () => {
     const [key, again] = [await newKey(from), await newKey(from)];
     await links(key, ['once']);
     const topic = topics.links.name;
     const partition = partitionOf('once', (await from.log.ranges(topic)).length);
     const next = (await from.log.ranges(topic))[partition]?.next ?? 0;
     for await (const { records } of from.log.read(topic, partition, next - 1, next)) {
-      // As a relay that was taken over from does with Kafka.
+      // Like the relay after a failover on Kafka.
       await from.log.append(topic, [...records, ...records]);
     }
     await links(again, ['later']);
@@ -356,7 +356,7 @@ describe('backup: backup that is restored', () => {
     });
   });
 
-  it('keeps every visit of a spool in a log whose partitions are others', async () => {
+  it('restores every visit of a spool into a log with other partitions', async () => {
     const count = 500;
     const codes = Array.from({ length: 40 }, (_, index) => `code-${index}`);
     const visits = ['one', 'two'].flatMap((spool) =>
@@ -368,7 +368,7 @@ describe('backup: backup that is restored', () => {
         }),
       ),
     );
-    // As a log with three partitions has them; ours has eight.
+    // A log with three partitions instead of eight.
     const batches = [0, 1, 2].map((partition) => ({
       topic: topics.visits.name,
       partition,
@@ -400,12 +400,12 @@ describe('backup: backup that is restored', () => {
     });
   });
 
-  it('leaves an installation that does not start when it is broken off', async () => {
+  it('leaves an installation that does not start after an abort', async () => {
     await backUp();
     const database = await testDatabase('broken');
     const node = await testNode(database);
     const stop = new AbortController();
-    const reason = new Error('stopped by a person');
+    const reason = new Error('stopped by the test');
     await withBackup(async (backup) => {
       const broken = restoreInto({ ...node, logger }, backup, {
         signal: stop.signal,
@@ -420,7 +420,7 @@ describe('backup: backup that is restored', () => {
     await database.drop();
   });
 
-  it('is refused with an event of a type that only a later version can have written', async () => {
+  it('rejects a backup with an event type of a later version', async () => {
     const event = writeEvent(visited('plain', null)).replace('LinkVisited.v2', 'LinkVisited.v3');
     await from.log.append(topics.visits.name, [{ key: 'plain', value: event }]);
     await backUp();

@@ -34,12 +34,12 @@ const readAll = async (
   backup: BackupFile,
   phase: RestorePhase,
   { progress, signal }: RestoreProgress,
-  take: (batch: BackupBatch) => Promise<void>,
+  onBatch: (batch: BackupBatch) => Promise<void>,
 ): Promise<void> => {
   let done = 0;
   progress?.(phase, done, backup.total);
   await backup.read(async (batch) => {
-    await take(batch);
+    await onBatch(batch);
     done += batch.records.length;
     progress?.(phase, done, backup.total);
   }, signal);

@@ -6,6 +6,8 @@ import type { Output } from './output.js';
 export interface CommandContext {
   readonly readConfig: () => Config;
   readonly connect: () => Promise<AdminClient>;
+  /** Whether the command has the option `--json`. */
+  readonly isJson: () => boolean;
   readonly print: (output: Output) => void;
 }
 

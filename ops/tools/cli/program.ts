@@ -102,6 +102,7 @@ export const runCommandLine = async (
   const context: CommandContext = {
     readConfig,
     connect: async () => createAdminClient(await findService(readConfig()), actorName()),
+    isJson: () => json,
     print(output) {
       const printed = json ? output.json && JSON.stringify(output.json) : output.text;
       if (printed !== undefined) out(`${printed}\n`);

@@ -68,11 +68,11 @@ export async function* readRange(
   }
 }
 
-/** Passes the readable records of the parts to `take`, in order and batch by batch, with repeats. */
+/** Passes the readable records of the parts to `onBatch`, in order and batch by batch, with repeats. */
 export const readParts = async (
   { log, progress, signal }: AsOfQuery,
   parts: readonly LogPart[],
-  take: (readings: readonly ReadableRecord[], part: LogPart) => void,
+  onBatch: (readings: readonly ReadableRecord[], part: LogPart) => void,
 ): Promise<ReadSummary> => {
   const total = parts.reduce((sum, { first, next }) => sum + next - first, 0);
   const readUpTo: Record<string, Record<string, number>> = {};
@@ -87,7 +87,7 @@ export const readParts = async (
       const readings = selected.map((record) => readRecord(topic, record));
       const readable = readings.filter((reading) => 'event' in reading);
       unreadable += readings.length - readable.length;
-      if (readable.length > 0) take(readable, part);
+      if (readable.length > 0) onBatch(readable, part);
       done += records.length;
       progress?.(done, total);
     }

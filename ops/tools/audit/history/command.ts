@@ -92,12 +92,12 @@ const jsonTimeline = (code: string): Timeline => {
 };
 
 interface Options {
-  readonly visits?: true;
-  readonly json?: true;
+  readonly visits?: true | undefined;
+  readonly isJson: boolean;
 }
 
 const history = async (config: Config, code: string, options: Options): Promise<Output> => {
-  const timeline = options.json ? jsonTimeline(code) : textTimeline;
+  const timeline = options.isJson ? jsonTimeline(code) : textTimeline;
   const unreadable = reportUnreadable();
   const messages = {
     title: null,
@@ -134,7 +134,7 @@ const history = async (config: Config, code: string, options: Options): Promise<
   return unreadable.outcome();
 };
 
-export const addHistoryCommand = (group: Command, { readConfig, print }: CommandContext): void => {
+export const addHistoryCommand = (group: Command, context: CommandContext): void => {
   group
     .command('history')
     .description('show the changes and visits of a link from the log')
@@ -150,7 +150,8 @@ Examples:
   $ linklog audit history spring-sale --visits
   $ linklog audit history spring-sale --json | jq '.visits.days'`,
     )
-    .action(async (code: string, _options: object, command: Command) => {
-      print(await history(readConfig(), code, command.optsWithGlobals<Options>()));
+    .action(async (code: string, { visits }: Pick<Options, 'visits'>) => {
+      const options = { visits, isJson: context.isJson() };
+      context.print(await history(context.readConfig(), code, options));
     });
 };

@@ -24,7 +24,7 @@ interface Options extends Omit<EventFilter, 'types' | 'topics'> {
   readonly positions?: true;
   readonly repeats?: true;
   readonly follow?: true;
-  readonly json?: true;
+  readonly isJson: boolean;
 }
 
 const eventNames = Object.keys(catalogue) as EventName[];
@@ -59,11 +59,11 @@ const filterOf = (options: Options): EventFilter => {
 };
 
 /** Returns an error message for contradictory output options; `null` if they are valid. */
-const mistakeIn = ({ format, out, force, follow, until, json }: Options): string | null => {
+const mistakeIn = ({ format, out, force, follow, until, isJson }: Options): string | null => {
   if (out === undefined) {
     if (format === 'parquet') return '--format parquet requires --out';
     if (force) return '--force requires --out';
-    if (json && format === 'csv') return '--json and --format csv exclude each other on stdout';
+    if (isJson && format === 'csv') return '--json and --format csv exclude each other on stdout';
   } else if (follow) return '--follow and --out exclude each other';
   return follow && until !== undefined ? '--follow and --until exclude each other' : null;
 };
@@ -119,7 +119,7 @@ const run = async (config: Config, options: Options): Promise<Output> => {
   };
 };
 
-export const addReplayCommand = (group: Command, { readConfig, print }: CommandContext): void => {
+export const addReplayCommand = (group: Command, context: CommandContext): void => {
   group
     .command('replay')
     .description('write the events of the log in a defined order as JSON Lines, CSV or Parquet')
@@ -156,7 +156,8 @@ Examples:
   $ linklog audit replay --topic visits --format parquet --out visits.parquet
   $ linklog audit replay --topic platform --follow`,
     )
-    .action(async (_options: object, command: Command) => {
-      print(await run(readConfig(), command.optsWithGlobals<Options>()));
+    .action(async (options: Omit<Options, 'isJson'>) => {
+      const isJson = context.isJson();
+      context.print(await run(context.readConfig(), { ...options, isJson }));
     });
 };

@@ -105,7 +105,7 @@ export interface PartitionInput {
   readonly keys: TrustedKeys;
   readonly topic: TopicName;
   readonly range: PartitionRange;
-  /** The newest signed seal in the database or beside the key; `null` without one. */
+  /** The newest signed seal in the database or next to the key; `null` without one. */
   readonly newest: SignedCheckpoint | null;
   /** The verifier's checkpoint; `null` without one. */
   readonly known: SignedCheckpoint | null;

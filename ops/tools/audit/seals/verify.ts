@@ -19,7 +19,7 @@ export interface VerifySealsOptions extends ProgressOptions {
   readonly log: EventLog;
   readonly keys: TrustedKeys;
   readonly known: readonly SignedCheckpoint[];
-  /** The last checkpoints that are stored beside the key; empty if the key is on another machine. */
+  /** The last checkpoints in the folder next to the key; empty if the key is on another machine. */
   readonly remembered?: readonly SignedCheckpoint[];
 }
 

@@ -51,7 +51,7 @@ const gapText = ({ from, to, ...position }: Gap): string =>
   (to - from === 1 ? '' : `, nor up to ${to - 1}`);
 
 const missingText = ({ topic, origin, first, count: events }: MissingEvents): string =>
-  `${topic} lacks ${counted(events, 'event')} of ${plain(origin)}` +
+  `${topic}: ${counted(events, 'event')} of ${plain(origin)} missing` +
   (first === null ? '' : `, the first one with sequence ${first}`);
 
 const outputOf = (found: Verification, seconds: number): Output => {

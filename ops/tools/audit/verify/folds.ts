@@ -25,7 +25,7 @@ import {
 import { comparedStatistics } from './redriven-days.js';
 import type { Gap, Model } from './report.js';
 
-/** A second fold of the log, in temporary tables of its own session. */
+/** A second fold of the log, in temporary tables of a separate session. */
 export interface Fold {
   readonly model: Model;
   readonly client: PoolClient;
@@ -203,8 +203,8 @@ export const foldLedger = async (client: PoolClient, log: EventLog) => {
 };
 
 /**
- * Comparisons of large tables take longer than the services' timeouts, and sessions wait for each other. Cached plans
- * would be made for the empty tables.
+ * Comparisons of large tables exceed the services' timeouts, and sessions wait for each other. Cached plans
+ * would be those of empty tables.
  */
 const settings = `
   SET statement_timeout = 0;

@@ -84,7 +84,7 @@ export interface Verification {
   readonly missing: {
     readonly events: number;
     readonly origins: number;
-    /** Bounded for each topic, with the origins that lack the most events first. */
+    /** Bounded for each topic, sorted by the number of missing events. */
     readonly reported: readonly MissingEvents[];
   };
   readonly setAside: readonly SetAside[];

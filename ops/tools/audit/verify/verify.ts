@@ -43,7 +43,7 @@ const maxRounds = 10;
 /** A rebuild that replaces the live tables during a comparison makes another one necessary. */
 const maxComparisons = 5;
 
-/** Each fold reads two partitions; with the sessions, that takes nine connections. */
+/** Each fold reads two partitions: nine connections, including the sessions. */
 const concurrentFolds = 2;
 
 const recordsBelow = (checkpoints: readonly Checkpoint[]): number =>
