@@ -6,7 +6,6 @@ import { scopeNames } from '../../schemas/scopes.js';
 import { hashKeyToken } from '../keys/key-token.js';
 import { createApiKeyHandler } from '../keys/handler.js';
 
-/** What a node decides with. */
 interface Ledger {
   readonly pool: Pool;
   readonly outbox: Outbox;
@@ -18,22 +17,22 @@ export interface TestKey {
   readonly account: string;
 }
 
-/** A key that descends from another, made by it. */
+/** Creates a descendant of a key. */
 export const derivedKey = async (
   { pool, outbox }: Ledger,
   { id, account }: TestKey,
   expiresIn: number | null = null,
 ): Promise<TestKey> => {
-  const asking = { id, account, requestId: 'request-1' };
-  const asked = { name: 'derived', scopes: null, expiresIn };
-  const made = await createApiKeyHandler(pool, outbox).derive(asking, asked);
-  if (made.type !== 'done') throw new Error(`The key was refused: ${made.refusal.type}`);
-  return { id: made.state.key.id, hash: hashKeyToken(made.token), account };
+  const caller = { id, account, requestId: 'request-1' };
+  const key = { name: 'derived', scopes: null, expiresIn };
+  const outcome = await createApiKeyHandler(pool, outbox).derive(caller, key);
+  if (outcome.type !== 'done') throw new Error(`derive() refused: ${outcome.refusal.type}`);
+  return { id: outcome.state.key.id, hash: hashKeyToken(outcome.token), account };
 };
 
 export const actor = { actor: 'maria', requestId: 'request-1' };
 
-/** A new key in the ledger, of its own account. */
+/** Creates a root key with its own account. */
 export const newKey = async (
   { pool, outbox }: Ledger,
   plan: PlanName = 'FREE',
@@ -44,11 +43,11 @@ export const newKey = async (
   const data = { name: 'test', plan, account, scopes: scopeNames, expiresIn: null, hash };
   const handler = createApiKeyHandler(pool, outbox);
   const outcome = await handler.handle(id, { type: 'CreateApiKey', data }, actor);
-  if (outcome.type !== 'done') throw new Error(`The key was refused: ${outcome.refusal.type}`);
+  if (outcome.type !== 'done') throw new Error(`handle() refused: ${outcome.refusal.type}`);
   return key;
 };
 
-/** A key's meter, as the table has it. */
+/** The row of a key's meter. */
 export const meterOf = async ({ pool }: Pick<Ledger, 'pool'>, { id }: TestKey) => {
   const { rows } = await pool.query<{
     window_calls: number;
@@ -61,11 +60,11 @@ export const meterOf = async ({ pool }: Pick<Ledger, 'pool'>, { id }: TestKey) =
      FROM ledger.key_meters WHERE key_id = $1`,
     [id],
   );
-  if (!rows[0]) throw new Error('A key has a meter');
+  if (!rows[0]) throw new Error(`key ${id} has no meter`);
   return rows[0];
 };
 
-/** Sets columns of a key's meter, as SQL assigns them. */
+/** Sets columns of a key's meter. @param assignments SQL */
 export const setMeter = async (
   { pool }: Pick<Ledger, 'pool'>,
   { id }: TestKey,
