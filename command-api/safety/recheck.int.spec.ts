@@ -240,7 +240,7 @@ describe('command API: links that are checked again, by two nodes', () => {
     expect(double.asked, 'Safe Browsing is not queried').to.have.length(0);
   });
 
-  it('scans once for a list that two nodes read, and again for one that returns', async () => {
+  it('scans once for a list that two nodes read, and again for a list that returns', async () => {
     const first = await checker(nodes[0], { schedule: [] });
     const second = await checker(nodes[1], { schedule: [] });
     const rounds = async (): Promise<number> => (await first.runAll()) + (await second.runAll());
