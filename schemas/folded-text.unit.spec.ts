@@ -26,7 +26,7 @@ describe('schemas: folded texts', () => {
     expect(foldText('Ꭰ')).to.equal(foldText('ꭰ'));
   });
 
-  it('are the same for texts that differ in case alone, and parts of theirs', () => {
+  it('are equal for texts that differ only in case, also as parts of other texts', () => {
     const texts = fc.string({ unit: fc.constantFrom(...Array.from('aAäÄßẞſsıiİIςσΣжЖ\u0301ﬀ %')) });
     fc.assert(
       fc.property(texts, texts, texts, (before, text, after) => {
@@ -47,7 +47,7 @@ describe('schemas: folded texts', () => {
     );
   });
 
-  it('have the host of the destination as URLs are parsed', () => {
+  it('contain the parsed host of the destination', () => {
     for (const [url, host] of [
       ['http://bücher.example/', 'xn--bcher-kva.example'],
       ['http://0x7f.1/a', '127.0.0.1'],

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { parseDestination, parseUrl } from './parse-url.js';
 
 describe('schemas: parse URL', () => {
-  it('knows a URL with letters of Latin-1, however often it is asked', () => {
+  it('parses a URL with Latin-1 letters, also after optimisation', () => {
     for (let times = 0; times < 20_000; times += 1) {
       if (parseUrl('http://\u00fc.example/')?.host !== 'xn--tda.example') expect.fail(`${times}`);
     }
@@ -53,7 +53,7 @@ describe('schemas: parse URL', () => {
     expect(parseDestination('https://FA\u1e9e.de/a').href).to.equal('https://xn--fa-hia.de/a');
   });
 
-  it('knows what is none', () => {
+  it('returns null for invalid URLs', () => {
     for (const text of ['', 'example.com', 'http://', '//example.com/']) {
       expect(parseUrl(text), text).to.equal(null);
     }

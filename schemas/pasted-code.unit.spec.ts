@@ -4,7 +4,7 @@ import { shortCodePattern } from './http/shorten.js';
 import { codeOfShortUrl, pastedCode } from './pasted-code.js';
 
 describe('schemas: pasted short codes and URLs', () => {
-  it('finds the code in a short URL, with or without a scheme, and with what follows it', () => {
+  it('finds the code in a short URL, with or without a scheme, query and fragment', () => {
     for (const text of [
       'spring-sale',
       ' spring-sale\n',
@@ -21,7 +21,7 @@ describe('schemas: pasted short codes and URLs', () => {
     }
   });
 
-  it('leaves every other text as it is, trimmed', () => {
+  it('trims other texts', () => {
     for (const text of ['', 'https://example.com/a/b', 'https://sho.rt/', 'two words', 'a@b/c']) {
       expect(pastedCode(` ${text} `)).to.equal(text);
     }
@@ -36,7 +36,7 @@ describe('schemas: pasted short codes and URLs', () => {
     );
   });
 
-  it('tells short URLs of this installation from destinations', () => {
+  it('distinguishes short URLs of this installation from destinations', () => {
     const host = 'https://Sho.rt';
     expect(codeOfShortUrl('http://sho.rt/spring', host)).to.equal('spring');
     expect(codeOfShortUrl('sho.rt/spring+', host)).to.equal('spring');

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { defaultPlanTable, planHas, planNames, planTable } from './plans.js';
 
 describe('schemas: plans', () => {
-  it('are the specification’s unless told otherwise', () => {
+  it('are those of the specification by default', () => {
     const rows = planNames.map((name) => {
       const plan = defaultPlanTable.plans[name];
       const { requestsPerMinute, monthlyCalls, monthlyLinks, monthlyQrCodes } = plan;
@@ -17,7 +17,7 @@ describe('schemas: plans', () => {
     expect(planTable.parse(defaultPlanTable)).to.deep.equal(defaultPlanTable);
   });
 
-  it('have a feature from the least plan that has it upwards', () => {
+  it('include a feature from its lowest plan upwards', () => {
     const having = (feature: 'customAlias' | 'passwordProtection') =>
       planNames.filter((plan) => planHas(defaultPlanTable, plan, feature));
     expect(having('customAlias')).to.deep.equal(['HOBBY', 'INDIE', 'PRO']);
@@ -30,7 +30,7 @@ describe('schemas: plans', () => {
     gates,
   });
 
-  it('may have no monthly limit, or a quota of nothing', () => {
+  it('may have no monthly limit, or a quota of 0', () => {
     for (const quota of [null, 0]) {
       const table = free({ monthlyCalls: quota, monthlyLinks: quota, monthlyQrCodes: quota });
       expect(planTable.parse(table)).to.deep.equal(table);

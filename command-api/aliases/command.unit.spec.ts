@@ -1,56 +1,41 @@
 import {
-  commandOf,
-  deciderSpecification,
-  type FlatCommand,
+  commandSpecification,
+  metadataOfEvent,
 } from '../../schemas/testing/decider-specification.js';
-import { at, idOf, overrideGranted, overrideRevoked } from '../../schemas/testing/events.js';
-import { aliasOverrideDecider, type SetAliasOverride } from './command.js';
+import { at, overrideGranted, overrideRevoked } from '../../schemas/testing/events.js';
+import { aliasOverrideDecider } from './command.js';
 
-const command = commandOf<SetAliasOverride>('admin', {
-  now: at(10),
-  id: idOf(1),
-  actor: 'maria',
-  requestId: 'request-1',
-});
-
-const given = deciderSpecification({
-  ...aliasOverrideDecider,
-  decide: (values: FlatCommand<SetAliasOverride>, state) =>
-    aliasOverrideDecider.decide(command(values), state),
-});
-
+const given = commandSpecification('admin', aliasOverrideDecider);
 const to = (account: string | null) => ({ type: 'SetAliasOverride', account }) as const;
-const told = { id: idOf(1), time: at(10), actor: 'maria', correlationId: 'request-1' };
+const metadata = metadataOfEvent();
 const granted = overrideGranted('admin', 1, 'acme');
+const revoked = overrideRevoked('admin', 2);
 
 describe('command API: override of a reserved alias', () => {
-  it('is granted to one account, or to another instead', () => {
+  it('is granted to one account, replaced, revoked and granted again', () => {
     given()
       .when(to('acme'))
-      .then(overrideGranted('admin', 1, 'acme', told));
+      .then(overrideGranted('admin', 1, 'acme', metadata));
     given(granted)
       .when(to('other'))
-      .then(overrideGranted('admin', 2, 'other', told));
-  });
-
-  it('is revoked, and granted again', () => {
+      .then(overrideGranted('admin', 2, 'other', metadata));
     given(granted)
       .when(to(null))
-      .then(overrideRevoked('admin', 2, told));
-    given(granted, overrideRevoked('admin', 2))
+      .then(overrideRevoked('admin', 2, metadata));
+    given(granted, revoked)
       .when(to('acme'))
-      .then(overrideGranted('admin', 3, 'acme', told));
+      .then(overrideGranted('admin', 3, 'acme', metadata));
   });
 
-  it('is no event where it is so already', () => {
+  it('writes no event if nothing changes', () => {
     given().when(to(null)).thenNothing();
     given(granted).when(to('acme')).thenNothing();
-    given(granted, overrideRevoked('admin', 2)).when(to(null)).thenNothing();
+    given(granted, revoked).when(to(null)).thenNothing();
   });
 
-  it('is never told before the last event', () => {
+  it('is never earlier than the last event', () => {
     given(overrideGranted('admin', 1, 'acme', { time: at(99) }))
       .when(to(null))
-      .then(overrideRevoked('admin', 2, { ...told, time: at(99) }));
+      .then(overrideRevoked('admin', 2, { ...metadata, time: at(99) }));
   });
 });

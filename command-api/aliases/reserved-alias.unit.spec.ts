@@ -21,7 +21,7 @@ const table = (reservation: Reservation | null, aliases: readonly string[]): voi
 };
 
 describe('command API: reserved alias', () => {
-  describe('is one whatever its case, look-alike digits and separators', () => {
+  describe('ignores case, look-alike digits and separators', () => {
     table('systemRoute', ['admin', 'Admin', 'ADMIN', 'adm1n', '4dmin', 'ad-min', '_admin_', 'AP1']);
     table('systemRoute', ['well-known', 'well_known', 'wellknown', 'r0b0t5', 'q-r']);
     table('systemRoute', ['v10', 'V20', 'v-2', 'v42']);
@@ -31,7 +31,7 @@ describe('command API: reserved alias', () => {
     table('government', ['irs', 'IRS', '1rs', 'i-r-s', 'hmrc', 'HMRC', 'g0v']);
   });
 
-  describe('may have a capital I for an l, but only among small letters', () => {
+  describe('matches a capital I for an l, but only among lower-case letters', () => {
     table('brand', ['paypaI', 'DeIl', 'googIe']);
     table(null, ['DEIL', 'deil', 'paypai', 'lrs']);
   });
@@ -42,8 +42,8 @@ describe('command API: reserved alias', () => {
     table(null, ['govern', 'first', 'paypals-history', 'paypal1', 'spring', 'googled', '2024']);
   });
 
-  describe('deceives with a name beside a lure', () => {
-    const deceptive = [
+  describe('matches a name with a lure', () => {
+    const malicious = [
       'paypal-login',
       'paypallogin',
       'login-paypal',
@@ -66,34 +66,34 @@ describe('command API: reserved alias', () => {
       'hmrc_account',
       'verify-2024-google',
     ];
-    table('maliciousPattern', deceptive);
+    table('maliciousPattern', malicious);
   });
 
-  describe('does not deceive', () => {
-    // Where only a part of a word is a name or a lure, or where they do not stand together.
+  describe('does not match', () => {
+    // Only a part of a word is a name or a lure, or they are not adjacent.
     table(null, ['pineapple-support', 'pineapplesupport', 'purchase-account', 'snapple-login']);
     table(null, ['my-account', 'secure-login', 'support-wallet', 'login-page', 'online-support']);
     table(null, ['paypal-vs-google', 'paypal-review', 'apple-harvest', 'google-my-page']);
     table(null, ['paypal-history-login', 'backups-support', 'paypal-accounting', 'verifypaypalx']);
   });
 
-  describe('deceives with a preposition, or with an ordinary word, only as a whole', () => {
+  describe('matches prepositions and ordinary words only in whole aliases', () => {
     table('maliciousPattern', ['login-to-paypal', 'account-of-my-paypal', 'to-paypal-login']);
     table(null, ['account-of-apple-harvest', 'summer-login-to-paypal', 'login-to-paypal-summer']);
     table('maliciousPattern', ['visa-login', 'login-visa', 'my-visa-account', 'v15a-l0g1n-2']);
     table(null, ['visa-support', 'refund-visa', 'visa-login-summer', 'summer-visa-login']);
-    // The rest of the alias does not matter where the name stands directly beside the lure.
+    // The rest of the alias does not matter if the name is next to the lure.
     table('maliciousPattern', ['paypal-support-of-apple-farmers', 'visa-support-login-paypal']);
   });
 
-  it('is found in an instant, however it is made', () => {
-    // 50 characters that can be cut into words in very many ways.
+  it('is found fast in any alias', () => {
+    // 50 characters that can be split into words in many ways.
     expect(findReservation('my'.repeat(25))).to.be.null;
     expect(findReservation('1'.repeat(50))).to.be.null;
     expect(findReservation(`${'-'.repeat(38)}paypal-login`)).to.equal('maliciousPattern');
   });
 
-  it('is not a word without letters', () => {
+  it('does not match separators only', () => {
     expect(findReservation('---')).to.be.null;
     expect(findReservation('___')).to.be.null;
   });

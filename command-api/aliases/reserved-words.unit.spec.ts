@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { reservedAliases } from './reserved-alias.js';
 import { readReservedWords } from './reserved-words.js';
 
-/** The digits that are read as a letter. */
+/** The digits that look like a letter. */
 const lookAlikes: Readonly<Record<string, readonly string[]>> = {
   a: ['4'],
   b: ['8'],
@@ -17,20 +17,20 @@ const lookAlikes: Readonly<Record<string, readonly string[]>> = {
   z: ['2'],
 };
 
-/** Every way to write a word that people read as the word. */
+/** All spellings of a word. */
 const spellings = (word: string): fc.Arbitrary<string> =>
   fc
     .tuple(
-      ...Array.from(word, (letter) =>
+      ...Array.from(word, (character) =>
         fc.tuple(
-          fc.constantFrom(letter, letter.toUpperCase(), ...(lookAlikes[letter] ?? [])),
+          fc.constantFrom(character, character.toUpperCase(), ...(lookAlikes[character] ?? [])),
           fc.constantFrom('', '', '', '-', '_'),
         ),
       ),
     )
     .map((parts) => parts.flat().join(''));
 
-/** Ordinary words that people name links by. */
+/** Ordinary words for links. */
 const ordinary = `
   able about above academy accord acorn across action actor adventure advice afternoon agenda agree
   alive almond alpha amber anchor angle animal answer apiary applepie april apricot archive arrow
@@ -66,7 +66,7 @@ const ordinary = `
   .trim()
   .split(/\s+/);
 
-const honest = [
+const legitimate = [
   'pine-apple-cake',
   'apple-pie-recipe',
   'annual-report-2025',
@@ -102,7 +102,7 @@ describe('command API: reserved words', () => {
   const findReservation = reservedAliases(words);
   const whole = [...words.systemRoutes, ...words.brands, ...words.governments];
 
-  it('name at least 200 brands, 100 governments, and the service’s own routes', () => {
+  it('contain at least 200 brands, 100 governments, and the routes of the service', () => {
     expect(words.brands.length).to.be.at.least(200);
     expect(words.governments.length).to.be.at.least(100);
     const routes = [
@@ -123,7 +123,7 @@ describe('command API: reserved words', () => {
   });
 
   for (const [name, list] of Object.entries(words) as [string, readonly string[]][]) {
-    it(`are small letters, digits and hyphens, each once: ${name}`, () => {
+    it(`are unique, and have lower-case letters, digits and hyphens: ${name}`, () => {
       expect(list.filter((word) => !/^[a-z0-9][a-z0-9-]*[a-z0-9]$/.test(word))).to.deep.equal([]);
       const joined = list.map((word) => word.replaceAll('-', ''));
       expect(joined.length - new Set(joined).size, 'repeats').to.equal(0);
@@ -140,7 +140,7 @@ describe('command API: reserved words', () => {
     }
   });
 
-  /** A name beside a lure, in either order and any spelling. */
+  /** A name next to a lure, in either order and any spelling. */
   const pairsOf = (names: readonly string[], lures: readonly string[]): fc.Arbitrary<string> =>
     fc
       .tuple(
@@ -154,7 +154,7 @@ describe('command API: reserved words', () => {
       )
       .chain(spellings);
 
-  it('deceive beside any lure, in either order and every spelling', () => {
+  it('match next to any lure, in either order and every spelling', () => {
     const ordinaryNames = new Set(words.ordinaryNames);
     const names = [...words.brands, ...words.governments].filter(
       (name) => !ordinaryNames.has(name),
@@ -168,7 +168,7 @@ describe('command API: reserved words', () => {
     );
   });
 
-  it('deceive beside any login word, if the name is an ordinary word', () => {
+  it('match next to any login word, if the name is an ordinary word', () => {
     expect(whole).to.include.members([...words.ordinaryNames]);
     fc.assert(
       fc.property(
@@ -179,36 +179,36 @@ describe('command API: reserved words', () => {
     );
   });
 
-  it('need a login word and the shape of a deception', () => {
-    const honestPairs = [
+  it('require a login word and a malicious pattern', () => {
+    const legitimatePairs = [
       ...['visa-support', 'windows-update', 'account-of-amazon-river', 'police-support'],
       ...['android-update', 'windows-security-tips-for-login', 'visa-payment', 'intel-alerts'],
       ...['update-from-amazon-river', 'support-for-apple-farmers', 'government-payment'],
       ...['accounts-of-visa-travel', 'my-account-of-chase-hill', 'slack-alerts', 'oracle-invoice'],
     ];
-    for (const alias of honestPairs) expect(findReservation(alias), alias).to.be.null;
-    const deceptions = [
+    for (const alias of legitimatePairs) expect(findReservation(alias), alias).to.be.null;
+    const maliciousPairs = [
       ...['visa-login', 'my-visa-account', 'v1sa_ver1fy', 'windows-password-reset', 'visa-secure'],
       ...['login-to-paypal', 'sign-in-at-my-bank-paypal-login', 'amazon-account', 'apple-support'],
       ...['log-in-to-chase', 'account-at-paypal', 'paypal-login-for-you', 'amazon-delivery'],
       ...['account-of-amazon', 'login-for-visa', 'www-visa-com', 'verify-police', 'login-windows'],
     ];
-    for (const alias of deceptions) {
+    for (const alias of maliciousPairs) {
       expect(findReservation(alias), alias).to.equal('maliciousPattern');
     }
   });
 
   it('leave ordinary words free, in any case', () => {
     expect(ordinary.length).to.be.at.least(300);
-    for (const word of [...ordinary, ...honest]) {
+    for (const word of [...ordinary, ...legitimate]) {
       expect(findReservation(word), word).to.be.null;
       expect(findReservation(word.toUpperCase()), word).to.be.null;
-      expect(findReservation(word.replace(/^./, (letter) => letter.toUpperCase())), word).to.be
-        .null;
+      expect(findReservation(word.replace(/^./, (character) => character.toUpperCase())), word).to
+        .be.null;
     }
   });
 
-  it('leave two ordinary words free, one after the other', () => {
+  it('leave pairs of ordinary words free', () => {
     const word = fc.constantFrom(...ordinary);
     fc.assert(
       fc.property(
@@ -218,7 +218,7 @@ describe('command API: reserved words', () => {
     );
   });
 
-  it('leave other texts free or not, but the same in any case, if no I stands for an l', () => {
+  it('give the same result in any case, unless I stands for l', () => {
     const text = fc.string({
       unit: fc.constantFrom(...Array.from('abcdefghjklmnopqrstuvwxyz0123456789-_')),
     });

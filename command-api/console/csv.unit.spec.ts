@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { toCsv } from './csv.js';
 
-/** What a reader of RFC 4180 makes of a table whose cells are all in quotes. */
+/** Parses CSV (RFC 4180) with quoted cells. */
 const parse = (text: string): string[][] => {
   const rows: string[][] = [];
   let at = 1;
@@ -27,7 +27,7 @@ const parse = (text: string): string[][] => {
 const tables = fc.array(fc.array(fc.string({ unit: 'binary' }), { minLength: 1 }));
 
 describe('a table for spreadsheets', () => {
-  it('holds every text as it was, except for an apostrophe before formulas', () => {
+  it('preserves every text, except for an apostrophe before formulas', () => {
     fc.assert(
       fc.property(tables, (rows) => {
         const read = parse(toCsv(rows));
@@ -39,7 +39,7 @@ describe('a table for spreadsheets', () => {
     );
   });
 
-  it('has no cell that a spreadsheet would compute', () => {
+  it('has no formulas', () => {
     for (const start of ['=', '+', '-', '@', '\t', '\r', '\n']) {
       expect(toCsv([[`${start}1+1`]])).to.equal(`\ufeff"'${start}1+1"\r\n`);
     }

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { formatChange, formatShare, formatStart, formatValue } from './format.js';
 
-describe('what the console writes', () => {
+describe('formats of the console', () => {
   it('names the values of breakdowns', () => {
     expect(formatValue('countries', 'DE')).to.equal('Germany');
     expect(formatValue('languages', 'ar')).to.equal('Arabic');
@@ -12,18 +12,18 @@ describe('what the console writes', () => {
     expect(formatValue('referrers', '(other)')).to.equal('All others');
   });
 
-  it('shows a value that is no code as it was recorded', () => {
+  it('returns values that are not codes unchanged', () => {
     expect(formatValue('countries', '<script>')).to.equal('<script>');
     expect(formatValue('devices', 'constructor')).to.equal('Constructor');
   });
 
-  it('shows intervals by their own local time, whatever the zone of the browser', () => {
+  it('formats intervals in their local time, in any zone of the browser', () => {
     expect(formatStart('2026-11-22T00:00:00+05:45', 'day')).to.equal('Nov 22');
     expect(formatStart('2026-11-22T13:00:00-11:00', 'hour')).to.equal('Nov 22, 13:00');
     expect(formatStart('2026-11-01T00:00:00+00:00', 'month')).to.equal('Nov 2026');
   });
 
-  it('computes shares and changes, also of nothing', () => {
+  it('computes shares and changes, including those of 0', () => {
     expect(formatShare(1, 8)).to.equal('12.5%');
     expect(formatShare(0, 0)).to.equal('0%');
     expect(formatChange(15, 10)).to.equal('+50%');

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { orders, readFilter, showsAll, statuses, writeFilter } from './link-filter.js';
 
-const all = {
+const noFilter = {
   search: '',
   tags: [],
   status: '',
@@ -13,18 +13,18 @@ const all = {
 } as const;
 
 describe('the console’s list of links', () => {
-  it('shows all, newest first, unless told', () => {
-    expect(readFilter('')).to.deep.equal(all);
-    expect(writeFilter(all)).to.equal('');
+  it('shows all links, newest first, by default', () => {
+    expect(readFilter('')).to.deep.equal(noFilter);
+    expect(writeFilter(noFilter)).to.equal('');
     expect(showsAll(readFilter('?sort=clicks&after=abc'))).to.equal(true);
   });
 
-  it('takes no notice of what it does not know', () => {
+  it('ignores unknown values', () => {
     const query = '?search=+&status=toString&sort=constructor&tag=&page=2';
-    expect(readFilter(query)).to.deep.equal(all);
+    expect(readFilter(query)).to.deep.equal(noFilter);
   });
 
-  it('is read as it was written', () => {
+  it('is read as written', () => {
     const texts = fc.string({ unit: 'grapheme' }).map((text) => text.trim());
     const filters = fc.record({
       search: texts,

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { batchSize, inBatches, pastedUrls } from './pasted-urls.js';
 
 describe('pasted URLs', () => {
-  it('are the lines of a text, of whatever system, without white space and empty lines', () => {
+  it('are the lines of a text, with any line ends, without white space and empty lines', () => {
     const text = ' https://a.example/ \r\n\r\nhttps://b.example/\rnot a URL\n\n';
     expect(pastedUrls(text)).to.deep.equal([
       'https://a.example/',
@@ -12,7 +12,7 @@ describe('pasted URLs', () => {
     ]);
   });
 
-  it('go in batches: all of them, in order, none larger than a call takes', () => {
+  it('are split into batches in order, within the limit of a call', () => {
     fc.assert(
       fc.property(fc.array(fc.nat(), { maxLength: 200 }), (items) => {
         const batches = inBatches(items);

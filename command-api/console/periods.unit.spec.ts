@@ -13,7 +13,7 @@ import {
   type Preset,
 } from './periods.js';
 
-/** 2 in the morning of the 24th in Berlin. */
+/** 02:00 on the 24th in Berlin. */
 const now = new Date('2026-11-24T01:00:00Z');
 const zone = 'Europe/Berlin';
 const read = (query: Record<string, string>) => readView(query, now, zone);
@@ -23,7 +23,7 @@ const daysOf = (period: Preset) => {
 };
 
 describe('the period of a page of statistics', () => {
-  it('is the last 30 days of the browser’s zone, by day, unless the address says otherwise', () => {
+  it('is the last 30 days of the browser’s zone, by day, by default', () => {
     expect(read({})).to.deep.equal({
       preset: '30d',
       from: '2026-10-26',
@@ -34,7 +34,7 @@ describe('the period of a page of statistics', () => {
     });
   });
 
-  it('has presets, which end with today or before it', () => {
+  it('has presets that end today or earlier', () => {
     expect(daysOf('today')).to.deep.equal(['2026-11-24', '2026-11-25']);
     expect(daysOf('yesterday')).to.deep.equal(['2026-11-23', '2026-11-24']);
     expect(daysOf('7d')).to.deep.equal(['2026-11-18', '2026-11-25']);
@@ -43,7 +43,7 @@ describe('the period of a page of statistics', () => {
     expect(daysOf('12m')).to.deep.equal(['2025-12-01', '2026-11-25']);
   });
 
-  it('goes by the days of its zone', () => {
+  it('uses the days of its zone', () => {
     expect(dayIn('America/Los_Angeles', now)).to.equal('2026-11-23');
     expect(read({ period: 'today', tz: 'America/Los_Angeles' }).from).to.equal('2026-11-23');
   });
@@ -53,23 +53,23 @@ describe('the period of a page of statistics', () => {
     ['an end before its start', { period: 'custom', from: '2026-03-05', to: '2026-03-05' }],
     ['an unknown preset', { period: 'constructor' }],
   ] as const) {
-    it(`is the usual one where the address has ${what}`, () => {
+    it(`is the default if the address has ${what}`, () => {
       expect(read(query).preset).to.equal('30d');
     });
   }
 
-  it('is in UTC where the address has no zone that exists', () => {
+  it('is in UTC if the zone does not exist', () => {
     expect(read({ tz: 'Mars/Olympus' }).tz).to.equal('UTC');
   });
 
-  it('is compared with as many days just before', () => {
+  it('is compared with the previous period of the same length', () => {
     expect(daysBefore({ from: '2026-03-01', to: '2026-03-08' })).to.deep.equal({
       from: '2026-02-22',
       to: '2026-03-01',
     });
   });
 
-  it('is never shown in more intervals than an answer has', () => {
+  it('has no more intervals than the API allows', () => {
     expect(intervalsOf({ from: '2026-01-01', to: '2026-01-15' })).to.deep.equal(intervals);
     expect(intervalsOf({ from: '2026-01-01', to: '2026-01-18' })).not.to.include('hour');
     expect(intervalsOf({ from: '2020-01-01', to: '2026-01-01' })).to.deep.equal(['week', 'month']);
@@ -80,7 +80,7 @@ describe('the period of a page of statistics', () => {
     count: fc.integer({ min: 1, max: 3_000 }),
   });
 
-  it('is read as it was written', () => {
+  it('is read as written', () => {
     const queries = fc.record({
       period: fc.constantFrom(...(Object.keys(presets) as Preset[])),
       days,

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { splitTags } from './tags.js';
 
 describe('the console’s tags', () => {
-  it('stand between commas, in the order given, and none twice', () => {
+  it('are separated by commas, in order, without duplicates', () => {
     expect(splitTags(' sale,  spring sale,sale,, وسم 🎉 ,')).to.deep.equal([
       'sale',
       'spring sale',
@@ -10,7 +10,7 @@ describe('the console’s tags', () => {
     ]);
   });
 
-  it('are none in an empty text', () => {
+  it('are empty for an empty text', () => {
     expect(splitTags(' , ')).to.deep.equal([]);
   });
 });

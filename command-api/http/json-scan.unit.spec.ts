@@ -8,7 +8,6 @@ const scan = (text: string, levels = 32) => scanJson(text, levels, names);
 const childrenOf = (value: unknown): readonly unknown[] | null =>
   typeof value === 'object' && value !== null ? Object.values(value) : null;
 
-/** The levels of a value, by the value itself. */
 const levelsOf = (value: unknown): number => {
   const children = childrenOf(value);
   return children ? 1 + Math.max(0, ...children.map(levelsOf)) : 0;
@@ -19,11 +18,11 @@ const namesIn = (value: unknown): readonly string[] =>
     ...(childrenOf(value) ?? []).map((child) => namesIn(child)),
   );
 
-/** JSON whose strings look like JSON, and whose names look like the ones that are looked for. */
+/** JSON whose strings look like JSON, and whose names look like disallowed names. */
 const trickyJson = (() => {
   const piece = fc.constantFrom('[', ']', '{', '}', '"', '\\', ':', ' ', '__proto__', 'prototype');
   const string = fc.oneof(
-    fc.array(piece, { maxLength: 3 }).map((all) => all.join('')),
+    fc.array(piece, { maxLength: 3 }).map((pieces) => pieces.join('')),
     fc.string(),
   );
   const { value } = fc.letrec<{ value: unknown }>((tie) => ({
@@ -39,10 +38,10 @@ const trickyJson = (() => {
   return value;
 })();
 
-const asEscape = (letter: string): string =>
-  `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`;
+const asEscape = (character: string): string =>
+  `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 
-/** The same JSON with some letters of its strings written as escapes. */
+/** JSON with some characters of its strings escaped. */
 const escaped = (json: string, every: number): string =>
   json.replace(/"(?:[^"\\]|\\.)*"/g, (string) =>
     string.replace(/\\(?:u.{4}|.)|[a-z_]/g, (part, at: number) =>
@@ -51,7 +50,7 @@ const escaped = (json: string, every: number): string =>
   );
 
 describe('command API: scan of JSON', () => {
-  it('counts the levels that the parsed value has', () => {
+  it('counts the levels of the parsed value', () => {
     fc.assert(
       fc.property(trickyJson, fc.constantFrom('', ' ', '\t'), (value, space) => {
         const text = JSON.stringify(value, null, space);
@@ -62,7 +61,7 @@ describe('command API: scan of JSON', () => {
     );
   });
 
-  it('finds the names that the parsed value has, however they are written', () => {
+  it('finds the names of the parsed value, with any escaping', () => {
     const every = fc.integer({ min: 1, max: 9 });
     fc.assert(
       fc.property(trickyJson, fc.constantFrom('', ' '), every, (value, space, nth) => {
@@ -85,7 +84,7 @@ describe('command API: scan of JSON', () => {
     ['{"\\u005f_proto\\u005F_":1}', '__proto__'],
     [`{"${Array.from('constructor', asEscape).join('')}":1}`, 'constructor'],
     ['{"a":"\\\\","prototype":1}', 'prototype'],
-    // As values, and as parts of names, they are harmless.
+    // Values and parts of names are allowed.
     ['{"alias":"__proto__","x":["constructor"],"constructors":1,"Prototype":2}', null],
     ['{"a":"\\"__proto__\\":1"}', null],
     ['"__proto__"', null],
@@ -96,7 +95,7 @@ describe('command API: scan of JSON', () => {
     });
   }
 
-  it('ends, whatever the text is', () => {
+  it('terminates for any text', () => {
     for (const text of [
       '['.repeat(33),
       '"'.repeat(65_537),

@@ -13,7 +13,7 @@ describe('command API: query parameters', () => {
     ['s%C3%BC=%F0%9F%98%80', { sü: '\u{1f600}' }],
     ['search=%EF%BB%BFa', { search: '\ufeffa' }],
     ['search=a+b%2Bc', { search: 'a b+c' }],
-    // Not every percent sign begins an escape.
+    // Not every percent sign starts an escape.
     ['search=100%&tag=%zz%4', { search: '100%', tag: '%zz%4' }],
     ['__proto__=a&constructor=b', JSON.parse('{"__proto__":"a","constructor":"b"}') as never],
   ];
@@ -23,7 +23,7 @@ describe('command API: query parameters', () => {
     });
   }
 
-  it('reads none where there is none', () => {
+  it('reads no parameters without a query', () => {
     for (const target of ['/v2/links', '/v2/links?', 'http://a/v2/links']) {
       expect(readQuery(target), target).to.deep.equal({ type: 'read', parameters: {} });
     }
@@ -38,7 +38,7 @@ describe('command API: query parameters', () => {
     ['t%FFg=a', null],
   ];
   for (const [query, name] of refused) {
-    it(`refuses what is not UTF-8: ${JSON.stringify(query)}`, () => {
+    it(`refuses invalid UTF-8: ${JSON.stringify(query)}`, () => {
       expect(read(query)).to.deep.equal({ type: 'notUtf8', name });
     });
   }

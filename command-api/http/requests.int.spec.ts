@@ -9,7 +9,7 @@ import { bodyReader, type Read } from './requests.js';
 import { deferred } from '../../ops/platform/concurrency/deferred.js';
 import { eventually } from '../../ops/test/support/waiting.js';
 
-/** Serves one request, whose body is read after `delay`; `read` is what came of it. */
+/** Serves one request, whose body is read after `delay`; `read` is the result. */
 const serveOne = async (limit: number, delay: (request: IncomingMessage) => Promise<unknown>) => {
   const app = new Koa();
   app.silent = true;
@@ -28,14 +28,14 @@ const serveOne = async (limit: number, delay: (request: IncomingMessage) => Prom
 };
 
 const head = 'POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/json';
-const atOnce = (): Promise<void> => Promise.resolve();
+const withoutDelay = (): Promise<void> => Promise.resolve();
 
 describe('command API: body', () => {
-  it('that was broken off before it is read is its sender’s fault', async () => {
+  it('that is aborted before it is read gets 400', async () => {
     const arrived = deferred();
     const { read, socket, server } = await serveOne(100, (request) => {
       arrived.resolve();
-      // Nobody hears its error, as while the key is looked up: `once` of node:events would.
+      // Without a listener for `error`, as during the lookup of the key; `once` of node:events adds one.
       return new Promise<void>((done) => request.once('close', done));
     });
     socket.write(`${head}\r\nContent-Length: 9\r\n\r\nhalf`);
@@ -47,8 +47,8 @@ describe('command API: body', () => {
   });
 
   for (const encoding of ['identity', 'gzip', 'br']) {
-    it(`that is broken off while it is read is its sender’s fault (${encoding})`, async () => {
-      const { read, socket, server } = await serveOne(100, atOnce);
+    it(`that is aborted while it is read gets 400 (${encoding})`, async () => {
+      const { read, socket, server } = await serveOne(100, withoutDelay);
       const headers = `Content-Encoding: ${encoding}\r\nContent-Length: 9`;
       socket.write(`${head}\r\n${headers}\r\n\r\nhalf`);
       const [request] = (await once(server, 'request')) as [IncomingMessage];
@@ -62,7 +62,7 @@ describe('command API: body', () => {
   it('is read in parts, decompressed, as UTF-8 without a byte order mark', async () => {
     const text = '{"url":"https://example.com/ü"}';
     for (const pack of [null, gzipSync, deflateSync, brotliCompressSync]) {
-      const { read, socket, server } = await serveOne(100, atOnce);
+      const { read, socket, server } = await serveOne(100, withoutDelay);
       const bytes = Buffer.from(`\ufeff${text}`);
       const body = pack?.(bytes) ?? bytes;
       const names = new Map<unknown, string>([
@@ -84,9 +84,8 @@ describe('command API: body', () => {
     }
   });
 
-  /** What comes of a body with these bytes. */
   const readBytes = async (bytes: Buffer, headers: string): Promise<Read<string>> => {
-    const { read, socket, server } = await serveOne(100, atOnce);
+    const { read, socket, server } = await serveOne(100, withoutDelay);
     socket.write(`POST / HTTP/1.1\r\nHost: a\r\n${headers}\r\n`);
     socket.write(`Content-Length: ${bytes.length}\r\n\r\n`);
     socket.write(bytes);
@@ -153,8 +152,8 @@ describe('command API: body', () => {
     }
   });
 
-  it('of no stated length is refused as soon as it is too large', async () => {
-    const { read, socket, server } = await serveOne(10, atOnce);
+  it('without Content-Length is refused as soon as it is too large', async () => {
+    const { read, socket, server } = await serveOne(10, withoutDelay);
     socket.write(`${head}\r\nTransfer-Encoding: chunked\r\n\r\nb\r\n"123456789"\r\n`);
     expect(await read).to.have.nested.property('reply.status', 413);
     socket.destroy();

@@ -14,7 +14,7 @@ describe('command API: /v2, where the admission handler fails', () => {
   const start = async (error: Error): Promise<string> => {
     const deps = { admission: { admit: () => Promise.reject(error) } } as unknown as V2Deps;
     const health = (): never => {
-      throw new Error('Nobody asks for it here');
+      throw new Error('health() was called');
     };
     const requests = { record: () => undefined };
     const app = createApp({ health, requests, logger: createLogger('silent') }, () => null);
@@ -32,11 +32,11 @@ describe('command API: /v2, where the admission handler fails', () => {
     [new Overloaded(7), 503],
     [new Error('a secret'), 500],
   ] as const) {
-    it(`answers ${status} to nobody else, and without the detail`, async () => {
-      const answer = await sendRequest(`${await start(error)}/v2/usage`);
-      expect(answer.status).to.equal(status);
-      expect(answer.headers['cache-control']).to.equal('no-store');
-      expect(answer.text).not.to.include(error.message);
+    it(`returns ${status} uncached and without details`, async () => {
+      const response = await ask(`${await start(error)}/v2/usage`);
+      expect(response.status).to.equal(status);
+      expect(response.headers['cache-control']).to.equal('no-store');
+      expect(response.text).not.to.include(error.message);
     });
   }
 });

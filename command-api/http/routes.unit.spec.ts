@@ -1,25 +1,25 @@
 import { expect } from 'chai';
 import { createV2, v2Routes, type V2Deps, type V2Route } from './routes.js';
 
-// Handlers ask for what they need when they are called.
+// Handlers read their dependencies when they are called.
 const deps = {} as V2Deps;
 
 const routes = v2Routes(deps);
 const pathOf = ({ path }: V2Route): string => `/v2${path.replace(/:\w+/g, 'spring')}`;
 
 describe('command API: routes under /v2', () => {
-  it('need the log, every one of them that is not a GET', () => {
+  it('need the log, except GET', () => {
     const { requirementsOf } = createV2(deps, routes);
-    for (const one of routes) {
-      const { writes } = requirementsOf(one.method, pathOf(one));
-      expect(writes, `${one.method} ${one.path}`).to.equal(one.method !== 'GET');
+    for (const route of routes) {
+      const { writes } = requirementsOf(route.method, pathOf(route));
+      expect(writes, `${route.method} ${route.path}`).to.equal(route.method !== 'GET');
     }
     expect(routes.filter(({ method }) => method === 'POST')).to.have.lengthOf(5);
   });
 
-  it('need the log with any writing method, and with GET and HEAD where they say so', () => {
+  it('need the log with writing methods, and with GET and HEAD if `writes` is set', () => {
     const handler: V2Route['handler'] = () => {
-      throw new Error('Not called');
+      throw new Error('the handler was called');
     };
     const methods = ['POST', 'PUT', 'PATCH', 'DELETE'] as const;
     const { requirementsOf } = createV2(deps, [
@@ -42,9 +42,9 @@ describe('command API: routes under /v2', () => {
     expect(requirementsOf('GET', '/v2/nothing').writes).to.equal(false);
   });
 
-  it('cost a call of the month, all but usage and keys', () => {
+  it('cost a monthly call, except usage and keys', () => {
     const { requirementsOf } = createV2(deps, routes);
-    const free = routes.filter((one) => !requirementsOf(one.method, pathOf(one)).metered);
+    const free = routes.filter((route) => !requirementsOf(route.method, pathOf(route)).metered);
     const paths = new Set(free.map(({ path }) => path));
     expect([...paths]).to.deep.equal(['/usage', '/keys', '/keys/:id', '/keys/:id/rotate']);
     expect(requirementsOf('POST', '/v2/usage').metered).to.equal(false);

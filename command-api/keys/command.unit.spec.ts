@@ -32,7 +32,6 @@ const metadataOf = (now: Date, id = idOf(1)) => ({
   actor: 'maria',
   requestId: 'request-1',
 });
-/** The decider takes the subject of an existing key from its state. */
 const subjectOf = ({ type }: FlatCommand<ApiKeyCommand>) =>
   type === 'DeriveApiKey' ? 'key-9' : 'key-1';
 
@@ -60,18 +59,18 @@ const revoke: Values = { type: 'RevokeApiKey', by: 'operator' };
 const change = (values: KeyChanges) =>
   ({ type: 'ChangeApiKey', by: 'operator', ...values }) as const;
 const metadata = { id: idOf(1), actor: 'maria', correlationId: 'request-1', time: at(10) };
-const made = keyCreated('key-1');
+const rootKey = keyCreated('key-1');
 
 describe('command API: creating an API key', () => {
-  it('makes an active key', () => {
+  it('creates an active key', () => {
     given()
       .when(create)
       .then(keyCreated('key-1', {}, metadata));
   });
 
-  it('is refused where there is or was one', () => {
-    given(made).when(create).thenRefused('exists');
-    given(made, keyRevoked('key-1', 2)).when(create).thenRefused('exists');
+  it('is refused if the key exists or was revoked', () => {
+    given(rootKey).when(create).thenRefused('exists');
+    given(rootKey, keyRevoked('key-1', 2)).when(create).thenRefused('exists');
   });
 });
 
@@ -95,59 +94,59 @@ describe('command API: changing an API key', () => {
     ],
   ];
   for (const [values, data, what] of changes) {
-    it(`changes ${what}, and tells the rest as it is`, () => {
-      given(made)
+    it(`changes ${what}, with the other values unchanged`, () => {
+      given(rootKey)
         .when(change(values))
         .then(keyChanged('key-1', 2, data, metadata));
     });
   }
 
-  it('writes nothing where it is so already', () => {
+  it('writes no event if nothing changes', () => {
     const same = [
       {},
       { name: 'website' },
       { plan: 'HOBBY', active: true },
       { scopes: [...scopeNames].reverse(), expiresIn: null },
     ] as const;
-    for (const values of same) given(made).when(change(values)).thenNothing();
-    given(made, keyChanged('key-1', 2, off))
+    for (const values of same) given(rootKey).when(change(values)).thenNothing();
+    given(rootKey, keyChanged('key-1', 2, off))
       .when(change({ active: false }))
       .thenNothing();
   });
 
-  it('lets an inactive key be active again', () => {
-    given(made, keyChanged('key-1', 2, off))
+  it('reactivates an inactive key', () => {
+    given(rootKey, keyChanged('key-1', 2, off))
       .when(change({ active: true }))
       .then(keyChanged('key-1', 3, {}, metadata));
   });
 
-  it('is refused for what nobody made, and for what is revoked', () => {
+  it('is refused for unknown and revoked keys', () => {
     given()
       .when(change({ active: true }))
       .thenRefused('unknown');
-    given(made, keyRevoked('key-1', 2))
+    given(rootKey, keyRevoked('key-1', 2))
       .when(change({ active: true }))
       .thenRefused('revoked');
   });
 });
 
 describe('command API: revoking an API key', () => {
-  it('is for good, and once', () => {
-    given(made)
+  it('is permanent, and writes one event', () => {
+    given(rootKey)
       .when(revoke)
       .then(keyRevoked('key-1', 2, metadata));
-    given(made, keyRevoked('key-1', 2)).when(revoke).thenNothing();
+    given(rootKey, keyRevoked('key-1', 2)).when(revoke).thenNothing();
     given().when(revoke).thenRefused('unknown');
   });
 
-  it('is never metadata before the key’s last event', () => {
+  it('is never earlier than the last event of the key', () => {
     given(keyCreated('key-1', {}, { time: at(99) }))
       .when(revoke)
       .then(keyRevoked('key-1', 2, { ...metadata, time: at(99) }));
   });
 });
 
-/** The root `key-1`, or a key below it, as the ledger has it. */
+/** The state of the root `key-1`, or of a descendant. */
 const keyWith = (
   data: Parameters<typeof keyCreated>[1] = {},
   id = 'key-1',
@@ -164,11 +163,11 @@ interface Terms {
 
 const readers: Scope[] = ['links:read', 'stats:read', 'keys:manage'];
 const child = { plan: null, ancestors: ['key-1'], scopes: readers };
-const madeChild = keyCreated('key-2', child);
+const childKey = keyCreated('key-2', child);
 const grandchild = keyCreated('key-3', { ...child, ancestors: ['key-1', 'key-2'] });
 const otherHash = 'cd'.repeat(32);
 
-describe('command API: a key that makes a key', () => {
+describe('command API: a key that creates a key', () => {
   const derive = (values: Partial<DeriveApiKey['data']>): Values => ({
     type: 'DeriveApiKey',
     name: 'reader',
@@ -181,7 +180,7 @@ describe('command API: a key that makes a key', () => {
   });
   const derived = { name: 'reader', plan: null, ancestors: ['key-1'], hash: otherHash };
 
-  it('gives all its scopes by default, and is the ancestor of the new key', () => {
+  it('passes on all its scopes by default, and is the ancestor of the new key', () => {
     given()
       .when(derive({}))
       .then(keyCreated('key-9', derived, metadata));
@@ -211,17 +210,17 @@ describe('command API: a key that makes a key', () => {
     [100, 60, 70],
     [100, 600, 100],
   ];
-  for (const [own, asked, expected] of ends) {
-    it(`makes it end at ${expected}, itself at ${own}, where ${asked} s are asked for`, () => {
+  for (const [own, requested, expected] of ends) {
+    it(`sets the end ${expected} if it ends at ${own} and ${requested} s are requested`, () => {
       const timeAt = (seconds: number | null) =>
         seconds === null ? null : at(seconds).toISOString();
       given()
-        .when(derive({ by: keyWith({ expiresAt: timeAt(own) }), expiresIn: asked }))
+        .when(derive({ by: keyWith({ expiresAt: timeAt(own) }), expiresIn: requested }))
         .then(keyCreated('key-9', { ...derived, expiresAt: timeAt(expected) }, metadata));
     });
   }
 
-  it('is refused when it is over itself, or there are too many', () => {
+  it('is refused if the creating key has ended, or if there are too many keys', () => {
     const over = { expiresAt: at(10).toISOString() };
     for (const by of [noKey, keyWith({}, 'key-1', 'inactive'), keyWith(over)]) {
       given().when(derive({ by })).thenRefused('callerInvalid');
@@ -240,20 +239,20 @@ describe('command API: a key that changes a key', () => {
   const byRoot = (values: object, by: ApiKeyState = keyWith()) =>
     ({ type: 'ChangeApiKey', by, ...values }) as Values;
 
-  it('changes itself and what descends from it, and nothing else', () => {
+  it('changes only itself and its descendants', () => {
     const data = { ...child, name: 'shop' };
-    given(madeChild)
+    given(childKey)
       .when(byRoot({ name: 'shop' }))
       .then(keyChanged('key-2', 2, { name: 'shop', plan: null, scopes: readers }, metadata));
     given(grandchild)
       .when(byRoot({ name: 'shop' }))
       .then(keyChanged('key-3', 2, { name: 'shop', plan: null, scopes: readers }, metadata));
-    given(made)
+    given(rootKey)
       .when(byRoot({ name: 'shop' }))
       .then(keyChanged('key-1', 2, { name: 'shop' }, metadata));
     const others = [keyWith(data, 'key-2'), keyWith({}, 'key-8')];
     for (const by of others) {
-      given(made)
+      given(rootKey)
         .when(byRoot({ name: 'shop' }, by))
         .thenRefused('unknown');
     }
@@ -267,10 +266,10 @@ describe('command API: a key that changes a key', () => {
     given(grandchild)
       .when(byRoot({ scopes: ['qr:read'] }, by))
       .thenRefused('scopeLacking', { scope: 'qr:read' });
-    given(madeChild)
+    given(childKey)
       .when(byRoot({ scopes: ['links:read', 'links:write'] }, by))
       .thenRefused('scopeLacking', { scope: 'links:write' });
-    given(madeChild)
+    given(childKey)
       .when(byRoot({ scopes: ['links:read'] }, by))
       .then(keyChanged('key-2', 2, { plan: null, scopes: ['links:read'] }, metadata));
   });
@@ -308,7 +307,7 @@ describe('command API: a key that changes a key', () => {
         .when(rename(parent(own)))
         .then(keyChanged('key-3', 2, { ...terms, name: 'shop' }, metadata));
     }
-    // Its own end and scopes are no obstacle.
+    // A key manages itself.
     given(keyCreated('key-2', { ...child, ...ending(60) }))
       .when(rename(parent(ending(60))))
       .then(
@@ -324,72 +323,70 @@ describe('command API: a key that changes a key', () => {
   describe('reactivates a key unless', () => {
     const own = { plan: null, scopes: readers };
     const chain = { ...own, ancestors: ['key-1', 'key-2'] };
+    const key = keyCreated('key-3', chain);
     const root = keyWith();
     const parent = keyWith(child, 'key-2');
     const offBy = (deactivatedBy: string | null) =>
       keyChanged('key-3', 2, { ...own, status: 'inactive', deactivatedBy });
     const on = keyChanged('key-3', 3, own, metadata);
 
-    it('an ancestor of the asking key deactivated it', () => {
-      const made = keyCreated('key-3', chain);
+    it('an ancestor of the calling key deactivated it', () => {
       const activate = (by: ApiKeyState) => byRoot({ active: true }, by);
-      given(made, offBy('key-1')).when(activate(parent)).thenRefused('deactivatedAbove');
-      given(made, offBy('key-1')).when(activate(root)).then(on);
+      given(key, offBy('key-1')).when(activate(parent)).thenRefused('deactivatedAbove');
+      given(key, offBy('key-1')).when(activate(root)).then(on);
       for (const by of [parent, root]) {
-        given(made, offBy('key-2')).when(activate(by)).then(on);
-        given(made, offBy('key-3')).when(activate(by)).then(on);
+        given(key, offBy('key-2')).when(activate(by)).then(on);
+        given(key, offBy('key-3')).when(activate(by)).then(on);
       }
     });
 
-    it('the log does not name the key that did: then the root alone does', () => {
-      const made = keyCreated('key-3', chain);
-      given(made, offBy(null))
+    it('the log does not name that key: then only the root does', () => {
+      given(key, offBy(null))
         .when(byRoot({ active: true }, parent))
         .thenRefused('deactivatedAbove');
-      given(made, offBy(null))
+      given(key, offBy(null))
         .when(byRoot({ active: true }, root))
         .then(on);
     });
 
-    it('an ancestor deactivates it once more', () => {
-      const made = keyCreated('key-3', chain);
+    it('an ancestor deactivates it again', () => {
       const deactivate = (by: ApiKeyState) => byRoot({ active: false }, by);
       const offByRoot = { ...own, status: 'inactive', deactivatedBy: 'key-1' } as const;
-      given(made, offBy('key-2'))
+      given(key, offBy('key-2'))
         .when(deactivate(root))
         .then(keyChanged('key-3', 3, offByRoot, metadata));
-      given(made, offBy('key-1')).when(deactivate(root)).thenNothing();
-      given(made, offBy('key-1')).when(deactivate(parent)).thenNothing();
-      given(made, offBy('key-1'))
+      given(key, offBy('key-1')).when(deactivate(root)).thenNothing();
+      given(key, offBy('key-1')).when(deactivate(parent)).thenNothing();
+      given(key, offBy('key-1'))
         .when(byRoot({ active: false, name: 'shop' }, parent))
         .then(keyChanged('key-3', 3, { ...offByRoot, name: 'shop' }, metadata));
     });
   });
 
-  it('switches off, and on again what no operator switched off', () => {
+  it('deactivates keys, and reactivates them unless an operator deactivated them', () => {
     const own = { plan: null, scopes: readers };
     const inactive = { ...own, status: 'inactive', deactivatedBy: 'key-1' } as const;
     const off = keyChanged('key-2', 2, inactive, metadata);
     const suspended = keyChanged('key-2', 2, { ...own, status: 'suspended' }, metadata);
-    given(madeChild)
+    given(childKey)
       .when(byRoot({ active: false }))
       .then(off);
-    given(madeChild, off)
+    given(childKey, off)
       .when(byRoot({ active: true }))
       .then(keyChanged('key-2', 3, own, metadata));
-    given(madeChild, suspended)
+    given(childKey, suspended)
       .when(byRoot({ active: true }))
       .thenRefused('suspended');
-    given(madeChild, suspended)
+    given(childKey, suspended)
       .when(byRoot({ active: false }))
       .thenNothing();
-    given(madeChild, off)
+    given(childKey, off)
       .when(change({ active: false }))
       .then(keyChanged('key-2', 3, { ...own, status: 'suspended' }, metadata));
   });
 
-  it('has no plan of its own that anyone could change', () => {
-    given(madeChild)
+  it('has the plan of its root, which cannot be changed', () => {
+    given(childKey)
       .when(change({ plan: 'PRO' }))
       .thenRefused('planOfRoot');
   });
@@ -403,45 +400,45 @@ describe('command API: rotating and revoking by a key', () => {
     by,
   });
 
-  it('gives another secret, and ends the earlier ones', () => {
+  it('creates a new secret, and ends the earlier ones', () => {
     const data = { hash: otherHash, earlierEndAt: at(70).toISOString() };
-    given(madeChild)
+    given(childKey)
       .when(rotate(60))
       .then(keyRotated('key-2', 2, data, metadata));
   });
 
-  it('keeps 100 secrets at most, and never refuses to end them all', () => {
+  it('allows at most 100 secrets, and always allows to end all of them', () => {
     const rotations = Array.from({ length: 99 }, (_, index) => {
       const hash = index.toString(16).padStart(64, '0');
       return keyRotated('key-1', index + 2, { hash, earlierEndAt: at(9_999).toISOString() });
     });
-    given(made, ...rotations)
+    given(rootKey, ...rotations)
       .when(rotate(60))
       .thenRefused('tooManySecrets');
-    given(made, ...rotations.slice(1))
+    given(rootKey, ...rotations.slice(1))
       .when(rotate(60))
       .then(
         keyRotated('key-1', 101, { hash: otherHash, earlierEndAt: at(70).toISOString() }, metadata),
       );
-    given(made, ...rotations)
+    given(rootKey, ...rotations)
       .when(rotate(0))
       .then(
         keyRotated('key-1', 101, { hash: otherHash, earlierEndAt: at(10).toISOString() }, metadata),
       );
   });
 
-  it('touches nothing but itself and what descends from it', () => {
+  it('affects only itself and its descendants', () => {
     const by = keyWith(child, 'key-2');
     for (const values of [rotate(0, by), { type: 'RevokeApiKey', by } as const]) {
-      given(made).when(values).thenRefused('unknown');
+      given(rootKey).when(values).thenRefused('unknown');
     }
-    given(made)
+    given(rootKey)
       .when({ type: 'RevokeApiKey', by: keyWith({ scopes: ['qr:read'] }) })
       .thenRefused('scopeLacking', { scope: 'keys:manage' });
-    given(madeChild)
+    given(childKey)
       .when({ type: 'RevokeApiKey', by })
       .then(keyRevoked('key-2', 2, metadata));
-    given(madeChild, keyRevoked('key-2', 2)).when(rotate(0)).thenRefused('revoked');
+    given(childKey, keyRevoked('key-2', 2)).when(rotate(0)).thenRefused('revoked');
   });
 });
 
@@ -463,34 +460,35 @@ describe('command API: events of an API key', () => {
     fc.constant(revoke),
   );
 
-  it('are numbered without a gap, never go back in time, and each changes something', () => {
+  it('have consecutive sequences and ascending times, and each changes something', () => {
     const steps = fc.array(fc.tuple(command, fc.integer({ min: -100, max: 300 })));
     fc.assert(
-      fc.property(steps, (asked) => {
+      fc.property(steps, (requested) => {
         let state: ApiKeyState = noKey;
         let now = noon;
         const events: ApiKeyEvent[] = [];
-        for (const [wanted, seconds] of asked) {
+        for (const [values, seconds] of requested) {
           now = new Date(now.getTime() + seconds * 1_000);
           const metadata = metadataOf(now, idOf(events.length));
-          const decided = commandOf<ApiKeyCommand>('key-1', metadata)(wanted);
+          const decided = commandOf<ApiKeyCommand>('key-1', metadata)(values);
           const decision = apiKeyDecider.decide(decided, state);
           if (decision.type !== 'accepted') continue;
           const before = state;
           state = decision.events.reduce(evolveApiKey, state);
           events.push(...decision.events);
-          if (state.status === 'none') throw new Error('A decided key is known');
+          if (state.status === 'none') throw new Error('decide() returned no key');
           const { key, status } = state;
           expect(key.sequence).to.equal(events.length);
           expect(before.status).to.not.equal('revoked');
           if (before.status !== 'none') {
-            const values = (of: typeof key) => [of.name, of.plan, of.scopes, of.expiresAt];
+            const fieldsOf = (state: typeof key) => [
+              ...[state.name, state.plan, state.scopes, state.expiresAt],
+            ];
             const same = before.status === status;
-            if (same) expect(values(key)).to.not.deep.equal(values(before.key));
+            if (same) expect(fieldsOf(key)).to.not.deep.equal(fieldsOf(before.key));
           }
-          // The same again changes nothing.
-          const again = apiKeyDecider.decide(decided, state);
-          expect(again.type).to.not.equal('accepted');
+          const repeated = apiKeyDecider.decide(decided, state);
+          expect(repeated.type).to.not.equal('accepted');
         }
         const times = events.map(({ time }) => time);
         expect(times).to.deep.equal([...times].sort());

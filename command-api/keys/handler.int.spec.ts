@@ -20,22 +20,22 @@ describe('command API: API-key handler, on two nodes', () => {
   const eventsOf = async ({ id }: TestKey): Promise<readonly ApiKeyEvent[]> =>
     (await nodes[0].events('accounts')).filter(({ subject }) => subject === id) as ApiKeyEvent[];
 
-  it('knows whether there are keys', async () => {
+  it('detects whether there are keys', async () => {
     expect(await handlers[0].any()).to.be.false;
     await newKey(nodes[0]);
     expect(await handlers[1].any()).to.be.true;
   });
 
-  it('decides changes that come at once one after the other; the table is the fold', async () => {
+  it('decides concurrent changes one after the other; the table equals the fold', async () => {
     const key = await newKey(nodes[0]);
-    const asked = Array.from({ length: 40 }, (_, index) =>
+    const changes = Array.from({ length: 40 }, (_, index) =>
       handlers[index % 2 === 0 ? 0 : 1].handle(
         key.id,
         { type: 'ChangeApiKey', data: { name: `name ${index % 7}`, active: index % 3 === 0 } },
         { actor: `operator-${index}`, requestId: `request-${index}` },
       ),
     );
-    const outcomes = await Promise.all(asked);
+    const outcomes = await Promise.all(changes);
     expect(outcomes.every(({ type }) => type === 'done')).to.be.true;
     const events = await eventsOf(key);
     expect(events.map(({ sequence }) => sequence)).to.deep.equal(
@@ -47,7 +47,7 @@ describe('command API: API-key handler, on two nodes', () => {
     expect(found?.state).to.deep.equal(events.reduce(evolveApiKey, noKey));
   });
 
-  it('writes down who asked, and in which request; nothing where nothing changes', async () => {
+  it('records the actor and the request; writes no event if nothing changes', async () => {
     const key = await newKey(nodes[0]);
     const pro = { type: 'ChangeApiKey', data: { plan: 'PRO' } } as const;
     const outcomes = [await handlers[0].handle(key.id, pro, actor)];
@@ -64,50 +64,50 @@ describe('command API: API-key handler, on two nodes', () => {
     });
   });
 
-  const asking = ({ id, account }: TestKey) => ({ id, account, requestId: 'request-1' });
+  const callerOf = ({ id, account }: TestKey) => ({ id, account, requestId: 'request-1' });
 
-  it('makes 100 live keys an account on two nodes, exactly', async () => {
+  it('allows exactly 100 live keys per account on two nodes', async () => {
     const root = await newKey(nodes[0]);
-    const made = await Promise.all(
+    const outcomes = await Promise.all(
       Array.from({ length: 140 }, (_, index) =>
-        handlers[index % 2 === 0 ? 0 : 1].derive(asking(root), {
+        handlers[index % 2 === 0 ? 0 : 1].derive(callerOf(root), {
           name: `key ${index}`,
-          // Every seventh asks for what nobody gives, and takes no place.
+          // Every seventh requests a scope that the root lacks, and does not count.
           scopes: index % 7 === 0 ? ['qr:read', 'qr:write' as never] : [],
           expiresIn: null,
         }),
       ),
     );
-    const done = made.filter(({ type }) => type === 'done');
-    const tooMany = made.filter(
-      (one) => one.type === 'refused' && one.refusal.type === 'tooManyKeys',
+    const done = outcomes.filter(({ type }) => type === 'done');
+    const tooMany = outcomes.filter(
+      (outcome) => outcome.type === 'refused' && outcome.refusal.type === 'tooManyKeys',
     );
     expect([done.length, tooMany.length]).to.deep.equal([99, 21]);
     expect(await handlers[1].listFor({ ...root, rootId: root.id }, 200, null)).to.have.length(100);
   });
 
-  it('gives only what the key has at that moment, on two nodes, and nothing once it is over', async () => {
+  it('passes on only the current scopes of the key, and none after its revocation, on two nodes', async () => {
     const root = await newKey(nodes[0]);
     const parent = await derivedKey(nodes[0], root);
     const scopes: readonly Scope[] = ['links:read', 'qr:read'];
     const change = (had: readonly Scope[]) =>
-      handlers[1].handleFor(asking(root), parent.id, {
+      handlers[1].handleFor(callerOf(root), parent.id, {
         type: 'ChangeApiKey',
         data: { scopes: [...had, 'keys:manage'] },
       });
     const derive = () =>
-      handlers[0].derive(asking(parent), { name: 'made', scopes, expiresIn: null });
+      handlers[0].derive(callerOf(parent), { name: 'derived', scopes, expiresIn: null });
     await change(['links:read']);
     expect(await derive()).to.deep.include({
       type: 'refused',
       refusal: { type: 'scopeLacking', scope: 'qr:read' },
     });
-    // A busy machine may decide all that follow behind the revocation.
+    // On a busy machine, all following commands may be decided after the revocation.
     await change(scopes);
     expect(await derive()).to.deep.include({ type: 'done' });
     const steps = Array.from({ length: 40 }, (_, index) => () => {
       if (index === 38)
-        return handlers[1].handleFor(asking(root), parent.id, { type: 'RevokeApiKey', data: {} });
+        return handlers[1].handleFor(callerOf(root), parent.id, { type: 'RevokeApiKey', data: {} });
       if (index % 4 === 0) return change(index % 8 === 0 ? ['links:read'] : scopes);
       return derive();
     });
@@ -117,45 +117,48 @@ describe('command API: API-key handler, on two nodes', () => {
         return step();
       }),
     );
-    // In the log's order: each key that it made had the scopes that it had itself then.
+    // In log order: each key that it created has only scopes that it had itself at that time.
     let state: ApiKeyState = noKey;
-    let made = 0;
+    let derivedKeys = 0;
     for (const event of (await nodes[0].events('accounts')) as readonly ApiKeyEvent[]) {
       if (event.subject === parent.id) state = evolveApiKey(state, event);
       else if (event.type === 'linklog.ApiKeyCreated.v2' && event.actor === parent.id) {
-        made += 1;
+        derivedKeys += 1;
         expect(state.status).to.equal('active');
         expect(state.status !== 'none' && state.key.scopes).to.include.members(event.data.scopes);
       }
     }
-    expect(made).to.be.above(0);
+    expect(derivedKeys).to.be.above(0);
     expect(state.status).to.equal('revoked');
   });
 
-  describe('a key whose descendant has more than itself', () => {
+  describe('a key whose descendant exceeds it', () => {
     const unknown = { type: 'refused', refusal: { type: 'unknown' } };
 
-    /** Everything that the key may ask for on another key. */
+    /** All commands of a key on another one. */
     const manage = (by: TestKey, { id }: TestKey) =>
       Promise.all([
-        handlers[0].rotate(asking(by), id, 0),
-        handlers[1].rotate(asking(by), id, 600),
-        handlers[0].handleFor(asking(by), id, { type: 'ChangeApiKey', data: { name: 'renamed' } }),
-        handlers[1].handleFor(asking(by), id, { type: 'ChangeApiKey', data: { scopes: [] } }),
-        handlers[0].handleFor(asking(by), id, { type: 'ChangeApiKey', data: { active: false } }),
-        handlers[1].handleFor(asking(by), id, { type: 'RevokeApiKey', data: {} }),
+        handlers[0].rotate(callerOf(by), id, 0),
+        handlers[1].rotate(callerOf(by), id, 600),
+        handlers[0].handleFor(callerOf(by), id, {
+          type: 'ChangeApiKey',
+          data: { name: 'renamed' },
+        }),
+        handlers[1].handleFor(callerOf(by), id, { type: 'ChangeApiKey', data: { scopes: [] } }),
+        handlers[0].handleFor(callerOf(by), id, { type: 'ChangeApiKey', data: { active: false } }),
+        handlers[1].handleFor(callerOf(by), id, { type: 'RevokeApiKey', data: {} }),
       ]);
 
-    it('does not manage it while its scopes exceed the own ones', async () => {
+    it('does not manage it while its scopes exceed its own', async () => {
       const root = await newKey(nodes[0]);
       const parent = await derivedKey(nodes[0], root);
       const child = await derivedKey(nodes[1], parent);
       const narrow = { type: 'ChangeApiKey', data: { scopes: ['keys:manage'] } } as const;
-      await handlers[1].handleFor(asking(root), parent.id, narrow);
+      await handlers[1].handleFor(callerOf(root), parent.id, narrow);
       for (const outcome of await manage(parent, child)) expect(outcome).to.deep.include(unknown);
       expect(await eventsOf(child)).to.have.length(1);
-      await handlers[1].handleFor(asking(root), child.id, narrow);
-      expect(await handlers[0].rotate(asking(parent), child.id, 0)).to.include({ type: 'done' });
+      await handlers[1].handleFor(callerOf(root), child.id, narrow);
+      expect(await handlers[0].rotate(callerOf(parent), child.id, 0)).to.include({ type: 'done' });
     });
 
     it('does not manage it while it ends later', async () => {
@@ -170,11 +173,13 @@ describe('command API: API-key handler, on two nodes', () => {
         for (const outcome of await manage(parent, child)) expect(outcome).to.deep.include(unknown);
         expect(await eventsOf(child)).to.have.length(1);
       }
-      expect(await handlers[0].rotate(asking(parent), earlier.id, 0)).to.include({ type: 'done' });
-      expect(await handlers[0].rotate(asking(root), endless.id, 0)).to.include({ type: 'done' });
+      expect(await handlers[0].rotate(callerOf(parent), earlier.id, 0)).to.include({
+        type: 'done',
+      });
+      expect(await handlers[0].rotate(callerOf(root), endless.id, 0)).to.include({ type: 'done' });
     });
 
-    it('never rotates it in a race with the change of its own scopes, on two nodes', async () => {
+    it('never rotates it after its own scopes were reduced concurrently, on two nodes', async () => {
       const root = await newKey(nodes[0]);
       const parent = await derivedKey(nodes[0], root);
       const child = await derivedKey(nodes[0], parent);
@@ -182,13 +187,13 @@ describe('command API: API-key handler, on two nodes', () => {
       await Promise.all(
         Array.from({ length: 40 }, async (_, index) => {
           await sleep(index * 2);
-          if (index % 4 > 0) return handlers[0].rotate(asking(parent), child.id, 0);
+          if (index % 4 > 0) return handlers[0].rotate(callerOf(parent), child.id, 0);
           const scopes = index % 8 === 0 ? narrow : scopeNames;
           const change = { type: 'ChangeApiKey', data: { scopes } } as const;
-          return handlers[1].handleFor(asking(root), parent.id, change);
+          return handlers[1].handleFor(callerOf(root), parent.id, change);
         }),
       );
-      // In the log's order: whenever it rotated the child, it had all its scopes.
+      // In log order: when it rotated the child, it had all scopes.
       let state: ApiKeyState = noKey;
       for (const event of (await nodes[0].events('accounts')) as readonly ApiKeyEvent[]) {
         if (event.subject === parent.id) state = evolveApiKey(state, event);
@@ -201,12 +206,12 @@ describe('command API: API-key handler, on two nodes', () => {
     });
   });
 
-  it('reactivates no key that a key above deactivated, even if it did so itself before', async () => {
+  it('does not reactivate a key that an ancestor deactivated, even if it deactivated the key itself before', async () => {
     const root = await newKey(nodes[0]);
     const parent = await derivedKey(nodes[0], root);
     const child = await derivedKey(nodes[0], parent);
     const set = (by: TestKey, active: boolean) =>
-      handlers[1].handleFor(asking(by), child.id, { type: 'ChangeApiKey', data: { active } });
+      handlers[1].handleFor(callerOf(by), child.id, { type: 'ChangeApiKey', data: { active } });
     const statusAfter = async (by: TestKey, active: boolean) => {
       const outcome = await set(by, active);
       return outcome.type === 'done' ? outcome.state.status : outcome.refusal.type;
@@ -221,14 +226,14 @@ describe('command API: API-key handler, on two nodes', () => {
     await set(parent, false);
     await set(root, false);
     const rename = { type: 'ChangeApiKey', data: { name: 'renamed' } } as const;
-    await handlers[0].handleFor(asking(parent), child.id, rename);
+    await handlers[0].handleFor(callerOf(parent), child.id, rename);
     expect(await statusAfter(parent, true)).to.equal('deactivatedAbove');
     const found = await handlers[0].find(child.id);
     expect(found?.state).to.deep.equal((await eventsOf(child)).reduce(evolveApiKey, noKey));
     expect(await statusAfter(root, true)).to.equal('active');
   });
 
-  it('revokes for good, once, however many ask at once', async () => {
+  it('revokes a key permanently and once under concurrent requests', async () => {
     const key = await newKey(nodes[0]);
     const revoke = { type: 'RevokeApiKey', data: {} } as const;
     const outcomes = await Promise.all(
@@ -247,7 +252,7 @@ describe('command API: API-key handler, on two nodes', () => {
     });
   });
 
-  it('knows nothing of keys that nobody made', async () => {
+  it('refuses commands on unknown keys', async () => {
     const refused = { type: 'refused', refusal: { type: 'unknown' } };
     expect(await handlers[0].handle('no', { type: 'RevokeApiKey', data: {} }, actor)).to.deep.equal(
       refused,
@@ -255,9 +260,9 @@ describe('command API: API-key handler, on two nodes', () => {
     expect(await handlers[0].find('no')).to.equal(null);
   });
 
-  it('lists keys in the order of their making, a page at a time', async () => {
-    const made: string[] = [];
-    for (let index = 0; index < 5; index += 1) made.push((await newKey(nodes[0])).id);
+  it('lists keys page by page in the order of creation', async () => {
+    const created: string[] = [];
+    for (let index = 0; index < 5; index += 1) created.push((await newKey(nodes[0])).id);
     const ids: string[] = [];
     let after: string | null = null;
     for (;;) {
@@ -267,17 +272,17 @@ describe('command API: API-key handler, on two nodes', () => {
       after = page.at(-1)?.state.key.id ?? null;
       if (after === null) break;
     }
-    expect(ids.slice(-made.length)).to.deep.equal(made);
+    expect(ids.slice(-created.length)).to.deep.equal(created);
     expect(new Set(ids).size).to.equal(ids.length);
   });
 
-  it('tells what was spent in the open minute and the current month, and no more', async () => {
+  it('returns the usage of the open minute and the current month only', async () => {
     const key = await newKey(nodes[0]);
     const counts = 'window_calls = 4, month_calls = 5, month_links = 6, month_qr_codes = 7';
     const month = `${new Date().toISOString().slice(0, 7)}-01`;
     const usage = async () => {
       const found = await handlers[0].find(key.id);
-      if (!found) throw new Error('The key is known');
+      if (!found) throw new Error('find() returned no key');
       return [found.minuteCalls, found.month, found.calls, found.links, found.qrCodes];
     };
     await setMeter(

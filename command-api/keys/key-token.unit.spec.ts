@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { hashKeyToken, isKeyToken, keyAlphabet, keyToken } from './key-token.js';
 
-const letter = fc.constantFrom(...Array.from(keyAlphabet));
-const secret = fc.string({ unit: letter, minLength: 32, maxLength: 32 });
+const character = fc.constantFrom(...Array.from(keyAlphabet));
+const secret = fc.string({ unit: character, minLength: 32, maxLength: 32 });
 
 describe('command API: key', () => {
   it('is ll_, 32 characters, and 6 of checksum', () => {
@@ -17,16 +17,16 @@ describe('command API: key', () => {
     );
   });
 
-  it('stays the same for ever: keys are out there', () => {
+  it('has a fixed checksum and hash, because keys are in use', () => {
     expect(keyToken('0'.repeat(32))).to.equal(`ll_${'0'.repeat(32)}2wjyrI`);
     expect(hashKeyToken('abc')).to.equal(
       'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad',
     );
   });
 
-  it('is recognised as mistyped when any one character is another', () => {
+  it('detects one wrong character', () => {
     fc.assert(
-      fc.property(secret, fc.nat(37), letter, (text, at, other) => {
+      fc.property(secret, fc.nat(37), character, (text, at, other) => {
         const token = keyToken(text);
         const index = 3 + at;
         fc.pre(token[index] !== other);

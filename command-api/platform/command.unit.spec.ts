@@ -1,55 +1,39 @@
 import { platformSubject } from '../../schemas/folds/platform.js';
-import { commandOf, deciderSpecification } from '../../schemas/testing/decider-specification.js';
 import {
-  at,
-  featureSwitched,
-  idOf,
-  idOfEvent,
-  maintenanceSwitched,
-} from '../../schemas/testing/events.js';
+  commandSpecification,
+  metadataOfEvent,
+} from '../../schemas/testing/decider-specification.js';
+import { at, featureSwitched, maintenanceSwitched } from '../../schemas/testing/events.js';
+import type { PlatformEvent } from '../../schemas/events/catalogue.js';
 import { platformDecider, type SwitchPlatform } from './command.js';
 
-const command = commandOf<SwitchPlatform>(platformSubject, {
-  now: at(10),
-  id: idOf(1),
-  actor: 'maria',
-  requestId: 'request-1',
-});
-
-const given = deciderSpecification({
-  ...platformDecider,
-  decide: (values: SwitchPlatform['data'], state) =>
-    platformDecider.decide(command({ type: 'SwitchPlatform', ...values }), state),
-});
-
-const told = (event: number) => ({
-  id: idOfEvent(event),
-  time: at(10),
-  actor: 'maria',
-  correlationId: 'request-1',
+const specification = commandSpecification(platformSubject, platformDecider);
+const given = (...history: readonly PlatformEvent[]) => ({
+  when: (data: SwitchPlatform['data']) =>
+    specification(...history).when({ type: 'SwitchPlatform', ...data }),
 });
 
 describe('command API: switching the platform', () => {
-  it('switches what is named and leaves the rest', () => {
+  it('sets the named switches only', () => {
     given()
       .when({ maintenance: true })
-      .then(maintenanceSwitched(1, true, told(1)));
+      .then(maintenanceSwitched(1, true, metadataOfEvent(1)));
     given()
       .when({ features: { qr: false } })
-      .then(featureSwitched(1, 'qr', false, told(1)));
+      .then(featureSwitched(1, 'qr', false, metadataOfEvent(1)));
   });
 
-  it('is an event for each switch, numbered one after the other', () => {
+  it('writes one event per changed switch, with consecutive sequences', () => {
     given(maintenanceSwitched(1, true))
       .when({ features: { qr: false, shortening: false }, maintenance: false })
       .then(
-        maintenanceSwitched(2, false, told(1)),
-        featureSwitched(3, 'shortening', false, told(2)),
-        featureSwitched(4, 'qr', false, told(3)),
+        maintenanceSwitched(2, false, metadataOfEvent(1)),
+        featureSwitched(3, 'shortening', false, metadataOfEvent(2)),
+        featureSwitched(4, 'qr', false, metadataOfEvent(3)),
       );
   });
 
-  it('writes nothing where it is so already', () => {
+  it('writes no event if nothing changes', () => {
     given().when({}).thenNothing();
     given()
       .when({ maintenance: false, features: { qr: true, aliases: undefined } })
@@ -59,9 +43,9 @@ describe('command API: switching the platform', () => {
       .thenNothing();
   });
 
-  it('is never told before the last event', () => {
+  it('is never earlier than the last event', () => {
     given(maintenanceSwitched(1, true, { time: at(99) }))
       .when({ maintenance: false })
-      .then(maintenanceSwitched(2, false, { ...told(1), time: at(99) }));
+      .then(maintenanceSwitched(2, false, { ...metadataOfEvent(1), time: at(99) }));
   });
 });

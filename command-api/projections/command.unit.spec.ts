@@ -1,33 +1,22 @@
 import { platformSubject } from '../../schemas/folds/platform.js';
 import {
-  commandOf,
-  deciderSpecification,
-  type FlatCommand,
+  commandSpecification,
+  metadataOfEvent,
 } from '../../schemas/testing/decider-specification.js';
-import { at, idOf, projectionWorkRequested } from '../../schemas/testing/events.js';
-import { projectionWorkDecider, type RequestProjectionWork } from './command.js';
+import { projectionWorkRequested } from '../../schemas/testing/events.js';
+import { projectionWorkDecider } from './command.js';
 
-const command = commandOf<RequestProjectionWork>(platformSubject, {
-  now: at(10),
-  id: idOf(1),
-  actor: 'maria',
-  requestId: 'request-1',
-});
-
-const given = deciderSpecification({
-  ...projectionWorkDecider,
-  decide: (values: FlatCommand<RequestProjectionWork>, state) =>
-    projectionWorkDecider.decide(command(values), state),
-});
+const given = commandSpecification(platformSubject, projectionWorkDecider);
 
 describe('command API: work on a projection', () => {
-  it('records every request, repeated ones too', () => {
-    const metadata = { id: idOf(1), time: at(10), actor: 'maria', correlationId: 'request-1' };
+  it('records every request, including repeated ones', () => {
+    const redrive = { projection: 'stats', work: 'redrive' } as const;
+    const command = { type: 'RequestProjectionWork', ...redrive } as const;
     given()
-      .when({ type: 'RequestProjectionWork', projection: 'stats', work: 'redrive' })
-      .then(projectionWorkRequested(1, 'stats', 'redrive', metadata));
+      .when(command)
+      .then(projectionWorkRequested(1, 'stats', 'redrive', metadataOfEvent()));
     given(projectionWorkRequested(1, 'stats', 'redrive'))
-      .when({ type: 'RequestProjectionWork', projection: 'stats', work: 'redrive' })
-      .then(projectionWorkRequested(2, 'stats', 'redrive', metadata));
+      .when(command)
+      .then(projectionWorkRequested(2, 'stats', 'redrive', metadataOfEvent()));
   });
 });

@@ -19,11 +19,11 @@ describe('command API: blocklist in a file', () => {
   const verdicts = ({ check }: BlocklistFile): Promise<readonly string[]> =>
     check(['https://first.example/', 'https://second.example/']);
 
-  it('is read at the start', async () => {
+  it('is read at startup', async () => {
     expect(await verdicts(await openBlocklistFile(file, logger))).to.deep.equal(['unsafe', 'safe']);
   });
 
-  it('is read again when it was written or replaced', async () => {
+  it('is read again after a change or replacement', async () => {
     const list = await openBlocklistFile(file, logger);
     await writeFile(file, 'first.example\nsecond.example\n');
     expect(await verdicts(list)).to.deep.equal(['unsafe', 'safe']);
@@ -35,7 +35,7 @@ describe('command API: blocklist in a file', () => {
     expect(await verdicts(list)).to.deep.equal(['safe', 'unsafe']);
   });
 
-  it('stays as it was while the file is broken or away, and follows it again', async () => {
+  it('stays in use while the file is invalid or missing', async () => {
     const list = await openBlocklistFile(file, logger);
     await writeFile(file, 'second.example\nno host\n');
     await list.refresh();
@@ -49,12 +49,12 @@ describe('command API: blocklist in a file', () => {
     expect(await verdicts(list)).to.deep.equal(['safe', 'unsafe']);
   });
 
-  it('has a version for each text that it can use, on whatever node', async () => {
+  it('has a version for each valid text, equal on all nodes', async () => {
     const list = await openBlocklistFile(file, logger);
     const first = list.version();
     await writeFile(file, 'second.example\nno host\n');
     await list.refresh();
-    expect(list.version(), 'the old list is kept').to.equal(first);
+    expect(list.version(), 'the old list stays in use').to.equal(first);
     await writeFile(file, 'second.example\n');
     await list.refresh();
     expect(list.version()).not.to.equal(first);
@@ -70,10 +70,10 @@ describe('command API: blocklist in a file', () => {
     }
   };
 
-  it('ends a start when it cannot be used', async () => {
-    const away = await refusal(path.join(folder.path, 'nothing'));
-    expect(away).to.be.instanceOf(ConfigError);
-    expect((away as Error).message).to.match(/^BLOCKLIST_FILE .*ENOENT/);
+  it('fails the startup if it is invalid', async () => {
+    const missing = await refusal(path.join(folder.path, 'nothing'));
+    expect(missing).to.be.instanceOf(ConfigError);
+    expect((missing as Error).message).to.match(/^BLOCKLIST_FILE .*ENOENT/);
     await writeFile(file, 'first.example\n\nftp://evil.example\n');
     const malformed = await refusal(file);
     expect(malformed).to.be.instanceOf(ConfigError);

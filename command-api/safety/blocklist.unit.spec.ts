@@ -84,7 +84,7 @@ describe('command API: blocklist', () => {
   table('evil.example?a=1', ['https://evil.example/?a=1&b'], ['https://evil.example/?b']);
   table('evil.example/%C3%BC', ['https://evil.example/ü', 'https://evil.example/%c3%bcx'], []);
 
-  it('skips comments, empty lines, and what stands around an entry', () => {
+  it('skips comments, empty lines and white space', () => {
     const list = listOf('\ufeff# title', '', '  evil.example \t# why', '\t', 'bad.example/#x\r');
     expect(list.entries).to.equal(2);
     expect(list.has('https://evil.example/')).to.be.true;
@@ -110,13 +110,13 @@ describe('command API: blocklist', () => {
     '.',
     `${'a.'.repeat(127)}b`,
   ]) {
-    it(`names the line of what is no entry: ${entry}`, () => {
+    it(`reports the line of an invalid entry: ${entry}`, () => {
       const parsed = parseBlocklist(`good.example\n# why\n${entry}`);
       expect(parsed).to.deep.equal({ type: 'malformed', line: 3, entry });
     });
   }
 
-  it('covers a host however its path and subdomain look', () => {
+  it('covers a host with any path and subdomain', () => {
     const list = listOf('evil.example');
     fc.assert(
       fc.property(
@@ -132,7 +132,7 @@ describe('command API: blocklist', () => {
     );
   });
 
-  it('sees through any escaping of a path', () => {
+  it('matches any escaping of a path', () => {
     const list = listOf('evil.example/bad/page');
     const escaped = fc.array(fc.nat(3), { minLength: 8, maxLength: 8 }).map((rounds) =>
       Array.from('bad/page', (character, at) => {

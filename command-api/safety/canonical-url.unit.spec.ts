@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { unescapeFully } from './canonical-url.js';
 
-/** The definition: unescape every `%XX`, again and again, until nothing changes. */
+/** The definition: unescape every `%XX` until nothing changes. */
 const unescapeInRounds = (text: string): string => {
   const unescaped = text.replace(/%([0-9a-f]{2})/gi, (_escape, hex: string) =>
     String.fromCharCode(parseInt(hex, 16)),

@@ -13,7 +13,7 @@ import { fixture } from '../../ops/test/support/fixture.js';
 const good = 'https://good.example/';
 const evil = 'https://evil.example/';
 
-describe('command API: safe Browsing, asked over HTTP', () => {
+describe('command API: Safe Browsing over HTTP', () => {
   const double = fixture(
     () => startSafeBrowsingDouble(),
     (double) => double.stop(),
@@ -25,16 +25,16 @@ describe('command API: safe Browsing, asked over HTTP', () => {
   });
 
   const service = (limits: Partial<SafeBrowsingLimits> = {}, url = double.url): SafeBrowsing => {
-    const all = { ...safeBrowsingLimits, timeoutMs: 500, ...limits };
+    const merged = { ...safeBrowsingLimits, timeoutMs: 500, ...limits };
     return createSafeBrowsing({
-      findThreats: createThreatFinder({ apiKey: 'k&y', url, timeoutMs: all.timeoutMs }),
+      findThreats: createThreatFinder({ apiKey: 'k&y', url, timeoutMs: merged.timeoutMs }),
       logger: createLogger('silent'),
-      limits: all,
+      limits: merged,
       now: () => time,
     });
   };
 
-  it('tells matches from the others, in the order asked', async () => {
+  it('returns verdicts in the order of the URLs', async () => {
     const { check } = service();
     expect(await check([good, evil, 'https://also-good.example/?q'])).to.deep.equal([
       'safe',
@@ -43,17 +43,17 @@ describe('command API: safe Browsing, asked over HTTP', () => {
     ]);
   });
 
-  it('speaks the protocol of threatMatches:find', async () => {
+  it('sends the request of threatMatches:find', async () => {
     await service().check([good]);
-    const [asked] = double.asked;
-    expect(asked).to.deep.include({
+    const [request] = double.asked;
+    expect(request).to.deep.include({
       method: 'POST',
       path: '/v4/threatMatches:find',
       key: 'k&y',
       contentType: 'application/json',
     });
-    expect(asked?.body.client.clientId).to.equal('linklog');
-    expect(asked?.body.threatInfo).to.deep.equal({
+    expect(request?.body.client.clientId).to.equal('linklog');
+    expect(request?.body.threatInfo).to.deep.equal({
       threatTypes: [
         'MALWARE',
         'SOCIAL_ENGINEERING',
@@ -66,19 +66,19 @@ describe('command API: safe Browsing, asked over HTTP', () => {
     });
   });
 
-  it('calls the very address when it has a path', async () => {
+  it('uses the configured path', async () => {
     await service({}, `${double.url}/proxy/find?tenant=1`).check([good]);
     expect(double.asked[0]).to.include({ path: '/proxy/find', key: 'k&y' });
   });
 
-  it('asks for the URL without its fragment, the host’s last dot and capitals', async () => {
+  it('sends URLs in canonical form: without fragment, trailing dot and capitals', async () => {
     const { check } = service();
     await check(['https://GOOD.example./a?b#c', 'https://good.example/a?b#d']);
     expect(double.urls()).to.deep.equal([['https://good.example/a?b']]);
   });
 
-  describe('asks as seldom as it can', () => {
-    it('a verdict is kept', async () => {
+  describe('minimises calls:', () => {
+    it('caches verdicts', async () => {
       const { check } = service();
       await check([good, evil]);
       expect(await check([evil, good])).to.deep.equal(['unsafe', 'safe']);
@@ -86,7 +86,7 @@ describe('command API: safe Browsing, asked over HTTP', () => {
       expect(double.urls()).to.deep.equal([[good, evil], ['https://third.example/']]);
     });
 
-    it('a match as long as the service says, another for some minutes', async () => {
+    it('caches a match for the duration that the service returns', async () => {
       const { check } = service({ safeMs: 1_000, unsafeMs: 5_000 });
       double.cacheDuration = '3s';
       await check([good, evil]);
@@ -98,7 +98,7 @@ describe('command API: safe Browsing, asked over HTTP', () => {
     });
 
     for (const cacheDuration of [undefined, 'soon']) {
-      it(`a match of ${cacheDuration ?? 'no'} duration for the usual time`, async () => {
+      it(`caches a match of ${cacheDuration ?? 'no'} duration for the default time`, async () => {
         const { check } = service({ unsafeMs: 5_000 });
         double.cacheDuration = cacheDuration;
         await check([evil]);
@@ -110,7 +110,7 @@ describe('command API: safe Browsing, asked over HTTP', () => {
       });
     }
 
-    it('a URL that is being asked for is not asked for again', async () => {
+    it('shares the pending request for a URL', async () => {
       const { check } = service();
       double.delayMs = 50;
       const first = check([good]);
@@ -122,27 +122,27 @@ describe('command API: safe Browsing, asked over HTTP', () => {
       expect(double.urls()).to.deep.equal([[good]]);
     });
 
-    it('the checks of one moment share a call', async () => {
+    it('combines concurrent checks in one call', async () => {
       const { check } = service();
       const urls = Array.from({ length: 300 }, (_, index) => `https://${index}.example/`);
       await Promise.all(urls.map((url) => check([url])));
       expect(double.urls()).to.deep.equal([urls]);
     });
 
-    it('no call asks for more than 500 URLs, and few run at once', async () => {
+    it('sends at most 500 URLs per call, and bounds concurrent calls', async () => {
       const { check } = service({ maxCalls: 2 });
       double.delayMs = 20;
       const urls = Array.from({ length: 1_600 }, (_, index) => `https://${index}.example/`);
       const verdicts = await check(urls);
       expect(new Set(verdicts)).to.deep.equal(new Set(['safe']));
       const lengths = double.urls().map(({ length }) => length);
-      expect(lengths.sort((one, other) => one - other)).to.deep.equal([100, 500, 500, 500]);
-      expect(double.mostAtOnce()).to.equal(2);
+      expect(lengths.sort((a, b) => a - b)).to.deep.equal([100, 500, 500, 500]);
+      expect(double.maxConcurrent()).to.equal(2);
     });
   });
 
-  describe('asked again about what was accepted before', () => {
-    it('asks anew what was safe, and tells the next check what it found', async () => {
+  describe('re-checks of existing links', () => {
+    it('ignores cached safe verdicts, and updates the cache', async () => {
       const { check, recheck } = service();
       expect(await check([good])).to.deep.equal(['safe']);
       double.listed.add('good.example');
@@ -152,7 +152,7 @@ describe('command API: safe Browsing, asked over HTTP', () => {
       expect(double.urls()).to.deep.equal([[good], [good]]);
     });
 
-    it('asks once for a URL, however many links lead there, and not for what is known', async () => {
+    it('requests each URL once, and no known unsafe URL', async () => {
       const { check, recheck } = service();
       await check([evil]);
       const verdicts = await recheck([good, evil, `${good}#top`, good]);
@@ -160,7 +160,7 @@ describe('command API: safe Browsing, asked over HTTP', () => {
       expect(double.urls()).to.deep.equal([[evil], [good]]);
     });
 
-    it('does not stand in the way of checks, however many it asks for', async () => {
+    it('does not delay checks, even with many URLs', async () => {
       const { check, recheck } = service({ maxCalls: 1, maxWaiting: 1 });
       double.delayMs = 50;
       const urls = Array.from({ length: 1_100 }, (_, index) => `https://${index}.example/`);
@@ -169,11 +169,11 @@ describe('command API: safe Browsing, asked over HTTP', () => {
       expect(await check([evil])).to.deep.equal(['unsafe']);
       await again;
       const lengths = double.urls().map(({ length }) => length);
-      expect(lengths.sort((one, other) => one - other)).to.deep.equal([1, 1, 100, 500, 500]);
-      expect(double.mostAtOnce()).to.equal(2);
+      expect(lengths.sort((a, b) => a - b)).to.deep.equal([1, 1, 100, 500, 500]);
+      expect(double.maxConcurrent()).to.equal(2);
     });
 
-    it('shares the circuit, and knows nothing while it is open', async () => {
+    it('shares the circuit breaker, and returns unknown while it is open', async () => {
       const { check, recheck } = service({ failures: 2, pauseMs: 1_000 });
       await check([good]);
       double.behaviour = 'fail';
@@ -189,7 +189,7 @@ describe('command API: safe Browsing, asked over HTTP', () => {
     });
   });
 
-  describe('does not know', () => {
+  describe('returns unknown', () => {
     const failures: readonly Behaviour[] = [
       'hang',
       'stall',
@@ -201,34 +201,34 @@ describe('command API: safe Browsing, asked over HTTP', () => {
       'reset',
     ];
     for (const behaviour of failures) {
-      it(`when the service does this: ${behaviour}`, async () => {
+      it(`if the service fails: ${behaviour}`, async () => {
         const { check } = service();
         double.behaviour = behaviour;
         expect(await check([good, evil])).to.deep.equal(['unknown', 'unknown']);
         double.behaviour = 'answer';
-        expect(await check([good, evil]), 'nothing was kept').to.deep.equal(['safe', 'unsafe']);
+        expect(await check([good, evil]), 'nothing was cached').to.deep.equal(['safe', 'unsafe']);
       });
     }
 
-    it('but asks again when only the connection was closed', async () => {
+    it('but retries once after a closed connection', async () => {
       const { check } = service();
       double.behaviour = 'resetOnce';
       expect(await check([good, evil])).to.deep.equal(['safe', 'unsafe']);
       expect(double.asked).to.have.length(2);
     });
 
-    it('when nobody is there', async () => {
+    it('if the connection is refused', async () => {
       const { check } = service();
       await double.stop();
       expect(await check([good])).to.deep.equal(['unknown']);
     });
 
-    it('when too many wait', async () => {
+    it('if the queue is full', async () => {
       const { check } = service({ maxWaiting: 1 });
       expect(await check([good, evil])).to.deep.equal(['safe', 'unknown']);
     });
 
-    it('when its lease does not come in time', async () => {
+    it('if the call is not made in time', async () => {
       const { check } = createSafeBrowsing({
         findThreats: () => new Promise(() => undefined),
         logger: createLogger('silent'),
@@ -238,15 +238,15 @@ describe('command API: safe Browsing, asked over HTTP', () => {
         ['unknown'],
         ['unknown'],
       ]);
-      // It waits for the one call that may be made at a time.
+      // It waits for the only allowed call.
       expect(await check(['https://third.example/'])).to.deep.equal(['unknown']);
     });
   });
 
-  describe('spares a service that fails', () => {
+  describe('stops calling a failing service:', () => {
     const url = (index: number): string => `https://${index}.example/`;
 
-    it('opens after failures in a row, probes after a pause, and closes', async () => {
+    it('opens after consecutive failures, probes after a pause, and closes', async () => {
       const { check } = service({ failures: 2, pauseMs: 1_000 });
       double.behaviour = 'fail';
       for (let call = 0; call < 5; call += 1) {
@@ -266,7 +266,7 @@ describe('command API: safe Browsing, asked over HTTP', () => {
       expect(await check([url(9)])).to.deep.equal(['safe']);
     });
 
-    it('still tells what it knows', async () => {
+    it('still returns cached verdicts', async () => {
       const { check } = service({ failures: 1, pauseMs: 1_000 });
       await check([evil]);
       double.behaviour = 'fail';

@@ -7,13 +7,13 @@ import { databaseFixture } from '../../ops/test/support/fixtures.js';
 describe('ledger: live links that are checked again', () => {
   const database = databaseFixture('safety-scans');
 
-  it('are read page by page, not all for each, also if there were none when they were read first', async () => {
-    // One connection, which plans each of its statements once it has a name.
+  it('are read page by page with the index, even if the table was empty at first', async () => {
+    // One connection, because plans are cached per connection.
     const logger = createLogger('silent');
     const pool = createPool({ url: database.url, name: 'scan', max: 1, logger });
     const page = () => readLiveLinks(pool, oldestPosition, 0, 500);
     try {
-      // PostgreSQL keeps a plan after five.
+      // PostgreSQL caches a generic plan after five executions.
       for (let round = 0; round < 10; round += 1) expect(await page()).to.be.empty;
       await database.pool.query(
         `INSERT INTO projection_redirects.links (code, status, url, account, created_at, sequence)

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { createVerdictCache } from './verdict-cache.js';
 
 describe('command API: cache of verdicts', () => {
-  it('knows a verdict for as long as it holds', () => {
+  it('returns a verdict until it expires', () => {
     let time = 0;
     const cache = createVerdictCache({ maxEntries: 10, now: () => time });
     cache.set('a', 'unsafe', 100);
@@ -15,7 +15,7 @@ describe('command API: cache of verdicts', () => {
     expect(cache.get('a')).to.equal('safe');
   });
 
-  it('never holds more than it may, and forgets the oldest first', () => {
+  it('evicts the oldest entry when it is full', () => {
     const cache = createVerdictCache({ maxEntries: 3, now: () => 0 });
     for (const url of ['a', 'b', 'c']) cache.set(url, 'safe', 1);
     cache.set('a', 'unsafe', 1);

@@ -12,9 +12,9 @@ describe('command API: the most clicked links of an account', () => {
 
   const statsOf = (account: string) => {
     const query = { include: 'links', from: '2026-05-20', to: '2026-05-22' };
-    const asked = readStatsQuery(accountStatsQuery, query, new Date());
-    if ('refused' in asked) throw new Error(asked.refused);
-    return findAccountStats(node.pool, node.outbox, account, asked);
+    const request = readStatsQuery(accountStatsQuery, query, new Date());
+    if ('refused' in request) throw new Error(request.refused);
+    return findAccountStats(node.pool, node.outbox, account, request);
   };
 
   it('has no list of links for more than 200,000 link-days', async () => {
@@ -25,7 +25,7 @@ describe('command API: the most clicked links of an account', () => {
        FROM generate_series(1, 199999) link`,
       [day],
     );
-    // The newest quarter of an hour of a day that counts already, of one that does not yet, and of bots.
+    // The newest quarter of a day with clicks, of a day without clicks so far, and of bots.
     const newest = `INSERT INTO projection_stats.codes
       (code, account, clicks, bots, day, uniques, series, document)
       VALUES ($1, 'many', 9, 9, $2, 0, $3, '[]')`;
@@ -34,7 +34,7 @@ describe('command API: the most clicked links of an account', () => {
     await pool.query(newest, ['code-later', day + 2, '[0,5,0]']);
     await pool.query(newest, ['code-new', day, '[90,5,0]']);
     await fillLinksByClicks(pool);
-    // There are 200,000, of links that nobody has made.
+    // There are 200,000 link-days, of links that do not exist.
     expect(await statsOf('many')).to.deep.include({ links: [] });
     await pool.query(newest, ['code-newer', day + 1, '[90,1,0]']);
     expect(await statsOf('many')).to.equal('tooManyLinks');

@@ -10,13 +10,12 @@ const dayMs = 96 * quarterMs;
 const dayOf = (date: string): number => Date.parse(date) / dayMs;
 
 const period = (from: string, to: string, interval: Interval = 'day', tz = 'UTC') => {
-  const asked = { from: readTime(from) ?? undefined, to: readTime(to) ?? undefined, interval, tz };
-  const found = periodOf(asked, new Date());
+  const times = { from: readTime(from) ?? undefined, to: readTime(to) ?? undefined };
+  const found = periodOf({ ...times, interval, tz }, new Date());
   if ('refused' in found) throw new Error(found.refused);
   return found;
 };
 
-/** A row of nothing, but for what is told. */
 const row = (more: Partial<StatisticsRow>): StatisticsRow => ({
   ...{ day: null, clicks: 0, bots: 0, uniques: 0, series: null, document: null },
   ...more,
@@ -27,8 +26,8 @@ const from = (...referrers: readonly (readonly [string | null, number])[]): stri
     emptyDocument().map((list, dimension) => (dimension === 0 ? referrers.flat() : list)),
   );
 
-describe('command API: rows that tell of a period', () => {
-  it('are months and days that it has whole, and quarters at its ends', () => {
+describe('command API: rows of a period', () => {
+  it('are whole months and days, and the quarters at both ends', () => {
     expect(coverageOf(period('2026-01-30T12:00', '2026-04-02T00:15'))).to.deep.equal({
       days: [dayOf('2026-01-30'), dayOf('2026-04-03')],
       wholeDays: [dayOf('2026-01-31'), dayOf('2026-04-02')],
@@ -39,7 +38,7 @@ describe('command API: rows that tell of a period', () => {
     });
   });
 
-  it('are the quarters of each day that a zone’s day begins in', () => {
+  it('include the quarters of each UTC day in which a local day starts', () => {
     const { cutDays, endDays } = coverageOf(
       period('2026-05-01', '2026-05-03', 'day', 'Asia/Kathmandu'),
     );
@@ -47,7 +46,7 @@ describe('command API: rows that tell of a period', () => {
     expect(endDays).to.deep.equal(['2026-04-30', '2026-05-02'].map(dayOf));
   });
 
-  it('cover each moment once, whatever the period', () => {
+  it('cover each time of any period once', () => {
     const some = fc.record({
       quarter: fc.integer({ min: -2_000_000, max: 6_000_000 }),
       length: fc.integer({ min: 1, max: 9_000 }),
@@ -56,8 +55,8 @@ describe('command API: rows that tell of a period', () => {
     });
     fc.assert(
       fc.property(some, ({ quarter, length, interval, tz }) => {
-        const [first, end] = [quarter, quarter + length].map((each) =>
-          new Date(each * quarterMs).toISOString(),
+        const [first, end] = [quarter, quarter + length].map((number) =>
+          new Date(number * quarterMs).toISOString(),
         );
         const { days, wholeDays, wholeMonths, endDays, quarters } = coverageOf(
           period(first ?? '', end ?? '', interval, tz),
@@ -82,7 +81,7 @@ describe('command API: statistics of a period', () => {
   const may = (day: number): number => dayOf('2026-05-01') + day - 1;
   const three = period('2026-05-01', '2026-05-04');
 
-  it('are zeros where there were no visits', () => {
+  it('are zero without visits', () => {
     const included = new Set(['timeseries', 'referrers', 'bots', 'uniques']);
     expect(periodStatsOf(three, [], included, 20)).to.deep.equal({
       period: {
@@ -102,7 +101,7 @@ describe('command API: statistics of a period', () => {
     });
   });
 
-  it('have what is included, and nothing else', () => {
+  it('contain only the included statistics', () => {
     const rows = [row({ day: may(2), clicks: 3, bots: 1, uniques: 2 })];
     expect(periodStatsOf(three, rows, new Set(), 20)).to.have.all.keys('period');
     const { timeseries } = periodStatsOf(three, rows, new Set(['timeseries']), 20);
@@ -112,7 +111,7 @@ describe('command API: statistics of a period', () => {
     expect(byHour.timeseries?.[0]).to.have.all.keys('start', 'clicks');
   });
 
-  it('have lists with the most clicks first, and the others together at the end', () => {
+  it('have lists with the most clicks first, and other values summed up at the end', () => {
     const rows = [
       row({ document: from(['b', 2], ['a', 2], [null, 2]) }),
       row({ document: from(['c', 5], ['d', 1], ['(other)', 9]) }),
@@ -138,7 +137,7 @@ describe('command API: statistics of a period', () => {
     ]);
   });
 
-  it('have of a day at an end the quarters in the period, and its document only if it is one’s', () => {
+  it('split a partly covered day into quarter hours', () => {
     const cut = period('2026-05-01T12:00', '2026-05-02T12:00');
     const included = new Set(['referrers', 'uniques']);
     const at = (series: string) => {
@@ -152,7 +151,7 @@ describe('command API: statistics of a period', () => {
     expect(at('[]')).to.deep.equal([0, 0, 3]);
   });
 
-  it('have nothing of a newest quarter outside the period', () => {
+  it('ignore a newest quarter outside the period', () => {
     const rows = [row({ day: may(4), series: '[0,1,1]', uniques: 1, document: from(['a', 1]) })];
     const stats = periodStatsOf(three, rows, new Set(['referrers', 'bots', 'uniques']), 20);
     expect(stats).to.deep.include({ referrers: [], bots: 0, uniques: 0 });

@@ -10,28 +10,27 @@ describe('command API: statistics after an upgrade', () => {
   const database = databaseFixture('upgraded');
   const node = ledgerFixture(database);
 
-  /** Of an account, of a period of an unknown link, and of that link’s clicks of all time. */
-  const repliesNow = async (): Promise<readonly Reply[]> => {
+  const readReplies = async (): Promise<readonly Reply[]> => {
     const handlers = createStatsHandlers(node);
     const state = { call: { now: new Date(), key: { account: 'shop' } } } as V2State;
-    const asking = (querystring: string) =>
+    const contextOf = (querystring: string) =>
       ({ querystring, req: { url: `/v2/stats?${querystring}` } as unknown }) as Context;
     return [
-      await handlers.account(asking(''), state, () => ''),
-      await handlers.link(asking('include=bots'), state, () => 'nothing0'),
-      await handlers.link(asking('tz=UTC'), state, () => 'nothing0'),
+      await handlers.account(contextOf(''), state, () => ''),
+      await handlers.link(contextOf('include=bots'), state, () => 'nothing0'),
+      await handlers.link(contextOf('tz=UTC'), state, () => 'nothing0'),
     ];
   };
 
-  it('are 503 until the projectors have built them, but for the clicks of all time', async () => {
+  it('are 503 until the projectors have built them, except total clicks', async () => {
     const { pool } = database;
     await pool.query(`COMMENT ON SCHEMA projection_stats IS '${rebuildDue}'`);
-    const [account, link, clicks] = await repliesNow();
+    const [account, link, clicks] = await readReplies();
     for (const reply of [account, link]) {
       expect(reply).to.deep.include({ status: 503, headers: { 'Retry-After': '30' } });
     }
     expect(clicks).to.include({ status: 404 });
     await pool.query('COMMENT ON SCHEMA projection_stats IS NULL');
-    expect((await repliesNow()).map(({ status }) => status)).to.deep.equal([200, 404, 404]);
+    expect((await readReplies()).map(({ status }) => status)).to.deep.equal([200, 404, 404]);
   });
 });

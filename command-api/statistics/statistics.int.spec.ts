@@ -31,7 +31,7 @@ const links = [
 
 const orNull = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { nil: null, freq: 4 });
 
-/** Visits of three years: of some busy days, of days on which clocks change, and of any; most in order. */
+/** Visits of three years, many of them on busy days and on days with a clock change; most in order. */
 const someVisits = fc
   .array(
     fc.record({
@@ -48,7 +48,7 @@ const someVisits = fc
       lateDays: fc.constantFrom(0, 0, 0, 0, 0, 0, 0, 1, 3, 40),
       isFirstVersion: fc.nat(9).map((of10) => of10 === 0),
       bot: fc.nat(5).map((of6) => of6 === 0),
-      facts: fc.record({
+      recorded: fc.record({
         referrer: orNull(fc.nat(3_000).map((number) => `${number}.example.com`)),
         country: orNull(fc.constantFrom('DE', 'FR', 'NP', 'US')),
         browser: orNull(fc.constantFrom('Firefox' as const, 'Chrome' as const)),
@@ -61,15 +61,15 @@ const someVisits = fc
     }),
     { minLength: 2_100, maxLength: 2_100, size: 'max' },
   )
-  .map((all) =>
-    all
+  .map((visits) =>
+    visits
       .sort((a, b) => a.time + a.lateDays * dayMs - (b.time + b.lateDays * dayMs))
-      .map(({ link, time, isFirstVersion, bot, facts }, index) => {
+      .map(({ link, time, isFirstVersion, bot, recorded }, index) => {
         const { code, account, partition } = link;
-        const told = { sequence: index + 1, time: new Date(time), account };
-        const event = spooledVisit(code, { ...told, bot, spool: `spool-${partition}` });
-        // Of the first version, nothing was recorded.
-        const data = { ...event.data, ...(isFirstVersion ? { trigger: null } : facts) };
+        const attributes = { sequence: index + 1, time: new Date(time), account };
+        const event = spooledVisit(code, { ...attributes, bot, spool: `spool-${partition}` });
+        // Version 1 has no recorded values.
+        const data = { ...event.data, ...(isFirstVersion ? { trigger: null } : recorded) };
         const visit: Visit = { ...event, data };
         return {
           partition,
@@ -86,7 +86,7 @@ const subjects = [
 ] as const;
 
 interface Query {
-  readonly of: (typeof subjects)[number];
+  readonly owner: (typeof subjects)[number];
   readonly query: Readonly<Record<'include' | 'from' | 'to' | 'tz' | 'limit', string>> & {
     readonly interval: Interval;
   };
@@ -94,10 +94,10 @@ interface Query {
 
 const someQuery: fc.Arbitrary<Query> = fc
   .record({
-    of: fc.constantFrom(...subjects),
+    owner: fc.constantFrom(...subjects),
     interval: fc.constantFrom(...intervals),
     tz: fc.constantFrom(...zones),
-    // Many of them around the days with many visits.
+    // Often close to the days with many visits.
     from: fc.oneof(
       fc.integer({ min: first - 40 * dayMs, max: last }),
       fc
@@ -110,17 +110,17 @@ const someQuery: fc.Arbitrary<Query> = fc
     length: fc.double({ min: 0.001, max: 1, noNaN: true }),
     limit: fc.constantFrom(1, 3, 20, 200),
   })
-  .map(({ of, interval, tz, from, length, limit }) => {
+  .map(({ owner, interval, tz, from, length, limit }) => {
     const longest = { hour: 14, day: 380, week: 1_100, month: 1_100 } as const;
     const to = from + Math.ceil(length * longest[interval] * 96) * quarterMs;
     const text = (at: number) => new Date(Math.floor(at / quarterMs) * quarterMs).toISOString();
     return {
-      of,
+      owner,
       query: { include: 'all', from: text(from), to: text(to), interval, tz, limit: String(limit) },
     };
   });
 
-/** A visit as the statistics of its link, or of its account, have it. */
+/** A visit as the statistics of its link or account count it. */
 interface Counted {
   readonly at: number;
   readonly bot: boolean;
@@ -134,14 +134,14 @@ const createKeeper = () => {
   return (owner: string, dimension: Dimension, value: string | null): string | null => {
     if (value === null) return null;
     const key = `${owner} ${dimension}`;
-    const kept = days.get(key) ?? new Set();
-    days.set(key, kept);
-    if (kept.size < 100) kept.add(value);
-    return kept.has(value) ? value : '(other)';
+    const stored = days.get(key) ?? new Set();
+    days.set(key, stored);
+    if (stored.size < 100) stored.add(value);
+    return stored.has(value) ? value : '(other)';
   };
 };
 
-/** The visits in the log's order, as each subject counts them. */
+/** Counts the visits of each subject, in log order. */
 const createCounter = () => {
   const keep = createKeeper();
   const newestDay = new Map<string, number>();
@@ -180,7 +180,7 @@ const createCounter = () => {
 };
 
 const sum = (numbers: readonly number[]): number =>
-  numbers.reduce((total, each) => total + each, 0);
+  numbers.reduce((total, number) => total + number, 0);
 
 const naiveList = (values: readonly (string | null)[], limit: number): unknown[] => {
   const byValue = new Map<string | null, number>();
@@ -200,7 +200,7 @@ const naiveList = (values: readonly (string | null)[], limit: number): unknown[]
 describe('command API: statistics of a period', () => {
   const database = databaseFixture('periods');
 
-  it('are those of a naive fold, whatever the visits, period, interval and zone', async () => {
+  it('equal those of a naive fold, for any visits, period, interval and zone', async () => {
     const visits = fc.sample(someVisits, 1)[0] ?? [];
     const counter = createCounter();
     const handle = createBatchHandler({
@@ -210,7 +210,7 @@ describe('command API: statistics of a period', () => {
     const offsets = new Map<number, number>();
     const give = async (some: typeof visits): Promise<void> => {
       for (const partition of new Set(links.map((link) => link.partition))) {
-        const own = some.filter((one) => one.partition === partition);
+        const own = some.filter((visit) => visit.partition === partition);
         const from = offsets.get(partition) ?? 0;
         offsets.set(partition, from + own.length);
         const records = own.map(({ record }, index) => ({ ...record, offset: from + index }));
@@ -219,20 +219,20 @@ describe('command API: statistics of a period', () => {
       }
     };
 
-    const check = async ({ of, query }: Query): Promise<void> => {
-      const asked = readStatsQuery(statsQuery, query, new Date(last));
-      if ('refused' in asked) throw new Error(asked.refused);
-      const read = of.kind === 'code' ? readCodeStatistics : readAccountStatistics;
-      const { clicks, ofPeriod } = await read(database.pool, of.subject, asked);
-      const all = counter.of(of.kind, of.subject);
-      expect(clicks).to.equal(all.filter(({ bot }) => !bot).length);
+    const check = async ({ owner, query }: Query): Promise<void> => {
+      const request = readStatsQuery(statsQuery, query, new Date(last));
+      if ('refused' in request) throw new Error(request.refused);
+      const read = owner.kind === 'code' ? readCodeStatistics : readAccountStatistics;
+      const { clicks, ofPeriod } = await read(database.pool, owner.subject, request);
+      const counted = counter.of(owner.kind, owner.subject);
+      expect(clicks).to.equal(counted.filter(({ bot }) => !bot).length);
 
       const [from, to] = [Date.parse(query.from), Date.parse(query.to)];
-      const within = all.filter(({ at }) => at >= from && at < to).sort((a, b) => a.at - b.at);
+      const within = counted.filter(({ at }) => at >= from && at < to).sort((a, b) => a.at - b.at);
       const clicked = within.filter(({ bot }) => !bot);
       const { timeseries = [], ...rest } = ofPeriod;
       const dayOf = (at: number): number => Math.floor(at / dayMs);
-      const unique = all.filter(
+      const unique = counted.filter(
         ({ at, isUnique }) => isUnique && dayOf(at) >= dayOf(from) && dayOf(at) <= dayOf(to - 1),
       );
       expect(rest).to.deep.equal({
@@ -250,15 +250,15 @@ describe('command API: statistics of a period', () => {
         uniques: unique.length,
       });
       for (const name of dimensionNames) {
-        expect(sum((ofPeriod[name] ?? []).map((each) => each.clicks))).to.equal(clicked.length);
+        expect(sum((ofPeriod[name] ?? []).map((entry) => entry.clicks))).to.equal(clicked.length);
       }
 
-      // By interval: what a clock on the wall shows at each visit.
+      // By interval: the local time of each visit.
       const keyOf = intervalKeysIn(query.tz, query.interval);
       const naive = groupBy(within, ({ at }) => keyOf(at));
       const ends = [...timeseries.slice(1).map(({ start }) => start), ofPeriod.period.to];
       const filled = timeseries
-        .map((each, index) => ({ ...each, end: ends[index] ?? '' }))
+        .map((entry, index) => ({ ...entry, end: ends[index] ?? '' }))
         .filter(({ clicks: some, bots = 0 }) => some + bots > 0);
       expect(filled.map(({ clicks: some, bots }) => ({ clicks: some, bots }))).to.deep.equal(
         [...naive.values()].map((some) => {
@@ -276,7 +276,7 @@ describe('command API: statistics of a period', () => {
           unique.sort((a, b) => a.at - b.at),
           ({ at }) => ordinal(Math.max(dayOf(at) * dayMs, from)),
         );
-        expect(timeseries.map((each) => each.uniques).filter((some) => some !== 0)).to.deep.equal(
+        expect(timeseries.map((entry) => entry.uniques).filter((some) => some !== 0)).to.deep.equal(
           [...uniques.values()].map((some) => some.length),
         );
       }

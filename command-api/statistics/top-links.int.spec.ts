@@ -6,10 +6,10 @@ import { databaseFixture } from '../../ops/test/support/fixtures.js';
 
 const links = 1_200;
 const days = 10;
-/** That of the newest quarters of an hour. */
+/** The day of the newest quarters. */
 const newest = days - 1;
 
-/** The clicks of a link of each kind of account on a day. */
+/** The clicks of a link on a day, by account. */
 const accounts: Readonly<Record<string, (link: number, day: number) => number>> = {
   'a few links have most clicks': (link, day) => Math.floor(5_000 / (link + 1)) + (day % 2),
   'all links have as many': (link, day) => (link + day) % 3,

@@ -19,22 +19,22 @@ export interface TestKey {
   readonly account: string;
 }
 
-export const actor = { actor: 'maria', requestId: 'request-1' };
-
-/** Creates a key that is derived from another. */
+/** Creates a descendant of a key. */
 export const derivedKey = async (
   { pool, outbox }: Ledger,
   { id, account }: TestKey,
   expiresIn: number | null = null,
 ): Promise<TestKey> => {
   const caller = { id, account, requestId: 'request-1' };
-  const request = { name: 'derived', scopes: null, expiresIn };
-  const outcome = await createApiKeyHandler(pool, outbox).derive(caller, request);
-  if (outcome.type !== 'done') throw new Error(`derive() returned ${outcome.refusal.type}`);
+  const key = { name: 'derived', scopes: null, expiresIn };
+  const outcome = await createApiKeyHandler(pool, outbox).derive(caller, key);
+  if (outcome.type !== 'done') throw new Error(`derive() refused: ${outcome.refusal.type}`);
   return { id: outcome.state.key.id, hash: hashKeyToken(outcome.token), account };
 };
 
-/** Creates a key of a new account. */
+export const actor = { actor: 'maria', requestId: 'request-1' };
+
+/** Creates a root key with its own account. */
 export const newKey = async (
   { pool, outbox }: Ledger,
   plan: PlanName = 'FREE',
@@ -45,7 +45,7 @@ export const newKey = async (
   const data = { name: 'test', plan, account, scopes: scopeNames, expiresIn: null, hash };
   const handler = createApiKeyHandler(pool, outbox);
   const outcome = await handler.handle(id, { type: 'CreateApiKey', data }, actor);
-  if (outcome.type !== 'done') throw new Error(`handle() returned ${outcome.refusal.type}`);
+  if (outcome.type !== 'done') throw new Error(`handle() refused: ${outcome.refusal.type}`);
   return key;
 };
 
@@ -62,12 +62,9 @@ export const meterOf = async ({ pool }: Pick<Ledger, 'pool'>, { id }: TestKey) =
      FROM ledger.key_meters WHERE key_id = $1`,
     [id],
   );
-  if (!rows[0]) throw new Error(`The key ${id} has no meter`);
+  if (!rows[0]) throw new Error(`key ${id} has no meter`);
   return rows[0];
 };
-
-/** SQL: the first day of the current month. */
-export const thisMonth = `date_trunc('month', now() AT TIME ZONE 'UTC')`;
 
 /** Sets columns of a key's meter. @param assignments SQL */
 export const setMeter = async (

@@ -7,10 +7,10 @@ import type { TestKey } from './keys.js';
 /** 10 characters. */
 export const randomCode = customAlphabet('0123456789abcdefghijklmnopqrstuvwxyz', 10);
 
-/** The code is random by default. */
+/** The values of a test's link. The code is random by default. */
 export type LinkValues = Partial<NewLink> & { readonly code?: string };
 
-/** A command that creates a link of a key, by default without options. */
+/** The command to create a link, by default without options. */
 export const linkToCreate = (
   key: TestKey,
   { code = randomCode(), ...changes }: LinkValues = {},
@@ -36,7 +36,6 @@ export const linkToCreate = (
   metadata: { actor: key.id, requestId: 'request-1' },
 });
 
-/** A request for links of a key. */
 export const shortenCommand = (key: TestKey, links: readonly LinkValues[]): ShortenCommand => ({
   keyId: key.id,
   linkLimit: null,

@@ -10,7 +10,7 @@ import { originOf, spoolSource } from './envelope.js';
 import { defineEvents, unknownEvent } from './event-type.js';
 import { topicNames } from './topics.js';
 
-/** What reading throws, if anything; `null` where it reads. */
+/** The error of `read`; `null` if it succeeds. */
 const faultOf = (value: string, read: (text: string) => unknown = readEvent): unknown => {
   try {
     read(value);
@@ -25,7 +25,7 @@ const link = JSON.parse(writeEvent(created('spring'))) as Record<string, unknown
 const withChange = (change: Record<string, unknown>): string =>
   JSON.stringify({ ...link, ...change });
 
-describe('schemas: rules of CloudEvents, as these specs check them', () => {
+describe('schemas: rules of CloudEvents in these specs', () => {
   const faulty: readonly Record<string, unknown>[] = [
     { specversion: '0.3' },
     { type: '' },
@@ -50,7 +50,7 @@ describe('schemas: rules of CloudEvents, as these specs check them', () => {
 });
 
 describe('schemas: codec of events', () => {
-  it('reads what it wrote, and writes nothing but CloudEvents', () => {
+  it('reads what it wrote, and writes only CloudEvents', () => {
     fc.assert(
       fc.property(someEvent, (event) => {
         const value = writeEvent(event);
@@ -63,16 +63,18 @@ describe('schemas: codec of events', () => {
 
   it('writes sequences that sort as text', () => {
     fc.assert(
-      fc.property(someEvent, someEvent, (one, other) => {
-        const [a, b] = [one, other].map((event) => {
+      fc.property(someEvent, someEvent, (first, second) => {
+        const [a, b] = [first, second].map((event) => {
           return (JSON.parse(writeEvent(event)) as { sequence: string }).sequence;
         });
-        expect(a !== undefined && b !== undefined && a < b).to.equal(one.sequence < other.sequence);
+        expect(a !== undefined && b !== undefined && a < b).to.equal(
+          first.sequence < second.sequence,
+        );
       }),
     );
   });
 
-  it('throws UnreadableEvent and nothing else, whatever it is given', () => {
+  it('throws only UnreadableEvent, for any input', () => {
     const anything = fc.oneof(
       fc.string({ unit: 'binary' }),
       fc.json(),
@@ -149,7 +151,7 @@ describe('schemas: upcasting', () => {
     [3, { guest: 'Ada', seats: 4, table: '7' }, { guest: 'Ada', seats: 4, table: '7' }],
   ];
   for (const [version, data, expected] of cases) {
-    it(`makes version 3 of version ${version}, and leaves the envelope as it was`, () => {
+    it(`upcasts version ${version} to version 3, without changes to the envelope`, () => {
       const value = withChange({ type: `linklog.GuestSeated.v${version}`, data });
       expect(read(value)).to.deep.equal({
         ...created('spring'),
@@ -159,7 +161,7 @@ describe('schemas: upcasting', () => {
     });
   }
 
-  it('takes each version’s data in that version only', () => {
+  it('accepts the data of each version in that version only', () => {
     for (const [version] of cases) {
       for (const [other, data] of cases.filter(([number]) => number !== version)) {
         const value = withChange({ type: `linklog.GuestSeated.v${version}`, data });
@@ -171,7 +173,7 @@ describe('schemas: upcasting', () => {
 });
 
 describe('schemas: catalogue', () => {
-  it('knows each definition under its own name, in versions that follow each other', () => {
+  it('has each definition under its name, with consecutive versions', () => {
     for (const [name, definition] of Object.entries(catalogue)) {
       const versions = [...definition.retired.map((older) => older.version), definition.version];
       expect(definition.name).to.equal(name);
@@ -179,7 +181,7 @@ describe('schemas: catalogue', () => {
     }
   });
 
-  it('lets a fold name itself and the event type that it has no case for', () => {
+  it('names the fold and the unknown event type in the error', () => {
     const unknown = { ...created('spring'), type: 'linklog.LinkMelted.v1' } as never;
     expect(() => unknownEvent(unknown, 'link')).to.throw(
       'The fold link has no case for linklog.LinkMelted.v1',
@@ -196,7 +198,7 @@ describe('schemas: catalogue', () => {
 });
 
 describe('schemas: new event', () => {
-  it('is the ledger’s, and leaves out what is not told', () => {
+  it('has the source of the ledger, and omits absent attributes', () => {
     const event = newEvent(
       'LinkExpired',
       { reason: 'time' },
@@ -215,7 +217,7 @@ describe('schemas: new event', () => {
     });
   });
 
-  it('is numbered per subject by the ledger, and per spool by an edge', () => {
+  it('has the subject as origin in the ledger, and the spool as origin on an edge', () => {
     expect(originOf(created('spring'))).to.equal('spring');
     expect(originOf(created('spring', {}, { source: spoolSource('s-1') }))).to.equal(
       '/linklog/spool/s-1',

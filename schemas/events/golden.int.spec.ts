@@ -33,7 +33,7 @@ const optionalFields = new Set(
 );
 
 describe('schemas: golden files of the events', () => {
-  it('are there for every type and version, and none is left over', () => {
+  it('exist for exactly the types and versions', () => {
     const versions = definitions.flatMap(({ name, version, retired }) =>
       [version, ...retired.map((older) => older.version)].map(
         (number) => `linklog.${name}.v${number}.json`,
@@ -42,7 +42,7 @@ describe('schemas: golden files of the events', () => {
     expect(files).to.deep.equal(versions.sort());
   });
 
-  it('have an id each', () => {
+  it('have unique ids', () => {
     const ids = files.map((file) => parse(read(file))['id']);
     expect(new Set(ids).size).to.equal(files.length);
   });
@@ -54,7 +54,7 @@ describe('schemas: golden files of the events', () => {
       const golden = read(file);
       const json = parse(golden);
 
-      it('is a CloudEvent of that type, with every attribute that there is', () => {
+      it('is a CloudEvent of its type, with all attributes', () => {
         expect(cloudEventFaults(json)).to.deep.equal([]);
         expect(json).to.include({ type });
         expect(json).to.have.all.keys(...Object.keys(envelope.shape));
@@ -73,12 +73,12 @@ describe('schemas: golden files of the events', () => {
         expect(() => readEvent(JSON.stringify(changed))).to.throw(UnreadableEvent);
       };
 
-      it('is refused with an attribute or a field of data that is unknown', () => {
+      it('is refused with an unknown attribute or field of data', () => {
         refuses({ ...json, extra: 'x' });
         refuses({ ...json, data: { ...json.data, extra: 'x' } });
       });
 
-      it('is refused without any field of its data, or an attribute that is not optional', () => {
+      it('is refused without a required attribute or field of data', () => {
         for (const field of Object.keys(json.data)) {
           const without = { ...json, data: { ...json.data, [field]: undefined } };
           if (optionalFields.has(`${type} ${field}`)) readEvent(JSON.stringify(without));

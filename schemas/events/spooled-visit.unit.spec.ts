@@ -7,7 +7,7 @@ import { readSpooledVisit } from './spooled-visit.js';
 
 const bySchemas = eventReader(Object.values(catalogue));
 
-/** What the schemas make of a text; `null` where they refuse it. */
+/** The result of the schemas; `null` if they refuse the text. */
 const expected = (value: string): LinklogEvent | null => {
   try {
     return bySchemas(value);
@@ -21,7 +21,7 @@ const expectSame = (value: string): void => {
   const read = readSpooledVisit(value);
   if (read === null) return;
   expect(read, value).to.deep.equal(expected(value));
-  // With its attributes in their order.
+  // The attributes are in order.
   expect(writeEvent(read)).to.equal(value);
 };
 
@@ -52,7 +52,7 @@ const visit: Readonly<Record<string, unknown>> = {
   data,
 };
 
-/** Each is refused by some attribute's schema, and taken by another's. */
+/** Each value is valid for some attributes and invalid for others. */
 const values: readonly unknown[] = [
   ...[undefined, null, true, 'true', {}, []],
   ...[0, 1, -1, 1.5, 1e15, 1e16, 1e21],
@@ -65,13 +65,13 @@ const values: readonly unknown[] = [
 ];
 
 describe('schemas: visits of a spool, read by their layout', () => {
-  it('are what the schemas read', () => {
+  it('equal the result of the schemas', () => {
     const value = JSON.stringify(visit);
     expect(readSpooledVisit(value)).to.deep.equal(expected(value)).and.not.null;
   });
 
   for (const name of [...Object.keys(visit), ...Object.keys(data), 'actor']) {
-    it(`are what the schemas read, whatever ${name} is`, () => {
+    it(`equal the result of the schemas for any value of ${name}`, () => {
       for (const value of values) {
         const changed =
           name in data
@@ -82,7 +82,7 @@ describe('schemas: visits of a spool, read by their layout', () => {
     });
   }
 
-  it('are what the schemas read, whatever becomes of a character', () => {
+  it('equal the result of the schemas for any changed character', () => {
     const text = JSON.stringify(visit);
     const characters = ['', '0', 'x', 'X', '"', '\\', ',', '}', '\n', ' '];
     for (let at = 0; at <= text.length; at += 1) {
@@ -93,7 +93,7 @@ describe('schemas: visits of a spool, read by their layout', () => {
     }
   });
 
-  it('are what the schemas read of any event', () => {
+  it('equal the result of the schemas for any event', () => {
     fc.assert(
       fc.property(someEventNamed('LinkVisited'), (event) => {
         expectSame(writeEvent(event));

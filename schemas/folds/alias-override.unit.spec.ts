@@ -5,11 +5,11 @@ import { evolveAliasOverride, noOverride } from './alias-override.js';
 const given = foldSpecification({ initialState: noOverride, evolve: evolveAliasOverride });
 
 describe('schemas: override of a reserved alias', () => {
-  it('belongs to nobody until it is granted', () => {
+  it('has no account before it is granted', () => {
     given().then({ account: null, sequence: 0, lastEventAt: new Date(0) });
   });
 
-  it('belongs to the account that it was granted to last', () => {
+  it('has the account of the last grant', () => {
     given(overrideGranted('admin', 1, 'acme')).then({
       account: 'acme',
       sequence: 1,
@@ -20,7 +20,7 @@ describe('schemas: override of a reserved alias', () => {
       .then({ account: 'other', sequence: 2, lastEventAt: at(3) });
   });
 
-  it('belongs to nobody once it is revoked, and may be granted again', () => {
+  it('has no account after it is revoked, and may be granted again', () => {
     const revoked = overrideRevoked('admin', 2, { time: at(3) });
     given(overrideGranted('admin', 1, 'acme'))
       .when(revoked)

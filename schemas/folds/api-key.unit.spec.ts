@@ -33,19 +33,19 @@ describe('schemas: API key’s state', () => {
     given(keyCreated('key-1')).then({ status: 'active', key });
   });
 
-  it('has the values of the last change; creation, account and secrets stay', () => {
+  it('has the values of the last change; creation time, account and secrets stay', () => {
     const values = { name: 'shop', plan: 'PRO', scopes: ['qr:read' as const] } as const;
-    const told = { ...values, scopes: [...values.scopes], expiresAt: at(99).toISOString() };
-    const change = keyChanged('key-1', 2, { ...told, status: 'inactive' }, { time: at(5) });
+    const data = { ...values, scopes: [...values.scopes], expiresAt: at(99).toISOString() };
+    const change = keyChanged('key-1', 2, { ...data, status: 'inactive' }, { time: at(5) });
     const own = { ...values, expiresAt: at(99) };
     const changed = { ...key, ...own, sequence: 2, lastEventAt: at(5) };
     given(keyCreated('key-1')).when(change).then({ status: 'inactive', key: changed });
     given(keyCreated('key-1'), change)
-      .when(keyChanged('key-1', 3, told, { time: at(6) }))
+      .when(keyChanged('key-1', 3, data, { time: at(6) }))
       .then({ status: 'active', key: { ...changed, sequence: 3, lastEventAt: at(6) } });
   });
 
-  it('has the key that deactivated it while it is inactive', () => {
+  it('has the id of the deactivating key while it is inactive', () => {
     const off = { status: 'inactive', deactivatedBy: 'key-0' } as const;
     const inactive = { ...key, deactivatedBy: 'key-0', sequence: 2 };
     given(keyCreated('key-1'))
@@ -69,7 +69,7 @@ describe('schemas: API key’s state', () => {
       { time: at(time) },
     );
 
-  it('has all its secrets that have not ended, and a rotation lets none end later', () => {
+  it('has all live secrets; a rotation never extends one', () => {
     given(keyCreated('key-1'), rotated(2, second, 60, 0))
       .when(rotated(3, third, 30, 10))
       .then({
@@ -95,7 +95,7 @@ describe('schemas: API key’s state', () => {
       });
   });
 
-  it('has the new secret alone without an overlap, and stays inactive where it is', () => {
+  it('has only the new secret without an overlap, and stays inactive', () => {
     given(keyCreated('key-1'), keyChanged('key-1', 2, { status: 'inactive' }))
       .when(rotated(3, second, 10, 10))
       .then({
@@ -104,7 +104,7 @@ describe('schemas: API key’s state', () => {
       });
   });
 
-  it('is revoked with all that is known of it', () => {
+  it('keeps its values when it is revoked', () => {
     given(keyCreated('key-1'))
       .when(keyRevoked('key-1', 2, { time: at(5) }))
       .then({ status: 'revoked', key: { ...key, sequence: 2, lastEventAt: at(5) } });

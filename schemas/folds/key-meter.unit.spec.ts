@@ -20,21 +20,21 @@ const spending = fc.record({
   qrCodes: fc.nat(100),
 });
 
-/** The sums of the newest three months with spendings, but for one. */
+/** The sums of the newest three months with spendings, except `but`. */
 const othersOf = (spendings: readonly Spending[], but: string | undefined) => {
   const others: [string, number[]][] = [];
   for (const month of [...months].reverse()) {
-    const ofMonth = spendings.filter((one) => one.month === month);
+    const ofMonth = spendings.filter((entry) => entry.month === month);
     const sums = (['calls', 'links', 'qrCodes'] as const).map((what) =>
-      ofMonth.reduce((total, one) => total + one[what], 0),
+      ofMonth.reduce((total, entry) => total + entry[what], 0),
     );
     if (month !== but && sums.some((sum) => sum > 0)) others.push([month, sums]);
   }
   return Object.fromEntries(others.slice(0, 3));
 };
 
-describe('schemas: what a key has spent', () => {
-  it('is the sum of each month, the newest four, in whatever order its events come', () => {
+describe('schemas: meter of a key', () => {
+  it('sums up the newest four months, for any order of events', () => {
     fc.assert(
       fc.property(fc.array(spending, { minLength: 1 }), (spendings) => {
         const latest = spendings
@@ -43,7 +43,7 @@ describe('schemas: what a key has spent', () => {
           .at(-1);
         const ofLatest = spendings.filter(({ month }) => month === latest);
         const sum = (what: 'calls' | 'links' | 'qrCodes') =>
-          ofLatest.reduce((total, one) => total + one[what], 0);
+          ofLatest.reduce((total, entry) => total + entry[what], 0);
         expect(spendings.reduce(addSpending, unusedMeter)).to.deep.equal({
           month: latest,
           calls: sum('calls'),
@@ -57,7 +57,7 @@ describe('schemas: what a key has spent', () => {
     );
   });
 
-  it('is set aside for another month, and found again, as often as the clock jumps', () => {
+  it('keeps the counts of a month while the clock jumps to another month', () => {
     fc.assert(
       fc.property(fc.constantFrom(...months), spending, (month, spent) => {
         const meter = addSpending(unusedMeter, spent);
@@ -73,8 +73,8 @@ describe('schemas: what a key has spent', () => {
     ]);
   });
 
-  it('counts a link to the key that made it, in the month of its making', () => {
-    const told = { time: new Date('2026-05-31T23:59:59.999Z') };
+  it('counts a link for the creating key, in the month of its creation', () => {
+    const time = { time: new Date('2026-05-31T23:59:59.999Z') };
     const expected: Spending = {
       keyId: 'key-9',
       month: '2026-05-01',
@@ -82,7 +82,7 @@ describe('schemas: what a key has spent', () => {
       links: 1,
       qrCodes: 0,
     };
-    expect(spendingOf(created('spring', { keyId: 'key-9' }, told))).to.deep.equal(expected);
+    expect(spendingOf(created('spring', { keyId: 'key-9' }, time))).to.deep.equal(expected);
     expect(spendingOf(blocked('spring', 2))).to.equal(null);
     expect(spendingOf(visited('spring', 1))).to.equal(null);
   });

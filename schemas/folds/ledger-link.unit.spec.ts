@@ -17,7 +17,7 @@ import { evolveLedgerLink, initialState, reuseKeyOf, type LedgerLink } from './l
 
 const given = foldSpecification({ initialState, evolve: evolveLedgerLink });
 
-const made = created(
+const creation = created(
   'spring',
   { expiresAt: at(60).toISOString(), maxClicks: 3, keyId: 'key-7' },
   { account: 'acme' },
@@ -48,14 +48,14 @@ const taken: LedgerLink = {
 
 describe('schemas: link in the ledger', () => {
   it('is taken by LinkCreated', () => {
-    given(made).then(taken);
+    given(creation).then(taken);
     given(created('spring', { custom: true }, { account: 'acme' })).then({
       ...{ ...taken, reuseKey: null, keyId: 'key-1' },
       ...{ expiresAt: null, maxClicks: null },
     });
   });
 
-  it('has no limits where none were asked for, and an account even where none is told', () => {
+  it('has no limits by default, and the account default', () => {
     given(created('plain')).then({
       ...taken,
       code: 'plain',
@@ -67,21 +67,21 @@ describe('schemas: link in the ledger', () => {
     });
   });
 
-  it('counts the clicks by their number, and leaves the sequence of link events alone', () => {
-    given(made, visited('spring', 1, { time: at(1) }))
+  it('counts clicks by their number, without changing the sequence of link events', () => {
+    given(creation, visited('spring', 1, { time: at(1) }))
       .when(visited('spring', 2, { time: at(2) }))
       .then({ ...taken, clicks: 2, visitSequence: 2, lastEventAt: at(2) });
   });
 
-  it('is not counted down by visits without a number', () => {
-    given(made, visited('spring', 1, { time: at(1) }))
+  it('keeps its clicks on visits without a number', () => {
+    given(creation, visited('spring', 1, { time: at(1) }))
       .when(visited('spring', null, { time: at(2) }))
       .then({ ...taken, clicks: 1, visitSequence: 1, lastEventAt: at(2) });
   });
 
-  it('remembers why it expired, and whether it is blocked, apart from each other', () => {
+  it('stores expiry and block independently', () => {
     const history = [
-      made,
+      creation,
       blocked('spring', 2, { time: at(1) }),
       expired('spring', 3, 'clicks', { time: at(2) }),
     ];
@@ -92,8 +92,8 @@ describe('schemas: link in the ledger', () => {
       .then({ ...beneath, cleared: true, sequence: 4, lastEventAt: at(3) });
   });
 
-  it('remembers that a block was lifted once, whatever blocks it again', () => {
-    given(made, blocked('spring', 2), unblocked('spring', 3))
+  it('stays cleared after an unblock, even if it is blocked again', () => {
+    given(creation, blocked('spring', 2), unblocked('spring', 3))
       .when(blocked('spring', 4, { time: at(4) }))
       .then({ ...taken, blocked: true, cleared: true, sequence: 4, lastEventAt: at(4) });
   });
@@ -101,25 +101,25 @@ describe('schemas: link in the ledger', () => {
   it('has the end, the limit, the destination and the password of its last edit', () => {
     const last = { sequence: 2, lastEventAt: at(1) };
     const time = { time: at(1) };
-    given(made)
+    given(creation)
       .when(edited('spring', 2, { expiresAt: null, maxClicks: 9 }, time))
       .then({ ...taken, ...last, expiresAt: null, maxClicks: 9 });
-    given(made)
+    given(creation)
       .when(edited('spring', 2, { url: otherUrl }, time))
       .then({ ...taken, ...last, ...moved, edited: { url: otherUrl } });
-    given(made, edited('spring', 2, { password: 'set', passwordHash: 'hash' }))
+    given(creation, edited('spring', 2, { password: 'set', passwordHash: 'hash' }))
       .when(edited('spring', 3, { url: otherUrl }, time))
       .then({
         ...{ ...taken, ...last, ...moved, sequence: 3 },
         edited: { passwordHash: 'hash', url: otherUrl },
       });
-    given(made, edited('spring', 2, { password: 'set', passwordHash: 'hash' }))
+    given(creation, edited('spring', 2, { password: 'set', passwordHash: 'hash' }))
       .when(edited('spring', 3, { password: 'removed' }, time))
       .then({ ...taken, ...last, sequence: 3, edited: { passwordHash: null } });
   });
 
-  it('expires anew by a new end or limit, and by nothing else', () => {
-    const over = [made, expired('spring', 2, 'clicks')];
+  it('can expire again only after a new end or limit', () => {
+    const over = [creation, expired('spring', 2, 'clicks')];
     for (const change of [{ expiresAt: null }, { maxClicks: 9 }]) {
       const then = { ...taken, ...change, sequence: 3, lastEventAt: at(1) };
       given(...over)
@@ -134,8 +134,8 @@ describe('schemas: link in the ledger', () => {
       });
   });
 
-  it('is cleared no more when it leads elsewhere', () => {
-    given(made, blocked('spring', 2), unblocked('spring', 3))
+  it('is no longer cleared with a new destination', () => {
+    given(creation, blocked('spring', 2), unblocked('spring', 3))
       .when(edited('spring', 4, { url: otherUrl }, { time: at(1) }))
       .then({
         ...{ ...taken, ...moved, edited: { url: otherUrl } },
@@ -144,33 +144,33 @@ describe('schemas: link in the ledger', () => {
   });
 
   it('is disabled, enabled, described and deleted', () => {
-    given(made)
+    given(creation)
       .when(disabled('spring', 2))
       .then({ ...taken, disabled: true, sequence: 2 });
-    given(made, disabled('spring', 2))
+    given(creation, disabled('spring', 2))
       .when(enabled('spring', 3))
       .then({ ...taken, sequence: 3 });
-    given(made)
+    given(creation)
       .when(described('spring', 2, { title: 'Spring' }))
       .then({ ...taken, sequence: 2 });
-    given(made)
+    given(creation)
       .when(deleted('spring', 2))
       .then({ ...taken, deleted: true, sequence: 2 });
   });
 
   it('is not changed by a second LinkCreated', () => {
-    given(made, blocked('spring', 2))
+    given(creation, blocked('spring', 2))
       .when(created('spring', { keyId: 'key-8' }, { sequence: 3 }))
       .thenNothingChanges();
   });
 
-  it('keeps the first reason that it expired for', () => {
-    given(made, expired('spring', 2, 'clicks'))
+  it('keeps the first reason of an expiry', () => {
+    given(creation, expired('spring', 2, 'clicks'))
       .when(expired('spring', 3, 'time', { time: at(1) }))
       .then({ ...taken, expired: 'clicks', sequence: 3, lastEventAt: at(1) });
   });
 
-  it('stays free until it is taken', () => {
+  it('ignores events before LinkCreated', () => {
     const early = [
       ...[visited('a', 1), expired('a', 1), blocked('a', 1), unblocked('a', 1)],
       ...[edited('a', 1, {}), described('a', 1, {}), disabled('a', 1), enabled('a', 1)],

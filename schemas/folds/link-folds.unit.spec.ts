@@ -5,7 +5,7 @@ import { at, someEvent, someEventNamed } from '../testing/events.js';
 import { evolveLedgerLink, initialState, reuseKeyOf, type LedgerLinkState } from './ledger-link.js';
 import { evolveLink, type LinkState } from './link.js';
 
-/** Histories of one code in any order, also those that no decider makes. LinkCreated is often the first event. */
+/** Histories of one code in any order. LinkCreated is often the first event. */
 const histories = fc
   .tuple(
     fc.array(someEventNamed('LinkCreated'), { maxLength: 1 }),
@@ -18,7 +18,7 @@ const histories = fc
     }),
   );
 
-/** What both folds know. */
+/** The values that both folds have. */
 const common = (link: LinkState, ledger: LedgerLinkState) => {
   const fromLink =
     link.status === 'none'

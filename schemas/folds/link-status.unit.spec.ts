@@ -3,22 +3,27 @@ import { statusAt, statusOf, noRestraints, type Restraints } from './link-status
 
 describe('schemas: status of a link', () => {
   it('is the first restraint in the order deleted, blocked, disabled, expired', () => {
-    const all: Restraints = { deleted: true, blocked: true, disabled: true, expired: 'time' };
-    expect(statusOf(all)).to.equal('deleted');
-    expect(statusOf({ ...all, deleted: false })).to.equal('blocked');
-    expect(statusOf({ ...all, deleted: false, blocked: false })).to.equal('disabled');
+    const everyRestraint: Restraints = {
+      deleted: true,
+      blocked: true,
+      disabled: true,
+      expired: 'time',
+    };
+    expect(statusOf(everyRestraint)).to.equal('deleted');
+    expect(statusOf({ ...everyRestraint, deleted: false })).to.equal('blocked');
+    expect(statusOf({ ...everyRestraint, deleted: false, blocked: false })).to.equal('disabled');
     expect(statusOf({ ...noRestraints, expired: 'clicks' })).to.equal('expired');
     expect(statusOf(noRestraints)).to.equal('active');
   });
 
-  it('is expired from the millisecond of its end on, unless another one hides that', () => {
+  it('is expired from the millisecond of its end on, unless another restraint takes precedence', () => {
     expect(statusAt('active', null, 100, 99)).to.equal('active');
     expect(statusAt('active', null, 100, 100)).to.equal('expired');
     expect(statusAt('active', null, null, 100)).to.equal('active');
     expect(statusAt('disabled', null, 100, 100)).to.equal('disabled');
   });
 
-  it('is scheduled until the millisecond of its start, unless another one hides that', () => {
+  it('is scheduled until the millisecond of its start, unless another restraint takes precedence', () => {
     expect(statusAt('active', 100, null, 99)).to.equal('scheduled');
     expect(statusAt('active', 100, 200, 99)).to.equal('scheduled');
     expect(statusAt('active', 100, null, 100)).to.equal('active');

@@ -17,7 +17,7 @@ import { evolveLink, linkState, initialState, type Link } from './link.js';
 
 const given = foldSpecification({ initialState, evolve: evolveLink });
 
-const made = created(
+const creation = created(
   'spring',
   {
     ...{ expiresAt: '2026-06-01T00:00:00.000Z', maxClicks: 3, passwordHash: '$argon2id$…' },
@@ -48,11 +48,11 @@ const state = (change: Partial<Link> = {}, restraints: Partial<Restraints> = {})
   linkState({ ...link, ...change }, { ...noRestraints, ...restraints });
 
 describe('schemas: link’s state', () => {
-  it('is what LinkCreated said', () => {
-    given(made).then(state());
+  it('has the values of LinkCreated', () => {
+    given(creation).then(state());
   });
 
-  it('belongs to the account default where none is told, and has no texts', () => {
+  it('has the account default and no texts by default', () => {
     given(created('plain')).then(
       state({
         ...{ code: 'plain', url: 'https://example.com/plain', account: 'default' },
@@ -63,12 +63,12 @@ describe('schemas: link’s state', () => {
   });
 
   it('is not changed by a second LinkCreated', () => {
-    const again = created('spring', { url: 'https://example.net/' }, { sequence: 2 });
-    given(made).when(again).thenNothingChanges();
-    given(made, expired('spring', 2)).when(again).thenNothingChanges();
+    const second = created('spring', { url: 'https://example.net/' }, { sequence: 2 });
+    given(creation).when(second).thenNothingChanges();
+    given(creation, expired('spring', 2)).when(second).thenNothingChanges();
   });
 
-  it('is none for what was never made', () => {
+  it('ignores events before LinkCreated', () => {
     const events = [
       ...[expired('spring', 1), blocked('spring', 1), unblocked('spring', 1)],
       ...[edited('spring', 1, { maxClicks: 1 }), described('spring', 1, { title: 'x' })],
@@ -77,69 +77,69 @@ describe('schemas: link’s state', () => {
     for (const event of events) given().when(event).then(initialState);
   });
 
-  it('is expired for the first reason that it expired for', () => {
-    given(made)
+  it('keeps the first reason of an expiry', () => {
+    given(creation)
       .when(expired('spring', 2, 'clicks', minute))
       .then(state({ updatedAt: later }, { expired: 'clicks' }));
-    given(made, expired('spring', 2, 'clicks'), expired('spring', 3)).then(
+    given(creation, expired('spring', 2, 'clicks'), expired('spring', 3)).then(
       state({}, { expired: 'clicks' }),
     );
   });
 
   it('is blocked until it is unblocked', () => {
-    given(made)
+    given(creation)
       .when(blocked('spring', 2))
       .then(state({}, { blocked: true }));
-    given(made, blocked('spring', 2)).when(unblocked('spring', 3)).then(state());
+    given(creation, blocked('spring', 2)).when(unblocked('spring', 3)).then(state());
   });
 
-  it('keeps what a block, a pause or a deletion hides', () => {
+  it('keeps the restraints that a block, a disable or a deletion hides', () => {
     given(
-      ...[made, expired('spring', 2, 'clicks'), disabled('spring', 3), blocked('spring', 4)],
+      ...[creation, expired('spring', 2, 'clicks'), disabled('spring', 3), blocked('spring', 4)],
       deleted('spring', 5),
     ).then(state({}, { expired: 'clicks', disabled: true, blocked: true, deleted: true }));
-    given(made, blocked('spring', 2), disabled('spring', 3))
+    given(creation, blocked('spring', 2), disabled('spring', 3))
       .when(unblocked('spring', 4))
       .then(state({}, { disabled: true }));
   });
 
-  it('is live anew when it is enabled', () => {
-    given(made, disabled('spring', 2))
+  it('has a new liveSince when it is enabled', () => {
+    given(creation, disabled('spring', 2))
       .when(enabled('spring', 3, minute))
       .then(state({ updatedAt: later, liveSince: later }));
   });
 
-  it('is live anew with a new destination, and remembers the first one', () => {
+  it('has a new liveSince with a new destination, and keeps the original one', () => {
     const url = 'https://example.net/';
     const edit = edited('spring', 2, { url }, minute);
     const moved = { url, updatedAt: later, liveSince: later };
-    given(made)
+    given(creation)
       .when(edit)
       .then(state({ ...moved, original: { url: link.url } }));
-    given(made, edit)
+    given(creation, edit)
       .when(edited('spring', 3, { url: 'https://example.org/' }, minute))
       .then(state({ ...moved, url: 'https://example.org/', original: { url: link.url } }));
   });
 
-  it('has another password, or none, and remembers the first one', () => {
+  it('changes or removes the password, and keeps the original one', () => {
     const original = { passwordHash: '$argon2id$…' };
     const set = edited('spring', 2, { password: 'set', passwordHash: 'new' }, minute);
-    given(made)
+    given(creation)
       .when(set)
       .then(state({ passwordHash: 'new', updatedAt: later, original }));
-    given(made, set)
+    given(creation, set)
       .when(edited('spring', 3, { password: 'removed' }, minute))
       .then(state({ passwordHash: null, updatedAt: later, original }));
   });
 
-  it('has another end or limit, by which it comes back', () => {
-    given(made)
+  it('changes the end or limit, which ends an expiry', () => {
+    given(creation)
       .when(edited('spring', 2, { expiresAt: null, maxClicks: 5 }, minute))
       .then(state({ expiresAt: null, maxClicks: 5, updatedAt: later }));
-    given(made, expired('spring', 2, 'clicks'))
+    given(creation, expired('spring', 2, 'clicks'))
       .when(edited('spring', 3, { maxClicks: 5 }, minute))
       .then(state({ maxClicks: 5, updatedAt: later, liveSince: later }));
-    given(made, expired('spring', 2))
+    given(creation, expired('spring', 2))
       .when(edited('spring', 3, { password: 'removed' }))
       .then(
         state(
@@ -149,11 +149,11 @@ describe('schemas: link’s state', () => {
       );
   });
 
-  it('has another title, note or tags; what is not named stays', () => {
-    given(made)
+  it('changes title, note and tags; absent fields stay', () => {
+    given(creation)
       .when(described('spring', 2, { title: null, tags: ['a', 'b'] }, minute))
       .then(state({ title: null, tags: ['a', 'b'], updatedAt: later }));
-    given(made)
+    given(creation)
       .when(described('spring', 2, { note: 'For June' }, { time: noon }))
       .then(state({ note: 'For June' }));
   });

@@ -12,7 +12,7 @@ const given = foldSpecification({ initialState: initialPlatform, evolve: evolveP
 const allOn = { shortening: true, aliases: true, passwords: true, expiration: true, qr: true };
 
 describe('schemas: platform’s switches', () => {
-  it('are all on, and maintenance is not, until something is switched', () => {
+  it('are on by default, except maintenance', () => {
     given().then({
       maintenance: false,
       features: allOn,
@@ -21,7 +21,7 @@ describe('schemas: platform’s switches', () => {
     });
   });
 
-  it('are switched one by one, the others staying as they are', () => {
+  it('are switched independently', () => {
     const off = { ...allOn, qr: false };
     given(maintenanceSwitched(1, true))
       .when(featureSwitched(2, 'qr', false, { time: at(5) }))
@@ -40,7 +40,7 @@ describe('schemas: platform’s switches', () => {
       .then({ maintenance: false, features: allOn, sequence: 2, lastEventAt: noon });
   });
 
-  it('stay as they are when work on a projection is asked for', () => {
+  it('do not change when work on a projection is requested', () => {
     given(maintenanceSwitched(1, true))
       .when(projectionWorkRequested(2, 'stats', 'rebuild', { time: at(5) }))
       .then({ maintenance: true, features: allOn, sequence: 2, lastEventAt: at(5) });

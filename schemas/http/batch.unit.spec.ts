@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { batchRequest, batchResponse } from './batch.js';
 
 describe('schemas: body of POST /v2/shorten/batch', () => {
-  it('has 1 to 50 items, whatever they are', () => {
+  it('has 1 to 50 items of any type', () => {
     for (const urls of [[null], [{ url: 5 }, 'x'], Array.from({ length: 50 }, () => ({}))]) {
       expect(batchRequest.parse({ urls, more: 1 })).to.deep.equal({ urls });
     }
@@ -19,7 +19,7 @@ describe('schemas: body of POST /v2/shorten/batch', () => {
     { urls: Array.from({ length: 51 }, () => ({})) },
   ];
   for (const body of wrong) {
-    it(`is refused when it is ${JSON.stringify(body).slice(0, 40)}`, () => {
+    it(`refuses ${JSON.stringify(body).slice(0, 40)}`, () => {
       const result = batchRequest.safeParse(body);
       expect(result.error?.issues.map(({ message }) => message)).to.deep.equal([
         'urls must contain between 1 and 50 items',
@@ -28,7 +28,7 @@ describe('schemas: body of POST /v2/shorten/batch', () => {
   }
 });
 
-describe('schemas: answer of POST /v2/shorten/batch', () => {
+describe('schemas: response of POST /v2/shorten/batch', () => {
   const url = 'https://example.com/';
   const results = [
     {
@@ -56,7 +56,7 @@ describe('schemas: answer of POST /v2/shorten/batch', () => {
     expect(batchResponse.safeParse({ results }).success).to.equal(true);
   });
 
-  it('has no success without its link, and no failure without its reason', () => {
+  it('requires the link of a success, and the reason of a failure', () => {
     for (const result of [
       { index: 0, success: true, url },
       { index: 0, success: false, url },

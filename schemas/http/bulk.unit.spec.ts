@@ -8,22 +8,22 @@ const messagesOf = (body: unknown): readonly string[] | undefined =>
   bulkRequest.safeParse(body).error?.issues.map(({ message }) => message);
 
 describe('schemas: body of POST /v2/links/bulk', () => {
-  it('has 1 to 100 texts, each once, and a change', () => {
+  it('has 1 to 100 unique short codes, and a change', () => {
     const many = codes(100);
-    const change = { addTags: ['a', 'a'], removeTags: ['b'], disabled: true };
-    expect(bulkRequest.parse({ shortCodes: many, change, more: 1 })).to.deep.equal({
-      ...{ shortCodes: many, change: { ...change, addTags: ['a'] } },
+    const tags = { addTags: ['a', 'a'], removeTags: ['b'], disabled: true };
+    expect(bulkRequest.parse({ shortCodes: many, change: tags, more: 1 })).to.deep.equal({
+      ...{ shortCodes: many, change: { ...tags, addTags: ['a'] } },
     });
-    for (const one of [{ tags: null }, { tags: [] }, { delete: true }, { disabled: false }]) {
-      expect(bulkRequest.parse({ shortCodes, change: one }).change).to.deep.equal(one);
+    for (const change of [{ tags: null }, { tags: [] }, { delete: true }, { disabled: false }]) {
+      expect(bulkRequest.parse({ shortCodes, change }).change).to.deep.equal(change);
     }
   });
 
   const codesMessage = 'shortCodes must be 1 to 100 texts, none of them twice';
   for (const wrong of [{}, null, 'a', [], ['a', 5], ['a', 'b', 'a'], codes(101)]) {
     it(`is refused with the short codes ${JSON.stringify(wrong).slice(0, 20)}`, () => {
-      const said = messagesOf({ shortCodes: wrong, change: { delete: true } });
-      expect(said).to.deep.equal([codesMessage]);
+      const messages = messagesOf({ shortCodes: wrong, change: { delete: true } });
+      expect(messages).to.deep.equal([codesMessage]);
     });
   }
 
@@ -45,7 +45,7 @@ describe('schemas: body of POST /v2/links/bulk', () => {
     });
   }
 
-  it('names the field whose tags are wrong', () => {
+  it('names the field with invalid tags', () => {
     for (const field of ['addTags', 'removeTags', 'tags']) {
       for (const wrong of ['a', ['a,b'], [''], codes(21)]) {
         const [message] = messagesOf({ shortCodes, change: { [field]: wrong } }) ?? [];

@@ -22,7 +22,7 @@ const messageOf = (
 const badNames = ['', 'x'.repeat(101), 'a\nb', 'a\u0000', 'a\u007f', 'a\u009f', '\ud800', 5, null];
 
 describe('schemas: body of POST /admin/keys', () => {
-  it('has all scopes and the account default unless one is given, and nothing that is not listed', () => {
+  it('has all scopes and the account default by default, and strips unknown fields', () => {
     expect(createKeyRequest.parse({ name: 'site', plan: 'FREE', color: 1 })).to.deep.equal({
       name: 'site',
       plan: 'FREE',
@@ -40,13 +40,13 @@ describe('schemas: body of POST /admin/keys', () => {
     { name: 'x', plan: 'PRO', account: 'a', scopes: [], expiresIn: 315_360_000 },
   ];
   for (const body of taken) {
-    it(`takes ${JSON.stringify(body).slice(0, 60)}`, () => {
+    it(`accepts ${JSON.stringify(body).slice(0, 60)}`, () => {
       const rest = { scopes: scopeNames, expiresIn: null };
       expect(createKeyRequest.parse(body)).to.deep.equal({ ...rest, ...body });
     });
   }
 
-  it('stores the name trimmed and in NFC, and counts its characters as they are stored', () => {
+  it('stores the name trimmed and in NFC, and counts the stored characters', () => {
     const named = (name: string) => createKeyRequest.parse({ name, plan: 'PRO' }).name;
     expect(named(' \u00a0Gro\u0308\u00dfe\n')).to.equal('Gr\u00f6\u00dfe');
     expect(named(` ${'u\u0308'.repeat(100)} `)).to.equal('\u00fc'.repeat(100));
@@ -75,7 +75,7 @@ describe('schemas: body of POST /admin/keys', () => {
     [{ plan: '', account: '' }, planMessage],
   ];
   for (const [change, message] of refused) {
-    it(`says what is wrong with ${JSON.stringify(change).slice(0, 60)}`, () => {
+    it(`refuses ${JSON.stringify(change).slice(0, 60)}`, () => {
       expect(messageOf(createKeyRequest, { name: 'site', plan: 'PRO', ...change })).to.equal(
         message,
       );
@@ -83,20 +83,20 @@ describe('schemas: body of POST /admin/keys', () => {
   }
 
   for (const body of [null, [], 'site', undefined]) {
-    it(`asks for a name when it is ${body === undefined ? 'absent' : JSON.stringify(body)}`, () => {
+    it(`requires a name if it is ${body === undefined ? 'absent' : JSON.stringify(body)}`, () => {
       expect(messageOf(createKeyRequest, body)).to.equal(nameMessage);
     });
   }
 });
 
-it('schemas: scopes have one order, and none is there twice', () => {
+it('schemas: scopes are sorted and unique', () => {
   const scopes = ['qr:read', 'links:read', 'qr:read'];
   const request = createKeyRequest.parse({ name: 'x', plan: 'PRO', scopes });
   expect(request.scopes).to.deep.equal(['links:read', 'qr:read']);
 });
 
 describe('schemas: body of PATCH /admin/keys/:id', () => {
-  it('has what is to be changed and nothing else', () => {
+  it('has only the changes', () => {
     const some = [{ name: 'new' }, { plan: 'PRO' }, { active: false }, { expiresIn: null }];
     for (const body of [...some, { scopes: ['qr:read'] }, { expiresIn: 60 }]) {
       expect(changeKeyRequest.parse({ ...body, account: 'other', id: 'k' })).to.deep.equal(body);
@@ -114,7 +114,7 @@ describe('schemas: body of PATCH /admin/keys/:id', () => {
     [{ account: 'other' }, emptyMessage],
   ];
   for (const [body, message] of refused) {
-    it(`says what is wrong with ${JSON.stringify(body).slice(0, 60)}`, () => {
+    it(`refuses ${JSON.stringify(body).slice(0, 60)}`, () => {
       expect(messageOf(changeKeyRequest, body)).to.equal(message);
     });
   }

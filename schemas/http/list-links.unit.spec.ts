@@ -7,18 +7,18 @@ const read = (query: object) => {
 };
 
 describe('schemas: query of GET /v2/links', () => {
-  it('asks for the newest 20 links by default', () => {
+  it('requests the newest 20 links by default', () => {
     expect(read({})).to.deep.equal({
       ...{ limit: 20, sort: 'created', tag: [], tz: 'UTC' },
     });
   });
 
-  it('takes one tag, or several, each once', () => {
+  it('accepts one or several tags, without duplicates', () => {
     expect(read({ tag: 'a b' })).to.deep.include({ tag: ['a b'] });
     expect(read({ tag: ['x', 'y', 'x'] })).to.deep.include({ tag: ['x', 'y'] });
   });
 
-  it('reads values with commas between them as repeated ones', () => {
+  it('reads comma-separated values as repeated ones', () => {
     expect(read({ tag: 'x,y' })).to.deep.include({ tag: ['x', 'y'] });
     expect(read({ tag: ['x,y', 'y', 'z'] })).to.deep.include({ tag: ['x', 'y', 'z'] });
   });
@@ -53,7 +53,7 @@ describe('schemas: query of GET /v2/links', () => {
     }
   });
 
-  it('names the parameter that is wrong', () => {
+  it('names the invalid parameter', () => {
     const wrong: Record<string, readonly unknown[]> = {
       limit: ['0', '101', '1e1', '', ['1', '2']],
       after: ['', 'a b', 'a+b', 'x'.repeat(301), ['x', 'y']],

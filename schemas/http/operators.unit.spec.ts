@@ -16,7 +16,7 @@ const named = (value: unknown): string =>
   (value === undefined ? 'nothing' : JSON.stringify(value)).slice(0, 60);
 
 describe('schemas: body of PATCH /admin/platform', () => {
-  it('has what is to be switched, and leaves out the rest', () => {
+  it('has only the given switches', () => {
     for (const body of [
       { maintenance: true },
       { maintenance: false, features: { qr: false } },
@@ -37,7 +37,7 @@ describe('schemas: body of PATCH /admin/platform', () => {
     [{ maintenance: null }, 'maintenance must be true or false'],
     [{ features: { aliases: 0 } }, 'features.aliases must be true or false'],
     [{ features: { qr: null } }, 'features.qr must be true or false'],
-    // A switch that nobody knows must not look as if it had been switched.
+    // An unknown switch must not be ignored.
     [{ features: { qrs: false } }, features],
     [{ features: null }, features],
     [{ maintenance: true, feature: { qr: false } }, properties],
@@ -46,14 +46,14 @@ describe('schemas: body of PATCH /admin/platform', () => {
     [undefined, properties],
   ];
   for (const [body, message] of refused) {
-    it(`says what is wrong with ${named(body)}`, () => {
+    it(`refuses ${named(body)}`, () => {
       expect(messageOf(switchPlatformRequest, body)).to.equal(message);
     });
   }
 });
 
 describe('schemas: body of a block', () => {
-  it('has a reason of any language', () => {
+  it('has a reason in any language', () => {
     for (const reason of ['x', 'Käse – 日本', 'x'.repeat(500)]) {
       expect(blockRequest.parse({ reason, more: 1 })).to.deep.equal({ reason });
     }
@@ -62,7 +62,7 @@ describe('schemas: body of a block', () => {
   const message = 'reason must have 1 to 500 characters, none of them control characters';
   const reasons = ['', 'x'.repeat(501), 'a\n', '\u0000', '\u007f', '\u009f', '\ud800', 5, null];
   for (const body of [...reasons.map((reason) => ({ reason })), {}, null, []]) {
-    it(`says what is wrong with ${named(body)}`, () => {
+    it(`refuses ${named(body)}`, () => {
       expect(messageOf(blockRequest, body)).to.equal(message);
     });
   }
@@ -76,7 +76,7 @@ describe('schemas: body of an override', () => {
   });
 
   for (const account of ['', 'a b', 'x'.repeat(65), 5, null, undefined]) {
-    it(`says what is wrong with the account ${named(account)}`, () => {
+    it(`refuses the account ${named(account)}`, () => {
       expect(messageOf(aliasOverrideRequest, { account })).to.equal(
         'account must have 1 to 64 characters: letters, digits, dots, hyphens and underscores',
       );
@@ -102,7 +102,7 @@ describe('schemas: the name of an operator', () => {
     }
   });
 
-  it('is no name under which others act, in any case', () => {
+  it('is not the name of another kind of actor, in any case', () => {
     const id = '0190f5d2-7c11-7c3e-8a55-0123456789ab';
     for (const name of ['system', 'System', 'WEB-SAFETY', 'visitor', id, id.toUpperCase()]) {
       expect(messageOf(operatorName, name)).to.equal(

@@ -7,7 +7,7 @@ const messageOf = (query: unknown): string | null => {
 };
 
 describe('schemas: query of GET /v2/qr', () => {
-  it('has a default for everything, and takes no notice of what is not listed', () => {
+  it('has defaults, and ignores unknown parameters', () => {
     expect(qrQuery.parse({ colour: 'red' })).to.deep.equal({
       format: 'png',
       size: 300,
@@ -18,7 +18,7 @@ describe('schemas: query of GET /v2/qr', () => {
     });
   });
 
-  it('takes every value up to its bounds', () => {
+  it('accepts values up to the bounds', () => {
     for (const [size, margin] of [
       [100, 0],
       [4_000, 10],
@@ -28,7 +28,7 @@ describe('schemas: query of GET /v2/qr', () => {
     }
   });
 
-  it('takes hex colours of 3, 6 and 8 digits, with # and without', () => {
+  it('accepts hex colours of 3, 6 and 8 digits, with and without #', () => {
     for (const digits of ['a00', 'AA2200', '000000c0']) {
       expect(qrQuery.parse({ dark: digits })).to.include({ dark: `#${digits}` });
     }
@@ -92,13 +92,13 @@ describe('schemas: query of GET /v2/qr', () => {
   ];
   for (const [name, values, message] of wrong) {
     for (const value of values) {
-      it(`says what is wrong with ${name}=${JSON.stringify(value)}`, () => {
+      it(`refuses ${name}=${JSON.stringify(value)}`, () => {
         expect(messageOf({ [name]: value })).to.equal(message);
       });
     }
   }
 
-  it('names the first wrong field in the order of the contract', () => {
+  it('names the first invalid field in the order of the contract', () => {
     expect(messageOf({ light: '', size: '', format: '' })).to.match(/^format/);
     expect(messageOf({ light: '', ecc: '', margin: '', size: '' })).to.match(/^size/);
   });

@@ -6,7 +6,7 @@ import { shortCodePattern, shortenRequest } from './shorten.js';
 const invalidUrl = 'Please provide a valid URL';
 const urlTooLong = 'URL must be at most 2048 characters';
 const aliasLength = 'Alias must be between 3 and 50 characters';
-const aliasLetters = 'Alias may only contain letters, numbers, hyphens and underscores';
+const aliasCharacters = 'Alias may only contain letters, numbers, hyphens and underscores';
 const passwordLength = 'Password must be between 4 and 100 characters';
 const expiresInLeast = 'expiresIn must be at least 60 seconds (1 minute)';
 const expiresInMost = 'expiresIn must be at most 315360000 seconds (10 years)';
@@ -16,25 +16,25 @@ const maxClicksMost = 'maxClicks must be at most 1000000000';
 const schema = shortenRequest((destination) => destination.host === 'sho.rt');
 const url = 'https://example.com/a';
 
-/** The first message, or `null` for a body that is taken. */
+/** The first message; `null` for a valid body. */
 const messageOf = (body: unknown): string | null => {
   const result = schema.safeParse(body);
   return result.success ? null : (result.error.issues[0]?.message ?? '');
 };
 
-const nothingElse = {
+const noOptions = {
   ...{ alias: null, password: null, expiresIn: null, expiresAt: null, startsAt: null },
   ...{ maxClicks: null, title: null, note: null, tags: null },
 };
 
 describe('schemas: body of POST /v2/shorten', () => {
-  it('has null for what was not asked for, and nothing that is not listed', () => {
+  it('has null for absent options, and strips unknown fields', () => {
     const body = { url, maxClicks: null, color: 'red', toString: 1 };
-    expect(schema.parse(body)).to.deep.equal({ url, ...nothingElse, reuse: false });
-    expect(schema.parse({ url, reuse: true })).to.deep.equal({ url, ...nothingElse, reuse: true });
+    expect(schema.parse(body)).to.deep.equal({ url, ...noOptions, reuse: false });
+    expect(schema.parse({ url, reuse: true })).to.deep.equal({ url, ...noOptions, reuse: true });
   });
 
-  it('keeps what was asked for as it came', () => {
+  it('keeps the options as sent', () => {
     const body = {
       ...{ url, alias: 'Spring_2026-a', password: 'p ü s', expiresIn: 60, maxClicks: 1 },
       ...{ title: '\u{1f511}'.repeat(200), note: 'a\n\tb', tags: ['b', 'a'] },
@@ -43,9 +43,9 @@ describe('schemas: body of POST /v2/shorten', () => {
     expect(schema.parse(body)).to.deep.equal(parsed);
   });
 
-  for (const field of Object.keys(nothingElse)) {
-    it(`takes null in ${field} for absent`, () => {
-      const parsed = { url, ...nothingElse, reuse: false };
+  for (const field of Object.keys(noOptions)) {
+    it(`treats null in ${field} as absent`, () => {
+      const parsed = { url, ...noOptions, reuse: false };
       expect(schema.parse({ url, [field]: null })).to.deep.equal(parsed);
     });
   }
@@ -70,7 +70,7 @@ describe('schemas: body of POST /v2/shorten', () => {
     `https://${longestHost}./`,
   ];
   for (const value of taken) {
-    it(`takes the destination ${String(value).slice(0, 60)}`, () => {
+    it(`accepts the destination ${String(value).slice(0, 60)}`, () => {
       expect(schema.parse({ url: value })).to.deep.include({ url: value });
     });
   }
@@ -126,7 +126,7 @@ describe('schemas: body of POST /v2/shorten', () => {
     });
   }
 
-  it('gives a reason only for the URL', () => {
+  it('returns a reason only for the URL', () => {
     const [issue] = schema.safeParse({ url, alias: 'ab' }).error?.issues ?? [];
     expect(issue && urlFaultOf(issue)).to.equal(null);
     const [missing] = schema.safeParse('no object').error?.issues ?? [];
@@ -152,14 +152,14 @@ describe('schemas: body of POST /v2/shorten', () => {
     expect(schema.parse({ url: `${url}\u200ba` }).url).to.equal(`${url}\u200ba`);
   });
 
-  it('takes a destination with any host that current UTS 46 allows, and no other', () => {
+  it('accepts hosts by current UTS 46', () => {
     expect(schema.parse({ url: 'https://STRA\u1e9eE.de/' }).url).to.equal(
       'https://STRA\u1e9eE.de/',
     );
     expect(messageOf({ url: 'https://a\u200cb.de/' })).to.equal(invalidUrl);
   });
 
-  it('knows its own host in every spelling that UTS 46 maps to it', () => {
+  it('detects its own host in every spelling that UTS 46 maps to it', () => {
     const own = shortenRequest((destination) => destination.host === 'xn--strae-oqa.de');
     for (const host of ['straße.de', 'STRA\u1e9eE.de', 'stra%C3%9Fe.de', 'XN--STRAE-OQA.de']) {
       const [issue] = own.safeParse({ url: `https://${host}/a` }).error?.issues ?? [];
@@ -181,7 +181,7 @@ describe('schemas: body of POST /v2/shorten', () => {
     });
   });
 
-  it('counts the characters of title, note and tags as they are stored', () => {
+  it('counts the stored characters of title, note and tags', () => {
     const decomposed = 'u\u0308';
     for (const [field, length] of [
       ['title', 200],
@@ -209,7 +209,7 @@ describe('schemas: body of POST /v2/shorten', () => {
   const fields: readonly (readonly [string, readonly unknown[], string | null])[] = [
     ['alias', ['abc', 'a'.repeat(50), 'A-_9', '---'], null],
     ['alias', ['', 'ab', 'a'.repeat(51), ' '.repeat(51)], aliasLength],
-    ['alias', ['a b', 'a.b', 'añb', 'a/b', 'abc\n', 'a+b', '\u0000\u0000\u0000'], aliasLetters],
+    ['alias', ['a b', 'a.b', 'añb', 'a/b', 'abc\n', 'a+b', '\u0000\u0000\u0000'], aliasCharacters],
     ['alias', [123, true, {}, ['abc']], 'alias must be a string'],
     ['password', ['abcd', 'x'.repeat(100), '    ', '🔑'.repeat(4), '🔑'.repeat(100)], null],
     ['password', ['', 'abc', 'x'.repeat(101), '🔑🔑', '🔑'.repeat(101)], passwordLength],
@@ -234,12 +234,12 @@ describe('schemas: body of POST /v2/shorten', () => {
   }
 
   for (const body of [null, [], 'https://example.com', 5, true, undefined, {}]) {
-    it(`asks for a URL when it is ${body === undefined ? 'absent' : JSON.stringify(body)}`, () => {
+    it(`requires a URL if it is ${body === undefined ? 'absent' : JSON.stringify(body)}`, () => {
       expect(messageOf(body)).to.equal(invalidUrl);
     });
   }
 
-  it('names the first wrong field in the order of the specification’s table', () => {
+  it('names the first invalid field in the order of the specification’s table', () => {
     const wrong = [
       ['url', 'x', invalidUrl],
       ['alias', 'ab', aliasLength],
@@ -248,7 +248,7 @@ describe('schemas: body of POST /v2/shorten', () => {
       ['maxClicks', 0, maxClicksLeast],
     ] as const;
     wrong.forEach(([, , message], index) => {
-      // The other way round, so that it is not the body's own order that decides.
+      // In reverse order, so that the order of the body does not decide.
       const later = wrong.slice(index).reverse();
       expect(messageOf({ url, ...Object.fromEntries(later) })).to.equal(message);
     });
@@ -290,7 +290,7 @@ describe('schemas: rule for destinations', () => {
     fc.webUrl({ withFragments: true, withQueryParameters: true }),
   );
 
-  it('never throws, and takes only what is trimmed, clean, and leads away from us', () => {
+  it('never throws, and accepts only trimmed destinations without control characters on other hosts', () => {
     let accepted = 0;
     fc.assert(
       fc.property(candidates, (text) => {
@@ -309,11 +309,11 @@ describe('schemas: rule for destinations', () => {
       }),
       { numRuns: 3_000 },
     );
-    // Otherwise the property says nothing.
+    // Otherwise the property would be vacuous.
     expect(accepted).to.be.greaterThan(300);
   });
 
-  it('takes the same destination however much white space is around it', () => {
+  it('ignores white space around a destination', () => {
     const white = fc.string({
       unit: fc.constantFrom(' ', '\t', '\n', '\r', '\u00a0', '\u200b', '\ufeff', '\u202e'),
       maxLength: 5,
@@ -328,7 +328,7 @@ describe('schemas: rule for destinations', () => {
 });
 
 describe('schemas: short code', () => {
-  it('is what an alias may be', () => {
+  it('matches exactly the valid aliases', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 52 }), (alias) => {
         expect(shortCodePattern.test(alias)).to.equal(messageOf({ url, alias }) === null);

@@ -4,16 +4,16 @@ import { accountStatsQuery, readStatsQuery, statsQuery } from './statistics.js';
 const now = new Date('2026-11-22T10:20:30.000Z');
 
 const read = (query: object, schema = statsQuery) => {
-  const asked = readStatsQuery(schema, query, now);
-  return 'refused' in asked ? asked.refused : asked;
+  const request = readStatsQuery(schema, query, now);
+  return 'refused' in request ? request.refused : request;
 };
 
 describe('schemas: query of GET /v2/stats', () => {
-  it('has a default for everything, and takes no notice of what is not listed', () => {
-    const asked = read({ colour: 'red' });
-    expect(asked).to.deep.include({ include: new Set(), limit: 20 });
-    expect(asked).to.have.nested.property('period.starts').that.has.lengthOf(31);
-    expect(asked)
+  it('has defaults, and ignores unknown parameters', () => {
+    const request = read({ colour: 'red' });
+    expect(request).to.deep.include({ include: new Set(), limit: 20 });
+    expect(request).to.have.nested.property('period.starts').that.has.lengthOf(31);
+    expect(request)
       .to.have.property('period')
       .that.includes({
         from: Date.parse('2026-10-23T10:15:00Z'),
@@ -23,7 +23,7 @@ describe('schemas: query of GET /v2/stats', () => {
       });
   });
 
-  it('includes each name once, or all but the links', () => {
+  it('includes each name once; all excludes links', () => {
     const several = { include: 'bots,uniques,bots' };
     expect(read(several)).to.deep.include({ include: new Set(['bots', 'uniques']) });
     for (const include of [
@@ -43,7 +43,7 @@ describe('schemas: query of GET /v2/stats', () => {
     });
   });
 
-  it('takes an offset whose + was not percent-encoded', () => {
+  it('accepts an offset with an unencoded +', () => {
     const from = Date.parse('2026-11-22T00:00:00+05:45');
     for (const sign of ['+', ' ']) {
       const query = { from: `2026-11-22T00:00:00${sign}05:45`, to: '2026-11-23' };
@@ -70,7 +70,7 @@ describe('schemas: query of GET /v2/stats', () => {
     ['from', ['2020-01-01'], 'The period has more than 400 intervals'],
   ];
   for (const [name, values, message] of wrong) {
-    it(`says what is wrong with ${name}=${JSON.stringify(values)}`, () => {
+    it(`refuses ${name}=${JSON.stringify(values)}`, () => {
       for (const value of values) {
         expect(read({ [name]: value }), JSON.stringify(value)).to.match(
           typeof message === 'string' ? new RegExp(`^${message.replaceAll('+', '\\+')}$`) : message,
@@ -79,11 +79,11 @@ describe('schemas: query of GET /v2/stats', () => {
     });
   }
 
-  it('names the first wrong parameter in the order of the contract', () => {
+  it('names the first invalid parameter in the order of the contract', () => {
     const names = ['include', 'from', 'to', 'interval', 'tz', 'limit'];
     names.forEach((name, index) => {
       const later = names.slice(index).reverse();
-      const query = Object.fromEntries(later.map((each) => [each, '']));
+      const query = Object.fromEntries(later.map((parameter) => [parameter, '']));
       expect(read(query)).to.match(new RegExp(`^${name} must`));
     });
   });

@@ -31,10 +31,12 @@ const restraints = fc.record({
   disabled: fc.boolean(),
   expired: fc.option(reason),
 });
-const someState: fc.Arbitrary<LinkState> = fc.tuple(link, restraints).map((of) => linkState(...of));
+const someState: fc.Arbitrary<LinkState> = fc
+  .tuple(link, restraints)
+  .map((values) => linkState(...values));
 
 describe('schemas: read model of redirects', () => {
-  it('gives back every state that it was given', () => {
+  it('converts every state to a row and back', () => {
     fc.assert(
       fc.property(someState, fc.integer({ min: 1 }), (state, sequence) => {
         const row = rowOfState(state, sequence);
@@ -44,7 +46,7 @@ describe('schemas: read model of redirects', () => {
     );
   });
 
-  it('has no row for a link that was never made', () => {
+  it('has no row for a link that does not exist', () => {
     expect(rowOfState(initialState, 1)).to.equal(null);
   });
 });

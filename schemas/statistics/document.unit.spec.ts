@@ -41,10 +41,10 @@ const documentOf = (clicks: readonly ClickValues[]): Document => {
 
 const sumOf = (document: Document): readonly number[] =>
   document.map((list) =>
-    list.reduce<number>((sum, each, at) => sum + (at % 2 === 0 ? 0 : Number(each)), 0),
+    list.reduce<number>((sum, item, at) => sum + (at % 2 === 0 ? 0 : Number(item)), 0),
   );
 
-/** Chai's order of the keys of a map cannot tell `null` from a text. */
+/** Chai does not distinguish the keys `null` and 'null' of a map. */
 const byText = (clicks: ReadonlyMap<Value, number>): object =>
   Object.fromEntries([...clicks].map(([value, count]) => [JSON.stringify(value), count]));
 
@@ -55,7 +55,7 @@ const referrersIn = (document: Document): ReadonlyMap<Value, number> => {
 };
 
 describe('schemas: document of statistics', () => {
-  it('is the same text in whatever order the clicks came, and is read as it was written', () => {
+  it('has the same text for any order of clicks, and is read as written', () => {
     const inAnyOrder = fc
       .array(someClick, { maxLength: 60 })
       .chain((clicks) =>
@@ -73,17 +73,17 @@ describe('schemas: document of statistics', () => {
     );
   });
 
-  it('merges to what all the clicks give', () => {
+  it('merges to the document of all clicks', () => {
     fc.assert(
       fc.property(fc.array(someClick), fc.array(someClick), (some, more) => {
         fc.pre(some.length + more.length <= 100);
         const merged = documentOf(some);
         mergeDocument(merged, documentOf(more));
-        const all = documentOf([...some, ...more]);
-        expect(writeDocument(merged)).to.equal(writeDocument(all));
+        const complete = documentOf([...some, ...more]);
+        expect(writeDocument(merged)).to.equal(writeDocument(complete));
         const [added, sum] = [emptySum(), emptySum()];
-        for (const each of [documentOf(some), documentOf(more)]) addToSum(added, each);
-        addToSum(sum, all);
+        for (const part of [documentOf(some), documentOf(more)]) addToSum(added, part);
+        addToSum(sum, complete);
         for (const name of dimensionNames) {
           expect(byText(added[name])).to.deep.equal(byText(sum[name]));
         }
@@ -91,7 +91,7 @@ describe('schemas: document of statistics', () => {
     );
   });
 
-  it('keeps the first 100 values of a day, what was not recorded apart', () => {
+  it('keeps the first 100 values of a day, besides null', () => {
     const numbered = Array.from({ length: 130 }, (_, number) => from(`${number}.example.com`));
     const document = documentOf([valuesIn(nowhere), ...numbered, ...numbered, from('(other)')]);
     const referrers = referrersIn(document);
@@ -103,7 +103,7 @@ describe('schemas: document of statistics', () => {
     expect(sumOf(document)).to.deep.equal(dimensionNames.map(() => 262));
   });
 
-  it('has as other in a quarter what is other in its day', () => {
+  it('counts a value as (other) in a quarter if it is (other) in its day', () => {
     const earlier = documentOf(
       Array.from({ length: 99 }, (_, number) => from(`${number}.example.com`)),
     );

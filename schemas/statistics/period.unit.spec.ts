@@ -7,7 +7,7 @@ import { intervals, periodOf, readTime, readZone, timesIn, type Interval } from 
 
 const now = new Date('2026-11-22T10:20:30.400Z');
 
-const asked = (from: string | null, to: string | null, interval: Interval, tz: string) =>
+const requested = (from: string | null, to: string | null, interval: Interval, tz: string) =>
   periodOf(
     {
       from: from === null ? undefined : (readTime(from) ?? undefined),
@@ -18,16 +18,16 @@ const asked = (from: string | null, to: string | null, interval: Interval, tz: s
     now,
   );
 
-/** The period's first moments as answers write them, and its end. */
+/** The formatted starts of a period's intervals, and its end. */
 const startsOf = (from: string | null, to: string | null, interval: Interval, tz: string) => {
-  const period = asked(from, to, interval, tz);
+  const period = requested(from, to, interval, tz);
   if ('refused' in period) throw new Error(period.refused);
   return [...period.starts, period.to].map(timesIn(tz));
 };
 
 const dayMs = 86_400_000;
 
-/** Looks at every quarter of an hour. */
+/** Checks every quarter of an hour. */
 const naiveStarts = (from: number, to: number, interval: Interval, tz: string): number[] => {
   const keyOf = intervalKeysIn(tz, interval);
   const starts: number[] = [];
@@ -42,7 +42,7 @@ const naiveStarts = (from: number, to: number, interval: Interval, tz: string): 
 
 describe('schemas: periods of statistics', () => {
   it('are the last 30 days by default, in whole quarters of an hour', () => {
-    const period = asked(null, null, 'month', 'UTC');
+    const period = requested(null, null, 'month', 'UTC');
     expect(period).to.deep.equal({
       from: Date.parse('2026-10-23T10:15:00Z'),
       to: Date.parse('2026-11-22T10:30:00Z'),
@@ -52,7 +52,7 @@ describe('schemas: periods of statistics', () => {
     });
   });
 
-  it('end now where only the beginning is told, and begin 30 days before a told end', () => {
+  it('end now without an end, and start 30 days before the end without a start', () => {
     expect(startsOf('2026-11-21', null, 'day', 'UTC').at(-1)).to.equal('2026-11-22T10:30:00+00:00');
     expect(startsOf(null, '2026-03-31', 'month', 'UTC')[0]).to.equal('2026-03-01T00:00:00+00:00');
   });
@@ -69,12 +69,12 @@ describe('schemas: periods of statistics', () => {
     ['within a quarter', '2026-11-22T08:44:59.999999999', 'UTC', '2026-11-22T08:30:00+00:00'],
   ];
   for (const [what, time, tz, at] of times) {
-    it(`begin at a time ${what}`, () => {
+    it(`start at a time ${what}`, () => {
       expect(startsOf(time, '2027-01-01', 'month', tz)[0]).to.equal(at);
     });
   }
 
-  it('end outside the quarter, too', () => {
+  it('are extended to the end of a quarter', () => {
     const ends = ['2026-11-22T08:30', '2026-11-22T08:30:00.000000001', '2026-11-22T08:44:59'];
     expect(ends.map((to) => startsOf('2026-11-22', to, 'day', 'UTC').at(-1))).to.deep.equal([
       '2026-11-22T08:30:00+00:00',
@@ -90,7 +90,7 @@ describe('schemas: periods of statistics', () => {
     expect(hours('2026-11-01', '2026-11-02')).to.equal(25);
   });
 
-  it('have an hour more where the clock changes within one', () => {
+  it('have an additional hour if the clock changes within an hour', () => {
     expect(
       startsOf('2026-04-05T01:00', '2026-04-05T03:00', 'hour', 'Australia/Lord_Howe'),
     ).to.deep.equal([
@@ -101,7 +101,7 @@ describe('schemas: periods of statistics', () => {
     ]);
   });
 
-  it('have weeks from Monday, the first and the last cut', () => {
+  it('have weeks from Monday; the first and the last one may be shorter', () => {
     expect(startsOf('2026-11-21', '2026-12-01', 'week', 'Europe/Berlin')).to.deep.equal([
       '2026-11-21T00:00:00+01:00',
       '2026-11-23T00:00:00+01:00',
@@ -110,7 +110,7 @@ describe('schemas: periods of statistics', () => {
     ]);
   });
 
-  it('leave out a day that never was', () => {
+  it('omit a skipped day', () => {
     expect(startsOf('2011-12-29', '2012-01-01', 'day', 'Pacific/Apia')).to.deep.equal([
       '2011-12-29T00:00:00-10:00',
       '2011-12-31T00:00:00+14:00',
@@ -121,24 +121,24 @@ describe('schemas: periods of statistics', () => {
   it('have at most 400 intervals', () => {
     const refused = { refused: 'The period has more than 400 intervals' };
     expect(startsOf('2025-01-01', '2026-02-05', 'day', 'UTC')).to.have.lengthOf(401);
-    expect(asked('2025-01-01', '2026-02-05T00:01', 'day', 'UTC')).to.deep.equal(refused);
-    expect(asked('1000-01-01', '2999-12-31', 'month', 'Asia/Kathmandu')).to.deep.equal(refused);
+    expect(requested('2025-01-01', '2026-02-05T00:01', 'day', 'UTC')).to.deep.equal(refused);
+    expect(requested('1000-01-01', '2999-12-31', 'month', 'Asia/Kathmandu')).to.deep.equal(refused);
   });
 
-  it('begin before they end', () => {
+  it('start before they end', () => {
     const refused = { refused: 'from must be before to' };
-    expect(asked('2026-11-22T08:01', '2026-11-22T08:01', 'day', 'UTC')).to.deep.equal(refused);
-    expect(asked('2026-11-22T08:02', '2026-11-22T08:01', 'day', 'UTC')).to.deep.equal(refused);
-    expect(asked('2026-11-23', null, 'day', 'UTC')).to.deep.equal(refused);
+    expect(requested('2026-11-22T08:01', '2026-11-22T08:01', 'day', 'UTC')).to.deep.equal(refused);
+    expect(requested('2026-11-22T08:02', '2026-11-22T08:01', 'day', 'UTC')).to.deep.equal(refused);
+    expect(requested('2026-11-23', null, 'day', 'UTC')).to.deep.equal(refused);
     expect(startsOf('2026-11-22T08:01', '2026-11-22T08:02', 'day', 'UTC')).to.have.lengthOf(2);
   });
 
-  it('are what a look at each quarter of an hour finds', () => {
+  it('equal the result of checking each quarter of an hour', () => {
     const longest = { hour: 4, day: 20, week: 60, month: 150 } as const;
     const some = fc.record({
       tz: fc.constantFrom(...zones),
       interval: fc.constantFrom(...intervals),
-      // Of 2012 to 2035: before, clocks have changed within a quarter.
+      // 2012 to 2035: before, there were clock changes within a quarter.
       near: fc.integer({ min: 15_400, max: 24_000 }).map((day) => day * dayMs),
       before: fc.integer({ min: 0, max: 3 * 96 }),
       length: fc.double({ min: 0.001, max: 1, noNaN: true }),
@@ -147,12 +147,12 @@ describe('schemas: periods of statistics', () => {
       fc.property(some, ({ tz, interval, near, before, length }) => {
         const offset = offsetIn(tz);
         let day = near;
-        // To a change of the clock, where there is one.
+        // Move to a clock change, if there is one.
         while (day < near + 200 * dayMs && offset(day) === offset(day + dayMs)) day += dayMs;
         const from = day - before * quarterMs;
         const to = from + Math.ceil(length * longest[interval] * 96) * quarterMs;
         const [first, last] = [from, to].map((at) => new Date(at).toISOString());
-        const period = asked(first ?? '', last ?? '', interval, tz);
+        const period = requested(first ?? '', last ?? '', interval, tz);
         const starts = naiveStarts(from, to, interval, tz);
         expect(period).to.deep.equal({ from, to, interval, tz, starts });
       }),
@@ -161,7 +161,7 @@ describe('schemas: periods of statistics', () => {
   });
 });
 
-/** The periods' beginnings as Temporal finds them, one at a time. */
+/** The starts of intervals, computed with Temporal. */
 const startsByTemporal = (from: number, interval: Interval, tz: string, count: number) => {
   const starts = [from];
   const local = (at: number) => Temporal.Instant.fromEpochMilliseconds(at).toZonedDateTimeISO(tz);
@@ -198,7 +198,7 @@ describe('schemas: periods of any year', () => {
       .map((at) => at - (at % quarterMs)),
   });
 
-  it('are what Temporal says, also where offsets have seconds', () => {
+  it('equal the result of Temporal, including offsets with seconds', () => {
     fc.assert(
       fc.property(anyPeriod, ({ tz, interval, from }) => {
         const starts = startsByTemporal(from, interval, tz, 30);
@@ -217,7 +217,7 @@ describe('schemas: periods of any year', () => {
     );
   });
 
-  it('ask for the offset once between two changes of it, not once for each interval', () => {
+  it('look up an offset once between two changes, not once per interval', () => {
     const { prototype } = Temporal.Instant;
     const originals = (['toZonedDateTimeISO', 'toString'] as const).map((name) => {
       const descriptor = Object.getOwnPropertyDescriptor(prototype, name);
@@ -248,47 +248,24 @@ describe('schemas: periods of any year', () => {
 
 describe('schemas: times of a period', () => {
   for (const time of [
-    ...[
-      '',
-      'now',
-      '2026',
-      '2026-11',
-      '20261122',
-      '2026-11-22 10:00',
-      '2026-11-22T10',
-      '0999-01-01',
-    ],
-    ...[
-      '2026-11-22T10:00:00 05:45',
-      '2026-11-22T10:00+0545',
-      '2026-11-22Z',
-      '2026-02-30',
-      ' 2026-11-22',
-    ],
+    ...['', 'now', '2026', '2026-11', '20261122', '2026-11-22 10:00', '2026-11-22T10'],
+    ...['0999-01-01', '2026-11-22T10:00:00 05:45', '2026-11-22T10:00+0545', '2026-11-22Z'],
+    ...['2026-02-30', ' 2026-11-22'],
     ...['2026-11-22T24:00', '2026-11-22T10:60', '2026-11-22T10:00:00.1234567890', '3000-01-01'],
     ...['2026-11-22T10:00[Europe/Berlin]', '2026-11-22\n', '2026-11-22T10:00+24:00', '1763769600'],
   ]) {
-    it(`are none of ${JSON.stringify(time)}`, () => {
+    it(`refuse ${JSON.stringify(time)}`, () => {
       expect(readTime(time)).to.equal(null);
     });
   }
 
-  it('are read or not, whatever the text, and never throw', () => {
-    const piece = fc.constantFrom(
-      '2026-11-22',
-      'T10:00',
-      ':59',
-      '.5',
-      '+05:45',
-      'Z',
-      '0',
-      '-',
-      ' ',
-    );
+  it('never throw for any text', () => {
+    const pieces = ['2026-11-22', 'T10:00', ':59', '.5', '+05:45', 'Z', '0', '-', ' '];
     fc.assert(
-      fc.property(fc.array(piece, { maxLength: 5 }), (pieces) => {
-        const time = readTime(pieces.join(''));
-        if (time) expect(asked(pieces.join(''), '2999-12-31', 'month', 'UTC')).to.be.an('object');
+      fc.property(fc.array(fc.constantFrom(...pieces), { maxLength: 5 }), (chosen) => {
+        const time = readTime(chosen.join(''));
+        if (time)
+          expect(requested(chosen.join(''), '2999-12-31', 'month', 'UTC')).to.be.an('object');
       }),
     );
   });
@@ -303,7 +280,7 @@ describe('schemas: time zones', () => {
     ]);
   });
 
-  it('are names of the IANA alone', () => {
+  it('are only IANA names', () => {
     for (const name of ['', '+05:45', '-08:00', 'Z', 'UTC+1', 'Europe', 'Mars/Phobos', 'UTC\n']) {
       expect(readZone(name), name).to.equal(null);
     }

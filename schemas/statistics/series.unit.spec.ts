@@ -21,7 +21,7 @@ const seriesOf = (visits: readonly (readonly [number, boolean])[]): Series => {
 };
 
 describe('schemas: series of statistics', () => {
-  it('counts the visits of each quarter, merges, and is read as it was written', () => {
+  it('counts the visits of each quarter, merges, and is read as written', () => {
     fc.assert(
       fc.property(someVisits, someVisits, (some, more) => {
         const series = seriesOf([...some, ...more]);
@@ -49,7 +49,7 @@ describe('schemas: series of statistics', () => {
 });
 
 describe('schemas: calendar of statistics', () => {
-  it('counts days and quarters from 1970 on', () => {
+  it('counts days and quarters since 1970', () => {
     expect(quarterAt(Date.parse('1970-01-02T00:15:00.000Z'))).to.deep.equal({ day: 1, quarter: 1 });
     expect(quarterAt(Date.parse('2026-05-20T23:59:59.999Z'))).to.deep.equal({
       day: Date.parse('2026-05-20') / 86_400_000,
@@ -57,7 +57,7 @@ describe('schemas: calendar of statistics', () => {
     });
   });
 
-  it('has every day in the month that begins before it and ends after it', () => {
+  it('has every day in the month that contains it', () => {
     fc.assert(
       fc.property(fc.nat(2_900_000), (day) => {
         const month = monthOf(day);

@@ -15,7 +15,7 @@ describe('command API: keys that open the console', () => {
   const tokenOf = async (id: string | null): Promise<string> =>
     (await createConsoleToken(database.pool, id))?.token ?? '';
 
-  it('are live, and so are their roots and secrets', async () => {
+  it('are active, and so are their roots and secrets', async () => {
     const [root, other] = [await newKey(node), await newKey(node)];
     const derived = await derivedKey(node, root);
     expect(await opens(root)).to.equal(root.id);
@@ -37,7 +37,7 @@ describe('command API: keys that open the console', () => {
     expect([await opens(root), await opens(derived)]).to.deep.equal([null, null]);
   });
 
-  it('are by default the oldest that an operator made', async () => {
+  it('are the oldest root key by default', async () => {
     await database.pool.query(`UPDATE ledger.api_keys SET status = 'inactive'`);
     const root = await newKey(node);
     const derived = await derivedKey(node, root);
@@ -50,7 +50,7 @@ describe('command API: keys that open the console', () => {
     expect((await createConsoleToken(database.pool, derived.id))?.key.id).to.equal(derived.id);
   });
 
-  it('open it by an address once, within 10 minutes', async () => {
+  it('open it once by an address, within 10 minutes', async () => {
     const { id } = await newKey(node);
     const age = (by: string): Promise<unknown> =>
       database.pool.query('UPDATE ledger.console_addresses SET made_at = now() - $1::interval', [
@@ -67,7 +67,7 @@ describe('command API: keys that open the console', () => {
     await age('10 minutes');
     expect([await find(late, false), await find(late, true)]).to.deep.equal([undefined, undefined]);
     expect(await find(newToken(), true)).to.equal(undefined);
-    // The next one forgets it.
+    // The next token deletes the expired one.
     await tokenOf(id);
     const { rows } = await database.pool.query('SELECT FROM ledger.console_addresses');
     expect(rows).to.have.length(1);

@@ -25,12 +25,12 @@ describe('command API: sessions of the console', () => {
     return Number(rows[0]?.ago);
   };
 
-  it('are found by their token, which is new each time and kept as a hash', async () => {
+  it('are found by their unique token, which is stored as a hash', async () => {
     const tokens = [await sessions.start(database.pool, developer)];
     tokens.push(await sessions.start(database.pool, { ...developer, boundTo: secret(2) }));
     expect(await sessions.find(tokens[0] ?? '')).to.deep.equal(developer);
     expect((await sessions.find(tokens[1] ?? ''))?.boundTo).to.deep.equal(secret(2));
-    for (const none of ['', 'x', newToken()]) expect(await sessions.find(none)).to.equal(null);
+    for (const token of ['', 'x', newToken()]) expect(await sessions.find(token)).to.equal(null);
     const { rows } = await database.pool.query<{ row: string }>(
       'SELECT s::text AS row FROM ledger.console_sessions s',
     );
@@ -40,7 +40,7 @@ describe('command API: sessions of the console', () => {
     }
   });
 
-  it('are those of one listener', async () => {
+  it('belong to one listener', async () => {
     const operators = createConsoleSessions(database.pool, 'admin');
     const token = await operators.start(database.pool, { boundTo: secret(1), actor: 'maria' });
     expect(await sessions.find(token)).to.equal(null);
@@ -48,10 +48,12 @@ describe('command API: sessions of the console', () => {
     expect(await operators.find(token)).to.deep.equal({ boundTo: secret(1), actor: 'maria' });
   });
 
-  it('begin at once for one secret; beyond 100, the least recently used ones end', async () => {
+  it('start concurrently for one secret; beyond 100, the least recently used ones end', async () => {
     for (let round = 0; round < 10; round += 1) {
-      const begun = Array.from({ length: 60 }, () => sessions.start(database.pool, developer));
-      await Promise.all(begun);
+      const sessionStarts = Array.from({ length: 60 }, () =>
+        sessions.start(database.pool, developer),
+      );
+      await Promise.all(sessionStarts);
     }
     const last = await sessions.start(database.pool, developer);
     const { rows } = await database.pool.query('SELECT FROM ledger.console_sessions');
@@ -59,7 +61,7 @@ describe('command API: sessions of the console', () => {
     expect(await sessions.find(last)).to.deep.equal(developer);
   });
 
-  it('end when somebody signs out', async () => {
+  it('end when the user signs out', async () => {
     const token = await sessions.start(database.pool, developer);
     const other = await sessions.start(database.pool, developer);
     await sessions.end(token);
@@ -71,7 +73,7 @@ describe('command API: sessions of the console', () => {
     ['used_at', '11 hours 59 minutes', '12 hours 1 second'],
     ['began_at', '6 days 23 hours', '7 days 1 second'],
   ] as const) {
-    it(`end by themselves, by ${column}, and are forgotten`, async () => {
+    it(`expire by ${column}, and are deleted`, async () => {
       const token = await sessions.start(database.pool, developer);
       await age(column, last);
       expect(await sessions.find(token)).to.deep.equal(developer);
@@ -82,7 +84,7 @@ describe('command API: sessions of the console', () => {
     });
   }
 
-  it('note their use once a minute', async () => {
+  it('record their use once a minute', async () => {
     const token = await sessions.start(database.pool, developer);
     await age('used_at', '50 seconds');
     await sessions.find(token);
@@ -92,7 +94,7 @@ describe('command API: sessions of the console', () => {
     expect(await usedSecondsAgo()).to.be.below(49);
   });
 
-  it('are 100 for a secret at most: the one that is least used ends', async () => {
+  it('are at most 100 per secret: the least recently used one ends', async () => {
     const first = await sessions.start(database.pool, developer);
     const second = await sessions.start(database.pool, developer);
     const another = await sessions.start(database.pool, { ...developer, boundTo: secret(2) });

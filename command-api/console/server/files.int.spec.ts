@@ -46,7 +46,7 @@ describe('command API: files of the console', () => {
     return (at, options) => sendRequest(`http://127.0.0.1:${port}${at}`, options);
   };
 
-  it('are kept for ever where their names tell what is in them', async () => {
+  it('are cached forever if their names contain a hash', async () => {
     const get = await serve('index.html');
     for (const [name, type] of [
       ['index-a1.js', 'text/javascript; charset=utf-8'],
@@ -59,7 +59,7 @@ describe('command API: files of the console', () => {
     }
   });
 
-  it('are the page of the listener wherever the client has a path of its own', async () => {
+  it('are the page of the listener for all paths of the client', async () => {
     for (const [page, title] of [
       ['index.html', 'developers'],
       ['operators.html', 'operators'],
@@ -77,7 +77,7 @@ describe('command API: files of the console', () => {
     }
   });
 
-  it('are only read', async () => {
+  it('accept only GET and HEAD', async () => {
     const get = await serve('index.html');
     for (const at of ['/console', '/console/assets/index-a1.js']) {
       const refused = await get(at, { method: 'POST' });
@@ -87,7 +87,7 @@ describe('command API: files of the console', () => {
     }
   });
 
-  it('are 404 where they might have been', async () => {
+  it('are 404 below reserved prefixes', async () => {
     const get = await serve('index.html');
     for (const at of [
       '/console/assets/index-a2.js',
@@ -99,7 +99,7 @@ describe('command API: files of the console', () => {
     }
   });
 
-  it('say what to do where they were not built', async () => {
+  it('describe how to build them if they are missing', async () => {
     const get = await serve('index.html', path.join(folder, 'none'));
     const { status, headers, text } = await get('/console');
     expect(status).to.equal(503);

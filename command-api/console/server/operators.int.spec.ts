@@ -17,11 +17,10 @@ describe('command API: sessions of operators', () => {
     for (const server of servers) server.close();
   });
 
-  /** The address of an operators' console with this token. */
   const start = async (adminToken: string): Promise<string> => {
     const logger = createLogger('silent');
     const health = (): never => {
-      throw new Error('Nobody asks for it here');
+      throw new Error('health() was called');
     };
     const app = createApp({ health, requests: { record: () => undefined }, logger }, () => null);
     const { pool } = database;
@@ -38,7 +37,7 @@ describe('command API: sessions of operators', () => {
     return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   };
 
-  it('end with the admin token, of which nothing is kept that can be guessed', async () => {
+  it('end with the admin token, and store no guessable hash of it', async () => {
     const token = 'the-first-admin-token';
     const [before, after] = await Promise.all([start(token), start('the-second-admin-token')]);
     const signIn = async (): Promise<string> => {
@@ -55,7 +54,7 @@ describe('command API: sessions of operators', () => {
         (await sendRequest(`${at}/console/session`, { headers: { Cookie } })).status;
       expect([await status(before), await status(after)]).to.deep.equal([200, 204]);
     }
-    // Equal secrets look different: a list of hashes of likely tokens is of no use.
+    // Equal admin tokens have different hashes, which prevents dictionary attacks.
     const { rows } = await database.pool.query(
       'SELECT DISTINCT bound_to FROM ledger.console_sessions',
     );

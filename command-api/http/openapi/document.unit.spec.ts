@@ -11,7 +11,7 @@ const document = JSON.parse(JSON.stringify(openApiDocument())) as {
 
 const schemaOf = (name: string): Json => document.components['schemas']?.[name] as Json;
 
-/** Every object that the document holds, itself included. */
+/** All objects of the document. */
 const objectsOf = (value: unknown): Json[] => {
   if (typeof value !== 'object' || value === null) return [];
   const children = Object.values(value).flatMap(objectsOf);
@@ -28,21 +28,21 @@ const operations = Object.entries(document.paths).flatMap(([path, item]) =>
     .map(([method, operation]) => ({ path, method, operation: operation as Json })),
 );
 
-// Handlers ask for what they need when they are called.
+// Handlers read their dependencies when they are called.
 const routes = v2Routes({} as V2Deps).map(({ method, path, scope }) => ({
   name: `${method} /v2${path.replace(/:(\w+)/g, '{$1}')}`,
   scope,
 }));
 
 describe('command API: OpenAPI document', () => {
-  it('has every route under /v2, and no other', () => {
+  it('has all routes under /v2', () => {
     const described = operations
       .filter(({ path }) => path.startsWith('/v2/'))
       .map(({ path, method }) => `${method.toUpperCase()} ${path}`);
     expect(described).to.have.members(routes.map(({ name }) => name));
   });
 
-  it('refers to nothing that is not there, and has nothing that nobody refers to', () => {
+  it('has exactly the referenced components', () => {
     const parts = ['schemas', 'headers', 'responses'].flatMap((kind) =>
       Object.keys(document.components[kind] ?? {}).map((name) => `#/components/${kind}/${name}`),
     );
@@ -55,7 +55,7 @@ describe('command API: OpenAPI document', () => {
     expect(ids).to.include.members(['shorten', 'getStats']);
   });
 
-  it('says the bounds of each field of a link', () => {
+  it('has the bounds of each field of a link', () => {
     const { properties, required } = schemaOf('ShortenRequest') as {
       properties: Record<string, Json>;
       required: string[];
@@ -86,7 +86,7 @@ describe('command API: OpenAPI document', () => {
     });
   });
 
-  it('has a pattern for URLs that takes what is taken, in any case', () => {
+  it('has a pattern for URLs that matches valid ones, in any case', () => {
     const { url } = schemaOf('ShortenRequest')['properties'] as { url: { pattern: string } };
     // As JSON Schema reads patterns.
     const pattern = new RegExp(url.pattern, 'u');
@@ -98,7 +98,7 @@ describe('command API: OpenAPI document', () => {
     }
   });
 
-  it('has patterns for texts that take white space at both ends, which is trimmed', () => {
+  it('has patterns for texts that allow white space at both ends', () => {
     const { title } = schemaOf('ShortenRequest')['properties'] as {
       title: { anyOf: [{ pattern: string }] };
     };
@@ -127,7 +127,7 @@ describe('command API: OpenAPI document', () => {
     expect(additionalProperties).to.equal(false);
   });
 
-  it('says what the parameters of statistics may be', () => {
+  it('describes the parameters of statistics', () => {
     const parameters = operations.find(({ operation }) => operation['operationId'] === 'getStats')
       ?.operation['parameters'] as { name: string; schema: Json }[];
     expect(parameters.map(({ name }) => name)).to.deep.equal([
@@ -142,7 +142,7 @@ describe('command API: OpenAPI document', () => {
     expect(limit).to.deep.include({ type: 'integer', minimum: 1, maximum: 200, default: 20 });
   });
 
-  it('asks for a key everywhere but for health, with the scope of the route', () => {
+  it('requires a key with the scope of the route, except for health', () => {
     const scopes = new Map(routes.map(({ name, scope }) => [name, scope]));
     for (const { path, method, operation } of operations) {
       const scope = scopes.get(`${method.toUpperCase()} ${path}`);

@@ -1,6 +1,6 @@
 import {
-  commandOf,
-  deciderSpecification,
+  commandSpecification,
+  metadataOfEvent,
   type FlatCommand,
 } from '../../../schemas/testing/decider-specification.js';
 import {
@@ -8,110 +8,89 @@ import {
   blocked,
   created,
   expired,
-  idOf,
   unblocked,
   visited,
 } from '../../../schemas/testing/events.js';
 import { linkBlockDecider, type LinkBlockCommand } from './command.js';
 
-const command = commandOf<LinkBlockCommand>('spring', {
-  now: at(10),
-  id: idOf(1),
-  actor: 'maria',
-  requestId: 'request-1',
-});
-
-const given = deciderSpecification({
-  ...linkBlockDecider,
-  decide: (values: FlatCommand<LinkBlockCommand>, state) =>
-    linkBlockDecider.decide(command(values), state),
-});
+const given = commandSpecification('spring', linkBlockDecider);
 
 const block: FlatCommand<LinkBlockCommand> = { type: 'BlockLink', reason: 'phishing' };
 const unblock: FlatCommand<LinkBlockCommand> = { type: 'UnblockLink', reason: 'a mistake' };
-const made = created('spring', {}, { account: 'acme' });
-const told = {
-  id: idOf(1),
-  time: at(10),
-  account: 'acme',
-  actor: 'maria',
-  correlationId: 'request-1',
-};
+const link = created('spring', {}, { account: 'acme' });
+const metadata = { ...metadataOfEvent(), account: 'acme' };
 
 describe('command API: blocking a link', () => {
-  it('blocks it, expired or not, with its reason', () => {
-    given(made)
+  it('blocks active and expired links, with a reason', () => {
+    given(link)
       .when(block)
-      .then(blocked('spring', 2, told));
-    given(made, expired('spring', 2, 'clicks'))
+      .then(blocked('spring', 2, metadata));
+    given(link, expired('spring', 2, 'clicks'))
       .when(block)
-      .then(blocked('spring', 3, told));
-    given(made, blocked('spring', 2), unblocked('spring', 3))
+      .then(blocked('spring', 3, metadata));
+    given(link, blocked('spring', 2), unblocked('spring', 3))
       .when(block)
-      .then(blocked('spring', 4, told));
+      .then(blocked('spring', 4, metadata));
   });
 
-  it('changes nothing where it is blocked, whatever the reason', () => {
-    given(made, blocked('spring', 2)).when(block).thenNothing();
-    given(made, blocked('spring', 2))
+  it('changes nothing if the link is blocked, even for another reason', () => {
+    given(link, blocked('spring', 2)).when(block).thenNothing();
+    given(link, blocked('spring', 2))
       .when({ ...block, reason: 'spam' })
       .thenNothing();
   });
 
-  it('is never told before the link’s last event, a visit included', () => {
-    given(made, visited('spring', 1, { time: at(99) }))
+  it('is never earlier than the last event of the link, including visits', () => {
+    given(link, visited('spring', 1, { time: at(99) }))
       .when(block)
-      .then(blocked('spring', 2, { ...told, time: at(99) }));
+      .then(blocked('spring', 2, { ...metadata, time: at(99) }));
   });
 });
 
 describe('command API: unblocking a link', () => {
-  it('lifts its block, also where it expired beneath', () => {
-    given(made, blocked('spring', 2))
+  it('unblocks a link, even if it expired while it was blocked', () => {
+    given(link, blocked('spring', 2))
       .when(unblock)
-      .then(unblocked('spring', 3, told));
-    given(made, blocked('spring', 2), expired('spring', 3))
+      .then(unblocked('spring', 3, metadata));
+    given(link, blocked('spring', 2), expired('spring', 3))
       .when(unblock)
-      .then(unblocked('spring', 4, told));
+      .then(unblocked('spring', 4, metadata));
   });
 
-  it('changes nothing where there is no block', () => {
-    given(made).when(unblock).thenNothing();
-    given(made, blocked('spring', 2), unblocked('spring', 3)).when(unblock).thenNothing();
+  it('changes nothing if the link is not blocked', () => {
+    given(link).when(unblock).thenNothing();
+    given(link, blocked('spring', 2), unblocked('spring', 3)).when(unblock).thenNothing();
   });
 });
 
-describe('command API: blocking a link that was found unsafe', () => {
-  const blockUnsafe: FlatCommand<LinkBlockCommand> = {
-    type: 'BlockUnsafeLink',
-    reason: 'phishing',
-  };
+describe('command API: blocking an unsafe link', () => {
+  const blockUnsafe = { ...block, type: 'BlockUnsafeLink' } as const;
 
-  it('blocks it with the reason, as an operator would', () => {
-    given(made)
+  it('blocks it with the reason', () => {
+    given(link)
       .when(blockUnsafe)
-      .then(blocked('spring', 2, told));
+      .then(blocked('spring', 2, metadata));
   });
 
-  it('changes nothing where it is blocked or expired', () => {
-    given(made, blocked('spring', 2)).when(blockUnsafe).thenNothing();
-    given(made, expired('spring', 2)).when(blockUnsafe).thenNothing();
+  it('changes nothing if the link is blocked or expired', () => {
+    given(link, blocked('spring', 2)).when(blockUnsafe).thenNothing();
+    given(link, expired('spring', 2)).when(blockUnsafe).thenNothing();
   });
 
-  it('leaves to operators what one of them has unblocked', () => {
-    const cleared = [made, blocked('spring', 2), unblocked('spring', 3)];
+  it('does not block a link that an operator has unblocked', () => {
+    const cleared = [link, blocked('spring', 2), unblocked('spring', 3)];
     given(...cleared)
       .when(blockUnsafe)
       .thenNothing();
     given(...cleared)
       .when(block)
-      .then(blocked('spring', 4, told));
+      .then(blocked('spring', 4, metadata));
   });
 });
 
-describe('command API: code that nobody has', () => {
-  it('is neither blocked nor unblocked', () => {
-    for (const values of [block, unblock, { ...block, type: 'BlockUnsafeLink' as const }]) {
+describe('command API: blocking an unknown code', () => {
+  it('is refused', () => {
+    for (const values of [block, unblock, { ...block, type: 'BlockUnsafeLink' } as const]) {
       given().when(values).thenRefused('notFound');
     }
   });

@@ -70,20 +70,20 @@ describe('command API: blocks and switches, on two nodes', () => {
     expect(await eventsOf('links', 'missing')).to.deep.equal([]);
   });
 
-  it('tells every process of a block, and of nothing that changed nothing', async () => {
-    await recordHistory(nodes[0], created('told'));
-    expect(await handlers[0].handle('told', block, actor)).to.have.lengthOf(1);
-    expect(await handlers[1].handle('told', block, actor)).to.equal(noPosition);
-    expect(await handlers[1].handle('nobodys', block, actor)).to.equal('notFound');
-    expect(await handlers[1].handle('told', unblock, actor)).to.have.lengthOf(1);
-    await eventually('both are heard', () => changes.length >= 2);
+  it('notifies all processes of changes only', async () => {
+    await recordHistory(nodes[0], created('spring'));
+    expect(await handlers[0].handle('spring', block, actor)).to.have.lengthOf(1);
+    expect(await handlers[1].handle('spring', block, actor)).to.equal(noPosition);
+    expect(await handlers[1].handle('unknown', block, actor)).to.equal('notFound');
+    expect(await handlers[1].handle('spring', unblock, actor)).to.have.lengthOf(1);
+    await eventually('both changes arrived', () => changes.length >= 2);
     expect(changes).to.deep.equal([
-      { kind: 'link', code: 'told', sequence: 2 },
-      { kind: 'link', code: 'told', sequence: 3 },
+      { kind: 'link', code: 'spring', sequence: 2 },
+      { kind: 'link', code: 'spring', sequence: 3 },
     ]);
   });
 
-  it('is one event, however many block a link at once', async () => {
+  it('writes one event for concurrent blocks of a link', async () => {
     await recordHistory(nodes[0], created('raced'));
     const command = (number: number) => ({ ...block, reason: `reason ${number}` });
     await Promise.all(
@@ -98,22 +98,22 @@ describe('command API: blocks and switches, on two nodes', () => {
     ]);
   });
 
-  it('numbers what operators and the clock decide at once without a gap', async () => {
+  it('writes consecutive sequences for concurrent decisions of operators and the clock', async () => {
     const codes = Array.from({ length: 20 }, (_, number) => `due-${number}`);
     const past = { expiresAt: at(1).toISOString() };
     await recordHistory(nodes[0], ...codes.map((code) => created(code, past)));
     const sweep = (node: TestNode) => expireDueLinks(node.pool, node.outbox, node.clock);
     await Promise.all([
       ...codes.map(async (code, number) => {
-        const [one, other] = number % 2 === 0 ? handlers : [handlers[1], handlers[0]];
-        await one.handle(code, block, actor);
-        await other.handle(code, unblock, actor);
-        await one.handle(code, block, actor);
+        const [first, second] = number % 2 === 0 ? handlers : [handlers[1], handlers[0]];
+        await first.handle(code, block, actor);
+        await second.handle(code, unblock, actor);
+        await first.handle(code, block, actor);
       }),
       ...nodes.map(sweep),
       ...nodes.map(sweep),
     ]);
-    // Those that were held when the clock looked.
+    // Links that were locked before.
     await sweep(nodes[0]);
     for (const code of codes) {
       const events = await eventsOf('links', code);
@@ -128,43 +128,43 @@ describe('command API: blocks and switches, on two nodes', () => {
     }
   });
 
-  it('leaves the link as it is where its event cannot be recorded', async () => {
-    await recordHistory(nodes[0], created('kept'));
+  it('does not change the link if its event cannot be recorded', async () => {
+    await recordHistory(nodes[0], created('unsaved'));
     const failing = createLinkBlockHandler(nodes[0].pool, {
       ...nodes[0].outbox,
       record() {
-        throw new Error('the log is away');
+        throw new Error('the log is unavailable');
       },
     });
-    expect(await rejection(failing.handle('kept', block, actor))).to.be.an('error');
-    expect((await storedLinks(nodes[0])).get('kept')).to.include({ blocked: false });
-    expect(await eventsOf('links', 'kept')).to.have.length(1);
+    expect(await rejection(failing.handle('unsaved', block, actor))).to.be.an('error');
+    expect((await storedLinks(nodes[0])).get('unsaved')).to.include({ blocked: false });
+    expect(await eventsOf('links', 'unsaved')).to.have.length(1);
   });
 
-  it('switches the platform on both nodes at once without losing one', async () => {
-    const [one, other] = nodes;
+  it('keeps all concurrent switches of two nodes', async () => {
+    const [first, second] = nodes;
     const set = (node: TestNode, data: SwitchPlatform['data']) =>
       decideOne(node, platformSwitches, platformDecider, {
         ...{ type: 'SwitchPlatform', subject: platformSubject, data, metadata: actor },
       });
-    await set(one, { features: { passwords: true } });
+    await set(first, { features: { passwords: true } });
     const before = (await eventsOf('platform', 'platform')).length;
     changes = [];
     await Promise.all([
-      set(one, { maintenance: true }),
-      set(other, { maintenance: true, features: { qr: false } }),
-      set(one, { features: { aliases: false } }),
-      set(other, { features: { aliases: false, shortening: false } }),
+      set(first, { maintenance: true }),
+      set(second, { maintenance: true, features: { qr: false } }),
+      set(first, { features: { aliases: false } }),
+      set(second, { features: { aliases: false, shortening: false } }),
     ]);
     const features = { aliases: false, qr: false, shortening: false };
-    expect(await readPlatform(other.pool)).to.deep.include({
+    expect(await readPlatform(second.pool)).to.deep.include({
       maintenance: true,
       features: { ...features, passwords: true, expiration: true },
     });
     const events = await eventsOf('platform', 'platform');
     expect(events.slice(before)).to.have.length(4);
     expect(events.map(({ sequence }) => sequence)).to.deep.equal(events.map((_, n) => n + 1));
-    await eventually('they are heard', () => changes.length > 0);
+    await eventually('a change arrived', () => changes.length > 0);
     expect(new Set(changes.map((change) => JSON.stringify(change)))).to.deep.equal(
       new Set(['{"kind":"platform"}']),
     );

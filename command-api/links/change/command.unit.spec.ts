@@ -32,7 +32,7 @@ import {
 
 type Values = FlatCommand<LinkCommand>;
 
-/** Visits are in the ledger's fold alone. */
+/** Only the fold of the ledger contains visits. */
 const evolve = (state: ManagedLink, event: LedgerLinkEvent): ManagedLink =>
   event.type === 'linklog.LinkVisited.v2'
     ? { ...state, ledger: evolveLedgerLink(state.ledger, event) }
@@ -54,18 +54,22 @@ const given = deciderSpecification<Values, LedgerLinkEvent, ManagedLink, LinkRef
 });
 
 const url = 'https://example.net/';
-const made = created('spring', {}, { account: 'acme' });
+const link = created('spring', {}, { account: 'acme' });
 const limited = created('spring', { maxClicks: 3 }, { account: 'acme' });
 const ending = created('spring', { expiresAt: at(60).toISOString() }, { account: 'acme' });
 const clicks = [1, 2, 3].map((click) => visited('spring', click));
 const usedUp = [limited, ...clicks, expired('spring', 2, 'clicks')];
 
-const change = (wanted: LinkChange, safeUrl: string | null = null, countedClicks = 0): Values => ({
+const change = (
+  requested: LinkChange,
+  safeUrl: string | null = null,
+  countedClicks = 0,
+): Values => ({
   ...{ type: 'ChangeLink', account: 'acme', versions: null },
-  ...{ change: wanted, safeUrl, countedClicks },
+  ...{ change: requested, safeUrl, countedClicks },
 });
 const remove: Values = { type: 'DeleteLink', account: 'acme', versions: null };
-/** Of the decision’s event with this number. */
+/** @param number of the event in the decision */
 const metadata = (number = 1) => ({
   ...{ id: idOfEvent(number), time: at(100), account: 'acme' },
   ...{ actor: 'key-1', correlationId: 'request-1' },
@@ -74,7 +78,7 @@ const metadata = (number = 1) => ({
 describe('command API: changing a link', () => {
   it('edits only what is different', () => {
     const wanted = { url, expiresIn: 60, password: { hash: 'hash' }, title: 'Spring' };
-    given(made)
+    given(link)
       .when(change(wanted, url))
       .then(
         edited(
@@ -89,12 +93,12 @@ describe('command API: changing a link', () => {
         described('spring', 3, { title: 'Spring' }, metadata(2)),
       );
     const same = { url: 'https://example.com/spring', expiresIn: null, password: null };
-    given(made)
+    given(link)
       .when(change({ ...same, title: null, note: null, tags: null, disabled: false }))
       .thenNothing();
   });
 
-  it('takes away end and password', () => {
+  it('removes the end and the password', () => {
     const secured = created(
       'spring',
       { passwordHash: 'hash', expiresAt: at(600).toISOString() },
@@ -105,47 +109,47 @@ describe('command API: changing a link', () => {
       .then(edited('spring', 2, { expiresAt: null, password: 'removed' }, metadata()));
   });
 
-  it('adds and removes tags, of which there are at most 20', () => {
+  it('adds and removes tags, up to 20', () => {
     const tagged = described('spring', 2, { tags: ['a', 'b'] });
-    given(made, tagged)
+    given(link, tagged)
       .when(change({ addTags: ['b', 'c'], removeTags: ['a'] }))
       .then(described('spring', 3, { tags: ['b', 'c'] }, metadata()));
-    given(made, tagged)
+    given(link, tagged)
       .when(change({ addTags: ['a'], removeTags: ['x'] }))
       .thenNothing();
     const many = Array.from({ length: 19 }, (_, index) => `tag ${index}`);
-    given(made, tagged)
+    given(link, tagged)
       .when(change({ addTags: many }))
       .thenRefused('tooManyTags');
   });
 
-  it('finds tags of before in any normal form, with white space around them', () => {
+  it('matches old tags that are untrimmed and not in NFC', () => {
     const tagged = described('spring', 2, { tags: ['a\u0308', ' b', '\u00f6'] });
-    given(made, tagged)
+    given(link, tagged)
       .when(change({ removeTags: ['\u00e4', 'b'] }))
       .then(described('spring', 3, { tags: ['\u00f6'] }, metadata()));
-    given(made, tagged)
+    given(link, tagged)
       .when(change({ addTags: ['\u00e4', 'b', '\u00f6'] }))
       .thenNothing();
   });
 
   it('disables, enables and deletes; a second deletion changes nothing', () => {
-    given(made)
+    given(link)
       .when(change({ disabled: true }))
       .then(disabled('spring', 2, metadata()));
-    given(made, disabled('spring', 2))
+    given(link, disabled('spring', 2))
       .when(change({ disabled: false }, 'https://example.com/spring'))
       .then(enabled('spring', 3, metadata()));
-    given(made)
+    given(link)
       .when(remove)
       .then(deleted('spring', 2, metadata()));
-    given(made, deleted('spring', 2)).when(remove).thenNothing();
-    given(made, deleted('spring', 2))
+    given(link, deleted('spring', 2)).when(remove).thenNothing();
+    given(link, deleted('spring', 2))
       .when(change({ title: 'x' }))
       .thenRefused('deleted');
   });
 
-  it('is refused of a link that the account does not have', () => {
+  it('is refused for links of other accounts', () => {
     given()
       .when(change({ title: 'x' }))
       .thenRefused('notFound');
@@ -157,17 +161,17 @@ describe('command API: changing a link', () => {
       .then(deleted('spring', 2, { ...metadata(), account: 'other' }));
   });
 
-  it('is refused of a version that it was not meant for', () => {
+  it('is refused for another version', () => {
     const versions = [2];
-    given(made)
+    given(link)
       .when({ ...remove, versions })
       .thenRefused('changedMeanwhile');
-    given(made, described('spring', 2, { title: 'x' }))
+    given(link, described('spring', 2, { title: 'x' }))
       .when({ ...remove, versions })
       .then(deleted('spring', 3, metadata()));
   });
 
-  it('raises a limit, and lowers it to the clicks taken, which expires the link', () => {
+  it('raises a limit, and lowers it down to the clicks taken, which expires the link', () => {
     given(limited, ...clicks.slice(0, 2))
       .when(change({ maxClicks: 9 }))
       .then(edited('spring', 2, { maxClicks: 9 }, metadata()));
@@ -182,22 +186,22 @@ describe('command API: changing a link', () => {
       .thenRefused('clicksTaken', { taken: 2 });
   });
 
-  it('sets a limit on a link without one, with the clicks counted so far as opening balance', () => {
-    given(made)
+  it('sets the first limit with the counted clicks as opening balance', () => {
+    given(link)
       .when(change({ maxClicks: 5 }, null, 3))
       .then(edited('spring', 2, { maxClicks: 5, clicks: 3 }, metadata()));
-    given(made)
+    given(link)
       .when(change({ maxClicks: 3 }, null, 3))
       .then(
         edited('spring', 2, { maxClicks: 3, clicks: 3 }, metadata(1)),
         expired('spring', 3, 'clicks', { ...metadata(2), causationId: idOf(1) }),
       );
-    given(made)
+    given(link)
       .when(change({ maxClicks: 2 }, null, 3))
       .thenRefused('clicksTaken', { taken: 3 });
   });
 
-  it('removes a limit, and sets another one that never counts a click twice', () => {
+  it('removes a limit, and sets a new one without counting clicks twice', () => {
     const unlimited = [limited, ...clicks.slice(0, 2), edited('spring', 2, { maxClicks: null })];
     given(limited, ...clicks.slice(0, 2))
       .when(change({ maxClicks: null }))
@@ -214,9 +218,9 @@ describe('command API: changing a link', () => {
       .then(edited('spring', 3, { maxClicks: 9, clicks: 2 }, metadata()));
   });
 
-  it('sets and removes an end and a start, of which the start is first', () => {
+  it('sets and removes start and end; the start must be first', () => {
     const [start, end] = [at(200).toISOString(), at(300).toISOString()];
-    given(made)
+    given(link)
       .when(change({ startsAt: start, expiresAt: end }))
       .then(edited('spring', 2, { startsAt: start, expiresAt: end }, metadata()));
     const scheduled = created('spring', { startsAt: start }, { account: 'acme' });
@@ -237,14 +241,14 @@ describe('command API: changing a link', () => {
       .thenRefused('startsAfterEnd');
   });
 
-  it('needs a check of the destination before an expired link is scheduled', () => {
+  it('requires a check of the destination before an expired link is scheduled', () => {
     const start = at(200).toISOString();
     given(ending, expired('spring', 2))
       .when(change({ startsAt: start, expiresAt: at(300).toISOString() }))
-      .thenRefused('unchecked', { url: made.data.url });
+      .thenRefused('unchecked', { url: link.data.url });
   });
 
-  it('brings an expired link back when neither time nor clicks are over', () => {
+  it('reactivates an expired link if neither the end nor the limit is reached', () => {
     const safe = 'https://example.com/spring';
     given(...usedUp)
       .when(change({ maxClicks: 4 }, safe))
@@ -260,17 +264,17 @@ describe('command API: changing a link', () => {
       );
   });
 
-  it('needs a check of a new destination, and of one that is led to again', () => {
+  it('requires a check of a new destination, and before a link redirects again', () => {
     const unchecked: readonly [readonly LedgerLinkEvent[], LinkChange][] = [
-      [[made], { url }],
-      [[made, blocked('spring', 2)], { url }],
-      [[made, disabled('spring', 2)], { disabled: false }],
+      [[link], { url }],
+      [[link, blocked('spring', 2)], { url }],
+      [[link, disabled('spring', 2)], { disabled: false }],
       [usedUp, { maxClicks: 4 }],
       [[ending], { expiresIn: 60 }],
       [[ending, expired('spring', 2)], { expiresIn: null }],
     ];
     for (const [history, wanted] of unchecked) {
-      const refusal = { url: wanted.url ?? made.data.url };
+      const refusal = { url: wanted.url ?? link.data.url };
       given(...history)
         .when(change(wanted))
         .thenRefused('unchecked', refusal);
@@ -278,21 +282,21 @@ describe('command API: changing a link', () => {
         .when(change(wanted, 'https://example.org/another'))
         .thenRefused('unchecked', refusal);
     }
-    given(made, disabled('spring', 2), blocked('spring', 3))
+    given(link, disabled('spring', 2), blocked('spring', 3))
       .when(change({ disabled: false }))
       .then(enabled('spring', 4, metadata()));
   });
 
-  it('needs the hash of a password when nothing else refuses it', () => {
+  it('requires the hash of a password if nothing else refuses the change', () => {
     const password = { hash: null };
-    given(made).when(change({ password })).thenRefused('unhashed');
-    given(made).when(change({ password, url })).thenRefused('unchecked', { url });
-    given(made)
+    given(link).when(change({ password })).thenRefused('unhashed');
+    given(link).when(change({ password, url })).thenRefused('unchecked', { url });
+    given(link)
       .when(change({ password, maxClicks: 2 }, null, 3))
       .thenRefused('clicksTaken', { taken: 3 });
   });
 
-  it('never leaves a link active whose clicks or time are over, nor takes one away', () => {
+  it('never leaves a link active beyond its end or limit, and never loses clicks', () => {
     const someChange = fc.record<LinkChange>(
       {
         expiresIn: fc.option(fc.integer({ min: 60, max: 1_000 }), { nil: null }),
@@ -301,18 +305,22 @@ describe('command API: changing a link', () => {
       },
       { requiredKeys: [] },
     );
-    const link = created('spring', { maxClicks: 3, expiresAt: at(60).toISOString() });
+    const limitedLink = created('spring', { maxClicks: 3, expiresAt: at(60).toISOString() });
     fc.assert(
-      fc.property(fc.array(someChange), fc.integer({ min: 0, max: 3 }), (all, taken) => {
-        let state = [link, ...clicks.slice(0, taken)].reduce(
+      fc.property(fc.array(someChange), fc.integer({ min: 0, max: 3 }), (changes, taken) => {
+        let state = [limitedLink, ...clicks.slice(0, taken)].reduce(
           evolve,
           linkChangeDecider.initialState,
         );
-        for (const wanted of all) {
-          const decision = decide({ ...change(wanted, link.data.url), account: null }, state);
+        for (const requested of changes) {
+          const decision = decide(
+            { ...change(requested, limitedLink.data.url), account: null },
+            state,
+          );
           if (decision.type === 'accepted') state = decision.events.reduce(evolve, state);
           const { ledger, current } = state;
-          if (ledger.status === 'none' || current.status === 'none') throw new Error('It was made');
+          if (ledger.status === 'none' || current.status === 'none')
+            throw new Error('the link does not exist');
           expect(ledger.clicks).to.equal(taken);
           expect(ledger.maxClicks).to.be.at.least(taken);
           expect(statusOf(ledger)).to.equal(current.status);
@@ -321,7 +329,7 @@ describe('command API: changing a link', () => {
             (decision.type === 'accepted' &&
               ledger.expiresAt !== null &&
               ledger.expiresAt <= at(100));
-          // Where it asks for the limit or the end that the link has, it edits nothing.
+          // A change to the current limit or end writes no LinkEdited.
           const isEdited =
             decision.type === 'accepted' &&
             decision.events.some(({ type }) => type === 'linklog.LinkEdited.v2');

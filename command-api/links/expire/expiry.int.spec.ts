@@ -27,7 +27,7 @@ describe('command API: expiry of links by time, on two nodes', () => {
   const past = { expiresAt: at(1).toISOString() };
   const future = { expiresAt: new Date(Date.now() + 3_600_000).toISOString() };
 
-  it('is told of what is due, blocked or not, and of nothing else', async () => {
+  it('writes LinkExpired for due links only, including blocked ones', async () => {
     await recordHistory(
       nodes[0],
       created('due', past),
@@ -51,7 +51,7 @@ describe('command API: expiry of links by time, on two nodes', () => {
     ]);
   });
 
-  it('is told once, however many nodes look at once', async () => {
+  it('writes LinkExpired once under concurrent sweeps', async () => {
     const codes = Array.from({ length: 1_300 }, (_, index) => `many-${index}`);
     await recordHistory(nodes[0], ...codes.map((code) => created(code, past)));
     const sweeper = async (node: TestNode): Promise<number> => {
@@ -63,19 +63,19 @@ describe('command API: expiry of links by time, on two nodes', () => {
       }
     };
     const [a, b, c] = await Promise.all([sweeper(nodes[0]), sweeper(nodes[1]), sweeper(nodes[1])]);
-    // Who looked while others held all that was left is done early; the next look finds the rest.
+    // A sweeper that finds all remaining links locked ends early.
     const rest = await sweeper(nodes[0]);
     expect(a + b + c + rest).to.equal(codes.length);
-    const told = (await expiries()).map(([subject]) => String(subject));
-    expect(told.filter((subject) => subject.startsWith('many-')).sort()).to.deep.equal(
+    const subjects = (await expiries()).map(([subject]) => String(subject));
+    expect(subjects.filter((subject) => subject.startsWith('many-')).sort()).to.deep.equal(
       codes.sort(),
     );
   });
 
-  it('waits for nobody who holds a link, and tells of it the next time', async () => {
-    await recordHistory(nodes[0], created('held', past), created('free', past));
+  it('skips locked links, and expires them in the next sweep', async () => {
+    await recordHistory(nodes[0], created('locked', past), created('free', past));
     await transaction(nodes[0].pool, async (tx) => {
-      await tx.query(`SELECT FROM ledger.links WHERE code = 'held' FOR UPDATE`);
+      await tx.query(`SELECT FROM ledger.links WHERE code = 'locked' FOR UPDATE`);
       expect(await sweep(nodes[1])).to.equal(1);
     });
     expect(await sweep(nodes[1])).to.equal(1);

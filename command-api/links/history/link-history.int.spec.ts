@@ -34,12 +34,11 @@ describe('command API: history of a link', () => {
     }
   };
 
-  /** All pages; each has at most so many events. */
   const pagesOf = async (limit: number): Promise<readonly Page[]> => {
     const pages: Page[] = [];
     for (let after: number | null = 0; after !== null;) {
       const text = await findLinkHistory(node.pool, node.outbox, { code, after, limit });
-      if (text === null) throw new Error('There is a history');
+      if (text === null) throw new Error('findLinkHistory() returned null');
       expect(text.length).to.be.at.most(maxBytes);
       const page = JSON.parse(String(text)) as Page;
       pages.push(page);
@@ -87,8 +86,8 @@ describe('command API: history of a link', () => {
     const note = 'a "reason": b';
     await project([bySystem, blocked(code, 2, operator), described(code, 3, { note }, operator)]);
     await record([unblocked(code, 4, operator)]);
-    const asked = { code, after: 0, limit: 10, forOwner: true };
-    const text = await findLinkHistory(node.pool, node.outbox, asked);
+    const request = { code, after: 0, limit: 10, forOwner: true };
+    const text = await findLinkHistory(node.pool, node.outbox, request);
     const { events } = JSON.parse(String(text)) as Page;
     expect(
       events.map(({ actor, correlationid, data }) => [actor, correlationid, data]),
@@ -100,7 +99,7 @@ describe('command API: history of a link', () => {
     ]);
   });
 
-  it('is null for a code that was never used, and empty behind the last event', async () => {
+  it('is null for an unused code, and empty after the last event', async () => {
     await project([created(code)]);
     const find = (subject: string, after: number) =>
       findLinkHistory(node.pool, node.outbox, { code: subject, after, limit: 10 });

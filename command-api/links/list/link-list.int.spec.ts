@@ -26,8 +26,8 @@ import { findExamined, selectionOf } from './link-selection.js';
 import { fixture } from '../../../ops/test/support/fixture.js';
 import { databaseFixture, ledgerFixture } from '../../../ops/test/support/fixtures.js';
 
-/** What a test knows of a link, as the naive list below reads it. */
-interface Known {
+/** A link for the naive list. */
+interface ExpectedLink {
   readonly code: string;
   readonly account: string;
   readonly seconds: number;
@@ -42,7 +42,7 @@ interface Known {
 
 const now = at(10_000);
 const tags = ['x', 'y', 'Y', 'a b'];
-/** Destinations, with the host that the URL Standard reads there. */
+/** Destinations, with their host by the URL Standard. */
 const destinations = [
   ['https://example.com/%/_\\', 'example.com'],
   ['HTTPS://EXAMPLE.com:443?Ä', 'example.com'],
@@ -53,16 +53,16 @@ const destinations = [
   ['http://[2001:DB8::0:1]/', '[2001:db8::1]'],
 ] as const;
 
-/** Texts of letters that have two cases, and of what is a wildcard elsewhere. */
+/** Texts of letters with two cases, and of wildcards of LIKE. */
 const someText = (min: number, max: number) =>
   fc
     .array(fc.constantFrom('a', 'A', 'ä', 'Ä', 'ω', 'Ω', 'σ', 'Σ', 'ж', 'Ж', '%', '_', '\\', ' '), {
       minLength: min,
       maxLength: max,
     })
-    .map((letters) => letters.join(''));
+    .map((characters) => characters.join(''));
 
-const someLinks: fc.Arbitrary<readonly Known[]> = fc
+const someLinks: fc.Arbitrary<readonly ExpectedLink[]> = fc
   .uniqueArray(fc.stringMatching(/^[aAbB]{3,5}$/), { minLength: 1, maxLength: 60, size: 'max' })
   .chain((codes) =>
     fc.tuple(
@@ -70,7 +70,7 @@ const someLinks: fc.Arbitrary<readonly Known[]> = fc
         fc
           .record({
             account: fc.constantFrom('acme', 'acme', 'acme', 'b1', 'b2', 'other'),
-            // Many are made at the same time.
+            // Many links have the same time.
             seconds: fc.nat(20),
             destination: fc.constantFrom(...destinations),
             title: fc.option(someText(0, 6)),
@@ -95,7 +95,6 @@ const someQuery = fc.record(
   {
     sort: fc.constantFrom('created', 'clicks'),
     search: fc.oneof(
-      // Each term has two characters.
       fc
         .array(
           someText(2, 4).filter((text) => !text.includes(' ')),
@@ -113,10 +112,10 @@ const someQuery = fc.record(
 
 const small: Readonly<Record<string, string>> = { A: 'a', B: 'b', Ä: 'ä', Ω: 'ω', Σ: 'σ', Ж: 'ж' };
 const lower = (text: string): string =>
-  Array.from(text, (letter) => small[letter] ?? letter.toLowerCase()).join('');
+  Array.from(text, (character) => small[character] ?? character.toLowerCase()).join('');
 
-/** The whole list, by the book. */
-const naive = (links: readonly Known[], query: ListQuery): readonly string[] =>
+/** The whole list, in the simplest way. */
+const naive = (links: readonly ExpectedLink[], query: ListQuery): readonly string[] =>
   links
     .filter(
       ({ account, code, url, title, note, host, ...link }) =>
@@ -139,7 +138,7 @@ const naive = (links: readonly Known[], query: ListQuery): readonly string[] =>
     })
     .map(({ code }) => code);
 
-const historyOf = (link: Known & { readonly isDue?: boolean }): readonly LinkEvent[] => {
+const historyOf = (link: ExpectedLink & { readonly isDue?: boolean }): readonly LinkEvent[] => {
   const { code, account, seconds, status, url, title, note } = link;
   const data = {
     ...{ url, tags: [...link.tags], expiresAt: link.isDue ? at(9_000).toISOString() : null },
@@ -178,13 +177,13 @@ describe('command API: lists of links', () => {
 
   beforeEach(clear);
 
-  /** Whole histories of links, in ledger, log and projection. */
+  /** Complete histories of links, in ledger, log and projection. */
   const given = async (...events: readonly LinkEvent[]): Promise<void> => {
     await recordHistory(node, ...(events as LedgerLinkEvent[]));
     await links.events(...events);
   };
 
-  /** Later events, which the projection does not know yet. */
+  /** Later events, not projected yet. */
   const record = (...events: readonly LinkEvent[]) =>
     transaction(node.pool, (tx) => execute(tx, node.outbox.record(events)));
 
@@ -198,7 +197,6 @@ describe('command API: lists of links', () => {
     account,
   });
 
-  /** The short codes of a page, and its `next`, as a client gives it back. */
   const page = async (
     query: ListQuery,
     limit: number,
@@ -227,7 +225,7 @@ describe('command API: lists of links', () => {
     return codes;
   };
 
-  it('has what a list by the book has, page by page, however little is looked at for a page', async () => {
+  it('equals a naive list, page by page, for any bound of the work per page', async () => {
     const efforts = [
       undefined,
       { examined: 3, tagged: 2, steps: 2, indexed: 100, few: 2, clicked: 2, accounts: 2 },
@@ -252,11 +250,13 @@ describe('command API: lists of links', () => {
               ),
             ),
           );
-          for (const [asked, limit, effort] of queries) {
-            const query = queryOf(asked);
+          for (const [values, limit, effort] of queries) {
+            const query = queryOf(values);
             expect(await wholeList(query, limit, effort)).to.deep.equal(naive(known, query));
-            const ofAll = { ...query, account: null, sort: 'created' as const };
-            expect(await wholeList(ofAll, limit, effort)).to.deep.equal(naive(known, ofAll));
+            const allAccounts = { ...query, account: null, sort: 'created' as const };
+            expect(await wholeList(allAccounts, limit, effort)).to.deep.equal(
+              naive(known, allAccounts),
+            );
           }
         },
       ),
@@ -264,7 +264,7 @@ describe('command API: lists of links', () => {
     );
   }).timeout(180_000);
 
-  it('ends a page of all accounts after so many of them, or so many links', async () => {
+  it('ends a page of all accounts at the bounds of accounts and examined links', async () => {
     const accounts = ['a', 'b', 'c', 'd'];
     await given(...accounts.map((account) => created(`of-${account}`, {}, { account })));
     const query = { ...queryOf({ search: 'of-d' }), account: null };
@@ -286,16 +286,16 @@ describe('command API: lists of links', () => {
     expect(await pagesOf()).to.deep.equal([['of-d']]);
   });
 
-  it('has each link once while others are made, changed and deleted', async () => {
+  it('contains each link once while others are created, changed and deleted', async () => {
     const codes = Array.from({ length: 40 }, (_, index) => `old-${10 + index}`);
     await given(
       ...codes.map((code, index) =>
         created(code, { tags: ['x'] }, { account: 'acme', time: at(index) }),
       ),
     );
-    for (const asked of [{}, { tag: 'x' }, { search: 'OLD' }]) {
-      const query = queryOf(asked);
-      const round = JSON.stringify(asked).replace(/\W/g, '-');
+    for (const values of [{}, { tag: 'x' }, { search: 'OLD' }]) {
+      const query = queryOf(values);
+      const round = JSON.stringify(values).replace(/\W/g, '-');
       const isOld = (code: string): boolean => code.startsWith('old-');
       const before = (await wholeList(query, 100)).filter(isOld);
       const seen: string[] = [];
@@ -306,11 +306,11 @@ describe('command API: lists of links', () => {
         seen.push(...read.codes);
         next = read.next;
         step += 1;
-        const told = { account: 'acme', time: at(1_000) };
-        await given(created(`new${round}${step}`, { tags: ['x'] }, told));
+        const later = { account: 'acme', time: at(1_000) };
+        await given(created(`new${round}${step}`, { tags: ['x'] }, later));
         const last = read.codes.at(-1);
         if (last === undefined) continue;
-        // The one that the page ended with goes.
+        // The last link of the page is deleted.
         await then(
           described(last, 2, { title: null, note: null, tags: ['x'] }, { account: 'acme' }),
           deleted(last, 3, { account: 'acme' }),
@@ -320,11 +320,11 @@ describe('command API: lists of links', () => {
     }
   });
 
-  it('follows changes of texts and tags', async () => {
+  it('matches the current texts and tags', async () => {
     await given(created('abc', { title: 'Spring', tags: ['x', 'y'] }, { account: 'acme' }));
-    const told = { account: 'acme' };
-    await then(described('abc', 2, { title: 'Summer', note: null, tags: ['y', 'z'] }, told));
-    await then(edited('abc', 3, { url: 'https://example.net/' }, told));
+    const acme = { account: 'acme' };
+    await then(described('abc', 2, { title: 'Summer', note: null, tags: ['y', 'z'] }, acme));
+    await then(edited('abc', 3, { url: 'https://example.net/' }, acme));
     const found = async (query: object) => (await page(queryOf(query), 10)).codes;
     for (const query of [
       ...[{ tag: 'z' }, { tag: ['y', 'z'] }, { search: 'summer' }],
@@ -338,16 +338,16 @@ describe('command API: lists of links', () => {
   });
 
   describe('search', () => {
-    const told = { account: 'acme' };
+    const acme = { account: 'acme' };
     const found = async (query: object) => (await wholeList(queryOf(query), 100)).sort();
 
-    it('finds links of which each term is in code, destination, title, note or a tag', async () => {
+    it('finds links with each term in code, destination, title, note or a tag', async () => {
       await given(
-        created('by-code', {}, told),
-        created('u', { url: 'https://example.com/Camping?x=%C3%A4' }, told),
-        created('t', { title: 'Spring sale', note: 'camping in the woods' }, told),
-        created('n', { note: 'first line\nsecond\tline' }, told),
-        created('g', { tags: ['Spring', 'camp site'] }, told),
+        created('by-code', {}, acme),
+        created('u', { url: 'https://example.com/Camping?x=%C3%A4' }, acme),
+        created('t', { title: 'Spring sale', note: 'camping in the woods' }, acme),
+        created('n', { note: 'first line\nsecond\tline' }, acme),
+        created('g', { tags: ['Spring', 'camp site'] }, acme),
       );
       for (const [search, codes] of [
         ['BY-C', ['by-code']],
@@ -365,7 +365,7 @@ describe('command API: lists of links', () => {
       }
     });
 
-    it('compares in NFC and by default case folding, tags as well', async () => {
+    it('compares in NFC and by default case folding, including tags', async () => {
       const texts = {
         ...{
           street: 'Große STRASSE',
@@ -388,7 +388,7 @@ describe('command API: lists of links', () => {
       };
       await given(
         ...Object.entries(texts).map(([code, text]) =>
-          created(code, { url: 'https://e.test/', title: text, tags: [text] }, told),
+          created(code, { url: 'https://e.test/', title: text, tags: [text] }, acme),
         ),
       );
       for (const [text, codes] of [
@@ -426,12 +426,10 @@ describe('command API: lists of links', () => {
     });
 
     it('reads no texts of links that do not match', async () => {
-      const letters = 'é'.repeat(2_000);
+      const text = 'é'.repeat(2_000);
       const codes = Array.from({ length: 30 }, (_, index) => `long-${10 + index}`);
       await given(
-        ...codes.map((code) =>
-          created(code, { title: letters.slice(0, 200), note: letters }, told),
-        ),
+        ...codes.map((code) => created(code, { title: text.slice(0, 200), note: text }, acme)),
       );
       const examined = await transaction(node.pool, async (tx) => {
         const selection = await selectionOf(tx, queryOf({ search: 'zzz' }), now);
@@ -441,7 +439,7 @@ describe('command API: lists of links', () => {
     });
   });
 
-  it('finds what few of many links have on one page, also links created while the clock was behind', async () => {
+  it('finds rare matches among many links on one page, including links created while the clock was behind', async () => {
     const count = 9_000;
     await node.pool.query(`
       INSERT INTO projection_redirects.links (code, status, url, account, created_at, sequence, tags, folded)
@@ -459,16 +457,16 @@ describe('command API: lists of links', () => {
     const behind = { account: 'acme', time: new Date('2026-01-01T00:10:00.000Z') };
     await given(created('late', { url: 'http://BÜCHER.example/behind' }, behind));
 
-    /** Two steps do not reach most links. */
+    /** Two steps examine only a few links. */
     const effort: Effort = {
       ...{ examined: 100, tagged: 100, steps: 2, indexed: 1_000, few: 100, clicked: 10 },
       accounts: 1,
     };
-    const numbered = (wanted: (number: number) => boolean): readonly string[] =>
+    const numbered = (matches: (number: number) => boolean): readonly string[] =>
       Array.from({ length: count }, (_, index) => count - index)
-        .filter((number) => number % 2 === 0 && wanted(number))
+        .filter((number) => number % 2 === 0 && matches(number))
         .map((number) => `Code${number}`);
-    for (const [asked, expected] of [
+    for (const [values, expected] of [
       [{ search: 'code5000' }, ['Code5000']],
       [{ search: 'cfcd208495d565ef66e7dff9f98764da' }, []],
       [{ search: 'CODE77 example' }, numbered((number) => String(number).startsWith('77'))],
@@ -489,11 +487,11 @@ describe('command API: lists of links', () => {
       [{ domain: 'bücher.example' }, ['late']],
       [{ domain: 'nowhere.example' }, []],
     ] as const) {
-      const read = await page(queryOf(asked), 100, null, effort);
-      expect(read.codes, JSON.stringify(asked)).to.deep.equal(expected);
-      expect(read.next, JSON.stringify(asked)).to.equal(null);
+      const read = await page(queryOf(values), 100, null, effort);
+      expect(read.codes, JSON.stringify(values)).to.deep.equal(expected);
+      expect(read.next, JSON.stringify(values)).to.equal(null);
     }
-    // Of what many links have, or what has no trigram, pages follow until there are no more links.
+    // Frequent terms and terms without a trigram are searched page by page, to the last link.
     for (const [search, expected] of [
       ['de1', numbered((number) => String(number).startsWith('1'))],
       ['!!', []],
@@ -507,7 +505,7 @@ describe('command API: lists of links', () => {
     }
   }).timeout(60_000);
 
-  it('filters by the time of creation, from the first moment to before the last', async () => {
+  it('filters by the time of creation; the end is exclusive', async () => {
     const codes = ['a', 'b', 'c', 'd'];
     await given(
       ...codes.map((code, index) =>
@@ -530,9 +528,10 @@ describe('command API: lists of links', () => {
       [{ createdAfter: '2026-05-21', tz: 'Pacific/Auckland' }, ['d', 'c', 'b', 'a']],
       [{ createdBefore: '2026-05-21', tz: 'Pacific/Auckland' }, []],
     ] as const) {
-      const asked = queryOf(query);
       for (const limit of [1, 10]) {
-        expect(await wholeList(asked, limit), JSON.stringify(query)).to.deep.equal(expected);
+        expect(await wholeList(queryOf(query), limit), JSON.stringify(query)).to.deep.equal(
+          expected,
+        );
       }
     }
     const { next } = await page(queryOf({ createdAfter: time(1) }), 1);
@@ -540,13 +539,13 @@ describe('command API: lists of links', () => {
     expect(readCursor(next ?? '', queryOf({ createdAfter: time(2) }))).to.equal(null);
   });
 
-  it('shows no link that does not match any more, though the projection lags', async () => {
+  it('omits links that no longer match, even if the projection lags', async () => {
     await given(created('abc', {}, { account: 'acme' }), created('def', {}, { account: 'acme' }));
     await record(deleted('abc', 2, { account: 'acme' }));
     expect((await page(queryOf({}), 10)).codes).to.deep.equal(['def']);
   });
 
-  it('takes the next of the same query alone, with pages of any size', async () => {
+  it('accepts the next of the same query only, with any page size', async () => {
     await given(...['abc', 'def'].map((code) => created(code, {}, { account: 'acme' })));
     const query = queryOf({ tag: [], search: 'exa' });
     const { next } = await page(query, 1);
@@ -562,14 +561,14 @@ describe('command API: lists of links', () => {
     ] as const) {
       expect(readCursor(next ?? '', queryOf(other, account)), JSON.stringify(other)).to.equal(null);
     }
-    // Nobody gets at other accounts' links by a cursor of his own making.
-    const [fingerprint, , ...place] = JSON.parse(
+    // A forged cursor does not give access to other accounts.
+    const [fingerprint, , ...position] = JSON.parse(
       Buffer.from(next ?? '', 'base64url').toString(),
     ) as unknown[];
-    const made = Buffer.from(JSON.stringify([fingerprint, 'other', ...place])).toString(
+    const forged = Buffer.from(JSON.stringify([fingerprint, 'other', ...position])).toString(
       'base64url',
     );
-    expect(readCursor(made, query)).to.equal(null);
+    expect(readCursor(forged, query)).to.equal(null);
     for (const wrong of ['', 'x', 'WzFd', `${next ?? ''}x`, next?.slice(1) ?? '']) {
       expect(readCursor(wrong, query), wrong).to.equal(null);
     }

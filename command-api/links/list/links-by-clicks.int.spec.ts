@@ -10,7 +10,7 @@ describe('command API: links in the order of clicks', () => {
   const database = databaseFixture('links-by-clicks');
 
   before(async () => {
-    // Many have few clicks, and two have each number of them.
+    // Many links have few clicks, and each number occurs twice.
     await database.pool.query(
       `INSERT INTO projection_stats.codes
          (code, account, clicks, bots, last_accessed, day, uniques, series, document, visitors, visitors_before)

@@ -13,12 +13,12 @@ describe('command API: pages of links', () => {
   const database = databaseFixture('link_pages');
   const node = ledgerFixture(database);
 
-  const ask = async (query: object): Promise<{ bytes: number; page: LinkPage }> => {
+  const read = async (query: object): Promise<{ bytes: number; page: LinkPage }> => {
     const { pool, outbox } = node;
     const deps = { pool, outbox, shortUrlHost: 'https://sho.rt' };
-    const asked = { ...listLinksQuery.parse(query), account: 'acme' };
-    const reply = await respondWithList(deps, asked, at(10_000), (details) => details);
-    if (reply.type !== 'json') throw new Error(`Not a page: ${reply.status}`);
+    const request = { ...listLinksQuery.parse(query), account: 'acme' };
+    const reply = await respondWithList(deps, request, at(10_000), (details) => details);
+    if (reply.type !== 'json') throw new Error(`respondWithList() returned ${reply.status}`);
     const text = typeof reply.body === 'string' ? reply.body : JSON.stringify(reply.body);
     return { bytes: Buffer.byteLength(text), page: JSON.parse(text) as LinkPage };
   };
@@ -38,7 +38,7 @@ describe('command API: pages of links', () => {
 
     const found: string[] = [];
     for (let after: string | null = null, pages = 1; ; pages += 1) {
-      const { bytes, page } = await ask({ limit: '100', ...(after !== null && { after }) });
+      const { bytes, page } = await read({ limit: '100', ...(after !== null && { after }) });
       expect(bytes).to.be.at.most(maxPageBytes);
       found.push(...page.links.map(({ shortCode }) => shortCode));
       after = page.next;

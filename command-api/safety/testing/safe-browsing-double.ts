@@ -11,8 +11,7 @@ interface Find {
   };
 }
 
-/** A request as it came. */
-export interface Asked {
+export interface FindRequest {
   readonly method: string;
   readonly path: string;
   readonly key: string | null;
@@ -21,11 +20,11 @@ export interface Asked {
 }
 
 export type Behaviour =
-  /** As Google's service does; what has `evil` in its host is a match. */
+  /** Like Google's service. Hosts with `evil` in their name match. */
   | 'answer'
-  /** Never answers. */
+  /** Never responds. */
   | 'hang'
-  /** Sends the head of an answer, and no body. */
+  /** Sends only the head of the response. */
   | 'stall'
   | 'fail'
   | 'malformed'
@@ -34,23 +33,23 @@ export type Behaviour =
   | 'redirect'
   /** Closes the connection. */
   | 'reset'
-  /** The same, and answers the next request. */
+  /** Closes the connection once. */
   | 'resetOnce';
 
 export interface SafeBrowsingDouble {
   readonly url: string;
-  readonly asked: Asked[];
+  readonly asked: FindRequest[];
   behaviour: Behaviour;
-  /** Of matches; `undefined`: not said. */
+  /** Of matches; `undefined`: absent. */
   cacheDuration: string | undefined;
-  /** Hosts that are a match besides. */
+  /** Other hosts that match. */
   readonly listed: Set<string>;
-  /** Milliseconds before an answer. */
+  /** The delay of responses (ms). */
   delayMs: number;
-  /** The URLs asked for, call by call. */
+  /** The requested URLs, per call. */
   urls(): string[][];
-  /** Requests that waited for their answer at the same time, at most. */
-  mostAtOnce(): number;
+  /** The maximum of concurrent requests. */
+  maxConcurrent(): number;
   stop(): Promise<void>;
 }
 
@@ -62,9 +61,9 @@ const matchOf = (url: string, cacheDuration: string | undefined): object => ({
   ...(cacheDuration !== undefined && { cacheDuration }),
 });
 
-/** A server on this machine that speaks the protocol of Safe Browsing v4, well or badly. */
+/** A local server with the protocol of Safe Browsing v4, and with its failures. */
 export const startSafeBrowsingDouble = async (): Promise<SafeBrowsingDouble> => {
-  const asked: Asked[] = [];
+  const asked: FindRequest[] = [];
   let open = 0;
   let most = 0;
   const server = createServer((request, response) => {
@@ -145,7 +144,7 @@ export const startSafeBrowsingDouble = async (): Promise<SafeBrowsingDouble> => 
     listed: new Set(),
     delayMs: 0,
     urls: () => asked.map(({ body }) => body.threatInfo.threatEntries.map((entry) => entry.url)),
-    mostAtOnce: () => most,
+    maxConcurrent: () => most,
     stop: () =>
       new Promise((resolve) => {
         server.close(() => {

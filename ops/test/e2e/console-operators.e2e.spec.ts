@@ -116,7 +116,7 @@ describe('the operators’ console', () => {
     await page.getByText('Link created').waitFor();
     await page.getByText('a-customer').first().waitFor();
 
-    await page.getByLabel('Why it shall redirect nobody').fill('<script>alert(1)</script>');
+    await page.getByLabel('Why it shall not redirect').fill('<script>alert(1)</script>');
     await button('Block').click();
     await page.getByText('Link blocked').waitFor();
     await eventually(
@@ -237,7 +237,7 @@ describe('the operators’ console', () => {
     await eventually('the alias is given', async () => (await status(destination)) === 201);
     await alias.fill('paypal');
     await button('Take it back').click();
-    await page.getByText('Nobody may use paypal any more.').waitFor();
+    await page.getByText('No account may use paypal any more.').waitFor();
     expect(await faultsInAllModes(page)).to.deep.equal([]);
     expect(await done('paypal')).to.deep.equal(['AliasOverrideGranted', 'AliasOverrideRevoked']);
   });

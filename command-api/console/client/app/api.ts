@@ -1,21 +1,20 @@
 /**
- * The console's calls: those of `/v2`, or of `/admin`, below `/console`, with the session in place of a key.
- * What can go wrong with a call is a value, and says what to do about it.
+ * The requests of the console: `/v2` or `/admin` below `/console`, authenticated by the session. Failures are values.
  */
 
 import type { HealthResponse } from './types.js';
 
 export type Failure =
-  /** No answer: no network, or nobody there. */
+  /** The service cannot be reached. */
   | { readonly kind: 'offline' }
-  /** The minute is full, or the service is away: again after so many seconds. */
+  /** The rate limit is reached, or the service is unavailable. */
   | { readonly kind: 'wait'; readonly message: string; readonly seconds: number }
-  /** The plan lacks it, or its month is spent. */
+  /** The plan lacks the feature, or its monthly quota is used up. */
   | { readonly kind: 'plan'; readonly message: string; readonly upgradeUrl: string }
-  /** Anything else: another request is needed. */
+  /** Any other error. */
   | { readonly kind: 'refused'; readonly message: string; readonly status: number };
 
-export type Answer<Value> =
+export type Result<Value> =
   | { readonly ok: true; readonly value: Value; readonly status: number }
   | { readonly ok: false; readonly failure: Failure };
 
@@ -23,11 +22,10 @@ export interface Call {
   readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
-  /** An image and not JSON. */
+  /** The response is an image instead of JSON. */
   readonly as?: 'blob';
 }
 
-/** The errors of the API that the console tells apart. */
 interface ErrorBody {
   readonly message?: string;
   readonly upgradeUrl?: string;
@@ -35,7 +33,7 @@ interface ErrorBody {
 
 const failureOf = async (response: Response): Promise<Failure> => {
   const body = (await response.json().catch(() => ({}))) as ErrorBody;
-  const { message = `The service answered ${response.status}.`, upgradeUrl } = body;
+  const { message = `The service responded with ${response.status}.`, upgradeUrl } = body;
   if (upgradeUrl !== undefined) return { kind: 'plan', message, upgradeUrl };
   const seconds = Number(response.headers.get('Retry-After'));
   return seconds > 0
@@ -43,8 +41,8 @@ const failureOf = async (response: Response): Promise<Failure> => {
     : { kind: 'refused', message, status: response.status };
 };
 
-/** One request, as it is. */
-export const send = async <Value>(path: string, call: Call = {}): Promise<Answer<Value>> => {
+/** Sends one request. */
+export const send = async <Value>(path: string, call: Call = {}): Promise<Result<Value>> => {
   const { method = 'GET', body, headers, as } = call;
   let response: Response;
   try {
@@ -63,45 +61,44 @@ export const send = async <Value>(path: string, call: Call = {}): Promise<Answer
     ) as Value;
     return { ok: true, value, status: response.status };
   } catch {
-    // `fetch` throws for this alone, and so do bodies that break off.
+    // `fetch` and aborted bodies throw.
     return { ok: false, failure: { kind: 'offline' } };
   }
 };
 
-const isSignedOut = (answer: Answer<unknown>): boolean =>
-  !answer.ok && answer.failure.kind === 'refused' && answer.failure.status === 401;
+const isSignedOut = (result: Result<unknown>): boolean =>
+  !result.ok && result.failure.kind === 'refused' && result.failure.status === 401;
 
-/** How the node is that answers. A node that is not ready says so with 503. */
-export const readHealth = async (): Promise<Answer<HealthResponse>> => {
+/** The health of the node that responds. A node that is not ready responds with 503. */
+export const readHealth = async (): Promise<Result<HealthResponse>> => {
   try {
     const response = await fetch('/health/ready');
     const value = (await response.json()) as HealthResponse;
     return { ok: true, value, status: response.status };
   } catch {
-    // Nobody there.
+    // The node cannot be reached.
     return { ok: false, failure: { kind: 'offline' } };
   }
 };
 
 let signInAgain: () => Promise<void> = () => Promise.resolve();
 
-/** Whom to ask for another session when one has ended; his promise resolves with the new session. */
-export const onSignedOut = (ask: () => Promise<void>): void => {
-  signInAgain = ask;
+/** Sets the function that requests a new session after the end of the current one. */
+export const onSignedOut = (signIn: () => Promise<void>): void => {
+  signInAgain = signIn;
 };
 
 /**
- * A call of a page. Where the session has ended meanwhile, it waits for the next one, and is sent again: nothing
- * that was typed is lost.
+ * A request of a page. If the session has ended, it is repeated with the next session, so that no input is lost.
  */
-export const callApi = async <Value>(path: string, call: Call = {}): Promise<Answer<Value>> => {
-  const answer = await send<Value>(path, call);
-  if (!isSignedOut(answer)) return answer;
+export const callApi = async <Value>(path: string, call: Call = {}): Promise<Result<Value>> => {
+  const result = await send<Value>(path, call);
+  if (!isSignedOut(result)) return result;
   await signInAgain();
   return callApi(path, call);
 };
 
-/** For `Idempotency-Key`. `crypto.randomUUID` is there on https and localhost only. */
+/** For `Idempotency-Key`. `crypto.randomUUID` is only available on https and localhost. */
 export const randomId = (): string =>
   Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
     byte.toString(16).padStart(2, '0'),

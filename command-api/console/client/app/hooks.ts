@@ -1,51 +1,51 @@
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import type { Answer, Failure } from './api.js';
+import type { Result, Failure } from './api.js';
 
 export interface Loaded<Value> {
-  /** Stays while the next one is loaded, so that a page does not jump. */
+  /** Stays while the next value is loaded, so that the page does not jump. */
   readonly value: Value | undefined;
   readonly failure: Failure | undefined;
   readonly isLoading: boolean;
   readonly reload: () => void;
 }
 
-/** What `load` gives, loaded again whenever `key` changes. */
-export const useLoad = <Value>(load: () => Promise<Answer<Value>>, key: string): Loaded<Value> => {
-  const [turn, setTurn] = useState(0);
+/** Loads a value, and again when `key` changes. */
+export const useLoad = <Value>(load: () => Promise<Result<Value>>, key: string): Loaded<Value> => {
+  const [version, setVersion] = useState(0);
   const [value, setValue] = useState<Value>();
   const [failure, setFailure] = useState<Failure>();
   const [loadedFor, setLoadedFor] = useState('');
-  const wanted = `${turn} ${key}`;
-  // Before the page is painted, which takes a slow processor a while.
+  const requested = `${version} ${key}`;
+  // Before the page is painted, which is slow.
   useLayoutEffect(() => {
     let isCurrent = true;
-    void load().then((answer) => {
+    void load().then((result) => {
       if (!isCurrent) return;
-      if (answer.ok) setValue(() => answer.value);
-      setFailure(answer.ok ? undefined : answer.failure);
-      setLoadedFor(wanted);
+      if (result.ok) setValue(() => result.value);
+      setFailure(result.ok ? undefined : result.failure);
+      setLoadedFor(requested);
     });
     return () => {
       isCurrent = false;
     };
-  }, [wanted]);
+  }, [requested]);
   const reload = useCallback(() => {
-    setTurn((last) => last + 1);
+    setVersion((last) => last + 1);
   }, []);
-  return { value, failure, isLoading: loadedFor !== wanted, reload };
+  return { value, failure, isLoading: loadedFor !== requested, reload };
 };
 
-/** Loads again when a person comes back to the page from another tab, but not while it is loading. */
+/** Reloads when the user returns to the page from another tab, unless it is loading. */
 export const useReloadOnReturn = ({ isLoading, reload }: Loaded<unknown>): void => {
   useEffect(() => {
-    // Another load would drop the answer of this one.
+    // Another load would drop the current result.
     if (isLoading) return undefined;
-    const look = (): void => {
+    const reloadIfVisible = (): void => {
       if (document.visibilityState === 'visible') reload();
     };
-    document.addEventListener('visibilitychange', look);
+    document.addEventListener('visibilitychange', reloadIfVisible);
     return () => {
-      document.removeEventListener('visibilitychange', look);
+      document.removeEventListener('visibilitychange', reloadIfVisible);
     };
   }, [isLoading, reload]);
 };
@@ -53,31 +53,31 @@ export const useReloadOnReturn = ({ isLoading, reload }: Loaded<unknown>): void 
 export interface Action {
   readonly isBusy: boolean;
   readonly failure: Failure | undefined;
-  /** Resolves with the value, or `null` where it failed: then `failure` says how. */
+  /** Resolves with the value, or `null` on failure. */
   readonly run: <Value>(
-    call: () => Promise<Answer<Value>>,
+    call: () => Promise<Result<Value>>,
   ) => Promise<{ readonly value: Value } | null>;
 }
 
-/** Something a person starts, one at a time. */
+/** An action of the user. Only one runs at a time. */
 export const useAction = (): Action => {
   const [isBusy, setBusy] = useState(false);
   const [failure, setFailure] = useState<Failure>();
   const busy = useRef(false);
-  const run = useCallback(async <Value>(call: () => Promise<Answer<Value>>) => {
+  const run = useCallback(async <Value>(call: () => Promise<Result<Value>>) => {
     if (busy.current) return null;
     busy.current = true;
     setBusy(true);
-    const answer = await call();
+    const result = await call();
     busy.current = false;
     setBusy(false);
-    setFailure(answer.ok ? undefined : answer.failure);
-    return answer.ok ? { value: answer.value } : null;
+    setFailure(result.ok ? undefined : result.failure);
+    return result.ok ? { value: result.value } : null;
   }, []);
   return { isBusy, failure, run };
 };
 
-/** The texts of a form by the names of its fields, trimmed; fields left empty are not there. */
+/** The trimmed texts of a form, by field. Empty fields are absent. */
 export const fieldsOf = (form: HTMLFormElement): Readonly<Record<string, string | undefined>> =>
   Object.fromEntries(
     [...new FormData(form)].flatMap(([name, value]) =>
@@ -85,7 +85,7 @@ export const fieldsOf = (form: HTMLFormElement): Readonly<Record<string, string 
     ),
   );
 
-/** The handler of a form: nothing but this is done with what it holds. */
+/** The submit handler of a form, instead of the browser's. */
 export const onSubmit =
   (handle: (form: HTMLFormElement) => Promise<unknown> | undefined) =>
   (event: SubmitEvent): void => {

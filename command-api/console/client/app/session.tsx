@@ -2,25 +2,24 @@ import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { Dialog } from '../components/dialog.js';
 import { Trouble } from '../components/trouble.js';
-import { onSignedOut, send, type Answer, type Failure } from './api.js';
+import { onSignedOut, send, type Result, type Failure } from './api.js';
 import { fieldsOf, onSubmit, useAction } from './hooks.js';
 
 const path = '/session';
 
-interface Door<Session> {
-  /** The fields of the form, and what they are called in the body of the call. */
+interface SessionOptions<Session> {
+  /** The fields of the form. Their names are those in the body of the request. */
   readonly fields: ComponentChildren;
-  /** Whose session it is: another one's must not get this one's page. */
+  /** The owner of a session. Another owner must not see the current page. */
   readonly ownerOf: (session: Session) => string;
   readonly describe: (session: Session) => ComponentChildren;
 }
 
-interface Props<Session> extends Door<Session> {
+interface Props<Session> extends SessionOptions<Session> {
   readonly children: (session: Session, signOut: () => void) => ComponentChildren;
 }
 
-/** Signs in, and resolves with the answer, whose session is begun already. */
-type SignIn = (body: object) => Promise<Answer<unknown>>;
+type SignIn = (body: object) => Promise<Result<unknown>>;
 
 const SignInForm = (props: { readonly fields: ComponentChildren; readonly signIn: SignIn }) => {
   const { isBusy, failure, run } = useAction();
@@ -36,8 +35,8 @@ const SignInForm = (props: { readonly fields: ComponentChildren; readonly signIn
 };
 
 /**
- * The token of a one-time address, `#t=…`, which is taken out of the address bar and of the history at once.
- * Its fragment has never left this browser.
+ * Reads the token of a one-time address, `#t=…`, and removes it from the address bar and the history. Browsers do not
+ * send fragments.
  */
 const takeToken = (): string | null => {
   const token = new URLSearchParams(location.hash.slice(1)).get('t');
@@ -45,11 +44,11 @@ const takeToken = (): string | null => {
   return token;
 };
 
-/** Asks before a one-time address opens an account: whoever sent it may want to be given what is typed there. */
+/** Asks before a one-time address opens an account, because its sender may be an attacker. */
 const OneTimeAddress = (props: {
   readonly token: string;
   readonly owner: ComponentChildren;
-  /** Whose session this one ends; `null`: there is none. */
+  /** The owner of the current session, which ends; `null`: none. */
   readonly current: ComponentChildren;
   readonly signIn: SignIn;
   readonly onRefused: () => void;
@@ -83,19 +82,19 @@ const Welcome = ({ children }: { readonly children: ComponentChildren }) => (
   </main>
 );
 
-/** Shows what it contains to whoever is signed in, and a form to everybody else. */
-export const SessionGate = <Session,>({ children, ...door }: Props<Session>) => {
+/** Shows its children with a session, and the form to sign in without one. */
+export const SessionGate = <Session,>({ children, ...options }: Props<Session>) => {
   const [session, setSession] = useState<Session | null>();
   const [failure, setFailure] = useState<Failure>();
   const [offer, setOffer] = useState<{ readonly token: string; readonly owner: Session }>();
   const [isEnded, setEnded] = useState(false);
   const waiting = useRef<(() => void)[]>([]);
 
-  const look = async (): Promise<void> => {
+  const readSession = async (): Promise<void> => {
     setFailure(undefined);
-    const answer = await send<Session | undefined>(path);
-    if (answer.ok) setSession(answer.value ?? null);
-    else setFailure(answer.failure);
+    const result = await send<Session | undefined>(path);
+    if (result.ok) setSession(result.value ?? null);
+    else setFailure(result.failure);
   };
 
   useLayoutEffect(() => {
@@ -110,43 +109,43 @@ export const SessionGate = <Session,>({ children, ...door }: Props<Session>) => 
     void (async () => {
       if (token !== null) {
         const body = { token, accept: false };
-        const answer: Answer<Session> = await send(path, { method: 'POST', body });
-        if (answer.ok) setOffer({ token, owner: answer.value });
-        else setFailure(answer.failure);
-        if (!answer.ok) return;
+        const result: Result<Session> = await send(path, { method: 'POST', body });
+        if (result.ok) setOffer({ token, owner: result.value });
+        else setFailure(result.failure);
+        if (!result.ok) return;
       }
-      await look();
+      await readSession();
     })();
   }, []);
 
-  const begin = (next: Session): void => {
-    // Nothing of one owner's pages is for another one's eyes.
-    if (session && door.ownerOf(session) !== door.ownerOf(next)) {
+  const start = (next: Session): void => {
+    // Another owner must not see the pages of the previous one.
+    if (session && options.ownerOf(session) !== options.ownerOf(next)) {
       location.assign('/console');
       return;
     }
     setOffer(undefined);
     setEnded(false);
     setSession(next);
-    for (const goOn of waiting.current.splice(0)) goOn();
+    for (const resolve of waiting.current.splice(0)) resolve();
   };
 
-  const signIn = async (body: object): Promise<Answer<Session>> => {
-    const answer = await send<Session>(path, { method: 'POST', body });
-    if (answer.ok) begin(answer.value);
-    return answer;
+  const signIn = async (body: object): Promise<Result<Session>> => {
+    const result = await send<Session>(path, { method: 'POST', body });
+    if (result.ok) start(result.value);
+    return result;
   };
 
   const signOut = async (): Promise<void> => {
-    const answer = await send(path, { method: 'DELETE' });
-    if (answer.ok) location.assign('/console');
-    else setFailure(answer.failure);
+    const result = await send(path, { method: 'DELETE' });
+    if (result.ok) location.assign('/console');
+    else setFailure(result.failure);
   };
 
   if (failure) {
     return (
       <Welcome>
-        <Trouble failure={failure} onRetry={() => void look()} />
+        <Trouble failure={failure} onRetry={() => void readSession()} />
       </Welcome>
     );
   }
@@ -156,8 +155,8 @@ export const SessionGate = <Session,>({ children, ...door }: Props<Session>) => 
       <Welcome>
         <OneTimeAddress
           token={offer.token}
-          owner={door.describe(offer.owner)}
-          current={session && door.describe(session)}
+          owner={options.describe(offer.owner)}
+          current={session && options.describe(session)}
           signIn={signIn}
           onRefused={() => {
             setOffer(undefined);
@@ -169,7 +168,7 @@ export const SessionGate = <Session,>({ children, ...door }: Props<Session>) => 
   if (session === null) {
     return (
       <Welcome>
-        <SignInForm fields={door.fields} signIn={signIn} />
+        <SignInForm fields={options.fields} signIn={signIn} />
       </Welcome>
     );
   }
@@ -179,7 +178,7 @@ export const SessionGate = <Session,>({ children, ...door }: Props<Session>) => 
       {isEnded && (
         <Dialog title="Your session has ended">
           <p>Sign in again to go on. What you have typed is still there.</p>
-          <SignInForm fields={door.fields} signIn={signIn} />
+          <SignInForm fields={options.fields} signIn={signIn} />
         </Dialog>
       )}
     </>

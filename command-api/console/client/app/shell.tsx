@@ -10,13 +10,13 @@ interface Props {
   readonly children: ComponentChildren;
 }
 
-/** The page, or the one that it belongs to: a link's to the links. */
+/** Whether a menu item is the current page, or the parent of it. */
 const currentOf = (path: string, at: string): 'page' | 'true' | undefined => {
   if (path === at) return 'page';
   return path !== '/console' && at.startsWith(`${path}/`) ? 'true' : undefined;
 };
 
-/** The frame of all pages: where one can go, and who is signed in. */
+/** The frame of all pages: navigation and the user. */
 export const Shell = ({ name, pages, who, onSignOut, children }: Props) => {
   const { path } = useLocation();
   return (
@@ -56,14 +56,14 @@ export const Shell = ({ name, pages, who, onSignOut, children }: Props) => {
 
 interface PageProps {
   readonly title: string;
-  /** Beside the heading. */
+  /** Next to the heading. */
   readonly aside?: ComponentChildren;
   readonly children: ComponentChildren;
 }
 
 let isFirstPage = true;
 
-/** One page. Its heading gets the focus, so that a screen reader begins there; not on the first one. */
+/** A page. Except on the first one, its heading gets the focus, so that a screen reader starts there. */
 export const Page = ({ title, aside, children }: PageProps) => {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
@@ -85,7 +85,7 @@ export const Page = ({ title, aside, children }: PageProps) => {
   );
 };
 
-/** The page of an address that has none. */
+/** The page of unknown addresses. */
 export const NoPage = () => (
   <Page title="There is no such page">
     <p>

@@ -1,4 +1,4 @@
-/** What the API answers: the schemas' types, and those of sessions. */
+/** The types of responses. */
 import type { KeyWithUsageResponse } from '../../../../schemas/http/keys.js';
 
 export type { BatchResponse, BatchResult } from '../../../../schemas/http/batch.js';

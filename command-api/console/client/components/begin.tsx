@@ -1,4 +1,4 @@
-/** What an account without links sees. */
+/** The content of pages for an account without links. */
 export const Begin = () => (
   <section class="card stack">
     <h2>Begin here</h2>
@@ -11,7 +11,7 @@ export const Begin = () => (
         Make your first link
       </a>
       <a class="button" href="/console/new?many">
-        Make many at once
+        Make many links
       </a>
     </p>
   </section>

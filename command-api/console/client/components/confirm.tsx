@@ -6,14 +6,14 @@ import { Trouble } from './trouble.js';
 interface Props {
   readonly title: string;
   readonly children: ComponentChildren;
-  /** What the button says that does it. */
+  /** The text of the confirming button. */
   readonly verb: string;
   readonly action: Action;
   readonly onConfirm: () => unknown;
   readonly onClose: () => void;
 }
 
-/** Asks before something that cannot be taken back. */
+/** Asks before an action that cannot be undone. */
 export const Confirm = ({ title, children, verb, action, onConfirm, onClose }: Props) => (
   <Dialog title={title} onClose={onClose}>
     <div class="stack">

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 
-/** `navigator.clipboard` is there on https and localhost only. */
+/** Without `navigator.clipboard`, which is only available on https and localhost. */
 const copyBySelection = (text: string): boolean => {
   const area = document.createElement('textarea');
   area.value = text;
@@ -17,14 +17,14 @@ const copy = async (text: string): Promise<boolean> => {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
-    // Not there, or not allowed.
+    // Not available, or not allowed.
     return copyBySelection(text);
   }
 };
 
 interface Props {
   readonly text: string;
-  /** What is copied, for those who do not see where the button is. */
+  /** The copied thing, for screen readers. */
   readonly what: string;
 }
 

@@ -4,11 +4,11 @@ import { useEffect, useId, useRef } from 'preact/hooks';
 interface Props {
   readonly title: string;
   readonly children: ComponentChildren;
-  /** Where it is missing, the dialog stays until what it contains is done. */
+  /** Without it, the user cannot close the dialog. */
   readonly onClose?: () => void;
 }
 
-/** Is open as long as it is there. The browser keeps the focus in it, and gives it back. */
+/** A modal dialog, open while it is mounted. The browser manages the focus. */
 export const Dialog = ({ title, children, onClose }: Props) => {
   const dialog = useRef<HTMLDialogElement>(null);
   const titleId = useId();

@@ -7,7 +7,7 @@ interface Props {
   readonly children: (control: { readonly id: string; 'aria-describedby'?: string }) => JSX.Element;
 }
 
-/** A control with its label, and a line of help that belongs to it. */
+/** A control with a label and a hint. */
 export const Field = ({ label, hint, children }: Props) => {
   const id = useId();
   return (
@@ -44,8 +44,8 @@ export const Select = ({ label, hint, options, value, ...rest }: SelectProps) =>
   <Field label={label} hint={hint}>
     {(control) => (
       <select {...rest} {...control}>
-        {options.map(([one, text]) => (
-          <option key={one} value={one} selected={one === value}>
+        {options.map(([option, text]) => (
+          <option key={option} value={option} selected={option === value}>
             {text}
           </option>
         ))}

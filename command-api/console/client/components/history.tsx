@@ -7,7 +7,7 @@ import { Trouble } from './trouble.js';
 
 /** `linklog.LinkCreated.v1` in words: `Link created`. */
 const nameOf = (type: string): string => {
-  const words = (type.split('.')[1] ?? type).replaceAll(/(?!^)[A-Z]/g, (letter) => ` ${letter}`);
+  const words = (type.split('.')[1] ?? type).replaceAll(/(?!^)[A-Z]/g, (capital) => ` ${capital}`);
   return words.charAt(0) + words.slice(1).toLowerCase();
 };
 
@@ -47,9 +47,9 @@ const Entry = ({ event }: { readonly event: Event }) => (
 );
 
 const HistoryPart = ({ path, after }: { readonly path: string; readonly after: number }) => {
-  const [goesOn, setGoesOn] = useState(false);
-  const asked = `${path}?limit=100&after=${after}`;
-  const { value, failure, reload } = useLoad(() => callApi<HistoryResponse>(asked), asked);
+  const [hasMore, showMore] = useState(false);
+  const address = `${path}?limit=100&after=${after}`;
+  const { value, failure, reload } = useLoad(() => callApi<HistoryResponse>(address), address);
   return (
     <>
       {failure && (
@@ -61,14 +61,14 @@ const HistoryPart = ({ path, after }: { readonly path: string; readonly after: n
         <Entry key={index} event={event} />
       ))}
       {value?.next != null &&
-        (goesOn ? (
+        (hasMore ? (
           <HistoryPart path={path} after={value.next} />
         ) : (
           <li>
             <button
               type="button"
               onClick={() => {
-                setGoesOn(true);
+                showMore(true);
               }}
             >
               Show more
@@ -79,7 +79,7 @@ const HistoryPart = ({ path, after }: { readonly path: string; readonly after: n
   );
 };
 
-/** What was done to a link, by whom, oldest first. */
+/** The history of a link, oldest first. */
 export const History = ({ path }: { readonly path: string }) => (
   <ol class="history">
     <HistoryPart path={path} after={0} />

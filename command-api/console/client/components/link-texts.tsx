@@ -1,12 +1,12 @@
 import type { LinkDetails } from '../app/types.js';
 import { Field, Input } from './field.js';
 
-/** `link` is not there where one is to be made. */
 interface Props {
+  /** Absent for a new link. */
   readonly link?: Pick<LinkDetails, 'title' | 'note' | 'tags'>;
 }
 
-/** What only the owner of a link reads. */
+/** The texts of a link that only its owner sees. */
 export const LinkTexts = ({ link }: Props) => (
   <>
     <div class="columns">

@@ -4,9 +4,9 @@ import { formatNumber } from '../../format.js';
 interface Props {
   readonly label: string;
   readonly used: number;
-  /** `null`: without end. */
+  /** `null`: no limit. */
   readonly limit: number | null;
-  /** What happens at the end. */
+  /** Describes what happens at the limit. */
   readonly atLimit: string;
 }
 

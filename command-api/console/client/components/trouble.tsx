@@ -3,11 +3,11 @@ import type { Failure } from '../app/api.js';
 
 interface Props {
   readonly failure: Failure | undefined;
-  /** Tries the same again. Without it, the form's own button does. */
+  /** Retries. Without it, the user can submit the form again. */
   readonly onRetry?: () => void;
 }
 
-/** Counts down from `seconds`, once for each failure. */
+/** Seconds until the user may retry. */
 const useCountdown = (failure: Failure | undefined): number => {
   const [left, setLeft] = useState(0);
   useEffect(() => {
@@ -41,7 +41,7 @@ const adviceOf = (failure: Failure) => {
   }
 };
 
-/** What went wrong, and what to do about it. Takes the focus, so that nobody misses it. */
+/** The message of a failure. It gets the focus, so that the user notices it. */
 export const Trouble = ({ failure, onRetry }: Props) => {
   const left = useCountdown(failure);
   const box = useRef<HTMLDivElement>(null);

@@ -12,7 +12,7 @@ import { NewSecret } from '../components/new-secret.js';
 import { keyLifetimes, ScopeFields, scopesIn } from './scope-fields.js';
 
 const overlaps = [
-  ['0', 'At once'],
+  ['0', 'Now'],
   ['3600', 'In an hour'],
   ['86400', 'In a day'],
   ['604800', 'In a week'],
@@ -187,12 +187,12 @@ const Row = (props: {
 };
 
 interface Props {
-  /** The session's, which are all that it can give. */
+  /** The scopes of the session's key, which new keys may have. */
   readonly scopes: readonly string[];
   readonly ownId: string;
 }
 
-/** The key of the session and those made with it. */
+/** The key of the session and its descendants. */
 export const Keys = ({ scopes, ownId }: Props) => {
   const { value, failure, reload } = useLoad(
     () => callApi<{ readonly keys: readonly OwnKey[] }>('/v2/keys'),
@@ -242,7 +242,7 @@ export const Keys = ({ scopes, ownId }: Props) => {
           secret={secret}
           onClose={() => {
             setSecret(undefined);
-            // Not before: the rotated key may be the session's, which has ended by now.
+            // Not before, because the rotated key may be the session's, which ends then.
             reload();
           }}
         />

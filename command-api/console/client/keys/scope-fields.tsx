@@ -1,4 +1,4 @@
-/** What a key may be allowed to do, in words. */
+/** Labels of scopes. */
 const meanings: Readonly<Record<string, string>> = {
   'links:create': 'Make links',
   'links:read': 'Read links',
@@ -8,10 +8,9 @@ const meanings: Readonly<Record<string, string>> = {
   'keys:manage': 'Manage keys',
 };
 
-/** What an operator can give. */
 export const allScopes: readonly string[] = Object.keys(meanings);
 
-/** When a key ends: seconds from now, empty for never. */
+/** Seconds until the end of a key; empty: never. */
 export const keyLifetimes = [
   ['', 'Never'],
   ['86400', 'In a day'],
@@ -36,5 +35,5 @@ export const ScopeFields = ({ offered, chosen }: Props) => (
   </fieldset>
 );
 
-/** The scopes that a form has chosen. */
+/** The selected scopes of a form. */
 export const scopesIn = (form: FormData): readonly FormDataEntryValue[] => form.getAll('scope');

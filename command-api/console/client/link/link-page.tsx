@@ -6,7 +6,7 @@ import type { LinkDetails } from '../app/types.js';
 import { Trouble } from '../components/trouble.js';
 import { Statistics, usePeriodStats } from '../statistics/statistics.js';
 import { History } from '../components/history.js';
-import { LinkFacts } from './link-facts.js';
+import { LinkSummary } from './link-summary.js';
 import { QrCode } from './qr-code.js';
 import { Settings } from './settings.js';
 
@@ -27,7 +27,7 @@ const OneLink = ({ code, tab }: { readonly code: string; readonly tab: string })
   return (
     <Page title={link?.title ?? code}>
       <Trouble failure={failure} onRetry={reload} />
-      {link && <LinkFacts link={link} />}
+      {link && <LinkSummary link={link} />}
       <nav class="tabs" aria-label="About the link">
         {tabs.map(([name, title]) => (
           <a
@@ -51,6 +51,6 @@ const OneLink = ({ code, tab }: { readonly code: string; readonly tab: string })
 
 export const LinkPage = () => {
   const { code = '', tab = '' } = useRoute().params;
-  // Nothing of one link on the page of another.
+  // A new key resets the state for another link.
   return <OneLink key={code} code={code} tab={tab} />;
 };

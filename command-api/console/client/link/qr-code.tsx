@@ -12,15 +12,15 @@ const corrections = [
   ['H', 'Highest: 30 %'],
 ] as const;
 
-interface Made {
+interface RenderedCode {
   readonly svg: Blob;
   /** Width and height in pixels. */
   readonly size: number;
   readonly address: string;
 }
 
-/** The same picture as PNG, drawn here: the API would count it as another QR code. */
-const toPng = async ({ address, size }: Made): Promise<Blob | null> => {
+/** Converts the image to PNG in the browser, because the API would count another QR code. */
+const toPng = async ({ address, size }: RenderedCode): Promise<Blob | null> => {
   const image = new Image(size, size);
   image.src = address;
   await image.decode();
@@ -35,15 +35,14 @@ const toPng = async ({ address, size }: Made): Promise<Blob | null> => {
   });
 };
 
-/** The QR code of a link: styled, looked at, saved. */
 export const QrCode = ({ shortCode }: { readonly shortCode: string }) => {
   const { isBusy, failure, run } = useAction();
-  const [made, setMade] = useState<Made>();
+  const [rendered, setRendered] = useState<RenderedCode>();
   useEffect(
     () => () => {
-      if (made) URL.revokeObjectURL(made.address);
+      if (rendered) URL.revokeObjectURL(rendered.address);
     },
-    [made],
+    [rendered],
   );
 
   const submit = onSubmit(async (form) => {
@@ -54,10 +53,10 @@ export const QrCode = ({ shortCode }: { readonly shortCode: string }) => {
     const done = await run(() => callApi<Blob>(path, { method: 'POST', as: 'blob' }));
     if (!done) return;
     const svg = done.value;
-    setMade({ svg, size: Number(fields['size']), address: URL.createObjectURL(svg) });
+    setRendered({ svg, size: Number(fields['size']), address: URL.createObjectURL(svg) });
   });
 
-  const savePng = async (picture: Made): Promise<void> => {
+  const savePng = async (picture: RenderedCode): Promise<void> => {
     const png = await toPng(picture);
     if (png) saveFile(`${shortCode}.png`, png);
   };
@@ -104,23 +103,23 @@ export const QrCode = ({ shortCode }: { readonly shortCode: string }) => {
           Make the QR code
         </button>
       </form>
-      {made && (
+      {rendered && (
         <section class="card stack" aria-label="The QR code">
           <img
             class="qr"
-            src={made.address}
+            src={rendered.address}
             alt={`QR code of ${shortCode}`}
             width="300"
             height="300"
           />
           <div class="row">
-            <button type="button" onClick={() => void savePng(made)}>
+            <button type="button" onClick={() => void savePng(rendered)}>
               Save as PNG
             </button>
             <button
               type="button"
               onClick={() => {
-                saveFile(`${shortCode}.svg`, made.svg);
+                saveFile(`${shortCode}.svg`, rendered.svg);
               }}
             >
               Save as SVG

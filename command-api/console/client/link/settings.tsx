@@ -11,7 +11,7 @@ import { lifetimes } from '../make/one-link.js';
 
 interface Props {
   readonly link: LinkDetails;
-  /** Of the link, as the API knows it: its owner's, or an operator's. */
+  /** The path of the link in `/v2` or `/admin`. */
   readonly path: string;
   readonly onChanged: () => void;
 }
@@ -23,7 +23,7 @@ const textOf = (form: FormData, name: string): string => {
   return typeof value === 'string' ? value.trim() : '';
 };
 
-/** What a form says that is other than the link is, as the body of a PATCH. */
+/** The changed values of a form, as the body of a PATCH. */
 const changeOf = (form: FormData, link: LinkDetails): Readonly<Record<string, unknown>> => {
   const url = textOf(form, 'url');
   const title = textOf(form, 'title') || null;
@@ -44,7 +44,7 @@ const changeOf = (form: FormData, link: LinkDetails): Readonly<Record<string, un
   };
 };
 
-/** Changes a link, unless somebody else has changed it meanwhile. */
+/** Changes a link, unless its version has changed. */
 const send = ({ link, path }: Props, method: 'PATCH' | 'DELETE', body?: unknown) =>
   callApi<LinkDetails | undefined>(path, {
     method,
@@ -111,12 +111,11 @@ const Edit = (props: Props) => {
   );
 };
 
-/** What its owner, or an operator, can change of a link. */
 export const Settings = (props: Props) => {
   const { link, onChanged } = props;
   const switching = useAction();
   const deleting = useAction();
-  const [isAsking, setAsking] = useState(false);
+  const [isConfirming, setConfirming] = useState(false);
   if (link.status === 'deleted') {
     return <p class="card">This link is deleted. Its statistics and history stay.</p>;
   }
@@ -126,7 +125,7 @@ export const Settings = (props: Props) => {
   };
   const remove = async (): Promise<void> => {
     if (!(await deleting.run(() => send(props, 'DELETE')))) return;
-    setAsking(false);
+    setConfirming(false);
     onChanged();
   };
   return (
@@ -134,7 +133,7 @@ export const Settings = (props: Props) => {
       <Edit {...props} />
       <section class="card stack" aria-labelledby="end">
         <h2 id="end">Stop it</h2>
-        <p class="hint">A disabled link redirects nobody until it is enabled again.</p>
+        <p class="hint">A disabled link does not redirect until it is enabled again.</p>
         <Trouble failure={switching.failure} />
         <div class="row">
           <button type="button" aria-disabled={switching.isBusy} onClick={() => void toggle()}>
@@ -144,21 +143,21 @@ export const Settings = (props: Props) => {
             type="button"
             class="danger"
             onClick={() => {
-              setAsking(true);
+              setConfirming(true);
             }}
           >
             Delete
           </button>
         </div>
       </section>
-      {isAsking && (
+      {isConfirming && (
         <Confirm
           title={`Delete ${link.shortCode}?`}
           verb="Delete"
           action={deleting}
           onConfirm={remove}
           onClose={() => {
-            setAsking(false);
+            setConfirming(false);
           }}
         >
           <p>

@@ -20,7 +20,6 @@ export type Failed = Extract<Result, { readonly success: false }>;
 
 interface Props {
   readonly selected: readonly LinkDetails[];
-  /** With the links as they are now, and what could not be changed. */
   readonly onChanged: (changed: readonly LinkDetails[], failed: readonly Failed[]) => void;
 }
 
@@ -49,8 +48,8 @@ const TagsDialog = (props: {
   );
 };
 
-/** Of the links to be deleted, so many are named. */
-const named = 5;
+/** The number of links that the dialog names. */
+const maxNamed = 5;
 
 const DeleteDialog = (props: {
   readonly selected: readonly LinkDetails[];
@@ -59,11 +58,11 @@ const DeleteDialog = (props: {
   readonly onClose: () => void;
 }) => {
   const { selected } = props;
-  const more = selected.length - named;
+  const more = selected.length - maxNamed;
   return (
     <Confirm title={`Delete ${linksOf(selected.length)}?`} verb="Delete" {...props}>
       <ul>
-        {selected.slice(0, named).map(({ shortCode, title }) => (
+        {selected.slice(0, maxNamed).map(({ shortCode, title }) => (
           <li key={shortCode} class="clip">
             <strong>{shortCode}</strong> <bdi class="soft">{title}</bdi>
           </li>
@@ -80,23 +79,23 @@ const DeleteDialog = (props: {
 
 type Opened = 'add' | 'remove' | 'delete' | null;
 
-/** Changes the selected links together, each by itself: one that cannot be changed does not keep the others. */
+/** Changes the selected links. Each one succeeds or fails separately. */
 export const Bulk = ({ selected, onChanged }: Props) => {
   const [opened, setOpened] = useState<Opened>(null);
-  // Each has a message of its own, where it was asked for.
+  // Each action shows its failure where the user started it.
   const switching = useAction();
   const tagging = useAction();
   const deleting = useAction();
 
-  const change = async ({ run }: Action, wanted: Change): Promise<void> => {
+  const change = async ({ run }: Action, requested: Change): Promise<void> => {
     const shortCodes = selected.map(({ shortCode }) => shortCode);
-    const body = { shortCodes, change: wanted };
+    const body = { shortCodes, change: requested };
     const done = await run(() => callApi<BulkResponse>('/v2/links/bulk', { method: 'POST', body }));
     if (!done) return;
     setOpened(null);
     const { results } = done.value;
     onChanged(
-      // The answer has only a part of each link where the key cannot read links any more.
+      // Without the scope links:read, the response has only a few fields of each link.
       results.flatMap((result) => {
         const link = selected[result.index];
         return result.success && link ? [{ ...link, ...result }] : [];

@@ -18,11 +18,11 @@ interface Props {
   /** The address of the first page of another filter. */
   readonly hrefOf: (change: Partial<LinkFilter>) => string;
   readonly onChange: (change: Partial<LinkFilter>) => void;
-  /** Of operators: the links of all accounts. */
+  /** For operators, who see the links of all accounts. */
   readonly hasAccounts?: boolean;
 }
 
-/** What a field is given to follow the address, as far as nobody types. */
+/** The props of a text field that follows the address until the user types. */
 const useText = (value: string) => {
   const [text, setText] = useState(value);
   useEffect(() => {
@@ -36,12 +36,12 @@ const useText = (value: string) => {
   };
 };
 
-/** What is filtered by, each with an address without it. */
+/** The active filters, each with a link that removes it. */
 const Chips = ({ filter, hrefOf }: Omit<Props, 'onChange' | 'shortUrlHost'>) => {
   const { search, tags, status, domain, account } = filter;
   const chips = [
     ...(search === '' ? [] : [['text', search, { search: '' }] as const]),
-    ...tags.map((tag) => ['tag', tag, { tags: tags.filter((one) => one !== tag) }] as const),
+    ...tags.map((tag) => ['tag', tag, { tags: tags.filter((other) => other !== tag) }] as const),
     ...(account === '' ? [] : [['account', account, { account: '' }] as const]),
     ...(domain === '' ? [] : [['domain', domain, { domain: '' }] as const]),
     ...(status === '' ? [] : [['status', statuses[status], { status: '' }] as const]),
@@ -59,7 +59,7 @@ const Chips = ({ filter, hrefOf }: Omit<Props, 'onChange' | 'shortUrlHost'>) => 
   );
 };
 
-/** Search, filters and order of the list. The address bar has them, so they can be shared, and going back works. */
+/** Search, filters and order of the list. They are in the address, which can be shared. */
 export const Filters = (props: Props) => {
   const { filter, shortUrlHost, hasAccounts = false, onChange } = props;
   const searchText = useText(filter.search);
@@ -95,7 +95,7 @@ export const Filters = (props: Props) => {
           }}
         />
         {hasAccounts && <Input label="Account" name="account" {...account} />}
-        {/* The links of all accounts come account by account. */}
+        {/* The links of all accounts are ordered by account. */}
         {(!hasAccounts || filter.account !== '') && (
           <Select
             label="Order"
@@ -107,7 +107,7 @@ export const Filters = (props: Props) => {
           />
         )}
         <Input label="Domain" name="domain" placeholder="example.com" {...domain} />
-        {/* Another field for each tag that is filtered by already. */}
+        {/* A new field after each added tag. */}
         <Input key={filter.tags.length} label="Tag" name="tag" maxLength={50} />
         <button>Search</button>
       </form>

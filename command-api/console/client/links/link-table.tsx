@@ -8,10 +8,10 @@ interface Selection {
 }
 
 interface Props {
-  /** Those of operators have their accounts. */
+  /** With `account` for operators. */
   readonly links: readonly (LinkDetails & { readonly account?: string })[];
   readonly hrefOfTag: (tag: string) => string;
-  /** Where it is missing, none can be selected. */
+  /** Without it, links cannot be selected. */
   readonly selection?: Selection;
 }
 
@@ -118,7 +118,7 @@ export const LinkTable = ({ links, ...rest }: Props) => (
   </table>
 );
 
-/** The addresses of other pages of the list; `null`: there is none. */
+/** Links to other pages of the list. */
 export const ListPages = (props: {
   readonly first: string | null;
   readonly next: string | null;

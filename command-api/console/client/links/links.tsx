@@ -30,7 +30,7 @@ const Failures = ({ failed }: { readonly failed: readonly Failed[] }) => (
   </div>
 );
 
-/** All links of the account, a page at a time: found, looked at, changed together. */
+/** The links of the account, page by page. */
 export const Links = ({ shortUrlHost }: { readonly shortUrlHost: string }) => {
   const { url, route } = useLocation();
   const filter = { ...readFilter(url.split('?')[1] ?? ''), account: '' };
@@ -40,7 +40,7 @@ export const Links = ({ shortUrlHost }: { readonly shortUrlHost: string }) => {
     query,
   );
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
-  /** As bulk changes left them: the list may show an older version for a second. */
+  /** The results of bulk changes, because the list may be outdated for a second. */
   const [changed, setChanged] = useState<ReadonlyMap<string, LinkDetails>>(new Map());
   const [failed, setFailed] = useState<readonly Failed[]>([]);
   useEffect(() => {
@@ -72,8 +72,8 @@ export const Links = ({ shortUrlHost }: { readonly shortUrlHost: string }) => {
 
   const isEmpty = value !== undefined && links.length === 0;
   const isFirstPage = filter.after === '';
-  /** The API looks through a part of very many links at a time. */
-  const goesOn = value !== undefined && value.next !== null;
+  /** The API may examine many links in several pages. */
+  const hasNext = value !== undefined && value.next !== null;
   return (
     <Page
       title="Links"
@@ -83,7 +83,7 @@ export const Links = ({ shortUrlHost }: { readonly shortUrlHost: string }) => {
         </a>
       }
     >
-      {isEmpty && isFirstPage && !goesOn && showsAll(filter) && !isLoading ? (
+      {isEmpty && isFirstPage && !hasNext && showsAll(filter) && !isLoading ? (
         <Begin />
       ) : (
         <>
@@ -100,7 +100,7 @@ export const Links = ({ shortUrlHost }: { readonly shortUrlHost: string }) => {
             <Bulk selected={selected} onChanged={show} />
             {failed.length > 0 && <Failures failed={failed} />}
             {isEmpty ? (
-              <p>{goesOn ? 'None of these match.' : 'No more links match.'}</p>
+              <p>{hasNext ? 'None of these match.' : 'No more links match.'}</p>
             ) : (
               <LinkTable
                 links={links}
@@ -110,7 +110,7 @@ export const Links = ({ shortUrlHost }: { readonly shortUrlHost: string }) => {
             )}
             <ListPages
               first={isFirstPage ? null : hrefOf({})}
-              next={goesOn ? hrefOf({ after: value.next ?? '' }) : null}
+              next={hasNext ? hrefOf({ after: value.next ?? '' }) : null}
               isEmpty={isEmpty}
             />
           </section>

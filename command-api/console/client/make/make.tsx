@@ -3,7 +3,7 @@ import { Page } from '../app/shell.js';
 import { ManyLinks } from './many-links.js';
 import { OneLink } from './one-link.js';
 
-/** Makes links: one with all it can have, or one for each URL of a list. */
+/** Creates one link with all options, or a link for each URL of a list. */
 export const Make = () => {
   const isMany = useLocation().query['many'] !== undefined;
   return (

@@ -12,7 +12,7 @@ import { Tags } from '../components/link-texts.js';
 import { saveFile } from '../components/save.js';
 import { Trouble } from '../components/trouble.js';
 
-/** A call that is still to be made, with the id that makes its repetition harmless. */
+/** A pending request, with its idempotency key. */
 interface Batch {
   readonly id: string;
   readonly urls: readonly string[];
@@ -23,21 +23,21 @@ const shortUrlOf = (result: BatchResult): string => (result.success ? result.sho
 const errorOf = (result: BatchResult): string => (result.success ? '' : result.message);
 
 const save = (results: readonly BatchResult[]): void => {
-  const rows = results.map((one) => [one.url ?? '', shortUrlOf(one), errorOf(one)]);
+  const rows = results.map((result) => [result.url ?? '', shortUrlOf(result), errorOf(result)]);
   const table = toCsv([['destination', 'short link', 'error'], ...rows]);
   saveFile('links.csv', new Blob([table], { type: 'text/csv' }));
 };
 
 const Results = ({ results }: { readonly results: readonly BatchResult[] }) => {
-  const made = results.filter(({ success }) => success);
+  const created = results.filter(({ success }) => success);
   return (
     <section class="card" aria-label="Results">
       <div class="row spread">
         <h2 aria-live="polite">
-          {formatNumber(made.length)} of {formatNumber(results.length)} made
+          {formatNumber(created.length)} of {formatNumber(results.length)} made
         </h2>
         <div class="row">
-          <CopyButton text={made.map(shortUrlOf).join('\n')} what="the short links" />
+          <CopyButton text={created.map(shortUrlOf).join('\n')} what="the short links" />
           <button
             type="button"
             class="small"
@@ -86,7 +86,7 @@ export const ManyLinks = () => {
   const [waiting, setWaiting] = useState<readonly Batch[]>([]);
   const isWaiting = waiting.length > 0;
 
-  /** One call after the other; what fails stays for another try. */
+  /** Sends the batches in order. After a failure, the remaining ones can be retried. */
   const work = async (batches: readonly Batch[]): Promise<void> => {
     for (const [index, { id, urls, tags }] of batches.entries()) {
       setWaiting(batches.slice(index));

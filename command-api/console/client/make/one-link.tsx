@@ -24,7 +24,7 @@ const bodyOf = ({ expiresIn, maxClicks, tags, ...texts }: ReturnType<typeof fiel
   ...(maxClicks !== undefined && { maxClicks: Number(maxClicks) }),
 });
 
-const Made = ({ link }: { readonly link: LinkResponse }) => (
+const CreatedLink = ({ link }: { readonly link: LinkResponse }) => (
   <section class="card made" aria-live="polite">
     <h2>Your link is live</h2>
     <p class="row">
@@ -45,8 +45,8 @@ const Made = ({ link }: { readonly link: LinkResponse }) => (
 
 export const OneLink = () => {
   const { isBusy, failure, run } = useAction();
-  const [made, setMade] = useState<LinkResponse>();
-  /** The same request again must not make a second link, even if its answer was lost. */
+  const [created, setCreated] = useState<LinkResponse>();
+  /** Repeating the same request does not create a second link, even if the response was lost. */
   const attempt = useRef({ text: '', id: '' });
 
   const submit = onSubmit(async (form) => {
@@ -59,13 +59,13 @@ export const OneLink = () => {
     );
     if (!done) return;
     attempt.current = { text: '', id: '' };
-    setMade(done.value);
+    setCreated(done.value);
     form.reset();
   });
 
   return (
     <>
-      {made && <Made link={made} />}
+      {created && <CreatedLink link={created} />}
       <form class="card stack" onSubmit={submit}>
         <Input
           label="Destination"

@@ -93,7 +93,7 @@ const Row = (props: { readonly subject: AnyKey; readonly onChanged: () => void }
   const path = `/admin/keys/${id}`;
   const changing = useAction();
   const revoking = useAction();
-  const [isAsking, setAsking] = useState(false);
+  const [isConfirming, setConfirming] = useState(false);
   const [isEditing, setEditing] = useState(false);
   const change = async (body: object): Promise<void> => {
     await changing.run(() => callApi(path, { method: 'PATCH', body }));
@@ -101,7 +101,7 @@ const Row = (props: { readonly subject: AnyKey; readonly onChanged: () => void }
   };
   const revoke = async (): Promise<void> => {
     if (!(await revoking.run(() => callApi(path, { method: 'DELETE' })))) return;
-    setAsking(false);
+    setConfirming(false);
     onChanged();
   };
   return (
@@ -146,7 +146,7 @@ const Row = (props: { readonly subject: AnyKey; readonly onChanged: () => void }
             type="button"
             class="small danger"
             onClick={() => {
-              setAsking(true);
+              setConfirming(true);
             }}
           >
             Revoke
@@ -189,14 +189,14 @@ const Row = (props: { readonly subject: AnyKey; readonly onChanged: () => void }
           }}
         />
       )}
-      {isAsking && (
+      {isConfirming && (
         <Confirm
           title="Revoke the key?"
           verb="Revoke"
           action={revoking}
           onConfirm={revoke}
           onClose={() => {
-            setAsking(false);
+            setConfirming(false);
           }}
         >
           <p>
@@ -209,12 +209,12 @@ const Row = (props: { readonly subject: AnyKey; readonly onChanged: () => void }
   );
 };
 
-/** The keys of all accounts, a page at a time. */
+/** The keys of all accounts, page by page. */
 export const AllKeys = () => {
   const { query } = useLocation();
   const path = `/admin/keys?${new URLSearchParams(query).toString()}`;
   const { value, failure, reload } = useLoad(() => callApi<AnyKeyPage>(path), path);
-  const [isMaking, setMaking] = useState(false);
+  const [isCreating, setCreating] = useState(false);
   const [secret, setSecret] = useState<string>();
   return (
     <Page
@@ -224,7 +224,7 @@ export const AllKeys = () => {
           type="button"
           class="primary"
           onClick={() => {
-            setMaking(true);
+            setCreating(true);
           }}
         >
           New key
@@ -244,13 +244,13 @@ export const AllKeys = () => {
           </a>
         </p>
       )}
-      {isMaking && (
+      {isCreating && (
         <Create
           onClose={() => {
-            setMaking(false);
+            setCreating(false);
           }}
           onSecret={(key) => {
-            setMaking(false);
+            setCreating(false);
             setSecret(key);
             reload();
           }}

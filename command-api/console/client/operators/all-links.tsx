@@ -12,7 +12,7 @@ import { LinkTable, ListPages } from '../links/link-table.js';
 
 const pageSize = 50;
 
-/** To the page of a link whose code is known. */
+/** Opens the page of a link by its code. */
 const Find = () => {
   const { route } = useLocation();
   const submit = onSubmit((form) => {
@@ -29,13 +29,13 @@ const Find = () => {
 };
 
 const addressOf = (filter: LinkFilter): string => {
-  // Only the links of one account are ordered by their clicks.
+  // Only the links of one account can be ordered by clicks.
   const sort = filter.account === '' ? 'created' : filter.sort;
   const query = writeFilter({ ...filter, sort });
   return query === '' ? '/console/links' : `/console/links?${query}`;
 };
 
-/** The links of all accounts, account by account. */
+/** The links of all accounts, in the order of accounts. */
 export const AllLinks = ({ shortUrlHost }: { readonly shortUrlHost: string }) => {
   const { url, route } = useLocation();
   const filter = readFilter(url.split('?')[1] ?? '');
@@ -47,7 +47,6 @@ export const AllLinks = ({ shortUrlHost }: { readonly shortUrlHost: string }) =>
   const hrefOf = (change: Partial<LinkFilter>): string =>
     addressOf({ ...filter, after: '', ...change });
   const isEmpty = value?.links.length === 0;
-  /** The API looks through a part of very many links at a time. */
   const next = value?.next ?? null;
   return (
     <Page title="Links">

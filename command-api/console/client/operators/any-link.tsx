@@ -6,7 +6,7 @@ import type { OperatorsLink } from '../app/types.js';
 import { History } from '../components/history.js';
 import { Input } from '../components/field.js';
 import { Trouble } from '../components/trouble.js';
-import { LinkFacts } from '../link/link-facts.js';
+import { LinkSummary } from '../link/link-summary.js';
 import { Settings } from '../link/settings.js';
 
 const Block = (props: {
@@ -26,7 +26,7 @@ const Block = (props: {
   return (
     <form class="card stack" onSubmit={submit}>
       <Input
-        label={isBlocked ? 'Why it shall redirect again' : 'Why it shall redirect nobody'}
+        label={isBlocked ? 'Why it shall redirect again' : 'Why it shall not redirect'}
         name="reason"
         required
         maxLength={500}
@@ -53,11 +53,11 @@ const OneLink = ({ code, tab }: { readonly code: string; readonly tab: string })
       <Trouble failure={failure} onRetry={reload} />
       {link && (
         <>
-          <LinkFacts link={link}>
+          <LinkSummary link={link}>
             <span class="badge">
               account <bdi>{link.account}</bdi>
             </span>
-          </LinkFacts>
+          </LinkSummary>
           {link.status !== 'deleted' && (
             <Block path={path} isBlocked={link.status === 'blocked'} onChanged={reload} />
           )}
@@ -83,9 +83,9 @@ const OneLink = ({ code, tab }: { readonly code: string; readonly tab: string })
   );
 };
 
-/** A link of any account: what it is, what was done to it, and what can be done about it. */
+/** A link of any account, with history and settings. */
 export const AnyLink = () => {
   const { code = '', tab = '' } = useRoute().params;
-  // Nothing of one link on the page of another.
+  // A new key resets the state for another link.
   return <OneLink key={code} code={code} tab={tab} />;
 };

@@ -68,11 +68,11 @@ const Projections = ({ projections }: Pick<HealthResponse, 'projections'>) => (
   </section>
 );
 
-/** How the node that answers is, looked at every few seconds. */
+/** The health of the responding node, refreshed every few seconds. */
 export const Health = () => {
   const { value, failure, reload } = useLoad(readHealth, '');
   useEffect(() => {
-    // A person tries again, then: the message must stay where it is.
+    // After a failure, the user retries; the message must stay.
     if (failure) return undefined;
     const timer = setInterval(reload, refreshMs);
     return () => {

@@ -75,8 +75,8 @@ const Switches = () => {
   );
 };
 
-const told = ({ alias, account }: AliasOverride): string =>
-  account === null ? `Nobody may use ${alias} any more.` : `${account} may use ${alias} now.`;
+const describeOverride = ({ alias, account }: AliasOverride): string =>
+  account === null ? `No account may use ${alias} any more.` : `${account} may use ${alias} now.`;
 
 const ReservedAliases = () => {
   const { isBusy, failure, run } = useAction();
@@ -100,7 +100,7 @@ const ReservedAliases = () => {
       aria-labelledby="reserved"
     >
       <h2 id="reserved">Reserved aliases</h2>
-      <p class="hint">Names that nobody can take, unless you give one to an account.</p>
+      <p class="hint">No account can use these names, unless you give one to an account.</p>
       <div class="columns">
         <Input label="Alias" name="alias" required />
         <Input label="Account" name="account" required />
@@ -112,7 +112,7 @@ const ReservedAliases = () => {
           type="button"
           aria-disabled={isBusy}
           onClick={({ currentTarget: { form } }) => {
-            // Whoever has it, so no account is asked for.
+            // The account is not required.
             const alias = form?.elements.namedItem('alias');
             if (form && alias instanceof HTMLInputElement && alias.reportValidity()) {
               void set(form, false);
@@ -121,13 +121,13 @@ const ReservedAliases = () => {
         >
           Take it back
         </button>
-        <span role="status">{done && told(done)}</span>
+        <span role="status">{done && describeOverride(done)}</span>
       </div>
     </form>
   );
 };
 
-/** What is switched on and off for everybody. */
+/** The switches of the platform. */
 export const Platform = () => (
   <Page title="Platform">
     <Switches />

@@ -21,9 +21,9 @@ const names: Readonly<Record<Work, string>> = {
 const consequences: Readonly<Record<Work, string>> = {
   redrive: 'Dead letters, and the events parked behind them, are applied again, in order.',
   rebuild:
-    'The projection is built anew from the whole log, beside the live one, and takes its place when it has ' +
-    'caught up. That may take long. What is live goes on answering.',
-  rollback: 'What was live before the last rebuild is caught up, and takes its place again.',
+    'A new projection is built from the whole log and replaces the live one when it has caught up. That may ' +
+    'take long. The live one stays in use until then.',
+  rollback: 'The projection from before the last rebuild catches up, and replaces the live one.',
 };
 
 const outcomeOf = ({ error, endedAt, outcome }: ProjectionWorkResponse): string => {
@@ -43,7 +43,7 @@ const Last = ({ last }: { readonly last: ProjectionWorkResponse }) => (
 
 const Running = ({ done, total }: NonNullable<Projection['running']>) =>
   done === null || total === null ? (
-    <p>Another process builds it anew.</p>
+    <p>Another process rebuilds it.</p>
   ) : (
     <label class="field">
       <span>
@@ -54,7 +54,7 @@ const Running = ({ done, total }: NonNullable<Projection['running']>) =>
     </label>
   );
 
-/** In one word or two, and how bad it is. */
+/** The badge and the label of a projection's state. */
 const stateOf = ({ lag, deadLetters, parked, running }: Projection): readonly [string, string] => {
   if (deadLetters + parked > 0) return ['blocked', 'dead letters'];
   if (running !== null) return ['disabled', 'being built'];
@@ -62,8 +62,11 @@ const stateOf = ({ lag, deadLetters, parked, running }: Projection): readonly [s
   return lag === 0 ? ['active', 'up to date'] : ['disabled', 'behind'];
 };
 
-const Row = (props: { readonly projection: Projection; readonly onAsk: (work: Work) => void }) => {
-  const { projection, onAsk } = props;
+const Row = (props: {
+  readonly projection: Projection;
+  readonly onSelect: (work: Work) => void;
+}) => {
+  const { projection, onSelect } = props;
   const { name, lag, deadLetters, parked, running, last } = projection;
   const works: readonly Work[] =
     deadLetters + parked > 0 ? ['redrive', 'rebuild', 'rollback'] : ['rebuild', 'rollback'];
@@ -81,7 +84,7 @@ const Row = (props: { readonly projection: Projection; readonly onAsk: (work: Wo
               type="button"
               class="small"
               onClick={() => {
-                onAsk(work);
+                onSelect(work);
               }}
             >
               {names[work]}
@@ -109,7 +112,7 @@ const Row = (props: { readonly projection: Projection; readonly onAsk: (work: Wo
   );
 };
 
-const Ask = (props: {
+const ConfirmWork = (props: {
   readonly name: string;
   readonly work: Work;
   readonly onDone: () => void;
@@ -134,15 +137,15 @@ const Ask = (props: {
   );
 };
 
-/** How far projections are behind the log, what they could not apply, and what can be done about it. */
+/** The lag and dead letters of projections, and work on them. */
 export const Projections = () => {
   const { value, failure, reload } = useLoad(
     () => callApi<ProjectionsResponse>('/admin/projections'),
     '',
   );
-  const [asked, setAsked] = useState<{ readonly name: string; readonly work: Work }>();
+  const [selectedWork, selectWork] = useState<{ readonly name: string; readonly work: Work }>();
   useEffect(() => {
-    // A person tries again, then: the message must stay where it is.
+    // After a failure, the user retries; the message must stay.
     if (failure) return undefined;
     const timer = setInterval(reload, refreshMs);
     return () => {
@@ -150,7 +153,7 @@ export const Projections = () => {
     };
   }, [failure, reload]);
   const close = (): void => {
-    setAsked(undefined);
+    selectWork(undefined);
   };
   return (
     <Page title="Projections">
@@ -165,15 +168,15 @@ export const Projections = () => {
           <Row
             key={projection.name}
             projection={projection}
-            onAsk={(work) => {
-              setAsked({ name: projection.name, work });
+            onSelect={(work) => {
+              selectWork({ name: projection.name, work });
             }}
           />
         ))}
       </ul>
-      {asked && (
-        <Ask
-          {...asked}
+      {selectedWork && (
+        <ConfirmWork
+          {...selectedWork}
           onClose={close}
           onDone={() => {
             close();

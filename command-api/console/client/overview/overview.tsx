@@ -74,7 +74,7 @@ const TopLinks = () => {
   );
 };
 
-/** What the account has, and what is left of its month. */
+/** The statistics and quotas of the account. */
 export const Overview = ({ upgradeUrl }: Props) => {
   const stats = usePeriodStats<AccountStatsResponse>(null);
   return (

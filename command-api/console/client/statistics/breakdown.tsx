@@ -8,7 +8,7 @@ interface Row {
   readonly clicks: number;
 }
 
-/** Which lists of an answer there are, and what people call them. */
+/** Dimensions with their titles. */
 export type Dimensions = readonly (readonly [dimension: Dimension, title: string])[];
 
 interface Props {
@@ -44,7 +44,7 @@ const Rows = (props: {
   );
 };
 
-/** The clicks of a period by one dimension of several: the first values, and all of them in a dialog. */
+/** The clicks of a period by a selected dimension: the first values, and all in a dialog. */
 export const Breakdown = ({ title, dimensions, stats }: Props) => {
   const [chosen, setChosen] = useState(0);
   const [isOpen, setOpen] = useState(false);
@@ -58,9 +58,9 @@ export const Breakdown = ({ title, dimensions, stats }: Props) => {
         {title}
       </h2>
       <div class="row choice" role="group" aria-labelledby={id}>
-        {dimensions.map(([one, text], index) => (
+        {dimensions.map(([option, text], index) => (
           <button
-            key={one}
+            key={option}
             type="button"
             class="quiet small"
             aria-pressed={index === chosen}

@@ -4,16 +4,15 @@ import { Input, Select } from '../components/field.js';
 
 interface Props {
   readonly view: StatisticsView;
-  /** What shall be other than it is. */
   readonly onChange: (change: Partial<StatisticsView>) => void;
 }
 
 const intervalNames = { hour: 'Hours', day: 'Days', week: 'Weeks', month: 'Months' } as const;
 
-/** All there are, asked for when somebody wants another one: that takes a slow processor a quarter of a second. */
+/** The list of zones is loaded on demand, because that can take 0.25 s. */
 const ZoneField = ({ view, onChange }: Props) => {
   const [zones, setZones] = useState<readonly string[]>([]);
-  // Both come before the list opens.
+  // Both events are before the list opens.
   const fill = (): void => {
     setZones((known) => (known.length > 0 ? known : Intl.supportedValuesOf('timeZone')));
   };
@@ -36,7 +35,7 @@ const ZoneField = ({ view, onChange }: Props) => {
 
 const dates = (props: Props) => {
   const { view, onChange } = props;
-  // The last day is shown as a part of the period, as people mean it.
+  // The shown end is inclusive.
   const last = addDays(view.to, -1);
   return (
     <>

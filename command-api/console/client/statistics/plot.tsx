@@ -5,12 +5,12 @@ import { formatNumber } from '../../format.js';
 export type PlotLibrary = typeof UPlot;
 
 /**
- * What draws plots, in a file of its own: it is read while the page waits for its statistics. `undefined` until then;
- * `null` where it cannot be had: the table has the same numbers.
+ * The plot library, loaded from a separate file while the page waits for its statistics. `undefined` until then; `null` if
+ * it cannot be loaded.
  */
 export const usePlotLibrary = (): PlotLibrary | null | undefined => {
   const [library, setLibrary] = useState<PlotLibrary | null>();
-  // With the statistics, before the page is painted.
+  // In parallel with the statistics, before the page is painted.
   useLayoutEffect(() => {
     import('uplot').then(
       ({ default: loaded }) => {
@@ -27,23 +27,23 @@ export const usePlotLibrary = (): PlotLibrary | null | undefined => {
 export interface PlottedSeries {
   readonly labels: readonly string[];
   readonly clicks: readonly number[];
-  /** The clicks of the period before, interval by interval; shorter or longer by one where calendars differ. */
+  /** The clicks of the previous period by interval. Its length may differ by one. */
   readonly before: readonly number[] | undefined;
 }
 
 interface Props extends PlottedSeries {
   readonly library: PlotLibrary;
   readonly title: string;
-  /** With the number of an interval that was clicked. */
+  /** Called with the index of the clicked interval. */
   readonly onPick: ((index: number) => void) | undefined;
 }
 
 const height = 240;
 
-/** Between two lines of the grid. */
+/** Possible distances of grid lines. */
 const steps = Array.from({ length: 9 }, (_, power) => [1, 2, 5].map((n) => n * 10 ** power)).flat();
 
-/** The colours of the page, which follow light and dark. */
+/** The colours of the page in the current scheme. */
 const coloursOf = (element: Element) => {
   const style = getComputedStyle(element);
   const colour = (name: string): string => style.getPropertyValue(`--plot-${name}`);
@@ -55,7 +55,7 @@ const coloursOf = (element: Element) => {
   };
 };
 
-/** Beside the pointer: what the interval below it has. */
+/** The values of the interval under the pointer. */
 const tooltip = ({ labels, clicks, before }: PlottedSeries): UPlot.Plugin => {
   const tip = document.createElement('div');
   tip.className = 'tip';
@@ -75,7 +75,7 @@ const tooltip = ({ labels, clicks, before }: PlottedSeries): UPlot.Plugin => {
         tip.hidden = typeof idx !== 'number' || left < 0;
         if (typeof idx !== 'number') return;
         tip.textContent = text(idx);
-        // On the side that has room.
+        // On the side with more space.
         tip.style.left = left * 2 < over.clientWidth ? `${left + 12}px` : 'auto';
         tip.style.right =
           left * 2 < over.clientWidth ? 'auto' : `${over.clientWidth - left + 12}px`;
@@ -102,7 +102,7 @@ const draw = (element: HTMLElement, props: Props): UPlot => {
     {
       width: element.clientWidth,
       height,
-      // Intervals by their number: their names are local times already, of whatever zone.
+      // The x values are indexes, because the labels are already local times.
       scales: {
         x: { time: false, range: [-0.6, labels.length - 0.4] },
         y: { range: (_, __, most) => [0, Math.max(4, most * 1.05)] },
@@ -159,12 +159,12 @@ const draw = (element: HTMLElement, props: Props): UPlot => {
   return plot;
 };
 
-/** The clicks of a period as bars, the period before as a line. The table below has the same for everybody. */
+/** The clicks of a period as bars, those of the previous period as a line. */
 export const Plot = (props: Props) => {
   const { title, labels, clicks, before } = props;
   const frame = useRef<HTMLDivElement>(null);
   const identity = JSON.stringify([labels, clicks, before]);
-  // Before the page is painted: otherwise a slow processor paints it twice.
+  // Before the page is painted, so that it is painted once.
   useLayoutEffect(() => {
     const element = frame.current;
     if (!element) return undefined;

@@ -22,7 +22,7 @@ const sources: Dimensions = [
   ['referrers', 'Referrers'],
   ['triggers', 'Link or QR code'],
 ];
-const places: Dimensions = [
+const visitors: Dimensions = [
   ['countries', 'Countries'],
   ['languages', 'Languages'],
 ];
@@ -34,7 +34,7 @@ const devices: Dimensions = [
 
 const ownZoneOf = once(() => new Intl.DateTimeFormat().resolvedOptions().timeZone);
 
-/** Its statistics are of one link, or of all. */
+/** @param shortCode `null`: all links */
 export const statsPath = (shortCode: string | null): string =>
   shortCode === null ? '/v2/stats' : `/v2/stats/${shortCode}`;
 
@@ -44,7 +44,7 @@ export const periodQuery = (view: StatisticsView, days: Days, include: string): 
   return `?${new URLSearchParams({ include, from, to, interval, tz }).toString()}`;
 };
 
-/** What the address bar says of the period, and how to change it. */
+/** The period in the address, and the addresses of other periods. */
 export const useView = (): readonly [
   StatisticsView,
   hrefOf: (change: Partial<StatisticsView>) => string,
@@ -56,9 +56,9 @@ export const useView = (): readonly [
     view,
     (change) => {
       const next = { ...view, ...change };
-      // Another preset has other days, and its own best interval.
-      const wanted = change.preset === undefined || change.preset === 'custom';
-      if (wanted) return path + writeView(next, ownZone);
+      // Another preset has other days and another default interval.
+      const keepsDays = change.preset === undefined || change.preset === 'custom';
+      if (keepsDays) return path + writeView(next, ownZone);
       const { preset, tz, compare } = next;
       const now = new Date();
       const read = readView({ period: preset, tz, compare: compare ? '1' : '' }, now, ownZone);
@@ -91,11 +91,11 @@ const Figure = (props: {
 interface SeriesProps {
   readonly now: PeriodStats;
   readonly before: PeriodStats | undefined;
-  /** The address that shows an interval by the hour; `null` where hours are shown already. */
+  /** The address of a day by the hour; `null` if days are not shown. */
   readonly hrefOfDay: ((day: string) => string) | null;
 }
 
-/** The plot's numbers, for everybody. */
+/** The numbers of the plot, for screen readers too. */
 const Table = ({ now, before, hrefOfDay }: SeriesProps) => (
   <div class="scroll" tabIndex={0} role="region" aria-label="Clicks by interval">
     <table>
@@ -167,17 +167,17 @@ const Series = (props: SeriesProps & { readonly library: PlotLibrary | null }) =
   );
 };
 
-/** Statistics as a page has them; `value` stays while other ones are loaded. */
+/** `value` stays while other statistics are loaded. */
 export interface LoadedStats<Stats extends PeriodStats> {
   readonly value: Stats | undefined;
-  /** Of the period before, where it is compared. */
+  /** The previous period, if it is compared. */
   readonly before: PeriodStats | undefined;
   readonly failure: Failure | undefined;
   readonly isLoading: boolean;
   readonly reload: () => void;
 }
 
-/** Of the period that the address bar names: of one link, or of all where `shortCode` is `null`. */
+/** Loads the statistics of the period in the address. @param shortCode `null`: all links */
 export const usePeriodStats = <Stats extends PeriodStats>(
   shortCode: string | null,
 ): LoadedStats<Stats> => {
@@ -200,11 +200,11 @@ export const usePeriodStats = <Stats extends PeriodStats>(
 
 interface Props {
   readonly stats: LoadedStats<PeriodStats>;
-  /** Beside what is known of the visitors. */
+  /** Next to the breakdowns. */
   readonly children?: ComponentChildren;
 }
 
-/** The clicks of a period: over time, and by what is known of the visitors. */
+/** The clicks of a period, over time and by dimension. */
 export const Statistics = ({ stats, children }: Props) => {
   const { value, before } = stats;
   const { route } = useLocation();
@@ -257,7 +257,7 @@ export const Statistics = ({ stats, children }: Props) => {
         <div class="columns breakdowns">
           {children}
           <Breakdown title="Sources" dimensions={sources} stats={value} />
-          <Breakdown title="Visitors" dimensions={places} stats={value} />
+          <Breakdown title="Visitors" dimensions={visitors} stats={value} />
           <Breakdown title="Devices" dimensions={devices} stats={value} />
         </div>
       </div>

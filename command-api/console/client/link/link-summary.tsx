@@ -5,12 +5,11 @@ import { CopyButton } from '../components/copy-button.js';
 
 interface Props {
   readonly link: LinkDetails;
-  /** Beside its status. */
+  /** Next to the status. */
   readonly children?: ComponentChildren;
 }
 
-/** What a link is, at the top of its pages. */
-export const LinkFacts = ({ link, children }: Props) => (
+export const LinkSummary = ({ link, children }: Props) => (
   <section class="card facts" aria-label="The link">
     <p class="row">
       <a class="clip" href={link.shortUrl} target="_blank" rel="noreferrer">
