@@ -12,14 +12,12 @@ describe('command API: GET /docs', () => {
   const page = fixture(
     () => browser.newPage(),
     (page) => page.close(),
-    { per: 'test' },
   );
-  let requestedUrls: string[];
-  let errors: string[];
+  const requestedUrls: string[] = [];
+  const errors: string[] = [];
 
-  beforeEach(async () => {
-    errors = [];
-    requestedUrls = [];
+  before('open the page', async function () {
+    this.timeout(60_000);
     page.on('request', (request) => requestedUrls.push(request.url()));
     // The console reports violations of the content security policy and failed requests.
     page.on('console', (message) => {

@@ -4,10 +4,10 @@ import { createServer, type AddressInfo, type Server } from 'node:net';
 import { startSafeBrowsingDouble } from '../../../command-api/safety/testing/safe-browsing-double.js';
 import { sendRequest } from '../support/http.js';
 import {
-  keyFixture,
-  Bench,
   destination,
   expectRefused,
+  keyFixture,
+  passwordForm,
   productFixture,
   type Link,
 } from './harness.js';
@@ -34,7 +34,15 @@ const startCountingServer = async (): Promise<{
 };
 
 describe('product: hostile destinations', () => {
-  const bench = productFixture({ ROOT_REDIRECT: root });
+  const double = fixture(
+    () => startSafeBrowsingDouble(),
+    (double) => double.stop(),
+  );
+  const bench = productFixture(() => ({
+    ROOT_REDIRECT: root,
+    SAFE_BROWSING_API_KEY: 'a-key',
+    SAFE_BROWSING_URL: double.url,
+  }));
   const pro = keyFixture(bench, 'PRO');
   let link: Link;
 
@@ -269,21 +277,6 @@ describe('product: hostile destinations', () => {
       expect(JSON.stringify(responseHeaders) + text).to.not.include('evil.example');
     }
   });
-});
-
-describe('product: destinations', () => {
-  const bench = new Bench();
-  const double = fixture(
-    () => startSafeBrowsingDouble(),
-    (double) => double.stop(),
-  );
-
-  before('start the product', async () => {
-    await bench.start({ SAFE_BROWSING_API_KEY: 'a-key', SAFE_BROWSING_URL: double.url });
-  });
-  after('stop the product', async () => {
-    await bench.end();
-  });
 
   it('are never fetched', async () => {
     const { key } = await bench.key('PRO');
@@ -313,9 +306,8 @@ describe('product: destinations', () => {
           await bench.visit(path, { headers: { 'User-Agent': 'Googlebot/2.1' } });
         }
       }
-      const form = { 'Content-Type': 'application/x-www-form-urlencoded' };
-      const entry = { method: 'POST', headers: form, body: 'password=a+secret' };
-      expect((await bench.visit(secured.shortCode, entry)).headers.location).to.equal(url);
+      const entry = await bench.visit(secured.shortCode, passwordForm('a secret'));
+      expect(entry.headers.location).to.equal(url);
       await bench.admin('POST', `/admin/links/${shortCode}/block`, { reason: 'a test' });
       await bench.admin('GET', `/admin/links/${shortCode}/history`);
       expect(double.urls().flat(), 'URLs checked by Safe Browsing').to.include(url);

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { concurrently, statuses } from '../support/http.js';
 import { keyFixture, destination, productFixture } from './harness.js';
 
-const times = 100;
+const times = 50;
 
 describe('command API: 201 means live', () => {
   const bench = productFixture();

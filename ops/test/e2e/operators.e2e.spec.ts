@@ -1,17 +1,16 @@
 import { expect } from 'chai';
 import { readEvent } from '../../../schemas/events/codec.js';
-import { runningPostgresUrl } from '../../local/postgres/index.js';
-import { createLogger } from '../../platform/logging.js';
-import { createPool, type Pool } from '../../platform/postgres/pool.js';
-import { sendRequest, type HttpResponse } from '../support/http.js';
+import { sendRequest } from '../support/http.js';
 import {
   destination,
   expectEnvelope,
   expectError,
   expectRefused,
   productFixture,
+  type Bench,
   type Link,
 } from './harness.js';
+import { withLedger } from '../support/ledger-events.js';
 import { eventuallyPasses } from '../support/waiting.js';
 
 const maintenanceMessage = 'Service is temporarily unavailable for maintenance';
@@ -38,20 +37,14 @@ interface History {
 
 describe('command API: operators', () => {
   const bench = productFixture();
-  let pool: Pool;
   let pro: string;
   let proId: string;
 
   before(async () => {
-    const url = await runningPostgresUrl(bench.product.dataDir);
-    if (url === null) throw new Error('The embedded PostgreSQL does not run');
-    pool = createPool({ url, name: 'test', max: 2, logger: createLogger('silent') });
     ({ key: pro, id: proId } = await bench.key('PRO'));
     // Each test starts and ends with all features on.
     await bench.admin('PATCH', '/admin/platform', { features: featuresOn });
   });
-
-  after(() => pool.end());
 
   afterEach(async () => {
     await bench.admin('PATCH', '/admin/platform', { maintenance: false, features: featuresOn });
@@ -60,17 +53,7 @@ describe('command API: operators', () => {
     });
   });
 
-  const admin = (
-    method: string,
-    path: string,
-    body?: unknown,
-    headers: Record<string, string> = {},
-  ): Promise<HttpResponse> =>
-    sendRequest(bench.product.admin + path, {
-      method,
-      headers: { Authorization: `Bearer ${bench.product.adminToken}`, ...headers },
-      ...(body !== undefined && { body }),
-    });
+  const admin: Bench['admin'] = (...request) => bench.admin(...request);
 
   const done = async (...request: Parameters<typeof admin>): Promise<unknown> => {
     const response = await admin(...request);
@@ -84,9 +67,11 @@ describe('command API: operators', () => {
 
   /** Type, actor, request id and data of the events of a subject. */
   const eventsOf = async (subject: string): Promise<readonly (readonly unknown[])[]> => {
-    const { rows } = await pool.query<{ value: string }>(
-      'SELECT value FROM log.events WHERE key = $1 ORDER BY record_offset',
-      [subject],
+    const { rows } = await withLedger(bench.product, (client) =>
+      client.query<{ value: string }>(
+        'SELECT value FROM log.events WHERE key = $1 ORDER BY record_offset',
+        [subject],
+      ),
     );
     const events = rows.map(({ value }) => readEvent(value));
     for (const { time } of events) {
@@ -392,9 +377,9 @@ describe('command API: operators', () => {
       }
       // The projection returns the same as the log.
       await eventuallyPasses(5_000, async () => {
-        const { rows } = await pool.query('SELECT FROM projection_history.events WHERE code = $1', [
-          shortCode,
-        ]);
+        const { rows } = await withLedger(bench.product, (client) =>
+          client.query('SELECT FROM projection_history.events WHERE code = $1', [shortCode]),
+        );
         expect(rows).to.have.length(3);
       });
       expect(await history(shortCode)).to.deep.equal({ events, next: null });

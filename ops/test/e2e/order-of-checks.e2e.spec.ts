@@ -1,9 +1,8 @@
 import { expect } from 'chai';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import pg from 'pg';
-import { runningPostgresUrl } from '../../local/postgres/index.js';
 import type { HttpResponse, RequestOptions } from '../support/http.js';
+import { withLedger } from '../support/ledger-events.js';
 import type { IssuedKey } from '../support/product.js';
 import {
   keyFixture,
@@ -159,11 +158,7 @@ describe('command API: order of checks', () => {
       }));
       expect(said[1]).to.deep.equal(said[0]);
       const links = said[0]?.status === 201 ? 2 : 0;
-      const { calls, links: spent } = (await bench.api('/v2/usage', key)).json() as {
-        calls: { used: number };
-        links: { used: number };
-      };
-      expect([calls.used, spent.used]).to.deep.equal([2, links]);
+      expect(await bench.usage(key)).to.include({ calls: 2, links });
     });
   }
 
@@ -276,17 +271,10 @@ describe('command API: order of checks', () => {
   });
 
   /** Writes the state that an operator's switch leaves. */
-  const switchPasswords = async (on: boolean): Promise<void> => {
-    const client = new pg.Client({
-      connectionString: (await runningPostgresUrl(bench.product.dataDir)) ?? '',
-    });
-    await client.connect();
-    try {
-      await client.query('UPDATE ledger.platform SET passwords = $1', [on]);
-    } finally {
-      await client.end();
-    }
-  };
+  const switchPasswords = (on: boolean): Promise<unknown> =>
+    withLedger(bench.product, (client) =>
+      client.query('UPDATE ledger.platform SET passwords = $1', [on]),
+    );
 
   it('the platform’s switches come before the plan’s features', async () => {
     const { key } = await bench.key('HOBBY');

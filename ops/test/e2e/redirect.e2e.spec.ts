@@ -7,7 +7,6 @@ import {
   type RequestOptions,
 } from '../support/http.js';
 import { keyFixture, destination, expectError, productFixture } from './harness.js';
-import { eventuallyPasses } from '../support/waiting.js';
 
 /** User agents that are visitors, although libraries classify some as bots. */
 const visitors = [
@@ -177,9 +176,7 @@ describe('redirect edge', () => {
         expect(marked).to.match(new RegExp(`^${visited}\\?qr&a=.+&ms-office$`));
         // Office may open its own browser.
         expectRedirect(await bench.visit(marked, office), destination);
-        await eventuallyPasses(1_000, async () => {
-          expect((await bench.stats(visited, pro.key)).clickCount).to.equal(1);
-        });
+        await bench.expectClicks(visited, pro.key, 1, 1_000);
       }
     });
 
@@ -293,9 +290,7 @@ describe('redirect edge', () => {
       const late = await bench.visit(limited, { method: 'POST', headers: form });
       const path = `/${limited}`;
       expectError(late, { status: 410, message, path, method: 'POST', errorType: 'EXPIRED' });
-      await eventuallyPasses(1_000, async () => {
-        expect((await bench.stats(limited, pro.key)).clickCount).to.equal(3);
-      });
+      await bench.expectClicks(limited, pro.key, 3, 1_000);
     });
 
     it('allows GET, HEAD and POST', async () => {
@@ -320,10 +315,8 @@ describe('redirect edge', () => {
         const limited = await code({ maxClicks: 5 });
         expect((await bench.visit(visited, agent(userAgent))).status).to.equal(302);
         expect((await bench.visit(limited, agent(userAgent))).status).to.equal(302);
-        await eventuallyPasses(1_000, async () => {
-          expect((await bench.stats(visited, pro.key)).clickCount).to.equal(1);
-          expect((await bench.stats(limited, pro.key)).clickCount).to.equal(1);
-        });
+        await bench.expectClicks(visited, pro.key, 1, 1_000);
+        await bench.expectClicks(limited, pro.key, 1, 1_000);
       });
     }
 
@@ -334,18 +327,14 @@ describe('redirect edge', () => {
       }
       // Visits are projected in order: this one comes after those of the bots.
       await bench.visit(visited);
-      await eventuallyPasses(1_000, async () => {
-        expect((await bench.stats(visited, pro.key)).clickCount).to.equal(1);
-      });
+      await bench.expectClicks(visited, pro.key, 1, 1_000);
     });
 
     it('no HEAD', async () => {
       const visited = await code();
       for (let look = 0; look < 5; look += 1) await bench.visit(visited, { method: 'HEAD' });
       await bench.visit(visited);
-      await eventuallyPasses(1_000, async () => {
-        expect((await bench.stats(visited, pro.key)).clickCount).to.equal(1);
-      });
+      await bench.expectClicks(visited, pro.key, 1, 1_000);
     });
   });
 

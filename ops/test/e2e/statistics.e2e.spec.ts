@@ -8,7 +8,7 @@ import { serversFor } from '../support/product.js';
 import type { AccountStatsResponse, StatsResponse } from '../../../schemas/http/statistics.js';
 import { statuses, type RequestOptions } from '../support/http.js';
 import { eventuallyPasses } from '../support/waiting.js';
-import { destination, expectError, productFixture } from './harness.js';
+import { destination, expectError, passwordForm, productFixture } from './harness.js';
 
 const firefox = 'Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0';
 const googlebot = 'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)';
@@ -98,13 +98,8 @@ describe('command API: statistics of a period', () => {
     it(`shows the visits of a link with ${what}`, async () => {
       const key = await newAccount();
       const { shortCode } = await bench.link(key, body);
-      const form = {
-        ...person,
-        method: 'POST',
-        body: 'password=open+sesame',
-        headers: { ...person.headers, 'Content-Type': 'application/x-www-form-urlencoded' },
-      };
-      const response = await bench.visit(shortCode, 'password' in body ? form : person);
+      const options = 'password' in body ? passwordForm(body.password, person) : person;
+      const response = await bench.visit(shortCode, options);
       expect(response.status).to.be.oneOf([302, 303]);
       await eventuallyPasses(1_000, async () => {
         const stats = await statsOf(key, shortCode, 'include=countries,uniques');
