@@ -23,7 +23,7 @@ const hasIpv6 = Object.values(networkInterfaces()).some((addresses) =>
 );
 
 const emptyVariables = [
-  ...['HOST', 'API_HOST', 'ADMIN_HOST', 'SHORT_URL_HOST', 'UPGRADE_URL', 'ADMIN_TOKEN'],
+  ...['HOST', 'API_HOST', 'ADMIN_HOST', 'SHORT_URL_HOST', 'UPGRADE_URL'],
   ...['DATABASE_URL', 'KAFKA_BROKERS', 'REDIS_URL', 'EVENTSTORE_URL', 'PLANS_FILE', 'GEOIP_FILE'],
   ...['ROOT_REDIRECT', 'LOG_LEVEL', 'SPOOL_MAX_BYTES', 'SPOOL_FSYNC'],
 ];

@@ -124,33 +124,22 @@ describe('command API: GET /v2/qr', () => {
     expect((await bench.usage(key)).qrCodes).to.equal(urls.length + 1);
   });
 
-  describe('rejects', () => {
-    const wrong: readonly (readonly [string, string])[] = [
-      ...['gif', 'PNG', '', 'png&format=svg'].map((v) => [`format=${v}`, formatMessage] as const),
-      ...['99', '4001', '', 'x', '-300', '300.5', '1e3', '0x100', '300&size=300'].map(
-        (v) => [`size=${v}`, sizeMessage] as const,
-      ),
-      ...['-1', '11', '', 'x', '1.5'].map((v) => [`margin=${v}`, marginMessage] as const),
-      ...['l', 'X', '', 'LM'].map((v) => [`ecc=${v}`, eccMessage] as const),
-      ...['dark', 'light'].flatMap((name) =>
-        ['', 'red', 'ff', 'ffff', 'fffff', '%23%23fff', 'gggggg', 'fff%0A', '"><script>'].map(
-          (v) => [`${name}=${encodeURI(v).replaceAll('%25', '%')}`, colourMessage(name)] as const,
-        ),
-      ),
+  it('rejects invalid parameters, before it checks the code', async () => {
+    for (const [query, message] of [
+      ['format=gif', formatMessage],
+      ['size=4001', sizeMessage],
+      ['size=300&size=300', sizeMessage],
+      ['margin=11', marginMessage],
+      ['ecc=X', eccMessage],
+      ['dark=%23%23fff', colourMessage('dark')],
+      ['light=red', colourMessage('light')],
       ['dark=fff', contrastMessage],
-      ['dark=777&light=999', contrastMessage],
       ['size=1&format=gif', formatMessage],
-      ['ecc=X&margin=99&size=99', sizeMessage],
-    ];
-    for (const [query, message] of wrong) {
-      it(query, async () => {
-        const { shortCode } = link;
-        const at = `/v2/qr/${shortCode}`;
-        expectError(await qr(`?${query}`), { status: 400, message, path: at });
-        // The query is validated before the code.
-        const unknown = await qr(`?${query}`, pro, 'nothing0');
-        expectError(unknown, { status: 400, message, path: '/v2/qr/nothing0' });
-      });
+    ] as const) {
+      for (const code of [link.shortCode, 'nothing0']) {
+        const response = await qr(`?${query}`, pro, code);
+        expectError(response, { status: 400, message, path: `/v2/qr/${code}` });
+      }
     }
   });
 

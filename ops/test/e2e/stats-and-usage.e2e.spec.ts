@@ -85,12 +85,12 @@ describe('command API: statistics and usage', () => {
     describe('responds with 404 for a code', () => {
       const notFound = { status: 404, message: 'Short URL not found' };
 
-      for (const code of ['nothing0', 'ab', 'a.b', '%2e%2e', 'a%00b', 'a'.repeat(60)]) {
-        it(code.length > 20 ? `${code.slice(0, 20)}…` : code, async () => {
+      it('that is unknown or invalid', async () => {
+        for (const code of ['nothing0', 'ab', 'a.b', '%2e%2e', 'a%00b', 'a'.repeat(60)]) {
           const path = `/v2/stats/${code}`;
           expectError(await bench.api(path, pro.key), { ...notFound, path });
-        });
-      }
+        }
+      });
 
       it('of another account, exactly as for an unknown code', async () => {
         const { shortCode } = await bench.link(pro.key);
