@@ -20,10 +20,10 @@ describe('product: bounds', () => {
   /** The largest growth of resident memory while `run` runs (MiB). */
   const growth = async (run: () => Promise<void>): Promise<number> => {
     const before = await bench.product.rssMiB();
-    let most = before;
+    let peak = before;
     const sampling = setInterval(() => {
       void bench.product.rssMiB().then((now) => {
-        most = Math.max(most, now);
+        peak = Math.max(peak, now);
       });
     }, 20);
     try {
@@ -31,7 +31,7 @@ describe('product: bounds', () => {
     } finally {
       clearInterval(sampling);
     }
-    return Math.max(most, await bench.product.rssMiB()) - before;
+    return Math.max(peak, await bench.product.rssMiB()) - before;
   };
 
   const expectHealthy = async (): Promise<void> => {

@@ -59,7 +59,7 @@ describe('command API: GET /docs', () => {
 
     // One per method: the page needs seconds to draw an operation.
     for (const method of ['get', 'post', 'patch', 'delete']) {
-      const operation = page.locator(`.opblock-${method}`).first();
+      const operation = page.locator(`.opblock-${method}`).last();
       await operation.locator('.opblock-summary-control').click();
       await operation.locator('.response[data-code^="20"]').first().waitFor();
     }

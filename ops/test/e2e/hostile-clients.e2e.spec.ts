@@ -273,10 +273,10 @@ describe('product: hostile clients', () => {
           const nested = open.repeat(levels) + '1' + close.repeat(levels);
           const invalid = [400, 'Invalid JSON body'] as const;
           expectRefused(await post('/v2/shorten', nested), ...invalid);
-          const beside = `{"url":"${destination}","deep":${nested}}`;
-          expectRefused(await post('/v2/shorten', beside), ...invalid);
+          const valid = `{"url":"${destination}","deep":${nested}}`;
+          expectRefused(await post('/v2/shorten', valid), ...invalid);
           const packed = { 'Content-Encoding': 'gzip' };
-          expectRefused(await post('/v2/shorten', gzipSync(beside), packed), ...invalid);
+          expectRefused(await post('/v2/shorten', gzipSync(valid), packed), ...invalid);
           const batch = await post('/v2/shorten/batch', `{"urls":[${nested}]}`);
           expect(batch.status).to.equal(400);
           const keys = await sendRequest(`${bench.product.admin}/admin/keys`, {

@@ -278,10 +278,10 @@ describe('command API: order of checks', () => {
 
   it('the platform’s switches come before the plan’s features', async () => {
     const { key } = await bench.key('HOBBY');
-    const asked = { url: destination, alias: 'not-on-this-plan', password: 'long enough' };
+    const body = { url: destination, alias: 'not-on-this-plan', password: 'long enough' };
     await switchPasswords(false);
     try {
-      expectRefused(await bench.shorten(key, asked), 400, messages.passwordsOff);
+      expectRefused(await bench.shorten(key, body), 400, messages.passwordsOff);
     } finally {
       await switchPasswords(true);
     }

@@ -236,7 +236,7 @@ describe('redirect edge: pages for visitors, in a browser', () => {
         }
         expect(errors).to.deep.equal([]);
         const others = requests.filter(
-          (asked) => !asked.startsWith(`document ${bench.product.edge}/`),
+          (request) => !request.startsWith(`document ${bench.product.edge}/`),
         );
         expect(others).to.deep.equal([]);
       }));
@@ -304,8 +304,8 @@ describe('redirect edge: pages for visitors, in a browser', () => {
             expect((await enter(tab, password)).status()).to.equal(303);
             await page.waitForURL(url);
             expect(await page.title()).to.equal('Arrived');
-            const { method, path: asked, host, headers } = elsewhere.arrivals.at(-1) ?? {};
-            expect([method, `http://${host ?? ''}${asked ?? ''}`]).to.deep.equal(['GET', url]);
+            const { method, path: pathname, host, headers } = elsewhere.arrivals.at(-1) ?? {};
+            expect([method, `http://${host ?? ''}${pathname ?? ''}`]).to.deep.equal(['GET', url]);
             expect(headers?.referer).to.equal(bench.product.edge + at);
             expect(errors).to.deep.equal([]);
           });

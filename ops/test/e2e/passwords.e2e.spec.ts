@@ -129,9 +129,9 @@ describe('redirect edge: link with a password', () => {
     const longest = '🔑'.repeat(100);
     const shortCode = await code({ password: longest });
     const page = await bench.visit(shortCode);
-    const most = Number(/maxlength="(\d+)"/.exec(page.text)?.[1]);
+    const maxLength = Number(/maxlength="(\d+)"/.exec(page.text)?.[1]);
     // A browser counts UTF-16 code units.
-    expect(most).to.be.at.least(longest.length);
+    expect(maxLength).to.be.at.least(longest.length);
     expectEntered(await enter(shortCode, longest, newClient()));
   });
 

@@ -55,7 +55,7 @@ describe('redirect edge: preview of a link', () => {
   it('hides the destination of a link with a password or a click limit', async () => {
     for (const body of [{ password: 'long enough' }, { maxClicks: 1 }]) {
       const shortCode = await code(body);
-      for (let look = 0; look < 3; look += 1) {
+      for (let round = 0; round < 3; round += 1) {
         const response = await bench.visit(`${shortCode}+`);
         expectPage(response, 200, 'Link preview');
         expect(response.text).not.to.include('example.com');

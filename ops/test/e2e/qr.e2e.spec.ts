@@ -287,12 +287,16 @@ describe('command API: GET /v2/qr', () => {
     it('is readable with the lowest allowed contrast, and in the largest size', async () => {
       const links = await randomLinks(bench.product, 5, seededRandom(seed + 1));
       const look = { format: 'png', size: 300, ecc: 'M', margin: 4 } as const;
-      const asked = ([dark, light]: readonly [string, string]) => ({
+      const withColours = ([dark, light]: readonly [string, string]) => ({
         ...look,
         colours: { dark, light },
       });
-      const pale = [asked(['939393', 'fff']), asked(['000', '5a5a5a']), asked(['a08a00', 'fff'])];
-      const largest = { ...asked(['000', 'fff']), size: 4_000 };
+      const pale = [
+        withColours(['939393', 'fff']),
+        withColours(['000', '5a5a5a']),
+        withColours(['a08a00', 'fff']),
+      ];
+      const largest = { ...withColours(['000', 'fff']), size: 4_000 };
       expect(await findMisread(bench.product, links, [...pale, largest])).to.deep.equal([]);
     });
   });

@@ -290,7 +290,7 @@ describe('redirect edge', () => {
 
     it('no HEAD', async () => {
       const visited = await code();
-      for (let look = 0; look < 5; look += 1) await bench.visit(visited, { method: 'HEAD' });
+      for (let round = 0; round < 5; round += 1) await bench.visit(visited, { method: 'HEAD' });
       await bench.visit(visited);
       await bench.expectClicks(visited, pro.key, 1, 1_000);
     });

@@ -167,7 +167,7 @@ describe('command API: statistics and usage', () => {
           qrCodes: { used: 0, limit: links },
           resetDate: resetDate(),
         });
-        for (let look = 0; look < 3; look += 1) {
+        for (let round = 0; round < 3; round += 1) {
           const response = await bench.api('/v2/usage', key);
           expect(response.status).to.equal(200);
           expect(response.headers['content-type']).to.equal('application/json; charset=utf-8');
