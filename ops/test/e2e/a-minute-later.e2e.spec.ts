@@ -8,6 +8,7 @@ import {
   destination,
   expectError,
   expectRefused,
+  passwordForm,
   type Link,
 } from './harness.js';
 import { eventuallyPasses } from '../support/waiting.js';
@@ -41,11 +42,7 @@ describe('product: minute later', () => {
   let spare: RawConnection;
 
   const enter = (password: string): Promise<HttpResponse> =>
-    bench.visit(guarded, {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
-      body: new URLSearchParams({ password }).toString(),
-    });
+    bench.visit(guarded, passwordForm(password));
 
   /** Sends one byte per second: an idle timeout does not fire. */
   const sendSlowly = async (kind: string, origin: string, head: string): Promise<void> => {

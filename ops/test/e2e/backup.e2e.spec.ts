@@ -4,7 +4,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { concurrently, statuses } from '../support/http.js';
 import { serversFor, startProduct, type IssuedKey } from '../support/product.js';
-import { Bench, destination, type Link } from './harness.js';
+import { Bench, destination, passwordForm, type Link } from './harness.js';
 import {
   type RunningCommand,
   type CommandOutput,
@@ -141,12 +141,6 @@ describe('product: backup under load, restored into a new installation', () => {
     child = [first, await key(`/${first.id}/rotate`, 'POST', { overlapSeconds: 3_600 })];
   };
 
-  const usage = async (bench: Bench, { key }: IssuedKey) =>
-    (await bench.api('/v2/usage', key)).json() as Record<
-      'calls' | 'links' | 'qrCodes',
-      { used: number }
-    >;
-
   const statusOf = async (bench: Bench, { shortCode }: Link): Promise<number> =>
     (await bench.visit(shortCode)).status;
 
@@ -207,13 +201,13 @@ describe('product: backup under load, restored into a new installation', () => {
       visits: loads.visits.done,
       links: busyLinks.length,
       qrCodes: loads.qrCodes.done,
-      calls: (await usage(old, busy)).calls.used,
+      calls: (await old.usage(busy.key)).calls,
     };
     const said = await linklog(['backup', file, '--json'], old.product.dataDir);
     expect(said.exitCode, said.stderr).to.equal(0);
     expect(JSON.parse(said.stdout)).to.include({ file, unshippedBytes: 0 });
     for (const load of Object.values(loads)) await load.stop();
-    usageBefore = await usage(old, quiet);
+    usageBefore = await old.usage(quiet.key);
     await old.product.stop();
 
     const filled = await linklog(['restore', file, '--json'], target);
@@ -234,7 +228,7 @@ describe('product: backup under load, restored into a new installation', () => {
 
   it('restores keys, switches, overrides, histories, statistics and quotas', async () => {
     expect(restored.product.firstKey).to.equal(null);
-    expect(await usage(restored, quiet)).to.deep.equal(usageBefore);
+    expect(await restored.usage(quiet.key)).to.deep.equal(usageBefore);
     expect(await readState(restored)).to.deep.equal(stateBefore);
     const docs = await restored.shorten(quiet.key, { url: destination, alias: 'docs' });
     expect(docs.status, docs.text).to.equal(201);
@@ -274,11 +268,7 @@ describe('product: backup under load, restored into a new installation', () => {
     expect(await statusOf(restored, secret)).to.equal(200);
     const responses = await Promise.all(
       ['wrong word', 'open sesame'].map((password) =>
-        restored.visit(secret.shortCode, {
-          method: 'POST',
-          body: new URLSearchParams({ password }).toString(),
-          headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
-        }),
+        restored.visit(secret.shortCode, passwordForm(password)),
       ),
     );
     expect(responses.map(({ status }) => status)).to.deep.equal([401, 303]);
@@ -300,10 +290,10 @@ describe('product: backup under load, restored into a new installation', () => {
     }
     const { clickCount } = await restored.stats(watched.shortCode, busy.key);
     expect(clickCount).to.be.at.least(acknowledged.visits);
-    const { calls, links, qrCodes } = await usage(restored, busy);
-    expect(calls.used).to.be.at.least(acknowledged.calls);
-    expect(links.used).to.be.at.least(acknowledged.links + 2);
-    expect(qrCodes.used).to.be.at.least(acknowledged.qrCodes);
+    const { calls, links, qrCodes } = await restored.usage(busy.key);
+    expect(calls).to.be.at.least(acknowledged.calls);
+    expect(links).to.be.at.least(acknowledged.links + 2);
+    expect(qrCodes).to.be.at.least(acknowledged.qrCodes);
   });
 
   describe('rejects with one line', () => {
@@ -319,14 +309,6 @@ describe('product: backup under load, restored into a new installation', () => {
       expect([exitCode, stdout], stderr).to.deep.equal([1, '']);
       if (typeof line === 'string') expect(last).to.equal(`linklog: ${line}`);
       else expect(last).to.match(line);
-    };
-
-    const refused = async (name: string, bytes: Buffer, line: RegExp): Promise<void> => {
-      const bad = path.join(dir, name);
-      await writeFile(bad, bytes);
-      await expectLine(['restore', bad], empty.path, line);
-      await rm(bad);
-      expect(await readdir(empty.path)).to.deep.equal([]);
     };
 
     it('when the target file of a backup exists', async () => {
@@ -364,23 +346,19 @@ describe('product: backup under load, restored into a new installation', () => {
       );
     });
 
-    it('when the backup is truncated, altered, of a later version, of another format, or missing', async () => {
+    it('when the backup is damaged, missing or a directory', async () => {
+      const damaged = path.join(dir, 'damaged');
       const bytes = await readFile(file);
-      const half = bytes.subarray(0, bytes.length / 2);
-      const altered = Buffer.from(bytes);
-      altered[bytes.length - 100] = (bytes[bytes.length - 100] ?? 0) ^ 1;
-      const later = Buffer.concat([Buffer.from('{"linklogBackup":9}\n'), bytes]);
-      await refused('half', half, /half is damaged: it was truncated or altered/);
-      await refused('altered', altered, /altered is damaged: it was truncated or altered/);
-      await refused('later', later, /later was written by a later version of Linklog \(format 9/);
-      await refused('kind', Buffer.from('PK\u0003\u0004'), /kind is not a backup of Linklog$/);
-      await refused('empty', Buffer.alloc(0), /empty is empty$/);
-      await expectLine(
-        ['restore', path.join(dir, 'none')],
-        empty.path,
-        /none cannot be read: ENOENT/,
-      );
-      await expectLine(['restore', dir], empty.path, `${dir} is not a file`);
+      await writeFile(damaged, bytes.subarray(0, bytes.length / 2));
+      for (const [source, line] of [
+        [damaged, /damaged is damaged: it was cut short or altered/],
+        [path.join(dir, 'none'), /none cannot be read: ENOENT/],
+        [dir, `${dir} is no file`],
+      ] as const) {
+        await expectLine(['restore', source], empty.path, line);
+      }
+      await rm(damaged);
+      expect(await readdir(empty.path)).to.deep.equal([]);
     });
 
     it('when an earlier restore was interrupted; no service starts on it either', async () => {

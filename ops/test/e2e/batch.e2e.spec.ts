@@ -49,14 +49,6 @@ describe('command API: POST /v2/shorten/batch', () => {
   const links = (count: number): readonly object[] =>
     Array.from({ length: count }, () => ({ url: destination }));
 
-  const usage = async (key: string): Promise<{ calls: number; links: number }> => {
-    const body = (await bench.api('/v2/usage', key)).json() as {
-      calls: { used: number };
-      links: { used: number };
-    };
-    return { calls: body.calls.used, links: body.links.used };
-  };
-
   const successes = (results: readonly Result[]): number =>
     results.filter(({ success }) => success).length;
 
@@ -128,7 +120,7 @@ describe('command API: POST /v2/shorten/batch', () => {
       });
       expect(results[2 * number + 1]).to.include({ index: 2 * number + 1, success: true });
     }
-    expect((await usage(key)).links).to.equal(bad.length + 1);
+    expect((await bench.usage(key)).links).to.equal(bad.length + 1);
   });
 
   it('returns feature, plan and upgrade URL of an item with 403', async () => {
@@ -208,7 +200,7 @@ describe('command API: POST /v2/shorten/batch', () => {
           ...monthly('Monthly link limit reached.', 35),
         });
       }
-      expect(await usage(key)).to.deep.equal({ calls: 2, links: 35 });
+      expect(await bench.usage(key)).to.include({ calls: 2, links: 35 });
       const [after] = await batch(links(1), key);
       expect(after).to.include({ success: false, statusCode: 429 });
     });
@@ -217,17 +209,17 @@ describe('command API: POST /v2/shorten/batch', () => {
       const { key } = await bench.key('FREE');
       const batches = await concurrently(10, () => batch(links(8), key));
       expect(batches.reduce((sum, results) => sum + successes(results), 0)).to.equal(35);
-      expect(await usage(key)).to.deep.equal({ calls: 10, links: 35 });
+      expect(await bench.usage(key)).to.include({ calls: 10, links: 35 });
     });
   });
 
   it('costs one call, whatever its outcome', async () => {
     const { key } = await bench.key('PRO');
     expect(successes(await batch(links(50), key))).to.equal(50);
-    expect(await usage(key)).to.deep.equal({ calls: 1, links: 50 });
+    expect(await bench.usage(key)).to.include({ calls: 1, links: 50 });
     expect((await send({ urls: [] }, key)).status).to.equal(400);
     expect(successes(await batch([{ url: 'no' }], key))).to.equal(0);
-    expect(await usage(key)).to.deep.equal({ calls: 3, links: 50 });
+    expect(await bench.usage(key)).to.include({ calls: 3, links: 50 });
   });
 
   it('accepts 1 to 50 items', async () => {
@@ -287,7 +279,7 @@ describe('command API: POST /v2/shorten/batch', () => {
       expect(again.headers['idempotency-replayed']).to.equal('true');
       expect(again.status).to.equal(200);
       expect(again.json()).to.deep.equal(first.json());
-      expect(await usage(key)).to.deep.equal({ calls: 2, links: 1 });
+      expect(await bench.usage(key)).to.include({ calls: 2, links: 1 });
 
       const other = await once('again', { urls: links(1) }, key);
       const message = 'Idempotency-Key was already used with another request body';
@@ -328,7 +320,7 @@ describe('command API: POST /v2/shorten/batch', () => {
         expect(again.text).to.equal(first.text);
         await bench.api(changed, key, { method });
       }
-      expect((await usage(key)).links).to.equal(45);
+      expect((await bench.usage(key)).links).to.equal(45);
     });
 
     it('is independent of the same key at POST /v2/shorten', async () => {
@@ -355,7 +347,7 @@ describe('command API: POST /v2/shorten/batch', () => {
       expect(done.length).to.be.above(0);
       expect(new Set(done.map(({ text }) => text)).size).to.equal(1);
       for (const { status } of responses) expect(status).to.be.oneOf([200, 409]);
-      expect((await usage(key)).links).to.equal(5);
+      expect((await bench.usage(key)).links).to.equal(5);
     });
   });
 });

@@ -84,13 +84,13 @@ const startNginx = async (upstreams: Readonly<Record<'edge' | 'api', string>>) =
     /** Sends a request over https and verifies the certificate. */
     async get(host: string, target: string, sent: Sent = {}): Promise<Received> {
       const { method, headers, body, from } = sent;
-      const asked = request({
+      const outgoing = request({
         ...{ host: '127.0.0.1', port: https, path: target, servername: host, ca },
         ...{ method, headers: { Host: host, ...headers }, localAddress: from },
         agent: false,
       });
-      asked.end(body);
-      const [response] = (await once(asked, 'response')) as [IncomingMessage];
+      outgoing.end(body);
+      const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
       const { statusCode: status = 0 } = response;
       return { status, headers: response.headers, body: await text(response) };
     },
@@ -220,8 +220,8 @@ describe('product: behind the nginx of ops/docs/tls.md', () => {
 describe('product: headers that the nginx of ops/docs/tls.md forwards', () => {
   let headers: IncomingHttpHeaders;
   let nginx: Awaited<ReturnType<typeof startNginx>>;
-  const listener = createServer((asked, response) => {
-    headers = asked.headers;
+  const listener = createServer((request, response) => {
+    headers = request.headers;
     response.end();
   });
 

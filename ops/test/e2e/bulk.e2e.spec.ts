@@ -39,11 +39,6 @@ describe('command API: POST /v2/links/bulk', () => {
   ): Promise<HttpResponse> =>
     bench.api(path, key, { method: 'POST', body: { shortCodes, change } });
 
-  const callsOf = async (key: string): Promise<number> => {
-    const { calls } = (await bench.api('/v2/usage', key)).json() as { calls: { used: number } };
-    return calls.used;
-  };
-
   it('is not a short code: other methods get 405', async () => {
     for (const method of ['GET', 'PATCH', 'DELETE']) {
       const response = await bench.api(path, pro.key, { method });
@@ -58,7 +53,7 @@ describe('command API: POST /v2/links/bulk', () => {
   it('changes each link separately, and returns results in the order of the request', async () => {
     const [first = '', deleted = '', full = ''] = await links(3, { tags: ['old', 'kept'] });
     const tags = Array.from({ length: 20 }, (_, index) => `tag ${index}`);
-    await bench.api(`/v2/links/${full}`, pro.key, { method: 'PATCH', body: { tags } });
+    await bench.change(full, pro.key, { tags });
     await bench.api(`/v2/links/${deleted}`, pro.key, { method: 'DELETE' });
     const { key: other } = await bench.key('PRO', { account: 'another' });
     const { shortCode: theirs } = await bench.link(other);
@@ -138,7 +133,7 @@ describe('command API: POST /v2/links/bulk', () => {
     });
     const nothing = await bulk(key, ['a-code', 'b-code'], {});
     expect(nothing.json()).to.include({ statusCode: 400, message: 'Nothing to change' });
-    expect(await callsOf(key)).to.equal(2);
+    expect((await bench.usage(key)).calls).to.equal(2);
     const { key: reader } = await bench.key('PRO', { scopes: ['links:read'] });
     expectBody(await bulk(reader, ['a-code'], { delete: true }), 403, lacking('links:write'));
   });
@@ -154,20 +149,14 @@ describe('command API: POST /v2/links/bulk', () => {
       false,
     ]);
     expect(response.headers['x-ratelimit-remaining']).to.equal('4999');
-    expect(await callsOf(key)).to.equal(4);
+    expect((await bench.usage(key)).calls).to.equal(4);
   });
-});
 
-describe('command API: monthly calls and POST /v2/links/bulk', () => {
-  const bench = productFixture();
-
-  it('reject exactly the codes beyond the monthly limit, also of concurrent requests', async () => {
+  it('rejects exactly the codes beyond the monthly limit, also of concurrent requests', async () => {
     const { key } = await bench.key('FREE');
     const { shortCode } = await bench.link(key);
     const codes = [shortCode, ...Array.from({ length: 99 }, (_, index) => `unknown-${index}`)];
-    const bulk = (change: object): Promise<HttpResponse> =>
-      bench.api(path, key, { method: 'POST', body: { shortCodes: codes, change } });
-    const responses = await concurrently(25, () => bulk({ addTags: ['x'] }));
+    const responses = await concurrently(25, () => bulk(key, codes, { addTags: ['x'] }));
     const passed = responses.filter(({ status }) => status === 200);
     const spent = passed.flatMap(resultsOf).filter(({ statusCode }) => statusCode !== 429);
     // One call created the link.
@@ -186,8 +175,6 @@ describe('command API: monthly calls and POST /v2/links/bulk', () => {
         );
       }
     }
-    expect((await bench.api('/v2/usage', key)).json()).to.deep.nested.include({
-      'calls.used': 2_000,
-    });
+    expect(await bench.usage(key)).to.include({ calls: 2_000 });
   });
 });

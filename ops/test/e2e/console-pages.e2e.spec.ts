@@ -525,8 +525,7 @@ describe('the console’s pages', () => {
     await signIn(page, key.key);
     await page.goto(`${bench.product.api}/console/links/${shortCode}/settings`);
     await page.getByLabel('Title').fill('Mine');
-    const body = { title: 'Another’s' };
-    await bench.api(`/v2/links/${shortCode}`, key.key, { method: 'PATCH', body });
+    await bench.change(shortCode, key.key, { title: 'Another’s' });
     await button('Save').click();
     await page.getByRole('alert').waitFor();
     provoked = [loadError(412)];

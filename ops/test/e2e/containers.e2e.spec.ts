@@ -14,7 +14,7 @@ import {
 import { inContainer } from '../support/container.js';
 import { launch, mainFile, readyLine, runToEnd, type RunningProcess } from '../support/process.js';
 import { startEmbeddedProduct, type Product } from '../support/product.js';
-import { eventually, eventuallyPasses, within } from '../support/waiting.js';
+import { eventually, within } from '../support/waiting.js';
 import { Bench } from './harness.js';
 import { folderFixture } from '../support/fixtures.js';
 
@@ -140,9 +140,7 @@ describe('product: containers on one volume', function () {
       await eventually('two spools exist', async () => (await readdir(spoolRoot)).length === 2);
       await visit(5);
       expect(existsSync(path.join(spoolRoot, own)), 'the spool of the first edge').to.equal(true);
-      await eventuallyPasses(20_000, async () => {
-        expect((await first.stats(shortCode, key)).clickCount).to.equal(10);
-      });
+      await first.expectClicks(shortCode, key, 10);
       expect(edge.stderr()).not.to.include('the spool of an ended process is adopted');
     } finally {
       edge.child.kill('SIGKILL');

@@ -140,23 +140,10 @@ describe('command API: CORS', () => {
     const bench = productFixture({ CORS_ORIGINS: '*' });
 
     it('allows any origin, without Vary', async () => {
-      const asked = await preflight(bench.product.api, '/v2/shorten', other);
-      expect(asked.status).to.equal(204);
-      for (const response of [asked, await call(bench, other)]) {
+      const preflightResponse = await preflight(bench.product.api, '/v2/shorten', other);
+      expect(preflightResponse.status).to.equal(204);
+      for (const response of [preflightResponse, await call(bench, other)]) {
         expect(response.headers).to.include({ 'access-control-allow-origin': '*' });
-        expect(response.headers).not.to.have.property('vary');
-      }
-    });
-  });
-
-  describe('without CORS_ORIGINS', () => {
-    const bench = productFixture();
-
-    it('rejects preflight requests, and sends no CORS headers', async () => {
-      const asked = await preflight(bench.product.api, '/v2/shorten', origin);
-      expect(asked.status).to.equal(403);
-      for (const response of [asked, await call(bench, origin)]) {
-        expect(corsHeaders(response)).to.deep.equal([]);
         expect(response.headers).not.to.have.property('vary');
       }
     });

@@ -1,18 +1,18 @@
 import { expect } from 'chai';
 import { eventuallyPasses } from '../support/waiting.js';
 import type { HttpResponse } from '../support/http.js';
-import { keyFixture, destination, expectRefused, productFixture } from './harness.js';
+import { destination, expectRefused, keyFixture, passwordForm, productFixture } from './harness.js';
 
 const inSeconds = (seconds: number): string => new Date(Date.now() + seconds * 1_000).toISOString();
 
-describe('command API: start and end of a link', () => {
+describe('command API: start, end and click limit of a link', () => {
   const bench = productFixture();
   const pro = keyFixture(bench, 'PRO');
 
   const shorten = (body: object): Promise<HttpResponse> =>
     bench.shorten(pro.key, { url: destination, ...body });
   const patch = (code: string, body: object): Promise<HttpResponse> =>
-    bench.api(`/v2/links/${code}`, pro.key, { method: 'PATCH', body });
+    bench.change(code, pro.key, body);
   const list = async (query: string): Promise<readonly string[]> => {
     const response = await bench.api(`/v2/links?${query}`, pro.key);
     return (response.json() as { links: { shortCode: string }[] }).links.map(
@@ -93,9 +93,7 @@ describe('command API: start and end of a link', () => {
     for (const options of [{ password: 'open sesame' }, { maxClicks: 3 }]) {
       const { shortCode } = await bench.link(pro.key, { startsAt, ...options });
       expect((await bench.visit(shortCode)).status).to.equal(404);
-      const body = 'password=open+sesame';
-      const headers = { 'Content-Type': 'application/x-www-form-urlencoded' };
-      const posted = await bench.visit(shortCode, { method: 'POST', body, headers });
+      const posted = await bench.visit(shortCode, passwordForm('open sesame'));
       expect(posted.status).to.equal(404);
       expect((await patch(shortCode, { startsAt: null })).json()).to.include({ status: 'active' });
       await eventuallyPasses(10_000, async () => {
@@ -125,61 +123,57 @@ describe('command API: start and end of a link', () => {
       { startsAt: null, expiresAt: null },
     ]);
   });
-});
 
-describe('command API: a click limit that is set later', () => {
-  const bench = productFixture();
-  const pro = keyFixture(bench, 'PRO');
+  describe('a click limit that is set later', () => {
+    const show = async (code: string): Promise<object> =>
+      (await bench.api(`/v2/links/${code}`, pro.key)).json() as object;
+    const follow = async (code: string, times: number): Promise<readonly number[]> => {
+      const statuses = [];
+      for (let visit = 0; visit < times; visit += 1)
+        statuses.push((await bench.visit(code)).status);
+      return statuses;
+    };
+    const counted = (code: string, clickCount: number): Promise<void> =>
+      eventuallyPasses(10_000, async () => {
+        expect(await show(code)).to.include({ clickCount });
+      });
 
-  const patch = (code: string, body: object): Promise<HttpResponse> =>
-    bench.api(`/v2/links/${code}`, pro.key, { method: 'PATCH', body });
-  const show = async (code: string): Promise<object> =>
-    (await bench.api(`/v2/links/${code}`, pro.key)).json() as object;
-  const follow = async (code: string, times: number): Promise<readonly number[]> => {
-    const statuses = [];
-    for (let visit = 0; visit < times; visit += 1) statuses.push((await bench.visit(code)).status);
-    return statuses;
-  };
-  const counted = (code: string, clickCount: number): Promise<void> =>
-    eventuallyPasses(10_000, async () => {
-      expect(await show(code)).to.include({ clickCount });
+    it('starts with the clicks counted so far, and is exact from then on', async () => {
+      const { shortCode } = await bench.link(pro.key);
+      expect(await follow(shortCode, 3)).to.deep.equal([302, 302, 302]);
+      await counted(shortCode, 3);
+      expect(await show(shortCode)).to.include({ maxClicks: null, clicksLeft: null });
+      const low = await patch(shortCode, { maxClicks: 2 });
+      expect(low.status).to.equal(400);
+      expect(low.json()).to.include({ message: 'maxClicks must be at least 3, the clicks taken' });
+      const limited = await patch(shortCode, { maxClicks: 13 });
+      expect(limited.json()).to.include({ maxClicks: 13, clicksLeft: 10, status: 'active' });
+      await eventuallyPasses(10_000, async () => {
+        expect((await bench.visit(shortCode, { method: 'HEAD' })).status).to.equal(200);
+      });
+      const raced = await Promise.all(
+        Array.from({ length: 30 }, async () => (await bench.visit(shortCode)).status),
+      );
+      expect(raced.filter((status) => status === 302)).lengthOf(10);
+      expect(raced.filter((status) => status === 410)).lengthOf(20);
+      expect(await show(shortCode)).to.include({ status: 'expired', clicksLeft: 0 });
+      await counted(shortCode, 13);
+      const history = await bench.api(`/v2/links/${shortCode}/history`, pro.key);
+      const { events } = history.json() as { events: { type: string; data: object }[] };
+      expect(events[1]).to.deep.include({ data: { maxClicks: 13, clicks: 3 } });
     });
 
-  it('starts with the clicks counted so far, and is exact from then on', async () => {
-    const { shortCode } = await bench.link(pro.key);
-    expect(await follow(shortCode, 3)).to.deep.equal([302, 302, 302]);
-    await counted(shortCode, 3);
-    expect(await show(shortCode)).to.include({ maxClicks: null, clicksLeft: null });
-    const low = await patch(shortCode, { maxClicks: 2 });
-    expect(low.status).to.equal(400);
-    expect(low.json()).to.include({ message: 'maxClicks must be at least 3, the clicks taken' });
-    const limited = await patch(shortCode, { maxClicks: 13 });
-    expect(limited.json()).to.include({ maxClicks: 13, clicksLeft: 10, status: 'active' });
-    await eventuallyPasses(10_000, async () => {
-      expect((await bench.visit(shortCode, { method: 'HEAD' })).status).to.equal(200);
+    it('can be removed', async () => {
+      const { shortCode } = await bench.link(pro.key, { maxClicks: 1 });
+      expect(await follow(shortCode, 2)).to.deep.equal([302, 410]);
+      const unlimited = await patch(shortCode, { maxClicks: null });
+      expect(unlimited.json()).to.include({ maxClicks: null, clicksLeft: null, status: 'active' });
+      await eventuallyPasses(10_000, async () => {
+        expect((await bench.visit(shortCode, { method: 'HEAD' })).status).to.equal(302);
+      });
+      expect(await follow(shortCode, 3)).to.deep.equal([302, 302, 302]);
+      await counted(shortCode, 4);
+      expect((await patch(shortCode, { maxClicks: 4 })).json()).to.include({ status: 'expired' });
     });
-    const raced = await Promise.all(
-      Array.from({ length: 30 }, async () => (await bench.visit(shortCode)).status),
-    );
-    expect(raced.filter((status) => status === 302)).lengthOf(10);
-    expect(raced.filter((status) => status === 410)).lengthOf(20);
-    expect(await show(shortCode)).to.include({ status: 'expired', clicksLeft: 0 });
-    await counted(shortCode, 13);
-    const history = await bench.api(`/v2/links/${shortCode}/history`, pro.key);
-    const { events } = history.json() as { events: { type: string; data: object }[] };
-    expect(events[1]).to.deep.include({ data: { maxClicks: 13, clicks: 3 } });
-  });
-
-  it('can be removed', async () => {
-    const { shortCode } = await bench.link(pro.key, { maxClicks: 1 });
-    expect(await follow(shortCode, 2)).to.deep.equal([302, 410]);
-    const unlimited = await patch(shortCode, { maxClicks: null });
-    expect(unlimited.json()).to.include({ maxClicks: null, clicksLeft: null, status: 'active' });
-    await eventuallyPasses(10_000, async () => {
-      expect((await bench.visit(shortCode, { method: 'HEAD' })).status).to.equal(302);
-    });
-    expect(await follow(shortCode, 3)).to.deep.equal([302, 302, 302]);
-    await counted(shortCode, 4);
-    expect((await patch(shortCode, { maxClicks: 4 })).json()).to.include({ status: 'expired' });
   });
 });

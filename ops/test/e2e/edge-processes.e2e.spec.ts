@@ -62,9 +62,7 @@ describe('product: EDGE_PROCESSES=2', function () {
       const count = total(series, 'linklog_http_request_duration_seconds_count', labels);
       expect(count).to.equal(10);
     }
-    await eventuallyPasses(10_000, async () => {
-      expect((await bench.stats(shortCode, key)).clickCount).to.equal(20);
-    });
+    await bench.expectClicks(shortCode, key, 20);
   });
 
   it('loses no visit when a process is killed, and restarts it', async () => {

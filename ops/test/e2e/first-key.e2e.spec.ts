@@ -1,27 +1,8 @@
 import { expect } from 'chai';
-import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { promisify } from 'node:util';
 import { projectFile } from '../../platform/files/project-file.js';
-import { sendRequest } from '../support/http.js';
 import { startLinklogCli } from '../support/process.js';
-import { productFixture, type Link } from './harness.js';
-
-describe('product: first key', () => {
-  const bench = productFixture();
-
-  it('is printed with a curl command that works', async () => {
-    const line = bench.product
-      .stdout()
-      .split('\n')
-      .find((output) => output.split(' ')[0] === 'curl');
-    const { stdout } = await promisify(execFile)('bash', ['-c', line ?? '']);
-    const link = JSON.parse(stdout) as Link;
-    expect(link.url).to.equal('https://example.com/');
-    const visit = await sendRequest(link.shortUrl);
-    expect([visit.status, visit.headers.location]).to.deep.equal([302, 'https://example.com/']);
-  });
-});
+import { productFixture } from './harness.js';
 
 describe('product: no first key, with FIRST_KEY=none', () => {
   const bench = productFixture({ FIRST_KEY: 'none', LOG_LEVEL: 'trace' });

@@ -13,6 +13,8 @@ import {
   type IssuedKey,
   type Product,
 } from '../support/product.js';
+import { withLedger } from '../support/ledger-events.js';
+import { eventuallyPasses } from '../support/waiting.js';
 
 /** Dependencies in the readiness report: seals of processes that sign them, Redis of edges that use it. */
 export const dependenciesAt = (listener: 'api' | 'edge' | 'admin'): readonly string[] => [
@@ -52,6 +54,8 @@ export interface Stats {
   readonly expiresAt: string | null;
   readonly maxClicks: number | null;
 }
+
+type Usage = Readonly<Record<'calls' | 'links' | 'qrCodes', number>>;
 
 type ProductEnv = Readonly<Record<string, string>>;
 
@@ -125,16 +129,55 @@ export class Bench {
     return response.json() as Stats;
   }
 
+  /** Waits until the statistics show this number of clicks. */
+  expectClicks(code: string, key: string, clicks: number, withinMs = 30_000): Promise<void> {
+    return eventuallyPasses(withinMs, async () => {
+      expect((await this.stats(code, key)).clickCount).to.equal(clicks);
+    });
+  }
+
+  /** The used calls, links and QR codes of the month. */
+  async usage(key: string): Promise<Usage> {
+    const { calls, links, qrCodes } = (await this.api('/v2/usage', key)).json() as Record<
+      keyof Usage,
+      { used: number }
+    >;
+    return { calls: calls.used, links: links.used, qrCodes: qrCodes.used };
+  }
+
+  /** The rows of each table, as text. */
+  dumpTables(): Promise<ReadonlyMap<string, string>> {
+    return withLedger(this.product, async (client) => {
+      const tables = new Map<string, string>();
+      const { rows: names } = await client.query<{ name: string }>(
+        `SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables
+         WHERE schemaname NOT IN ('pg_catalog', 'information_schema')`,
+      );
+      for (const { name } of names) {
+        const { rows } = await client.query<{ row: string }>(
+          `SELECT t::text AS row FROM ${name} t`,
+        );
+        tables.set(name, rows.map(({ row }) => row).join('\n'));
+      }
+      return tables;
+    });
+  }
+
+  /** Changes a link as its owner. */
+  change(code: string, key: string, body: unknown, headers = {}): Promise<HttpResponse> {
+    return this.api(`/v2/links/${code}`, key, { method: 'PATCH', body, headers });
+  }
+
   /** Rotates over the nodes of a stack. */
   #next(addresses: readonly string[]): string {
     this.#calls += 1;
     return addresses[this.#calls % addresses.length] ?? '';
   }
 
-  admin(method: string, path: string, body?: unknown): Promise<HttpResponse> {
+  admin(method: string, path: string, body?: unknown, headers = {}): Promise<HttpResponse> {
     return sendRequest(this.product.admin + path, {
       method,
-      headers: { Authorization: `Bearer ${this.product.adminToken}` },
+      headers: { Authorization: `Bearer ${this.product.adminToken}`, ...headers },
       ...(body !== undefined && { body }),
     });
   }
@@ -179,6 +222,19 @@ export const startSecondNode = async ({ dataDir, adminToken }: Product): Promise
     },
   });
 };
+
+const formType = { 'Content-Type': 'application/x-www-form-urlencoded' };
+
+/** The submission of a password form. */
+export const passwordForm = (
+  password: string,
+  { headers, ...options }: RequestOptions = {},
+): RequestOptions => ({
+  ...options,
+  method: 'POST',
+  headers: { ...headers, ...formType },
+  body: new URLSearchParams({ password }).toString(),
+});
 
 export interface ExpectedError {
   readonly status: number;

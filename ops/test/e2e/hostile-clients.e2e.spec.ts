@@ -11,13 +11,14 @@ import {
   parseResponse,
 } from '../support/raw-http.js';
 import {
-  keyFixture,
   destination,
   expectBody,
   expectRefused,
   invalidKey,
-  timestampPattern,
+  keyFixture,
+  passwordForm,
   productFixture,
+  timestampPattern,
   type Link,
 } from './harness.js';
 
@@ -92,12 +93,8 @@ describe('product: hostile clients', () => {
       }
       expect((await bench.visit(link.shortCode)).status).to.equal(302);
       await bench.link(pro.key);
-      const entry = {
-        method: 'POST',
-        headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
-        body: 'password=a+secret',
-      };
-      expect((await bench.visit(secured.shortCode, entry)).status).to.equal(303);
+      const entry = await bench.visit(secured.shortCode, passwordForm('a secret'));
+      expect(entry.status).to.equal(303);
     } finally {
       clearInterval(drip);
       for (const { socket } of slow) socket.destroy();
@@ -276,10 +273,10 @@ describe('product: hostile clients', () => {
           const nested = open.repeat(levels) + '1' + close.repeat(levels);
           const invalid = [400, 'Invalid JSON body'] as const;
           expectRefused(await post('/v2/shorten', nested), ...invalid);
-          const beside = `{"url":"${destination}","deep":${nested}}`;
-          expectRefused(await post('/v2/shorten', beside), ...invalid);
+          const valid = `{"url":"${destination}","deep":${nested}}`;
+          expectRefused(await post('/v2/shorten', valid), ...invalid);
           const packed = { 'Content-Encoding': 'gzip' };
-          expectRefused(await post('/v2/shorten', gzipSync(beside), packed), ...invalid);
+          expectRefused(await post('/v2/shorten', gzipSync(valid), packed), ...invalid);
           const batch = await post('/v2/shorten/batch', `{"urls":[${nested}]}`);
           expect(batch.status).to.equal(400);
           const keys = await sendRequest(`${bench.product.admin}/admin/keys`, {

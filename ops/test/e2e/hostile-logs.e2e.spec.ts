@@ -11,7 +11,7 @@ import { connectTo } from '../support/raw-http.js';
 import { eventually } from '../support/waiting.js';
 import { productFixture } from './harness.js';
 
-const times = 400;
+const times = 160;
 /** Requests in flight: each sign-in writes a session, and the service responds within 1.8 s. */
 const inFlight = 20;
 const maxBytes = 100_000;

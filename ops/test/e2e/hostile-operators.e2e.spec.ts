@@ -25,17 +25,11 @@ describe('product: admin listener under attack', () => {
     });
 
   describe('a request with a foreign host name (DNS rebinding) gets 421', () => {
-    for (const host of [
-      'evil.example',
-      'evil.example:8082',
-      'localhost.evil.example',
-      '127.0.0.1.evil.example',
-      'notops.example.com',
-      'a.ops.example.com',
-      'evil.example#localhost',
-      'a b',
-    ]) {
-      it(host, async () => {
+    it('on every path', async () => {
+      for (const host of [
+        ...['evil.example', 'evil.example:8082', 'localhost.evil.example', 'a b'],
+        ...['127.0.0.1.evil.example', 'notops.example.com', 'a.ops.example.com', 'evil#localhost'],
+      ]) {
         for (const admin of bench.product.admins) {
           for (const path of ['/health', '/health/ready', '/metrics', '/admin/platform']) {
             const headers = { Host: host, Authorization: `Bearer ${bench.product.adminToken}` };
@@ -46,8 +40,8 @@ describe('product: admin listener under attack', () => {
             });
           }
         }
-      });
-    }
+      }
+    });
 
     it('without a Host', async () => {
       for (const request of [

@@ -71,11 +71,11 @@ interface Pattern {
 
 const patternsIn = (file: string, text: string): Pattern[] => {
   const patterns: Pattern[] = [];
-  const look = (node: ts.Node): void => {
+  const visit = (node: ts.Node): void => {
     if (ts.isRegularExpressionLiteral(node)) patterns.push({ file, literal: node.text });
-    ts.forEachChild(node, look);
+    ts.forEachChild(node, visit);
   };
-  look(ts.createSourceFile(file, text, ts.ScriptTarget.Latest));
+  visit(ts.createSourceFile(file, text, ts.ScriptTarget.Latest));
   return patterns;
 };
 

@@ -17,7 +17,7 @@ import {
   user,
   type Account,
 } from '../support/secured-kafka.js';
-import { eventually, eventuallyPasses, rejection } from '../support/waiting.js';
+import { eventually, rejection } from '../support/waiting.js';
 import { Bench } from './harness.js';
 import { fixture } from '../support/fixture.js';
 
@@ -227,9 +227,7 @@ describe('product: on a Kafka with authentication, ACLs and TLS', function () {
       const { key } = await bench.key('PRO');
       const { shortCode } = await bench.link(key);
       expect((await bench.visit(shortCode)).status).to.equal(302);
-      await eventuallyPasses(30_000, async () => {
-        expect((await bench.stats(shortCode, key)).clickCount).to.equal(1);
-      });
+      await bench.expectClicks(shortCode, key, 1);
       const ready = await sendRequest(`${bench.product.admin}/health/ready`);
       expect(ready.status, ready.text).to.equal(200);
       const env = { ...tls('SASL_SSL'), ...sasl(), KAFKA_TOPIC_PREFIX: products };

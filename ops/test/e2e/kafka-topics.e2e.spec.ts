@@ -75,9 +75,7 @@ describe('product: when an operator changes topics in Kafka', function () {
 
   const visitAndCount = async (shortCode: string, clicks: number): Promise<void> => {
     expect((await bench.visit(shortCode)).status).to.equal(302);
-    await eventuallyPasses(30_000, async () => {
-      expect((await bench.stats(shortCode, key)).clickCount).to.equal(clicks);
-    });
+    await bench.expectClicks(shortCode, key, clicks);
   };
 
   it('ignores added partitions, also with records of another producer', async () => {

@@ -29,52 +29,47 @@ describe('command API: API keys', () => {
   });
 
   describe('401', () => {
-    const missing: readonly [string, Record<string, string>][] = [
-      ['no header', {}],
-      ['an empty header', { Authorization: '' }],
-      ['another scheme', { Authorization: 'Basic dXNlcjpwYXNz' }],
-      ['the scheme alone', { Authorization: 'Bearer' }],
-      ['no scheme', { Authorization: 'll_0' }],
-      ['a key elsewhere', { 'X-API-Key': 'll_0' }],
-    ];
-    for (const [what, headers] of missing) {
-      it(`requires a key: ${what}`, async () => {
+    it('is the response without a key', async () => {
+      for (const headers of [
+        {},
+        { Authorization: '' },
+        { Authorization: 'Basic dXNlcjpwYXNz' },
+        { Authorization: 'Bearer' },
+        { Authorization: 'll_0' },
+        { 'X-API-Key': 'll_0' },
+      ]) {
         const response = await bench.api('/v2/usage', null, { headers });
         expectBody(response, 401, missingKey);
         expect(response.headers['www-authenticate']).to.equal('Bearer');
-        expect(response.headers).not.to.have.any.keys(
-          'x-ratelimit-limit',
-          'x-ratelimit-remaining',
-          'x-ratelimit-reset',
-          'x-api-key-name',
-        );
-      });
-    }
+        const names = Object.keys(response.headers);
+        expect(names.filter((name) => /^x-(ratelimit|api-key)/.test(name))).to.deep.equal([]);
+      }
+    });
 
-    const mistyped = (key: string): string => key.slice(0, -1) + (key.endsWith('0') ? '1' : '0');
-    const invalid: readonly [string, (key: string) => string][] = [
-      ['nonsense', () => 'nonsense'],
-      ['an unknown key', () => `ll_${'0'.repeat(38)}`],
-      ['a key with another checksum', mistyped],
-      ['a truncated key', (key) => key.slice(0, -1)],
-      ['a key with an extra character', (key) => `${key}0`],
-      ['a key in another case', (key) => key.toUpperCase()],
-      ['an injection', () => `ll_'OR/**/1=1--`],
-      ['a key of 10,000 characters', () => 'x'.repeat(10_000)],
-    ];
-    for (const [what, key] of invalid) {
-      it(`rejects ${what}`, async () => {
-        const good = (await bench.key('FREE')).key;
-        const response = await bench.api('/v2/usage', key(good));
+    const mistype = (key: string): string => key.slice(0, -1) + (key.endsWith('0') ? '1' : '0');
+
+    it('is the response to an invalid key', async () => {
+      const { key } = await bench.key('FREE');
+      for (const invalid of [
+        'nonsense',
+        `ll_${'0'.repeat(38)}`,
+        mistype(key),
+        key.slice(0, -1),
+        `${key}0`,
+        key.toUpperCase(),
+        `ll_'OR/**/1=1--`,
+        'x'.repeat(10_000),
+      ]) {
+        const response = await bench.api('/v2/usage', invalid);
         expectBody(response, 401, invalidKey);
         expect(response.headers['www-authenticate']).to.equal('Bearer');
         expect(response.headers).not.to.have.property('x-api-key-name');
-      });
-    }
+      }
+    });
 
     it('costs no call', async () => {
       const { id, key } = await bench.key('FREE');
-      for (let call = 0; call < 5; call += 1) await bench.api('/v2/shorten', mistyped(key));
+      for (let call = 0; call < 5; call += 1) await bench.api('/v2/shorten', mistype(key));
       const seen = (await bench.admin('GET', `/admin/keys/${id}`)).json();
       expect(seen).to.have.nested.property('usage.month.calls', 0);
       expect(seen).to.have.nested.property('usage.minute.used', 0);
@@ -89,21 +84,17 @@ describe('command API: API keys', () => {
     });
   });
 
-  describe('X-API-Key-Name', () => {
-    const names: readonly [string, string][] = [
-      ['plain', 'plain'],
+  it('have their name in X-API-Key-Name, percent-encoded', async () => {
+    for (const [name, header] of [
       ['with space & marks: "100%"!', 'with space & marks: "100%"!'],
       ['Schlüssel', 'Schl%C3%BCssel'],
       ['キー 🔑', '%E3%82%AD%E3%83%BC %F0%9F%94%91'],
       ['x'.repeat(100), 'x'.repeat(100)],
-    ];
-    for (const [name, header] of names) {
-      it(name.length > 40 ? `${name.length} characters` : name, async () => {
-        const { key } = await bench.key('FREE', { name });
-        const response = await bench.api('/v2/nothing', key);
-        expect(response.status).to.equal(404);
-        expect(response.headers['x-api-key-name']).to.equal(header);
-      });
+    ] as const) {
+      const { key } = await bench.key('FREE', { name });
+      const response = await bench.api('/v2/nothing', key);
+      expect(response.status).to.equal(404);
+      expect(response.headers['x-api-key-name']).to.equal(header);
     }
   });
 
@@ -155,29 +146,21 @@ describe('command API: API keys', () => {
       expect(created.account).to.equal('default');
     });
 
-    const wrong: readonly [unknown, RegExp][] = [
-      [{ plan: 'FREE' }, /^name /],
-      [{ name: '', plan: 'FREE' }, /^name /],
-      [{ name: 'x'.repeat(101), plan: 'FREE' }, /^name /],
-      [{ name: 'a\nb', plan: 'FREE' }, /^name /],
-      [{ name: 7, plan: 'FREE' }, /^name /],
-      [{ name: 'a' }, /^plan /],
-      [{ name: 'a', plan: 'free' }, /^plan /],
-      [{ name: 'a', plan: 'GOLD' }, /^plan /],
-      [{ name: 'a', plan: 'FREE', account: 'a b' }, /^account /],
-      [{ name: 'a', plan: 'FREE', account: '' }, /^account /],
-      [{ name: 'a', plan: 'FREE', scopes: ['all'] }, /^scopes /],
-      [{ name: 'a', plan: 'FREE', expiresIn: 59 }, /^expiresIn /],
-    ];
-    for (const [body, message] of wrong) {
-      const shown = JSON.stringify(body);
-      it(`not with ${shown.length > 60 ? `${shown.slice(0, 60)}…` : shown}`, async () => {
+    it('not with an invalid body', async () => {
+      for (const [body, message] of [
+        [{ plan: 'FREE' }, /^name /],
+        [{ name: 'a\nb', plan: 'FREE' }, /^name /],
+        [{ name: 'a', plan: 'GOLD' }, /^plan /],
+        [{ name: 'a', plan: 'FREE', account: 'a b' }, /^account /],
+        [{ name: 'a', plan: 'FREE', scopes: ['all'] }, /^scopes /],
+        [{ name: 'a', plan: 'FREE', expiresIn: 59 }, /^expiresIn /],
+      ] as const) {
         const response = await createKey(body);
         const said = (response.json() as { message: string }).message;
         expect(said).to.match(message);
         expectError(response, { status: 400, message: said, path: '/admin/keys', method: 'POST' });
-      });
-    }
+      }
+    });
 
     it('with scopes and an expiry, which may change', async () => {
       const created = await createKey({
@@ -197,13 +180,6 @@ describe('command API: API keys', () => {
       const changed = await bench.admin('PATCH', `/admin/keys/${id}`, change);
       expect(changed.json()).to.deep.include({ scopes: ['qr:read'], expiresAt: null });
       expectBody(await stats(), 403, lacking('stats:read'));
-    });
-
-    it('authenticate immediately', async () => {
-      for (let round = 0; round < 20; round += 1) {
-        const { key } = await bench.key('FREE');
-        expect((await bench.api('/v2/usage', key)).status).to.equal(200);
-      }
     });
 
     it('can be deactivated and activated', async () => {

@@ -149,26 +149,24 @@ describe('command API: limits', () => {
       return response.headers['x-request-id'];
     };
 
-    for (const id of ['a', 'client-1:2/3', '!~"\'<>&', 'x'.repeat(128)]) {
-      it(`is echoed: ${id.length > 40 ? `${id.length} characters` : id}`, async () => {
+    it('is echoed', async () => {
+      for (const id of ['a', 'client-1:2/3', '!~"\'<>&', 'x'.repeat(128)]) {
         expect(await idOf(id)).to.equal(id);
         expect(await idOf(id, '/v2/nothing')).to.equal(id);
         expect(await idOf(id, '/v2/usage', false)).to.equal(id);
         expect(await idOf(id, '/nothing')).to.equal(id);
-      });
-    }
-
-    it('is generated if it is missing', async () => {
-      const generated = [await idOf(null), await idOf(null)];
-      for (const id of generated) expect(id).to.match(uuid);
-      expect(generated[0]).not.to.equal(generated[1]);
+      }
     });
 
-    for (const id of ['', 'x'.repeat(129), 'a b', 'ä', '\t']) {
-      it(`is generated if it is invalid: ${JSON.stringify(id.slice(0, 10))}`, async () => {
-        expect(await idOf(id)).to.match(uuid);
-      });
-    }
+    it('is generated if it is missing or invalid', async () => {
+      const generated = new Set<unknown>();
+      for (const id of [null, null, '', 'x'.repeat(129), 'a b', 'ä', '\t']) {
+        const response = await idOf(id);
+        expect(response).to.match(uuid);
+        generated.add(response);
+      }
+      expect(generated.size).to.equal(7);
+    });
 
     it('is in responses of the admin listener too', async () => {
       const response = await sendRequest(`${bench.product.admin}/admin/keys`, {

@@ -1,7 +1,14 @@
 import { expect } from 'chai';
 import type { HttpResponse } from '../support/http.js';
 import { eventuallyPasses } from '../support/waiting.js';
-import { destination, expectError, expectRefused, productFixture, type Bench } from './harness.js';
+import {
+  destination,
+  expectError,
+  expectRefused,
+  passwordForm,
+  productFixture,
+  type Bench,
+} from './harness.js';
 
 const elsewhere = 'https://example.com/elsewhere';
 
@@ -258,9 +265,7 @@ describe('command API: /v2/links/:shortCode', () => {
     });
     expect((await ask('PATCH', shortCode, { title: 'x' })).json()).to.include(gone);
     expect(await details(shortCode)).to.include({ status: 'deleted', version: 2 });
-    await eventuallyPasses(5_000, async () => {
-      expect((await bench.stats(shortCode, pro.key)).clickCount).to.equal(1);
-    });
+    await bench.expectClicks(shortCode, pro.key, 1);
     const again = await bench.shorten(pro.key, { url: destination, alias: 'deleted-one' });
     expectRefused(again, 400, 'Alias is already taken');
   });
@@ -298,11 +303,7 @@ describe('command API: /v2/links/:shortCode', () => {
   it('accepts only the new password', async () => {
     const { shortCode } = await bench.link(pro.key, { password: 'the old one' });
     const enter = (password: string): Promise<HttpResponse> =>
-      bench.visit(shortCode, {
-        method: 'POST',
-        headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
-        body: new URLSearchParams({ password }).toString(),
-      });
+      bench.visit(shortCode, passwordForm(password));
     expect(locationOrStatus(await enter('the old one'))).to.equal(destination);
     await changed(shortCode, { password: 'the new one', url: elsewhere });
     await eventuallyPasses(1_000, async () => {

@@ -34,17 +34,11 @@ describe('product: while Kafka is unavailable', function () {
   };
   afterEach(resume);
 
-  const usage = async (key: string): Promise<{ calls: number; links: number }> => {
-    const response = await bench.api('/v2/usage', key);
-    const { calls, links } = response.json() as Record<'calls' | 'links', { used: number }>;
-    return { calls: calls.used, links: links.used };
-  };
-
   it('responds with 503 to POSTs within 2 s, spends no quota, and recovers by itself', async () => {
     const { key } = await bench.key('PRO');
     await bench.link(key);
     await pause();
-    const before = await usage(key);
+    const before = await bench.usage(key);
     for (const [path, body] of [
       ['/v2/shorten', { url: destination }],
       ['/v2/shorten/batch', { urls: [{ url: destination }] }],
@@ -56,7 +50,7 @@ describe('product: while Kafka is unavailable', function () {
       expect(response.headers).to.include.keys('x-ratelimit-limit', 'x-api-key-name');
     }
     expect((await bench.shorten('ll_none', { url: destination })).status).to.equal(401);
-    expect(await usage(key)).to.deep.equal(before);
+    expect(await bench.usage(key)).to.deep.equal(before);
     resume();
     await eventuallyPasses(60_000, async () => {
       const response = await bench.shorten(key, { url: destination });
@@ -86,7 +80,7 @@ describe('product: while Kafka is unavailable', function () {
       expect(response.headers['idempotency-replayed']).to.equal('true');
       expect((response.json() as Link).shortCode).to.equal('one-link');
     });
-    expect(await usage(key)).to.include({ links: 1 });
+    expect(await bench.usage(key)).to.include({ links: 1 });
     const again = await bench.shorten(key, body);
     expect(again.status, 'without Idempotency-Key').to.equal(400);
   });
@@ -148,9 +142,7 @@ describe('product: while Kafka is unavailable', function () {
     expect(limits).to.deep.equal([302, 302, 302, 410, 410]);
     await sleep(500);
     resume();
-    await eventuallyPasses(60_000, async () => {
-      expect((await bench.stats(shortCode, key)).clickCount).to.equal(visits);
-      expect((await bench.stats(limited, key)).clickCount).to.equal(3);
-    });
+    await bench.expectClicks(shortCode, key, visits);
+    await bench.expectClicks(limited, key, 3);
   });
 });

@@ -10,7 +10,7 @@ import { startEventStoreDouble, type EventStoreDouble } from '../support/eventst
 import { onStack } from '../support/product.js';
 import { testRedis } from '../support/redis.js';
 import { eventually } from '../support/waiting.js';
-import { Bench } from './harness.js';
+import { Bench, passwordForm } from './harness.js';
 import { temporaryDir } from '../support/process.js';
 import { projectionNames } from '../../../projectors/runtime/projection.js';
 import { fixture } from '../support/fixture.js';
@@ -144,11 +144,7 @@ describe('product: metrics of the running product', () => {
       { listener: 'edge', route, method, status: String(status) },
     ];
     const form = (password: string): Promise<unknown> =>
-      bench.visit(locked, {
-        method: 'POST',
-        body: `password=${encodeURIComponent(password)}`,
-        headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
-      });
+      bench.visit(locked, passwordForm(password));
     const increases = await measureIncreases(
       [
         at('/:shortCode', 'GET', 302),

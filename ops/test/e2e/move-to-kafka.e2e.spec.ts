@@ -4,7 +4,6 @@ import path from 'node:path';
 import { kafkaStartMs } from '../support/kafka.js';
 import { startEmbeddedProduct, startProduct } from '../support/product.js';
 import { Bench } from './harness.js';
-import { eventuallyPasses } from '../support/waiting.js';
 import { type CommandOutput, startLinklogCli } from '../support/process.js';
 import { folderFixture, kafkaFixture } from '../support/fixtures.js';
 
@@ -38,10 +37,8 @@ describe('product: embedded installation that moves to Kafka', function () {
     const { shortCode: limited } = await old.link(key, { maxClicks: 3 });
     for (let visit = 0; visit < 40; visit += 1) await old.visit(shortCode);
     await old.visit(limited);
-    await eventuallyPasses(5_000, async () => {
-      expect((await old.stats(shortCode, key)).clickCount).to.equal(40);
-      expect((await old.stats(limited, key)).clickCount).to.equal(1);
-    });
+    await old.expectClicks(shortCode, key, 40);
+    await old.expectClicks(limited, key, 1);
     const { shortCode: described } = await old.link(key, { title: 'Käse', tags: ['x'] });
     const change = { method: 'PATCH', body: { note: 'n', tags: ['y'], expiresIn: 86_400 } };
     await old.api(`/v2/links/${described}`, key, change);
@@ -81,9 +78,7 @@ describe('product: embedded installation that moves to Kafka', function () {
     expect(visits).to.deep.equal([302, 302, 410, 410]);
     expect((await moved.visit(shortCode)).status).to.equal(302);
     await moved.link(key);
-    await eventuallyPasses(5_000, async () => {
-      expect((await moved.stats(shortCode, key)).clickCount).to.equal(41);
-    });
+    await moved.expectClicks(shortCode, key, 41);
   });
 
   it('restores into Kafka once, and does not start on another log', async () => {

@@ -1,9 +1,8 @@
 import { expect } from 'chai';
-import pg from 'pg';
 import { afterMessage } from '../../../schemas/http/list-links.js';
 import { readEvent } from '../../../schemas/events/codec.js';
-import { runningPostgresUrl } from '../../local/postgres/index.js';
-import { sendRequest, concurrently, statuses, type HttpResponse } from '../support/http.js';
+import { concurrently, statuses, type HttpResponse } from '../support/http.js';
+import { withLedger } from '../support/ledger-events.js';
 import { eventually, eventuallyPasses } from '../support/waiting.js';
 import { keyFixture, destination, expectError, productFixture } from './harness.js';
 
@@ -32,17 +31,8 @@ describe('command API: operators and links of all accounts', () => {
     method: string,
     path: string,
     body?: unknown,
-    headers: Record<string, string> = {},
-  ): Promise<HttpResponse> =>
-    sendRequest(bench.product.admin + path, {
-      method,
-      headers: {
-        Authorization: `Bearer ${bench.product.adminToken}`,
-        'X-Actor': 'maria',
-        ...headers,
-      },
-      ...(body !== undefined && { body }),
-    });
+    headers = {},
+  ): Promise<HttpResponse> => bench.admin(method, path, body, { 'X-Actor': 'maria', ...headers });
 
   const createLink = async (body: object = {}): Promise<string> =>
     (await bench.link(pro.key, { ...body })).shortCode;
@@ -180,20 +170,15 @@ describe('command API: operators and links of all accounts', () => {
       operator('POST', `/admin/projections/${name}/${what}`, undefined, headers);
     /** Actor, request id and data of the requested work in the log. */
     const requested = async (): Promise<readonly (readonly unknown[])[]> => {
-      const url = await runningPostgresUrl(bench.product.dataDir);
-      const client = new pg.Client({ connectionString: url ?? '' });
-      await client.connect();
-      try {
-        const { rows } = await client.query<{ value: string }>(
+      const { rows } = await withLedger(bench.product, (client) =>
+        client.query<{ value: string }>(
           `SELECT value FROM log.events WHERE key = 'platform' ORDER BY record_offset`,
-        );
-        return rows
-          .map(({ value }) => readEvent(value))
-          .filter(({ type }) => type === 'linklog.ProjectionWorkRequested.v1')
-          .map(({ actor, correlationid, data }) => [actor, correlationid, data]);
-      } finally {
-        await client.end();
-      }
+        ),
+      );
+      return rows
+        .map(({ value }) => readEvent(value))
+        .filter(({ type }) => type === 'linklog.ProjectionWorkRequested.v1')
+        .map(({ actor, correlationid, data }) => [actor, correlationid, data]);
     };
     const ended = async (name: string): Promise<Work> => {
       const last = async () => (await find(name))?.last ?? null;

@@ -4,7 +4,7 @@ import { auditPage, focused, launchBrowser, zoomText } from '../support/browser.
 import { startDestination } from '../support/destination.js';
 import { eventually, rejection } from '../support/waiting.js';
 import { concurrently } from '../support/http.js';
-import { keyFixture, expectRefused, productFixture } from './harness.js';
+import { expectRefused, keyFixture, passwordForm, productFixture } from './harness.js';
 import { fixture } from '../support/fixture.js';
 
 const password = 'correct horse & bätterie';
@@ -193,9 +193,7 @@ describe('redirect edge: pages for visitors, in a browser', () => {
       async open(tab) {
         const at = await path({ password });
         await tab.open(at);
-        const body = 'password=wrong';
-        const headers = { 'Content-Type': 'application/x-www-form-urlencoded' };
-        await concurrently(5, () => bench.visit(at.slice(1), { method: 'POST', headers, body }));
+        await concurrently(5, () => bench.visit(at.slice(1), passwordForm('wrong')));
         return enter(tab, 'wrong');
       },
     },
@@ -238,7 +236,7 @@ describe('redirect edge: pages for visitors, in a browser', () => {
         }
         expect(errors).to.deep.equal([]);
         const others = requests.filter(
-          (asked) => !asked.startsWith(`document ${bench.product.edge}/`),
+          (request) => !request.startsWith(`document ${bench.product.edge}/`),
         );
         expect(others).to.deep.equal([]);
       }));
@@ -306,8 +304,8 @@ describe('redirect edge: pages for visitors, in a browser', () => {
             expect((await enter(tab, password)).status()).to.equal(303);
             await page.waitForURL(url);
             expect(await page.title()).to.equal('Arrived');
-            const { method, path: asked, host, headers } = elsewhere.requests.at(-1) ?? {};
-            expect([method, `http://${host ?? ''}${asked ?? ''}`]).to.deep.equal(['GET', url]);
+            const { method, path: pathname, host, headers } = elsewhere.arrivals.at(-1) ?? {};
+            expect([method, `http://${host ?? ''}${pathname ?? ''}`]).to.deep.equal(['GET', url]);
             expect(headers?.referer).to.equal(bench.product.edge + at);
             expect(errors).to.deep.equal([]);
           });

@@ -1,10 +1,9 @@
 import { expect } from 'chai';
-import pg from 'pg';
-import { runningPostgresUrl } from '../../local/postgres/index.js';
+import { withLedger } from '../support/ledger-events.js';
 import { startLinklogCli, type CommandOutput } from '../support/process.js';
 import { startEmbeddedProduct } from '../support/product.js';
 import { waitUntilProjected } from '../support/projected.js';
-import { Bench, destination, type Link } from './harness.js';
+import { Bench, destination, passwordForm, type Link } from './harness.js';
 
 const evil = 'https://evil.example/';
 
@@ -12,21 +11,13 @@ const evil = 'https://evil.example/';
 describe('product: an attacker with all rights in PostgreSQL', function () {
   this.timeout(60_000);
   const bench = new Bench();
-  let client: pg.Client;
   let key: string;
 
   before(async () => {
     bench.use(await startEmbeddedProduct());
     ({ key } = await bench.key('PRO'));
-    const url = await runningPostgresUrl(bench.product.dataDir);
-    if (url === null) throw new Error('The embedded PostgreSQL does not run');
-    client = new pg.Client({ connectionString: url });
-    await client.connect();
   });
-  after(async () => {
-    await client.end();
-    await bench.end();
-  });
+  after(() => bench.end());
 
   const linklog = (...args: readonly string[]): Promise<CommandOutput> =>
     startLinklogCli(args, { DATA_DIR: bench.product.dataDir }).ended;
@@ -41,39 +32,21 @@ describe('product: an attacker with all rights in PostgreSQL', function () {
   const locationOf = async (code: string): Promise<string | undefined> =>
     (await bench.visit(code)).headers.location;
 
-  /** Every row of every table, as text. */
-  const dump = async (): Promise<string> => {
-    const { rows } = await client.query<{ name: string }>(
-      `SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables
-       WHERE schemaname NOT IN ('pg_catalog', 'information_schema')`,
-    );
-    const tables: string[] = [];
-    for (const { name } of rows) {
-      const { rows: table } = await client.query<{ row: string }>(
-        `SELECT t::text AS row FROM ${name} t`,
-      );
-      tables.push(`${name}\n${table.map(({ row }) => row).join('\n')}`);
-    }
-    return tables.join('\n');
-  };
+  const query = (sql: string, values: readonly string[]): Promise<unknown> =>
+    withLedger(bench.product, (client) => client.query(sql, [...values]));
 
   it('reads no API key, no admin token, no password and no address', async () => {
     const localAddress = '127.0.0.77';
     const password = 'a password of a link';
     const { shortCode } = await bench.link(key, { password });
     const guess = (guessed: string) =>
-      bench.visit(shortCode, {
-        method: 'POST',
-        headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
-        body: new URLSearchParams({ password: guessed }).toString(),
-        localAddress,
-      });
+      bench.visit(shortCode, passwordForm(guessed, { localAddress }));
     expect((await guess('a wrong password')).status).to.equal(401);
     expect((await guess(password)).status).to.equal(303);
     const retry = await bench.shorten(key, { url: destination }, { 'Idempotency-Key': 'retry' });
     expect(retry.status).to.equal(201);
     await waitUntilProjected(bench.product.edges);
-    const text = await dump();
+    const text = [...(await bench.dumpTables()).values()].join('\n');
     // The dump is complete.
     expect(text).to.include('argon2id').and.to.include(shortCode);
     const secrets = [key, bench.product.adminToken, bench.product.firstKey ?? '', password];
@@ -85,7 +58,7 @@ describe('product: an attacker with all rights in PostgreSQL', function () {
 
   it('can change a destination, which audit verify reports and a rebuild undoes', async () => {
     const { shortCode } = await createUncachedLink();
-    await client.query('UPDATE projection_redirects.links SET url = $2 WHERE code = $1', [
+    await query('UPDATE projection_redirects.links SET url = $2 WHERE code = $1', [
       shortCode,
       evil,
     ]);
@@ -102,7 +75,7 @@ describe('product: an attacker with all rights in PostgreSQL', function () {
     const { shortCode } = await createUncachedLink();
     await bench.admin('POST', `/admin/links/${shortCode}/block`, { reason: 'phishing' });
     expect((await bench.visit(shortCode)).status).to.equal(410);
-    await client.query('UPDATE ledger.links SET blocked = false WHERE code = $1', [shortCode]);
+    await query('UPDATE ledger.links SET blocked = false WHERE code = $1', [shortCode]);
     const found = await linklog('audit', 'verify');
     expect(found.exitCode).to.equal(1);
     expect(found.stdout).to.include(`ledger.links code=${shortCode} differs from the log`);

@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import type { HttpResponse } from '../support/http.js';
 import { keyFixture, destination, expectError, productFixture } from './harness.js';
-import { eventuallyPasses } from '../support/waiting.js';
 
 const escaped = 'https://example.com/somewhere?a=1&amp;b=2';
 const html = { headers: { Accept: 'text/html' } };
@@ -37,9 +36,7 @@ describe('redirect edge: preview of a link', () => {
     expect((await bench.visit(`${shortCode}%2B`)).text).to.equal(response.text);
     expect((await bench.visit(`${shortCode}+`, { method: 'HEAD' })).status).to.equal(200);
     await bench.visit(shortCode);
-    await eventuallyPasses(2_000, async () => {
-      expect((await bench.stats(shortCode, pro.key)).clickCount).to.equal(1);
-    });
+    await bench.expectClicks(shortCode, pro.key, 1, 2_000);
   });
 
   it('escapes the destination', async () => {
@@ -58,7 +55,7 @@ describe('redirect edge: preview of a link', () => {
   it('hides the destination of a link with a password or a click limit', async () => {
     for (const body of [{ password: 'long enough' }, { maxClicks: 1 }]) {
       const shortCode = await code(body);
-      for (let look = 0; look < 3; look += 1) {
+      for (let round = 0; round < 3; round += 1) {
         const response = await bench.visit(`${shortCode}+`);
         expectPage(response, 200, 'Link preview');
         expect(response.text).not.to.include('example.com');

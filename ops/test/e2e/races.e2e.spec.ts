@@ -2,7 +2,6 @@ import { expect } from 'chai';
 import { inheritedEnvironment } from '../../config/config.js';
 import { concurrently, statuses, type HttpResponse } from '../support/http.js';
 import { destination, expectBody, expectRefused, monthly, productFixture } from './harness.js';
-import { eventuallyPasses } from '../support/waiting.js';
 
 /** `LINKLOG_ROUNDS=20` is the long form. */
 const rounds = Number(inheritedEnvironment()['LINKLOG_ROUNDS'] ?? '5');
@@ -44,9 +43,7 @@ describe('product: races', () => {
         for (const response of gone) {
           expect(response.json()).to.include({ errorType: 'EXPIRED', path: `/${shortCode}` });
         }
-        await eventuallyPasses(1_000, async () => {
-          expect((await bench.stats(shortCode, key)).clickCount).to.equal(limit);
-        });
+        await bench.expectClicks(shortCode, key, limit, 1_000);
         expect((await bench.visit(shortCode)).status).to.equal(410);
       },
     );

@@ -1,7 +1,5 @@
 import { expect } from 'chai';
-import pg from 'pg';
 import { startSafeBrowsingDouble } from '../../../command-api/safety/testing/safe-browsing-double.js';
-import { runningPostgresUrl } from '../../local/postgres/index.js';
 import { sendRequest, type HttpResponse, type RequestOptions } from '../support/http.js';
 import {
   keyFixture,
@@ -14,6 +12,7 @@ import {
   monthly,
   expectBody,
 } from './harness.js';
+import { withLedger } from '../support/ledger-events.js';
 import { eventuallyPasses } from '../support/waiting.js';
 import { fixture } from '../support/fixture.js';
 
@@ -228,6 +227,16 @@ describe('product: properties of all responses', () => {
     expect((await bench.visit(encoded)).headers.location).to.equal(destination);
   });
 
+  it('responses have no CORS headers without CORS_ORIGINS, and preflight requests get 403', async () => {
+    const headers = { Origin: 'https://app.example.com', 'Access-Control-Request-Method': 'POST' };
+    const preflight = await bench.api('/v2/shorten', null, { method: 'OPTIONS', headers });
+    expect(preflight.status).to.equal(403);
+    for (const response of [preflight, await bench.api('/v2/usage', pro.key, { headers })]) {
+      const names = Object.keys(response.headers);
+      expect(names.filter((name) => /^(access-control-|vary$)/.test(name))).to.deep.equal([]);
+    }
+  });
+
   it('no response depends on Accept-Language', async () => {
     const { text } = await bench.visit('nothing0', { headers: { Accept: 'text/html' } });
     for (const language of ['de', 'ja;q=0.9, *;q=0.1', 'xx-nonsense', '']) {
@@ -244,24 +253,16 @@ describe('product: properties of all responses', () => {
   });
 
   describe('at an internal error', () => {
-    let postgres: pg.Client;
-
-    before(async () => {
-      const url = await runningPostgresUrl(bench.product.dataDir);
-      postgres = new pg.Client({ connectionString: url ?? '' });
-      await postgres.connect();
-    });
-    after(() => postgres.end());
-
     /** Runs `work` while a table is renamed. */
-    const withoutTable = async (schema: string, table: string, work: () => Promise<void>) => {
-      await postgres.query(`ALTER TABLE ${schema}.${table} RENAME TO ${table}_away`);
-      try {
-        await work();
-      } finally {
-        await postgres.query(`ALTER TABLE ${schema}.${table}_away RENAME TO ${table}`);
-      }
-    };
+    const withoutTable = (schema: string, table: string, work: () => Promise<void>) =>
+      withLedger(bench.product, async (client) => {
+        await client.query(`ALTER TABLE ${schema}.${table} RENAME TO ${table}_away`);
+        try {
+          await work();
+        } finally {
+          await client.query(`ALTER TABLE ${schema}.${table}_away RENAME TO ${table}`);
+        }
+      });
     const message = 'Internal server error';
 
     it('the API returns only Internal server error, and the log has the request id', async () => {

@@ -14,10 +14,6 @@ describe('command API: reuse of a link', () => {
   };
   const reuse = (url: string, headers: Record<string, string> = {}): Promise<HttpResponse> =>
     bench.shorten(pro.key, { url, reuse: true }, headers);
-  const usedLinks = async (): Promise<number> => {
-    const usage = (await bench.api('/v2/usage', pro.key)).json() as { links: { used: number } };
-    return usage.links.used;
-  };
   const expectReused = (response: HttpResponse, link: Link): void => {
     expect(response.status, response.text).to.equal(200);
     expect(response.headers['linklog-reused']).to.equal('true');
@@ -27,9 +23,9 @@ describe('command API: reuse of a link', () => {
   it('returns the link that was created before, and spends none', async () => {
     const url = newUrl();
     const link = await bench.link(pro.key, { url });
-    const used = await usedLinks();
+    const { links } = await bench.usage(pro.key);
     expectReused(await reuse(url), link);
-    expect(await usedLinks()).to.equal(used);
+    expect(await bench.usage(pro.key)).to.include({ links });
   });
 
   it('creates a link if there is none, which the next request gets', async () => {
@@ -66,23 +62,21 @@ describe('command API: reuse of a link', () => {
       await bench.link(pro.key, { url, ...options });
     }
     const disabled = await bench.link(pro.key, { url });
-    const path = `/v2/links/${disabled.shortCode}`;
-    await bench.api(path, pro.key, { method: 'PATCH', body: { disabled: true } });
+    await bench.change(disabled.shortCode, pro.key, { disabled: true });
     const deleted = await bench.link(pro.key, { url });
     await bench.api(`/v2/links/${deleted.shortCode}`, pro.key, { method: 'DELETE' });
     const created = await reuse(url);
     expect(created.status).to.equal(201);
-    await bench.api(path, pro.key, { method: 'PATCH', body: { disabled: false } });
+    await bench.change(disabled.shortCode, pro.key, { disabled: false });
     expectReused(await reuse(url), disabled);
   });
 
   it('finds a link by its current destination', async () => {
     const [before, after] = [newUrl(), newUrl()];
     const link = await bench.link(pro.key, { url: before });
-    const path = `/v2/links/${link.shortCode}`;
-    await bench.api(path, pro.key, { method: 'PATCH', body: { url: after, title: 'x' } });
+    await bench.change(link.shortCode, pro.key, { url: after, title: 'x' });
     expect((await reuse(after)).status).to.equal(201);
-    await bench.api(path, pro.key, { method: 'PATCH', body: { title: null } });
+    await bench.change(link.shortCode, pro.key, { title: null });
     expectReused(await reuse(after), { ...link, url: after });
     expect((await reuse(before)).status).to.equal(201);
   });

@@ -82,10 +82,7 @@ describe('command API: text', () => {
     const stored = { title: 'B\u00fccher', note: '\u00fcber', tags: ['\u00f6l'] };
     expect((await bench.shorten(pro.key, { url, ...texts })).json()).to.deep.include(stored);
     const { shortCode } = await bench.link(pro.key);
-    const patched = await bench.api(`/v2/links/${shortCode}`, pro.key, {
-      method: 'PATCH',
-      body: texts,
-    });
+    const patched = await bench.change(shortCode, pro.key, texts);
     expect(patched.json()).to.deep.include(stored);
     const change = { removeTags: ['o\u0308l '] };
     const bulk = await post('/v2/links/bulk', JSON.stringify({ shortCodes: [shortCode], change }));
@@ -118,8 +115,7 @@ describe('command API: text', () => {
     const tooLong = 'URL must be at most 2048 characters';
     expectRefused(await bench.shorten(pro.key, { url: long }), 400, tooLong, { reason: 'tooLong' });
     const { shortCode } = await bench.link(pro.key);
-    const change = { method: 'PATCH', body: { url: 'ftp://example.com' } };
-    const patched = await bench.api(`/v2/links/${shortCode}`, pro.key, change);
+    const patched = await bench.change(shortCode, pro.key, { url: 'ftp://example.com' });
     expect(patched.json()).to.include({ statusCode: 400, reason: 'scheme' });
   });
 
@@ -156,8 +152,8 @@ describe('command API: text', () => {
     const batch = { urls: [{ url, color: 1 }], colour: 2 };
     expect(ignored(await post('/v2/shorten/batch', JSON.stringify(batch)))).to.equal('colour');
 
-    const patch = { method: 'PATCH', body: { title: 'a', tag: 'b' } };
-    expect(ignored(await bench.api(`/v2/links/${shortCode}`, pro.key, patch))).to.equal('tag');
+    const patched = await bench.change(shortCode, pro.key, { title: 'a', tag: 'b' });
+    expect(ignored(patched)).to.equal('tag');
     const bulk = { shortCodes: [shortCode], change: { disabled: false, title: 'a' }, dryRun: true };
     const changed = await post('/v2/links/bulk', JSON.stringify(bulk));
     expect(ignored(changed)).to.equal('change.title, dryRun');

@@ -1,7 +1,14 @@
 import { expect } from 'chai';
 import { sendRequest, concurrently, statuses, type HttpResponse } from '../support/http.js';
 import type { Product } from '../support/product.js';
-import { productFixture, destination, expectBody, invalidKey, startSecondNode } from './harness.js';
+import {
+  destination,
+  expectBody,
+  invalidKey,
+  passwordForm,
+  productFixture,
+  startSecondNode,
+} from './harness.js';
 import { eventuallyPasses } from '../support/waiting.js';
 
 /** Two processes that share only one PostgreSQL, as on two machines. */
@@ -33,11 +40,7 @@ describe('product: two nodes on one database', () => {
     sendRequest(`${api}/v2/usage`, { headers: { Authorization: `Bearer ${key}` } });
 
   const enter = (edge: string, code: string, password: string): Promise<HttpResponse> =>
-    sendRequest(`${edge}/${code}`, {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
-      body: new URLSearchParams({ password }).toString(),
-    });
+    sendRequest(`${edge}/${code}`, passwordForm(password));
 
   it('allow five guesses a minute in total, with a Retry-After of at most 30 s', async () => {
     const { shortCode } = await bench.link(pro, { password: 'secret' });

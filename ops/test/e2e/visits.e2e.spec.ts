@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
-import pg from 'pg';
 import type { EventNamed } from '../../../schemas/events/catalogue.js';
 import { readEvent } from '../../../schemas/events/codec.js';
 import { runningPostgresUrl } from '../../local/postgres/index.js';
@@ -13,7 +12,7 @@ import { startLinklogCli } from '../support/process.js';
 import { serversFor } from '../support/product.js';
 import { waitUntilProjected } from '../support/projected.js';
 import { eventually } from '../support/waiting.js';
-import { keyFixture, destination, expectError, productFixture } from './harness.js';
+import { destination, expectError, keyFixture, passwordForm, productFixture } from './harness.js';
 
 type Visit = EventNamed<'LinkVisited'>;
 
@@ -46,12 +45,6 @@ describe('redirect edge: recorded visit', function () {
       Referer: 'https://www.news.example.com/page?secret=1',
       ...headers,
     },
-  });
-
-  const entry = ({ headers }: RequestOptions, password: string): RequestOptions => ({
-    method: 'POST',
-    headers: { ...headers, 'Content-Type': 'application/x-www-form-urlencoded' },
-    body: new URLSearchParams({ password }).toString(),
   });
 
   /** The environment of commands for the product. */
@@ -115,10 +108,7 @@ describe('redirect edge: recorded visit', function () {
       const responses = [await follow(code, from(american))];
       const [during, edit] = await Promise.all([
         concurrently(30, () => bench.visit(code, from(american))),
-        bench.api(`/v2/links/${code}`, pro.key, {
-          method: 'PATCH',
-          body: { url: `${destination}#2` },
-        }),
+        bench.change(code, pro.key, { url: `${destination}#2` }),
       ]);
       expect(edit.status).to.equal(200);
       await eventually(
@@ -145,10 +135,10 @@ describe('redirect edge: recorded visit', function () {
     await follow(`${limited}?qr`, from(american));
     const secured = await createLink({ password: 'open sesame' });
     await follow(`${secured}?qr`, from(american), 200);
-    await follow(`${secured}?qr`, entry(from(american), 'sesame'), 401);
-    await follow(`${secured}?qr`, entry(from(american), 'open sesame'), 303);
+    await follow(`${secured}?qr`, passwordForm('sesame', from(american)), 401);
+    await follow(`${secured}?qr`, passwordForm('open sesame', from(american)), 303);
     const securedAndLimited = await createLink({ maxClicks: 5, password: 'open sesame' });
-    await follow(securedAndLimited, entry(from(american), 'open sesame'), 303);
+    await follow(securedAndLimited, passwordForm('open sesame', from(american)), 303);
     const visits = await visitsOf(limited, secured, securedAndLimited);
     const expected = [
       { click: 1, trigger: 'qr' },
@@ -176,7 +166,7 @@ describe('redirect edge: recorded visit', function () {
     const limited = await createLink({ maxClicks: 5 });
     await follow(limited, { ...from(american, googlebot), method: 'POST' }, 303);
     const secured = await createLink({ password: 'open sesame' });
-    await follow(secured, entry(from(american, googlebot), 'open sesame'), 303);
+    await follow(secured, passwordForm('open sesame', from(american, googlebot)), 303);
     const visits = await visitsOf(open, limited, secured);
     expect(visits.map((ofLink) => ofLink.map(({ bot, click }) => ({ bot, click })))).to.deep.equal([
       [{ bot: true, click: null }],
@@ -233,7 +223,7 @@ describe('redirect edge: recorded visit', function () {
     await follow(`${codes[0] ?? ''}+`, { headers }, 200);
     await follow(codes[0] ?? '', { headers: { 'Sec-Purpose': '' } });
     await follow(codes[1] ?? '', {});
-    await follow(codes[2] ?? '', entry({ headers }, 'open sesame'), 303);
+    await follow(codes[2] ?? '', passwordForm('open sesame', { headers }), 303);
     for (const visits of await visitsOf(...codes)) expect(visits).to.have.length(1);
     await bench.admin('PATCH', '/admin/platform', { maintenance: true });
     try {
@@ -258,29 +248,13 @@ describe('redirect edge: recorded visit', function () {
       const visitor = from(address, { 'User-Agent': marked, 'X-Request-Id': requestId });
       await follow(codes[0] ?? '', visitor);
       await follow(codes[1] ?? '', visitor);
-      await follow(codes[2] ?? '', entry(visitor, 'wrong'), 401);
-      await follow(codes[2] ?? '', entry(visitor, 'right'), 303);
+      await follow(codes[2] ?? '', passwordForm('wrong', visitor), 401);
+      await follow(codes[2] ?? '', passwordForm('right', visitor), 303);
     }
 
-    const found = new Map<string, string>();
+    const found = new Map(await bench.dumpTables());
     found.set('log', await replay('--code', codes[0] ?? ''));
-    const { DATABASE_URL: url = '', REDIS_URL: redisUrl } = await servers();
-    const client = new pg.Client({ connectionString: url });
-    await client.connect();
-    try {
-      const { rows: tables } = await client.query<{ name: string }>(
-        `SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables
-         WHERE schemaname NOT IN ('pg_catalog', 'information_schema')`,
-      );
-      for (const { name } of tables) {
-        const { rows } = await client.query<{ row: string }>(
-          `SELECT t::text AS row FROM ${name} t`,
-        );
-        found.set(name, rows.map(({ row }) => row).join('\n'));
-      }
-    } finally {
-      await client.end();
-    }
+    const { REDIS_URL: redisUrl } = await servers();
     if (redisUrl !== undefined) {
       const redis = await openRedis(redisUrl, createLogger('silent'));
       await eventually('Redis is connected', () => redis.status === 'ready');
