@@ -12,7 +12,7 @@ import {
   lockMeters,
   meterColumns,
   saveMeters,
-  startMonth,
+  moveToMonth,
   type LockedMeter,
 } from '../../ops/ledger/meters.js';
 import { BoundedMap } from '../../ops/platform/bounded-map.js';
@@ -208,7 +208,7 @@ export const createAdmission = (pool: Pool, clock: LedgerClock, table: PlanTable
     for (const [rootId, callsOfRoot] of groupBy(callsOfKeys, ({ key }) => key.rootId)) {
       const [first] = callsOfRoot;
       if (!first) continue;
-      const meter = startMonth(first.row, now);
+      const meter = moveToMonth(first.row, now);
       meters.set(rootId, meter);
       const { month, calls: monthCalls, links, qrCodes, windowStart, windowCalls } = meter;
       const { outcomes, window, metered } = admitCalls(

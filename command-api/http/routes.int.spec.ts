@@ -33,7 +33,7 @@ describe('command API: /v2, where the admission handler fails', () => {
     [new Error('a secret'), 500],
   ] as const) {
     it(`returns ${status} uncached and without details`, async () => {
-      const response = await ask(`${await start(error)}/v2/usage`);
+      const response = await sendRequest(`${await start(error)}/v2/usage`);
       expect(response.status).to.equal(status);
       expect(response.headers['cache-control']).to.equal('no-store');
       expect(response.text).not.to.include(error.message);

@@ -66,6 +66,9 @@ export const meterOf = async ({ pool }: Pick<Ledger, 'pool'>, { id }: TestKey) =
   return rows[0];
 };
 
+/** SQL: the first day of the current month. */
+export const thisMonth = `date_trunc('month', now() AT TIME ZONE 'UTC')`;
+
 /** Sets columns of a key's meter. @param assignments SQL */
 export const setMeter = async (
   { pool }: Pick<Ledger, 'pool'>,

@@ -172,7 +172,7 @@ describe('composition root: one PostgreSQL role for each service', () => {
 
     const create = async (body: object): Promise<string> => {
       const headers = { Authorization: `Bearer ${key}` };
-      const response = await ask(`${api}/v2/shorten`, {
+      const response = await sendRequest(`${api}/v2/shorten`, {
         ...{ method: 'POST', headers, body: { url: destination, ...body } },
       });
       expect(response.status, response.text).to.equal(201);
@@ -181,7 +181,7 @@ describe('composition root: one PostgreSQL role for each service', () => {
 
     const visit = async (code: string, password?: string): Promise<number> => {
       const form = { 'Content-Type': 'application/x-www-form-urlencoded' };
-      const response = await ask(`${edge}/${code}`, {
+      const response = await sendRequest(`${edge}/${code}`, {
         ...(password !== undefined && {
           ...{ method: 'POST', headers: form, body: `password=${password}` },
         }),

@@ -69,7 +69,7 @@ export const lockMeters = async (
   const rows = await lockStoredMeters(tx, keyIds, 'ledger');
   const last = rows.at(-1);
   if (!last) throw new Error(`no meter exists for ${keyIds.length} keys`);
-  const now = clock.believed(last.lockedAt);
+  const now = clock.clampedNow(last.lockedAt);
   return { meters: new Map(rows.map((row) => [row.keyId, moveToMonth(row, now)])), now };
 };
 

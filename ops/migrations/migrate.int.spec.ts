@@ -94,7 +94,7 @@ describe('migrations', () => {
     });
     await sleep(100);
     const migrated = migrate(shortTimeout);
-    expect(await settledWithin(migrated, 400)).to.be.false;
+    expect(await endsWithin(migrated, 400)).to.be.false;
     release.resolve();
     await Promise.all([migrated, other]);
     await shortTimeout.end();

@@ -131,7 +131,9 @@ describe('redirect edge: log records of a spool', () => {
     const chunk = chunkOf([1, plain], [2, odd], [3, plain]);
     const { records } = logRecordsIn(chunk, spoolId, 3, writer);
     expect(records.map((record) => 'lines' in record)).to.deep.equal([true, false, true]);
-    expect(toRecords(records).map(({ value }) => readEvent(value).sequence)).to.deep.equal([1, 2, 3]);
+    expect(toRecords(records).map(({ value }) => readEvent(value).sequence)).to.deep.equal([
+      1, 2, 3,
+    ]);
   });
 
   it('are at most the requested number, with the offset of the rest', () => {

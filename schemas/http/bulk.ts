@@ -11,12 +11,10 @@ const bulkChange = z
     {
       addTags: given(tagsIn('addTags')),
       removeTags: given(tagsIn('removeTags')),
-      tags: tags
-        .nullish()
-        .meta({
-          description:
-            'Replaces all tags; `null`: none. Not together with `addTags` or `removeTags`.',
-        }),
+      tags: tags.nullish().meta({
+        description:
+          'Replaces all tags; `null`: none. Not together with `addTags` or `removeTags`.',
+      }),
       disabled: given(z.boolean({ error: 'disabled must be true or false' })),
       delete: given(z.literal(true, { error: 'delete must be true' })).meta({
         description: 'Permanently. Not together with another change.',

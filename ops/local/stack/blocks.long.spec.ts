@@ -22,8 +22,8 @@ describe('local servers: blocks on the stack', function () {
   });
 
   const createLink = async (): Promise<string> => {
-    const create = (): Promise<Answer> =>
-      ask(`${stack.apis[0] ?? ''}/v2/shorten`, {
+    const create = (): Promise<HttpResponse> =>
+      sendRequest(`${stack.apis[0] ?? ''}/v2/shorten`, {
         method: 'POST',
         headers: { Authorization: `Bearer ${key}` },
         body: { url: 'https://example.com/' },

@@ -27,8 +27,8 @@ describe(`local servers: races over two APIs and two edges, ${rounds} rounds`, f
   const newKey = async (plan: 'FREE' | 'PRO'): Promise<string> =>
     (await product.createKey({ plan })).key;
 
-  const shorten = (index: number, key: string, body: object): Promise<Answer> =>
-    ask(`${addressAt(product.apis, index)}/v2/shorten`, {
+  const shorten = (index: number, key: string, body: object): Promise<HttpResponse> =>
+    sendRequest(`${addressAt(product.apis, index)}/v2/shorten`, {
       method: 'POST',
       headers: { Authorization: `Bearer ${key}` },
       body: { url: 'https://example.com/', ...body },
@@ -55,8 +55,8 @@ describe(`local servers: races over two APIs and two edges, ${rounds} rounds`, f
       const key = await newKey('PRO');
       for (let round = 1; round <= rounds; round += 1) {
         const code = await link(key, { maxClicks: limit });
-        const answers = await atOnce(racers, (visitor) =>
-          ask(`${addressAt(product.edges, visitor)}/${code}`),
+        const answers = await concurrently(racers, (visitor) =>
+          sendRequest(`${addressAt(product.edges, visitor)}/${code}`),
         );
         const expected = { 302: limit, 410: racers - limit };
         expect(statuses(answers), `round ${round}`).to.deep.equal(expected);
@@ -67,8 +67,8 @@ describe(`local servers: races over two APIs and two edges, ${rounds} rounds`, f
   it('accept exactly 60 of 200 concurrent calls with a limit of 60 a minute', async () => {
     for (let round = 1; round <= rounds; round += 1) {
       const key = await newKey('FREE');
-      const answers = await atOnce(200, (call) =>
-        ask(`${addressAt(product.apis, call)}/v2/usage`, {
+      const answers = await concurrently(200, (call) =>
+        sendRequest(`${addressAt(product.apis, call)}/v2/usage`, {
           headers: { Authorization: `Bearer ${key}` },
         }),
       );

@@ -28,7 +28,7 @@ describe('local servers: rebuilds of projections from Kafka under load', functio
   });
 
   const createLink = async (): Promise<string> => {
-    const response = await ask(`${stack.apis[0] ?? ''}/v2/shorten`, {
+    const response = await sendRequest(`${stack.apis[0] ?? ''}/v2/shorten`, {
       method: 'POST',
       headers,
       body: { url: 'https://example.com/' },
@@ -56,7 +56,9 @@ describe('local servers: rebuilds of projections from Kafka under load', functio
         const count = visits.get(code);
         if (!count) throw new Error(`${code} has no count`);
         count.requests += 1;
-        const { status } = await ask(`${stack.edges[visit % stack.edges.length] ?? ''}/${code}`);
+        const { status } = await sendRequest(
+          `${stack.edges[visit % stack.edges.length] ?? ''}/${code}`,
+        );
         expect(status, code).to.equal(302);
         count.redirects += 1;
       }
@@ -77,7 +79,9 @@ describe('local servers: rebuilds of projections from Kafka under load', functio
     const create = async (): Promise<void> => {
       while (!isOver()) {
         const code = await createLink();
-        const answers = await Promise.all(stack.edges.map((edge) => ask(`${edge}/${code}`)));
+        const answers = await Promise.all(
+          stack.edges.map((edge) => sendRequest(`${edge}/${code}`)),
+        );
         expect(answers.map(({ status }) => status)).to.deep.equal([302, 302]);
         await sleep(50);
       }

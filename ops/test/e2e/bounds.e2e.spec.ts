@@ -18,22 +18,36 @@ describe('product: bounds', () => {
   const bench = productFixture();
   const pro = keyFixture(bench, 'PRO');
 
-  /** How much the memory grows at most during `run`, in MiB. */
+  /** The largest growth of resident memory while `run` runs (MiB). */
   const growth = async (run: () => Promise<void>): Promise<number> => {
-    const before = await bench.product.rssMiB();
-    let peak = before;
-    const sampling = setInterval(() => {
-      void bench.product.rssMiB().then((now) => {
-        peak = Math.max(peak, now);
-      });
-    }, 20);
+    const memory = await watchRss(bench.product);
+    let grown = 0;
     try {
       await run();
     } finally {
       const { before, most } = await memory.stop();
       grown = most - before;
     }
-    return Math.max(peak, await bench.product.rssMiB()) - before;
+    return grown;
+  };
+
+  const visitUnknownCodes = async (
+    edge: string,
+    count: number,
+  ): Promise<Record<string, number>> => {
+    const seen: Record<string, number> = {};
+    let sent = 0;
+    const visit = async (): Promise<void> => {
+      const client = openStatusClient(edge);
+      while (sent < count) {
+        sent += 1;
+        const status = await client.send(`GET /unknown-${sent} HTTP/1.1\r\nHost: a\r\n\r\n`);
+        seen[status] = (seen[status] ?? 0) + 1;
+      }
+      client.close();
+    };
+    await Promise.all(Array.from({ length: 100 }, visit));
+    return seen;
   };
 
   const expectHealthy = async (): Promise<void> => {

@@ -304,7 +304,7 @@ describe('redirect edge: pages for visitors, in a browser', () => {
             expect((await enter(tab, password)).status()).to.equal(303);
             await page.waitForURL(url);
             expect(await page.title()).to.equal('Arrived');
-            const { method, path: pathname, host, headers } = elsewhere.arrivals.at(-1) ?? {};
+            const { method, path: pathname, host, headers } = elsewhere.requests.at(-1) ?? {};
             expect([method, `http://${host ?? ''}${pathname ?? ''}`]).to.deep.equal(['GET', url]);
             expect(headers?.referer).to.equal(bench.product.edge + at);
             expect(errors).to.deep.equal([]);
