@@ -23,7 +23,7 @@ const prose = [
     'thread priority, duty cycle',
   ],
   [/\b(warm|cold) (link|edge|cache|path|code|request)s?\b/i, 'cached, uncached'],
-  [/\bsieve\b/i, 'queue'],
+  [/\bsieve\b(?!=)/i, 'queue'],
   [/\bat once\b/i, 'immediately, in one transaction, concurrently'],
   [/\bkept answers?\b/i, 'idempotency record'],
   [/\breceipts?\b/i, 'outbox position'],

@@ -57,8 +57,8 @@ export const createShortenHandlers = (deps: ShortenDeps) => {
     if (result.type === 'recorded') {
       return request ? idempotency.replay(result.record, request, body) : unavailable();
     }
-    const logged = await delivery.published(result.outboxPosition, logWithinMs);
-    if (!logged) return unavailable(messages.logUnavailable);
+    const published = await delivery.published(result.outboxPosition, logWithinMs);
+    if (!published) return unavailable(messages.logUnavailable);
     const response = toResponse(form, result.outcomes);
     if (response) {
       const { type, status, body: content } = response;
