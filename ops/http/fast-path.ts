@@ -134,8 +134,10 @@ export const installFastPath = (options: {
     const fallBack = (bytes: Buffer): void => {
       removeListeners();
       toHttp.call(server, socket);
+      const isPaused = socket.isPaused();
+      // Without a pause, node:http parses the bytes here, and may pause the socket itself.
       socket.unshift(bytes);
-      socket.resume();
+      if (isPaused) socket.resume();
     };
 
     const respond = (head: string | null): void => {

@@ -216,6 +216,15 @@ const requests = fc
       [`${method} ${target} ${version}`, host, ...more, '', behind].join(end),
     ),
   );
+/** The response to an invalid request must wait for the response to an uncached link. */
+const uncachedThenInvalid = [
+  'GET /cold HTTP/1.1\r\nHost: a\r\n\r\n',
+  'GET /limited HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: identity\r\n\r\n',
+];
+/** No visit may be recorded after the 405, which ends the connection. */
+const postThenGet = [
+  `POST /plain HTTP/1.1\r\nHost: a\r\nUser-Agent: ${'x'.repeat(40)}\r\n\r\n${get}`,
+];
 /** The packets of a connection, which rarely split a request. */
 const connection = fc
   .tuple(
@@ -260,7 +269,10 @@ describe('redirect edge: fast path', () => {
         }
         expect(actual).to.deep.equal(expected);
       }),
-      { numRuns: 600, examples: [[[get]], [[get, get]], [[get.repeat(2)]]] },
+      {
+        numRuns: 600,
+        examples: [[[get]], [[get, get]], [[get.repeat(2)]], [uncachedThenInvalid], [postThenGet]],
+      },
     );
     expect(fast.counts.handled).to.be.above(40);
     expect(fast.counts.fallbacks).to.be.above(20);

@@ -107,8 +107,10 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
       // The unavailable dependency logs its outage once.
       else if (isUnavailable) logger.debug({ err }, 'a visit got 503');
       else logger.error({ err }, 'a visit failed');
-      if (response.headersSent) response.destroy();
-      else if (isUnavailable) sendFailure(response, 'unavailable');
+      if (response.headersSent) {
+        // A complete response may wait for earlier responses of the connection.
+        if (!response.writableEnded) response.destroy();
+      } else if (isUnavailable) sendFailure(response, 'unavailable');
       else sendError(response, { statusCode: 500, message: messages.internal });
       record();
     };
