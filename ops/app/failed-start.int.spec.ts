@@ -64,7 +64,7 @@ describe('composition root: failed start', () => {
   it('ends the spool when the edge cannot read the key of its shared cache', async () => {
     await database.pool.query('DELETE FROM ledger.copy_key');
     const error = await failStart('edge', { REDIS_URL: 'redis://127.0.0.1:1' });
-    expect(error).to.have.property('message').that.includes('no key for copies');
+    expect(error).to.have.property('message').that.includes('ledger.copy_key has no row');
     expect(await readdir(path.join(dataDir.path, 'spool'))).to.deep.equal([]);
   });
 

@@ -93,7 +93,7 @@ describe('product: process', () => {
     const ended = await runToEnd({ DATA_DIR: dataDir });
     expect(ended).to.include({ exitCode: 78, stdout: '' });
     expect(ended.stderr).to.match(
-      /^linklog: [^\n]+ PostgreSQL 17 [^\n]+ "linklog backup"[^\n]+\n$/,
+      /^linklog: [^\n]+ PostgreSQL 17, [^\n]+ "linklog backup"[^\n]+\n$/,
     );
   });
 
