@@ -351,7 +351,7 @@ describe('product: backup under load, restored into a new installation', () => {
       const bytes = await readFile(file);
       await writeFile(damaged, bytes.subarray(0, bytes.length / 2));
       for (const [source, line] of [
-        [damaged, /damaged is damaged: it was cut short or altered/],
+        [damaged, /damaged is damaged: it was truncated or altered/],
         [path.join(dir, 'none'), /none cannot be read: ENOENT/],
         [dir, `${dir} is no file`],
       ] as const) {
@@ -365,7 +365,7 @@ describe('product: backup under load, restored into a new installation', () => {
       const { child, ended } = await start(['restore', file], empty.path);
       await new Promise<void>((resolve) => {
         child.stderr?.on('data', (text: string) => {
-          if (text.includes('fill the log')) resolve();
+          if (text.includes('restore the log')) resolve();
         });
       });
       child.kill('SIGTERM');
