@@ -353,7 +353,7 @@ describe('product: backup under load, restored into a new installation', () => {
       for (const [source, line] of [
         [damaged, /damaged is damaged: it was truncated or altered/],
         [path.join(dir, 'none'), /none cannot be read: ENOENT/],
-        [dir, `${dir} is no file`],
+        [dir, `${dir} is not a file`],
       ] as const) {
         await expectLine(['restore', source], empty.path, line);
       }
