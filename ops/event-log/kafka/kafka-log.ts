@@ -124,6 +124,7 @@ export const openKafkaLog = (options: {
     startFailure = null;
   };
   const ready = untilReady();
+  // It may reject before a caller awaits it.
   ready.catch(() => undefined);
 
   const logId = (topic: TopicName): string => {

@@ -17,6 +17,7 @@ export const runForked = async <Result>(
   const ended = once(child, 'exit').then(([code]) => {
     throw new Error(`${moduleUrl} ended with ${String(code)} before its result`);
   });
+  // It rejects after the race, when the child is killed.
   ended.catch(() => undefined);
   try {
     child.send(task);
