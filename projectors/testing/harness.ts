@@ -50,5 +50,3 @@ export const feed = (pool: Pool, projection: Projection, log = namedLog()) => {
     },
   };
 };
-
-export type Feed = ReturnType<typeof feed>;

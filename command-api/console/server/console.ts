@@ -90,5 +90,3 @@ export const createConsole = (deps: {
     },
   };
 };
-
-export type Console = ReturnType<typeof createConsole>;

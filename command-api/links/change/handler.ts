@@ -33,5 +33,3 @@ export const createLinkChanges = (pool: Pool, outbox: Outbox) => {
   return (commands: readonly CommandRequest<LinkCommand>[]) =>
     decideAll({ pool, outbox }, rows, linkChangeDecider, commands);
 };
-
-export type LinkChanges = ReturnType<typeof createLinkChanges>;

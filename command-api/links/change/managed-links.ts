@@ -240,5 +240,3 @@ export const createManagedLinks = (deps: ManagedLinksDeps) => {
     },
   };
 };
-
-export type ManagedLinks = ReturnType<typeof createManagedLinks>;

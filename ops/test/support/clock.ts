@@ -38,5 +38,3 @@ export const clockedDatabase = async (name: string) => {
     },
   };
 };
-
-export type ClockedDatabase = Awaited<ReturnType<typeof clockedDatabase>>;

@@ -131,5 +131,3 @@ export const startSecuredKafka = async () => {
     },
   };
 };
-
-export type SecuredKafka = Awaited<ReturnType<typeof startSecuredKafka>>;
