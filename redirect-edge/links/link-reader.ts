@@ -5,12 +5,11 @@ import { readLinkStates } from '../../ops/ledger/link-states.js';
 import type { Outbox } from '../../ops/event-log/outbox/port.js';
 import { isUnavailable, mayBeCausedByOneCommand } from '../../ops/platform/error-codes.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
-import { TextMap } from '../../ops/platform/text-map.js';
 import { servedLink, type ServedLink } from '../redirect/decision.js';
 import { Freshness } from './freshness.js';
 import type { SharedCache } from './shared-cache.js';
 
-/** Bytes of an entry besides its strings: objects, slot of the map, overhead of V8 (measured: about 300). */
+/** Bytes of an entry besides its strings: objects, slot of the Map, overhead of V8 (measured: about 300). */
 const entryOverhead = 360;
 
 /** A link and its cache metadata, in one object: each further object is another CPU cache miss. */
@@ -45,10 +44,11 @@ const secondsOf = (ms: number): number => Math.floor(ms / 1_000);
  * more than the look-up. Times are milliseconds since the epoch.
  */
 export class LinkCache {
-  readonly #entries = new TextMap<Entry>(({ code }) => code);
+  readonly #entries = new Map<string, Entry>();
   readonly #accounts = new BoundedMap<string, string>(1_000);
   #size = 0;
-  #hand = 0;
+  /** Goes around the entries: a Map's iterator includes entries that are added later. */
+  #hand = this.#entries.values();
 
   constructor(private readonly maxBytes: number) {}
 
@@ -68,23 +68,7 @@ export class LinkCache {
 
   /** The link, if its entry is of this generation and not too old. A generation of `null` accepts any entry. */
   get(code: string, generation: number | null, now = Date.now()): ServedLink | undefined {
-    return this.#current(this.#entries.get(code), generation, now);
-  }
-
-  /** `get` of many codes, which is faster than one call for each: see `TextMap`. */
-  getAll(
-    codes: readonly string[],
-    generation: number | null,
-    now = Date.now(),
-  ): (ServedLink | undefined)[] {
-    return this.#entries.getAll(codes).map((entry) => this.#current(entry, generation, now));
-  }
-
-  #current(
-    entry: Entry | undefined,
-    generation: number | null,
-    now: number,
-  ): ServedLink | undefined {
+    const entry = this.#entries.get(code);
     if (!entry) return undefined;
     if (generation !== null) {
       if (entry.generation !== generation) return undefined;
@@ -103,7 +87,7 @@ export class LinkCache {
     if (cost > this.maxBytes) return;
     this.#makeRoom(cost);
     this.#size += cost;
-    this.#entries.add({
+    this.#entries.set(link.code, {
       code: link.code,
       generation,
       readAt: secondsOf(now),
@@ -123,19 +107,19 @@ export class LinkCache {
   delete(code: string): void {
     const entry = this.#entries.get(code);
     if (!entry) return;
-    this.#entries.delete(entry);
+    this.#entries.delete(code);
     this.#size -= costOf(entry);
   }
 
   #makeRoom(bytes: number): void {
     let skipped = 0;
     while (this.room < bytes) {
-      const found = this.#entries.at(this.#hand);
-      this.#hand = (this.#hand + 1) % this.#entries.slots;
-      if (found?.wasUsed && skipped < maxSkipped) {
-        found.wasUsed = false;
+      const { value: entry } = this.#hand.next();
+      if (!entry) this.#hand = this.#entries.values();
+      else if (entry.wasUsed && skipped < maxSkipped) {
+        entry.wasUsed = false;
         skipped += 1;
-      } else if (found) this.delete(found.code);
+      } else this.delete(entry.code);
     }
   }
 
@@ -188,13 +172,6 @@ export class LinkReader {
   /** Like `cached`, but not counted: the caller counts a hit, or calls `cached`. */
   peek(code: string, now?: number): ServedLink | undefined {
     return this.#isListening ? this.cache.get(code, this.#generation, now) : undefined;
-  }
-
-  /** `peek` of many codes. */
-  peekAll(codes: readonly string[], now?: number): (ServedLink | undefined)[] {
-    return this.#isListening
-      ? this.cache.getAll(codes, this.#generation, now)
-      : codes.map(() => undefined);
   }
 
   /** The link in memory, synchronously. */

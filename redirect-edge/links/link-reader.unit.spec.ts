@@ -40,21 +40,6 @@ describe('redirect edge: link cache', () => {
     expect(cache.get('spring', null)).to.include(link);
   });
 
-  it('returns and marks many links as used', () => {
-    // Enough for two links.
-    const cache = new LinkCache(1_000);
-    cache.set({ ...link, code: 'old' }, 1);
-    cache.set({ ...link, code: 'new' }, 2);
-    const codes = ['new', 'none', 'old', 'new'];
-    const foundWith = (generation: number | null) =>
-      cache.getAll(codes, generation).map((found) => found?.code);
-    expect(foundWith(2)).to.deep.equal(['new', undefined, undefined, 'new']);
-    expect(foundWith(null)).to.deep.equal(['new', undefined, 'old', 'new']);
-    cache.getAll(['new'], 2, 601_000);
-    cache.set({ ...link, code: 'newer' }, 2);
-    expect(cache.count).to.equal(2);
-  });
-
   it('evicts a link that was not used', () => {
     // Enough for two links.
     const cache = new LinkCache(1_000);

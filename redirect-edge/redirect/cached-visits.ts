@@ -5,7 +5,7 @@ import type { Spool } from '../spool/spool.js';
 import type { VisitAnalyzer, Visitor } from '../visitors/visit-analyzer.js';
 
 export interface CachedVisitDeps {
-  readonly links: Pick<LinkReader, 'peek' | 'peekAll'>;
+  readonly links: Pick<LinkReader, 'peek'>;
   readonly spool: Pick<Spool, 'append'>;
   readonly analyzer: Pick<VisitAnalyzer, 'dataOf'>;
   readonly platform: { readonly maintenance: boolean };
@@ -21,17 +21,13 @@ export const createCachedVisits = (deps: CachedVisitDeps) => {
   // Bots are redirected, too. Callers exclude requests of Microsoft Office.
   const isRedirected = (link: ServedLink, now: number): boolean =>
     decideVisit(link, { head: false, bot: false, office: false, now }).type === 'redirect';
-  const ifRedirected = (link: ServedLink | undefined, now: number): ServedLink | undefined =>
-    link && !platform.maintenance && isRedirected(link, now) ? link : undefined;
 
   return {
     /** The link, if the response is a redirect that only has to be recorded. */
-    linkOf: (code: string, now: number): ServedLink | undefined =>
-      ifRedirected(links.peek(code, now), now),
-
-    /** `linkOf` of many codes, which is faster than one call for each. */
-    linksOf: (codes: readonly string[], now: number): (ServedLink | undefined)[] =>
-      links.peekAll(codes, now).map((link) => ifRedirected(link, now)),
+    linkOf(code: string, now: number): ServedLink | undefined {
+      const link = platform.maintenance ? undefined : links.peek(code, now);
+      return link && isRedirected(link, now) ? link : undefined;
+    },
 
     /**
      * Calls `done` once the visit is written: at the spool's `flush`, or at the end of this event-loop tick, so that

@@ -73,7 +73,6 @@ const startEdge = async (withFastPath: boolean) => {
     links: {
       lookups: { hits: 0, misses: 0 },
       peek: (code: string) => cache.get(code, null),
-      peekAll: (codes: readonly string[]) => cache.getAll(codes, null),
       cached: (code: string) => cache.get(code, null),
       read: (code: string) =>
         Promise.resolve(uncachedLinks.find((known) => known.code === code) ?? null),
@@ -91,7 +90,6 @@ const startEdge = async (withFastPath: boolean) => {
         });
         if (waiting.length === 1) setImmediate(flush);
       },
-      flush,
     },
     passwords: { check: () => Promise.resolve({ type: 'wrong' as const }) },
     trustedProxies: () => true,
@@ -119,8 +117,12 @@ const startEdge = async (withFastPath: boolean) => {
       respond(head);
     });
     return (request) => {
-      const isHandled = handler(request);
-      if (!isHandled) counts.fallbacks += 1;
+      let isHandled = false;
+      try {
+        isHandled = handler(request);
+      } finally {
+        if (!isHandled) counts.fallbacks += 1;
+      }
       return isHandled;
     };
   };

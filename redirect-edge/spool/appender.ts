@@ -78,20 +78,19 @@ export class Appender {
     this.#first = sequence;
     // After the poll phase, when every request that has arrived is handled.
     this.#flushing = setImmediate(() => {
-      this.flush();
+      this.#flush();
     });
   }
 
   /** Writes the waiting visits, and refuses later appends. */
   stop(): void {
     this.#stopped = true;
-    this.flush();
+    this.#flush();
     this.options.writer.close();
     this.options.onChange();
   }
 
-  /** Writes the waiting visits. */
-  flush(): void {
+  #flush(): void {
     const waiting = this.#waiting;
     if (waiting.length === 0) return;
     this.#waiting = [];

@@ -106,7 +106,7 @@ describe('redirect edge: spool', () => {
             if (number === 2) throw new Error('this callback throws');
           });
         }
-        spool.flush();
+        await tick();
         expect(called).to.deep.equal([1, 2, 3]);
       }
       await spool.stop({ shipWithinMs: 0 });
@@ -119,27 +119,6 @@ describe('redirect edge: spool', () => {
         'this callback throws',
         'so does this one',
       ]);
-    });
-
-    it('writes visits on flush, and later ones at the end of the tick', async () => {
-      const { faults, files } = faultyFiles();
-      const spool = await bench.open({ files });
-      const written: number[] = [];
-      const appendOne = (number: number): void => {
-        spool.append(visit(number), (failure) => {
-          if (!failure) written.push(number);
-        });
-      };
-      appendOne(1);
-      appendOne(2);
-      spool.flush();
-      expect(written).to.deep.equal([1, 2]);
-      spool.flush();
-      appendOne(3);
-      expect(written).to.deep.equal([1, 2]);
-      await tick();
-      expect(written).to.deep.equal([1, 2, 3]);
-      expect(faults.writes).to.equal(2);
     });
 
     it('closes full segments and creates new ones', async () => {

@@ -125,10 +125,6 @@ export const openSpool = async (options: SpoolOptions) => {
     append(visit: NewVisit, done: Done): void {
       appender.append(visit, done);
     },
-    /** Writes the appended visits now, instead of at the end of this event-loop tick. */
-    flush(): void {
-      appender.flush();
-    },
     depth: (): SpoolDepth => {
       const adopted = adoption.depth();
       return {

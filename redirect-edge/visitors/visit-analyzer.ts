@@ -14,7 +14,7 @@ import type { ServedLink } from '../redirect/decision.js';
 import type { VisitData } from './visit-data.js';
 import { agentOf, type Agent } from './agents.js';
 import type { Countries } from './countries.js';
-import { memoize, type Memoized } from './memoize.js';
+import { memoize } from './memoize.js';
 import type { VisitorKeys } from './visitor-keys.js';
 
 /** The parts of a request that describe its client. */
@@ -40,9 +40,7 @@ export interface Visitor extends Agent, Pick<VisitData, 'country' | 'referrer' |
 
 /** Determines the data of visits, without I/O. Times are milliseconds since the epoch. */
 export interface VisitAnalyzer {
-  visitorOf(request: ClientParts, now: number): Visitor;
-  /** `visitorOf` of many requests, which is faster than one call for each. */
-  visitorsOf(requests: readonly ClientParts[], now: number): Visitor[];
+  visitorOf(client: ClientParts, now: number): Visitor;
   /** @param query of the request, without the question mark */
   dataOf(
     visitor: Visitor,
@@ -95,52 +93,45 @@ export const createVisitAnalyzer = (deps: {
   const createCache = () => memoize(originIn, maxAddresses);
   let origins = createCache();
   let cachedSince = 0;
-  const freshOrigins = (now: number): Memoized<Origin | null> => {
+  /** The header or address that determines a client's origin; empty if the client opts out. */
+  const addressTextOf = ({ headers, peer }: ClientParts): string =>
+    permitsTracking(headers) ? (trustedHeader(headers, peer, trustedProxies) ?? peer) : '';
+  const originOf = (client: ClientParts, now: number): Origin => {
     // The clock may go back.
     if (Math.abs(now - cachedSince) >= addressesLifeMs) {
       origins = createCache();
       cachedSince = now;
     }
-    return origins;
+    // A header of a proxy without an address is ignored.
+    return origins(addressTextOf(client)) ?? origins(client.peer) ?? unknownOrigin;
   };
-  /** The header or address that determines a client's origin; empty if the client opts out. */
-  const addressTextOf = ({ headers, peer }: ClientParts): string =>
-    permitsTracking(headers) ? (trustedHeader(headers, peer, trustedProxies) ?? peer) : '';
   const referrerIn = memoize((header) => referrerOf(header, isOwnHost));
 
-  const createVisitor = ({ headers, peer }: ClientParts, origin: Origin | null): Visitor => {
-    const userAgent = headers['user-agent'] ?? '';
-    const { bot, browser, os, device, isOffice } = agentOf(userAgent);
-    // A header of a proxy without an address is ignored.
-    const { country, network } = origin ?? origins(peer) ?? unknownOrigin;
-    const { referer } = headers;
-    const isPermitted = permitsTracking(headers);
-    const referrer = isPermitted && referer !== undefined ? referrerIn(referer) : null;
-    const language = isPermitted ? languageOf(headers['accept-language'] ?? '') : null;
-    const requestId = namedRequestId(headers['x-request-id']);
-    // Spreading two objects would cost as much as the rest of the request.
-    return {
-      bot,
-      browser,
-      os,
-      device,
-      isOffice,
-      country,
-      network,
-      referrer,
-      language,
-      userAgent,
-      requestId,
-    };
-  };
-
   return {
-    visitorOf(request, now) {
-      return createVisitor(request, freshOrigins(now)(addressTextOf(request)));
-    },
-    visitorsOf(requests, now) {
-      const results = freshOrigins(now).getAll(requests.map(addressTextOf));
-      return requests.map((request, index) => createVisitor(request, results[index] ?? null));
+    visitorOf(client, now) {
+      const { headers } = client;
+      const userAgent = headers['user-agent'] ?? '';
+      const { bot, browser, os, device, isOffice } = agentOf(userAgent);
+      const { country, network } = originOf(client, now);
+      const { referer } = headers;
+      const isPermitted = permitsTracking(headers);
+      const referrer = isPermitted && referer !== undefined ? referrerIn(referer) : null;
+      const language = isPermitted ? languageOf(headers['accept-language'] ?? '') : null;
+      const requestId = namedRequestId(headers['x-request-id']);
+      // Spreading two objects would cost as much as the rest of the request.
+      return {
+        bot,
+        browser,
+        os,
+        device,
+        isOffice,
+        country,
+        network,
+        referrer,
+        language,
+        userAgent,
+        requestId,
+      };
     },
     dataOf(visitor, { code, sequence: version }, query, now) {
       const { bot, country, referrer, browser, os, device, language, network, userAgent } = visitor;
