@@ -1,4 +1,3 @@
-import pLimit from 'p-limit';
 import { firstFailure } from '../ops/platform/concurrency/deferred.js';
 import { periodically } from '../ops/platform/concurrency/periodic.js';
 import type { EventLog, KnownEnd } from '../ops/event-log/port.js';
@@ -36,10 +35,9 @@ export const startProjectors = async (deps: {
   for (const projection of projections) {
     await requireKnownCheckpoints(deps.pool, deps.log, projection);
   }
-  const limit = pLimit(1);
   const running = projections.map((projection) => ({
     name: projection.name,
-    ...startProjection({ ...deps, projection, limit }),
+    ...startProjection({ ...deps, projection }),
   }));
   const dropping = periodically({
     name: 'drop previous projections',
@@ -124,14 +122,14 @@ export const sequenceStates = async (
   const subjects = [...new Set(events.map(({ subject }) => subject))];
   return transaction(pool, async (tx) => {
     await tx.query(shareSchema(projection.name));
-    const [marks] = await readHighWaterMarks(tx, schema, [{ topic, partition, origins: subjects }]);
+    const marks = await readHighWaterMarks(tx, schema, { topic, partition }, subjects);
     const inRows = await projection.sequences?.[topic]?.(tx, schema, subjects);
     const gaps = groupBy(
       await readGaps(tx, schema, { topic, partition }, subjects),
       ({ subject }) => subject,
     );
     return events.map(({ subject, sequence }) => {
-      const highest = Math.max(marks?.get(subject)?.sequence ?? 0, inRows?.get(subject) ?? 0);
+      const highest = Math.max(marks.get(subject)?.sequence ?? 0, inRows?.get(subject) ?? 0);
       if (sequence > highest) return 'absent';
       const isInGap = gaps
         .get(subject)

@@ -83,8 +83,6 @@ export interface SubscribeOptions {
    * `position` after a pause of up to 5 s.
    */
   readonly handle: (batch: Delivery) => Promise<void>;
-  /** Handles batches of several partitions, all or none. If it fails, `handle` gets each of them. */
-  readonly handleTogether?: (batches: readonly Batch[]) => Promise<void>;
   /** Records of a batch, by default 1,000. Only a backlog has more. */
   readonly maxBatch?: number;
   /** How long records may wait for a larger batch (ms, by default 300). */

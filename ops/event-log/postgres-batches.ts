@@ -121,13 +121,13 @@ export const readRows = async (
 };
 
 /** Records of a partition, up to the first damaged row. */
-export interface UnpackedRecords {
-  readonly records: readonly LogRecord[];
+interface Unpacked<Type extends Records = readonly LogRecord[]> {
+  readonly records: Type;
   readonly damaged: DamagedRecords | null;
 }
 
 /** Unpacks the records of a range. */
-export const unpack = (rows: readonly LogRow[], from: number, to = Infinity): UnpackedRecords => {
+export const unpack = (rows: readonly LogRow[], from: number, to: number): Unpacked => {
   const records: LogRecord[] = [];
   let next = 0;
   for (const row of rows) {
@@ -203,11 +203,7 @@ const areWhole = (rows: readonly LogRow[]): boolean =>
     return isNext && records === (key === null ? linesOf(value) : 1);
   });
 
-/** Records of a partition, up to the first damaged row. */
-export interface DueRecords {
-  readonly records: Records;
-  readonly damaged: DamagedRecords | null;
-}
+export type DueRecords = Unpacked<Records>;
 
 /** As `unpack`, but undamaged rows are unpacked lazily. */
 export const unpackLater = (rows: readonly LogRow[], from: number, to: number): DueRecords =>

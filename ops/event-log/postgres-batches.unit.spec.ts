@@ -103,7 +103,7 @@ describe('platform: rows of the embedded log', () => {
     fc.assert(
       fc.property(someRecords, fc.nat(20), (records, from) => {
         for (const partitionId of [1, 2]) {
-          const { records: found, damaged } = unpack(placed(records, partitionId), from);
+          const { records: found, damaged } = unpack(placed(records, partitionId), from, Infinity);
           expect(damaged).to.equal(null);
           const due = records.filter((record) => record.partitionId === partitionId);
           expect(found).to.deep.equal(
@@ -152,7 +152,7 @@ describe('platform: rows of the embedded log', () => {
       { ...next, records: 4 },
       { ...next, firstOffset: 2 },
     ]) {
-      const { records, damaged } = unpack([row, bad, { ...row, firstOffset: 6 }], 1);
+      const { records, damaged } = unpack([row, bad, { ...row, firstOffset: 6 }], 1, 9);
       expect(records.map(({ offset }) => offset)).to.deep.equal([1, 2]);
       expect(damaged).to.have.property('code', 'DAMAGED_RECORDS');
       expect(damaged?.message).to.include(`at offset ${bad.firstOffset} was altered`);

@@ -118,14 +118,14 @@ describe('platform: embedded log, apart from the suite', () => {
     expect(await batchSizes(backlog, begins[1])).to.deep.equal(usual);
   });
 
-  it('delivers the rest of a row with the following records', async () => {
+  it('splits rows at the ends of batches', async () => {
     const positions = await Positions.atEnd(client.log, [links]);
     const backlog = recordsOf(links, newCode(), 8_400);
     for (let from = 0; from < backlog.length; from += 700) {
       await client.log.append(links, backlog.slice(from, from + 700));
     }
     const sizes = await batchSizes(backlog, positions, { maxBatch: 5_000 });
-    expect(sizes).to.deep.equal([1_400, 5_000, 2_000]);
+    expect(sizes).to.deep.equal([1_000, 5_000, 2_400]);
   });
 
   it('skips existing events of the ledger with known sequences', async () => {
@@ -143,41 +143,6 @@ describe('platform: embedded log, apart from the suite', () => {
     const reader = follow(client.log, { topics: [links], positions });
     await reader.has(events.map(eventIdOf));
     expect(reader.ids).to.deep.equal(events.map(eventIdOf));
-  });
-
-  it('delivers the batches of several partitions together, and each alone if that fails', async () => {
-    const positions = await Positions.atEnd(client.log, [links]);
-    const together: number[] = [];
-    const alone: number[] = [];
-    const { length: partitions } = await client.log.ranges(links);
-    const subscription = client.log.subscribe({
-      group: 'together',
-      topics: [links],
-      position: (topic, partition) => Promise.resolve(positions.get(topic, partition)),
-      handle: ({ partition }) => {
-        alone.push(partition);
-        return Promise.resolve();
-      },
-      handleTogether: (batches) => {
-        together.push(batches.length);
-        return together.length === 1 ? Promise.reject(new Error('Once')) : Promise.resolve();
-      },
-    });
-    try {
-      const toAll = async (): Promise<void> => {
-        const records = Array.from({ length: 100 }, () => recordsOf(links, newCode(), 1)).flat();
-        await client.log.append(links, records);
-      };
-      await toAll();
-      await eventually('each was handled alone', () => alone.length === partitions);
-      expect(alone).to.have.members(Array.from({ length: partitions }, (_, index) => index));
-      await toAll();
-      await eventually('all were handled together', () => together.length === 2);
-      expect(together).to.deep.equal([partitions, partitions]);
-      expect(alone).to.have.lengthOf(partitions);
-    } finally {
-      await subscription.stop();
-    }
   });
 
   it('retries a failed batch after its pause, not at the next poll', async function () {

@@ -20,7 +20,6 @@ import {
 } from './postgres-batches.js';
 import { loadPartitions, type KnownPartition } from './postgres-partitions.js';
 import { startPostgresSubscription } from './postgres-subscription.js';
-import { RecentRecords } from './recent-records.js';
 
 /** Events of `after` that are parsed in one event-loop iteration; an event with a long note takes 0.1 ms. */
 const eventsPerIteration = 16;
@@ -183,7 +182,6 @@ export const openPostgresLog = async (options: {
   const { pool, listener, logger, onRecorded, announcementMs = usualAnnouncementMs } = options;
   const partitions = await loadPartitions(pool);
   const announcements = new Announcements(announcementMs);
-  const recent = new RecentRecords(pool);
   const id = await installationOf(pool);
   const logId = (topic: TopicName): string => `postgres:${id}:${topic}`;
 
@@ -228,7 +226,6 @@ export const openPostgresLog = async (options: {
         logId,
         ranges,
         partitionsOf,
-        recent,
       }),
     // Pool and listener belong to the caller.
     close: () => Promise.resolve(),

@@ -12,14 +12,8 @@ import {
   type SubscribeOptions,
   type Subscription,
 } from './port.js';
-import {
-  readRows,
-  unpackLater,
-  type DueRecords,
-  type UnpackedRecords,
-} from './postgres-batches.js';
+import { readRows, unpackLater, type DueRecords } from './postgres-batches.js';
 import type { KnownPartition } from './postgres-partitions.js';
-import type { RecentRecords } from './recent-records.js';
 
 /** Interval of polls without a notification (ms). */
 const idleMs = 500;
@@ -37,8 +31,6 @@ interface Context extends Pick<EventLog, 'logId' | 'ranges'> {
   readonly logger: Logger;
   readonly listener: NotificationListener;
   readonly partitionsOf: (topic: TopicName) => readonly KnownPartition[];
-  /** Shared with the other readers of the process. */
-  readonly recent: RecentRecords;
 }
 
 class TableCursor extends PartitionCursor {
@@ -61,7 +53,7 @@ export const startPostgresSubscription = (
   options: SubscribeOptions,
   context: Context,
 ): Subscription => {
-  const { pool, logger, listener, recent } = context;
+  const { pool, logger, listener } = context;
   const { group, maxBatch = usualBatch, mayWaitMs = usualWaitMs } = options;
   const sharedBatch = Math.min(maxBatch, usualBatch);
   const cursors = options.topics
@@ -69,41 +61,39 @@ export const startPostgresSubscription = (
     .map((known) => new TableCursor(known));
 
   const locate = async (cursor: TableCursor): Promise<void> => {
-    const { topic, partition, known } = cursor;
-    // The table may have been altered.
-    recent.forget(known.id);
+    const { topic, partition } = cursor;
     const position = await options.position(topic, partition);
     cursor.moveTo(position, await context.ranges(topic), context.logId(topic));
   };
 
-  const rangesOf = (located: readonly TableCursor[], length: number) =>
-    located.flatMap(({ known, offset }) =>
+  /** Reads up to `length` records of each partition. Returns them by partition id. */
+  const read = async (
+    located: readonly TableCursor[],
+    length: number,
+  ): Promise<ReadonlyMap<number, DueRecords>> => {
+    const ranges = located.flatMap(({ known, offset }) =>
       offset === null ? [] : [{ partitionId: known.id, from: offset, to: offset + length }],
     );
-
-  /** Reads up to `maxBatch` records of a partition, which are too many to cache for other readers. */
-  const findBacklog = async (cursor: TableCursor): Promise<DueRecords | undefined> => {
-    const [range] = rangesOf([cursor], maxBatch);
-    if (!range) return undefined;
-    const rows = await readRows(pool, [range]);
-    const found = rows.get(cursor.known.id);
-    // Without the rest of the last row, which would be another batch.
-    return found && unpackLater(found, range.from, range.to);
+    if (ranges.length === 0) return new Map();
+    const rows = await readRows(pool, ranges);
+    return new Map(
+      ranges.flatMap(({ partitionId, from, to }) => {
+        const found = rows.get(partitionId);
+        return found ? [[partitionId, unpackLater(found, from, to)]] : [];
+      }),
+    );
   };
 
   /** Handles records. Returns `false` after a failure, which pauses the partition. */
   const handle = async (
     cursor: TableCursor,
     { records, damaged }: DueRecords,
-    signal: AbortSignal,
   ): Promise<boolean> => {
     const { topic, partition } = cursor;
     try {
-      for (let from = 0; from < records.length && !signal.aborted; from += maxBatch) {
-        // A slice unpacks its records.
-        const batch = records.length <= maxBatch ? records : records.slice(from, from + maxBatch);
-        await options.handle({ topic, partition, records: batch });
-        cursor.advance(batch);
+      if (records.length > 0) {
+        await options.handle({ topic, partition, records });
+        cursor.advance(records);
       }
       if (damaged) throw damaged;
       return true;
@@ -114,30 +104,6 @@ export const startPostgresSubscription = (
     }
   };
 
-  /** Handles batches of several partitions together. Returns their cursors. */
-  const handleTogether = async (
-    shared: readonly TableCursor[],
-    found: ReadonlyMap<number, UnpackedRecords>,
-  ): Promise<ReadonlySet<TableCursor>> => {
-    const none = new Set<TableCursor>();
-    if (!options.handleTogether || found.size < 2) return none;
-    const due = shared.flatMap((cursor) => {
-      const { topic, partition, known } = cursor;
-      const ofPartition = found.get(known.id);
-      return ofPartition ? [{ cursor, topic, partition, ...ofPartition }] : [];
-    });
-    if (due.some(({ records, damaged }) => damaged !== null || records.length > maxBatch))
-      return none;
-    try {
-      await options.handleTogether(due);
-    } catch (err) {
-      logger.debug({ err, group }, 'batches of several partitions are handled one by one');
-      return none;
-    }
-    for (const { cursor, records } of due) cursor.advance(records);
-    return new Set(due.map(({ cursor }) => cursor));
-  };
-
   /** Handles one round over all partitions. Returns `full` if a partition may have a backlog. */
   const handleNew = async (signal: AbortSignal): Promise<'nothing' | 'some' | 'full'> => {
     const ready = cursors.filter((cursor) => cursor.pausedUntil <= performance.now());
@@ -145,14 +111,13 @@ export const startPostgresSubscription = (
       if (cursor.offset === null) await locate(cursor);
     }
     const shared = ready.filter(({ isBehind }) => !isBehind);
-    const found = await recent.read(rangesOf(shared, sharedBatch));
-    const handled = await handleTogether(shared, found);
+    const found = await read(shared, sharedBatch);
     let result: 'nothing' | 'some' | 'full' = 'nothing';
     for (const cursor of ready) {
       if (signal.aborted) break;
-      const due = cursor.isBehind ? await findBacklog(cursor) : found.get(cursor.known.id);
+      const due = (cursor.isBehind ? await read([cursor], maxBatch) : found).get(cursor.known.id);
       cursor.isBehind = false;
-      if (!due || !(handled.has(cursor) || (await handle(cursor, due, signal)))) continue;
+      if (!due || !(await handle(cursor, due))) continue;
       const isFull = due.records.length >= sharedBatch;
       cursor.isBehind = isFull && maxBatch > sharedBatch;
       if (result !== 'full') result = isFull ? 'full' : 'some';

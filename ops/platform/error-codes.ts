@@ -90,7 +90,6 @@ export const ownCodes = {
   CHAIN_MOVED: 'temporary',
   NO_PREVIOUS_PROJECTION: 'permanent',
   REBUILD_RUNNING: 'temporary',
-  SOME_SET_ASIDE: 'permanent',
   STREAM_REFUSED: 'permanent',
   WRONG_REVISION: 'permanent',
   // redirect-edge

@@ -29,7 +29,6 @@ export const history: Projection<HistoryRow> = {
   topics: [topics.links.name, topics.accounts.name, topics.platform.name],
   checksSequencesOf: [topics.links.name, topics.accounts.name, topics.platform.name],
   mayWaitMs: 1_000,
-  changesPerStatement: 32,
   toChange: (event) => (isLinkEvent(event) ? rowOfEvent(event) : null),
   async apply(tx, schema, rows) {
     await tx.query({

@@ -103,7 +103,6 @@ export const redirects: Projection<LinkEvent> = {
   topics: [topics.links.name],
   // Readers add newer events from the outbox.
   mayWaitMs: 1_000,
-  changesPerStatement: 32,
   toChange: (event) => (isLinkEvent(event) ? event : null),
   async apply(tx, schema, events) {
     const known = await readRows(tx, schema, new Set(events.map(({ subject }) => subject)));

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import pLimit from 'p-limit';
 import type { Batch, NewRecord } from '../../ops/event-log/port.js';
+import { createLogger } from '../../ops/platform/logging.js';
 import { transaction } from '../../ops/platform/postgres/pool.js';
 import { topics, type TopicName } from '../../schemas/events/topics.js';
 import { quotas } from '../quotas/projection.js';
@@ -18,7 +18,7 @@ import {
 import { rejection } from '../../ops/test/support/waiting.js';
 import { feed, namedLog } from '../testing/harness.js';
 import { dump, emptyTables } from '../testing/tables.js';
-import { applyBatch, createJointHandler } from './batch.js';
+import { applyBatch, createBatchHandler } from './batch.js';
 import { BatchNotAtCheckpoint } from './checkpoints.js';
 import { redrive } from './redrive.js';
 import { liveSchema, type Projection } from './projection.js';
@@ -226,12 +226,16 @@ describe('projectors: handler of batches', () => {
     });
   }
 
-  describe('of several partitions in one transaction', () => {
-    const joint = (projection: Projection) =>
-      createJointHandler({
+  describe('of several partitions', () => {
+    const handlerOf = (projection: Projection) => {
+      const handle = createBatchHandler({
         ...{ projection, log: namedLog(), pool: database.pool },
-        limit: pLimit(1),
+        logger: createLogger('silent'),
       });
+      return async (batches: readonly Batch[]): Promise<void> => {
+        for (const batch of batches) await handle(batch);
+      };
+    };
     const batchOf = (
       partition: number,
       records: readonly NewRecord[],
@@ -245,8 +249,8 @@ describe('projectors: handler of batches', () => {
     const visitOf = (code: string, sequence: number) =>
       recordOf(spooledVisit(code, { sequence, spool: code }));
 
-    it('applies all of them, and moves their checkpoints', async () => {
-      const handle = joint(stats);
+    it('applies each, and moves its checkpoint', async () => {
+      const handle = handlerOf(stats);
       await handle([batchOf(0, [visitOf('a', 1), visitOf('a', 2)]), batchOf(1, [visitOf('b', 1)])]);
       await handle([batchOf(0, [visitOf('a', 2), visitOf('a', 3)], 2)]);
       expect(await clicks()).to.deep.equal({ a: 3, b: 1 });
@@ -265,7 +269,7 @@ describe('projectors: handler of batches', () => {
     });
 
     it('drops the repeats of each partition by its own marks', async () => {
-      const handle = joint(stats);
+      const handle = handlerOf(stats);
       const shipped = (sequences: readonly number[]) =>
         sequences.map((sequence) => recordOf(spooledVisit('a', { sequence, spool: 'one' })));
       await handle([batchOf(0, shipped([1, 2])), batchOf(1, shipped([4, 5]))]);
@@ -285,7 +289,7 @@ describe('projectors: handler of batches', () => {
     ] as const) {
       it(`drops the repeats of links from ${projection.name}`, async () => {
         await emptyTables(database.pool, `projection_${projection.name}`);
-        const handle = joint(projection);
+        const handle = handlerOf(projection);
         const [a, b, c] = ['a', 'b', 'c'].map((code) =>
           recordOf(created(code, { keyId: 'key-1' })),
         );
@@ -306,76 +310,6 @@ describe('projectors: handler of batches', () => {
         expect(rows).to.deep.equal([{ links: 3 }]);
       });
     }
-
-    it('applies none if one is not at its checkpoint or has a record to set aside', async () => {
-      const handle = joint(stats);
-      await handle([batchOf(0, [visitOf('a', 1)]), batchOf(1, [visitOf('b', 1)])]);
-      const before = await content();
-      const next = batchOf(0, [visitOf('a', 2)], 1);
-      const moved = await rejection(handle([next, batchOf(1, [visitOf('b', 2)], 2)]));
-      expect(moved).to.be.instanceOf(BatchNotAtCheckpoint);
-      const broken = batchOf(1, [visitOf('b', 2), { key: 'c', value: 'no event' }], 1);
-      expect(await rejection(handle([next, broken]))).to.include({ code: 'SOME_SET_ASIDE' });
-      expect(await content()).to.deep.equal(before);
-      await live.records(visits, [{ key: 'a', value: 'no event' }], 1);
-      const parked = await rejection(handle([batchOf(0, [visitOf('a', 2)], 2)]));
-      expect(parked).to.include({ code: 'SOME_SET_ASIDE' });
-    });
-
-    it('applies them in portions of `changesPerStatement`, each within the limit', async () => {
-      const pieces: (readonly string[])[] = [];
-      let limited = 0;
-      const inPieces: typeof redirects = {
-        ...redirects,
-        changesPerStatement: 2,
-        apply(tx, live, events, partition) {
-          pieces.push(events.map(({ subject }) => subject));
-          return redirects.apply(tx, live, events, partition);
-        },
-      };
-      const handle = createJointHandler({
-        ...{ projection: inPieces, log: namedLog(), pool: database.pool },
-        limit(apply) {
-          limited += 1;
-          return apply();
-        },
-      });
-      await emptyTables(database.pool, 'projection_redirects');
-      const linksOf = (partition: number, codes: readonly string[]) =>
-        batchOf(
-          partition,
-          codes.map((code) => recordOf(created(code, { keyId: 'key-1' }))),
-          0,
-          topics.links.name,
-        );
-      await handle([linksOf(0, ['a', 'b', 'c']), linksOf(1, ['d', 'e'])]);
-      expect(pieces).to.deep.equal([['a', 'b'], ['c', 'd'], ['e']]);
-      expect(limited).to.equal(3);
-      const { rows } = await database.pool.query(
-        'SELECT code FROM projection_redirects.links ORDER BY code',
-      );
-      expect(rows.map(({ code }: { code: string }) => code).join('')).to.equal('abcde');
-    });
-
-    it('applies them in one call unless the projection is partitioned', async () => {
-      await emptyTables(database.pool, 'projection_quotas');
-      let applied = 0;
-      const counted: typeof quotas = {
-        ...quotas,
-        apply(...args) {
-          applied += 1;
-          return quotas.apply(...args);
-        },
-      };
-      const linksOf = (partition: number, codes: readonly string[]): Batch => {
-        const records = codes.map((code) => recordOf(created(code, { keyId: 'key-1' })));
-        return batchOf(partition, records, 0, topics.links.name);
-      };
-      await joint(counted)([linksOf(0, ['a', 'b']), linksOf(1, ['c'])]);
-      expect(applied).to.equal(1);
-      const { rows } = await database.pool.query('SELECT links FROM projection_quotas.months');
-      expect(rows).to.deep.equal([{ links: 3 }]);
-    });
   });
 
   it('keeps events of different topics at equal offsets apart', async () => {

@@ -7,7 +7,7 @@ import {
   type TopicPartition,
 } from '../../ops/event-log/port.js';
 import { advisoryLocks } from '../../ops/advisory-locks.js';
-import { valuesByField, type Client, type Queryable } from '../../ops/platform/postgres/pool.js';
+import type { Client, Queryable } from '../../ops/platform/postgres/pool.js';
 import type { TopicName } from '../../schemas/events/topics.js';
 import {
   liveSchema,
@@ -81,20 +81,7 @@ export const readCheckpoint = async (
   return rows[0] ?? null;
 };
 
-/** A partition without a checkpoint begins at 0. @throws BatchNotAtCheckpoint */
-const requireBegins = (
-  schema: ProjectionSchema,
-  batch: Delivery,
-  logId: string,
-  checkpoint: Checkpoint | null,
-): void => {
-  const expected = checkpoint ?? { logId, offset: 0 };
-  if (expected.logId !== logId || expected.offset !== batch.records.at(0)?.offset) {
-    throw new BatchNotAtCheckpoint(schema, batch, checkpoint);
-  }
-};
-
-/** Checks that the batch begins at the checkpoint. @throws BatchNotAtCheckpoint */
+/** Checks that the batch begins at the checkpoint, or at 0 without one. @throws BatchNotAtCheckpoint */
 export const requireAtCheckpoint = async (
   tx: Client,
   schema: ProjectionSchema,
@@ -104,68 +91,39 @@ export const requireAtCheckpoint = async (
 ): Promise<void> => {
   const { topic, partition } = batch;
   const checkpoint = await readCheckpoint(tx, schema, topic, partition, lock);
-  requireBegins(schema, batch, logId, checkpoint);
-};
-
-/** Locks all checkpoints of the schema and checks that the batches begin at them. @throws BatchNotAtCheckpoint */
-export const requireAtCheckpoints = async (
-  tx: Client,
-  schema: ProjectionSchema,
-  batches: readonly Delivery[],
-  log: Pick<EventLog, 'logId'>,
-): Promise<void> => {
-  const checkpoints = await readCheckpoints(tx, schema, 'FOR UPDATE');
-  for (const batch of batches) {
-    const { topic, partition } = batch;
-    const checkpoint = checkpointOf(checkpoints, topic, partition) ?? null;
-    requireBegins(schema, batch, log.logId(topic), checkpoint);
+  const expected = checkpoint ?? { logId, offset: 0 };
+  if (expected.logId !== logId || expected.offset !== batch.records.at(0)?.offset) {
+    throw new BatchNotAtCheckpoint(schema, batch, checkpoint);
   }
 };
 
 /**
- * Moves the checkpoints from the beginning to the end of their batches.
+ * Moves the checkpoint from the beginning to the end of the batch.
  *
  * @throws BatchNotAtCheckpoint if two readers concurrently insert the first checkpoint of a partition
  */
-export const moveCheckpoints = async (
+export const moveCheckpoint = async (
   tx: Client,
   schema: ProjectionSchema,
-  batches: readonly Delivery[],
-  log: Pick<EventLog, 'logId'>,
+  batch: Delivery,
+  logId: string,
 ): Promise<void> => {
-  const moves = batches.map(({ topic, partition, records }) => {
-    const first = records.at(0)?.offset ?? 0;
-    const next = (records.at(-1)?.offset ?? 0) + 1;
-    return { topic, partition, logId: log.logId(topic), first, next };
-  });
-  const valuesOf = (rows: typeof moves) =>
-    valuesByField(rows, 'topic', 'partition', 'logId', 'next');
-  const updates = moves.filter(({ first }) => first > 0);
-  const inserts = moves.filter(({ first }) => first === 0);
-  const results = await Promise.all([
-    updates.length > 0
-      ? tx.query({
-          name: `checkpoints-move-${schema}`,
-          text: `UPDATE ${schema}.checkpoints c SET next_offset = next
-                 FROM unnest($1::text[], $2::integer[], $3::text[], $4::bigint[], $5::bigint[])
-                   AS m (topic, partition, log_id, next, first)
-                 WHERE c.topic = m.topic AND c.partition = m.partition AND c.log_id = m.log_id
-                   AND next_offset = first`,
-          values: [...valuesOf(updates), ...valuesByField(updates, 'first')],
-        })
-      : null,
-    inserts.length > 0
-      ? tx.query(
-          `INSERT INTO ${schema}.checkpoints (topic, partition, log_id, next_offset)
-           SELECT * FROM unnest($1::text[], $2::integer[], $3::text[], $4::bigint[])
-           ON CONFLICT DO NOTHING`,
-          valuesOf(inserts),
-        )
-      : null,
-  ]);
-  const moved = results.reduce((sum, result) => sum + (result?.rowCount ?? 0), 0);
-  const [batch] = batches;
-  if (batch && moved !== batches.length) throw new BatchNotAtCheckpoint(schema, batch, null);
+  const { topic, partition, records } = batch;
+  const first = records.at(0)?.offset ?? 0;
+  const next = (records.at(-1)?.offset ?? 0) + 1;
+  const { rowCount } = await (first > 0
+    ? tx.query({
+        name: `checkpoint-move-${schema}`,
+        text: `UPDATE ${schema}.checkpoints SET next_offset = $4
+               WHERE topic = $1 AND partition = $2 AND log_id = $3 AND next_offset = $5`,
+        values: [topic, partition, logId, next, first],
+      })
+    : tx.query(
+        `INSERT INTO ${schema}.checkpoints (topic, partition, log_id, next_offset)
+         VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`,
+        [topic, partition, logId, next],
+      ));
+  if (rowCount !== 1) throw new BatchNotAtCheckpoint(schema, batch, null);
 };
 
 /**

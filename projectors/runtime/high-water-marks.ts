@@ -1,4 +1,5 @@
 import type { EventLog, TopicPartition } from '../../ops/event-log/port.js';
+import { arrayLiteral } from '../../ops/platform/postgres/array-literal.js';
 import { valuesByField, type Client } from '../../ops/platform/postgres/pool.js';
 import { ledgerSource, originOf } from '../../schemas/events/envelope.js';
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
@@ -108,52 +109,34 @@ export const dropRepeats = (
   return { fresh, raised, skipped, newest };
 };
 
-export interface PartitionMarks extends TopicPartition {
-  readonly marks: HighWaterMarks;
-}
-
-const partitionColumns = (topicPartitions: readonly TopicPartition[]) =>
-  valuesByField(topicPartitions, 'topic', 'partition');
-
-/** Reads the marks of origins; the result has the order of `queries`. */
 export const readHighWaterMarks = async (
   tx: Client,
   schema: ProjectionSchema,
-  queries: readonly (TopicPartition & { readonly origins: readonly string[] })[],
-): Promise<readonly HighWaterMarks[]> => {
-  const origins = queries.flatMap((topicPartition, index) =>
-    topicPartition.origins.map((origin) => ({ ...topicPartition, origin, index })),
-  );
-  const { rows } = await tx.query<
-    HighWaterMark & { readonly origin: string; readonly index: number }
-  >({
+  { topic, partition }: TopicPartition,
+  origins: readonly string[],
+): Promise<HighWaterMarks> => {
+  const { rows } = await tx.query<HighWaterMark & { readonly origin: string }>({
     name: `marks-of-${schema}`,
-    text: `SELECT origin, index, sequence, raised_on - date 'epoch' AS day
-           FROM unnest($1::text[], $2::integer[], $3::text[], $4::integer[])
-             AS a (topic, partition, origin, index)
-           JOIN ${schema}.high_water_marks USING (topic, partition, origin)`,
-    values: valuesByField(origins, 'topic', 'partition', 'origin', 'index'),
+    text: `SELECT origin, sequence, raised_on - date 'epoch' AS day FROM ${schema}.high_water_marks
+           WHERE topic = $1 AND partition = $2 AND origin = ANY ($3::text[])`,
+    values: [topic, partition, arrayLiteral(origins)],
   });
-  const found = queries.map((): HighWaterMarks => new Map());
-  for (const { index, origin, ...mark } of rows) found[index]?.set(origin, mark);
-  return found;
+  return new Map(rows.map(({ origin, ...mark }) => [origin, mark]));
 };
 
-/** Reads the newest days of spooled visits; the result has the order of the partitions. */
-export const readNewestDays = async (
+/** Returns the newest day of the partition's spooled visits; `null` if it has none. */
+export const readNewestDay = async (
   tx: Client,
   schema: ProjectionSchema,
-  topicPartitions: readonly TopicPartition[],
-): Promise<readonly (number | null)[]> => {
+  { topic, partition }: TopicPartition,
+): Promise<number | null> => {
   const { rows } = await tx.query<{ day: number | null }>({
-    name: `newest-marks-of-${schema}`,
-    text: `SELECT (SELECT max(raised_on) FROM ${schema}.high_water_marks
-                   WHERE topic = p.topic AND partition = p.partition) - date 'epoch' AS day
-           FROM unnest($1::text[], $2::integer[]) WITH ORDINALITY AS p (topic, partition, position)
-           ORDER BY position`,
-    values: partitionColumns(topicPartitions),
+    name: `newest-mark-of-${schema}`,
+    text: `SELECT max(raised_on) - date 'epoch' AS day FROM ${schema}.high_water_marks
+           WHERE topic = $1 AND partition = $2`,
+    values: [topic, partition],
   });
-  return rows.map(({ day }) => day);
+  return rows[0]?.day ?? null;
 };
 
 export const deleteHighWaterMarks = async (
@@ -172,17 +155,15 @@ export const deleteHighWaterMarks = async (
 const deleteExpired = async (
   tx: Client,
   schema: ProjectionSchema,
-  topicPartitions: readonly TopicPartition[],
+  { topic, partition }: TopicPartition,
 ): Promise<void> => {
   await tx.query({
     name: `marks-over-${schema}`,
-    text: `DELETE FROM ${schema}.high_water_marks m USING (
-             SELECT topic, partition, (SELECT max(raised_on) FROM ${schema}.high_water_marks
-                                       WHERE topic = p.topic AND partition = p.partition) AS newest
-             FROM unnest($1::text[], $2::integer[]) AS p (topic, partition)) AS of_partition
-           WHERE m.topic = of_partition.topic AND m.partition = of_partition.partition
-             AND m.raised_on < newest - $3::integer`,
-    values: [...partitionColumns(topicPartitions), spoolDays],
+    text: `DELETE FROM ${schema}.high_water_marks
+           WHERE topic = $1 AND partition = $2 AND raised_on < $3::integer + (
+             SELECT max(raised_on) FROM ${schema}.high_water_marks
+             WHERE topic = $1 AND partition = $2)`,
+    values: [topic, partition, -spoolDays],
   });
 };
 
@@ -190,25 +171,22 @@ const deleteExpired = async (
 export const writeHighWaterMarks = async (
   tx: Client,
   schema: ProjectionSchema,
-  raised: readonly PartitionMarks[],
+  topicPartition: TopicPartition,
+  raised: HighWaterMarks,
 ): Promise<void> => {
-  const rows = raised.flatMap(({ topic, partition, marks }) =>
-    Array.from(marks, ([origin, mark]) => ({ topic, partition, origin, ...mark })),
-  );
-  if (rows.length === 0) return;
+  if (raised.size === 0) return;
+  const { topic, partition } = topicPartition;
+  const rows = Array.from(raised, ([origin, mark]) => ({ origin, ...mark }));
   await tx.query({
     name: `marks-write-${schema}`,
     text: `INSERT INTO ${schema}.high_water_marks AS m (topic, partition, origin, sequence, raised_on)
-           SELECT topic, partition, origin, sequence, date 'epoch' + day
-           FROM unnest($1::text[], $2::integer[], $3::text[], $4::bigint[], $5::integer[])
-             AS r (topic, partition, origin, sequence, day)
+           SELECT $1, $2, origin, sequence, date 'epoch' + day
+           FROM unnest($3::text[], $4::bigint[], $5::integer[]) AS r (origin, sequence, day)
            ON CONFLICT (topic, partition, origin) DO UPDATE SET
              sequence = excluded.sequence, raised_on = greatest(m.raised_on, excluded.raised_on)
            WHERE excluded.sequence > m.sequence OR excluded.raised_on - m.raised_on > $6`,
-    values: [...valuesByField(rows, 'topic', 'partition', 'origin', 'sequence', 'day'), spoolDays],
+    values: [topic, partition, ...valuesByField(rows, 'origin', 'sequence', 'day'), spoolDays],
   });
-  const ofSpools = raised.filter(({ marks }) =>
-    Array.from(marks.values()).some(({ day }) => day !== null),
-  );
-  if (ofSpools.length > 0) await deleteExpired(tx, schema, ofSpools);
+  const hasSpools = rows.some(({ day }) => day !== null);
+  if (hasSpools) await deleteExpired(tx, schema, topicPartition);
 };

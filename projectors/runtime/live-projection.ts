@@ -4,7 +4,7 @@ import type { Logger } from '../../ops/platform/logging.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import { millisecondsOf } from '../../schemas/events/timestamp.js';
 import type { TopicName } from '../../schemas/events/topics.js';
-import { createBatchHandler, createJointHandler, type Limit } from './batch.js';
+import { createBatchHandler } from './batch.js';
 import { checkpointOf, readCheckpoint, readCheckpoints } from './checkpoints.js';
 import { liveSchema, type Projection, type ProjectionSchema } from './projection.js';
 import { readRecord } from './read-record.js';
@@ -17,12 +17,9 @@ export const startProjection = (options: {
   readonly log: EventLog;
   readonly logger: Logger;
   readonly projection: Projection;
-  /** Shared by the projections of the process. */
-  readonly limit: Limit;
 }) => {
   const { pool, log, projection } = options;
   const handle = createBatchHandler(options);
-  const handleTogether = createJointHandler(options);
   const lag = new LagTracker();
   const atItsPace: typeof atNormalPriority = (work) =>
     projection.mayWaitMs === undefined ? atNormalPriority(work) : work();
@@ -33,12 +30,9 @@ export const startProjection = (options: {
     ...(projection.mayWaitMs !== undefined && { mayWaitMs: projection.mayWaitMs }),
     position: (topic, partition) =>
       readCheckpoint(pool, liveSchema(projection.name), topic, partition),
-    // For a backlog, and for a single partition with new records.
     handle: async (batch) => {
-      await lag.applying([batch], () => atNormalPriority(() => handle(batch)));
+      await lag.applying(batch, () => atItsPace(() => handle(batch)));
     },
-    handleTogether: (batches) =>
-      lag.applying(batches, () => atItsPace(() => handleTogether(batches))),
   });
   return {
     done: subscription.done,
@@ -61,27 +55,19 @@ const timeOf = ({ topic, records }: Delivery): number | null => {
 export class LagTracker {
   readonly #times = new Map<string, number>();
 
-  /** Runs `apply` and keeps the times of the batches until it succeeds. */
-  async applying<Result>(
-    batches: readonly Delivery[],
-    apply: () => Promise<Result>,
-  ): Promise<Result> {
-    const keyOf = ({ topic, partition }: Delivery): string => `${topic}/${partition}`;
-    const forget = (): void => {
-      for (const batch of batches) this.#times.delete(keyOf(batch));
-    };
-    forget();
-    for (const batch of batches) {
-      const time = timeOf(batch);
-      if (time !== null) this.#times.set(keyOf(batch), time);
-    }
+  /** Runs `apply` and keeps the time of the batch until it succeeds. */
+  async applying<Result>(batch: Delivery, apply: () => Promise<Result>): Promise<Result> {
+    const key = `${batch.topic}/${batch.partition}`;
+    this.#times.delete(key);
+    const time = timeOf(batch);
+    if (time !== null) this.#times.set(key, time);
     try {
       const result = await apply();
-      forget();
+      this.#times.delete(key);
       return result;
     } catch (error) {
       // Another reader has applied the batch.
-      if (error instanceof PositionMoved) forget();
+      if (error instanceof PositionMoved) this.#times.delete(key);
       throw error;
     }
   }

@@ -24,7 +24,7 @@ describe('projectors: batches that are not applied yet', () => {
     const lag = new LagTracker();
     expect(lag.secondsBehind(happened + 5_000)).to.equal(0);
     let during = 0;
-    await lag.applying([batchOf(0)], () => {
+    await lag.applying(batchOf(0), () => {
       during = lag.secondsBehind(happened + 5_000);
       return Promise.resolve();
     });
@@ -34,24 +34,24 @@ describe('projectors: batches that are not applied yet', () => {
 
   it('grow older while they fail, for each partition', async () => {
     const lag = new LagTracker();
-    await ignoreOutcome(lag.applying([batchOf(0)], failing(new Error('Away'))));
-    await lag.applying([batchOf(1)], () => Promise.resolve());
+    await ignoreOutcome(lag.applying(batchOf(0), failing(new Error('Away'))));
+    await lag.applying(batchOf(1), () => Promise.resolve());
     expect(lag.secondsBehind(happened + 9_000)).to.equal(9);
-    await lag.applying([batchOf(0)], () => Promise.resolve());
+    await lag.applying(batchOf(0), () => Promise.resolve());
     expect(lag.secondsBehind(happened + 10_000)).to.equal(0);
   });
 
   it('do not count when another reader has moved the checkpoint', async () => {
     const lag = new LagTracker();
-    await ignoreOutcome(lag.applying([batchOf(0)], failing(new PositionMoved('Moved'))));
+    await ignoreOutcome(lag.applying(batchOf(0), failing(new PositionMoved('Moved'))));
     expect(lag.secondsBehind(happened + 9_000)).to.equal(0);
   });
 
   it('have age 0 with a broken record, or with a clock that is behind', async () => {
     const lag = new LagTracker();
-    await ignoreOutcome(lag.applying([batchOf(0, 'no event')], failing(new Error('Away'))));
+    await ignoreOutcome(lag.applying(batchOf(0, 'no event'), failing(new Error('Away'))));
     expect(lag.secondsBehind(happened + 9_000)).to.equal(0);
-    await ignoreOutcome(lag.applying([batchOf(1)], failing(new Error('Away'))));
+    await ignoreOutcome(lag.applying(batchOf(1), failing(new Error('Away'))));
     expect(lag.secondsBehind(happened - 1_000)).to.equal(0);
   });
 });

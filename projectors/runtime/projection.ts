@@ -22,23 +22,15 @@ export type ReadSequences = (
 export interface Projection<Change = unknown> {
   readonly name: ProjectionName;
   readonly topics: readonly TopicName[];
-  /** Whether rows are separate for each partition. */
-  readonly isPartitioned?: boolean;
   /** How long events may wait for a larger batch (ms). */
   readonly mayWaitMs?: number;
-  /**
-   * The maximum number of changes of a call of `apply` without a backlog, because a request may wait for the core during a
-   * statement. Projections apply such portions one at a time.
-   */
-  readonly changesPerStatement?: number;
   /** Topics whose missing events and visits it records. One projection checks each topic. */
   readonly checksSequencesOf?: readonly TopicName[];
   /** Returns the change for `apply`; `null` if the event changes nothing. */
   toChange(event: LinklogEvent): Change | null;
   /**
-   * Folds changes into the rows of `schema` with set-based statements. They are in the order of each partition, without
-   * repeats, and of one partition if the projection is partitioned. The rows must depend on the changes only, regardless of
-   * the boundaries of batches.
+   * Folds changes of one partition, in order and without repeats, into the rows of `schema` with set-based statements.
+   * The rows must depend on the changes only, regardless of the boundaries of batches.
    *
    * After an error of `isPoison`, the faulty events are found by bisection. Any other error fails the batch.
    */

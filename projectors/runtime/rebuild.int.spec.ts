@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
-import pLimit from 'p-limit';
 import { createLogger } from '../../ops/platform/logging.js';
 import { ForeignPosition, type EventLog, type Subscription } from '../../ops/event-log/port.js';
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
@@ -81,10 +80,7 @@ describe('projectors: rebuild', () => {
     rebuild({ pool: database.pool, log, logger, projection });
 
   const start = (projection: Projection): Subscription => {
-    const subscription = startProjection({
-      ...{ pool: database.pool, log, logger, projection },
-      limit: pLimit(1),
-    });
+    const subscription = startProjection({ pool: database.pool, log, logger, projection });
     running.push(subscription);
     return subscription;
   };

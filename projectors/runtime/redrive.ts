@@ -72,9 +72,9 @@ const saveMarks = async (
   if (log.mayRepeatLedger && sequences?.[topicPartition.topic]) {
     // The rows have the sequences of the applied events.
     await deleteHighWaterMarks(tx, schema, topicPartition, [...raised.keys()]);
-    await writeHighWaterMarks(tx, schema, [{ ...topicPartition, marks: highestOf(remaining) }]);
+    await writeHighWaterMarks(tx, schema, topicPartition, highestOf(remaining));
   } else {
-    await writeHighWaterMarks(tx, schema, [{ ...topicPartition, marks: raised }]);
+    await writeHighWaterMarks(tx, schema, topicPartition, raised);
   }
 };
 

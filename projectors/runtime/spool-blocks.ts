@@ -1,4 +1,4 @@
-import { unnest, valuesByField, type Client } from '../../ops/platform/postgres/pool.js';
+import { valuesByField, type Client } from '../../ops/platform/postgres/pool.js';
 import type { ProjectionSchema } from './projection.js';
 
 /** Sequences of a block. More than a shipper's portion, so that a spool has at most two blocks in flight. */
@@ -15,6 +15,9 @@ export interface SpoolBlock {
 }
 
 type Mutable<Type> = { -readonly [Key in keyof Type]: Type[Key] };
+
+const inOrder = (a: SpoolBlock, b: SpoolBlock): number =>
+  a.source === b.source ? a.block - b.block : a.source < b.source ? -1 : 1;
 
 /** Counts the visits of a partition, without repeats, by the blocks of their spools. */
 export class SpoolBlocks {
@@ -47,26 +50,24 @@ export class SpoolBlocks {
   }
 }
 
-const inOrder = (a: SpoolBlock, b: SpoolBlock): number =>
-  a.source === b.source ? a.block - b.block : a.source < b.source ? -1 : 1;
-
-/** Adds the visits of partitions to the blocks of their spools. */
+/** Adds the visits of a partition to the blocks of their spools. */
 export const addToBlocks = async (
   tx: Client,
   schema: ProjectionSchema,
-  counted: readonly { readonly partition: number; readonly blocks: readonly SpoolBlock[] }[],
+  partition: number,
+  blocks: readonly SpoolBlock[],
 ): Promise<void> => {
-  const rows = counted
-    .flatMap(({ partition, blocks }) => blocks.map((block) => ({ ...block, partition })))
-    // The lock order, which is the same for the deletion of complete blocks.
-    .sort((a, b) => inOrder(a, b) || a.partition - b.partition);
-  if (rows.length === 0) return;
+  if (blocks.length === 0) return;
+  // The lock order, which is the same for the deletion of complete blocks.
+  const rows = blocks.toSorted(inOrder);
   await tx.query({
     name: `spool-blocks-${schema}`,
     text: `INSERT INTO ${schema}.spool_blocks AS b (source, block, partition, visits, highest)
-           SELECT * FROM ${unnest(['text', 'bigint', 'smallint', 'integer', 'bigint'])}
+           SELECT source, block, $1, visits, highest
+           FROM unnest($2::text[], $3::bigint[], $4::integer[], $5::bigint[])
+             AS c (source, block, visits, highest)
            ON CONFLICT (source, block, partition) DO UPDATE SET
              visits = b.visits + excluded.visits, highest = greatest(b.highest, excluded.highest)`,
-    values: valuesByField(rows, 'source', 'block', 'partition', 'visits', 'highest'),
+    values: [partition, ...valuesByField(rows, 'source', 'block', 'visits', 'highest')],
   });
 };

@@ -158,7 +158,6 @@ export const stats: Projection<Visit> = {
   name: 'stats',
   topics: [topics.visits.name],
   checksSequencesOf: [topics.visits.name],
-  isPartitioned: true,
   toChange: (event) => (isVisit(event) ? visitOf(event) : null),
   apply: addVisits,
   /** An account keeps the first values of a day, so a rebuild may keep other values of these days. */

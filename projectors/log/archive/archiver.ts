@@ -80,9 +80,9 @@ const readDue = (pool: Pool, batch: Batch, log: ReadLog) =>
     await tx.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
     const { topic, partition } = batch;
     await requireAtCheckpoint(tx, archiveSchema, batch, log.logId(topic));
-    const [read] = await new Deduplicator(tx, archiveSchema, log).read([batch]);
-    if (!read) throw new Error('Deduplicator.read() returned 0 results for 1 batch');
-    const { fresh, raised: marks, blocked } = read;
+    const reader = new Deduplicator(tx, archiveSchema, log, batch);
+    const fresh = await reader.read(batch.records);
+    const { raised: marks, blocked } = reader;
     const streams = fresh.flatMap((record) => ('event' in record ? [streamOf(record.event)] : []));
     const { rows } = await tx.query<{ stream: string; next: number }>(
       `SELECT stream, next_revision AS next FROM ${archiveSchema}.streams
@@ -116,7 +116,7 @@ const saveArchived = (
     );
     await Promise.all([
       insertDeadLetters(tx, archiveSchema, batch, done.deadLetters),
-      saveProgress(tx, archiveSchema, [{ batch, marks: done.marks }], log),
+      saveProgress(tx, archiveSchema, batch, done.marks, log),
     ]);
   });
 
