@@ -1,6 +1,7 @@
 import type { Context, Next } from 'koa';
 import { messages } from '../../schemas/http/errors.js';
 import { failure, noContent, send, type ResponseState } from './reply.js';
+import { routeMethods } from './route-methods.js';
 
 /** The origins of browser applications that may call /v2; `*`: every origin. */
 export type AllowedOrigins = '*' | readonly string[];
@@ -13,7 +14,7 @@ const exposedHeaders = [
 ].join(', ');
 
 const preflightHeaders = {
-  'Access-Control-Allow-Methods': 'GET, HEAD, POST, PATCH, DELETE',
+  'Access-Control-Allow-Methods': ['HEAD', ...routeMethods].join(', '),
   // A wildcard does not include Authorization.
   'Access-Control-Allow-Headers': [
     ...['Authorization', 'Content-Type', 'Idempotency-Key', 'If-Match', 'If-None-Match'],

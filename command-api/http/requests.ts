@@ -10,6 +10,7 @@ import type { RequestState } from './app.js';
 import { scanJson } from './json-scan.js';
 import { noteIgnoredFields } from './ignored-fields.js';
 import { readQuery, type QueryParameters } from './query.js';
+import type { RouteMethod } from './route-methods.js';
 import { failure, send, type ResponseState, type Reply } from './reply.js';
 
 export interface Refused {
@@ -179,8 +180,7 @@ export type Handler<State> = (
 ) => Promise<Reply> | Reply;
 
 export interface Route<State> {
-  /** `GET` includes `HEAD`. */
-  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  readonly method: RouteMethod;
   /** Relative to the prefix. */
   readonly path: string;
   readonly handler: Handler<State>;
