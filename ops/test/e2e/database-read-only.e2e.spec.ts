@@ -71,8 +71,11 @@ describe('product: while PostgreSQL is read-only', function () {
 
     // Sessions that started read-only stay read-only and must be replaced.
     await setReadOnly('off', { terminate: false });
+    // A request that gets 503 may still take effect.
+    const headers = { 'Idempotency-Key': 'read-only' };
     await eventuallyPasses(30_000, async () => {
-      const response = await bench.shorten(pro.key, { url: destination, alias: 'read-only' });
+      const body = { url: destination, alias: 'read-only' };
+      const response = await bench.shorten(pro.key, body, headers);
       expect(response.status, response.text).to.equal(201);
     });
     await eventually('readiness passes', async () => (await report()).httpStatus === 200);
