@@ -18,8 +18,8 @@ import type { KnownPartition } from './postgres-partitions.js';
 /** Interval of polls without a notification (ms). */
 const idleMs = 500;
 /**
- * Minimum interval between the starts of two rounds with records (ms), because a batch takes a dozen statements regardless
- * of its size. An idle reader handles new records immediately.
+ * Pause after a round with records (ms), because a batch takes a dozen statements regardless of its size. While the core is
+ * busy, rounds take longer, and so have larger batches. An idle reader handles new records immediately.
  */
 const usualWaitMs = 300;
 
@@ -154,13 +154,9 @@ export const startPostgresSubscription = (
       for (;;) {
         signal.throwIfAborted();
         try {
-          const startedAt = performance.now();
           const found = await handleNew(signal);
           backoff.reset();
-          if (found === 'some') {
-            const waitMs = startedAt + mayWaitMs - performance.now();
-            await sleep(Math.max(0, waitMs), undefined, { signal });
-          }
+          if (found === 'some') await sleep(mayWaitMs, undefined, { signal });
           // After `some`, records may have been appended without a notification.
           if (found === 'nothing') await appended.sleep(untilNextPollMs());
         } catch (error) {

@@ -28,7 +28,7 @@ export const history: Projection<HistoryRow> = {
   // Accounts and switches are read only to check their sequences: no other projection reads these topics.
   topics: [topics.links.name, topics.accounts.name, topics.platform.name],
   checksSequencesOf: [topics.links.name, topics.accounts.name, topics.platform.name],
-  mayWaitMs: 1_000,
+  mayWaitMs: 900,
   toChange: (event) => (isLinkEvent(event) ? rowOfEvent(event) : null),
   async apply(tx, schema, rows) {
     await tx.query({

@@ -102,7 +102,7 @@ export const redirects: Projection<LinkEvent> = {
   name: 'redirects',
   topics: [topics.links.name],
   // Readers add newer events from the outbox.
-  mayWaitMs: 1_000,
+  mayWaitMs: 900,
   toChange: (event) => (isLinkEvent(event) ? event : null),
   async apply(tx, schema, events) {
     const known = await readRows(tx, schema, new Set(events.map(({ subject }) => subject)));

@@ -16,7 +16,7 @@ export const quotas: Projection<Spending> = {
   name: 'quotas',
   topics: [topics.links.name, topics.usage.name],
   checksSequencesOf: [topics.usage.name],
-  mayWaitMs: 1_000,
+  mayWaitMs: 900,
   toChange: spendingOf,
   async apply(tx, schema, spendings) {
     const byMonth = groupBy(spendings, ({ keyId, month }) => `${month} ${keyId}`);
