@@ -1,4 +1,5 @@
 import { parseUrl } from './parse-url.js';
+import { destinationsOf, type RedirectRule } from './redirect-rules.js';
 
 const isAscii = /^[\0-\x7f]*$/;
 
@@ -27,6 +28,7 @@ export const hostText = (host: string): string => `://${host}`;
 export interface SearchedTexts {
   readonly code: string;
   readonly url: string;
+  readonly rules: readonly RedirectRule[] | null;
   readonly title: string | null;
   readonly note: string | null;
   readonly tags: readonly string[] | null;
@@ -37,14 +39,19 @@ const plainHost = /^https?:\/\/(?:[a-z0-9-]+\.)*[a-z][a-z0-9-]*(?::\d*)?(?:[/?#]
 
 /**
  * The folded texts of a link, separated by line feeds. Terms of a search have no white space, so no term matches across
- * two texts. If the parsed host differs from the destination (`http://BÜCHER.example`), it is added.
+ * two texts. If the parsed host of a destination differs
+ * (`http://BÜCHER.example`), it is added.
  */
-export const foldedTextOf = ({ code, url, title, note, tags }: SearchedTexts): string => {
-  const texts = [code, url, title ?? '', note ?? '', ...(tags ?? [])].filter((text) => text !== '');
-  const folded = foldText(texts.join('\n'));
-  if (plainHost.test(url)) return folded;
-  const host = parseUrl(url)?.hostname;
-  return host === undefined || folded.includes(hostText(host))
-    ? folded
-    : `${folded}\n${hostText(host)}`;
+export const foldedTextOf = (link: SearchedTexts): string => {
+  const { code, title, note, tags } = link;
+  const urls = new Set(destinationsOf(link));
+  const texts = [code, ...urls, title ?? '', note ?? '', ...(tags ?? [])].filter(
+    (text) => text !== '',
+  );
+  let folded = foldText(texts.join('\n'));
+  for (const url of urls) {
+    const host = plainHost.test(url) ? undefined : parseUrl(url)?.hostname;
+    if (host !== undefined && !folded.includes(hostText(host))) folded += `\n${hostText(host)}`;
+  }
+  return folded;
 };

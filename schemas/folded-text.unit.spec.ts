@@ -2,7 +2,14 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { foldedTextOf, foldText } from './folded-text.js';
 
-const link = { code: 'Abc', url: 'https://Example.com/A', title: null, note: null, tags: null };
+const link = {
+  code: 'Abc',
+  url: 'https://Example.com/A',
+  title: null,
+  note: null,
+  tags: null,
+  rules: null,
+};
 
 describe('schemas: folded texts', () => {
   it('are in NFC, after default case folding', () => {

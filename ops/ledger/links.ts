@@ -148,5 +148,5 @@ export const ledgerLinks: LedgerRows<LedgerLinkState, LedgerLinkEvent> = {
   save: (states) => saveLinks([...states.values()].map(requireTaken)),
   // Visits do not invalidate caches.
   changeOf: ({ type, subject: code, sequence }) =>
-    type === 'linklog.LinkVisited.v2' ? null : { kind: 'link', code, sequence },
+    type === 'linklog.LinkVisited.v3' ? null : { kind: 'link', code, sequence },
 };

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { planName } from '../plans.js';
 import { firstScopes, scopeName } from '../scopes.js';
 import { timestamp } from './envelope.js';
+import { redirectRule } from '../redirect-rules.js';
 import { defineEvents, type EventOf } from './event-type.js';
 import { browserFamilies, deviceTypes, osFamilies, visitTriggers } from './visitor.js';
 
@@ -25,6 +26,11 @@ const secondCreationData = firstCreationData.extend({
   tags: z.array(z.string()).exactOptional(),
 });
 
+const thirdCreationData = secondCreationData.extend({
+  /** The link is scheduled before this time. */
+  startsAt: timestamp.exactOptional(),
+});
+
 const firstEditData = z.strictObject({
   url: z.string().exactOptional(),
   /**
@@ -37,15 +43,22 @@ const firstEditData = z.strictObject({
   passwordHash: z.string().exactOptional().meta({ secret: true }),
 });
 
+const secondEditData = firstEditData.extend({
+  startsAt: timestamp.nullable().exactOptional(),
+  maxClicks: z.int().min(1).nullable().exactOptional(),
+  /** The opening balance of a limit on a link without one: the clicks counted so far. */
+  clicks: z.int().min(0).exactOptional(),
+});
+
 /** The events of the topic of links. Subject: the short code. */
 const linkEvents = defineEvents('links', {
   /** The event's time is the time of creation. */
   LinkCreated: {
-    version: 3,
-    // Optional to keep events small: most links have no texts and no start.
-    data: secondCreationData.extend({
-      /** The link is scheduled before this time. */
-      startsAt: timestamp.exactOptional(),
+    version: 4,
+    // Optional to keep events small: most links have no texts, start or rules.
+    data: thirdCreationData.extend({
+      rules: z.array(redirectRule).min(1).exactOptional(),
+      forwardQuery: z.literal(true).exactOptional(),
     }),
     retired: [
       {
@@ -58,22 +71,30 @@ const linkEvents = defineEvents('links', {
         data: secondCreationData,
         upcast: (second: z.output<typeof secondCreationData>) => second,
       },
+      {
+        version: 3,
+        data: thirdCreationData,
+        upcast: (third: z.output<typeof thirdCreationData>) => third,
+      },
     ],
   },
   /** An absent field is unchanged; `null` removes the value. */
   LinkEdited: {
-    version: 2,
-    data: firstEditData.extend({
-      startsAt: timestamp.nullable().exactOptional(),
-      maxClicks: z.int().min(1).nullable().exactOptional(),
-      /** The opening balance of a limit on a link without one: the clicks counted so far. */
-      clicks: z.int().min(0).exactOptional(),
+    version: 3,
+    data: secondEditData.extend({
+      rules: z.array(redirectRule).min(1).nullable().exactOptional(),
+      forwardQuery: z.boolean().exactOptional(),
     }),
     retired: [
       {
         version: 1,
         data: firstEditData,
         upcast: (first: z.output<typeof firstEditData>) => first,
+      },
+      {
+        version: 2,
+        data: secondEditData,
+        upcast: (second: z.output<typeof secondEditData>) => second,
       },
     ],
   },
@@ -104,6 +125,34 @@ const firstVisitData = z.strictObject({
   bot: z.boolean(),
 });
 
+const secondVisitData = firstVisitData.extend({
+  /** ISO 3166-1 alpha-2. */
+  country: z
+    .string()
+    .regex(/^[A-Z]{2}$/)
+    .nullable(),
+  /** The host of the page with the link, lower case, without `www.`. */
+  referrer: z.string().nullable(),
+  browser: z.enum(browserFamilies).nullable(),
+  os: z.enum(osFamilies).nullable(),
+  device: z.enum(deviceTypes).nullable(),
+  /** Primary subtag of BCP 47, lower case. */
+  language: z
+    .string()
+    .regex(/^[a-z]{2,3}$/)
+    .nullable(),
+  /**
+   * Identifies the visits of one visitor to one link on one UTC day: 96 bits of a keyed hash, base64url.
+   */
+  visitor: z
+    .string()
+    .regex(/^[\w-]{16}$/)
+    .nullable(),
+  trigger: z.enum(visitTriggers).nullable(),
+  /** The version of the link that was served: the sequence of its last event in the topic of links. */
+  version: z.int().min(1).nullable(),
+});
+
 /** Subject: the short code. */
 const visitEvents = defineEvents('visits', {
   /**
@@ -111,33 +160,13 @@ const visitEvents = defineEvents('visits', {
    * event is written and is part of it, so that a later fold gives the same rows. `null`: unknown, or not recorded.
    */
   LinkVisited: {
-    version: 2,
-    data: firstVisitData.extend({
-      /** ISO 3166-1 alpha-2. */
-      country: z
+    version: 3,
+    data: secondVisitData.extend({
+      /** The redirect rule that was applied, `rule` or `rule/entry`; `null`: none. */
+      target: z
         .string()
-        .regex(/^[A-Z]{2}$/)
+        .regex(/^[\w-]{1,50}(?:\/[\w-]{1,50})?$/)
         .nullable(),
-      /** The host of the page with the link, lower case, without `www.`. */
-      referrer: z.string().nullable(),
-      browser: z.enum(browserFamilies).nullable(),
-      os: z.enum(osFamilies).nullable(),
-      device: z.enum(deviceTypes).nullable(),
-      /** Primary subtag of BCP 47, lower case. */
-      language: z
-        .string()
-        .regex(/^[a-z]{2,3}$/)
-        .nullable(),
-      /**
-       * Identifies the visits of one visitor to one link on one UTC day: 96 bits of a keyed hash, base64url.
-       */
-      visitor: z
-        .string()
-        .regex(/^[\w-]{16}$/)
-        .nullable(),
-      trigger: z.enum(visitTriggers).nullable(),
-      /** The version of the link that was served: the sequence of its last event in the topic of links. */
-      version: z.int().min(1).nullable(),
     }),
     retired: [
       {
@@ -154,7 +183,13 @@ const visitEvents = defineEvents('visits', {
           visitor: null,
           trigger: null,
           version: null,
+          target: null,
         }),
+      },
+      {
+        version: 2,
+        data: secondVisitData,
+        upcast: (second: z.output<typeof secondVisitData>) => ({ ...second, target: null }),
       },
     ],
   },

@@ -18,7 +18,7 @@ const parse = (text: string): Record<string, unknown> & { data: Record<string, u
 const definitions = Object.values(catalogue);
 const currentTypes = new Set<string>(definitions.map(({ type }) => type));
 
-/** `linklog.LinkEdited.v2 url` */
+/** `linklog.LinkEdited.v3 url` */
 const optionalFields = new Set(
   definitions
     .flatMap(({ name, version, data, retired }) => [

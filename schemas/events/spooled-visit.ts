@@ -29,7 +29,8 @@ const layout = new RegExp(
     `"language":${orNull('[a-z]{2,3}')}`,
     `"visitor":${orNull('[\\w-]{16}')}`,
     `"trigger":${oneOf(visitTriggers)}`,
-    `"version":(?:null|([1-9]\\d{0,14}))}}$`,
+    `"version":(?:null|([1-9]\\d{0,14}))`,
+    `"target":${orNull('[\\w-]{1,50}(?:/[\\w-]{1,50})?')}}}$`,
   ].join(','),
 );
 
@@ -43,7 +44,7 @@ export const readSpooledVisit = (value: string): EventNamed<'LinkVisited'> | nul
   if (!found) return null;
   const [, id = '', source = '', subject = '', at = '', digits, account = '', correlationid, bot] =
     found;
-  const [country, referrer, browser, os, device, language, visitor, trigger, version] =
+  const [country, referrer, browser, os, device, language, visitor, trigger, version, target] =
     found.slice(9);
   const sequence = Number(digits);
   if (sequence < 1 || !Number.isSafeInteger(sequence)) return null;
@@ -70,6 +71,7 @@ export const readSpooledVisit = (value: string): EventNamed<'LinkVisited'> | nul
       visitor: visitor ?? null,
       trigger: trigger ?? null,
       version: version === undefined ? null : Number(version),
+      target: target ?? null,
     } satisfies Record<keyof Data, unknown> as Data,
   };
 };

@@ -37,11 +37,12 @@ const data: Readonly<Record<string, unknown>> = {
   visitor: 'Az09_-Az09_-Az09',
   trigger: 'link',
   version: 3,
+  target: 'test/b',
 };
 const visit: Readonly<Record<string, unknown>> = {
   specversion: '1.0',
   id: '12',
-  type: 'linklog.LinkVisited.v2',
+  type: 'linklog.LinkVisited.v3',
   source: '/linklog/spool/1',
   subject: 'spring',
   time: '2026-05-20T12:00:00.000Z',

@@ -7,7 +7,7 @@ import { noRestraints, type Restraints } from './link-status.js';
 
 /**
  * The state of a link in the ledger: exactly the columns of its row, because decisions fold events onto the locked row.
- * The row has no destination, password hash or texts, and the row of the projection (`link.ts`) has no key and no
+ * The row has no destination, rules, password hash or texts, and the row of the projection (`link.ts`) has no key and no
  * clicks, so neither state can be made from the other.
  */
 export type LedgerLinkState = { readonly status: 'none' } | LedgerLink;
@@ -29,7 +29,7 @@ export interface LedgerLink extends Restraints {
   readonly clicks: number;
   /** The sequence of the last visit that the ledger recorded. Opening balances of clicks do not change it. */
   readonly visitSequence: number;
-  /** Edited destination and password; an absent field still has the value of LinkCreated. */
+  /** Edited destination, rules and password; an absent field still has the value of LinkCreated. */
   readonly edited: SecuredFields | null;
   /** The sequence of the link's last event in the topic of links. */
   readonly sequence: number;
@@ -69,7 +69,7 @@ export const evolveLedgerLink = (
   event: LedgerLinkEvent,
 ): LedgerLinkState => {
   const time = new Date(event.time);
-  if (event.type === 'linklog.LinkCreated.v3') {
+  if (event.type === 'linklog.LinkCreated.v4') {
     if (link.status !== 'none') return link;
     const { keyId, url, custom, startsAt, expiresAt, maxClicks } = event.data;
     const { account = 'default' } = event;
@@ -93,7 +93,7 @@ export const evolveLedgerLink = (
   // A log has no order between its topics: a rebuild folds all visits after the last link event.
   const lastEventAt = notBefore(time, link.lastEventAt);
   switch (event.type) {
-    case 'linklog.LinkVisited.v2':
+    case 'linklog.LinkVisited.v3':
       if (event.data.click === null) return { ...link, lastEventAt };
       return {
         ...link,
@@ -102,7 +102,7 @@ export const evolveLedgerLink = (
         visitSequence: Math.max(link.visitSequence, sequence),
         lastEventAt,
       };
-    case 'linklog.LinkEdited.v2': {
+    case 'linklog.LinkEdited.v3': {
       const { data } = event;
       const { maxClicks = link.maxClicks } = data;
       const secured = securedBy(data);
@@ -116,7 +116,7 @@ export const evolveLedgerLink = (
         maxClicks,
         clicks: Math.max(link.clicks, data.clicks ?? 0),
         expired: liftsExpiry(data) ? null : link.expired,
-        cleared: link.cleared && data.url === undefined,
+        cleared: link.cleared && data.url === undefined && data.rules === undefined,
         edited: secured ? { ...link.edited, ...secured } : link.edited,
         sequence,
         lastEventAt,

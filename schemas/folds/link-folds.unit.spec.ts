@@ -70,8 +70,9 @@ describe('schemas: the two folds of a link', () => {
           const { fromLink, fromLedger } = common(link, ledger);
           expect(fromLedger).to.deep.equal(fromLink);
           if (link.status === 'none' || ledger.status === 'none') continue;
-          const { url, passwordHash } = link.link;
-          expect({ url, passwordHash, ...ledger.edited }).to.deep.equal({ url, passwordHash });
+          const { url, passwordHash, rules } = link.link;
+          const secured = { url, passwordHash, rules };
+          expect({ ...secured, ...ledger.edited }).to.deep.equal(secured);
         }
       }),
       { numRuns: 1_000 },

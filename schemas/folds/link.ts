@@ -1,5 +1,6 @@
 import type { EventNamed, LinkEvent } from '../events/catalogue.js';
 import { unknownEvent } from '../events/event-type.js';
+import type { RedirectRule } from '../redirect-rules.js';
 import {
   statusAt,
   statusOf,
@@ -22,6 +23,10 @@ export interface Link {
   readonly expiresAt: string | null;
   readonly maxClicks: number | null;
   readonly passwordHash: string | null;
+  /** `null`: none. */
+  readonly rules: readonly RedirectRule[] | null;
+  /** Whether the visitor's query is appended to that of the destination. */
+  readonly forwardQuery: boolean;
   readonly title: string | null;
   readonly note: string | null;
   readonly tags: readonly string[];
@@ -29,7 +34,7 @@ export interface Link {
   readonly updatedAt: string;
   /** When it began to redirect to this destination. Web-safety re-checks start again at this time. */
   readonly liveSince: string;
-  /** The destination and password of LinkCreated, if they were edited since. */
+  /** The destination, rules and password of LinkCreated, if they were edited since. */
   readonly original: SecuredFields | null;
 }
 
@@ -37,6 +42,7 @@ export interface Link {
 export interface SecuredFields {
   readonly url?: string;
   readonly passwordHash?: string | null;
+  readonly rules?: readonly RedirectRule[] | null;
 }
 
 export interface ExistingLink {
@@ -64,11 +70,12 @@ export const linkState = (link: Link, restraints: Restraints): ExistingLink => (
 
 /** The secured fields that LinkEdited changes; `null`: none. */
 export const securedBy = (data: EventNamed<'LinkEdited'>['data']): SecuredFields | null => {
-  const { url, password, passwordHash } = data;
-  if (url === undefined && password === undefined) return null;
+  const { url, password, passwordHash, rules } = data;
+  if (url === undefined && password === undefined && rules === undefined) return null;
   return {
     ...(url !== undefined && { url }),
     ...(password !== undefined && { passwordHash: passwordHash ?? null }),
+    ...(rules !== undefined && { rules }),
   };
 };
 
@@ -81,16 +88,19 @@ const edit = (
   { data, time }: EventNamed<'LinkEdited'>,
 ): LinkState => {
   const { startsAt = link.startsAt, expiresAt = link.expiresAt, maxClicks = link.maxClicks } = data;
+  const { forwardQuery = link.forwardQuery } = data;
   const secured = securedBy(data);
   const before = {
     ...(secured?.url !== undefined && { url: link.url }),
     ...(secured?.passwordHash !== undefined && { passwordHash: link.passwordHash }),
+    ...(secured?.rules !== undefined && { rules: link.rules }),
   };
+  const isMoved = secured?.url !== undefined || secured?.rules !== undefined;
   const revives = liftsExpiry(data) && restraints.expired !== null;
   return linkState(
     {
-      ...{ ...link, ...secured, startsAt, expiresAt, maxClicks, updatedAt: time },
-      liveSince: revives || secured?.url !== undefined ? time : link.liveSince,
+      ...{ ...link, ...secured, startsAt, expiresAt, maxClicks, forwardQuery, updatedAt: time },
+      liveSince: revives || isMoved ? time : link.liveSince,
       original: secured ? { ...before, ...link.original } : link.original,
     },
     { ...restraints, expired: revives ? null : restraints.expired },
@@ -100,10 +110,11 @@ const edit = (
 /** Applies an event to a link; see `evolveLedgerLink` for histories that no decider makes. */
 export const evolveLink = (state: LinkState, event: LinkEvent): LinkState => {
   const { time } = event;
-  if (event.type === 'linklog.LinkCreated.v3') {
+  if (event.type === 'linklog.LinkCreated.v4') {
     if (state.status !== 'none') return state;
     const { url, custom, expiresAt, maxClicks, passwordHash } = event.data;
     const { startsAt = null, title = null, note = null, tags = [] } = event.data;
+    const { rules = null, forwardQuery = false } = event.data;
     // Without spreads: in Node 20 each property after one costs a microsecond.
     const link = {
       code: event.subject,
@@ -114,6 +125,8 @@ export const evolveLink = (state: LinkState, event: LinkEvent): LinkState => {
       expiresAt,
       maxClicks,
       passwordHash,
+      rules,
+      forwardQuery,
       title,
       note,
       tags,
@@ -128,7 +141,7 @@ export const evolveLink = (state: LinkState, event: LinkEvent): LinkState => {
   const link = { ...state.link, updatedAt: time };
   const { restraints } = state;
   switch (event.type) {
-    case 'linklog.LinkEdited.v2':
+    case 'linklog.LinkEdited.v3':
       return edit(state, event);
     case 'linklog.LinkDescribed.v1':
       return linkState({ ...link, ...event.data }, restraints);

@@ -35,6 +35,8 @@ const link: Link = {
   expiresAt: '2026-06-01T00:00:00.000Z',
   maxClicks: 3,
   passwordHash: '$argon2id$…',
+  rules: null,
+  forwardQuery: false,
   title: 'Spring',
   note: 'For May',
   tags: ['sale'],

@@ -22,13 +22,16 @@ export const expiresIn = z
 
 const timeExample = '2030-12-31T18:00:00+01:00';
 
+/** The message of an invalid time, after its name. */
+export const invalidTime = `must be a time in ISO 8601 with an offset, such as ${timeExample}`;
+
 /** A time with an offset, converted to UTC with milliseconds as in events. */
-const sentTime = (field: string) =>
+export const sentTime = (error: string) =>
   readAs((text) => {
     const time = readTime(text);
     if (!(time instanceof Temporal.Instant)) return null;
     return new Date(time.epochMilliseconds).toISOString();
-  }, `${field} must be a time in ISO 8601 with an offset, such as ${timeExample}`).meta({
+  }, error).meta({
     type: 'string',
     examples: [timeExample],
   });
@@ -37,7 +40,7 @@ const leastMs = 60_000;
 
 /** Instead of `expiresIn`, with the same bounds. @param now milliseconds */
 export const expiresAt = (now: () => number) =>
-  sentTime('expiresAt')
+  sentTime(`expiresAt ${invalidTime}`)
     .refine((time) => Date.parse(time) - now() >= leastMs, {
       error: 'expiresAt must be at least 60 seconds (1 minute) ahead',
       abort: true,
@@ -47,7 +50,7 @@ export const expiresAt = (now: () => number) =>
       'expiresAt must be at most 10 years ahead',
     );
 
-export const startsAt = sentTime('startsAt');
+export const startsAt = sentTime(`startsAt ${invalidTime}`);
 
 export const expiresTwice = 'Give expiresIn or expiresAt, not both';
 export const startsAfterEnd = 'startsAt must be before expiresAt';

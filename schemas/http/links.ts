@@ -1,8 +1,18 @@
 import { z } from 'zod';
 import { timestamp } from '../events/envelope.js';
 import { linkStatuses } from '../folds/link-status.js';
+import { redirectRule } from '../redirect-rules.js';
 import { expiresAt, expiresIn, expiresTwice, startsAt } from './fields.js';
-import { destination, maxClicks, note, password, tags, title } from './link-fields.js';
+import {
+  destination,
+  forwardQuery,
+  maxClicks,
+  note,
+  password,
+  tags,
+  title,
+} from './link-fields.js';
+import { rulesField } from './rules.js';
 import { shortCode } from './shorten.js';
 
 export const nothingToChange = 'Nothing to change';
@@ -38,6 +48,10 @@ export const changeLinkRequest = (
         title: title.nullish(),
         note: note.nullish(),
         tags: tags.nullish().meta({ description: 'Replaces all tags; `null`: none.' }),
+        rules: rulesField(isOwnHost)
+          .nullish()
+          .meta({ description: 'Replaces all rules; `null` or `[]`: none.' }),
+        forwardQuery: given(forwardQuery),
         disabled: given(z.boolean({ error: 'disabled must be true or false' })),
       },
       { error: nothingToChange },
@@ -50,7 +64,7 @@ export const changeLinkRequest = (
     .meta({
       description:
         'Unknown properties are stripped. Absent fields stay; `null` removes the value, and means ' +
-        'absent in `url` and `disabled`.',
+        'absent in `url`, `forwardQuery` and `disabled`.',
       minProperties: 1,
     });
 export type ChangeLinkRequest = z.output<ReturnType<typeof changeLinkRequest>>;
@@ -76,6 +90,8 @@ export const linkDetails = z.object({
   clicksLeft: z.int().min(0).nullable().describe('Redirects left; `null` without a limit.'),
   lastAccessed: timestamp.nullable(),
   updatedAt: timestamp.describe('Clicks do not change it.'),
+  rules: z.array(redirectRule).readonly().nullable(),
+  forwardQuery: z.boolean(),
   version: z.int().min(1).describe('Increases with each change. Clicks do not change it.'),
 });
 export type LinkDetails = z.infer<typeof linkDetails>;

@@ -45,19 +45,19 @@ const creationTime = (name: string, description: string) =>
     .optional()
     .meta({ type: 'string', description, examples: ['2026-11-22', '2026-11-22T09:30:00+05:45'] });
 
-const domainMessage = 'domain must be a host, such as example.com';
+const destinationMessage = 'destination must be a host, such as example.com';
 
 /** The host as the URL parser returns it: lower case, punycode. */
-const domain = z
-  .string({ error: domainMessage })
+const destination = z
+  .string({ error: destinationMessage })
   .regex(
     /^(?:[^\s/?#@:\\[\]\u0000-\u001f\u007f-\u009f]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])$/,
-    domainMessage,
+    destinationMessage,
   )
   .transform((text, context) => {
     const host = text.isWellFormed() ? parseUrl(`http://${text}/`)?.hostname : undefined;
     if (host !== undefined) return host;
-    context.addIssue({ code: 'custom', message: domainMessage });
+    context.addIssue({ code: 'custom', message: destinationMessage });
     return z.NEVER;
   });
 
@@ -95,9 +95,9 @@ export const listLinksQuery = z.object({
     .enum(linkStatuses, { error: `status must be one of ${linkStatuses.join(', ')}` })
     .optional()
     .describe('Default: all links except deleted ones.'),
-  domain: domain.optional().meta({
+  destination: destination.optional().meta({
     type: 'string',
-    description: "The destination's host, exactly.",
+    description: 'The exact host of any destination of the link.',
     examples: ['example.com'],
   }),
   createdAfter: creationTime('createdAfter', 'Links that were created at this time or later.'),

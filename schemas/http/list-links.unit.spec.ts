@@ -23,12 +23,12 @@ describe('schemas: query of GET /v2/links', () => {
     expect(read({ tag: ['x,y', 'y', 'z'] })).to.deep.include({ tag: ['x', 'y', 'z'] });
   });
 
-  it('reads a domain as the URL Standard does', () => {
-    expect(read({ domain: 'EXAMPLE.com' })).to.deep.include({ domain: 'example.com' });
-    expect(read({ domain: 'bücher.example' })).to.deep.include({
-      domain: 'xn--bcher-kva.example',
+  it('reads a destination as the URL Standard does', () => {
+    expect(read({ destination: 'EXAMPLE.com' })).to.deep.include({ destination: 'example.com' });
+    expect(read({ destination: 'bücher.example' })).to.deep.include({
+      destination: 'xn--bcher-kva.example',
     });
-    expect(read({ domain: '[::0:1]' })).to.deep.include({ domain: '[::1]' });
+    expect(read({ destination: '[::0:1]' })).to.deep.include({ destination: '[::1]' });
   });
 
   it('splits a search into terms of at least 2 characters by white space', () => {
@@ -64,7 +64,15 @@ describe('schemas: query of GET /v2/links', () => {
       createdAfter: ['', 'yesterday', '2026-02-30', '2026-11-22T09:30:00', ['2026-11-22']],
       createdBefore: ['', '2026-13-01', '2026-11-22T25:00:00Z'],
       tz: ['', '+01:00', 'Mars/Base'],
-      domain: ['', 'example.com/', 'http://example.com', 'example.com:80', 'a b', '[::g]', 'a%zz'],
+      destination: [
+        '',
+        'example.com/',
+        'http://example.com',
+        'example.com:80',
+        'a b',
+        '[::g]',
+        'a%zz',
+      ],
     };
     for (const [name, values] of Object.entries(wrong)) {
       for (const value of values) {

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { timestamp } from '../events/envelope.js';
+import { redirectRule } from '../redirect-rules.js';
 import {
   expiresAt,
   expiresIn,
@@ -8,7 +9,17 @@ import {
   startsAfterEnd,
   startsAt,
 } from './fields.js';
-import { destination, invalidUrl, maxClicks, note, password, tags, title } from './link-fields.js';
+import {
+  destination,
+  forwardQuery,
+  invalidUrl,
+  maxClicks,
+  note,
+  password,
+  tags,
+  title,
+} from './link-fields.js';
+import { rulesField } from './rules.js';
 
 export const shortCodePattern = /^[A-Za-z0-9_-]{3,50}$/;
 
@@ -62,6 +73,10 @@ const creationFields = (isOwnHost: (destination: URL) => boolean, now: () => num
     description: 'For the owner, to find the link.',
     examples: [['sale']],
   }),
+  rules: optional(rulesField(isOwnHost)),
+  forwardQuery: optional(forwardQuery).transform((forwards) =>
+    forwards === true ? forwards : null,
+  ),
 });
 
 interface Ends {
@@ -145,5 +160,7 @@ export const linkResponse = z.object({
   title: z.string().describe('Only if requested.').optional(),
   note: z.string().describe('Only if requested.').optional(),
   tags: z.array(z.string()).describe('Only if requested.').optional(),
+  rules: z.array(redirectRule).describe('Only if requested.').optional(),
+  forwardQuery: z.literal(true).describe('Only if requested.').optional(),
 });
 export type LinkResponse = z.infer<typeof linkResponse>;

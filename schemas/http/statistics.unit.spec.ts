@@ -34,7 +34,7 @@ describe('schemas: query of GET /v2/stats', () => {
     }
     const ten = new Set([
       ...['timeseries', 'referrers', 'countries', 'browsers', 'os', 'devices', 'languages'],
-      ...['triggers', 'bots', 'uniques'],
+      ...['triggers', 'targets', 'bots', 'uniques'],
     ]);
     expect(read({ include: 'all,os' })).to.deep.include({ include: ten });
     expect(read({ include: 'all' }, accountStatsQuery)).to.deep.include({ include: ten });

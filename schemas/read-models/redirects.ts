@@ -1,4 +1,5 @@
 import { linkState, type Link, type LinkState, type SecuredFields } from '../folds/link.js';
+import type { RedirectRule } from '../redirect-rules.js';
 import type { ExpiryReason, RecordedStatus } from '../folds/link-status.js';
 
 /**
@@ -31,13 +32,15 @@ export interface RedirectRow {
   /** `null`: equal to `created_at`. */
   readonly live_since: Date | null;
   readonly original: SecuredFields | null;
+  readonly rules: readonly RedirectRule[] | null;
+  readonly forward_query: true | null;
 }
 
 const columns: Record<keyof RedirectRow, true> = {
   ...{ code: true, status: true, expired: true, url: true, account: true, created_at: true },
   ...{ expires_at: true, max_clicks: true, password_hash: true, sequence: true, blocked: true },
   ...{ disabled: true, custom: true, title: true, note: true, tags: true, updated_at: true },
-  ...{ live_since: true, original: true, starts_at: true },
+  ...{ live_since: true, original: true, starts_at: true, rules: true, forward_query: true },
 };
 
 /** The columns of a `RedirectRow`. The table also has `folded`, which only searches read. */
@@ -58,6 +61,8 @@ export const linkOfRow = (row: RedirectRow): LinkState => {
     expiresAt: row.expires_at?.toISOString() ?? null,
     maxClicks: row.max_clicks,
     passwordHash: row.password_hash,
+    rules: row.rules,
+    forwardQuery: row.forward_query !== null,
     title: row.title,
     note: row.note,
     tags: row.tags ?? [],
@@ -99,5 +104,7 @@ export const rowOfState = (state: LinkState, sequence: number): RedirectRow | nu
     updated_at: later(link.updatedAt),
     live_since: later(link.liveSince),
     original: link.original,
+    rules: link.rules,
+    forward_query: yes(link.forwardQuery),
   };
 };

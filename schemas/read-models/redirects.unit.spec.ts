@@ -15,6 +15,8 @@ const link: fc.Arbitrary<Link> = fc.record({
   expiresAt: fc.option(timestamp),
   maxClicks: fc.option(fc.integer({ min: 1, max: 1_000_000_000 })),
   passwordHash: fc.option(fc.string()),
+  rules: fc.constantFrom(null, [{ name: 'all', when: {}, url: 'https://example.com/' }]),
+  forwardQuery: fc.boolean(),
   custom: fc.boolean(),
   title: fc.option(fc.string()),
   note: fc.option(fc.string()),

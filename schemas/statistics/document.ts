@@ -9,6 +9,7 @@ export const dimensions = {
   devices: 'device',
   languages: 'language',
   triggers: 'trigger',
+  targets: 'target',
 } as const;
 
 export type Dimension = keyof typeof dimensions;
@@ -27,7 +28,8 @@ export type ValueClicks = (Value | number)[];
 
 /**
  * A list for each dimension, in the order of `dimensionNames`; the clicks of each list sum to the number of clicks.
- * It is stored as this array in JSON, so equal documents have equal texts.
+ * It is stored as this array in JSON, so equal documents have equal texts. The last list, of `targets`, is not stored if
+ * no click has a target, as in links without rules.
  */
 export type Document = readonly ValueClicks[];
 
@@ -39,9 +41,23 @@ export const valuesIn = (fields: Readonly<Record<DimensionField, Value>>): Click
 
 export const emptyDocument = (): Document => dimensionNames.map(() => []);
 
-export const writeDocument = (document: Document): string => JSON.stringify(document);
+/** The index of the list of `targets`. */
+const targets = dimensionNames.length - 1;
 
-export const readDocument = (text: string): Document => JSON.parse(text) as Document;
+export const writeDocument = (document: Document): string => {
+  const hasTargets = document[targets]?.some((value) => typeof value === 'string') ?? false;
+  return JSON.stringify(hasTargets ? document : document.slice(0, targets));
+};
+
+export const readDocument = (text: string): Document => {
+  const document = JSON.parse(text) as ValueClicks[];
+  if (document.length > targets) return document;
+  let clicks = 0;
+  for (const [index, value] of (document[0] ?? []).entries()) {
+    if (index % 2 === 1) clicks += value as number;
+  }
+  return [...document, clicks === 0 ? [] : [null, clicks]];
+};
 
 /** The index of the first value that is not less than this one (binary search). */
 const indexOfValue = (list: ValueClicks, value: Value): number => {
@@ -120,6 +136,7 @@ export const emptySum = (): DocumentSum => ({
   devices: new Map(),
   languages: new Map(),
   triggers: new Map(),
+  targets: new Map(),
 });
 
 export const addToSum = (sum: DocumentSum, document: Document): void => {

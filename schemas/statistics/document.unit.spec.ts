@@ -24,6 +24,7 @@ const nowhere = {
   device: null,
   language: null,
   trigger: null,
+  target: null,
 };
 
 const from = (referrer: string): ClickValues => valuesIn({ ...nowhere, referrer });

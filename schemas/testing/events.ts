@@ -242,6 +242,28 @@ const count = fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER });
 
 const texts = { title: anyText, note: anyText, tags: fc.array(anyText, { maxLength: 3 }) };
 
+const someConditions = fc.record(
+  {
+    countries: fc.array(fc.stringMatching(/^[A-Z]{2}$/), { minLength: 1, maxLength: 3 }),
+    os: fc.subarray([...osFamilies], { minLength: 1, maxLength: 2 }),
+    after: timestamp,
+  },
+  { requiredKeys: [] },
+);
+const someEntry = fc.record({
+  name: token(50),
+  url: anyText,
+  weight: fc.integer({ min: 1, max: 1_000 }),
+});
+const named = { name: token(50), when: someConditions };
+const someRules = fc.array(
+  fc.oneof(
+    fc.record({ ...named, url: anyText }),
+    fc.record({ ...named, split: fc.array(someEntry, { minLength: 2, maxLength: 3 }) }),
+  ),
+  { minLength: 1, maxLength: 2 },
+);
+
 const keyTerms = {
   name: anyText,
   plan: nullable(plan),
@@ -259,6 +281,8 @@ const dataByName: { [Name in EventName]: fc.Arbitrary<Data<Name>> } = {
       passwordHash: nullable(anyText),
       keyId: token(36),
       startsAt: timestamp,
+      rules: someRules,
+      forwardQuery: fc.constant(true as const),
       ...texts,
     },
     { requiredKeys: ['url', 'custom', 'expiresAt', 'maxClicks', 'passwordHash', 'keyId'] },
@@ -270,6 +294,8 @@ const dataByName: { [Name in EventName]: fc.Arbitrary<Data<Name>> } = {
       expiresAt: nullable(timestamp),
       maxClicks: nullable(count),
       clicks: count,
+      rules: nullable(someRules),
+      forwardQuery: fc.boolean(),
       password: fc.constantFrom('set' as const, 'removed' as const),
       passwordHash: anyText,
     },
@@ -297,6 +323,7 @@ const dataByName: { [Name in EventName]: fc.Arbitrary<Data<Name>> } = {
     visitor: nullable(fc.stringMatching(/^[\w-]{16}$/)),
     trigger: nullable(fc.constantFrom(...visitTriggers)),
     version: nullable(count),
+    target: nullable(fc.stringMatching(/^[\w-]{1,50}(?:\/[\w-]{1,50})?$/)),
   }),
   ApiKeyCreated: fc.record({
     ...keyTerms,

@@ -12,4 +12,5 @@ export const unknownVisitor: Omit<EventNamed<'LinkVisited'>['data'], 'click'> = 
   visitor: null,
   trigger: 'link',
   version: 1,
+  target: null,
 };

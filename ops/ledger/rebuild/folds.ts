@@ -40,12 +40,12 @@ export type LimitedVisit = EventNamed<'LinkVisited'> & {
 };
 
 export const isLimitedVisit = (event: LinklogEvent): event is LimitedVisit =>
-  event.type === 'linklog.LinkVisited.v2' && event.data.click !== null;
+  event.type === 'linklog.LinkVisited.v3' && event.data.click !== null;
 
 const isKnownToLedgerLink = (link: LedgerLinkState, event: LedgerLinkEvent): boolean => {
-  const isCreation = event.type === 'linklog.LinkCreated.v3';
+  const isCreation = event.type === 'linklog.LinkCreated.v4';
   if (isCreation || link.status === 'none') return isCreation === (link.status === 'taken');
-  if (event.type === 'linklog.LinkVisited.v2') return event.sequence <= link.visitSequence;
+  if (event.type === 'linklog.LinkVisited.v3') return event.sequence <= link.visitSequence;
   return event.sequence <= link.sequence;
 };
 
@@ -64,7 +64,7 @@ export const foldLedgerLinks = (
     if (isKnownToLedgerLink(link, event)) continue;
     const next = evolveLedgerLink(link, event);
     if (next.status === 'taken') changed.set(event.subject, next);
-    if (event.type === 'linklog.LinkCreated.v3') creations.push(event);
+    if (event.type === 'linklog.LinkCreated.v4') creations.push(event);
   }
   return { changed, creations };
 };
@@ -80,7 +80,7 @@ export const foldMeters = (
     if (spending === null) continue;
     const { keyId } = spending;
     const meter = changed.get(keyId) ?? known.get(keyId) ?? unusedMeter;
-    if (event.type === 'linklog.LinkCreated.v3') changed.set(keyId, addSpending(meter, spending));
+    if (event.type === 'linklog.LinkCreated.v4') changed.set(keyId, addSpending(meter, spending));
     else if (event.sequence > meter.usageSequence) changed.set(keyId, evolveMeter(meter, event));
   }
   return changed;

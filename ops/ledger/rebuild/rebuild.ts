@@ -61,7 +61,7 @@ const addPlatform: Add = async (tx, schema, events) => {
 
 const addSpendings: Add<Parameters<typeof foldMeters>[1][number]> = async (tx, schema, events) => {
   const keyIds = events.map((event) =>
-    event.type === 'linklog.LinkCreated.v3' ? event.data.keyId : event.subject,
+    event.type === 'linklog.LinkCreated.v4' ? event.data.keyId : event.subject,
   );
   const stored = await lockStoredMeters(tx, keyIds, schema);
   const meters = new Map(stored.map((meter) => [meter.keyId, meter]));

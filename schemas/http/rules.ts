@@ -1,0 +1,143 @@
+import { z } from 'zod';
+import { browserFamilies, deviceTypes, osFamilies } from '../events/visitor.js';
+import { maxRules, type RedirectRule, type RuleConditions } from '../redirect-rules.js';
+import { readZone } from '../statistics/period.js';
+import { invalidTime, sentTime } from './fields.js';
+import { destination } from './link-fields.js';
+import { readAs } from './query.js';
+
+/** Errors of values below `rules` start with the path of the value: see `messageWithPath`. */
+const maxValues = 50;
+
+const listOf = <Item extends z.ZodType>(item: Item) => {
+  const error = `must be a list of 1 to ${maxValues} values`;
+  return z.array(item, { error }).min(1, error).max(maxValues, error);
+};
+
+const oneOf = <const Value extends string>(values: readonly Value[]) =>
+  listOf(z.enum(values, { error: `must be one of: ${values.join(', ')}` }));
+
+const nameError = 'must have 1 to 50 letters, digits, hyphens and underscores';
+const name = z.string({ error: nameError }).regex(/^[\w-]{1,50}$/, nameError);
+
+const textOf = (pattern: RegExp, error: string) => z.string({ error }).regex(pattern, error);
+
+const timeOfDay = textOf(/^(?:[01]\d|2[0-3]):[0-5]\d$/, 'must be a time of day, such as 22:00');
+
+const dayError = 'must be a day of the week from 1 (Monday) to 7';
+
+const weekly = z
+  .strictObject(
+    {
+      days: z
+        .array(z.int({ error: dayError }).min(1, dayError).max(7, dayError), {
+          error: 'must be a list of 1 to 7 days',
+        })
+        .min(1, 'must be a list of 1 to 7 days')
+        .transform((days) => [...new Set(days)].sort((a, b) => a - b)),
+      from: timeOfDay,
+      to: timeOfDay,
+      tz: readAs(readZone, 'must be an IANA time zone, such as Europe/Berlin').meta({
+        type: 'string',
+        examples: ['Europe/Berlin'],
+      }),
+    },
+    { error: 'must be an object' },
+  )
+  .refine(({ from, to }) => from !== to, 'from and to must differ')
+  .meta({
+    description:
+      '`from` is inclusive, `to` exclusive. A window that crosses midnight belongs to its first day.',
+  });
+
+const time = sentTime(invalidTime);
+
+const when = z
+  .strictObject(
+    {
+      countries: listOf(
+        textOf(/^[A-Z]{2}$/, 'must be an ISO 3166-1 alpha-2 code in upper case, such as DE'),
+      ).nullish(),
+      devices: oneOf(deviceTypes).nullish(),
+      os: oneOf(osFamilies).nullish(),
+      browsers: oneOf(browserFamilies).nullish(),
+      languages: listOf(
+        textOf(/^[a-z]{2,3}$/, 'must be a language code in lower case, such as de'),
+      ).nullish(),
+      after: time.nullish(),
+      before: time.nullish(),
+      weekly: weekly.nullish(),
+    },
+    { error: 'must be an object' },
+  )
+  .transform(
+    (conditions) =>
+      Object.fromEntries(
+        Object.entries(conditions).filter(([, condition]) => condition != null),
+      ) as RuleConditions,
+  )
+  .meta({ description: 'All conditions must match; `{}` always matches.' });
+
+const isUnique = (entries: readonly { readonly name: string }[]): boolean =>
+  new Set(entries.map((entry) => entry.name)).size === entries.length;
+
+const weightError = 'must be an integer from 1 to 1000';
+
+/** `rules` of a link; `null`: none. `isOwnHost` detects destinations that would loop. */
+export const rulesField = (isOwnHost: (destination: URL) => boolean) => {
+  const url = destination(isOwnHost);
+  const splitError = 'must be a list of 2 to 10 entries';
+  const split = z
+    .array(
+      z.object(
+        {
+          name,
+          url,
+          weight: z.int({ error: weightError }).min(1, weightError).max(1_000, weightError),
+        },
+        { error: 'must be an object' },
+      ),
+      { error: splitError },
+    )
+    .min(2, splitError)
+    .max(10, splitError)
+    .refine(isUnique, 'has two entries of the same name');
+  const rule = z
+    .object(
+      { name, when, url: url.nullish(), split: split.nullish() },
+      { error: 'must be an object' },
+    )
+    .refine((value) => (value.url == null) !== (value.split == null), {
+      error: 'must have either url or split',
+    })
+    .transform(({ name: ruleName, when: conditions, url: target, split: entries }) =>
+      target == null
+        ? { name: ruleName, when: conditions, split: entries ?? [] }
+        : { name: ruleName, when: conditions, url: target },
+    );
+  const error = `must be a list of at most ${maxRules} rules`;
+  return z
+    .array(rule, { error })
+    .max(maxRules, error)
+    .refine(isUnique, 'has two rules of the same name')
+    .transform((rules): readonly RedirectRule[] | null => (rules.length === 0 ? null : rules))
+    .meta({
+      description:
+        'Visitors are redirected to the URL of the first rule whose conditions all match, otherwise to `url`.',
+    });
+};
+
+/** `rules[0].when.devices[1]` */
+const pathText = (path: readonly PropertyKey[]): string =>
+  path
+    .map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`))
+    .join('')
+    .slice(1);
+
+/** The message of an issue. For a value of `rules`, it starts with the path of the value. */
+export const messageWithPath = ({ path, message, ...issue }: z.core.$ZodIssue): string => {
+  if (path[0] !== 'rules') return message;
+  return issue.code === 'unrecognized_keys'
+    ? `${pathText([...path, ...issue.keys.slice(0, 1)])} is unknown`
+    : `${pathText(path)}: ${message}`;
+};

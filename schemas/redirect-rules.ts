@@ -1,0 +1,74 @@
+/** Redirect rules of a link, as its events and rows have them. */
+import { z } from 'zod';
+import { timestamp } from './events/envelope.js';
+import { browserFamilies, deviceTypes, osFamilies } from './events/visitor.js';
+
+/** `HH:MM` in the zone of the window. */
+const timeOfDay = z.string().regex(/^(?:[01]\d|2[0-3]):[0-5]\d$/);
+
+/** A weekly window. `from` is inclusive, `to` exclusive. A window that crosses midnight belongs to its first day. */
+export const weeklyWindow = z.strictObject({
+  /** 1 is Monday. */
+  days: z.array(z.int().min(1).max(7)).min(1),
+  from: timeOfDay,
+  to: timeOfDay,
+  /** IANA name. */
+  tz: z.string(),
+});
+export type WeeklyWindow = z.output<typeof weeklyWindow>;
+
+/** All conditions must match; within a list, one value must match. An unknown attribute of a visit never matches. */
+export const ruleConditions = z.strictObject({
+  /** ISO 3166-1 alpha-2. */
+  countries: z.array(z.string()).exactOptional(),
+  devices: z.array(z.enum(deviceTypes)).exactOptional(),
+  os: z.array(z.enum(osFamilies)).exactOptional(),
+  browsers: z.array(z.enum(browserFamilies)).exactOptional(),
+  /** Primary subtags of BCP 47. */
+  languages: z.array(z.string()).exactOptional(),
+  /** Inclusive. */
+  after: timestamp.exactOptional(),
+  /** Exclusive. */
+  before: timestamp.exactOptional(),
+  weekly: weeklyWindow.exactOptional(),
+});
+export type RuleConditions = z.output<typeof ruleConditions>;
+
+export const splitEntry = z.strictObject({
+  name: z.string(),
+  url: z.string(),
+  weight: z.int().min(1),
+});
+export type SplitEntry = z.output<typeof splitEntry>;
+
+const named = { name: z.string(), when: ruleConditions };
+
+/** A rule leads to one URL, or to one of several by weight. */
+export const redirectRule = z.union([
+  z.strictObject({ ...named, url: z.string() }),
+  z.strictObject({ ...named, split: z.array(splitEntry).min(2) }),
+]);
+export type RedirectRule = z.output<typeof redirectRule>;
+
+export const maxRules = 20;
+
+/** The rules with other URLs. */
+export const mapRuleUrls = (
+  rules: readonly RedirectRule[],
+  map: (url: string) => string,
+): readonly RedirectRule[] =>
+  rules.map((rule) =>
+    'url' in rule
+      ? { ...rule, url: map(rule.url) }
+      : { ...rule, split: rule.split.map((entry) => ({ ...entry, url: map(entry.url) })) },
+  );
+
+/** All possible destinations of a link. */
+export const destinationsOf = (link: {
+  readonly url: string;
+  readonly rules: readonly RedirectRule[] | null;
+}): readonly string[] => [link.url, ...ruleUrls(link.rules ?? [])];
+
+/** All destinations of rules, in their order. */
+export const ruleUrls = (rules: readonly RedirectRule[]): readonly string[] =>
+  rules.flatMap((rule) => ('url' in rule ? [rule.url] : rule.split.map(({ url }) => url)));

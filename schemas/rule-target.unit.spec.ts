@@ -1,0 +1,145 @@
+import { createHash } from 'node:crypto';
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { Temporal } from 'temporal-polyfill';
+import type { RedirectRule, RuleConditions, WeeklyWindow } from './redirect-rules.js';
+import { isInWindow, matches, targetOf, type RuledVisit } from './rule-target.js';
+
+const noon = Date.parse('2026-11-25T12:00:00Z');
+const visit: RuledVisit = {
+  country: 'DE',
+  device: 'mobile',
+  os: 'iOS',
+  browser: 'Safari',
+  language: 'de',
+  visitor: null,
+  now: noon,
+};
+
+describe('redirect edge: redirect rules', () => {
+  const conditions: readonly [string, RuleConditions, boolean][] = [
+    ['no condition', {}, true],
+    ['one of the countries', { countries: ['AT', 'DE'] }, true],
+    ['none of the countries', { countries: ['AT'] }, false],
+    ['all conditions', { countries: ['DE'], devices: ['mobile'], os: ['iOS'] }, true],
+    ['all conditions but one', { countries: ['DE'], browsers: ['Chrome'] }, false],
+    ['the language', { languages: ['de'] }, true],
+    ['a time at `after`', { after: '2026-11-25T12:00:00.000Z' }, true],
+    ['a time before `after`', { after: '2026-11-25T12:00:00.001Z' }, false],
+    ['a time at `before`', { before: '2026-11-25T12:00:00.000Z' }, false],
+    ['a time before `before`', { before: '2026-11-25T12:00:00.001Z' }, true],
+  ];
+  for (const [title, when, expected] of conditions) {
+    it(`${expected ? 'match' : 'do not match'} ${title}`, () => {
+      expect(matches(when, visit)).to.equal(expected);
+    });
+  }
+
+  it('never match an unknown attribute', () => {
+    expect(matches({ countries: ['DE'] }, { ...visit, country: null })).to.equal(false);
+  });
+
+  it('lead to the URL of the first rule that matches', () => {
+    const rules: readonly RedirectRule[] = [
+      { name: 'at', when: { countries: ['AT'] }, url: 'https://example.com/at' },
+      { name: 'ios', when: { os: ['iOS'] }, url: 'https://example.com/ios' },
+      { name: 'rest', when: {}, url: 'https://example.com/rest' },
+    ];
+    expect(targetOf(rules, visit, Math.random)).to.deep.equal({
+      url: 'https://example.com/ios',
+      target: 'ios',
+    });
+    expect(targetOf(rules.slice(0, 1), visit, Math.random)).to.equal(null);
+  });
+
+  describe('weekly windows', () => {
+    const night: WeeklyWindow = { days: [5], from: '22:00', to: '06:00', tz: 'Europe/Berlin' };
+    const times: readonly [string, string, WeeklyWindow, boolean][] = [
+      ['starts on its day', '2026-11-27T22:00[Europe/Berlin]', night, true],
+      ['has not started before', '2026-11-27T21:59:59[Europe/Berlin]', night, false],
+      ['crosses midnight', '2026-11-28T05:59:59[Europe/Berlin]', night, true],
+      ['ends exclusively', '2026-11-28T06:00[Europe/Berlin]', night, false],
+      ['does not start on other days', '2026-11-28T22:00[Europe/Berlin]', night, false],
+      [
+        'crosses the end of the week',
+        '2026-11-30T01:00[UTC]',
+        { ...night, days: [7], tz: 'UTC' },
+        true,
+      ],
+    ];
+    for (const [title, time, window, expected] of times) {
+      it(title, () => {
+        expect(isInWindow(window, Temporal.ZonedDateTime.from(time).epochMilliseconds)).to.equal(
+          expected,
+        );
+      });
+    }
+
+    it('agree with the local time of the zone, also around transitions', () => {
+      const minuteOf = (time: Temporal.ZonedDateTime) => time.hour * 60 + time.minute;
+      const zones = fc.constantFrom(
+        'Europe/Berlin',
+        'America/St_Johns',
+        'Asia/Kathmandu',
+        'Australia/Lord_Howe',
+      );
+      const hour = fc.integer({ min: 0, max: 23 });
+      fc.assert(
+        fc.property(zones, fc.integer({ min: 0, max: 366 * 24 * 12 }), hour, (tz, step, from) => {
+          const now = Date.parse('2026-01-01T00:00:00Z') + step * 300_000;
+          const local = Temporal.Instant.fromEpochMilliseconds(now).toZonedDateTimeISO(tz);
+          const to = (from + 1) % 24;
+          const clock = (value: number) => `${String(value).padStart(2, '0')}:00`;
+          const window = { days: [1, 2, 3, 4, 5, 6, 7], from: clock(from), to: clock(to), tz };
+          expect(isInWindow(window, now)).to.equal(Math.floor(minuteOf(local) / 60) === from);
+        }),
+      );
+    });
+  });
+
+  describe('splits', () => {
+    const split = [
+      { name: 'a', url: 'https://example.com/a', weight: 1 },
+      { name: 'b', url: 'https://example.com/b', weight: 3 },
+    ];
+    const rules: readonly RedirectRule[] = [{ name: 'test', when: {}, split }];
+    const visitorOf = (number: number) =>
+      createHash('sha256').update(String(number)).digest('base64url').slice(0, 16);
+
+    it('give a visitor the same entry, on every edge', () => {
+      for (let number = 0; number < 100; number += 1) {
+        const returning = { ...visit, visitor: visitorOf(number) };
+        const first = targetOf(rules, returning, Math.random);
+        expect(targetOf(rules, { ...returning, now: noon + 1 }, Math.random)).to.deep.equal(first);
+      }
+    });
+
+    it('follow the weights within 1 % over 100,000 visitors', () => {
+      let first = 0;
+      for (let number = 0; number < 100_000; number += 1) {
+        const { target } =
+          targetOf(rules, { ...visit, visitor: visitorOf(number) }, Math.random) ?? {};
+        if (target === 'test/a') first += 1;
+      }
+      expect(first / 100_000).to.be.within(0.2475, 0.2525);
+    });
+
+    it('are independent of the splits of other rules', () => {
+      const other: readonly RedirectRule[] = [{ name: 'other', when: {}, split }];
+      let equal = 0;
+      for (let number = 0; number < 10_000; number += 1) {
+        const returning = { ...visit, visitor: visitorOf(number) };
+        const entries = [rules, other].map((list) => targetOf(list, returning, Math.random)?.url);
+        if (entries[0] === entries[1]) equal += 1;
+      }
+      // 1/16 + 9/16
+      expect(equal / 10_000).to.be.closeTo(0.625, 0.02);
+    });
+
+    it('give a visit without visitor a random entry', () => {
+      expect(targetOf(rules, visit, () => 0)).to.include({ target: 'test/a' });
+      expect(targetOf(rules, visit, () => 0.25)).to.include({ target: 'test/b' });
+      expect(targetOf(rules, visit, () => 0.999_999)).to.include({ target: 'test/b' });
+    });
+  });
+});
