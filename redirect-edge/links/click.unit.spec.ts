@@ -178,7 +178,7 @@ describe('redirect edge: clicks of a link', () => {
         if (decision.type === 'accepted') decision.events.forEach(apply);
       }
     }
-    const visits = events.filter((event) => event.type === 'linklog.LinkVisited.v2');
+    const visits = events.filter((event) => event.type === 'linklog.LinkVisited.v3');
     const expiries = events.filter((event) => event.type === 'linklog.LinkExpired.v1');
     return { events, visits, expiries };
   };
@@ -208,7 +208,7 @@ describe('redirect edge: clicks of a link', () => {
     fc.assert(
       fc.property(limit, steps, (maxClicks, changes) => {
         const { events, visits, expiries } = run(maxClicks, changes);
-        const others = events.filter((event) => event.type !== 'linklog.LinkVisited.v2');
+        const others = events.filter((event) => event.type !== 'linklog.LinkVisited.v3');
         for (const ofTopic of [visits, others]) {
           const sequences = ofTopic.map(({ sequence }) => sequence);
           expect(sequences).to.deep.equal(sequences.map((_, index) => index + 1));

@@ -50,6 +50,8 @@ describe('redirect edge: link reader', () => {
       account: 'acme',
       status: 'active',
       location: 'https://example.com/spring',
+      rules: null,
+      forwardQuery: false,
       createdAt: Date.parse('2026-05-20T12:00:00.000Z'),
       startsAt: null,
       expiresAt: null,

@@ -12,6 +12,9 @@ import type { SharedCache } from './shared-cache.js';
 /** Bytes of an entry besides its strings: objects, slot of the Map, overhead of V8 (measured: about 300). */
 const entryOverhead = 360;
 
+/** Bytes of the objects and texts of rules, for each character of their JSON (measured: 5). */
+const bytesPerRuleCharacter = 6;
+
 /** A link and its cache metadata, in one object: each further object is another CPU cache miss. */
 interface Entry extends ServedLink {
   readonly generation: number;
@@ -35,7 +38,8 @@ const costOf = (link: ServedLink): number =>
   link.code.length +
   link.account.length +
   2 * link.location.length +
-  (link.passwordHash?.length ?? 0);
+  (link.passwordHash?.length ?? 0) +
+  (link.rules === null ? 0 : bytesPerRuleCharacter * JSON.stringify(link.rules).length);
 
 const secondsOf = (ms: number): number => Math.floor(ms / 1_000);
 
@@ -98,6 +102,8 @@ export class LinkCache {
       limited: link.limited,
       passwordHash: link.passwordHash,
       location: link.location,
+      rules: link.rules,
+      forwardQuery: link.forwardQuery,
       account: this.#sameText(link.account),
       sequence: link.sequence,
       createdAt: link.createdAt,

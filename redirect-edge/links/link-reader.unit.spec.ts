@@ -7,6 +7,8 @@ const link: ServedLink = {
   account: 'acme',
   status: 'active',
   location: 'https://example.com/spring',
+  rules: null,
+  forwardQuery: false,
   createdAt: 0,
   startsAt: null,
   expiresAt: null,

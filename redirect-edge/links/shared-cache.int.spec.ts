@@ -19,7 +19,7 @@ import { databaseFixture, folderFixture, ledgerFixture } from '../../ops/test/su
 
 const logger = createLogger('silent');
 const installation = 'test';
-const keyOf = (code: string): string => `linklog:${installation}:link-v4:${code}`;
+const keyOf = (code: string): string => `linklog:${installation}:link-v5:${code}`;
 
 /** A timeout that no test reaches, even on a busy machine. */
 const patientMs = 10_000;

@@ -13,11 +13,12 @@ import { createFloodLog, type Logger } from '../../ops/platform/logging.js';
 import type { Queryable } from '../../ops/platform/postgres/pool.js';
 import { recordedStatuses } from '../../schemas/folds/link-status.js';
 import { accountName } from '../../schemas/http/keys.js';
+import { redirectRule } from '../../schemas/redirect-rules.js';
 import type { ServedLink } from '../redirect/decision.js';
 import { copyLifeMs, type Freshness } from './freshness.js';
 
 /** The format of the texts in Redis. It is part of the key, so a text of another format is a miss. */
-const version = 4;
+const version = 5;
 
 /** Texts in Redis by short code. A batch is one write to the socket. */
 export class CopyStore {
@@ -97,6 +98,8 @@ const copyText = jsonText.pipe(
     status: z.enum(recordedStatuses),
     // Only characters that a header may contain.
     location: z.string().regex(/^https?:\/\/[\x21-\x7e]+$/i),
+    rules: z.array(redirectRule).nullable(),
+    forwardQuery: z.boolean(),
     createdAt: time,
     startsAt: time.nullable(),
     expiresAt: time.nullable(),
@@ -114,8 +117,11 @@ const macOf = (key: Buffer, code: string, copy: string): Buffer =>
 
 const textOf = (key: Buffer, link: ServedLink, readAt: number): string => {
   const { code, account, status, location, createdAt, startsAt, expiresAt, sequence } = link;
+  const { forwardQuery } = link;
+  const rules = link.rules && [...link.rules];
   const copy: z.output<typeof copyText> = {
-    ...{ account, status, location, createdAt, startsAt, expiresAt, sequence },
+    ...{ account, status, location, rules, forwardQuery },
+    ...{ createdAt, startsAt, expiresAt, sequence },
     readAt: Math.floor(readAt),
   };
   const json = JSON.stringify(copy);

@@ -1,4 +1,5 @@
 import { decideVisit, type ServedLink } from './decision.js';
+import { chooseDestination } from './destination.js';
 import type { LinkReader } from '../links/link-reader.js';
 import type { Done } from '../spool/appender.js';
 import type { Spool } from '../spool/spool.js';
@@ -33,11 +34,14 @@ export const createCachedVisits = (deps: CachedVisitDeps) => {
      * Calls `done` once the visit is written: at the spool's `flush`, or at the end of this event-loop tick, so that
      * the responses of a tick are sent together. After a failure, possibly before `record` returns, the visit must not
      * be redirected.
+     *
+     * @returns the location of the redirect
      */
-    record(visitor: Visitor, link: ServedLink, query: string, now: number, done: Done): void {
+    record(visitor: Visitor, link: ServedLink, query: string, now: number, done: Done): string {
       const { code, account } = link;
-      const data = analyzer.dataOf(visitor, link, query, now);
+      const { location, data } = chooseDestination(analyzer, link, visitor, query, now);
       spool.append({ code, account, at: now, requestId: visitor.requestId, data }, done);
+      return location;
     },
   };
 };

@@ -1,6 +1,7 @@
 import type { LinkState } from '../../schemas/folds/link.js';
 import { statusAt, type RecordedStatus } from '../../schemas/folds/link-status.js';
 import { parseDestination } from '../../schemas/parse-url.js';
+import { mapRuleUrls, ruleUrls, type RedirectRule } from '../../schemas/redirect-rules.js';
 
 const authority = /^(https?:\/\/)([^/\\?#]*)/i;
 const notForHeaders = /[^\x21-\x7e]+/g;
@@ -23,6 +24,10 @@ export interface ServedLink {
   readonly account: string;
   readonly status: RecordedStatus;
   readonly location: string;
+  /** With locations as URLs; `null`: none. */
+  readonly rules: readonly RedirectRule[] | null;
+  /** Whether the query of a visit is appended to that of the destination. */
+  readonly forwardQuery: boolean;
   /** Milliseconds since the epoch. */
   readonly createdAt: number;
   /** Milliseconds since the epoch; `null` for a link without a start. */
@@ -46,6 +51,8 @@ export const servedLink = (state: LinkState, sequence: number): ServedLink | nul
     account: link.account,
     status,
     location: locationOf(link.url),
+    rules: link.rules && mapRuleUrls(link.rules, locationOf),
+    forwardQuery: link.forwardQuery,
     createdAt: Date.parse(link.createdAt),
     startsAt: link.startsAt === null ? null : Date.parse(link.startsAt),
     expiresAt: link.expiresAt === null ? null : Date.parse(link.expiresAt),
@@ -132,8 +139,8 @@ export type PreviewDecision =
   | NoRedirect
   | {
       readonly type: 'preview';
-      /** `null` if only counted visitors may see it. */
-      readonly location: string | null;
+      /** All possible destinations; `null` if only counted visitors may see them. */
+      readonly locations: readonly string[] | null;
       /** Milliseconds since the epoch. */
       readonly createdAt: number;
       /** `null` for a link without an end. */
@@ -146,6 +153,11 @@ export const decidePreview = (link: ServedLink | null, now: number): PreviewDeci
   const noRedirect = noRedirectFor(link, now);
   if (noRedirect) return noRedirect;
   const { createdAt, expiresAt } = link;
-  const location = hasForm(link) ? null : link.location;
-  return { type: 'preview', location, createdAt, expiresAt };
+  const locations = [...ruleUrls(link.rules ?? []), link.location];
+  return {
+    type: 'preview',
+    locations: hasForm(link) ? null : [...new Set(locations)],
+    createdAt,
+    expiresAt,
+  };
 };

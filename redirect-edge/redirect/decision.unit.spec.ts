@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import type { RedirectRule } from '../../schemas/redirect-rules.js';
 import { evolveLink, initialState, type LinkState } from '../../schemas/folds/link.js';
 import type { LinkEvent } from '../../schemas/events/catalogue.js';
 import { answerSpecification } from '../../schemas/testing/decider-specification.js';
@@ -182,7 +183,7 @@ describe('redirect edge: decision for a preview', () => {
   });
   const preview = {
     type: 'preview',
-    location: 'https://example.com/spring',
+    locations: ['https://example.com/spring'],
     createdAt: noon.getTime(),
     expiresAt: null,
   } as const;
@@ -198,8 +199,25 @@ describe('redirect edge: decision for a preview', () => {
     for (const link of [limited, secured, securedAndLimited]) {
       given(link)
         .when(noon)
-        .then({ ...preview, location: null });
+        .then({ ...preview, locations: null });
     }
+  });
+
+  it('has every possible destination once', () => {
+    const rules = [
+      { name: 'a', when: { os: ['iOS' as const] }, url: 'https://example.com/ios' },
+      {
+        ...{ name: 'b', when: {} },
+        split: [
+          { name: 'a', url: 'https://example.com/spring', weight: 1 },
+          { name: 'b', url: 'https://example.com/b', weight: 1 },
+        ],
+      },
+    ];
+    const urls = ['ios', 'spring', 'b'].map((path) => `https://example.com/${path}`);
+    given(created('spring', { rules }))
+      .when(noon)
+      .then({ ...preview, locations: urls });
   });
 
   it('is the expiry or block of the link', () => {
@@ -220,11 +238,31 @@ describe('redirect edge: cached link', () => {
       startsAt: null,
       status: 'active',
       location: 'https://xn--exmple-cua.com/%C3%A4',
+      rules: null,
+      forwardQuery: false,
       createdAt: noon.getTime(),
       expiresAt: at(60).getTime(),
       limited: true,
       passwordHash: null,
       sequence: 1,
+    });
+  });
+
+  it('has the locations of rules', () => {
+    const rules = [
+      { name: 'ä', when: {}, url: 'https://exämple.com/ä' },
+      { name: 'b', when: {}, split: [{ name: 'c', url: 'https://example.com/ ö', weight: 2 }] },
+    ] as unknown as RedirectRule[];
+    const state = evolveLink(initialState, created('spring', { rules, forwardQuery: true }));
+    expect(servedLink(state, 1)).to.deep.include({
+      rules: [
+        { name: 'ä', when: {}, url: 'https://xn--exmple-cua.com/%C3%A4' },
+        {
+          ...{ name: 'b', when: {} },
+          split: [{ name: 'c', url: 'https://example.com/%20%C3%B6', weight: 2 }],
+        },
+      ],
+      forwardQuery: true,
     });
   });
 

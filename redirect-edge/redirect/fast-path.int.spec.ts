@@ -21,7 +21,7 @@ import { createCachedVisits } from './cached-visits.js';
 
 const link = (code: string, fields: Partial<ServedLink> = {}): ServedLink => ({
   ...{ code, account: 'default', status: 'active', createdAt: 0 },
-  ...{ startsAt: null, expiresAt: null },
+  ...{ startsAt: null, expiresAt: null, rules: null, forwardQuery: false },
   ...{ location: `https://example.com/${code}?a=b%20c`, limited: false, passwordHash: null },
   ...{ sequence: 7, ...fields },
 });
@@ -32,6 +32,13 @@ const cachedLinks = [
   link('secret', { passwordHash: 'x' }),
   link('blocked', { status: 'blocked' }),
   link('ended', { expiresAt: 1 }),
+  link('ruled', {
+    rules: [
+      { name: 'linux', when: { os: ['Linux'] }, url: 'https://example.com/linux#top' },
+      { name: 'german', when: { languages: ['de'] }, url: 'https://example.com/de?a=b' },
+    ],
+    forwardQuery: true,
+  }),
 ];
 const uncachedLinks = [link('cold'), link('cold-limited', { limited: true })];
 
@@ -171,6 +178,7 @@ const startEdge = async (withFastPath: boolean) => {
 const paths = [
   ...[...cachedLinks, ...uncachedLinks].map(({ code }) => `/${code}`),
   ...['/', '/nothing-here', '/plain+', '/plain?a=b', '/plain?', '/plain?qr', '/plain?a b'],
+  ...['/ruled?c=d', '/ruled?qr&c=d&ms-office=1', '/ruled?qr=1', '/ruled?&c'],
   ...['/plain?qr=%20', '/pl%61in', '/plain.', '/plain_', '/plain%20', '/plain_+', '/limited)'],
   ...['/cold,', '/plain?ms-office', '/limited?qr&ms-office', '/plain#a', '//plain', 'plain'],
 ];

@@ -46,8 +46,7 @@ export const createEdgeFastPath = (deps: {
       visitor ??= analyzer.visitorOf(client, now);
       // Requests of Microsoft Office fall back to node:http.
       if (visitor.isOffice) return false;
-      location = link.location;
-      cachedVisits.record(visitor, link, query, now, done);
+      location = cachedVisits.record(visitor, link, query, now, done);
       return true;
     };
     const redirectUncached = async (code: string, query: string): Promise<void> => {

@@ -123,13 +123,13 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
       const visitor = deps.analyzer.visitorOf(partsOf(request), now);
       const query = queryOf(request);
       if (visitor.isOffice && !isMarked(query)) return false;
-      cachedVisits.record(visitor, link, query, now, (failure) => {
+      const location = cachedVisits.record(visitor, link, query, now, (failure) => {
         if (failure) {
           fail(failure);
           return;
         }
         // The listener may have rejected pipelined data meanwhile.
-        if (!response.headersSent) sendRedirect(response, link.location);
+        if (!response.headersSent) sendRedirect(response, location);
         record();
       });
       return true;

@@ -191,10 +191,7 @@ const moment = (ms: number): string => {
 };
 
 /** Shows the host separately, because it is hard to see in a long address. */
-const destination = (location: string | null): string => {
-  if (location === null)
-    return `<dt>Destination</dt>
-<dd>Not shown: this link has a password or a limited number of visits.</dd>`;
+const destination = (location: string): string => {
   const text = escapeHtml(location);
   return `<dt>Website</dt>
 <dd>${escapeHtml(new URL(location).host)}</dd>
@@ -202,13 +199,20 @@ const destination = (location: string | null): string => {
 <dd><a href="${text}" rel="noopener noreferrer nofollow">${text}</a></dd>`;
 };
 
+const destinations = (locations: Preview['locations']): string => {
+  if (locations === null)
+    return `<dt>Destination</dt>
+<dd>Not shown: this link has a password or a limited number of visits.</dd>`;
+  return locations.map(destination).join('\n');
+};
+
 /** Describes a link without a redirect. */
-export const previewPage = ({ location, createdAt, expiresAt }: Preview): Page =>
+export const previewPage = ({ locations, createdAt, expiresAt }: Preview): Page =>
   createPage({
     title: 'Link preview',
     body: `<p>About this short link. Nothing was opened, and no visit was counted.</p>
 <dl>
-${destination(location)}
+${destinations(locations)}
 <dt>Created</dt>
 <dd>${moment(createdAt)}</dd>
 <dt>Expires</dt>

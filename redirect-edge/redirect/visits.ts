@@ -13,8 +13,8 @@ import {
   type ServedLink,
   type VisitDecision,
 } from './decision.js';
+import { chooseDestination, type Destination } from './destination.js';
 import { isMarked, withMark } from '../visitors/office.js';
-import type { VisitData } from '../visitors/visit-data.js';
 import type { ClickBudget } from '../links/click-budget.js';
 import type { LinkReader } from '../links/link-reader.js';
 import type { PasswordCheck } from '../passwords/password-check.js';
@@ -80,14 +80,10 @@ export const createVisits = (deps: VisitDeps) => {
     return null;
   };
 
-  const dataOf = (request: IncomingMessage, link: ServedLink, now: number): VisitData =>
-    analyzer.dataOf(analyzer.visitorOf(partsOf(request), now), link, queryOf(request), now);
-
-  /** Ignores the classification as a bot: crawlers submit no forms. */
-  const dataOfPerson = (...args: Parameters<typeof dataOf>): VisitData => ({
-    ...dataOf(...args),
-    bot: false,
-  });
+  const destinationOf = (request: IncomingMessage, link: ServedLink, now: number): Destination => {
+    const visitor = analyzer.visitorOf(partsOf(request), now);
+    return chooseDestination(analyzer, link, visitor, queryOf(request), now);
+  };
 
   /** Records the visit if it counts, and then sends the response. */
   const respond = async (
@@ -96,15 +92,16 @@ export const createVisits = (deps: VisitDeps) => {
     decision: VisitDecision | Exclude<EntryDecision, { readonly type: 'checkPassword' }>,
     now: number,
   ): Promise<void> => {
-    const { code, account, location } = link;
+    const { code, account } = link;
     switch (decision.type) {
-      case 'redirect':
+      case 'redirect': {
+        const { location, data } = destinationOf(response.req, link, now);
         if (decision.counted) {
           const requestId = namedRequestId(response.req.headers['x-request-id']);
-          const isForm = response.req.method === 'POST';
-          const data = (isForm ? dataOfPerson : dataOf)(response.req, link, now);
+          // Crawlers submit no forms.
+          const bot = data.bot && response.req.method !== 'POST';
           const written = deferred();
-          spool.append({ code, account, data, at: now, requestId }, (failure) => {
+          spool.append({ code, account, data: { ...data, bot }, at: now, requestId }, (failure) => {
             if (failure) written.reject(failure);
             else written.resolve();
           });
@@ -112,10 +109,11 @@ export const createVisits = (deps: VisitDeps) => {
         }
         sendRedirect(response, location);
         return;
+      }
       case 'takeClick': {
         const requestId = requestIdOf(response.req.headers['x-request-id']);
-        const data = dataOfPerson(response.req, link, now);
-        const outcome = await clicks.take({ code, requestId, data });
+        const { location, data } = destinationOf(response.req, link, now);
+        const outcome = await clicks.take({ code, requestId, data: { ...data, bot: false } });
         if (outcome === 'taken') sendRedirect(response, location);
         else {
           // The cached link is older than this refusal.

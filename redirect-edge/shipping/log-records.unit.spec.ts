@@ -59,7 +59,7 @@ describe('redirect edge: log records of a spool', () => {
       {
         specversion: '1.0',
         id: '42',
-        type: 'linklog.LinkVisited.v2',
+        type: 'linklog.LinkVisited.v3',
         source,
         subject: 'code-0',
         time: new Date(at).toISOString(),
@@ -84,6 +84,7 @@ describe('redirect edge: log records of a spool', () => {
       visitor: 'Az09_-Az09_-Az09',
       trigger: 'qr',
       version: 2 ** 32 - 1,
+      target: 'test/b_2-x',
     };
     const known = { ...visit(2), data };
     const chunk = chunkOf([1, visit(1)], [2, known], [3, { ...known, requestId: undefined }]);

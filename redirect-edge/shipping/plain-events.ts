@@ -19,6 +19,7 @@ const pieces = {
   visitor: ascii(',"visitor":'),
   trigger: ascii(',"trigger":'),
   version: ascii(',"version":'),
+  target: ascii(',"target":'),
   end: ascii('}}'),
   null: ascii('null'),
 };
@@ -108,6 +109,8 @@ export class PlainEvents {
     this.#put(pieces.version);
     if (version === null) this.#put(pieces.null);
     else this.#writeNumber(version, digitsOf(version));
+    this.#put(pieces.target);
+    this.#putNext();
     this.#put(pieces.end);
     lines.end = this.#length;
   }

@@ -4,9 +4,10 @@
  *   u32  length of the body in bytes
  *   u32  CRC-32 of the body
  *   body, whose first byte is the format:
- *     1  a visit: u48 sequence, u48 time in ms since the epoch, u8 flags, u32 version of the link (0: null),
+ *     2  a visit: u48 sequence, u48 time in ms since the epoch, u8 flags, u32 version of the link (0: null),
  *        then its texts, in the order of `add`, each as u8 length in bytes (255: null) and UTF-8
- *     0  an event of the previous release: u56 sequence, u16 length of the key, key, JSON
+ *     1  a visit of the previous release, without the last text
+ *     0  an event of the release before: u56 sequence, u16 length of the key, key, JSON
  *
  * Enumerated values are stored as texts, not as indexes of a list, because releases may have different lists.
  */
@@ -39,7 +40,7 @@ export class UnknownRecordFormat extends Error {
   }
 }
 
-const formats = { event: 0, visit: 1 } as const;
+const formats = { event: 0, visitWithoutTarget: 1, visit: 2 } as const;
 const flags = { bot: 1, plain: 2 } as const;
 
 const headerBytes = 8;
@@ -48,7 +49,7 @@ const fixedVisitBytes = 18;
 export const maxTextBytes = 254;
 const nullText = 255;
 /** The number of texts of a visit. */
-export const texts = 11;
+export const texts = 12;
 const maxVisitBytes = headerBytes + fixedVisitBytes + texts * (1 + maxTextBytes);
 /** The shortest body of both formats: format, sequence, and the length of a key. */
 const minBodyBytes = 10;
@@ -100,6 +101,7 @@ export class RecordBuffer {
     at = this.#write(data.language, at);
     at = this.#write(data.visitor, at);
     at = this.#write(data.trigger, at);
+    at = this.#write(data.target, at);
     const buffer = this.#buffer;
     buffer[body] = formats.visit;
     buffer.writeUIntBE(sequence, body + 1, 6);
@@ -189,6 +191,7 @@ export const recordAt = (bytes: Buffer, offset: number): RecordRange | undefined
   const format = bytes.readUInt8(body);
   switch (format) {
     case formats.visit:
+    case formats.visitWithoutTarget:
       return { sequence: bytes.readUIntBE(body + 1, 6), body, end };
     case formats.event:
       // The first of its seven bytes is 0 up to 2^48 visits.
@@ -268,6 +271,7 @@ const readVisit = (bytes: Buffer, range: RecordRange): NewVisit => {
       visitor: text(),
       trigger: text(),
       version,
+      target: bytes[range.body] === formats.visit ? text() : null,
     } as VisitData,
   };
 };

@@ -108,7 +108,7 @@ describe('redirect edge: spool’s records', () => {
     ]);
   });
 
-  it('have about 60 bytes, and at most 110 with all data', () => {
+  it('have about 60 bytes, and at most 120 with all data', () => {
     const buffer = new RecordBuffer();
     expect(buffer.add(1, visit(1))).to.be.below(60);
     const data: NewVisit['data'] = {
@@ -122,14 +122,25 @@ describe('redirect edge: spool’s records', () => {
       visitor: 'abcdefghijklmnop',
       trigger: 'link',
       version: 1,
+      target: 'test/b',
     };
-    expect(buffer.add(2, { ...visit(2), requestId: undefined, data })).to.be.below(110);
+    expect(buffer.add(2, { ...visit(2), requestId: undefined, data })).to.be.below(120);
+  });
+
+  it('of the previous release have no target', () => {
+    const { bytes } = encode([{ sequence: 1, visit: visit(1) }]);
+    // The last byte is the length of the target: 255 for null.
+    const previous = Buffer.from(bytes.subarray(0, -1));
+    previous[8] = 1;
+    previous.writeUInt32BE(previous.length - 8, 0);
+    previous.writeUInt32BE(crc32(previous.subarray(8)), 4);
+    expect(decode(previous)).to.deep.equal([{ sequence: 1, visit: visit(1) }]);
   });
 
   it('of a later release are refused, not treated as damage', () => {
     const { bytes } = encode([{ sequence: 1, visit: visit(1) }]);
-    bytes[8] = 2;
+    bytes[8] = 3;
     bytes.writeUInt32BE(crc32(bytes.subarray(8)), 4);
-    expect(() => decode(bytes)).to.throw(UnknownRecordFormat, 'format 2');
+    expect(() => decode(bytes)).to.throw(UnknownRecordFormat, 'format 3');
   });
 });

@@ -31,6 +31,8 @@ export const partsOf = ({ headers, socket }: IncomingMessage): ClientParts => ({
 
 /** The properties of a client that all its visits have while it sends the same headers. */
 export interface Visitor extends Agent, Pick<VisitData, 'country' | 'referrer' | 'language'> {
+  /** Without permission, a visit has no country, referrer, language or visitor; rules may use country and language. */
+  readonly permitsTracking: boolean;
   readonly userAgent: string;
   /** Empty if it is unknown or the client opts out of tracking. */
   readonly network: string;
@@ -41,7 +43,7 @@ export interface Visitor extends Agent, Pick<VisitData, 'country' | 'referrer' |
 /** Determines the data of visits, without I/O. Times are milliseconds since the epoch. */
 export interface VisitAnalyzer {
   visitorOf(client: ClientParts, now: number): Visitor;
-  /** @param query of the request, without the question mark */
+  /** The data without a `target`. @param query of the request, without the question mark */
   dataOf(
     visitor: Visitor,
     link: Pick<ServedLink, 'code' | 'sequence'>,
@@ -52,6 +54,8 @@ export interface VisitAnalyzer {
 
 /** A query with the parameter `qr`, which marked QR codes contain. */
 const qr = /(?:^|&)qr(?:[=&]|$)/;
+
+export const hasQrMark = (query: string): boolean => query !== '' && qr.test(query);
 
 /**
  * Addresses and headers with addresses in the cache, which is dropped every minute: 2 MB, or 7 MB with long headers.
@@ -93,9 +97,9 @@ export const createVisitAnalyzer = (deps: {
   const createCache = () => memoize(originIn, maxAddresses);
   let origins = createCache();
   let cachedSince = 0;
-  /** The header or address that determines a client's origin; empty if the client opts out. */
+  /** The header or address that determines a client's origin. */
   const addressTextOf = ({ headers, peer }: ClientParts): string =>
-    permitsTracking(headers) ? (trustedHeader(headers, peer, trustedProxies) ?? peer) : '';
+    trustedHeader(headers, peer, trustedProxies) ?? peer;
   const originOf = (client: ClientParts, now: number): Origin => {
     // The clock may go back.
     if (Math.abs(now - cachedSince) >= addressesLifeMs) {
@@ -116,7 +120,7 @@ export const createVisitAnalyzer = (deps: {
       const { referer } = headers;
       const isPermitted = permitsTracking(headers);
       const referrer = isPermitted && referer !== undefined ? referrerIn(referer) : null;
-      const language = isPermitted ? languageOf(headers['accept-language'] ?? '') : null;
+      const language = languageOf(headers['accept-language'] ?? '');
       const requestId = namedRequestId(headers['x-request-id']);
       // Spreading two objects would cost as much as the rest of the request.
       return {
@@ -125,8 +129,9 @@ export const createVisitAnalyzer = (deps: {
         os,
         device,
         isOffice,
+        permitsTracking: isPermitted,
         country,
-        network,
+        network: isPermitted ? network : '',
         referrer,
         language,
         userAgent,
@@ -135,18 +140,20 @@ export const createVisitAnalyzer = (deps: {
     },
     dataOf(visitor, { code, sequence: version }, query, now) {
       const { bot, country, referrer, browser, os, device, language, network, userAgent } = visitor;
+      const isPermitted = visitor.permitsTracking;
       const key = network === '' ? null : keys.of(now);
       return {
         bot,
-        country,
+        country: isPermitted ? country : null,
         referrer,
         browser,
         os,
         device,
-        language,
+        language: isPermitted ? language : null,
         visitor: key === null ? null : hashOf(key, network, code, userAgent),
-        trigger: query !== '' && qr.test(query) ? 'qr' : 'link',
+        trigger: hasQrMark(query) ? 'qr' : 'link',
         version,
+        target: null,
       };
     },
   };

@@ -57,6 +57,7 @@ describe('redirect edge: visit analyzer', () => {
       language: 'de',
       trigger: 'qr',
       version: 3,
+      target: null,
     });
     expect(hash).to.match(/^[\w-]{16}$/);
     catalogue.LinkVisited.data.parse({ click: null, ...data });

@@ -26,5 +26,6 @@ export const anyVisit: fc.Arbitrary<NewVisit> = fc.record({
     visitor: textOrNull,
     trigger: textOrNull,
     version: fc.option(fc.integer({ min: 1, max: 2 ** 32 - 1 })),
+    target: textOrNull,
   }) as fc.Arbitrary<VisitData>,
 });

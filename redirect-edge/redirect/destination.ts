@@ -1,0 +1,54 @@
+import type { VisitData } from '../visitors/visit-data.js';
+import { isMarked } from '../visitors/office.js';
+import { hasQrMark, type VisitAnalyzer, type Visitor } from '../visitors/visit-analyzer.js';
+import type { ServedLink } from './decision.js';
+import { targetOf } from '../../schemas/rule-target.js';
+
+/** Appends the visitor's query, except parameters of Linklog, to the query of a location, before its fragment. */
+export const withQuery = (location: string, query: string): string => {
+  const forwarded = query
+    .split('&')
+    .filter((parameter) => parameter !== '' && !hasQrMark(parameter) && !isMarked(parameter))
+    .join('&');
+  if (forwarded === '') return location;
+  const hash = location.indexOf('#');
+  const end = hash < 0 ? location.length : hash;
+  const base = location.slice(0, end);
+  const separator = !base.includes('?') ? '?' : /[?&]$/.test(base) ? '' : '&';
+  return base + separator + forwarded + location.slice(end);
+};
+
+/** Where a visitor is redirected, and the data that the visit records. */
+export interface Destination {
+  readonly location: string;
+  readonly data: VisitData;
+}
+
+/**
+ * Applies the link's rules to a visit.
+ *
+ * @param query of the request, without the question mark
+ * @param now milliseconds since the epoch
+ */
+export const chooseDestination = (
+  analyzer: Pick<VisitAnalyzer, 'dataOf'>,
+  link: ServedLink,
+  visitor: Visitor,
+  query: string,
+  now: number,
+): Destination => {
+  const data = analyzer.dataOf(visitor, link, query, now);
+  const { country, device, os, browser, language } = visitor;
+  const chosen =
+    link.rules &&
+    targetOf(
+      link.rules,
+      { country, device, os, browser, language, visitor: data.visitor, now },
+      Math.random,
+    );
+  const location = chosen ? chosen.url : link.location;
+  return {
+    location: link.forwardQuery ? withQuery(location, query) : location,
+    data: chosen ? { ...data, target: chosen.target } : data,
+  };
+};

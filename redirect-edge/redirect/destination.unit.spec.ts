@@ -1,0 +1,78 @@
+import { expect } from 'chai';
+import type { RedirectRule } from '../../schemas/redirect-rules.js';
+import { createVisitAnalyzer } from '../visitors/visit-analyzer.js';
+import type { ServedLink } from './decision.js';
+import { chooseDestination, withQuery } from './destination.js';
+
+const link: ServedLink = {
+  ...{ code: 'spring', account: 'acme', status: 'active', location: 'https://example.com/' },
+  ...{ rules: null, forwardQuery: false, createdAt: 0, startsAt: null, expiresAt: null },
+  ...{ limited: false, passwordHash: null, sequence: 1 },
+};
+const now = Date.parse('2026-05-20T12:00:00Z');
+const analyzer = createVisitAnalyzer({
+  countries: () => 'DE',
+  keys: { of: () => 'a key' },
+  isOwnHost: () => false,
+  trustedProxies: () => false,
+});
+const visit = (
+  fields: Partial<ServedLink>,
+  { query = '', headers = {} }: { query?: string; headers?: Readonly<Record<string, string>> } = {},
+) => {
+  const visitor = analyzer.visitorOf({ headers, peer: '192.0.2.1' }, now);
+  return chooseDestination(analyzer, { ...link, ...fields }, visitor, query, now);
+};
+
+describe('redirect edge: destination of a visit', () => {
+  it('appends the query before the fragment, without parameters of Linklog', () => {
+    for (const [location, query, expected] of [
+      ['https://example.com', 'a=b', 'https://example.com?a=b'],
+      ['https://example.com/?x=y#top', 'a=b&c', 'https://example.com/?x=y&a=b&c#top'],
+      ['https://example.com/?', 'a', 'https://example.com/?a'],
+      ['https://example.com/?x&', 'a', 'https://example.com/?x&a'],
+      ['https://example.com/#a?b', 'c', 'https://example.com/?c#a?b'],
+      ['https://example.com/', 'qr&a=b&qr=1&ms-office&ms-office=x', 'https://example.com/?a=b'],
+      ['https://example.com/#top', 'qr', 'https://example.com/#top'],
+      ['https://example.com/', '&&', 'https://example.com/'],
+      ['https://example.com/', 'qrx=1', 'https://example.com/?qrx=1'],
+    ] as const) {
+      expect(withQuery(location, query), `${location} ${query}`).to.equal(expected);
+    }
+  });
+
+  it('forwards the query only if the link does', () => {
+    expect(visit({}, { query: 'a=b' }).location).to.equal('https://example.com/');
+    expect(visit({ forwardQuery: true }, { query: 'a=b' }).location).to.equal(
+      'https://example.com/?a=b',
+    );
+  });
+
+  it('records the rule and entry that were applied', () => {
+    const rules: readonly RedirectRule[] = [
+      { name: 'french', when: { languages: ['fr'] }, url: 'https://example.com/fr' },
+      {
+        ...{ name: 'test', when: { countries: ['DE'] } },
+        split: [
+          { name: 'a', url: 'https://example.com/a', weight: 1 },
+          { name: 'b', url: 'https://example.com/b', weight: 1 },
+        ],
+      },
+    ];
+    const french = visit({ rules }, { headers: { 'accept-language': 'fr' } });
+    expect(french.location).to.equal('https://example.com/fr');
+    expect(french.data.target).to.equal('french');
+    const { location, data } = visit({ rules });
+    expect(data.target).to.equal(`test/${location.at(-1)}`);
+    expect(visit({ rules: rules.slice(0, 1) }).data.target).to.equal(null);
+  });
+
+  it('applies country and language of visitors who opt out of tracking, but does not record them', () => {
+    const when = { countries: ['DE'], languages: ['fr'] };
+    const rules: readonly RedirectRule[] = [{ name: 'a', when, url: 'https://example.com/a' }];
+    const headers = { 'accept-language': 'fr', dnt: '1' };
+    const { location, data } = visit({ rules }, { headers });
+    expect(location).to.equal('https://example.com/a');
+    expect(data).to.include({ country: null, language: null, visitor: null, target: 'a' });
+  });
+});
