@@ -5,6 +5,7 @@ import type { Context } from 'koa';
 import type { z } from 'zod';
 import { messages } from '../../schemas/http/errors.js';
 import { urlFaultOf } from '../../schemas/http/link-fields.js';
+import { messageWithPath } from '../../schemas/http/rules.js';
 import { disallowedProperties } from '../../schemas/http/shorten.js';
 import type { RequestState } from './app.js';
 import { scanJson } from './json-scan.js';
@@ -141,7 +142,7 @@ export const parseAs = <Schema extends z.ZodType>(
   if (parsed.success) return { type: 'read', value: parsed.data };
   const [issue] = parsed.error.issues;
   const reason = issue && urlFaultOf(issue);
-  const reply = failure(400, issue?.message ?? messages.badRequest);
+  const reply = failure(400, issue ? messageWithPath(issue) : messages.badRequest);
   return refusedWith(reason ? { ...reply, reason } : reply);
 };
 

@@ -33,6 +33,8 @@ export const linkDetailsOf = (
     clicksLeft: link.maxClicks === null ? null : Math.max(0, link.maxClicks - known.clicksTaken),
     lastAccessed: known.clicks.lastAccessed?.toISOString() ?? null,
     updatedAt: link.updatedAt,
+    rules: link.rules,
+    forwardQuery: link.forwardQuery,
     version: known.version,
   };
 };

@@ -83,7 +83,7 @@ describe('command API: links that are checked again, by two nodes', () => {
       [
         events.map(({ subject }) => subject),
         events.map(() => 'active'),
-        events.map((event) => (event.type === 'linklog.LinkCreated.v3' ? event.data.url : '')),
+        events.map((event) => (event.type === 'linklog.LinkCreated.v4' ? event.data.url : '')),
         events.map(() => 'default'),
         events.map(({ time }) => time),
         events.map(() => 1),

@@ -2,6 +2,7 @@ import { v7 as uuidv7 } from 'uuid';
 import type { Logger } from '../../ops/platform/logging.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import { ownActors } from '../../schemas/decision.js';
+import { destinationsOf } from '../../schemas/redirect-rules.js';
 import type { LinkBlockHandler } from '../links/block/handler.js';
 import {
   announceScans,
@@ -12,6 +13,7 @@ import {
   oldestPosition,
   type LiveLink,
 } from './safety-scans.js';
+import { checkGroups } from './safety-check.js';
 import { maxUrlsPerCall } from './threat-matches.js';
 import type { Recheckers } from './web-safety.js';
 
@@ -122,7 +124,7 @@ export const createRecheck = (deps: {
     let open = links;
     let complete = true;
     for (const source of [safety.blocklist, ...(sources === 'all' ? safety.services : [])]) {
-      const verdicts = await source.check(open.map(({ url }) => url));
+      const verdicts = await checkGroups(source, open.map(destinationsOf));
       const unsafe = open.filter((_link, index) => verdicts[index] === 'unsafe');
       if (unsafe.length > 0) await block(unsafe, source.reason);
       complete &&= !open.some((_link, index) => (verdicts[index] ?? 'unknown') === 'unknown');

@@ -21,3 +21,18 @@ export const checkInOrder = (checks: readonly SafetyCheck[]): SafetyCheck => ({
     return verdicts;
   },
 });
+
+/** Returns the worst verdict of each group of URLs, in the same order. A URL of several groups is checked once. */
+export const checkGroups = async (
+  safety: SafetyCheck,
+  groups: readonly (readonly string[])[],
+): Promise<readonly SafetyVerdict[]> => {
+  const urls = [...new Set(groups.flat())];
+  const verdicts = await safety.check(urls);
+  const verdictOf = new Map(urls.map((url, index) => [url, verdicts[index] ?? 'unknown']));
+  return groups.map((group) => {
+    const found = new Set(group.map((url) => verdictOf.get(url)));
+    if (found.has('unsafe')) return 'unsafe';
+    return found.has('unknown') ? 'unknown' : 'safe';
+  });
+};

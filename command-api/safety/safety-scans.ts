@@ -1,3 +1,4 @@
+import type { RedirectRule } from '../../schemas/redirect-rules.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 
 /** The last scanned link. */
@@ -9,6 +10,7 @@ export interface ScanPosition {
 
 export interface LiveLink extends ScanPosition {
   readonly url: string;
+  readonly rules: readonly RedirectRule[] | null;
 }
 
 /** A scan that this process may continue until the lease ends. */
@@ -107,7 +109,7 @@ export const readLiveLinks = async (
   const { rows } = await pool.query<LiveLink>({
     // Without a name, so that it is planned each time: a cached plan from when there were few links would sort
     // all links for each page. Not clock_timestamp(), which is volatile and cannot be an index condition.
-    text: `SELECT code, url, coalesce(live_since, created_at) AS "liveSince"
+    text: `SELECT code, url, rules, coalesce(live_since, created_at) AS "liveSince"
            FROM projection_redirects.links
            WHERE status = 'active'
              AND (coalesce(live_since, created_at), code) > ($1::timestamptz, $2::text)

@@ -29,6 +29,8 @@ export const linkToCreate = (
     title: null,
     note: null,
     tags: null,
+    rules: null,
+    forwardQuery: false,
     keyId: key.id,
     account: key.account,
     ...changes,

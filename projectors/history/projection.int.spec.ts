@@ -29,10 +29,10 @@ describe('projectors: projection history', () => {
   it('stores every event of a link in order', async () => {
     await given.events(created('abc'), blocked('abc', 2), created('xyz'), unblocked('abc', 3));
     expect((await rows()).map(({ code, sequence, type }) => [code, sequence, type])).to.deep.equal([
-      ['abc', 1, 'linklog.LinkCreated.v3'],
+      ['abc', 1, 'linklog.LinkCreated.v4'],
       ['abc', 2, 'linklog.LinkBlocked.v1'],
       ['abc', 3, 'linklog.LinkUnblocked.v1'],
-      ['xyz', 1, 'linklog.LinkCreated.v3'],
+      ['xyz', 1, 'linklog.LinkCreated.v4'],
     ]);
   });
 

@@ -78,6 +78,8 @@ describe('projectors: projection redirects', () => {
         updated_at: null,
         live_since: null,
         original: null,
+        rules: null,
+        forward_query: null,
       },
     ]);
   });

@@ -45,6 +45,8 @@ const types = {
   live_since: 'timestamptz',
   original: 'jsonb',
   starts_at: 'timestamptz',
+  rules: 'jsonb',
+  forward_query: 'boolean',
 } as const satisfies Record<keyof Row, string>;
 
 type Types = Readonly<Partial<Record<keyof Row, string>>>;
@@ -83,7 +85,14 @@ const writeRows = async (
              ${columns.map((column) => `${column} = excluded.${column}`).join()}`,
     values: valuesByField(
       // PostgreSQL would read an array of arrays as a matrix.
-      rows.map((row) => ({ ...row, tags: row.tags && JSON.stringify(row.tags) })),
+      rows.map((row) => {
+        const { tags, rules } = row;
+        return {
+          ...row,
+          tags: tags && JSON.stringify(tags),
+          rules: rules && JSON.stringify(rules),
+        };
+      }),
       ...columns,
     ),
   });

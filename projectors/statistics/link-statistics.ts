@@ -38,8 +38,8 @@ const intern = <Value>(known: Map<string, Value>, key: string, value: Value): Va
 type Visited = EventNamed<'LinkVisited'>['data'];
 
 const valuesOf = (visited: Visited): ClickValues => {
-  const { referrer, country, browser, os, device, language, trigger } = visited;
-  const key = `${country} ${browser} ${os} ${device} ${language} ${trigger} ${referrer}`;
+  const { referrer, country, browser, os, device, language, trigger, target } = visited;
+  const key = `${country} ${browser} ${os} ${device} ${language} ${trigger} ${target} ${referrer}`;
   return knownValues.get(key) ?? intern(knownValues, key, valuesIn(visited));
 };
 

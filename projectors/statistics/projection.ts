@@ -151,7 +151,7 @@ const addVisits = async (
 };
 
 const isVisit = (event: LinklogEvent): event is EventNamed<'LinkVisited'> =>
-  event.type === 'linklog.LinkVisited.v2';
+  event.type === 'linklog.LinkVisited.v3';
 
 /** Visits of links and accounts by time, origin and client. */
 export const stats: Projection<Visit> = {

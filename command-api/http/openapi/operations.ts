@@ -71,6 +71,22 @@ const link = {
   createdAt: '2026-05-01T12:00:00.000Z',
 };
 
+const rules = [
+  {
+    name: 'ios-de',
+    when: { os: ['iOS'], countries: ['DE', 'AT'] },
+    url: 'https://apps.example/de',
+  },
+  {
+    name: 'test',
+    when: {},
+    split: [
+      { name: 'a', url: 'https://example.com/a', weight: 1 },
+      { name: 'b', url: 'https://example.com/b', weight: 3 },
+    ],
+  },
+];
+
 const reused = {
   shortUrl: 'http://localhost:8081/9fK3bQzR',
   shortCode: '9fK3bQzR',
@@ -119,6 +135,8 @@ const details = {
   clicksLeft: 88,
   lastAccessed: '2026-05-01T13:30:00.000Z',
   updatedAt: '2026-05-01T12:30:00.000Z',
+  rules: null,
+  forwardQuery: false,
   version: 2,
 };
 
@@ -195,6 +213,7 @@ export const paths = {
             tags: ['sale', 'letter'],
           },
         },
+        rules: { value: { url: 'https://example.com/a?b=c', rules, forwardQuery: true } },
         reuse: { value: { url: 'https://example.com/a?b=c', reuse: true } },
       }),
       responses: {
@@ -334,6 +353,7 @@ export const paths = {
       parameters: [ifMatch],
       requestBody: body('ChangeLinkRequest', {
         destination: { value: { url: 'https://example.com/b' } },
+        rules: { value: { rules } },
         more: {
           value: {
             expiresIn: null,

@@ -93,7 +93,7 @@ describe('command API: blocks and switches, on two nodes', () => {
     );
     const events = await eventsOf('links', 'raced');
     expect(events.map(({ type, sequence }) => [type, sequence])).to.deep.equal([
-      ['linklog.LinkCreated.v3', 1],
+      ['linklog.LinkCreated.v4', 1],
       ['linklog.LinkBlocked.v1', 2],
     ]);
   });
@@ -120,7 +120,7 @@ describe('command API: blocks and switches, on two nodes', () => {
       expect(events.map(({ sequence }) => sequence)).to.deep.equal([1, 2, 3, 4, 5]);
       const blocks = events.map(({ type }) => type).filter((type) => !type.includes('Expired'));
       expect(blocks).to.deep.equal([
-        'linklog.LinkCreated.v3',
+        'linklog.LinkCreated.v4',
         'linklog.LinkBlocked.v1',
         'linklog.LinkUnblocked.v1',
         'linklog.LinkBlocked.v1',

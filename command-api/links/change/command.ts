@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import {
   accepted,
   nextEvent,
@@ -23,6 +24,7 @@ import {
   type ExistingLink,
 } from '../../../schemas/folds/link.js';
 import { willRedirect, type ExpiryReason } from '../../../schemas/folds/link-status.js';
+import { destinationsOf, type RedirectRule } from '../../../schemas/redirect-rules.js';
 import { canonicalText, maxTags } from '../../../schemas/http/link-fields.js';
 import { secondsAfter } from '../create/command.js';
 
@@ -53,6 +55,8 @@ export interface LinkChange {
   readonly tags?: readonly string[] | null | undefined;
   readonly addTags?: readonly string[] | undefined;
   readonly removeTags?: readonly string[] | undefined;
+  readonly rules?: readonly RedirectRule[] | null | undefined;
+  readonly forwardQuery?: boolean | undefined;
   readonly disabled?: boolean | undefined;
 }
 
@@ -67,8 +71,8 @@ type ChangeLink = Command<
   'ChangeLink',
   Conditions & {
     readonly change: LinkChange;
-    /** The destination that was checked and is safe; `null`: none. */
-    readonly safeUrl: string | null;
+    /** The destinations that were checked and are safe. */
+    readonly safeUrls: readonly string[];
     /** The clicks in the statistics: the opening balance of a new limit. */
     readonly countedClicks: number;
   }
@@ -82,8 +86,8 @@ export type LinkRefusal =
     }
   /** `maxClicks` is below the clicks taken. */
   | { readonly type: 'clicksTaken'; readonly taken: number }
-  /** The destination must be checked first: it is new, or the link would redirect to it again. */
-  | { readonly type: 'unchecked'; readonly url: string }
+  /** The destinations must be checked first: one is new, or the link would redirect to them again. */
+  | { readonly type: 'unchecked'; readonly urls: readonly string[] }
   /** The password must be hashed first. */
   | { readonly type: 'unhashed' };
 
@@ -100,7 +104,7 @@ const editOf = (
   link: Link,
   now: Date,
 ): EventNamed<'LinkEdited'>['data'] => {
-  const { url, expiresIn, expiresAt, startsAt, maxClicks, password } = change;
+  const { url, expiresIn, expiresAt, startsAt, maxClicks, password, rules, forwardQuery } = change;
   const end = expiresIn == null ? expiresIn : secondsAfter(now, expiresIn);
   const newEnd = end === undefined ? expiresAt : end;
   const opens = maxClicks != null && ledger.maxClicks === null;
@@ -111,6 +115,9 @@ const editOf = (
     ...(startsAt !== undefined && startsAt !== link.startsAt && { startsAt }),
     ...(maxClicks !== undefined && maxClicks !== link.maxClicks && { maxClicks }),
     ...(opens && { clicks: clicksTaken(ledger, countedClicks) }),
+    ...(rules !== undefined &&
+      !isDeepStrictEqual(rules, link.rules) && { rules: rules && [...rules] }),
+    ...(forwardQuery !== undefined && forwardQuery !== link.forwardQuery && { forwardQuery }),
     ...(isRemoved && { password: 'removed' }),
     // Without a hash, the edit only serves to find other refusals.
     ...(password && { password: 'set', passwordHash: password.hash ?? '' }),
@@ -144,10 +151,11 @@ const reachedLimit = (link: LedgerLinkState, now: Date): ExpiryReason | null => 
   return link.expiresAt !== null && link.expiresAt <= now ? 'time' : null;
 };
 
-/** Whether the destination must be checked: it is new, or the link starts to redirect to it again. */
+/** Whether the destinations must be checked: one is new, or the link starts to redirect again. */
 const needsCheck = (before: ExistingLink, after: LinkState, now: Date): boolean => {
   if (after.status === 'none') return false;
-  if (after.link.url !== before.link.url) return true;
+  const { url, rules } = after.link;
+  if (url !== before.link.url || (rules !== null && rules !== before.link.rules)) return true;
   return willRedirect(linkStatusAt(after, now)) && !willRedirect(linkStatusAt(before, now));
 };
 
@@ -170,7 +178,7 @@ const decide = (command: LinkCommand, state: ManagedLink): Decision<LinkEvent, L
     return accepted<LinkEvent>(newEvent('LinkDeleted', {}, metadata(state, 0)));
   }
 
-  const { change, safeUrl, countedClicks } = command.data;
+  const { change, safeUrls, countedClicks } = command.data;
   const { now } = command.metadata;
   const { link } = current;
   const taken = clicksTaken(ledger, countedClicks);
@@ -205,9 +213,10 @@ const decide = (command: LinkCommand, state: ManagedLink): Decision<LinkEvent, L
     add((next) => newEvent(name, {}, next));
   }
 
-  const url = after.current.status === 'none' ? link.url : after.current.link.url;
-  if (needsCheck(current, after.current, now) && url !== safeUrl) {
-    return refused({ type: 'unchecked', url });
+  const urls = destinationsOf(after.current.status === 'none' ? link : after.current.link);
+  const isSafe = urls.every((url) => safeUrls.includes(url));
+  if (needsCheck(current, after.current, now) && !isSafe) {
+    return refused({ type: 'unchecked', urls });
   }
   if (change.password?.hash === null) return refused({ type: 'unhashed' });
   return events.length === 0 ? unchanged : accepted(...events);

@@ -20,6 +20,7 @@ import {
   idOfEvent,
   visited,
 } from '../../../schemas/testing/events.js';
+import { ruleUrls, type RedirectRule } from '../../../schemas/redirect-rules.js';
 import { evolveLedgerLink, type LedgerLinkEvent } from '../../../schemas/folds/ledger-link.js';
 import {
   evolveManagedLink,
@@ -34,7 +35,7 @@ type Values = FlatCommand<LinkCommand>;
 
 /** Only the fold of the ledger contains visits. */
 const evolve = (state: ManagedLink, event: LedgerLinkEvent): ManagedLink =>
-  event.type === 'linklog.LinkVisited.v2'
+  event.type === 'linklog.LinkVisited.v3'
     ? { ...state, ledger: evolveLedgerLink(state.ledger, event) }
     : evolveManagedLink(state, event);
 
@@ -62,11 +63,11 @@ const usedUp = [limited, ...clicks, expired('spring', 2, 'clicks')];
 
 const change = (
   requested: LinkChange,
-  safeUrl: string | null = null,
+  safeUrls: readonly string[] | string = [],
   countedClicks = 0,
 ): Values => ({
   ...{ type: 'ChangeLink', account: 'acme', versions: null },
-  ...{ change: requested, safeUrl, countedClicks },
+  ...{ change: requested, safeUrls: [safeUrls].flat(), countedClicks },
 });
 const remove: Values = { type: 'DeleteLink', account: 'acme', versions: null };
 /** @param number of the event in the decision */
@@ -188,16 +189,16 @@ describe('command API: changing a link', () => {
 
   it('sets the first limit with the counted clicks as opening balance', () => {
     given(link)
-      .when(change({ maxClicks: 5 }, null, 3))
+      .when(change({ maxClicks: 5 }, [], 3))
       .then(edited('spring', 2, { maxClicks: 5, clicks: 3 }, metadata()));
     given(link)
-      .when(change({ maxClicks: 3 }, null, 3))
+      .when(change({ maxClicks: 3 }, [], 3))
       .then(
         edited('spring', 2, { maxClicks: 3, clicks: 3 }, metadata(1)),
         expired('spring', 3, 'clicks', { ...metadata(2), causationId: idOf(1) }),
       );
     given(link)
-      .when(change({ maxClicks: 2 }, null, 3))
+      .when(change({ maxClicks: 2 }, [], 3))
       .thenRefused('clicksTaken', { taken: 3 });
   });
 
@@ -210,11 +211,11 @@ describe('command API: changing a link', () => {
       .when(change({ maxClicks: null }, 'https://example.com/spring'))
       .then(edited('spring', 3, { maxClicks: null }, metadata()));
     given(...unlimited)
-      .when(change({ maxClicks: 9 }, null, 7))
+      .when(change({ maxClicks: 9 }, [], 7))
       .then(edited('spring', 3, { maxClicks: 9, clicks: 7 }, metadata()));
     // The statistics may lag behind the ledger.
     given(...unlimited)
-      .when(change({ maxClicks: 9 }, null, 1))
+      .when(change({ maxClicks: 9 }, [], 1))
       .then(edited('spring', 3, { maxClicks: 9, clicks: 2 }, metadata()));
   });
 
@@ -245,7 +246,7 @@ describe('command API: changing a link', () => {
     const start = at(200).toISOString();
     given(ending, expired('spring', 2))
       .when(change({ startsAt: start, expiresAt: at(300).toISOString() }))
-      .thenRefused('unchecked', { url: link.data.url });
+      .thenRefused('unchecked', { urls: [link.data.url] });
   });
 
   it('reactivates an expired link if neither the end nor the limit is reached', () => {
@@ -274,7 +275,7 @@ describe('command API: changing a link', () => {
       [[ending, expired('spring', 2)], { expiresIn: null }],
     ];
     for (const [history, wanted] of unchecked) {
-      const refusal = { url: wanted.url ?? link.data.url };
+      const refusal = { urls: [wanted.url ?? link.data.url] };
       given(...history)
         .when(change(wanted))
         .thenRefused('unchecked', refusal);
@@ -287,12 +288,48 @@ describe('command API: changing a link', () => {
       .then(enabled('spring', 4, metadata()));
   });
 
+  it('changes rules only if they differ, and removes them', () => {
+    const rules: readonly RedirectRule[] = [
+      { name: 'ios', when: { os: ['iOS'] }, url: 'https://apps.example/' },
+      {
+        ...{ name: 'test', when: {} },
+        split: [
+          { name: 'a', url: 'https://example.com/a', weight: 1 },
+          { name: 'b', url: 'https://example.com/b', weight: 3 },
+        ],
+      },
+    ];
+    const urls = [link.data.url, ...ruleUrls(rules)];
+    const ruled = edited('spring', 2, { rules: [...rules], forwardQuery: true });
+    given(link).when(change({ rules })).thenRefused('unchecked', { urls });
+    given(link)
+      .when(change({ rules }, urls.slice(1)))
+      .thenRefused('unchecked', { urls });
+    given(link)
+      .when(change({ rules, forwardQuery: true }, urls))
+      .then(edited('spring', 2, { rules: [...rules], forwardQuery: true }, metadata()));
+    given(link, ruled)
+      .when(change({ rules: structuredClone(rules), forwardQuery: true }))
+      .thenNothing();
+    given(link, ruled)
+      .when(change({ rules: null, forwardQuery: false }))
+      .then(edited('spring', 3, { rules: null, forwardQuery: false }, metadata()));
+    given(link)
+      .when(change({ rules: null, forwardQuery: false }))
+      .thenNothing();
+    given(link, ruled, disabled('spring', 3))
+      .when(change({ disabled: false }))
+      .thenRefused('unchecked', { urls });
+  });
+
   it('requires the hash of a password if nothing else refuses the change', () => {
     const password = { hash: null };
     given(link).when(change({ password })).thenRefused('unhashed');
-    given(link).when(change({ password, url })).thenRefused('unchecked', { url });
     given(link)
-      .when(change({ password, maxClicks: 2 }, null, 3))
+      .when(change({ password, url }))
+      .thenRefused('unchecked', { urls: [url] });
+    given(link)
+      .when(change({ password, maxClicks: 2 }, [], 3))
       .thenRefused('clicksTaken', { taken: 3 });
   });
 
@@ -332,7 +369,7 @@ describe('command API: changing a link', () => {
           // A change to the current limit or end writes no LinkEdited.
           const isEdited =
             decision.type === 'accepted' &&
-            decision.events.some(({ type }) => type === 'linklog.LinkEdited.v2');
+            decision.events.some(({ type }) => type === 'linklog.LinkEdited.v3');
           if (isOver && isEdited) {
             expect(current.status).to.not.equal('active');
           }

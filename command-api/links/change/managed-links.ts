@@ -14,7 +14,7 @@ import type { LinkChange, LinkCommand, LinkRefusal } from './command.js';
 import { linkDetailsOf } from '../link-details.js';
 import { createLinkChanges } from './handler.js';
 import { noClicks, readClicks, readClicksTaken } from '../clicks.js';
-import type { SafetyCheck } from '../../safety/safety-check.js';
+import { checkGroups, type SafetyCheck } from '../../safety/safety-check.js';
 import { goneResponses } from '../gone.js';
 import { failure, unavailable, type Reply } from '../../http/reply.js';
 import { safetyResponses } from '../../safety/safety-replies.js';
@@ -99,13 +99,13 @@ const maxRounds = 6;
 interface Attempt {
   readonly requested: RequestedChange;
   readonly countedClicks: number;
-  safeUrl: string | null;
+  safeUrls: readonly string[];
   hash: string | null;
   outcome?: ChangeOutcome;
 }
 
 const commandOf = (
-  { requested, countedClicks, safeUrl, hash }: Attempt,
+  { requested, countedClicks, safeUrls, hash }: Attempt,
   { account, actor: metadata }: LinkCaller,
 ): CommandRequest<LinkCommand> => {
   const { code: subject, change, versions } = requested;
@@ -115,7 +115,7 @@ const commandOf = (
   const hashed = password == null ? password : { hash };
   return {
     ...{ type: 'ChangeLink', subject, metadata },
-    data: { ...data, safeUrl, countedClicks, change: { ...rest, password: hashed } },
+    data: { ...data, safeUrls, countedClicks, change: { ...rest, password: hashed } },
   };
 };
 
@@ -132,14 +132,14 @@ export const createManagedLinks = (deps: ManagedLinksDeps) => {
       attempts.map((attempt) => commandOf(attempt, caller)),
     );
     const published = await delivery.published(outboxPosition, logWithinMs);
-    const unchecked = new Map<Attempt, string>();
+    const unchecked = new Map<Attempt, readonly string[]>();
     for (const [index, attempt] of attempts.entries()) {
       const result = results[index];
       if (!result) throw new Error(`decide() returned no result for command ${index}`);
       const { decision, state } = result;
       if (decision.type === 'refused') {
         const { refusal } = decision;
-        if (refusal.type === 'unchecked') unchecked.set(attempt, refusal.url);
+        if (refusal.type === 'unchecked') unchecked.set(attempt, refusal.urls);
         else if (refusal.type !== 'unhashed') {
           attempt.outcome = refusedWith(refusalReply(refusal, caller));
         }
@@ -211,7 +211,7 @@ export const createManagedLinks = (deps: ManagedLinksDeps) => {
       const clicks = await readClicks(pool, limited.map(codeOf));
       const attempts = changes.map((requested): Attempt => {
         const countedClicks = clicks.get(requested.code)?.clicks ?? 0;
-        const attempt = { requested, countedClicks, safeUrl: null, hash: null };
+        const attempt = { requested, countedClicks, safeUrls: [], hash: null };
         // PostgreSQL does not accept every text.
         if (shortCodePattern.test(requested.code)) return attempt;
         return { ...attempt, outcome: refusedWith(failure(404, messages.codeNotFound)) };
@@ -220,13 +220,14 @@ export const createManagedLinks = (deps: ManagedLinksDeps) => {
         const open = attempts.filter(({ outcome }) => outcome === undefined);
         if (open.length === 0) break;
         const unchecked = await decideOpen(open, caller);
-        const urls = [...unchecked.values()];
+        const groups = [...unchecked.values()];
         // The check has its own deadline.
-        const verdicts = urls.length > 0 ? await caller.uncounted(safety.check(urls)) : [];
-        for (const [index, [attempt, url]] of [...unchecked].entries()) {
+        const verdicts =
+          groups.length > 0 ? await caller.uncounted(checkGroups(safety, groups)) : [];
+        for (const [index, [attempt, urls]] of [...unchecked].entries()) {
           const reply = safetyResponses[verdicts[index] ?? 'unknown'];
           if (reply) attempt.outcome = refusedWith(reply);
-          else attempt.safeUrl = url;
+          else attempt.safeUrls = urls;
         }
         for (const attempt of open) {
           const { change } = attempt.requested;

@@ -19,6 +19,7 @@ import {
   type ExistingLink,
 } from '../../../schemas/folds/link.js';
 import type { BatchResponse, BatchResult } from '../../../schemas/http/batch.js';
+import type { RedirectRule } from '../../../schemas/redirect-rules.js';
 import type { LinkResponse } from '../../../schemas/http/shorten.js';
 
 /** The data of a new link, checked except against the ledger. The subject of the command is the code. */
@@ -36,6 +37,8 @@ export interface NewLink {
   readonly title: string | null;
   readonly note: string | null;
   readonly tags: readonly string[] | null;
+  readonly rules: readonly RedirectRule[] | null;
+  readonly forwardQuery: boolean;
   /** Whether to return an existing link of the account to the destination. */
   readonly reuse: boolean;
   /** The root key of the quota. */
@@ -72,7 +75,7 @@ export const createLinkDecider: Decider<
   decide({ subject, data: link, metadata: command }, { status }) {
     if (status === 'taken') return refused({ type: 'codeTaken' });
     const { custom, url, expiresIn, maxClicks, passwordHash, keyId, account } = link;
-    const { startsAt, title, note, tags } = link;
+    const { startsAt, title, note, tags, rules, forwardQuery } = link;
     const { now } = command;
     const data = {
       url,
@@ -85,6 +88,8 @@ export const createLinkDecider: Decider<
       ...(title !== null && { title }),
       ...(note !== null && { note }),
       ...(tags !== null && { tags: [...tags] }),
+      ...(rules !== null && { rules: [...rules] }),
+      ...(forwardQuery && { forwardQuery }),
     };
     const metadata = nextEvent({ sequence: 0, lastEventAt: now }, command);
     return accepted(newEvent('LinkCreated', data, { subject, account, ...metadata }));
@@ -111,6 +116,7 @@ export type ShortenResponse =
 
 const toLinkResponse = (event: EventNamed<'LinkCreated'>, shortUrlHost: string): LinkResponse => {
   const { url, custom, startsAt, expiresAt, maxClicks, title, note, tags } = event.data;
+  const { rules, forwardQuery } = event.data;
   return {
     shortUrl: `${shortUrlHost}/${event.subject}`,
     shortCode: event.subject,
@@ -123,6 +129,8 @@ const toLinkResponse = (event: EventNamed<'LinkCreated'>, shortUrlHost: string):
     ...(title !== undefined && { title }),
     ...(note !== undefined && { note }),
     ...(tags !== undefined && { tags }),
+    ...(rules !== undefined && { rules }),
+    ...(forwardQuery !== undefined && { forwardQuery }),
   };
 };
 
@@ -135,8 +143,12 @@ export const isReusable = (
   if (state.status === 'none' || linkStatusAt(state, now) !== 'active') return false;
   const { link } = state;
   const { custom, startsAt, expiresAt, maxClicks, passwordHash, title, note, tags } = link;
-  const options = [startsAt, expiresAt, maxClicks, passwordHash, title, note];
-  const hasNone = !custom && tags.length === 0 && options.every((option) => option === null);
+  const options = [startsAt, expiresAt, maxClicks, passwordHash, title, note, link.rules];
+  const hasNone =
+    !custom &&
+    !link.forwardQuery &&
+    tags.length === 0 &&
+    options.every((option) => option === null);
   return hasNone && link.account === account && link.url === url;
 };
 

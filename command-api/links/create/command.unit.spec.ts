@@ -44,6 +44,8 @@ const createLink: NewLink = {
   title: null,
   note: null,
   tags: null,
+  rules: null,
+  forwardQuery: false,
   reuse: false,
   keyId: 'key-1',
   account: 'acme',

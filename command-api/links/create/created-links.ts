@@ -22,7 +22,7 @@ export const readCreatedLinks = async (
 ): Promise<ReadonlyMap<string, EventNamed<'LinkCreated'>>> => {
   const created = new Map<string, EventNamed<'LinkCreated'>>();
   const add = (event: LinklogEvent): void => {
-    if (event.type === 'linklog.LinkCreated.v3') created.set(event.subject, event);
+    if (event.type === 'linklog.LinkCreated.v4') created.set(event.subject, event);
   };
   const { rows } = await pool.query<HistoryRow>({
     name: 'history-created',

@@ -1,5 +1,6 @@
 import { messages, type PlanError } from '../../../schemas/http/errors.js';
 import { planHas, type GatedFeature } from '../../../schemas/plans.js';
+import type { RedirectRule } from '../../../schemas/redirect-rules.js';
 import type { PlatformSwitches } from '../../admission/admission.js';
 import { failure, json, type Reply } from '../../http/reply.js';
 import type { PlanDeps, V2State } from '../../admission/admitted-call.js';
@@ -7,6 +8,7 @@ import type { PlanDeps, V2State } from '../../admission/admitted-call.js';
 /** The fields of a request that a platform switch or a plan can refuse. */
 export interface GatedFields {
   readonly url?: string | undefined;
+  readonly rules?: readonly RedirectRule[] | null | undefined;
   readonly alias?: string | null | undefined;
   readonly password?: string | null | undefined;
   readonly expiresIn?: number | null | undefined;
@@ -21,7 +23,8 @@ const gatedFeatures = [
 
 /** The first feature of the request that is switched off, in the specification's order. */
 const switchedOff = (fields: GatedFields, platform: PlatformSwitches): string | null => {
-  if (fields.url !== undefined && !platform.shortening) return messages.shorteningOff;
+  const isMoved = fields.url !== undefined || fields.rules != null;
+  if (isMoved && !platform.shortening) return messages.shorteningOff;
   if (fields.alias != null && !platform.aliases) return messages.aliasesOff;
   if (fields.password != null && !platform.passwords) return messages.passwordsOff;
   const expires = fields.expiresIn != null || fields.expiresAt != null;

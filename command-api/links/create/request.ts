@@ -8,6 +8,7 @@ import {
   shortenRequest,
   type ShortenRequest,
 } from '../../../schemas/http/shorten.js';
+import { destinationsOf } from '../../../schemas/redirect-rules.js';
 import type { AdmittedCall } from '../../admission/command.js';
 import type { Scope } from '../../../schemas/scopes.js';
 import type { PlatformSwitches } from '../../admission/admission.js';
@@ -17,6 +18,7 @@ import { keyAlphabet } from '../../keys/key-token.js';
 import { reservedAliases } from '../../aliases/reserved-alias.js';
 import { readAliasOverrides } from '../../aliases/overrides.js';
 import { readReservedWords } from '../../aliases/reserved-words.js';
+import { checkGroups } from '../../safety/safety-check.js';
 import type { WebSafety } from '../../safety/web-safety.js';
 import { failure, type Reply } from '../../http/reply.js';
 import { parseAs, refusedWith, type Read, type Refused } from '../../http/requests.js';
@@ -106,6 +108,7 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
 
   const commandFor = (request: ShortenRequest, state: RequestContext): ReadyRequest['create'] => {
     const { alias, url, expiresIn, expiresAt, startsAt, maxClicks, title, note, tags } = request;
+    const { rules, forwardQuery } = request;
     const { key } = state.call;
     const data = {
       custom: alias !== null,
@@ -118,6 +121,8 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
       title,
       note,
       tags,
+      rules,
+      forwardQuery: forwardQuery ?? false,
       reuse: request.reuse,
       keyId: key.rootId,
       account: key.account,
@@ -161,10 +166,10 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
       const parsed: Read<ShortenRequest> =
         body.type === 'read' ? parseAs(schema, body.value) : body;
       if (parsed.type === 'refused') return { parsed, unsafe: null, scope, requestId };
-      const { alias, password, reuse, url } = parsed.value;
+      const { alias, password, reuse } = parsed.value;
       const isPlain = alias === null && password === null && !reuse;
       if (!isPlain || deps.safety.safeBrowsing) return null;
-      const [verdict] = await deps.safety.check([url]);
+      const [verdict] = await checkGroups(deps.safety, [destinationsOf(parsed.value)]);
       return { parsed, unsafe: safetyResponses[verdict ?? 'unknown'], scope, requestId };
     },
     plainCommand,
@@ -176,7 +181,7 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
     ): Promise<readonly (ReadyRequest | Refused)[]> {
       const requests = items.map((item) => checked(item, state, bodySchema));
       const accepted = requests.flatMap((item) => (item.type === 'read' ? [item.value] : []));
-      const checking = deps.safety.check(accepted.map(({ url }) => url));
+      const checking = checkGroups(deps.safety, accepted.map(destinationsOf));
       // The check has its own deadline.
       const verdicts = [...(await state.uncounted(checking))];
       const forbidden = await reservedFor(accepted, state.call);

@@ -105,7 +105,12 @@ const someQuery = fc.record(
     ),
     tag: fc.subarray(tags),
     status: fc.constantFrom('deleted', 'blocked', 'disabled', 'expired', 'active'),
-    domain: fc.constantFrom('Example.COM', 'b\u00fccher.example', '127.0.0.1', '[2001:db8::1]'),
+    destination: fc.constantFrom(
+      'Example.COM',
+      'b\u00fccher.example',
+      '127.0.0.1',
+      '[2001:db8::1]',
+    ),
   },
   { requiredKeys: [] },
 );
@@ -122,7 +127,7 @@ const naive = (links: readonly ExpectedLink[], query: ListQuery): readonly strin
         (query.account === null || account === query.account) &&
         (query.status ? link.status === query.status : link.status !== 'deleted') &&
         query.tag.every((tag) => link.tags.map(lower).includes(tag)) &&
-        (query.domain === undefined || host === query.domain) &&
+        (query.destination === undefined || host === query.destination) &&
         (query.search ?? []).every((term) =>
           [code, url, title, note, host && `://${host}`, ...link.tags].some(
             (text) => text !== null && lower(text).includes(term),
@@ -328,11 +333,11 @@ describe('command API: lists of links', () => {
     const found = async (query: object) => (await page(queryOf(query), 10)).codes;
     for (const query of [
       ...[{ tag: 'z' }, { tag: ['y', 'z'] }, { search: 'summer' }],
-      ...[{ domain: 'example.net' }, { search: 'ABC' }],
+      ...[{ destination: 'example.net' }, { search: 'ABC' }],
     ]) {
       expect(await found(query), JSON.stringify(query)).to.deep.equal(['abc']);
     }
-    for (const query of [{ tag: 'x' }, { search: 'spring' }, { domain: 'example.com' }]) {
+    for (const query of [{ tag: 'x' }, { search: 'spring' }, { destination: 'example.com' }]) {
       expect(await found(query), JSON.stringify(query)).to.deep.equal([]);
     }
   });
@@ -484,8 +489,8 @@ describe('command API: lists of links', () => {
       ],
       [{ search: 'nowhere-at-all', tag: 'fifth' }, []],
       [{ search: '/behind' }, ['late']],
-      [{ domain: 'bücher.example' }, ['late']],
-      [{ domain: 'nowhere.example' }, []],
+      [{ destination: 'bücher.example' }, ['late']],
+      [{ destination: 'nowhere.example' }, []],
     ] as const) {
       const read = await page(queryOf(values), 100, null, effort);
       expect(read.codes, JSON.stringify(values)).to.deep.equal(expected);
@@ -556,7 +561,7 @@ describe('command API: lists of links', () => {
       [{ search: 'exa', sort: 'clicks' }, 'acme'],
       [{ search: 'exa', status: 'active' }, 'acme'],
       [{ search: 'exa', tag: 'x' }, 'acme'],
-      [{ search: 'exa', domain: 'example.com' }, 'acme'],
+      [{ search: 'exa', destination: 'example.com' }, 'acme'],
       [{ search: 'exa' }, 'other'],
     ] as const) {
       expect(readCursor(next ?? '', queryOf(other, account)), JSON.stringify(other)).to.equal(null);

@@ -9,7 +9,7 @@ import {
 import type { ExistingLink } from '../../../schemas/folds/link.js';
 import {
   compareCursors,
-  hasDomain,
+  hasDestination,
   linkMatcher,
   type AccountQuery,
   type ListCursor,
@@ -102,7 +102,7 @@ const matchingLinks = (
   candidates: readonly Candidate[],
 ): readonly FoundLink[] =>
   candidates
-    .filter(({ url }) => hasDomain(query, url))
+    .filter((link) => hasDestination(query, link))
     .map((candidate) => ({
       ...cursorAfter(query, candidate),
       sequence: candidate.sequence,
@@ -159,7 +159,7 @@ const findByClicks = async (
   const { query } = selection;
   const isFiltered =
     query.search !== undefined ||
-    query.domain !== undefined ||
+    query.destination !== undefined ||
     query.createdAfter !== undefined ||
     query.createdBefore !== undefined ||
     query.tag.length > 0;

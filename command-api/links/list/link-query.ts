@@ -4,6 +4,7 @@ import { linkStatusAt, type Link, type ExistingLink } from '../../../schemas/fol
 import { accountName } from '../../../schemas/http/keys.js';
 import { foldedTextOf, foldText } from '../../../schemas/folded-text.js';
 import { creationPeriodOf, type LinkQuery } from '../../../schemas/http/list-links.js';
+import { destinationsOf } from '../../../schemas/redirect-rules.js';
 import { parseUrl } from '../../../schemas/parse-url.js';
 
 /** A query for the links of an account; `null`: of all accounts, account by account. */
@@ -16,9 +17,13 @@ export interface AccountQuery extends ListQuery {
   readonly account: string;
 }
 
-/** Whether the destination has the host of a query. */
-export const hasDomain = ({ domain }: Pick<LinkQuery, 'domain'>, url: string): boolean =>
-  domain === undefined || parseUrl(url)?.hostname === domain;
+/** Whether a destination of the link has the host of a query. */
+export const hasDestination = (
+  { destination }: Pick<LinkQuery, 'destination'>,
+  link: Parameters<typeof destinationsOf>[0],
+): boolean =>
+  destination === undefined ||
+  destinationsOf(link).some((url) => parseUrl(url)?.hostname === destination);
 
 /** Whether a link matches the texts of a query. */
 const matchesTexts = (query: LinkQuery, link: Link): boolean => {
@@ -28,7 +33,7 @@ const matchesTexts = (query: LinkQuery, link: Link): boolean => {
     if (!search.every((term) => folded.includes(term))) return false;
   }
   const folded = tags.length === 0 ? [] : link.tags.map(foldText);
-  return tags.every((tag) => folded.includes(tag)) && hasDomain(query, link.url);
+  return tags.every((tag) => folded.includes(tag)) && hasDestination(query, link);
 };
 
 /**
@@ -73,10 +78,12 @@ export const compareCursors = (a: ListCursor, b: ListCursor): number => {
 
 /** Equal for queries that differ only in the page size. */
 const fingerprintOf = (query: ListQuery): string => {
-  const { account, sort, search, tag, status, domain } = query;
+  const { account, sort, search, tag, status, destination } = query;
   const { from, before } = creationPeriodOf(query);
   return createHash('sha256')
-    .update(JSON.stringify([account, sort, search, [...tag].sort(), status, domain, from, before]))
+    .update(
+      JSON.stringify([account, sort, search, [...tag].sort(), status, destination, from, before]),
+    )
     .digest('base64url')
     .slice(0, 12);
 };

@@ -1,6 +1,7 @@
 import type { Client } from '../../../ops/platform/postgres/pool.js';
 import { hostText } from '../../../schemas/folded-text.js';
 import { creationPeriodOf } from '../../../schemas/http/list-links.js';
+import type { RedirectRule } from '../../../schemas/redirect-rules.js';
 import type { AccountQuery, ListCursor } from './link-query.js';
 
 /** The links of the projection that a query selects. */
@@ -13,11 +14,13 @@ export interface Selection {
   readonly withoutClicks: boolean;
 }
 
-/** A link that matches if its destination has the host of the query (`hasDomain`). */
+/** A link that matches if one of its destinations has the host of the query
+ * (`hasDestination`). */
 export interface Candidate {
   readonly code: string;
   readonly createdAt: Date;
   readonly url: string;
+  readonly rules: readonly RedirectRule[] | null;
   /** The sequence of its last projected event. */
   readonly sequence: number;
 }
@@ -52,8 +55,8 @@ const links = 'projection_redirects.links';
 const tagsTable = 'projection_redirects.link_tags';
 
 /** The texts that the folded text of a link must contain. */
-const textsOf = ({ search = [], domain }: AccountQuery): readonly string[] =>
-  domain === undefined ? search : [...search, hostText(domain)];
+const textsOf = ({ search = [], destination }: AccountQuery): readonly string[] =>
+  destination === undefined ? search : [...search, hostText(destination)];
 
 const patternOf = (part: string): string => `%${part.replace(/[\\%_]/g, '\\$&')}%`;
 
@@ -61,8 +64,8 @@ const textConditions = (query: AccountQuery, folded: string, values: Values): re
   textsOf(query).map((text) => `${folded} LIKE ${values.add(patternOf(text), 'text')}`);
 
 /** The limit of candidates; not all of them have the host of the query. */
-const limitOf = ({ domain }: AccountQuery, wanted: number): number =>
-  domain === undefined ? wanted : Math.max(wanted, 500);
+const limitOf = ({ destination }: AccountQuery, wanted: number): number =>
+  destination === undefined ? wanted : Math.max(wanted, 500);
 
 const timeConditions = (query: AccountQuery, table: string, values: Values): readonly string[] => {
   const { from, before } = creationPeriodOf(query);
@@ -120,11 +123,11 @@ const conditionsOn = (selection: Selection, values: Values): string =>
 
 /** The columns of conditions and candidates. Reading each row a second time would take most of a search's time. */
 const columnsOf = (table: string): string =>
-  ['account', 'status', 'starts_at', 'expires_at', 'url', 'sequence']
+  ['account', 'status', 'starts_at', 'expires_at', 'url', 'rules', 'sequence']
     .map((column) => `${table}.${column}`)
     .join();
 
-const candidateColumns = 'l.code, l.created_at AS "createdAt", l.url, l.sequence';
+const candidateColumns = 'l.code, l.created_at AS "createdAt", l.url, l.rules, l.sequence';
 
 const isBehind = (table: string, { createdAt, code }: ListCursor, values: Values): string =>
   `(${table}.created_at, ${table}.code) <

@@ -126,7 +126,7 @@ describe('archive: archive', () => {
       await archiver(database.pool, open())(links, 0, [recordOf(event)]);
       const [stored] = double.streams.events('link-abc') ?? [];
       const json = (base64 = ''): unknown => JSON.parse(Buffer.from(base64, 'base64').toString());
-      expect(stored).to.include({ id: event.id, type: 'linklog.LinkCreated.v3' });
+      expect(stored).to.include({ id: event.id, type: 'linklog.LinkCreated.v4' });
       const { url, custom, expiresAt, maxClicks, keyId } = event.data;
       const data = { url, custom, expiresAt, maxClicks, keyId };
       expect(json(stored?.data)).to.deep.equal(data);

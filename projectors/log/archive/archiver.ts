@@ -40,7 +40,7 @@ const maxAppendBytes = 1_000_000;
 export const streamOf = (event: LinklogEvent): string => {
   const { subject } = event;
   if (isLinkEvent(event)) return `link-${subject}`;
-  if (event.type === 'linklog.LinkVisited.v2') return `visits-${subject}`;
+  if (event.type === 'linklog.LinkVisited.v3') return `visits-${subject}`;
   if (isApiKeyEvent(event)) return `key-${subject}`;
   if (isAliasOverrideEvent(event)) return `alias-${subject}`;
   if (isUsageEvent(event)) return `usage-${subject}`;
