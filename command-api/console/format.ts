@@ -25,6 +25,9 @@ const languages = once(() => new Intl.DisplayNames('en', { type: 'language' }));
 
 const days = timeFormat({ dateStyle: 'medium', timeZone: 'UTC' });
 
+/** The time zone of the browser. */
+export const ownZoneOf = once(() => new Intl.DateTimeFormat().resolvedOptions().timeZone);
+
 export const formatNumber = (value: number): string => numbers().format(value);
 
 /** `part` of `whole`, such as `12.5%`. */
@@ -72,9 +75,14 @@ const displayNames = new Map([
   ['tv', 'TV'],
 ]);
 
+const nullNames = new Map([
+  ['referrers', 'Direct or unknown'],
+  ['targets', 'No rule'],
+]);
+
 /** The display name of a value of a breakdown. */
 export const formatValue = (dimension: string, value: string | null): string => {
-  if (value === null) return dimension === 'referrers' ? 'Direct or unknown' : 'Unknown';
+  if (value === null) return nullNames.get(dimension) ?? 'Unknown';
   if (value === '(other)') return 'All others';
   switch (dimension) {
     case 'countries':

@@ -18,7 +18,7 @@ export interface LinkFilter {
   readonly search: string;
   readonly tags: readonly string[];
   readonly status: Status | '';
-  readonly domain: string;
+  readonly destination: string;
   /** Only for operators. */
   readonly account: string;
   readonly sort: Order;
@@ -41,7 +41,7 @@ export const readFilter = (query: string): LinkFilter => {
     search: text('search'),
     tags: [...new Set(parameters.getAll('tag').filter((tag) => tag !== ''))],
     status: isOneOf(statuses, status) ? status : '',
-    domain: text('domain'),
+    destination: text('destination'),
     account: text('account'),
     sort: isOneOf(orders, sort) ? sort : 'created',
     after: text('after'),
@@ -50,17 +50,17 @@ export const readFilter = (query: string): LinkFilter => {
 
 /** The inverse of `readFilter`; also the query of the API. */
 export const writeFilter = (filter: LinkFilter): string => {
-  const { search, tags, status, domain, account, sort, after } = filter;
+  const { search, tags, status, destination, account, sort, after } = filter;
   const query = new URLSearchParams();
   if (search !== '') query.set('search', search);
   for (const tag of tags) query.append('tag', tag);
   if (status !== '') query.set('status', status);
-  if (domain !== '') query.set('domain', domain);
+  if (destination !== '') query.set('destination', destination);
   if (account !== '') query.set('account', account);
   if (sort !== 'created') query.set('sort', sort);
   if (after !== '') query.set('after', after);
   return query.toString();
 };
 
-export const showsAll = ({ search, tags, status, domain, account }: LinkFilter): boolean =>
-  search === '' && tags.length === 0 && status === '' && domain === '' && account === '';
+export const showsAll = ({ search, tags, status, destination, account }: LinkFilter): boolean =>
+  search === '' && tags.length === 0 && status === '' && destination === '' && account === '';

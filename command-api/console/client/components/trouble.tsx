@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { describeError } from '../../rules-form.js';
 import type { Failure } from '../app/api.js';
 
 interface Props {
@@ -37,7 +38,7 @@ const adviceOf = (failure: Failure) => {
       );
     case 'wait':
     case 'refused':
-      return <>{failure.message}</>;
+      return <>{describeError(failure.message)}</>;
   }
 };
 

@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { formatNumber, formatTime } from '../../format.js';
 import type { LinkDetails } from '../app/types.js';
 import { CopyButton } from '../components/copy-button.js';
+import { RuleList } from '../rules/rule-list.js';
 
 interface Props {
   readonly link: LinkDetails;
@@ -23,6 +24,7 @@ export const LinkSummary = ({ link, children }: Props) => (
     <p class="long clamp">
       <span class="soft">leads to</span> <bdi>{link.url}</bdi>
     </p>
+    {link.rules && <RuleList rules={link.rules} />}
     <p class="soft">
       {formatNumber(link.clickCount)} clicks in all
       {link.clicksLeft !== null && <>, {formatNumber(link.clicksLeft)} left</>}. Made{' '}

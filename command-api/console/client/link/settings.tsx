@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { haveEqualRules, toForm, toRequest, type RuleForm } from '../../rules-form.js';
 import { splitTags } from '../../tags.js';
 import { callApi } from '../app/api.js';
 import { onSubmit, useAction } from '../app/hooks.js';
@@ -8,6 +9,7 @@ import { Input, Select } from '../components/field.js';
 import { LinkTexts } from '../components/link-texts.js';
 import { Trouble } from '../components/trouble.js';
 import { lifetimes } from '../make/one-link.js';
+import { RuleEditor } from '../rules/rule-editor.js';
 
 interface Props {
   readonly link: LinkDetails;
@@ -24,7 +26,11 @@ const textOf = (form: FormData, name: string): string => {
 };
 
 /** The changed values of a form, as the body of a PATCH. */
-const changeOf = (form: FormData, link: LinkDetails): Readonly<Record<string, unknown>> => {
+const changeOf = (
+  form: FormData,
+  rules: readonly RuleForm[],
+  link: LinkDetails,
+): Readonly<Record<string, unknown>> => {
   const url = textOf(form, 'url');
   const title = textOf(form, 'title') || null;
   const note = textOf(form, 'note') || null;
@@ -33,6 +39,7 @@ const changeOf = (form: FormData, link: LinkDetails): Readonly<Record<string, un
   const expiresIn = textOf(form, 'expiresIn');
   const limit = textOf(form, 'maxClicks');
   const maxClicks = limit === '' ? null : Number(limit);
+  const forwardQuery = form.has('forwardQuery');
   return {
     ...(url !== link.url && { url }),
     ...(title !== link.title && { title }),
@@ -40,6 +47,8 @@ const changeOf = (form: FormData, link: LinkDetails): Readonly<Record<string, un
     ...(tags.join() !== link.tags.join() && { tags }),
     ...(expiresIn !== unchanged && { expiresIn: expiresIn === '' ? null : Number(expiresIn) }),
     ...(maxClicks !== link.maxClicks && { maxClicks }),
+    ...(!haveEqualRules(rules, toForm(link.rules)) && { rules: toRequest(rules) }),
+    ...(forwardQuery !== link.forwardQuery && { forwardQuery }),
     ...(form.has('open') ? { password: null } : password !== '' && { password }),
   };
 };
@@ -56,8 +65,9 @@ const Edit = (props: Props) => {
   const { link, onChanged } = props;
   const { isBusy, failure, run } = useAction();
   const [note, setNote] = useState('');
+  const [rules, setRules] = useState(() => toForm(link.rules));
   const submit = onSubmit(async (form) => {
-    const change = changeOf(new FormData(form), link);
+    const change = changeOf(new FormData(form), rules, link);
     setNote('');
     if (Object.keys(change).length === 0) {
       setNote('Nothing is changed yet.');
@@ -100,6 +110,7 @@ const Edit = (props: Props) => {
           <input type="checkbox" name="open" /> Take the password away
         </label>
       )}
+      <RuleEditor rules={rules} onChange={setRules} forwardsQuery={link.forwardQuery} />
       <Trouble failure={failure} />
       <p class="row">
         <button class="primary" aria-disabled={isBusy}>

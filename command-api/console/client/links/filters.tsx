@@ -38,12 +38,12 @@ const useText = (value: string) => {
 
 /** The active filters, each with a link that removes it. */
 const Chips = ({ filter, hrefOf }: Omit<Props, 'onChange' | 'shortUrlHost'>) => {
-  const { search, tags, status, domain, account } = filter;
+  const { search, tags, status, destination, account } = filter;
   const chips = [
     ...(search === '' ? [] : [['text', search, { search: '' }] as const]),
     ...tags.map((tag) => ['tag', tag, { tags: tags.filter((other) => other !== tag) }] as const),
     ...(account === '' ? [] : [['account', account, { account: '' }] as const]),
-    ...(domain === '' ? [] : [['domain', domain, { domain: '' }] as const]),
+    ...(destination === '' ? [] : [['destination', destination, { destination: '' }] as const]),
     ...(status === '' ? [] : [['status', statuses[status], { status: '' }] as const]),
   ];
   return (
@@ -54,7 +54,9 @@ const Chips = ({ filter, hrefOf }: Omit<Props, 'onChange' | 'shortUrlHost'>) => 
           {what} <bdi>{value}</bdi> <span aria-hidden="true">✕</span>
         </a>
       ))}
-      <a href={hrefOf({ search: '', tags: [], domain: '', status: '', account: '' })}>Show all</a>
+      <a href={hrefOf({ search: '', tags: [], destination: '', status: '', account: '' })}>
+        Show all
+      </a>
     </p>
   );
 };
@@ -63,7 +65,7 @@ const Chips = ({ filter, hrefOf }: Omit<Props, 'onChange' | 'shortUrlHost'>) => 
 export const Filters = (props: Props) => {
   const { filter, shortUrlHost, hasAccounts = false, onChange } = props;
   const searchText = useText(filter.search);
-  const domain = useText(filter.domain);
+  const destination = useText(filter.destination);
   const account = useText(filter.account);
   const submit = onSubmit((form) => {
     const fields = fieldsOf(form);
@@ -71,7 +73,7 @@ export const Filters = (props: Props) => {
     const tags = tag === undefined ? filter.tags : [...new Set([...filter.tags, tag])];
     const text = (name: string): string => fields[name] ?? '';
     const search = codeOfShortUrl(text('search'), shortUrlHost) ?? text('search');
-    onChange({ search, domain: text('domain'), account: text('account'), tags });
+    onChange({ search, destination: text('destination'), account: text('account'), tags });
     return undefined;
   });
   return (
@@ -106,7 +108,12 @@ export const Filters = (props: Props) => {
             }}
           />
         )}
-        <Input label="Domain" name="domain" placeholder="example.com" {...domain} />
+        <Input
+          label="Destination host"
+          name="destination"
+          placeholder="example.com"
+          {...destination}
+        />
         {/* A new field after each added tag. */}
         <Input key={filter.tags.length} label="Tag" name="tag" maxLength={50} />
         <button>Search</button>

@@ -1,4 +1,5 @@
 import { useRef, useState } from 'preact/hooks';
+import { toRequest, type RuleForm } from '../../rules-form.js';
 import { splitTags } from '../../tags.js';
 import { callApi, randomId } from '../app/api.js';
 import { fieldsOf, onSubmit, useAction } from '../app/hooks.js';
@@ -7,6 +8,7 @@ import { CopyButton } from '../components/copy-button.js';
 import { Input, Select } from '../components/field.js';
 import { LinkTexts } from '../components/link-texts.js';
 import { Trouble } from '../components/trouble.js';
+import { RuleEditor } from '../rules/rule-editor.js';
 
 export const lifetimes = [
   ['', 'Never'],
@@ -17,12 +19,17 @@ export const lifetimes = [
   ['31536000', 'In a year'],
 ] as const;
 
-const bodyOf = ({ expiresIn, maxClicks, tags, ...texts }: ReturnType<typeof fieldsOf>) => ({
-  ...texts,
-  ...(tags !== undefined && { tags: splitTags(tags) }),
-  ...(expiresIn !== undefined && { expiresIn: Number(expiresIn) }),
-  ...(maxClicks !== undefined && { maxClicks: Number(maxClicks) }),
-});
+const bodyOf = (fields: ReturnType<typeof fieldsOf>, rules: readonly RuleForm[]) => {
+  const { expiresIn, maxClicks, tags, forwardQuery, ...texts } = fields;
+  return {
+    ...texts,
+    ...(tags !== undefined && { tags: splitTags(tags) }),
+    ...(expiresIn !== undefined && { expiresIn: Number(expiresIn) }),
+    ...(maxClicks !== undefined && { maxClicks: Number(maxClicks) }),
+    ...(rules.length > 0 && { rules: toRequest(rules) }),
+    ...(forwardQuery !== undefined && { forwardQuery: true }),
+  };
+};
 
 const CreatedLink = ({ link }: { readonly link: LinkResponse }) => (
   <section class="card made" aria-live="polite">
@@ -46,11 +53,12 @@ const CreatedLink = ({ link }: { readonly link: LinkResponse }) => (
 export const OneLink = () => {
   const { isBusy, failure, run } = useAction();
   const [created, setCreated] = useState<LinkResponse>();
+  const [rules, setRules] = useState<readonly RuleForm[]>([]);
   /** Repeating the same request does not create a second link, even if the response was lost. */
   const attempt = useRef({ text: '', id: '' });
 
   const submit = onSubmit(async (form) => {
-    const body = bodyOf(fieldsOf(form));
+    const body = bodyOf(fieldsOf(form), rules);
     const text = JSON.stringify(body);
     if (attempt.current.text !== text) attempt.current = { text, id: randomId() };
     const headers = { 'Idempotency-Key': attempt.current.id };
@@ -61,6 +69,7 @@ export const OneLink = () => {
     attempt.current = { text: '', id: '' };
     setCreated(done.value);
     form.reset();
+    setRules([]);
   });
 
   return (
@@ -99,6 +108,7 @@ export const OneLink = () => {
           </div>
           <LinkTexts />
         </details>
+        <RuleEditor rules={rules} onChange={setRules} />
         <Trouble failure={failure} />
         <button class="primary" aria-disabled={isBusy}>
           Make the link

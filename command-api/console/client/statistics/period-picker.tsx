@@ -1,6 +1,6 @@
-import { useState } from 'preact/hooks';
 import { addDays, intervalsOf, presets, type StatisticsView } from '../../periods.js';
 import { Input, Select } from '../components/field.js';
+import { ZoneField } from '../components/zone-field.js';
 
 interface Props {
   readonly view: StatisticsView;
@@ -8,30 +8,6 @@ interface Props {
 }
 
 const intervalNames = { hour: 'Hours', day: 'Days', week: 'Weeks', month: 'Months' } as const;
-
-/** The list of zones is loaded on demand, because that can take 0.25 s. */
-const ZoneField = ({ view, onChange }: Props) => {
-  const [zones, setZones] = useState<readonly string[]>([]);
-  // Both events are before the list opens.
-  const fill = (): void => {
-    setZones((known) => (known.length > 0 ? known : Intl.supportedValuesOf('timeZone')));
-  };
-  return (
-    <Select
-      label="Time zone"
-      value={view.tz}
-      options={[...new Set([view.tz, 'UTC', ...zones])].map((zone) => [
-        zone,
-        zone.replaceAll('_', ' '),
-      ])}
-      onFocus={fill}
-      onPointerDown={fill}
-      onChange={(event) => {
-        onChange({ tz: event.currentTarget.value });
-      }}
-    />
-  );
-};
 
 const dates = (props: Props) => {
   const { view, onChange } = props;
@@ -91,7 +67,12 @@ export const PeriodPicker = (props: Props) => {
           onChange({ interval: event.currentTarget.value as StatisticsView['interval'] });
         }}
       />
-      <ZoneField {...props} />
+      <ZoneField
+        value={view.tz}
+        onChange={(tz) => {
+          onChange({ tz });
+        }}
+      />
       <label class="check">
         <input
           type="checkbox"

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useLocation } from 'preact-iso/router';
 import { useState } from 'preact/hooks';
-import { formatChange, formatNumber, formatStart, once } from '../../format.js';
+import { formatChange, formatNumber, formatStart, ownZoneOf } from '../../format.js';
 import {
   addDays,
   daysBefore,
@@ -22,6 +22,7 @@ const sources: Dimensions = [
   ['referrers', 'Referrers'],
   ['triggers', 'Link or QR code'],
 ];
+const withTargets: Dimensions = [...sources, ['targets', 'Redirect rule']];
 const visitors: Dimensions = [
   ['countries', 'Countries'],
   ['languages', 'Languages'],
@@ -31,8 +32,6 @@ const devices: Dimensions = [
   ['os', 'Systems'],
   ['devices', 'Devices'],
 ];
-
-const ownZoneOf = once(() => new Intl.DateTimeFormat().resolvedOptions().timeZone);
 
 /** @param shortCode `null`: all links */
 export const statsPath = (shortCode: string | null): string =>
@@ -210,6 +209,7 @@ export const Statistics = ({ stats, children }: Props) => {
   const { route } = useLocation();
   const [view, hrefOf] = useView();
   const library = usePlotLibrary();
+  const hasTargets = value?.targets?.some((target) => target.value !== null) ?? false;
   const hrefOfDay = (day: string): string =>
     hrefOf({ preset: 'custom', from: day, to: addDays(day, 1), interval: 'hour' });
 
@@ -256,7 +256,11 @@ export const Statistics = ({ stats, children }: Props) => {
         </section>
         <div class="columns breakdowns">
           {children}
-          <Breakdown title="Sources" dimensions={sources} stats={value} />
+          <Breakdown
+            title="Sources"
+            dimensions={hasTargets ? withTargets : sources}
+            stats={value}
+          />
           <Breakdown title="Visitors" dimensions={visitors} stats={value} />
           <Breakdown title="Devices" dimensions={devices} stats={value} />
         </div>

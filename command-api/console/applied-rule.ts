@@ -1,0 +1,19 @@
+/** Not part of `rules-form.ts`, because the library for time zones is loaded on demand. It must not import zod. */
+import type { RedirectRule } from '../../schemas/redirect-rules.js';
+import { matches } from '../../schemas/rule-target.js';
+import type { Visitor } from './visitor-values.js';
+
+/**
+ * The rule that the edge applies to a visitor; `null`: none.
+ *
+ * @param now milliseconds since the epoch
+ * @throws RangeError if a time zone is unknown
+ */
+export const appliedRule = (
+  rules: readonly RedirectRule[],
+  { countries: country, devices: device, os, browsers: browser, languages: language }: Visitor,
+  now: number,
+): RedirectRule | null => {
+  const visit = { country, device, os, browser, language, visitor: null, now };
+  return rules.find(({ when }) => matches(when, visit)) ?? null;
+};

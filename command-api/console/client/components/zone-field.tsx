@@ -1,0 +1,31 @@
+import { useState } from 'preact/hooks';
+import { Select } from './field.js';
+
+interface Props {
+  readonly value: string;
+  readonly onChange: (tz: string) => void;
+}
+
+/** The list of zones is loaded on demand, because that can take 0.25 s. */
+export const ZoneField = ({ value, onChange }: Props) => {
+  const [zones, setZones] = useState<readonly string[]>([]);
+  // Both events are before the list opens.
+  const fill = (): void => {
+    setZones((known) => (known.length > 0 ? known : Intl.supportedValuesOf('timeZone')));
+  };
+  return (
+    <Select
+      label="Time zone"
+      value={value}
+      options={[...new Set([value, 'UTC', ...zones])].map((zone) => [
+        zone,
+        zone.replaceAll('_', ' '),
+      ])}
+      onFocus={fill}
+      onPointerDown={fill}
+      onChange={(event) => {
+        onChange(event.currentTarget.value);
+      }}
+    />
+  );
+};

@@ -1,0 +1,194 @@
+import { useState } from 'preact/hooks';
+import type { RuleConditions, WeeklyWindow } from '../../../../schemas/redirect-rules.js';
+import { formatValue, ownZoneOf } from '../../format.js';
+import {
+  dayNames,
+  fromLocalTime,
+  newWindow,
+  toLocalTime,
+  valuesOf,
+  withCondition,
+} from '../../rules-form.js';
+import { attributeNames, attributes, optionsOf, type Attribute } from '../../visitor-values.js';
+import { Input } from '../components/field.js';
+import { ZoneField } from '../components/zone-field.js';
+
+interface ChecksProps {
+  readonly options: readonly (readonly [value: string, name: string])[];
+  readonly values: readonly string[];
+  readonly onChange: (values: readonly string[]) => void;
+}
+
+const Checks = ({ options, values, onChange }: ChecksProps) => (
+  <>
+    {options.map(([option, name]) => (
+      <label key={option} class="check">
+        <input
+          type="checkbox"
+          checked={values.includes(option)}
+          onChange={(event) => {
+            const others = values.filter((value) => value !== option);
+            onChange(event.currentTarget.checked ? [...others, option] : others);
+          }}
+        />
+        {name}
+      </label>
+    ))}
+  </>
+);
+
+/** Lists from this length on can be searched. */
+const searchable = 20;
+
+interface AttributeProps {
+  readonly attribute: Attribute;
+  readonly values: readonly string[];
+  readonly onChange: (values: readonly string[]) => void;
+}
+
+/** The values of an attribute that match. The list is created when it is opened, because it can be long. */
+const AttributeField = ({ attribute, values, onChange }: AttributeProps) => {
+  const [isOpen, setOpen] = useState(false);
+  const [search, setSearch] = useState('');
+  const label = attributeNames[attribute];
+  const options = isOpen ? optionsOf(attribute, values) : [];
+  const shown = options.filter(([, name]) => name.toLowerCase().includes(search.toLowerCase()));
+  return (
+    <details
+      onToggle={(event) => {
+        setOpen(event.currentTarget.open);
+      }}
+    >
+      <summary>
+        {label}:{' '}
+        {values.length === 0
+          ? 'any'
+          : values.map((value) => formatValue(attribute, value)).join(', ')}
+      </summary>
+      {options.length >= searchable && (
+        <Input
+          label={`Search ${label.toLowerCase()}`}
+          type="search"
+          value={search}
+          onInput={(event) => {
+            setSearch(event.currentTarget.value);
+          }}
+          onKeyDown={(event) => {
+            // Enter would submit the form.
+            if (event.key === 'Enter') event.preventDefault();
+          }}
+        />
+      )}
+      {isOpen && (
+        <div class="options" role="group" aria-label={label}>
+          <Checks options={shown} values={values} onChange={onChange} />
+        </div>
+      )}
+    </details>
+  );
+};
+
+const days = dayNames.map((name, index) => [String(index + 1), name] as const);
+
+interface WeeklyProps {
+  readonly weekly: WeeklyWindow | undefined;
+  readonly onChange: (weekly: WeeklyWindow | null) => void;
+}
+
+const WeeklyField = ({ weekly, onChange }: WeeklyProps) => (
+  <>
+    <label class="check">
+      <input
+        type="checkbox"
+        checked={weekly !== undefined}
+        onChange={(event) => {
+          onChange(event.currentTarget.checked ? newWindow(ownZoneOf()) : null);
+        }}
+      />
+      Only at certain hours of the week
+    </label>
+    {weekly && (
+      <>
+        <fieldset>
+          <legend>Days</legend>
+          <Checks
+            options={days}
+            values={weekly.days.map(String)}
+            onChange={(values) => {
+              onChange({ ...weekly, days: values.map(Number).sort((a, b) => a - b) });
+            }}
+          />
+        </fieldset>
+        <div class="columns">
+          <Input
+            label="From (time of day)"
+            type="time"
+            required
+            value={weekly.from}
+            onChange={(event) => {
+              onChange({ ...weekly, from: event.currentTarget.value });
+            }}
+          />
+          <Input
+            label="To (time of day)"
+            type="time"
+            required
+            value={weekly.to}
+            hint="Before the start: on the next day."
+            onChange={(event) => {
+              onChange({ ...weekly, to: event.currentTarget.value });
+            }}
+          />
+          <ZoneField
+            value={weekly.tz}
+            onChange={(tz) => {
+              onChange({ ...weekly, tz });
+            }}
+          />
+        </div>
+      </>
+    )}
+  </>
+);
+
+interface Props {
+  readonly when: RuleConditions;
+  readonly onChange: (when: RuleConditions) => void;
+}
+
+/** The conditions of a rule. */
+export const Conditions = ({ when, onChange }: Props) => (
+  <>
+    {attributes.map((attribute) => (
+      <AttributeField
+        key={attribute}
+        attribute={attribute}
+        values={valuesOf(when, attribute)}
+        onChange={(values) => {
+          onChange(withCondition(when, attribute, values));
+        }}
+      />
+    ))}
+    <div class="columns">
+      {(['after', 'before'] as const).map((name) => (
+        <Input
+          key={name}
+          label={name === 'after' ? 'Starts' : 'Ends'}
+          type="datetime-local"
+          max="9999-12-31T23:59"
+          value={toLocalTime(when[name])}
+          hint={`In your time zone, ${ownZoneOf()}.`}
+          onChange={(event) => {
+            onChange(withCondition(when, name, fromLocalTime(event.currentTarget.value)));
+          }}
+        />
+      ))}
+    </div>
+    <WeeklyField
+      weekly={when.weekly}
+      onChange={(weekly) => {
+        onChange(withCondition(when, 'weekly', weekly));
+      }}
+    />
+  </>
+);

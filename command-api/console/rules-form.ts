@@ -1,0 +1,186 @@
+/** The form of redirect rules: conversion from and to the values of the API, and summaries in English. */
+import type {
+  RedirectRule,
+  RuleConditions,
+  SplitEntry,
+  WeeklyWindow,
+} from '../../schemas/redirect-rules.js';
+import { formatTime, formatValue, once } from './format.js';
+import { attributes, type Attribute } from './visitor-values.js';
+
+/** The maxima of the API. */
+export const maxRules = 20;
+export const maxEntries = 10;
+
+/** A rule in the form. */
+export interface RuleForm {
+  /** Identifies the rule while it is moved and renamed. */
+  readonly id: number;
+  readonly name: string;
+  readonly when: RuleConditions;
+  /** At least one. A single entry is the URL of the rule, several are a split. */
+  readonly entries: readonly SplitEntry[];
+}
+
+/** A condition that is empty is absent. */
+type Condition = readonly string[] | string | WeeklyWindow | null;
+
+const conditions = [...attributes, 'after', 'before', 'weekly'] as const;
+export type ConditionName = (typeof conditions)[number];
+
+const isEmpty = (condition: Condition | undefined): boolean =>
+  condition == null || condition === '' || (Array.isArray(condition) && condition.length === 0);
+
+/** The conditions that are not empty, in a fixed order, so that equal rules have equal texts. */
+const inOrder = (when: Readonly<Partial<Record<ConditionName, Condition>>>): RuleConditions =>
+  Object.fromEntries(
+    conditions.flatMap((name) => (isEmpty(when[name]) ? [] : [[name, when[name]]])),
+  );
+
+/** Replaces a condition. */
+export const withCondition = (
+  when: RuleConditions,
+  name: ConditionName,
+  value: Condition,
+): RuleConditions => inOrder({ ...when, [name]: value });
+
+/** The conditions of a rule on an attribute of the visitor; empty: any value matches. */
+export const valuesOf = (when: RuleConditions, attribute: Attribute): readonly string[] =>
+  when[attribute] ?? [];
+
+/** A name with the first number or letter that no other one has. */
+const unusedName = (
+  taken: readonly { readonly name: string }[],
+  nameAt: (index: number) => string,
+): string => {
+  const names = new Set(taken.map(({ name }) => name));
+  let index = 0;
+  while (names.has(nameAt(index))) index += 1;
+  return nameAt(index);
+};
+
+export const newEntry = (entries: readonly SplitEntry[]): SplitEntry => ({
+  name: unusedName(entries, (index) => String.fromCharCode(97 + index)),
+  url: '',
+  weight: 1,
+});
+
+export const newRule = (rules: readonly RuleForm[]): RuleForm => ({
+  id: Math.max(-1, ...rules.map(({ id }) => id)) + 1,
+  name: unusedName(rules, (index) => `rule-${index + 1}`),
+  when: {},
+  entries: [newEntry([])],
+});
+
+export const newWindow = (tz: string): WeeklyWindow => ({
+  days: [1, 2, 3, 4, 5],
+  ...{ from: '09:00', to: '17:00', tz },
+});
+
+export const toForm = (rules: readonly RedirectRule[] | null): readonly RuleForm[] =>
+  (rules ?? []).map((rule, id) => ({
+    id,
+    name: rule.name,
+    when: inOrder(rule.when),
+    entries: 'url' in rule ? [{ ...newEntry([]), url: rule.url }] : rule.split,
+  }));
+
+/** The `rules` of a request; `null` without rules. */
+export const toRequest = (forms: readonly RuleForm[]): readonly RedirectRule[] | null =>
+  forms.length === 0
+    ? null
+    : forms.map(({ name, when, entries }) => {
+        const [first] = entries;
+        return entries.length === 1 && first
+          ? { name, when, url: first.url }
+          : { name, when, split: [...entries] };
+      });
+
+/** Whether two lists are equal in a request. */
+export const haveEqualRules = (a: readonly RuleForm[], b: readonly RuleForm[]): boolean =>
+  JSON.stringify(toRequest(a)) === JSON.stringify(toRequest(b));
+
+/** Moves a rule by one position. At the end of the list, it stays. */
+export const moveRule = (
+  rules: readonly RuleForm[],
+  index: number,
+  by: -1 | 1,
+): readonly RuleForm[] => {
+  const [rule, other] = [rules[index], rules[index + by]];
+  return rule && other ? rules.with(index, other).with(index + by, rule) : rules;
+};
+
+/** The value of an `<input type="datetime-local">`, without seconds. */
+export const toLocalTime = (time: string | undefined): string => {
+  if (time === undefined) return '';
+  const date = new Date(time);
+  const [year, ...parts] = [
+    date.getFullYear(),
+    date.getMonth() + 1,
+    date.getDate(),
+    date.getHours(),
+    date.getMinutes(),
+  ];
+  const [month, day, hour, minute] = parts.map((part) => String(part).padStart(2, '0'));
+  return `${String(year).padStart(4, '0')}-${month}-${day}T${hour}:${minute}`;
+};
+
+/** The inverse of `toLocalTime`. */
+export const fromLocalTime = (text: string): string =>
+  text === '' ? '' : new Date(text).toISOString();
+
+export const dayNames = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'] as const;
+
+/** Days of the week, such as `Mon–Fri, Sun`. */
+const describeDays = (days: readonly number[]): string => {
+  const starts = days.filter((day) => !days.includes(day - 1)).sort((a, b) => a - b);
+  return starts
+    .flatMap((start) => {
+      let end = start;
+      while (days.includes(end + 1)) end += 1;
+      const [first = '', second = '', last = ''] = [start, start + 1, end].map(
+        (day) => dayNames[day - 1],
+      );
+      if (end === start) return [first];
+      return end === start + 1 ? [first, second] : [`${first}–${last}`];
+    })
+    .join(', ');
+};
+
+const alternatives = once(() => new Intl.ListFormat('en', { type: 'disjunction' }));
+
+/** All conditions of a rule, such as `iOS in Germany or Austria, Mon–Fri 22:00–06:00 Europe/Berlin`. */
+export const describeConditions = (when: RuleConditions): string => {
+  const either = (attribute: Attribute): string =>
+    alternatives().format(valuesOf(when, attribute).map((value) => formatValue(attribute, value)));
+  const { weekly } = when;
+  const agent = [either('devices'), either('os'), either('browsers')].filter((text) => text !== '');
+  const region = when.countries ? [`in ${either('countries')}`] : [];
+  const text = [
+    [agent.join(', '), ...region].filter((part) => part !== '').join(' '),
+    ...(when.languages ? [`language ${either('languages')}`] : []),
+    ...(when.after === undefined ? [] : [`from ${formatTime(when.after)}`]),
+    ...(when.before === undefined ? [] : [`until ${formatTime(when.before)}`]),
+    ...(weekly ? [`${describeDays(weekly.days)} ${weekly.from}–${weekly.to} ${weekly.tz}`] : []),
+  ]
+    .filter((part) => part !== '')
+    .join(', ');
+  // Names such as iOS stay as they are.
+  return text === '' ? 'All visitors' : text.replace(/^(?:in|language|from|until) /, capitalise);
+};
+
+const capitalise = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1);
+
+/**
+ * An error of the API with the path in words: `rules[0].when.devices[1]: must be …` becomes
+ * `Rule 1, devices: must be …`. Other messages stay.
+ */
+export const describeError = (message: string): string =>
+  message.replace(/^rules\[\d+\]\S*(?=:)/, (path) =>
+    path
+      .replace(/^rules\[(\d+)\]/, (_, index: string) => `Rule ${Number(index) + 1}`)
+      .replace(/\.split\[(\d+)\]/, (_, index: string) => `, entry ${Number(index) + 1}`)
+      .replace('.when', '')
+      .replaceAll(/\[\d+\]/g, '')
+      .replaceAll('.', ', '),
+  );

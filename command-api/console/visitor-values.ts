@@ -1,0 +1,108 @@
+/** The values of visitors that redirect rules can have as conditions, with their names, in English. */
+import { browserFamilies, deviceTypes, osFamilies } from '../../schemas/events/visitor.js';
+import { formatValue, once } from './format.js';
+
+/** ISO 3166-1 alpha-2, and XK (Kosovo). */
+const countries = (
+  'AD AE AF AG AI AL AM AO AQ AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR ' +
+  'BS BT BV BW BY BZ CA CC CD CF CG CH CI CK CL CM CN CO CR CU CV CW CX CY CZ DE DJ DK DM DO DZ ' +
+  'EC EE EG EH ER ES ET FI FJ FK FM FO FR GA GB GD GE GF GG GH GI GL GM GN GP GQ GR GS GT GU GW ' +
+  'GY HK HM HN HR HT HU ID IE IL IM IN IO IQ IR IS IT JE JM JO JP KE KG KH KI KM KN KP KR KW KY ' +
+  'KZ LA LB LC LI LK LR LS LT LU LV LY MA MC MD ME MF MG MH MK ML MM MN MO MP MQ MR MS MT MU MV ' +
+  'MW MX MY MZ NA NC NE NF NG NI NL NO NP NR NU NZ OM PA PE PF PG PH PK PL PM PN PR PS PT PW PY ' +
+  'QA RE RO RS RU RW SA SB SC SD SE SG SH SI SJ SK SL SM SN SO SR SS ST SV SX SY SZ TC TD TF TG ' +
+  'TH TJ TK TL TM TN TO TR TT TV TW TZ UA UG UM US UY UZ VA VC VE VG VI VN VU WF WS XK YE YT ZA ' +
+  'ZM ZW'
+).split(' ');
+
+/** ISO 639-1, and Filipino, whose browsers send a code of ISO 639-2. */
+const languages = (
+  'aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch co cr cs cu cv cy ' +
+  'da de dv dz ee el en eo es et eu fa ff fi fil fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ' +
+  'ht hu hy hz ia id ie ig ii ik io is it iu ja jv ka kg ki kj kk kl km kn ko kr ks ku kv kw ky ' +
+  'la lb lg li ln lo lt lu lv mg mh mi mk ml mn mr ms mt my na nb nd ne ng nl nn no nr nv ny oc ' +
+  'oj om or os pa pi pl ps pt qu rm rn ro ru rw sa sc sd se sg si sk sl sm sn so sq sr ss st su ' +
+  'sv sw ta te tg th ti tk tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu'
+).split(' ');
+
+export const attributes = ['countries', 'devices', 'os', 'browsers', 'languages'] as const;
+export type Attribute = (typeof attributes)[number];
+
+export const attributeNames: Readonly<Record<Attribute, string>> = {
+  countries: 'Country',
+  devices: 'Device',
+  os: 'System',
+  browsers: 'Browser',
+  languages: 'Language',
+};
+
+type Options = readonly (readonly [value: string, name: string])[];
+
+const named = (attribute: Attribute, values: readonly string[]): Options =>
+  values.map((value) => [value, formatValue(attribute, value)]);
+
+const sorted = (options: Options): Options =>
+  options.toSorted(([, a], [, b]) => a.localeCompare(b, 'en'));
+
+const options: Readonly<Record<Attribute, () => Options>> = {
+  countries: once(() => sorted(named('countries', countries))),
+  devices: once(() => named('devices', deviceTypes)),
+  os: once(() => named('os', osFamilies)),
+  browsers: once(() => named('browsers', browserFamilies)),
+  languages: once(() => sorted(named('languages', languages))),
+};
+
+/** The values of an attribute with their names, and additional values that a rule already has. */
+export const optionsOf = (attribute: Attribute, own: readonly string[] = []): Options => {
+  const known = options[attribute]();
+  const missing = own.filter((value) => known.every(([option]) => option !== value));
+  return [...known, ...named(attribute, missing)];
+};
+
+/** The values of a visitor; `null`: unknown. */
+export type Visitor = Readonly<Record<Attribute, string | null>>;
+
+type Patterns = readonly (readonly [name: string, pattern: RegExp])[];
+
+/** The first pattern that matches counts: user agents name other browsers and systems too. */
+const osPatterns: Patterns = [
+  ['Windows', /Windows NT/],
+  ['Android', /Android/],
+  ['iOS', /iPhone|iPad/],
+  ['macOS', /Macintosh/],
+  ['Chrome OS', /CrOS/],
+  ['Linux', /Linux/],
+];
+const browserPatterns: Patterns = [
+  ['Microsoft Edge', /Edg/],
+  ['Opera', /OPR\//],
+  ['Samsung Internet for Android', /SamsungBrowser/],
+  ['Firefox', /Firefox|FxiOS/],
+  ['Chrome', /Chrome|CriOS/],
+  ['Safari', /Safari/],
+];
+const devicePatterns: Patterns = [
+  ['tablet', /iPad|Android(?!.*Mobile)/],
+  ['mobile', /Mobile/],
+  ['desktop', /Windows NT|Macintosh|CrOS|Linux/],
+];
+
+const firstMatch = (patterns: Patterns, text: string): string | null =>
+  patterns.find(([, pattern]) => pattern.test(text))?.[0] ?? null;
+
+/**
+ * The visitor that the current browser probably is. The country is a guess by the region of the language.
+ *
+ * @param language BCP 47, such as `de-AT`
+ */
+export const visitorOf = (userAgent: string, language: string): Visitor => {
+  const [, primary = null] = /^([a-z]{2,3})(?:-|$)/.exec(language) ?? [];
+  const [, region = null] = /-([A-Z]{2})(?:-|$)/.exec(language) ?? [];
+  return {
+    countries: region,
+    devices: firstMatch(devicePatterns, userAgent),
+    os: firstMatch(osPatterns, userAgent),
+    browsers: firstMatch(browserPatterns, userAgent),
+    languages: primary,
+  };
+};
