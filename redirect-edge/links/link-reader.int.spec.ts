@@ -112,6 +112,29 @@ describe('redirect edge: link reader', () => {
     expect(await reader.read('aim')).to.include(last);
   });
 
+  it('takes rules from the log, not from the projected row', async () => {
+    const ruleTo = (host: string) => [{ name: 'all', when: {}, url: `https://${host}/` }];
+    const evil = edited('ruled', 2, { rules: ruleTo('evil.example') });
+    const rulesOf = async (code: string): Promise<unknown> => {
+      cache.delete(code);
+      return (await reader.read(code))?.rules;
+    };
+    const plain = created('ruled');
+    await recordHistory(node, plain);
+    await project(plain, evil);
+    expect(await rulesOf('ruled')).to.equal(null);
+    const own = edited('ruled', 2, { rules: ruleTo('own.example') });
+    await recordHistory(node, plain, own);
+    expect(await rulesOf('ruled')).to.deep.equal(ruleTo('own.example'));
+    await recordHistory(node, plain, own, edited('ruled', 3, { rules: null }));
+    expect(await rulesOf('ruled')).to.equal(null);
+
+    const ruled = created('was-ruled', { rules: ruleTo('own.example') });
+    await recordHistory(node, ruled);
+    await project(ruled, edited('was-ruled', 2, { rules: null }));
+    expect(await rulesOf('was-ruled')).to.deep.equal(ruleTo('own.example'));
+  });
+
   it('adds only the later events to the projected row', async () => {
     const positions: Parameters<Outbox['after']>[2][number][] = [];
     const watched: Outbox = {

@@ -116,7 +116,9 @@ describe('redirect edge: shared cache in Redis', () => {
     links += 1;
     const code = `whole-${links}`;
     const expiresAt = '2099-01-01T00:00:00.000Z';
-    await recordHistory(node, created(code, { expiresAt, url: 'https://exämple.com/ä' }));
+    const rules = [{ name: 'a', when: { os: ['iOS' as const] }, url: 'https://exämple.com/a' }];
+    const data = { expiresAt, url: 'https://exämple.com/ä', rules, forwardQuery: true as const };
+    await recordHistory(node, created(code, data));
     const link = await writer.links.read(code);
     await writer.written(1);
     expect(await reader.links.read(code)).to.deep.equal(link);

@@ -38,6 +38,7 @@ export const randomFields = (visitor: string): NewVisit['data'] => ({
   referrer: Math.random() < 0.5 ? null : oneOf(referrers),
   visitor,
   trigger: 'link',
+  target: null,
   version: 1,
 });
 

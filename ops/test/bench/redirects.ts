@@ -24,12 +24,13 @@ import { createLinks } from '../support/create-links.js';
 /**
  * Redirects of the edge alone and of everything in one process, compared with bare node:http and nginx (a map and
  * an access log; skipped if it is not installed), which send the same headers:
- * `node dist/ops/test/bench/redirects.js [--rounds N] [--seconds N] [--links N] [--visitors] [--processes] [--bare]`
+ * `node dist/ops/test/bench/redirects.js [--rounds N] [--seconds N] [--links N] [--visitors] [--processes] [--rules] [--bare]`
  *
  * The measured server has core 0. `wrk` has core 1, which it shares with the API and the PostgreSQL of the edge
  * alone, at a higher priority. Each round measures each server, in another order. `--visitors`: 10,000 addresses
  * and 500 user agents instead of one. `--processes`: also an edge of two processes, which shares both cores with
- * `wrk` at the same priority. `--bare`: only everything in one process, and bare node:http.
+ * `wrk` at the same priority. `--rules`: also the edge alone with links that have three rules, by country, device and
+ * language, of which none matches. `--bare`: only everything in one process, and bare node:http.
  */
 const options = new Command('redirects')
   .option('--rounds <count>', 'rounds', wholeNumber, 5)
@@ -37,11 +38,12 @@ const options = new Command('redirects')
   .option('--links <count>', 'links', wholeNumber, 100_000)
   .option('--visitors', '10,000 addresses and 500 user agents')
   .option('--processes', 'also an edge of two processes')
+  .option('--rules', 'also links with three rules')
   .option('--bare', 'only everything in one process, and bare node:http')
   .parse()
   .opts<
     Record<'rounds' | 'seconds' | 'links', number> &
-      Partial<Record<'visitors' | 'processes' | 'bare', true>>
+      Partial<Record<'visitors' | 'processes' | 'rules' | 'bare', true>>
   >();
 const { rounds, seconds, links } = options;
 const connections = 64;
@@ -188,6 +190,11 @@ const environment = {
   ADMIN_TOKEN: adminToken,
   TRUSTED_PROXIES: '127.0.0.0/8',
 };
+const unmatchedRules = [
+  { name: 'country', when: { countries: ['CH'] }, url: 'https://example.com/country' },
+  { name: 'device', when: { devices: ['tv'] }, url: 'https://example.com/device' },
+  { name: 'language', when: { languages: ['fr'] }, url: 'https://example.com/language' },
+];
 const urlOf = (index: number): string => `https://example.com/${index}?utm_source=bench`;
 
 /** Starts a program that prints a ready line with its addresses. */
@@ -246,6 +253,11 @@ const startEdgesAlone = async (): Promise<readonly Server[]> => {
   if (options.processes) {
     const two = await startEdge('edge alone, EDGE_PROCESSES=2', { EDGE_PROCESSES: '2' }, bothCores);
     others.push({ ...two, loadedFrom: bothCores });
+  }
+  if (options.rules) {
+    const ruled = await createLinks(url, firstKey, links, urlOf, { rules: unmatchedRules });
+    const name = 'edge alone, three rules';
+    others.push({ ...alone, name, codes: ruled, stop: () => Promise.resolve() });
   }
   return [...others, { ...alone, stop }];
 };

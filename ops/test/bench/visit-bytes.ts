@@ -49,6 +49,7 @@ const visit = (sequence: number, rate: number): NewRecord => {
     language: skewed(['en', 'de', 'hi', 'pt', 'fr', 'ja', 'nl', 'pl', 'es']),
     visitor: randomBytes(12).toString('base64url'),
     trigger: Math.random() < 0.1 ? 'qr' : 'link',
+    target: null,
     version: 1,
   } as const;
   const time = new Date(Date.UTC(2026, 10, 22) + (sequence / rate) * 1_000);

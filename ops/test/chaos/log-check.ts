@@ -18,7 +18,7 @@ const report = (promises: Promises, faults: readonly string[]): void => {
 /** Compares the LinkCreated event with the 201. */
 const creationFaults = (link: PromisedLink, log: LogCopy): readonly string[] => {
   const created = (log.linkEvents.get(link.code) ?? []).flatMap(({ event }) =>
-    event.type === 'linklog.LinkCreated.v3' ? [event] : [],
+    event.type === 'linklog.LinkCreated.v4' ? [event] : [],
   );
   const [creation] = created;
   if (created.length !== 1 || !creation) {

@@ -138,9 +138,9 @@ export class LogCopy {
       const known = this.linkEvents.get(event.subject) ?? [];
       known.push({ ...position, event });
       this.linkEvents.set(event.subject, known);
-      if (event.type === 'linklog.LinkCreated.v3') this.#foldCreation(event);
+      if (event.type === 'linklog.LinkCreated.v4') this.#foldCreation(event);
       else if ('reason' in event.data) this.markers.add(event.data.reason);
-    } else if (event.type === 'linklog.LinkVisited.v2') {
+    } else if (event.type === 'linklog.LinkVisited.v3') {
       const { bot, version } = event.data;
       if (bot) return;
       if (event.correlationid !== undefined) {

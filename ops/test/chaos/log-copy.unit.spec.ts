@@ -65,6 +65,8 @@ describe('chaos: comparison of read models and log', () => {
     live_since: null,
     original: null,
     starts_at: null,
+    rules: null,
+    forward_query: null,
   };
   const readModels = (rows: (typeof row)[], clicks: number, applied: number): ReadModels => ({
     redirects: { checkpoints: new Map([['linklog.links.v1/0', rows.length]]), rows },

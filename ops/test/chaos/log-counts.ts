@@ -40,7 +40,7 @@ const countVisits = (links: readonly PromisedLink[], log: LogCopy): Count => {
 /** Counts the records of the log by source, subject and sequence, without a read model. */
 export const countLog = ({ links, openCreations }: Promises, log: LogCopy): LogCounts => {
   const found = links.filter(({ code }) =>
-    (log.linkEvents.get(code) ?? []).some(({ event }) => event.type === 'linklog.LinkCreated.v3'),
+    (log.linkEvents.get(code) ?? []).some(({ event }) => event.type === 'linklog.LinkCreated.v4'),
   ).length;
   const origins = log.origins();
   const spools = origins.filter(({ isSpool }) => isSpool).length;

@@ -92,6 +92,7 @@ const randomVisit = (random: Random, codes: readonly string[]): Visit => {
       languages: isUntracked ? null : language,
       referrers: isUntracked ? null : site,
       triggers: hasCode ? 'qr' : 'link',
+      targets: null,
     },
   };
 };

@@ -353,17 +353,17 @@ describe('the console’s pages', () => {
     await page.getByText(newest, { exact: true }).waitFor();
 
     await page.getByLabel('Search').fill('NUMBER EXAMPLE/1');
-    await page.getByLabel('Domain').fill('OTHER.example');
+    await page.getByLabel('Destination host').fill('OTHER.example');
     await page.keyboard.press('Enter');
-    await page.waitForURL(/search=NUMBER\+EXAMPLE%2F1&domain=OTHER.example$/);
+    await page.waitForURL(/search=NUMBER\+EXAMPLE%2F1&destination=OTHER.example$/);
     // One link each of the batches 1 and 10 to 19.
     await page.getByText('number 957', { exact: true }).waitFor();
     expect(await page.locator('tbody tr').count()).to.equal(11);
     await page.reload();
     expect(await page.getByLabel('Search').inputValue()).to.equal('NUMBER EXAMPLE/1');
-    await page.getByRole('link', { name: /Without the domain/ }).click();
+    await page.getByRole('link', { name: /Without the destination/ }).click();
     await eventually('a page is full', async () => (await page.locator('tbody tr').count()) === 50);
-    expect(await page.getByLabel('Domain').inputValue()).to.equal('');
+    expect(await page.getByLabel('Destination host').inputValue()).to.equal('');
     await goTo('Show all');
     await page.getByRole('link', { name: 'مفتاح' }).first().click();
     await page.waitForURL(/\?tag=/);

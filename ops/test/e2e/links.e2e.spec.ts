@@ -81,7 +81,7 @@ describe('command API: /v2/links/:shortCode', () => {
     expect(response.json()).to.deep.equal({
       ...{ ...created, alias: 'detailed', startsAt: null, expiresAt: null, maxClicks: null },
       ...{ status: 'active', title: null, note: null, tags: [], hasPassword: false },
-      ...{ clickCount: 0, clicksLeft: null },
+      ...{ clickCount: 0, clicksLeft: null, rules: null, forwardQuery: false },
       ...{ lastAccessed: null, updatedAt: created.createdAt, version: 1 },
     });
     expect(await details((await bench.link(pro.key)).shortCode)).to.include({ alias: null });
@@ -323,10 +323,10 @@ describe('command API: /v2/links/:shortCode', () => {
     await changed(shortCode, { password: null });
     const events = await history(shortCode);
     expect(events.map(({ type, actor }) => [type, actor])).to.deep.equal([
-      ['linklog.LinkCreated.v3', pro.id],
-      ['linklog.LinkEdited.v2', pro.id],
+      ['linklog.LinkCreated.v4', pro.id],
+      ['linklog.LinkEdited.v3', pro.id],
       ['linklog.LinkBlocked.v1', 'operator'],
-      ['linklog.LinkEdited.v2', pro.id],
+      ['linklog.LinkEdited.v3', pro.id],
     ]);
     expect(events[1]).to.include({ correlationid: 'mine' });
     expect(events.map(({ data }) => data).slice(1)).to.deep.equal([

@@ -96,11 +96,11 @@ describe('command API: GET /v2/links', () => {
     expect(await codes('?tag=sale,LETTER')).to.deep.equal(['first']);
     expect(await codes('?tag=Sale')).to.deep.equal(['second', 'first']);
     expect(await codes('?tag=sal')).to.deep.equal([]);
-    expect(await codes(`?tag=sale&domain=${host}&search=fir`)).to.deep.equal(['first']);
-    for (const domain of ['b%C3%BCcher.example', 'xn--bcher-kva.EXAMPLE']) {
-      expect(await codes(`?domain=${domain}`), domain).to.deep.equal(['third']);
+    expect(await codes(`?tag=sale&destination=${host}&search=fir`)).to.deep.equal(['first']);
+    for (const spelling of ['b%C3%BCcher.example', 'xn--bcher-kva.EXAMPLE']) {
+      expect(await codes(`?destination=${spelling}`), spelling).to.deep.equal(['third']);
     }
-    expect(await codes('?domain=example')).to.deep.equal([]);
+    expect(await codes('?destination=example')).to.deep.equal([]);
   });
 
   it('finds links by their creation time', async () => {
@@ -172,7 +172,7 @@ describe('command API: GET /v2/links', () => {
         '?createdAfter=2026-11-22T09:30',
         'createdAfter must be a time in ISO 8601 with an offset, or a date, such as 2026-11-22T09:30:00+05:45 or 2026-11-22',
       ],
-      ['?domain=a/b', 'domain must be a host, such as example.com'],
+      ['?destination=a/b', 'destination must be a host, such as example.com'],
     ] as const) {
       expectError(await ask(query, free), { status: 400, message, path: '/v2/links' });
     }

@@ -122,9 +122,9 @@ describe('command API: operators and links of all accounts', () => {
     const history = await operator('GET', `/admin/links/${code}/history`);
     const { events } = history.json() as { events: readonly { type: string; actor: string }[] };
     expect(events.slice(1).map(({ type, actor }) => [type, actor])).to.deep.equal([
-      ['linklog.LinkEdited.v2', 'maria'],
+      ['linklog.LinkEdited.v3', 'maria'],
       ['linklog.LinkDescribed.v1', 'maria'],
-      ['linklog.LinkEdited.v2', 'maria'],
+      ['linklog.LinkEdited.v3', 'maria'],
       ['linklog.LinkDeleted.v1', 'maria'],
     ]);
   });

@@ -349,7 +349,7 @@ describe('command API: operators', () => {
       const brief = (event: HistoryEvent) => [event.type, event.actor, event.data];
       expect(events.map(brief)).to.deep.equal([
         [
-          'linklog.LinkCreated.v3',
+          'linklog.LinkCreated.v4',
           proId,
           { url: destination, custom: true, expiresAt: null, maxClicks: null, keyId: proId },
         ],

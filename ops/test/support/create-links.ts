@@ -24,16 +24,18 @@ const post = async <Body>(
 export const createLink = (api: string, key: string, fields: object = {}): Promise<CreatedLink> =>
   post(`${api}/v2/shorten`, key, 201, { url: 'https://example.com/', ...fields });
 
-/** Creates `count` links (a multiple of 50) to the destinations of `urlOf`. @returns their codes */
+/** Creates `count` links (a multiple of 50) to the destinations of `urlOf`, with more fields. @returns their codes */
 export const createLinks = async (
   api: string,
   key: string,
   count: number,
   urlOf: (index: number) => string,
+  fields: object = {},
 ): Promise<readonly string[]> => {
   const createBatch = async (batch: number): Promise<readonly string[]> => {
     const urls = Array.from({ length: batchSize }, (_, index) => ({
       url: urlOf(batch * batchSize + index),
+      ...fields,
     }));
     const { results } = await post<{ readonly results: readonly CreatedLink[] }>(
       ...([`${api}/v2/shorten/batch`, key, 200, { urls }] as const),

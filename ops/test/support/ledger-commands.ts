@@ -129,7 +129,7 @@ export const ledgerCommands = (
           type: 'ChangeLink',
           subject: link(),
           data: {
-            ...{ account: null, versions: null, safeUrl: null, countedClicks: 0 },
+            ...{ account: null, versions: null, safeUrls: [], countedClicks: 0 },
             change: { title: `title ${next()}` },
           },
           metadata: actor,

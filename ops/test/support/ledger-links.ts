@@ -37,7 +37,7 @@ export const recordHistory = (
     await execute(tx, writeAfter(saved, outbox.record(events)));
   });
 
-const order = (event: LedgerLinkEvent): number => (event.type === 'linklog.LinkCreated.v3' ? 0 : 1);
+const order = (event: LedgerLinkEvent): number => (event.type === 'linklog.LinkCreated.v4' ? 0 : 1);
 
 /** The fold of the log's events, by code. */
 export const foldedLinks = async (node: TestNode): Promise<ReadonlyMap<string, LedgerLink>> => {

@@ -421,7 +421,7 @@ describe('backup: restore', () => {
   });
 
   it('rejects a backup with an event type of a later version', async () => {
-    const event = writeEvent(visited('plain', null)).replace('LinkVisited.v2', 'LinkVisited.v3');
+    const event = writeEvent(visited('plain', null)).replace('LinkVisited.v3', 'LinkVisited.v4');
     await from.log.append(topics.visits.name, [{ key: 'plain', value: event }]);
     await backUp();
     await withBackup(async (backup) => {
@@ -429,7 +429,7 @@ describe('backup: restore', () => {
       expect(error).to.be.instanceOf(BadBackup);
       expect((error as Error).message).to.equal(
         `${file} was written by a later version of Linklog (${backup.head.linklog}): ` +
-          'this one does not know events of type linklog.LinkVisited.v3',
+          'this one does not know events of type linklog.LinkVisited.v4',
       );
     });
   });

@@ -69,7 +69,7 @@ export const checkBackup = async (
 };
 
 const isSpooled = (event: LinklogEvent | null): event is EventNamed<'LinkVisited'> =>
-  event?.type === 'linklog.LinkVisited.v2' && event.source !== ledgerSource;
+  event?.type === 'linklog.LinkVisited.v3' && event.source !== ledgerSource;
 
 interface SpooledVisit {
   readonly event: EventNamed<'LinkVisited'>;

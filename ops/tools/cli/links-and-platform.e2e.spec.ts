@@ -134,7 +134,7 @@ describe('CLI: command line, on a running service', () => {
     await eventuallyPasses(5_000, async () => {
       expect(await found('--account', 'list-b')).to.deep.equal(b);
     });
-    const listed = await list('--domain', 'example.com', '--status', 'active');
+    const listed = await list('--destination', 'example.com', '--status', 'active');
     expect(listed.next).to.equal(null);
     expect(
       listed.links

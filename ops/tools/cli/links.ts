@@ -44,7 +44,7 @@ interface ListOptions {
   readonly status?: LinkStatus;
   readonly search?: string;
   readonly tag?: readonly string[];
-  readonly domain?: string;
+  readonly destination?: string;
   readonly createdAfter?: string;
   readonly createdBefore?: string;
   readonly tz?: string;
@@ -127,7 +127,7 @@ export const addLinkCommands = (program: Command, { connect, print }: CommandCon
       'only links with all of these terms in short code, destination, title, note or tags',
     )
     .option('--tag <tag>', 'only links with this tag; repeatable', several(String))
-    .option('--domain <host>', 'only links with this host in the destination')
+    .option('--destination <host>', 'only links with this host in a destination')
     .option(
       '--created-after <time>',
       'only links created at this time or later: ISO 8601 with an offset, or a date',
@@ -144,7 +144,7 @@ export const addLinkCommands = (program: Command, { connect, print }: CommandCon
     .notes('\nDeleted links are listed only with --status deleted.')
     .examples(
       'links list --account shop --sort clicks --limit 20',
-      'links list --domain shop.example --status active',
+      'links list --destination shop.example --status active',
       "links list --search spring --json | jq -r '.links[].shortCode'",
     )
     .action(async ({ limit, after, ...filter }: ListOptions) => {

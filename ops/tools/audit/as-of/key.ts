@@ -137,7 +137,7 @@ export const keyAsOf = async (query: AsOfQuery, wanted: string, { plans }: PlanT
         .map(({ event }) => event)
         .filter(isSpending)
         .filter((event) =>
-          event.type === 'linklog.LinkCreated.v3'
+          event.type === 'linklog.LinkCreated.v4'
             ? event.data.keyId === spender && event.time >= month && happened(event) && isNew(event)
             : event.type === 'linklog.CallsMetered.v1' || happened(event),
         );

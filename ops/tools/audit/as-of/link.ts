@@ -20,7 +20,7 @@ class LinkFold {
 
   add(event: LinkEvent): void {
     this.state = evolveLink(this.state, event);
-    if (event.type === 'linklog.LinkCreated.v3') this.keyId = event.data.keyId;
+    if (event.type === 'linklog.LinkCreated.v4') this.keyId = event.data.keyId;
     if (event.type === 'linklog.LinkUnblocked.v1') this.blocked = null;
     else if (event.type === 'linklog.LinkBlocked.v1') {
       this.blocked = { at: event.time, by: event.actor ?? null, reason: event.data.reason };
@@ -42,8 +42,8 @@ export const linkAsOf = async (query: AsOfQuery, code: string) => {
     for (const { event } of readings) {
       if (isRepeat(event)) continue;
       if (!happened(event)) {
-        if (event.type === 'linklog.LinkCreated.v3') fold.madeLater = event.time;
-      } else if (event.type === 'linklog.LinkVisited.v2') visits.add(event);
+        if (event.type === 'linklog.LinkCreated.v4') fold.madeLater = event.time;
+      } else if (event.type === 'linklog.LinkVisited.v3') visits.add(event);
       else if (isLinkEvent(event)) fold.add(event);
     }
   });
@@ -53,7 +53,7 @@ export const linkAsOf = async (query: AsOfQuery, code: string) => {
   const common = { ...summary, asOf: moment.toISOString(), shortCode: code };
   if (state.status === 'none') return { ...common, state: 'none' as const, madeLater };
   const { url, account, createdAt, startsAt, expiresAt, maxClicks, passwordHash } = state.link;
-  const { title, note, tags } = state.link;
+  const { title, note, tags, rules, forwardQuery } = state.link;
   // Edges compare the time themselves, because LinkExpired is written some time later.
   const isOver = expiresAt !== null && moment.getTime() >= Date.parse(expiresAt);
   const expired = state.restraints.expired ?? (isOver ? 'time' : null);
@@ -72,6 +72,8 @@ export const linkAsOf = async (query: AsOfQuery, code: string) => {
     title,
     note,
     tags,
+    rules,
+    forwardQuery,
     hasPassword: passwordHash !== null,
     clickCount,
     botCount,

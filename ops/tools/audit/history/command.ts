@@ -4,7 +4,7 @@ import { shortCodeArgument } from '../../cli/arguments.js';
 import type { Command, CommandContext } from '../../cli/command.js';
 import { runOnDatabase } from '../../cli/database.js';
 import { CliError } from '../../cli/errors.js';
-import { appendToStdout, count, formatFields, table, type Output } from '../../cli/output.js';
+import { appendToStdout, count, counted, formatFields, table, type Output } from '../../cli/output.js';
 import { reportUnreadable } from '../replay/unreadable.js';
 import { readLinkEvents, tallyVisits, type TimelineEvent, type VisitSummary } from './history.js';
 
@@ -14,35 +14,43 @@ interface Timeline {
   readonly end: (visits: VisitSummary) => string;
 }
 
-const created = ({ data, account }: TimelineEvent & { type: 'linklog.LinkCreated.v3' }): string => {
-  const { url, custom, startsAt, expiresAt, maxClicks, passwordHash } = data;
+const created = ({ data, account }: TimelineEvent & { type: 'linklog.LinkCreated.v4' }): string => {
+  const { url, custom, startsAt, expiresAt, maxClicks, passwordHash, rules } = data;
   const limits = [
     custom ? 'an alias' : 'a generated code',
     ...(startsAt === undefined ? [] : [`from ${startsAt}`]),
     ...(expiresAt === null ? [] : [`until ${expiresAt}`]),
     ...(maxClicks === null ? [] : [`at most ${count(maxClicks)} clicks`]),
     ...(passwordHash === null ? [] : ['with a password']),
+    ...(rules === undefined ? [] : [`with ${counted(rules.length, 'redirect rule')}`]),
     ...(account === undefined ? [] : [`of account ${account}`]),
   ];
   return `${url} (${limits.join(', ')})`;
 };
 
+const textOf = (value: unknown): string =>
+  value === null ? 'none' : typeof value === 'string' ? value : JSON.stringify(value);
+
 const detailsOf = (event: TimelineEvent): string => {
-  if (event.type === 'linklog.LinkCreated.v3') return created(event);
+  if (event.type === 'linklog.LinkCreated.v4') return created(event);
   if (event.type === 'linklog.LinkExpired.v1') {
     return event.data.reason === 'time' ? 'end of its period' : 'click limit';
   }
-  if (event.type === 'linklog.LinkVisited.v2') {
-    const { click, bot } = event.data;
-    const words = [...(click === null ? [] : [`click ${count(click)}`]), ...(bot ? ['a bot'] : [])];
+  if (event.type === 'linklog.LinkVisited.v3') {
+    const { click, bot, target } = event.data;
+    const words = [
+      ...(click === null ? [] : [`click ${count(click)}`]),
+      ...(bot ? ['a bot'] : []),
+      ...(target === null ? [] : [`target ${target}`]),
+    ];
     return words.join(', ');
   }
-  if (event.type === 'linklog.LinkEdited.v2' || event.type === 'linklog.LinkDescribed.v1') {
+  if (event.type === 'linklog.LinkEdited.v3' || event.type === 'linklog.LinkDescribed.v1') {
     return Object.entries(publicDataOf(event))
-      .map(([name, value]) => `${name}: ${String(value ?? 'none')}`)
+      .map(([name, value]) => `${name}: ${textOf(value)}`)
       .join(', ');
   }
-  return Object.values(publicDataOf(event)).join(', ');
+  return Object.values(publicDataOf(event)).map(textOf).join(', ');
 };
 
 // Fixed widths, because lines are written before all rows are known.
@@ -115,7 +123,7 @@ const history = async (config: Config, code: string, options: Options): Promise<
         isFound = true;
         let text = '';
         for (const event of events) {
-          const isVisit = event.type === 'linklog.LinkVisited.v2';
+          const isVisit = event.type === 'linklog.LinkVisited.v3';
           if (isVisit) visits.add(event);
           if (!isVisit || options.visits) text += timeline.event(event);
         }

@@ -30,7 +30,7 @@ interface Options extends Omit<EventFilter, 'types' | 'topics'> {
 const eventNames = Object.keys(catalogue) as EventName[];
 const namesByType = new Map(eventNames.map((name) => [catalogue[name].type, name]));
 
-/** Accepts `LinkCreated` and `linklog.LinkCreated.v3`. */
+/** Accepts `LinkCreated` and `linklog.LinkCreated.v4`. */
 const eventName = (word: string): EventName => {
   if (!word.toLowerCase().startsWith('linklog.')) return oneOf('event type', eventNames)(word);
   const name = namesByType.get(oneOf('event type', [...namesByType.keys()])(word));

@@ -64,9 +64,9 @@ describe('audit: linklog audit replay and history', () => {
 
     const ofLink = await linesOf('--code', code, '--positions');
     expect(ofLink.map(({ type, offset }) => [type, offset])).to.deep.equal([
-      ['linklog.LinkCreated.v3', 0],
-      ['linklog.LinkVisited.v2', 0],
-      ['linklog.LinkVisited.v2', 1],
+      ['linklog.LinkCreated.v4', 0],
+      ['linklog.LinkVisited.v3', 0],
+      ['linklog.LinkVisited.v3', 1],
       ['linklog.LinkBlocked.v1', 1],
     ]);
     expect(ofLink[0]).to.include({ topic: topics.links.name, correlationid: 'r-1' });
@@ -85,7 +85,7 @@ describe('audit: linklog audit replay and history', () => {
     expect((await stat(file)).mode & 0o777).to.equal(0o600);
     const lines = (await readFile(file, 'utf8')).trimEnd().split('\n');
     expect(lines).to.have.length(2);
-    expect(lines[1]).to.match(/^linklog\.links\.v1,\d,0,\d{4}-.*Z,linklog\.LinkCreated\.v3,spring/);
+    expect(lines[1]).to.match(/^linklog\.links\.v1,\d,0,\d{4}-.*Z,linklog\.LinkCreated\.v4,spring/);
 
     const again = await linklog(...args);
     expect(again).to.deep.equal({
@@ -142,7 +142,7 @@ describe('audit: linklog audit replay and history', () => {
     };
     expect(json).to.have.property('shortCode', code);
     expect(json.events.map(({ type }) => type)).to.deep.equal([
-      'linklog.LinkCreated.v3',
+      'linklog.LinkCreated.v4',
       'linklog.LinkBlocked.v1',
     ]);
     expect(json.visits.clicks).to.equal(2);

@@ -125,7 +125,7 @@ describe('audit: replay', () => {
     // The late visit follows all earlier records of its partition.
     const inOrder = [
       ...['linklog.ApiKeyCreated.v2', 'linklog.MaintenanceSwitched.v1'],
-      ...Array.from({ length: 2 }, () => 'linklog.LinkCreated.v3'),
+      ...Array.from({ length: 2 }, () => 'linklog.LinkCreated.v4'),
     ];
     expect(events.slice(0, 4).map(({ type }) => type)).to.deep.equal(inOrder);
     expect(events.map(({ id }) => id)).to.have.members(history.map(({ id }) => id));
@@ -216,12 +216,12 @@ describe('audit: replay', () => {
       const onUnreadable = (): void => undefined;
       for await (const chunk of readLinkEvents('spring', { log: onKafka, onUnreadable })) {
         for (const event of chunk) {
-          if (event.type === 'linklog.LinkVisited.v2') visits.add(event);
+          if (event.type === 'linklog.LinkVisited.v3') visits.add(event);
           else types.push(event.type);
         }
       }
       expect(types).to.deep.equal([
-        'linklog.LinkCreated.v3',
+        'linklog.LinkCreated.v4',
         'linklog.LinkBlocked.v1',
         'linklog.LinkExpired.v1',
       ]);

@@ -93,7 +93,7 @@ const patternOf = ({ model, table, key }: Difference): Pattern => {
         ...bySubject(links, key['code']),
         topics: [links.name, visits.name],
         matches: (event) =>
-          event !== null && (event.type !== 'linklog.LinkVisited.v2' || isLimitedVisit(event)),
+          event !== null && (event.type !== 'linklog.LinkVisited.v3' || isLimitedVisit(event)),
       };
     case 'ledger.key_meters':
       return bySpending(key['key_id']);

@@ -213,13 +213,13 @@ describe('audit verify, on a running service', function () {
     await onDatabase(async ({ pool }) => {
       const positionsIn = (start: string) =>
         explained(start)
-          .events.filter(({ type }) => type === 'linklog.LinkCreated.v3')
+          .events.filter(({ type }) => type === 'linklog.LinkCreated.v4')
           .map(({ topic, partition, offset }) => `${topic}/${partition} ${offset}`);
-      const creation = await positionsOf(pool, 'linklog.LinkCreated.v3', a);
+      const creation = await positionsOf(pool, 'linklog.LinkCreated.v4', a);
       expect(creation).to.have.length(1);
       expect(positionsIn(`redirects.links ${a}`)).to.deep.equal(creation);
       expect(positionsIn(`quotas.high_water_marks`)).to.deep.equal(creation);
-      const visits = await positionsOf(pool, 'linklog.LinkVisited.v2', a);
+      const visits = await positionsOf(pool, 'linklog.LinkVisited.v3', a);
       expect(explained(`stats.codes ${a}`).eventCount).to.equal(visits.length);
     });
     expect(explained('quotas.months unknown').eventCount).to.equal(0);
@@ -262,7 +262,7 @@ describe('audit verify, on a running service', function () {
     expect(stdout).to.match(
       /url: "[^"]*somewhere[^"]*" in the table, "[^"]*elsewhere[^"]*" in the log/,
     );
-    expect(stdout).to.match(/linklog\.links\.v1\/\d at \d+: linklog\.LinkCreated\.v3/);
+    expect(stdout).to.match(/linklog\.links\.v1\/\d at \d+: linklog\.LinkCreated\.v4/);
     expect(stdout).to.match(/linklog\.usage\.v1\/\d at \d+ has no event/);
     expect(stdout).to.not.match(/argon2id|[0-9a-f]{64}/);
   });

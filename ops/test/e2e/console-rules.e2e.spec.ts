@@ -1,0 +1,201 @@
+import { expect } from 'chai';
+import type { Locator, Page } from 'playwright-core';
+import { launchBrowser } from '../support/browser.js';
+import {
+  faultsInAllModes,
+  loadError,
+  openConsole,
+  signIn,
+  signInAsOperator,
+  type ConsolePage,
+} from '../support/console.js';
+import { fixture } from '../support/fixture.js';
+import type { IssuedKey } from '../support/product.js';
+import { eventually } from '../support/waiting.js';
+import { destination, productFixture } from './harness.js';
+
+const agents = {
+  iphone:
+    'Mozilla/5.0 (iPhone; CPU iPhone OS 17_1_2 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.1 Mobile/15E148 Safari/604.1',
+  windows:
+    'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0 Safari/537.36',
+} as const;
+
+const urls = { ios: 'https://example.com/ios', all: 'https://example.com/all' } as const;
+
+describe('the console’s redirect rules', () => {
+  const bench = productFixture();
+  const browser = fixture(
+    () => launchBrowser(),
+    (browser) => browser.close(),
+  );
+  let opened: ConsolePage;
+  let page: Page;
+  let key: IssuedKey;
+  /** The faults that a test expects. */
+  let provoked: readonly string[];
+
+  const open = async (listener: string): Promise<void> => {
+    opened = await openConsole(browser, listener);
+    ({ page } = opened);
+  };
+
+  beforeEach(async () => {
+    key = await bench.key('PRO', { account: `rules-${Date.now()}` });
+    provoked = [];
+  });
+
+  afterEach(async () => {
+    await page.context().close();
+    expect(opened.faults).to.deep.equal(provoked);
+  });
+
+  const button = (name: string) => page.getByRole('button', { name, exact: true });
+
+  const rule = (number: number): Locator =>
+    page.getByRole('group', { name: `Rule ${number}`, exact: true });
+
+  const addRule = async (number: number, name: string, url: string): Promise<void> => {
+    await button('Add a rule').click();
+    await rule(number).getByLabel('Name of the rule').fill(name);
+    await rule(number).getByLabel('URL').fill(url);
+  };
+
+  /** The destinations of an iPhone and of a Windows browser. */
+  const destinationsOf = async (code: string): Promise<readonly (string | undefined)[]> => {
+    const responses = await Promise.all(
+      [agents.iphone, agents.windows].map((agent) =>
+        bench.visit(code, { headers: { 'User-Agent': agent } }),
+      ),
+    );
+    return responses.map(({ headers }) => headers.location);
+  };
+
+  const expectDestinations = (code: string, expected: readonly string[]): Promise<void> =>
+    eventually(
+      `the destinations are ${expected.join(' and ')}`,
+      async () => (await destinationsOf(code)).join() === expected.join(),
+    );
+
+  it('are created with a link, reordered and removed', async () => {
+    await open(bench.product.api);
+    await signIn(page, key.key);
+    await page.goto(`${bench.product.api}/console/new`);
+    await page.getByLabel('Destination').fill(destination);
+    await page.getByLabel('Alias').fill('with-rules');
+    await addRule(1, 'ios', urls.ios);
+    await rule(1).getByText('System: any').click();
+    await rule(1).getByLabel('iOS', { exact: true }).check();
+    await addRule(2, 'all', urls.all);
+
+    await page.getByText('What does a visitor get?').click();
+    const visitor = page.getByRole('group', { name: 'A visitor' });
+    await visitor.getByText(`→ ${urls.all} (rule all)`).waitFor();
+    await visitor.getByLabel('System').selectOption('iOS');
+    await visitor.getByText(`→ ${urls.ios} (rule ios)`).waitFor();
+    expect(await faultsInAllModes(page)).to.deep.equal([]);
+
+    await button('Make the link').click();
+    await page.getByText('Your link is live').waitFor();
+    expect(await page.getByText('Rule 1').count()).to.equal(0);
+    await expectDestinations('with-rules', [urls.ios, urls.all]);
+
+    await page.goto(`${bench.product.api}/console/links/with-rules`);
+    await eventually('the clicks are shown by rule', async () => {
+      await page.reload();
+      await page.locator('.bars li').first().waitFor();
+      return (await button('Redirect rule').count()) === 1;
+    });
+    await button('Redirect rule').click();
+    await page.getByRole('region', { name: 'Sources' }).getByText('ios').waitFor();
+
+    await page.goto(`${bench.product.api}/console/links/with-rules/settings`);
+    await page.getByText(`ios: iOS → ${urls.ios}`).waitFor();
+    await page.getByText(`all: All visitors → ${urls.all}`).waitFor();
+    // By keyboard: the focus stays on the button of the moved rule.
+    await rule(2).getByRole('button', { name: 'Move up' }).focus();
+    await page.keyboard.press('Enter');
+    await page.getByText('all is now rule 1.').waitFor();
+    expect(await rule(1).locator('.up:focus').count()).to.equal(1);
+    expect(await rule(1).getByLabel('Name of the rule').inputValue()).to.equal('all');
+    await button('Save').click();
+    await page.locator('ol > li').first().getByText('all: All visitors').waitFor();
+    await expectDestinations('with-rules', [urls.all, urls.all]);
+
+    await button('Save').click();
+    await page.getByText('Nothing is changed yet.').waitFor();
+    await button('Remove rule 1').click();
+    await button('Remove rule 1').click();
+    await button('Save').click();
+    await page.getByText('All visitors').waitFor({ state: 'detached' });
+    await expectDestinations('with-rules', [destination, destination]);
+    const details = await bench.api('/v2/links/with-rules', key.key);
+    expect(details.json()).to.deep.include({ rules: null, forwardQuery: false });
+  });
+
+  it('have every condition and a split, for operators too', async () => {
+    const { shortCode } = await bench.link(key.key, {
+      rules: [{ name: 'old', when: { countries: ['ZZ'] }, url: urls.ios }],
+    });
+    await open(bench.product.admin);
+    await signInAsOperator(page, bench.product.adminToken, 'ann');
+    await page.goto(`${bench.product.admin}/console/links/${shortCode}/settings`);
+    await rule(1).getByText('Country: ').click();
+    await rule(1).getByLabel('Search country').fill('austr');
+    await rule(1).getByLabel('Austria', { exact: true }).check();
+    await rule(1).getByLabel('Starts').fill('2026-01-02T03:04');
+    await rule(1).getByLabel('Only at certain hours').check();
+    await rule(1).getByLabel('Sat', { exact: true }).check();
+    await rule(1).getByLabel('From (time of day)').fill('22:00');
+    await rule(1).getByLabel('To (time of day)').fill('06:00');
+    await rule(1).getByLabel('Time zone').focus();
+    await rule(1).getByLabel('Time zone').selectOption('Asia/Tokyo');
+    await rule(1).getByRole('button', { name: 'Split' }).click();
+    const addEntry = rule(1).getByRole('button', { name: 'Add an entry' });
+    await addEntry.click();
+    await rule(1).getByRole('button', { name: 'Remove entry 3' }).press('Enter');
+    await rule(1).getByRole('group', { name: 'Entry 3' }).waitFor({ state: 'detached' });
+    expect(await rule(1).locator('button:focus').textContent()).to.equal('Add an entry');
+    await rule(1).getByLabel('URL of entry 2').fill(urls.all);
+    await rule(1).getByLabel('Weight of entry 2').fill('3');
+    await rule(1).getByLabel('Weight of entry 2, 75%').waitFor();
+    await page.getByLabel('Forward the visitor’s query').check();
+    expect(await faultsInAllModes(page)).to.deep.equal([]);
+    await button('Save').click();
+    await page.getByText('Country: Unknown Region, Austria').waitFor();
+    await page.getByText('(b, 75%)').waitFor();
+    const after = await page.evaluate<string>(`new Date('2026-01-02T03:04').toISOString()`);
+    const { rules, forwardQuery } = (await bench.api(`/v2/links/${shortCode}`, key.key)).json() as {
+      readonly rules: unknown;
+      readonly forwardQuery: unknown;
+    };
+    expect(forwardQuery).to.equal(true);
+    expect(rules).to.deep.equal([
+      {
+        name: 'old',
+        when: {
+          countries: ['ZZ', 'AT'],
+          after,
+          weekly: { days: [1, 2, 3, 4, 5, 6], from: '22:00', to: '06:00', tz: 'Asia/Tokyo' },
+        },
+        split: [
+          { name: 'a', url: urls.ios, weight: 1 },
+          { name: 'b', url: urls.all, weight: 3 },
+        ],
+      },
+    ]);
+  });
+
+  it('show why a rule is rejected, and keep the input', async () => {
+    await open(bench.product.api);
+    await signIn(page, key.key);
+    await page.goto(`${bench.product.api}/console/new`);
+    await page.getByLabel('Destination').fill(destination);
+    await addRule(1, 'mail', 'mailto:ann@example.com');
+    await button('Make the link').click();
+    await page.getByRole('alert').getByText('Rule 1, url: ').waitFor();
+    provoked = [loadError(400)];
+    expect(await rule(1).getByLabel('Name of the rule').inputValue()).to.equal('mail');
+    expect(await faultsInAllModes(page)).to.deep.equal([]);
+  });
+});
