@@ -4,7 +4,14 @@ import { shortCodeArgument } from '../../cli/arguments.js';
 import type { Command, CommandContext } from '../../cli/command.js';
 import { runOnDatabase } from '../../cli/database.js';
 import { CliError } from '../../cli/errors.js';
-import { appendToStdout, count, counted, formatFields, table, type Output } from '../../cli/output.js';
+import {
+  appendToStdout,
+  count,
+  counted,
+  formatFields,
+  table,
+  type Output,
+} from '../../cli/output.js';
 import { reportUnreadable } from '../replay/unreadable.js';
 import { readLinkEvents, tallyVisits, type TimelineEvent, type VisitSummary } from './history.js';
 
