@@ -7,7 +7,7 @@ import { browserFamilies, deviceTypes, osFamilies } from './events/visitor.js';
 const timeOfDay = z.string().regex(/^(?:[01]\d|2[0-3]):[0-5]\d$/);
 
 /** A weekly window. `from` is inclusive, `to` exclusive. A window that crosses midnight belongs to its first day. */
-export const weeklyWindow = z.strictObject({
+const weeklyWindow = z.strictObject({
   /** 1 is Monday. */
   days: z.array(z.int().min(1).max(7)).min(1),
   from: timeOfDay,
@@ -18,7 +18,7 @@ export const weeklyWindow = z.strictObject({
 export type WeeklyWindow = z.output<typeof weeklyWindow>;
 
 /** All conditions must match; within a list, one value must match. An unknown attribute of a visit never matches. */
-export const ruleConditions = z.strictObject({
+const ruleConditions = z.strictObject({
   /** ISO 3166-1 alpha-2. */
   countries: z.array(z.string()).exactOptional(),
   devices: z.array(z.enum(deviceTypes)).exactOptional(),
@@ -34,7 +34,7 @@ export const ruleConditions = z.strictObject({
 });
 export type RuleConditions = z.output<typeof ruleConditions>;
 
-export const splitEntry = z.strictObject({
+const splitEntry = z.strictObject({
   name: z.string(),
   url: z.string(),
   weight: z.int().min(1),

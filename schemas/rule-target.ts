@@ -14,7 +14,7 @@ export interface RuledVisit {
   readonly now: number;
 }
 
-export interface RuleTarget {
+interface RuleTarget {
   readonly url: string;
   /** The `target` of the visit: `rule`, or `rule/entry`. */
   readonly target: string;

@@ -26,7 +26,7 @@ export interface RuleForm {
 type Condition = readonly string[] | string | WeeklyWindow | null;
 
 const conditions = [...attributes, 'after', 'before', 'weekly'] as const;
-export type ConditionName = (typeof conditions)[number];
+type ConditionName = (typeof conditions)[number];
 
 const isEmpty = (condition: Condition | undefined): boolean =>
   condition == null || condition === '' || (Array.isArray(condition) && condition.length === 0);
