@@ -26,6 +26,8 @@ const columnsOfLedger: Readonly<Partial<Record<keyof RedirectRow, string>>> = {
   rules: `nullif(CASE WHEN edited ? 'rules' THEN edited -> 'rules'
     WHEN original ? 'rules' THEN original -> 'rules'
     ELSE rules END, 'null')`,
+  forward_query: `nullif(coalesce((edited -> 'forwardQuery')::boolean,
+    (original -> 'forwardQuery')::boolean, forward_query), false)`,
 };
 
 const selected = redirectColumns

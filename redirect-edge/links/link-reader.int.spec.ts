@@ -112,7 +112,7 @@ describe('redirect edge: link reader', () => {
     expect(await reader.read('aim')).to.include(last);
   });
 
-  it('takes rules from the log, not from the projected row', async () => {
+  it('takes rules and forwardQuery from the log, not from the projected row', async () => {
     const ruleTo = (host: string) => [{ name: 'all', when: {}, url: `https://${host}/` }];
     const evil = edited('ruled', 2, { rules: ruleTo('evil.example') });
     const rulesOf = async (code: string): Promise<unknown> => {
@@ -133,6 +133,15 @@ describe('redirect edge: link reader', () => {
     await recordHistory(node, ruled);
     await project(ruled, edited('was-ruled', 2, { rules: null }));
     expect(await rulesOf('was-ruled')).to.deep.equal(ruleTo('own.example'));
+
+    const forwarding = created('forwarding', { forwardQuery: true });
+    await recordHistory(node, forwarding);
+    await project(forwarding, edited('forwarding', 2, { forwardQuery: false }));
+    expect(await reader.read('forwarding')).to.include({ forwardQuery: true });
+    const ended = edited('forwarding', 2, { forwardQuery: false });
+    await recordHistory(node, forwarding, ended);
+    cache.delete('forwarding');
+    expect(await reader.read('forwarding')).to.include({ forwardQuery: false });
   });
 
   it('adds only the later events to the projected row', async () => {

@@ -29,7 +29,7 @@ export interface LedgerLink extends Restraints {
   readonly clicks: number;
   /** The sequence of the last visit that the ledger recorded. Opening balances of clicks do not change it. */
   readonly visitSequence: number;
-  /** Edited destination, rules and password; an absent field still has the value of LinkCreated. */
+  /** Edited secured fields; an absent field still has the value of LinkCreated. */
   readonly edited: SecuredFields | null;
   /** The sequence of the link's last event in the topic of links. */
   readonly sequence: number;

@@ -70,8 +70,8 @@ describe('schemas: the two folds of a link', () => {
           const { fromLink, fromLedger } = common(link, ledger);
           expect(fromLedger).to.deep.equal(fromLink);
           if (link.status === 'none' || ledger.status === 'none') continue;
-          const { url, passwordHash, rules } = link.link;
-          const secured = { url, passwordHash, rules };
+          const { url, passwordHash, rules, forwardQuery } = link.link;
+          const secured = { url, passwordHash, rules, forwardQuery };
           expect({ ...secured, ...ledger.edited }).to.deep.equal(secured);
         }
       }),

@@ -34,7 +34,7 @@ export interface Link {
   readonly updatedAt: string;
   /** When it began to redirect to this destination. Web-safety re-checks start again at this time. */
   readonly liveSince: string;
-  /** The destination, rules and password of LinkCreated, if they were edited since. */
+  /** The secured fields of LinkCreated that were edited since. */
   readonly original: SecuredFields | null;
 }
 
@@ -43,6 +43,7 @@ export interface SecuredFields {
   readonly url?: string;
   readonly passwordHash?: string | null;
   readonly rules?: readonly RedirectRule[] | null;
+  readonly forwardQuery?: boolean;
 }
 
 export interface ExistingLink {
@@ -70,13 +71,14 @@ export const linkState = (link: Link, restraints: Restraints): ExistingLink => (
 
 /** The secured fields that LinkEdited changes; `null`: none. */
 export const securedBy = (data: EventNamed<'LinkEdited'>['data']): SecuredFields | null => {
-  const { url, password, passwordHash, rules } = data;
-  if (url === undefined && password === undefined && rules === undefined) return null;
-  return {
+  const { url, password, passwordHash, rules, forwardQuery } = data;
+  const secured = {
     ...(url !== undefined && { url }),
     ...(password !== undefined && { passwordHash: passwordHash ?? null }),
     ...(rules !== undefined && { rules }),
+    ...(forwardQuery !== undefined && { forwardQuery }),
   };
+  return Object.keys(secured).length === 0 ? null : secured;
 };
 
 /** Whether LinkEdited changed the end or the limit. That ends an expiry, unless another LinkExpired follows. */
@@ -88,18 +90,18 @@ const edit = (
   { data, time }: EventNamed<'LinkEdited'>,
 ): LinkState => {
   const { startsAt = link.startsAt, expiresAt = link.expiresAt, maxClicks = link.maxClicks } = data;
-  const { forwardQuery = link.forwardQuery } = data;
   const secured = securedBy(data);
   const before = {
     ...(secured?.url !== undefined && { url: link.url }),
     ...(secured?.passwordHash !== undefined && { passwordHash: link.passwordHash }),
     ...(secured?.rules !== undefined && { rules: link.rules }),
+    ...(secured?.forwardQuery !== undefined && { forwardQuery: link.forwardQuery }),
   };
   const isMoved = secured?.url !== undefined || secured?.rules !== undefined;
   const revives = liftsExpiry(data) && restraints.expired !== null;
   return linkState(
     {
-      ...{ ...link, ...secured, startsAt, expiresAt, maxClicks, forwardQuery, updatedAt: time },
+      ...{ ...link, ...secured, startsAt, expiresAt, maxClicks, updatedAt: time },
       liveSince: revives || isMoved ? time : link.liveSince,
       original: secured ? { ...before, ...link.original } : link.original,
     },
