@@ -135,7 +135,7 @@ describe('projectors: dead letters', () => {
     [
       'is of an unknown type',
       { key: 'a', value: recordOf(created('a')).value.replace('linklog.', 'com.example.') },
-      /unknown type com\.example\.LinkCreated\.v3/,
+      /unknown type com\.example\.LinkCreated\.v4/,
     ],
     [
       'stands in the wrong topic',

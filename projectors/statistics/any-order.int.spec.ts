@@ -38,6 +38,7 @@ const visitsOn = (
       },
     ),
     country: fc.constantFrom('DE', 'FR', null),
+    target: fc.constantFrom(null, null, null, 'rule', 'test/a'),
     visitor: fc.option(
       fc.nat(60).map((number) => String(number).padStart(16, 'v')),
       { nil: null },

@@ -35,7 +35,9 @@ const documentOf = (visits: readonly Visit[]): string => {
     named.sort(([a], [b]) => ((a ?? '') < (b ?? '') ? -1 : 1));
     return [...(nulls > 0 ? [null, nulls] : []), ...named.flat()];
   });
-  return JSON.stringify(lists);
+  // The list of targets is stored only if a click has one.
+  const hasTargets = lists.at(-1)?.some((value) => typeof value === 'string') ?? false;
+  return JSON.stringify(hasTargets ? lists : lists.slice(0, -1));
 };
 
 const countsOf = (visits: readonly Visit[]) => ({
