@@ -85,6 +85,12 @@ export const matches = (when: RuleConditions, visit: RuledVisit): boolean =>
   (when.before === undefined || visit.now < Date.parse(when.before)) &&
   (when.weekly === undefined || isInWindow(when.weekly, visit.now));
 
+/** The first rule whose conditions all match; `undefined` if none does. */
+export const matchingRule = (
+  rules: readonly RedirectRule[],
+  visit: RuledVisit,
+): RedirectRule | undefined => rules.find(({ when }) => matches(when, visit));
+
 /** FNV-1a, 32 bits. */
 const hashOf = (text: string): number => {
   let hash = 0x811c9dc5;
@@ -107,7 +113,7 @@ export const targetOf = (
   visit: RuledVisit,
   random: () => number,
 ): RuleTarget | null => {
-  const rule = rules.find(({ when }) => matches(when, visit));
+  const rule = matchingRule(rules, visit);
   if (!rule) return null;
   if ('url' in rule) return { url: rule.url, target: rule.name };
   const { name, split } = rule;

@@ -1,6 +1,6 @@
 /** Not part of `rules-form.ts`, because the library for time zones is loaded on demand. It must not import zod. */
 import type { RedirectRule } from '../../schemas/redirect-rules.js';
-import { matches } from '../../schemas/rule-target.js';
+import { matchingRule } from '../../schemas/rule-target.js';
 import type { Visitor } from './visitor-values.js';
 
 /**
@@ -15,5 +15,5 @@ export const appliedRule = (
   now: number,
 ): RedirectRule | null => {
   const visit = { country, device, os, browser, language, visitor: null, now };
-  return rules.find(({ when }) => matches(when, visit)) ?? null;
+  return matchingRule(rules, visit) ?? null;
 };
