@@ -76,9 +76,9 @@ describe('command API: links that are checked again, by two nodes', () => {
   const record = async (...events: readonly LedgerLinkEvent[]): Promise<void> => {
     await recordHistory(nodes[0], ...events);
     await database.pool.query(
-      `INSERT INTO projection_redirects.links (code, status, url, account, created_at, sequence)
+      `INSERT INTO projection_redirects.links (code, status, url, account, created_at, sequence, rules)
        SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::timestamptz[],
-                            $6::bigint[])
+                            $6::bigint[], $7::jsonb[])
        ON CONFLICT (code) DO NOTHING`,
       [
         events.map(({ subject }) => subject),
@@ -87,6 +87,11 @@ describe('command API: links that are checked again, by two nodes', () => {
         events.map(() => 'default'),
         events.map(({ time }) => time),
         events.map(() => 1),
+        events.map((event) =>
+          event.type === 'linklog.LinkCreated.v4' && event.data.rules
+            ? JSON.stringify(event.data.rules)
+            : null,
+        ),
       ],
     );
   };
@@ -181,6 +186,25 @@ describe('command API: links that are checked again, by two nodes', () => {
     expect(checkedHosts().sort()).to.deep.equal([...codes].sort());
     expect(Math.max(...double.urls().map(({ length }) => length))).to.equal(10);
     expect((await blocks()).map(([code]) => code)).to.deep.equal(['many-3', 'many-50', 'many-94']);
+  });
+
+  it('checks the destinations of rules, in pages of one call', async () => {
+    const ruled = ['one', 'two', 'three'].map((code) => {
+      const urls = Array.from({ length: 200 }, (_, index) => `https://${code}-${index}.example/`);
+      const rules = urls.map((url, index) => ({ name: `rule-${index}`, when: {}, url }));
+      const link = linkOf(code, 2 * minuteMs);
+      return { ...link, data: { ...link.data, rules } };
+    });
+    await record(...ruled);
+    double.listed.add('three-150.example');
+    const { recheck } = await checker(nodes[0], { schedule: recheckSchedule.slice(0, 1) });
+    const calls: number[] = [];
+    do {
+      calls.push(...double.urls().map(({ length }) => length));
+      double.asked.length = 0;
+    } while ((await recheck()) > 0);
+    expect(calls).to.deep.equal([402, 201]);
+    expect((await blocks()).map(([code]) => code)).to.deep.equal(['three']);
   });
 
   it('checks all links page by page, with pauses', async () => {

@@ -82,6 +82,16 @@ export const blocklistScan = (version: string): Scan => ({
   sources: 'blocklist',
 });
 
+/** The first links whose destinations fit into one call, at least one link. */
+const pageOf = (links: readonly LiveLink[]): readonly LiveLink[] => {
+  let urls = 0;
+  const end = links.findIndex((link, index) => {
+    urls += destinationsOf(link).length;
+    return urls > maxUrlsPerCall && index > 0;
+  });
+  return end === -1 ? links : links.slice(0, end);
+};
+
 /** The duration of a lease (ms). A page takes one call (2 s) and a transaction. */
 const leaseMs = 30_000;
 /** The pause while the web safety service is unavailable (ms). */
@@ -150,13 +160,15 @@ export const createRecheck = (deps: {
     const lease = await takeLease(pool, scansOfLedger, leaseMs);
     const scan = known.find(({ name }) => name === lease?.name);
     if (!lease || !scan) return 0;
-    const links = await readLiveLinks(pool, lease, scan.ageMs, pageSize);
+    const found = await readLiveLinks(pool, lease, scan.ageMs, pageSize);
+    const links = pageOf(found);
+    const hasMore = found.length === pageSize || links.length < found.length;
     if (!(await check(links, scan))) {
       await endLease(pool, lease, lease, retryMs);
       return 1;
     }
     const last = links.at(-1) ?? lease;
-    if (links.length === pageSize) await endLease(pool, lease, last, scan.paceMs);
+    if (hasMore) await endLease(pool, lease, last, scan.paceMs);
     else await endLease(pool, lease, scan.restarts ? oldestPosition : last, scan.restMs);
     return 1;
   };
