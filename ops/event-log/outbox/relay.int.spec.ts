@@ -229,8 +229,11 @@ describe('platform: relay from the outbox to the log proper', () => {
       await setReadOnly('off');
       expect(await delivery.published(outboxPosition, 10_000)).to.be.true;
       expect(log.sequencesOf(code)).to.deep.equal([1]);
-    } finally {
+    } catch (error) {
+      // After a success, this would end the connections of the next test.
       await setReadOnly('off');
+      throw error;
+    } finally {
       operator.release();
     }
   });

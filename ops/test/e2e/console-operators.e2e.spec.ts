@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
-import { launchBrowser } from '../support/browser.js';
+import { browserFixture } from '../support/fixtures.js';
 import {
   faultsInAllModes,
   openConsole,
@@ -12,14 +12,10 @@ import { openRoute, operatorRoutes } from '../support/console-pages.js';
 import { eventNamesBy, withLedger } from '../support/ledger-events.js';
 import { eventually } from '../support/waiting.js';
 import { destination, productFixture } from './harness.js';
-import { fixture } from '../support/fixture.js';
 
 describe('the operators’ console', () => {
   const bench = productFixture();
-  const browser = fixture(
-    () => launchBrowser(),
-    (browser) => browser.close(),
-  );
+  const browser = browserFixture();
   let opened: ConsolePage;
   let page: Page;
   /** The faults that a test expects. */

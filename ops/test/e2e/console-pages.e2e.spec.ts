@@ -4,7 +4,7 @@ import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import type { Page } from 'playwright-core';
 import { projectFile } from '../../platform/files/project-file.js';
-import { launchBrowser } from '../support/browser.js';
+import { browserFixture } from '../support/fixtures.js';
 import {
   faultsInAllModes,
   openConsole,
@@ -18,14 +18,10 @@ import type { IssuedKey } from '../support/product.js';
 import { readQrCodes } from '../support/qr-reader.js';
 import { eventually } from '../support/waiting.js';
 import { destination, productFixture } from './harness.js';
-import { fixture } from '../support/fixture.js';
 
 describe('the console’s pages', () => {
   const bench = productFixture();
-  const browser = fixture(
-    () => launchBrowser(),
-    (browser) => browser.close(),
-  );
+  const browser = browserFixture();
   let opened: ConsolePage;
   let page: Page;
   let key: IssuedKey;

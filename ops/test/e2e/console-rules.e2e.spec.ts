@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Locator, Page } from 'playwright-core';
-import { launchBrowser } from '../support/browser.js';
+import { browserFixture } from '../support/fixtures.js';
 import {
   faultsInAllModes,
   loadError,
@@ -9,7 +9,6 @@ import {
   signInAsOperator,
   type ConsolePage,
 } from '../support/console.js';
-import { fixture } from '../support/fixture.js';
 import type { IssuedKey } from '../support/product.js';
 import { eventually } from '../support/waiting.js';
 import { destination, productFixture } from './harness.js';
@@ -25,10 +24,7 @@ const urls = { ios: 'https://example.com/ios', all: 'https://example.com/all' } 
 
 describe('the console’s redirect rules', () => {
   const bench = productFixture();
-  const browser = fixture(
-    () => launchBrowser(),
-    (browser) => browser.close(),
-  );
+  const browser = browserFixture();
   let opened: ConsolePage;
   let page: Page;
   let key: IssuedKey;

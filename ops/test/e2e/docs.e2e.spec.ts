@@ -1,14 +1,11 @@
 import { expect } from 'chai';
-import { launchBrowser } from '../support/browser.js';
+import { browserFixture } from '../support/fixtures.js';
 import { productFixture } from './harness.js';
 import { fixture } from '../support/fixture.js';
 
 describe('command API: GET /docs', () => {
   const bench = productFixture();
-  const browser = fixture(
-    () => launchBrowser(),
-    (browser) => browser.close(),
-  );
+  const browser = browserFixture();
   const page = fixture(
     () => browser.newPage(),
     (page) => page.close(),

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { BrowserContextOptions, Page, Response } from 'playwright-core';
-import { auditPage, focused, launchBrowser, zoomText } from '../support/browser.js';
+import { auditPage, focused, zoomText } from '../support/browser.js';
+import { browserFixture } from '../support/fixtures.js';
 import { startDestination } from '../support/destination.js';
 import { eventually, rejection } from '../support/waiting.js';
 import { concurrently } from '../support/http.js';
@@ -16,10 +17,7 @@ const narrow = { width: 320, height: 640 };
 
 describe('redirect edge: pages for visitors, in a browser', () => {
   const bench = productFixture();
-  const browser = fixture(
-    () => launchBrowser(),
-    (browser) => browser.close(),
-  );
+  const browser = browserFixture();
   const elsewhere = fixture(
     () => startDestination(),
     (elsewhere) => elsewhere.close(),

@@ -1,9 +1,18 @@
 import { rm } from 'node:fs/promises';
+import type { Browser } from 'playwright-core';
+import { launchBrowser } from './browser.js';
 import { testDatabase, type TestDatabase } from './database.js';
 import { fixture, type FixtureOptions } from './fixture.js';
 import { testKafka, type TestKafka } from './kafka.js';
 import { testNode, type TestNode } from './node.js';
 import { temporaryDir } from './process.js';
+
+/** The Chromium of the system. */
+export const browserFixture = (): Browser =>
+  fixture(
+    () => launchBrowser(),
+    (browser) => browser.close(),
+  );
 
 /** A database with all migrations; `name` consists of letters. The tear-down fails if a connection is open. */
 export const databaseFixture = (name: string, options?: FixtureOptions): TestDatabase =>
