@@ -1,5 +1,5 @@
 import { parseUrl } from './parse-url.js';
-import { destinationsOf, type RedirectRule } from './redirect-rules.js';
+import { destinationsOf, type RuledLink } from './redirect-rules.js';
 
 const isAscii = /^[\0-\x7f]*$/;
 
@@ -25,10 +25,8 @@ export const foldText = (text: string): string =>
 export const hostText = (host: string): string => `://${host}`;
 
 /** The texts of a link that are searched. */
-export interface SearchedTexts {
+export interface SearchedTexts extends RuledLink {
   readonly code: string;
-  readonly url: string;
-  readonly rules: readonly RedirectRule[] | null;
   readonly title: string | null;
   readonly note: string | null;
   readonly tags: readonly string[] | null;
@@ -39,8 +37,8 @@ const plainHost = /^https?:\/\/(?:[a-z0-9-]+\.)*[a-z][a-z0-9-]*(?::\d*)?(?:[/?#]
 
 /**
  * The folded texts of a link, separated by line feeds. Terms of a search have no white space, so no term matches across
- * two texts. If the parsed host of a destination differs
- * (`http://BÜCHER.example`), it is added.
+ * two texts. If the parsed host of a
+ * destination differs (`http://BÜCHER.example`), it is added.
  */
 export const foldedTextOf = (link: SearchedTexts): string => {
   const { code, title, note, tags } = link;

@@ -63,11 +63,18 @@ export const mapRuleUrls = (
       : { ...rule, split: rule.split.map((entry) => ({ ...entry, url: map(entry.url) })) },
   );
 
-/** All possible destinations of a link. */
-export const destinationsOf = (link: {
+/** The fields of a link that determine where it leads. */
+export interface RuledLink {
   readonly url: string;
+  /** `null`: none. */
   readonly rules: readonly RedirectRule[] | null;
-}): readonly string[] => [link.url, ...ruleUrls(link.rules ?? [])];
+}
+
+/** All possible destinations of a link. */
+export const destinationsOf = ({ url, rules }: RuledLink): readonly string[] => [
+  url,
+  ...ruleUrls(rules ?? []),
+];
 
 /** All destinations of rules, in their order. */
 export const ruleUrls = (rules: readonly RedirectRule[]): readonly string[] =>

@@ -1,4 +1,4 @@
-import type { RedirectRule } from '../../schemas/redirect-rules.js';
+import type { RuledLink } from '../../schemas/redirect-rules.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 
 /** The last scanned link. */
@@ -8,10 +8,7 @@ export interface ScanPosition {
   readonly code: string;
 }
 
-export interface LiveLink extends ScanPosition {
-  readonly url: string;
-  readonly rules: readonly RedirectRule[] | null;
-}
+export type LiveLink = ScanPosition & RuledLink;
 
 /** A scan that this process may continue until the lease ends. */
 export interface Lease extends ScanPosition {

@@ -4,7 +4,7 @@ import { linkStatusAt, type Link, type ExistingLink } from '../../../schemas/fol
 import { accountName } from '../../../schemas/http/keys.js';
 import { foldedTextOf, foldText } from '../../../schemas/folded-text.js';
 import { creationPeriodOf, type LinkQuery } from '../../../schemas/http/list-links.js';
-import { destinationsOf } from '../../../schemas/redirect-rules.js';
+import { destinationsOf, type RuledLink } from '../../../schemas/redirect-rules.js';
 import { parseUrl } from '../../../schemas/parse-url.js';
 
 /** A query for the links of an account; `null`: of all accounts, account by account. */
@@ -20,7 +20,7 @@ export interface AccountQuery extends ListQuery {
 /** Whether a destination of the link has the host of a query. */
 export const hasDestination = (
   { destination }: Pick<LinkQuery, 'destination'>,
-  link: Parameters<typeof destinationsOf>[0],
+  link: RuledLink,
 ): boolean =>
   destination === undefined ||
   destinationsOf(link).some((url) => parseUrl(url)?.hostname === destination);

@@ -1,7 +1,7 @@
 import type { Client } from '../../../ops/platform/postgres/pool.js';
 import { hostText } from '../../../schemas/folded-text.js';
 import { creationPeriodOf } from '../../../schemas/http/list-links.js';
-import type { RedirectRule } from '../../../schemas/redirect-rules.js';
+import type { RuledLink } from '../../../schemas/redirect-rules.js';
 import type { AccountQuery, ListCursor } from './link-query.js';
 
 /** The links of the projection that a query selects. */
@@ -14,13 +14,10 @@ export interface Selection {
   readonly withoutClicks: boolean;
 }
 
-/** A link that matches if one of its destinations has the host of the query
- * (`hasDestination`). */
-export interface Candidate {
+/** A link that matches if one of its destinations has the host of the query (`hasDestination`). */
+export interface Candidate extends RuledLink {
   readonly code: string;
   readonly createdAt: Date;
-  readonly url: string;
-  readonly rules: readonly RedirectRule[] | null;
   /** The sequence of its last projected event. */
   readonly sequence: number;
 }
