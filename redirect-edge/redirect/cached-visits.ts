@@ -31,9 +31,8 @@ export const createCachedVisits = (deps: CachedVisitDeps) => {
     },
 
     /**
-     * Calls `done` once the visit is written: at the spool's `flush`, or at the end of this event-loop tick, so that
-     * the responses of a tick are sent together. After a failure, possibly before `record` returns, the visit must not
-     * be redirected.
+     * Calls `done` when the visit is written, at the end of this event-loop tick, so that the responses of a tick are sent
+     * together. After a failure, possibly before `record` returns, the visit must not be redirected.
      *
      * @returns the location of the redirect
      */
