@@ -109,7 +109,7 @@ describe('projectors: projectors', () => {
     const first = await start();
     await eventually('the projections are caught up', isCaughtUp);
     await first.stop();
-    await database.pool.query(`UPDATE projection_stats.codes SET series = '[]';
+    await database.pool.query(`UPDATE projection_stats.links SET series = '[]';
       DELETE FROM projection_stats.accounts; COMMENT ON SCHEMA projection_stats IS '${rebuildDue}'`);
     await Promise.all([start(), start()]);
     await eventually('the projection is rebuilt', async () => {
@@ -122,7 +122,7 @@ describe('projectors: projectors', () => {
       );
       return rows.length === 0;
     });
-    const { rows } = await database.pool.query('SELECT clicks, series FROM projection_stats.codes');
+    const { rows } = await database.pool.query('SELECT clicks, series FROM projection_stats.links');
     expect(rows).to.deep.equal([{ clicks: 1, series: '[48,1,0]' }]);
   });
 
@@ -133,7 +133,7 @@ describe('projectors: projectors', () => {
     }
     await eventually('the projections are caught up', isCaughtUp);
     await Promise.all(services.map((projectors) => projectors.stop()));
-    const { rows } = await database.pool.query('SELECT clicks FROM projection_stats.codes');
+    const { rows } = await database.pool.query('SELECT clicks FROM projection_stats.links');
     expect(rows).to.deep.equal([{ clicks: 200 }]);
   });
 
@@ -175,7 +175,7 @@ describe('projectors: projectors', () => {
     await projectors.stop();
     await theirs.close();
     await pool.end();
-    const { rows } = await database.pool.query('SELECT clicks FROM projection_stats.codes');
+    const { rows } = await database.pool.query('SELECT clicks FROM projection_stats.links');
     expect(rows).to.deep.equal([{ clicks: 100 }]);
   });
 });

@@ -1,4 +1,5 @@
 import { parseUrl } from './parse-url.js';
+import { linkOfSubject } from './link-subject.js';
 import { destinationsOf, type RuledLink } from './redirect-rules.js';
 
 const isAscii = /^[\0-\x7f]*$/;
@@ -26,7 +27,7 @@ export const hostText = (host: string): string => `://${host}`;
 
 /** The texts of a link that are searched. */
 export interface SearchedTexts extends RuledLink {
-  readonly code: string;
+  readonly subject: string;
   readonly title: string | null;
   readonly note: string | null;
   readonly tags: readonly string[] | null;
@@ -41,7 +42,8 @@ const plainHost = /^https?:\/\/(?:[a-z0-9-]+\.)*[a-z][a-z0-9-]*(?::\d*)?(?:[/?#]
  * destination differs (`http://BÜCHER.example`), it is added.
  */
 export const foldedTextOf = (link: SearchedTexts): string => {
-  const { code, title, note, tags } = link;
+  const { subject, title, note, tags } = link;
+  const { code } = linkOfSubject(subject);
   const urls = new Set(destinationsOf(link));
   const texts = [code, ...urls, title ?? '', note ?? '', ...(tags ?? [])].filter(
     (text) => text !== '',

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { foldedTextOf, foldText } from './folded-text.js';
 
 const link = {
-  code: 'Abc',
+  subject: 'Abc',
   url: 'https://Example.com/A',
   title: null,
   note: null,

@@ -185,7 +185,7 @@ describe('command API: jumps of PostgreSQL’s clock, on two nodes', function ()
     const expiresAt = new Date(Date.now() + hour * 1_000).toISOString();
     await recordHistory(node, created('in-an-hour', { expiresAt }));
     const scope = { keyId: 'key', path: '/v2/shorten', idempotencyKey: 'order' };
-    const response = { status: 201, body: '{}', isOutline: false, codes: [] };
+    const response = { status: 201, body: '{}', isOutline: false, subjects: [] };
     const record = { ...scope, bodyHash: Buffer.alloc(32), ...response };
     await transaction(pool, (tx) => execute(tx, writeOnly(saveRecords([record], new Date()))));
     const isFound = async () => (await findRecords(pool, [scope], clock))[0] !== null;

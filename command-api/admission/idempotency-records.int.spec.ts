@@ -20,7 +20,7 @@ const record = (changes: Partial<IdempotencyRecord> = {}): IdempotencyRecord => 
   status: 201,
   body: '{"shortCode":"spring"}',
   isOutline: false,
-  codes: ['spring', 'summer'],
+  subjects: ['spring', 'summer'],
   ...changes,
 });
 

@@ -24,7 +24,7 @@ export interface IdempotencyRecord extends IdempotencyScope {
   readonly body: string;
   readonly isOutline: boolean;
   /** The links that the request created or reused. */
-  readonly codes: readonly string[];
+  readonly subjects: readonly string[];
 }
 
 /** Maximum of `body`. The response to a batch can have 0.5 MB, for one call. */
@@ -41,7 +41,7 @@ export const findRecords = async (
     name: 'idempotency-find',
     text: `SELECT s.position, key_id AS "keyId", path, idempotency_key AS "idempotencyKey",
                   i.body_hash AS "bodyHash", i.status, i.answer AS body, i.is_outline AS "isOutline",
-                  i.codes
+                  i.subjects
            FROM unnest($1::text[], $2::text[], $3::text[])
              WITH ORDINALITY AS s (key_id, path, idempotency_key, position)
            JOIN ledger.idempotency i USING (key_id, path, idempotency_key)
@@ -66,21 +66,21 @@ export const saveRecords = (
   const saved: Statement = {
     name: 'idempotency-save',
     text: `INSERT INTO ledger.idempotency
-             (key_id, path, idempotency_key, body_hash, status, answer, is_outline, codes, created_at)
+             (key_id, path, idempotency_key, body_hash, status, answer, is_outline, subjects, created_at)
            SELECT key_id, path, idempotency_key, body_hash, status, answer, is_outline,
-                  string_to_array(codes, ','), $9
+                  string_to_array(subjects, ','), $9
            FROM unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::smallint[], $6::text[],
              $7::boolean[], $8::text[])
-             AS a (key_id, path, idempotency_key, body_hash, status, answer, is_outline, codes)
+             AS a (key_id, path, idempotency_key, body_hash, status, answer, is_outline, subjects)
            ON CONFLICT (key_id, path, idempotency_key) DO UPDATE
              SET body_hash = excluded.body_hash, status = excluded.status,
                  answer = excluded.answer, is_outline = excluded.is_outline,
-                 codes = excluded.codes, created_at = excluded.created_at`,
+                 subjects = excluded.subjects, created_at = excluded.created_at`,
     values: [
       ...valuesByField(records, 'keyId', 'path', 'idempotencyKey', 'bodyHash', 'status', 'body'),
       ...valuesByField(records, 'isOutline'),
       // PostgreSQL cannot unnest an array of arrays by one level. No code contains a comma.
-      records.map(({ codes }) => codes.join(',')),
+      records.map(({ subjects }) => subjects.join(',')),
       now,
     ],
   };

@@ -49,14 +49,14 @@ export const createIdempotency = (deps: IdempotencyDeps) => {
    * one of the links is found.
    */
   const bodyOf = async (
-    { body, isOutline, codes }: IdempotencyRecord,
+    { body, isOutline, subjects }: IdempotencyRecord,
     requestBody: string,
   ): Promise<string | BatchResponse | null> => {
     if (!isOutline) return body;
     const outline = JSON.parse(body) as BatchOutline;
     // Valid: it has the hash of the first request.
     const { urls } = JSON.parse(requestBody) as { readonly urls: readonly unknown[] };
-    const created = await readCreatedLinks(pool, outbox, codes);
+    const created = await readCreatedLinks(pool, outbox, subjects);
     return responseOfOutline(outline, urls, created, shortUrlHost);
   };
 
@@ -67,7 +67,7 @@ export const createIdempotency = (deps: IdempotencyDeps) => {
     requestBody: string,
   ): Promise<Reply> => {
     if (!record.bodyHash.equals(bodyHash)) return failure(422, messages.idempotencyMismatch);
-    if (!(await delivery.hasPublishedFirst(topics.links.name, record.codes))) {
+    if (!(await delivery.hasPublishedFirst(topics.links.name, record.subjects))) {
       return failure(409, messages.idempotencyInFlight);
     }
     const body = await bodyOf(record, requestBody);

@@ -16,10 +16,10 @@ export const linkDetailsOf = (
 ): LinkDetails => {
   const { link } = state;
   return {
-    shortUrl: `${known.shortUrlHost}/${link.code}`,
-    shortCode: link.code,
+    shortUrl: `${known.shortUrlHost}/${link.subject}`,
+    shortCode: link.subject,
     url: link.url,
-    alias: link.custom ? link.code : null,
+    alias: link.custom ? link.subject : null,
     startsAt: link.startsAt,
     expiresAt: link.expiresAt,
     maxClicks: link.maxClicks,

@@ -76,10 +76,10 @@ describe('command API: links that are checked again, by two nodes', () => {
   const record = async (...events: readonly LedgerLinkEvent[]): Promise<void> => {
     await recordHistory(nodes[0], ...events);
     await database.pool.query(
-      `INSERT INTO projection_redirects.links (code, status, url, account, created_at, sequence, rules)
+      `INSERT INTO projection_redirects.links (subject, status, url, account, created_at, sequence, rules)
        SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::timestamptz[],
                             $6::bigint[], $7::jsonb[])
-       ON CONFLICT (code) DO NOTHING`,
+       ON CONFLICT (subject) DO NOTHING`,
       [
         events.map(({ subject }) => subject),
         events.map(() => 'active'),
@@ -97,8 +97,8 @@ describe('command API: links that are checked again, by two nodes', () => {
   };
 
   const ago = (ms: number): Date => new Date(Date.now() - ms);
-  const linkOf = (code: string, ageMs: number, host = code) =>
-    created(code, { url: `https://${host}.example/` }, { time: ago(ageMs) });
+  const linkOf = (subject: string, ageMs: number, host = subject) =>
+    created(subject, { url: `https://${host}.example/` }, { time: ago(ageMs) });
 
   /** Moves the due times into the past, as if `ms` had passed. */
   const pass = (ms: number) =>
@@ -106,11 +106,11 @@ describe('command API: links that are checked again, by two nodes', () => {
       `UPDATE ledger.safety_scans SET due_at = due_at - $1::float8 * interval '1 millisecond'`,
       [ms],
     );
-  const age = (code: string, ms: number) =>
-    database.pool.query('UPDATE projection_redirects.links SET created_at = $2 WHERE code = $1', [
-      code,
-      ago(ms),
-    ]);
+  const age = (subject: string, ms: number) =>
+    database.pool.query(
+      'UPDATE projection_redirects.links SET created_at = $2 WHERE subject = $1',
+      [subject, ago(ms)],
+    );
 
   const blocks = async () =>
     named('LinkBlocked', await nodes[0].events('links'))
@@ -149,7 +149,7 @@ describe('command API: links that are checked again, by two nodes', () => {
     expect(checkedHosts()).to.deep.equal(['spring']);
     await database.pool.query(
       `UPDATE ledger.safety_scans SET past_created_at = past_created_at + interval '10 days'
-       WHERE past_code <> ''`,
+       WHERE past_subject <> ''`,
     );
     await pass(2 * minuteMs);
     await runAll();
@@ -169,11 +169,13 @@ describe('command API: links that are checked again, by two nodes', () => {
   });
 
   it('checks each link once, in pages, on several nodes', async () => {
-    const codes = Array.from({ length: 95 }, (_, index) => `many-${index}`);
+    const subjects = Array.from({ length: 95 }, (_, index) => `many-${index}`);
     // Ten links have the same creation time, and a page ends among them.
-    const events = codes.map((code, index) => linkOf(code, 5 * minuteMs - Math.max(0, index - 10)));
+    const events = subjects.map((subject, index) =>
+      linkOf(subject, 5 * minuteMs - Math.max(0, index - 10)),
+    );
     await record(...events);
-    for (const code of ['many-3', 'many-50', 'many-94']) double.listed.add(`${code}.example`);
+    for (const subject of ['many-3', 'many-50', 'many-94']) double.listed.add(`${subject}.example`);
     const schedule = recheckSchedule.slice(0, 1);
     const runs = await Promise.all(
       [nodes[0], nodes[1], nodes[1]].map(async (node) =>
@@ -183,16 +185,23 @@ describe('command API: links that are checked again, by two nodes', () => {
     expect(runs.some((rounds) => rounds > 0)).to.equal(true);
     // A process that finds the scan leased ends early.
     await (await checker(nodes[0], { schedule })).runAll();
-    expect(checkedHosts().sort()).to.deep.equal([...codes].sort());
+    expect(checkedHosts().sort()).to.deep.equal([...subjects].sort());
     expect(Math.max(...double.urls().map(({ length }) => length))).to.equal(10);
-    expect((await blocks()).map(([code]) => code)).to.deep.equal(['many-3', 'many-50', 'many-94']);
+    expect((await blocks()).map(([subject]) => subject)).to.deep.equal([
+      'many-3',
+      'many-50',
+      'many-94',
+    ]);
   });
 
   it('checks the destinations of rules, in pages of one call', async () => {
-    const ruled = ['one', 'two', 'three'].map((code) => {
-      const urls = Array.from({ length: 200 }, (_, index) => `https://${code}-${index}.example/`);
+    const ruled = ['one', 'two', 'three'].map((subject) => {
+      const urls = Array.from(
+        { length: 200 },
+        (_, index) => `https://${subject}-${index}.example/`,
+      );
       const rules = urls.map((url, index) => ({ name: `rule-${index}`, when: {}, url }));
-      const link = linkOf(code, 2 * minuteMs);
+      const link = linkOf(subject, 2 * minuteMs);
       return { ...link, data: { ...link.data, rules } };
     });
     await record(...ruled);
@@ -204,7 +213,7 @@ describe('command API: links that are checked again, by two nodes', () => {
       double.asked.length = 0;
     } while ((await recheck()) > 0);
     expect(calls).to.deep.equal([402, 201]);
-    expect((await blocks()).map(([code]) => code)).to.deep.equal(['three']);
+    expect((await blocks()).map(([subject]) => subject)).to.deep.equal(['three']);
   });
 
   it('checks all links page by page, with pauses', async () => {
@@ -238,7 +247,7 @@ describe('command API: links that are checked again, by two nodes', () => {
     double.behaviour = 'answer';
     await pass(10_001);
     await runAll();
-    expect((await blocks()).map(([code]) => code)).to.deep.equal(['evil']);
+    expect((await blocks()).map(([subject]) => subject)).to.deep.equal(['evil']);
   });
 
   it('scans links of any age when the blocklist changes', async () => {
@@ -282,7 +291,7 @@ describe('command API: links that are checked again, by two nodes', () => {
     await record(linkOf('spring', 0));
     await listed('spring.example\n');
     expect(await rounds()).to.equal(1);
-    expect((await blocks()).map(([code]) => code)).to.deep.equal(['spring']);
+    expect((await blocks()).map(([subject]) => subject)).to.deep.equal(['spring']);
     const { rows } = await database.pool.query('SELECT name FROM ledger.safety_scans');
     expect(rows, 'ended scans are deleted').to.have.length(1);
   });
@@ -294,7 +303,7 @@ describe('command API: links that are checked again, by two nodes', () => {
     await writeFile(file, 'other.example\n');
     const second = await checker(nodes[1], { schedule: [] });
     await Promise.all([first.runAll(), second.runAll()]);
-    expect((await blocks()).map(([code]) => code)).to.deep.equal(['one', 'other']);
+    expect((await blocks()).map(([subject]) => subject)).to.deep.equal(['one', 'other']);
     expect((await first.runAll()) + (await second.runAll())).to.equal(0);
   });
 
@@ -342,11 +351,11 @@ describe('command API: links that are checked again, by two nodes', () => {
     );
     double.behaviour = 'answer';
     await (await checker(nodes[1])).runAll();
-    expect((await blocks()).map(([code]) => code)).to.deep.equal(['evil']);
+    expect((await blocks()).map(([subject]) => subject)).to.deep.equal(['evil']);
     const positions = async () =>
       (
         await database.pool.query<object>(
-          'SELECT name, past_code FROM ledger.safety_scans ORDER BY 1',
+          'SELECT name, past_subject FROM ledger.safety_scans ORDER BY 1',
         )
       ).rows;
     const after = await positions();

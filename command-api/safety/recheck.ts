@@ -145,8 +145,8 @@ export const createRecheck = (deps: {
 
   const block = async (links: readonly LiveLink[], reason: string): Promise<void> => {
     const requestId = `recheck-${uuidv7()}`;
-    const codes = links.map(({ code }) => code);
-    const blocked = await blocks.blockUnsafe(codes, reason, { actor, requestId });
+    const subjects = links.map(({ subject }) => subject);
+    const blocked = await blocks.blockUnsafe(subjects, reason, { actor, requestId });
     if (blocked.length > 0)
       logger.warn({ blocked, reason, requestId }, 'unsafe links were blocked');
   };

@@ -16,7 +16,7 @@ describe('ledger: live links that are checked again', () => {
       // PostgreSQL caches a generic plan after five executions.
       for (let round = 0; round < 10; round += 1) expect(await page()).to.be.empty;
       await database.pool.query(
-        `INSERT INTO projection_redirects.links (code, status, url, account, created_at, sequence)
+        `INSERT INTO projection_redirects.links (subject, status, url, account, created_at, sequence)
          SELECT 'link-' || n, 'active', 'https://example.com/', 'default',
                 clock_timestamp() - n * interval '1 second', 1
          FROM generate_series(1, 20000) AS n`,
@@ -28,7 +28,7 @@ describe('ledger: live links that are checked again', () => {
          WHERE relid = 'projection_redirects.links'::regclass`,
       );
       await pool.query('COMMIT');
-      expect(links.map(({ code }) => code))
+      expect(links.map(({ subject }) => subject))
         .to.include('link-20000')
         .and.to.have.length(500);
       expect(rows[0]?.read).to.be.within(500, 1_000);

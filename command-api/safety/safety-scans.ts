@@ -5,7 +5,7 @@ import type { Pool } from '../../ops/platform/postgres/pool.js';
 export interface ScanPosition {
   /** When it began to redirect to its destination. */
   readonly liveSince: Date;
-  readonly code: string;
+  readonly subject: string;
 }
 
 export type LiveLink = ScanPosition & RuledLink;
@@ -17,7 +17,7 @@ export interface Lease extends ScanPosition {
   readonly until: string;
 }
 
-export const oldestPosition: ScanPosition = { liveSince: new Date(0), code: '' };
+export const oldestPosition: ScanPosition = { liveSince: new Date(0), subject: '' };
 
 const later = (ms: string): string =>
   `coalesce(clock_timestamp() + ${ms}::float8 * interval '1 millisecond', 'infinity')`;
@@ -70,7 +70,7 @@ export const takeLease = async (
                         AND due_at < 'infinity')
                  ORDER BY due_at LIMIT 1 FOR UPDATE OF s SKIP LOCKED) due
            WHERE w.name = due.name
-           RETURNING w.name, least(past_created_at, clock_timestamp()) AS "liveSince", past_code AS code,
+           RETURNING w.name, least(past_created_at, clock_timestamp()) AS "liveSince", past_subject AS subject,
                      w.due_at::text AS until`,
     values: [scans.map(({ name }) => name), leaseMs, scans.map(({ longestMs }) => longestMs)],
   });
@@ -87,9 +87,9 @@ export const endLease = async (
   await pool.query({
     name: 'safety-scans-end-lease',
     text: `UPDATE ledger.safety_scans
-           SET past_created_at = $3, past_code = $4, due_at = ${later('$5')}
+           SET past_created_at = $3, past_subject = $4, due_at = ${later('$5')}
            WHERE name = $1 AND due_at = $2::timestamptz`,
-    values: [name, until, position.liveSince, position.code, restMs],
+    values: [name, until, position.liveSince, position.subject, restMs],
   });
 };
 
@@ -99,21 +99,21 @@ export const endLease = async (
  */
 export const readLiveLinks = async (
   pool: Pool,
-  { liveSince, code }: ScanPosition,
+  { liveSince, subject }: ScanPosition,
   ageMs: number,
   limit: number,
 ): Promise<readonly LiveLink[]> => {
   const { rows } = await pool.query<LiveLink>({
     // Without a name, so that it is planned each time: a cached plan from when there were few links would sort
     // all links for each page. Not clock_timestamp(), which is volatile and cannot be an index condition.
-    text: `SELECT code, url, rules, coalesce(live_since, created_at) AS "liveSince"
+    text: `SELECT subject, url, rules, coalesce(live_since, created_at) AS "liveSince"
            FROM projection_redirects.links
            WHERE status = 'active'
-             AND (coalesce(live_since, created_at), code) > ($1::timestamptz, $2::text)
+             AND (coalesce(live_since, created_at), subject) > ($1::timestamptz, $2::text)
              AND coalesce(live_since, created_at)
                <= statement_timestamp() - $3::float8 * interval '1 millisecond'
-           ORDER BY coalesce(live_since, created_at), code LIMIT $4`,
-    values: [liveSince, code, ageMs, limit],
+           ORDER BY coalesce(live_since, created_at), subject LIMIT $4`,
+    values: [liveSince, subject, ageMs, limit],
   });
   return rows;
 };

@@ -21,22 +21,22 @@ describe('command API: the most clicked links of an account', () => {
     const { pool } = database;
     await pool.query(
       `INSERT INTO projection_stats.days
-       SELECT 'code-' || link, $1 + link % 2, 'many', 1, 0, 0, '[0,1,0]', '[]'
+       SELECT 'subject-' || link, $1 + link % 2, 'many', 1, 0, 0, '[0,1,0]', '[]'
        FROM generate_series(1, 199999) link`,
       [day],
     );
     // The newest quarter of a day with clicks, of a day without clicks so far, and of bots.
-    const newest = `INSERT INTO projection_stats.codes
-      (code, account, clicks, bots, day, uniques, series, document)
+    const newest = `INSERT INTO projection_stats.links
+      (subject, account, clicks, bots, day, uniques, series, document)
       VALUES ($1, 'many', 9, 9, $2, 0, $3, '[]')`;
-    await pool.query(newest, ['code-2', day, '[90,5,0]']);
-    await pool.query(newest, ['code-bots', day, '[90,0,5]']);
-    await pool.query(newest, ['code-later', day + 2, '[0,5,0]']);
-    await pool.query(newest, ['code-new', day, '[90,5,0]']);
+    await pool.query(newest, ['subject-2', day, '[90,5,0]']);
+    await pool.query(newest, ['subject-bots', day, '[90,0,5]']);
+    await pool.query(newest, ['subject-later', day + 2, '[0,5,0]']);
+    await pool.query(newest, ['subject-new', day, '[90,5,0]']);
     await fillLinksByClicks(pool);
     // There are 200,000 link-days, of links that do not exist.
     expect(await statsOf('many')).to.deep.include({ links: [] });
-    await pool.query(newest, ['code-newer', day + 1, '[90,1,0]']);
+    await pool.query(newest, ['subject-newer', day + 1, '[90,1,0]']);
     expect(await statsOf('many')).to.equal('tooManyLinks');
     expect(await statsOf('few')).to.deep.include({ links: [] });
   });

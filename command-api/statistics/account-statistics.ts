@@ -25,14 +25,14 @@ const withTargets = async (
   const states = await readLinkStates(
     tx,
     outbox,
-    links.map(({ code }) => code),
+    links.map(({ subject }) => subject),
   );
-  return links.flatMap(({ code, clicks }) => {
-    const state = states.get(code)?.state;
+  return links.flatMap(({ subject, clicks }) => {
+    const state = states.get(subject)?.state;
     // Other writers of the log can write visits of links that do not exist.
     return !state || state.status === 'none'
       ? []
-      : [{ shortCode: code, url: state.link.url, clicks }];
+      : [{ shortCode: subject, url: state.link.url, clicks }];
   });
 };
 

@@ -3,10 +3,10 @@ import type { Outbox } from '../../ops/event-log/outbox/port.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import type { StatisticsRequest, StatsResponse } from '../../schemas/http/statistics.js';
 import { noClicks, readClicks } from '../links/clicks.js';
-import { areIncomplete, readCodeStatistics } from './statistics.js';
+import { areIncomplete, readLinkStatistics } from './statistics.js';
 
-const withoutPeriod = async (pool: Pool, code: string) => ({
-  ...((await readClicks(pool, [code])).get(code) ?? noClicks),
+const withoutPeriod = async (pool: Pool, subject: string) => ({
+  ...((await readClicks(pool, [subject])).get(subject) ?? noClicks),
   ofPeriod: {},
 });
 
@@ -17,21 +17,21 @@ const withoutPeriod = async (pool: Pool, code: string) => ({
 export const findLinkStats = async (
   pool: Pool,
   outbox: Outbox,
-  code: string,
+  subject: string,
   request: StatisticsRequest | null,
 ): Promise<{ readonly account: string; readonly stats: StatsResponse } | 'incomplete' | null> => {
   const isOfPeriod = request !== null && request.include.size > 0;
   if (isOfPeriod && (await areIncomplete(pool))) return 'incomplete';
   const { clicks, lastAccessed, ofPeriod } = await (isOfPeriod
-    ? readCodeStatistics(pool, code, request)
-    : withoutPeriod(pool, code));
-  const { state } = (await readLinkStates(pool, outbox, [code])).get(code) ?? {};
+    ? readLinkStatistics(pool, subject, request)
+    : withoutPeriod(pool, subject));
+  const { state } = (await readLinkStates(pool, outbox, [subject])).get(subject) ?? {};
   if (!state || state.status === 'none') return null;
   const { url, account, createdAt, expiresAt, maxClicks } = state.link;
   return {
     account,
     stats: {
-      shortCode: code,
+      shortCode: subject,
       url,
       clickCount: clicks,
       createdAt,

@@ -13,7 +13,7 @@ import { firstVisitRecordOf, recordOf, spooledVisit } from '../../schemas/testin
 import { intervalKeysIn, zones } from '../../schemas/testing/zones.js';
 import { quarterMs } from '../../schemas/statistics/calendar.js';
 import { groupBy } from '../../ops/platform/group-by.js';
-import { readAccountStatistics, readCodeStatistics } from './statistics.js';
+import { readAccountStatistics, readLinkStatistics } from './statistics.js';
 import { databaseFixture } from '../../ops/test/support/fixtures.js';
 
 type Visit = EventNamed<'LinkVisited'>;
@@ -24,9 +24,9 @@ const last = Date.parse('2026-12-31T23:59:59Z');
 
 /** Each link's partition of the log, and its account. */
 const links = [
-  { code: 'busy', account: 'acme', partition: 0 },
-  { code: 'quiet', account: 'acme', partition: 3 },
-  { code: 'theirs', account: 'other', partition: 3 },
+  { subject: 'busy', account: 'acme', partition: 0 },
+  { subject: 'quiet', account: 'acme', partition: 3 },
+  { subject: 'theirs', account: 'other', partition: 3 },
 ] as const;
 
 const orNull = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { nil: null, freq: 4 });
@@ -65,9 +65,9 @@ const someVisits = fc
     visits
       .sort((a, b) => a.time + a.lateDays * dayMs - (b.time + b.lateDays * dayMs))
       .map(({ link, time, isFirstVersion, bot, recorded }, index) => {
-        const { code, account, partition } = link;
+        const { subject, account, partition } = link;
         const attributes = { sequence: index + 1, time: new Date(time), account };
-        const event = spooledVisit(code, { ...attributes, bot, spool: `spool-${partition}` });
+        const event = spooledVisit(subject, { ...attributes, bot, spool: `spool-${partition}` });
         // Version 1 has no recorded values.
         const data = { ...event.data, ...(isFirstVersion ? { trigger: null } : recorded) };
         const visit: Visit = { ...event, data };
@@ -80,7 +80,7 @@ const someVisits = fc
   );
 
 const subjects = [
-  ...links.map(({ code }) => ({ kind: 'code', subject: code }) as const),
+  ...links.map(({ subject }) => ({ kind: 'subject', subject }) as const),
   { kind: 'account', subject: 'acme' },
   { kind: 'account', subject: 'other' },
 ] as const;
@@ -162,7 +162,7 @@ const createCounter = () => {
         !visitors.has(visitor);
       if (isUnique) visitors.add(visitor);
       for (const [list, owner] of [
-        [`code ${subject}`, `${subject} ${day}`],
+        [`subject ${subject}`, `${subject} ${day}`],
         [`account ${account}`, `${partition} ${account} ${day}`],
       ] as const) {
         const values = Object.fromEntries(
@@ -222,7 +222,7 @@ describe('command API: statistics of a period', () => {
     const check = async ({ owner, query }: Query): Promise<void> => {
       const request = readStatsQuery(statsQuery, query, new Date(last));
       if ('refused' in request) throw new Error(request.refused);
-      const read = owner.kind === 'code' ? readCodeStatistics : readAccountStatistics;
+      const read = owner.kind === 'subject' ? readLinkStatistics : readAccountStatistics;
       const { clicks, ofPeriod } = await read(database.pool, owner.subject, request);
       const counted = counter.of(owner.kind, owner.subject);
       expect(clicks).to.equal(counted.filter(({ bot }) => !bot).length);
@@ -287,7 +287,7 @@ describe('command API: statistics of a period', () => {
       await fc.assert(fc.asyncProperty(someQuery, check), { numRuns: 60 });
     }
     const others = counter
-      .of('code', 'busy')
+      .of('subject', 'busy')
       .filter(({ values }) => values.referrers === '(other)');
     expect(others).to.not.deep.equal([]);
   }).timeout(60_000);

@@ -33,9 +33,9 @@ interface Tables {
   readonly samePart: string;
 }
 
-const ofCode = {
-  subject: 'code',
-  newest: 'codes',
+const ofLink = {
+  subject: 'subject',
+  newest: 'links',
   prefix: '',
   lastAccessed: 'last_accessed',
   samePart: '',
@@ -117,5 +117,5 @@ const readerOf = (tables: Tables) => {
   };
 };
 
-export const readCodeStatistics = readerOf(ofCode);
+export const readLinkStatistics = readerOf(ofLink);
 export const readAccountStatistics = readerOf(ofAccount);

@@ -26,23 +26,26 @@ describe('command API: the most clicked links of a period', () => {
   for (const [account, clicksOn] of Object.entries(accounts)) {
     it(`finds them where ${account}`, async () => {
       const { pool } = database;
-      const codes = Array.from({ length: links }, (_, link) => `${account}-${(link * 7) % links}`);
-      const rows = codes.flatMap((code, link) =>
-        Array.from({ length: days }, (_, day) => ({ code, day, clicks: clicksOn(link, day) })),
+      const subjects = Array.from(
+        { length: links },
+        (_, link) => `${account}-${(link * 7) % links}`,
+      );
+      const rows = subjects.flatMap((subject, link) =>
+        Array.from({ length: days }, (_, day) => ({ subject, day, clicks: clicksOn(link, day) })),
       );
       await pool.query(
         `INSERT INTO projection_stats.days
-         SELECT code, day, $2, clicks, 1, 0, '[]', '[]'
-         FROM jsonb_to_recordset($1) AS t (code text, day integer, clicks integer)
+         SELECT subject, day, $2, clicks, 1, 0, '[]', '[]'
+         FROM jsonb_to_recordset($1) AS t (subject text, day integer, clicks integer)
          WHERE day < $3`,
         [JSON.stringify(rows), account, newest],
       );
       await pool.query(
-        `INSERT INTO projection_stats.codes
-           (code, account, clicks, bots, day, uniques, series, document)
-         SELECT code, $2, sum(clicks), 1, $3, 0,
+        `INSERT INTO projection_stats.links
+           (subject, account, clicks, bots, day, uniques, series, document)
+         SELECT subject, $2, sum(clicks), 1, $3, 0,
            '[90,' || sum(clicks) FILTER (WHERE day = $3) || ',1]', '[]'
-         FROM jsonb_to_recordset($1) AS t (code text, day integer, clicks integer) GROUP BY code`,
+         FROM jsonb_to_recordset($1) AS t (subject text, day integer, clicks integer) GROUP BY subject`,
         [JSON.stringify(rows), account, newest],
       );
       await fillLinksByClicks(pool);
@@ -55,13 +58,13 @@ describe('command API: the most clicked links of a period', () => {
         [days, days + 1],
       ] as const) {
         const clicksOf = new Map<string, number>();
-        for (const { code, day, clicks } of rows) {
+        for (const { subject, day, clicks } of rows) {
           if (clicks === 0 || day < from || day >= to) continue;
-          clicksOf.set(code, (clicksOf.get(code) ?? 0) + clicks);
+          clicksOf.set(subject, (clicksOf.get(subject) ?? 0) + clicks);
         }
         const sorted = [...clicksOf]
-          .map(([code, clicks]) => ({ code, clicks }))
-          .sort((a, b) => b.clicks - a.clicks || (a.code < b.code ? -1 : 1));
+          .map(([subject, clicks]) => ({ subject, clicks }))
+          .sort((a, b) => b.clicks - a.clicks || (a.subject < b.subject ? -1 : 1));
         for (const limit of [1, 20, 200]) {
           const found = await transaction(pool, (tx) =>
             readTopLinks(tx, account, [from, to], limit),

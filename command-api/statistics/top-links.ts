@@ -10,10 +10,10 @@ type Days = readonly [from: number, to: number];
 const ofPeriod = 'account = $1 AND day >= $2 AND day < $3';
 const newestClicks = `split_part(series, ',', 2)`;
 const parts = (condition = 'true', limit = ''): string => `
-  (SELECT code, day, clicks FROM projection_stats.days
+  (SELECT subject, day, clicks FROM projection_stats.days
    WHERE ${ofPeriod} AND clicks > 0 AND ${condition} ${limit})
   UNION ALL
-  (SELECT code, day, ${newestClicks}::integer FROM projection_stats.codes
+  (SELECT subject, day, ${newestClicks}::integer FROM projection_stats.links
    WHERE ${ofPeriod} AND ${newestClicks} > '0' AND ${condition} ${limit})`;
 
 const areTooMany = async (tx: Client, account: string, days: Days): Promise<boolean> => {
@@ -24,14 +24,14 @@ const areTooMany = async (tx: Client, account: string, days: Days): Promise<bool
     name: 'most-link-days',
     text: `SELECT count(*) AS days FROM (
              (SELECT FROM projection_stats.days WHERE ${ofPeriod} ${limit}) UNION ALL
-             (SELECT FROM projection_stats.codes WHERE ${ofPeriod} ${limit})) of_links`,
+             (SELECT FROM projection_stats.links WHERE ${ofPeriod} ${limit})) of_links`,
     values,
   });
   if ((most[0]?.days ?? 0) <= maxLinkDays) return false;
   const { rows } = await tx.query<{ days: number }>({
     name: 'link-days',
     text: `SELECT count(*) AS days
-           FROM (SELECT DISTINCT code, day FROM (${parts('true', limit)}) parts) of_links`,
+           FROM (SELECT DISTINCT subject, day FROM (${parts('true', limit)}) parts) of_links`,
     values,
   });
   return (rows[0]?.days ?? 0) > maxLinkDays;
@@ -46,8 +46,8 @@ const topLinks = async (
   among?: readonly string[],
 ): Promise<readonly ClickedLink[]> => {
   const { rows } = await tx.query<ClickedLink>(
-    `SELECT code, sum(clicks)::bigint AS clicks FROM (${parts(among && 'code = ANY ($5)')}) parts
-     GROUP BY code ORDER BY clicks DESC, code LIMIT $4`,
+    `SELECT subject, sum(clicks)::bigint AS clicks FROM (${parts(among && 'subject = ANY ($5)')}) parts
+     GROUP BY subject ORDER BY clicks DESC, subject LIMIT $4`,
     [account, ...days, limit, ...(among ? [among] : [])],
   );
   return rows;
@@ -68,8 +68,8 @@ const amongLikely = async (
   const leastOfAllTime = likely[limit - 1];
   // No link has more clicks in the period than in total.
   if (leastOfAllTime && leastOfAllTime.clicks <= clicksOfOthers) return null;
-  const codes = likely.map(({ code }) => code);
-  const top = await topLinks(tx, account, days, limit, codes);
+  const subjects = likely.map(({ subject }) => subject);
+  const top = await topLinks(tx, account, days, limit, subjects);
   const last = top[limit - 1];
   return clicksOfOthers === 0 || (last && last.clicks > clicksOfOthers) ? top : null;
 };

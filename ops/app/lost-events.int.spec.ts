@@ -179,7 +179,7 @@ describe('composition root: acknowledged events that are missing in Kafka', func
     const relaying = relay(log, pino({ level: 'error' }, stream));
     await eventually('it is applied', async () => {
       const { rows } = await database.pool.query(
-        `SELECT FROM projection_redirects.links WHERE code = 'a' AND blocked`,
+        `SELECT FROM projection_redirects.links WHERE subject = 'a' AND blocked`,
       );
       return rows.length === 1;
     });

@@ -30,11 +30,10 @@ export class LedgerBehindLog extends ConfigError {
 
 /** Statements that select the highest sequences of the subjects $1, by topic. */
 const sequences: Record<TopicName, string> = {
-  [topics.links.name]: `SELECT code AS subject, sequence FROM ledger.links
-    WHERE code = ANY ($1::text[])`,
-  [topics.visits.name]:
-    `SELECT code AS subject, visit_sequence::bigint AS sequence FROM ledger.links
-    WHERE code = ANY ($1::text[])`,
+  [topics.links.name]: `SELECT subject, sequence FROM ledger.links
+    WHERE subject = ANY ($1::text[])`,
+  [topics.visits.name]: `SELECT subject, visit_sequence::bigint AS sequence FROM ledger.links
+    WHERE subject = ANY ($1::text[])`,
   [topics.accounts.name]: `SELECT id AS subject, sequence FROM ledger.api_keys
       WHERE id = ANY ($1::text[])
     UNION ALL

@@ -35,7 +35,7 @@ const selected = redirectColumns
   .join();
 
 /**
- * Returns the current states of links, without unknown codes: the projected rows with later events of the outbox, so a link
+ * Returns the current states of links, without unknown subjects: the projected rows with later events of the outbox, so a link
  * is found as soon as its 201 was sent. The sequence is that of the last event in the state.
  *
  * Existence, destination, limits and blocks are of the ledger, because a writer of the log could forge events. The ledger
@@ -44,20 +44,23 @@ const selected = redirectColumns
 export const readLinkStates = async (
   postgres: Queryable,
   outbox: Outbox,
-  codes: readonly string[],
+  subjects: readonly string[],
 ) => {
   // Both tables are restricted, because a plan for small tables would scan one of them.
   const { rows } = await postgres.query<RedirectRow>({
     name: 'redirects-read',
     text: `SELECT ${selected}
-           FROM projection_redirects.links projected JOIN ledger.links ledger USING (code)
-           WHERE projected.code = ANY ($1::text[]) AND ledger.code = ANY ($1::text[])`,
-    values: [codes],
+           FROM projection_redirects.links projected JOIN ledger.links ledger USING (subject)
+           WHERE projected.subject = ANY ($1::text[]) AND ledger.subject = ANY ($1::text[])`,
+    values: [subjects],
   });
   const links = new Map<string, { readonly state: LinkState; readonly sequence: number }>(
-    rows.map((row) => [row.code, { state: linkOfRow(row), sequence: row.sequence }]),
+    rows.map((row) => [row.subject, { state: linkOfRow(row), sequence: row.sequence }]),
   );
-  const known = codes.map((subject) => ({ subject, sequence: links.get(subject)?.sequence ?? 0 }));
+  const known = subjects.map((subject) => ({
+    subject,
+    sequence: links.get(subject)?.sequence ?? 0,
+  }));
   for (const event of await outbox.after(postgres, topics.links.name, known)) {
     if (!isLinkEvent(event)) continue;
     const { subject, sequence } = event;

@@ -12,7 +12,7 @@ import type { LedgerRows, LedgerSchema } from './decide.js';
 
 /** SQL types by field. A column has the name of its field in snake case. */
 const types = {
-  code: 'text',
+  subject: 'text',
   keyId: 'text',
   account: 'text',
   createdAt: 'timestamptz',
@@ -45,12 +45,12 @@ const selected = fields.map((field) => `${columnOf(field)} AS "${field}"`).join(
 const selectLinks = (schema: LedgerSchema): string =>
   `SELECT 'taken' AS status, ${selected} FROM ${schema}.links`;
 
-const byCode = (a: LedgerLink, b: LedgerLink): number => (a.code < b.code ? -1 : 1);
+const bySubject = (a: LedgerLink, b: LedgerLink): number => (a.subject < b.subject ? -1 : 1);
 
 const valuesOf = (links: readonly LedgerLink[], selection: readonly Field[]): unknown[] =>
-  valuesByField([...links].sort(byCode), ...selection);
+  valuesByField([...links].sort(bySubject), ...selection);
 
-/** Inserts links in their initial state. It waits for concurrent inserts, and fails with `isCodeTaken`. */
+/** Inserts links in their initial state. It waits for concurrent inserts, and fails with `isSubjectTaken`. */
 export const insertLinks = (
   links: readonly LedgerLink[],
   schema: LedgerSchema = 'ledger',
@@ -61,7 +61,7 @@ export const insertLinks = (
         {
           name: `links-insert-${schema}`,
           text: `INSERT INTO ${schema}.links (${columnsOf(insertedFields).join()})
-                 SELECT * FROM ${input(insertedFields)} ORDER BY code`,
+                 SELECT * FROM ${input(insertedFields)} ORDER BY subject`,
           values: valuesOf(links, insertedFields),
         },
       ];
@@ -72,35 +72,35 @@ export const isInitial = (link: LedgerLink): boolean =>
     ([field, value]) => link[field as keyof LedgerLink] === value,
   );
 
-/** Whether `insertLinks` failed because a code is taken. */
-export const isCodeTaken = (error: unknown): boolean =>
+/** Whether `insertLinks` failed because a subject is taken. */
+export const isSubjectTaken = (error: unknown): boolean =>
   error instanceof pg.DatabaseError && error.constraint === 'links_pkey';
 
 export const findTaken = async (
   client: Queryable,
-  codes: readonly string[],
+  subjects: readonly string[],
 ): Promise<ReadonlySet<string>> => {
-  if (codes.length === 0) return new Set();
-  const { rows } = await client.query<{ code: string }>({
+  if (subjects.length === 0) return new Set();
+  const { rows } = await client.query<{ subject: string }>({
     name: 'links-taken',
-    text: 'SELECT code FROM ledger.links WHERE code = ANY ($1::text[])',
-    values: [codes],
+    text: 'SELECT subject FROM ledger.links WHERE subject = ANY ($1::text[])',
+    values: [subjects],
   });
-  return new Set(rows.map(({ code }) => code));
+  return new Set(rows.map(({ subject }) => subject));
 };
 
-/** Locks the existing links in the order of their codes. */
+/** Locks the existing links in the order of their subjects. */
 export const lockLinks = async (
   tx: Client,
-  codes: readonly string[],
+  subjects: readonly string[],
   schema: LedgerSchema = 'ledger',
 ): Promise<ReadonlyMap<string, LedgerLink>> => {
   const { rows } = await tx.query<LedgerLink>({
     name: `links-lock-${schema}`,
-    text: `${selectLinks(schema)} WHERE code = ANY ($1::text[]) ORDER BY code FOR UPDATE`,
-    values: [codes],
+    text: `${selectLinks(schema)} WHERE subject = ANY ($1::text[]) ORDER BY subject FOR UPDATE`,
+    values: [subjects],
   });
-  return new Map(rows.map((link) => [link.code, link]));
+  return new Map(rows.map((link) => [link.subject, link]));
 };
 
 /** Locks links that are due to expire and not locked yet. */
@@ -116,7 +116,7 @@ export const lockDueLinks = async (
            ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED`,
     values: [limit, clock.upperBound()],
   });
-  return new Map(rows.map((link) => [link.code, link]));
+  return new Map(rows.map((link) => [link.subject, link]));
 };
 
 /** Writes locked links. */
@@ -132,14 +132,14 @@ export const saveLinks = (
           text: `UPDATE ${schema}.links l SET ${columnsOf(fields)
             .map((column) => `${column} = i.${column}`)
             .join()}
-                 FROM ${input(fields)} WHERE l.code = i.code`,
+                 FROM ${input(fields)} WHERE l.subject = i.subject`,
           values: valuesOf(links, fields),
         },
       ];
 
-/** @throws if a decider accepted events for a code without a link, which the fold ignores */
+/** @throws if a decider accepted events for a subject without a link, which the fold ignores */
 const requireTaken = (link: LedgerLinkState): LedgerLink => {
-  if (link.status === 'none') throw new Error('events were decided for a code without a link');
+  if (link.status === 'none') throw new Error('events were decided for a subject without a link');
   return link;
 };
 
@@ -147,6 +147,6 @@ export const ledgerLinks: LedgerRows<LedgerLinkState, LedgerLinkEvent> = {
   lock: lockLinks,
   save: (states) => saveLinks([...states.values()].map(requireTaken)),
   // Visits do not invalidate caches.
-  changeOf: ({ type, subject: code, sequence }) =>
-    type === 'linklog.LinkVisited.v3' ? null : { kind: 'link', code, sequence },
+  changeOf: ({ type, subject, sequence }) =>
+    type === 'linklog.LinkVisited.v3' ? null : { kind: 'link', subject, sequence },
 };

@@ -216,11 +216,11 @@ describe('migrations of tables with rows', () => {
     );
     await migrate(pool);
     const { rows } = await pool.query(
-      `SELECT code, clicks, bots, last_accessed FROM projection_stats.codes ORDER BY code`,
+      `SELECT subject, clicks, bots, last_accessed FROM projection_stats.links ORDER BY subject`,
     );
     expect(rows).to.deep.equal([
-      { code: 'abc', clicks: 3, bots: 1, last_accessed: new Date('2026-05-20T12:00:00Z') },
-      { code: 'bots', clicks: 0, bots: 2, last_accessed: null },
+      { subject: 'abc', clicks: 3, bots: 1, last_accessed: new Date('2026-05-20T12:00:00Z') },
+      { subject: 'bots', clicks: 0, bots: 2, last_accessed: null },
     ]);
     expect(await rebuildsDue()).to.deep.equal(['projection_stats']);
     const handle = createBatchHandler({
@@ -230,7 +230,7 @@ describe('migrations of tables with rows', () => {
     const record = { ...recordOf(spooledVisit('abc', { time: at(1) })), offset: 6 };
     await handle({ topic: visits, partition: 0, records: [record] });
     const { rows: now } = await pool.query(
-      `SELECT clicks, bots, last_accessed FROM projection_stats.codes WHERE code = 'abc'`,
+      `SELECT clicks, bots, last_accessed FROM projection_stats.links WHERE subject = 'abc'`,
     );
     expect(now).to.deep.equal([{ clicks: 4, bots: 1, last_accessed: at(1) }]);
   });
@@ -251,14 +251,14 @@ describe('migrations of tables with rows', () => {
       );
       return rows;
     };
-    expect(await clicks()).to.deep.equal([{ account: 'acme', clicks: 40, code: 'abc' }]);
+    expect(await clicks()).to.deep.equal([{ account: 'acme', clicks: 40, subject: 'abc' }]);
     const events = ['abc', 'bots', 'abc'].map((code, index) =>
       recordOf(spooledVisit(code, { sequence: index + 1, account: 'acme' })),
     );
     await feed(pool, stats).records(visits, events);
     expect(await clicks()).to.deep.equal([
-      { account: 'acme', clicks: 1, code: 'bots' },
-      { account: 'acme', clicks: 42, code: 'abc' },
+      { account: 'acme', clicks: 1, subject: 'bots' },
+      { account: 'acme', clicks: 42, subject: 'abc' },
     ]);
   });
 
@@ -334,7 +334,7 @@ describe('migrations of tables with rows', () => {
       );
       await migrate(pool);
       const { rows } = await pool.query(
-        `SELECT folded FROM projection_redirects.links WHERE code = 'Abc'`,
+        `SELECT folded FROM projection_redirects.links WHERE subject = 'Abc'`,
       );
       expect(rows).to.deep.equal([{ folded: 'abc\nhttps://example.com/abc\na title\nb\na\nb' }]);
       const { rows: tags } = await pool.query<{ tag: string }>(
@@ -364,11 +364,11 @@ describe('migrations of tables with rows', () => {
     );
     for (const [index, ledger] of folded.entries()) {
       if (ledger.status === 'none') throw new Error('LinkCreated leaves the link without a code');
-      const { code, keyId, account, clicks, edited: edits, sequence, lastEventAt } = ledger;
+      const { subject, keyId, account, clicks, edited: edits, sequence, lastEventAt } = ledger;
       await pool.query(
         `INSERT INTO ledger.links (code, key_id, account, clicks, edited, sequence, last_event_at)
          VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-        [code, keyId, account, clicks, edits, sequence, lastEventAt],
+        [subject, keyId, account, clicks, edits, sequence, lastEventAt],
       );
       const events = (histories[index] ?? []).filter(isLinkEvent);
       const row = rowOfState(events.reduce<LinkState>(evolveLink, { status: 'none' }), sequence);
@@ -377,18 +377,18 @@ describe('migrations of tables with rows', () => {
            (code, status, url, account, created_at, sequence, custom, original, updated_at)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
         [
-          ...[row?.code, row?.status, row?.url, row?.account, row?.created_at, row?.sequence],
+          ...[row?.subject, row?.status, row?.url, row?.account, row?.created_at, row?.sequence],
           ...[row?.custom, row?.original, row?.updated_at],
         ],
       );
     }
     await migrate(pool);
     const links = await lockLinks(pool, ['alias', 'plain', 'moved']);
-    const upgraded = ['alias', 'plain', 'moved'].map((code) => links.get(code));
+    const upgraded = ['alias', 'plain', 'moved'].map((subject) => links.get(subject));
     const migratedFields = (link: LedgerLinkState | undefined) => {
       if (link?.status !== 'taken') return null;
-      const { code, createdAt, reuseKey, visitSequence } = link;
-      return { code, createdAt, reuseKey, visitSequence };
+      const { subject, createdAt, reuseKey, visitSequence } = link;
+      return { subject, createdAt, reuseKey, visitSequence };
     };
     expect(upgraded.map(migratedFields)).to.deep.equal(folded.map(migratedFields));
   });

@@ -21,14 +21,16 @@ describe('projectors: projection history', () => {
 
   const rows = async (): Promise<readonly HistoryRow[]> => {
     const found = await database.pool.query<HistoryRow>(
-      'SELECT * FROM projection_history.events ORDER BY code, sequence',
+      'SELECT * FROM projection_history.events ORDER BY subject, sequence',
     );
     return found.rows;
   };
 
   it('stores every event of a link in order', async () => {
     await given.events(created('abc'), blocked('abc', 2), created('xyz'), unblocked('abc', 3));
-    expect((await rows()).map(({ code, sequence, type }) => [code, sequence, type])).to.deep.equal([
+    expect(
+      (await rows()).map(({ subject, sequence, type }) => [subject, sequence, type]),
+    ).to.deep.equal([
       ['abc', 1, 'linklog.LinkCreated.v4'],
       ['abc', 2, 'linklog.LinkBlocked.v1'],
       ['abc', 3, 'linklog.LinkUnblocked.v1'],
@@ -59,10 +61,10 @@ describe('projectors: projection history', () => {
       fc.asyncProperty(fc.uniqueArray(ofLinks, distinct), async (events) => {
         await emptyTables(database.pool, 'projection_history');
         await given.events(...events);
-        const byCode = new Map((await rows()).map((row) => [row.code, row]));
-        expect(byCode.size).to.equal(events.length);
+        const bySubject = new Map((await rows()).map((row) => [row.subject, row]));
+        expect(bySubject.size).to.equal(events.length);
         for (const event of events) {
-          const row = byCode.get(event.subject);
+          const row = bySubject.get(event.subject);
           if (!row) throw new Error(`No row of ${event.subject}`);
           expect(eventOfRow(row)).to.equal(
             JSON.stringify(withoutSecrets(readEvent(recordOf(event).value))),

@@ -8,7 +8,7 @@ import type { Projection } from '../runtime/projection.js';
 
 /** SQL types by column. */
 const types = {
-  code: 'text',
+  subject: 'text',
   sequence: 'bigint',
   time: 'timestamptz',
   id: 'uuid',
@@ -39,16 +39,16 @@ export const history: Projection<HistoryRow> = {
     });
   },
   sequences: {
-    async [topics.links.name](tx, schema, codes) {
-      // The LATERAL join is one index scan for each code.
-      const { rows } = await tx.query<{ code: string; sequence: number }>({
+    async [topics.links.name](tx, schema, subjects) {
+      // The LATERAL join is one index scan for each subject.
+      const { rows } = await tx.query<{ subject: string; sequence: number }>({
         name: `history-sequences-${schema}`,
-        text: `SELECT code, sequence FROM unnest($1::text[]) AS c (code) CROSS JOIN LATERAL
-                 (SELECT max(sequence) AS sequence FROM ${schema}.events e WHERE e.code = c.code) newest
+        text: `SELECT subject, sequence FROM unnest($1::text[]) AS c (subject) CROSS JOIN LATERAL
+                 (SELECT max(sequence) AS sequence FROM ${schema}.events e WHERE e.subject = c.subject) newest
                WHERE sequence IS NOT NULL`,
-        values: [arrayLiteral(codes)],
+        values: [arrayLiteral(subjects)],
       });
-      return new Map(rows.map(({ code, sequence }) => [code, sequence]));
+      return new Map(rows.map(({ subject, sequence }) => [subject, sequence]));
     },
   },
 };

@@ -3,10 +3,10 @@ import { foldText } from '../../schemas/folded-text.js';
 import type { RedirectRow } from '../../schemas/read-models/redirects.js';
 import type { ProjectionSchema } from '../runtime/projection.js';
 
-type TaggedLink = Pick<RedirectRow, 'account' | 'created_at' | 'code' | 'tags'>;
+type TaggedLink = Pick<RedirectRow, 'account' | 'created_at' | 'subject' | 'tags'>;
 
-const types = { account: 'text', tag: 'text', created_at: 'timestamptz', code: 'text' } as const;
-type TagRow = Pick<TaggedLink, 'account' | 'created_at' | 'code'> & { readonly tag: string };
+const types = { account: 'text', tag: 'text', created_at: 'timestamptz', subject: 'text' } as const;
+type TagRow = Pick<TaggedLink, 'account' | 'created_at' | 'subject'> & { readonly tag: string };
 
 const columns = Object.keys(types) as readonly (keyof TagRow)[];
 const input = `SELECT * FROM ${unnest(Object.values(types))} AS i (${columns.join()})`;
@@ -15,11 +15,11 @@ const foldedTags = (link: TaggedLink | undefined): ReadonlySet<string> =>
   new Set(link?.tags?.map(foldText));
 
 const tagsMissingIn = (link: TaggedLink, other: TaggedLink | undefined): readonly TagRow[] => {
-  const { account, created_at, code } = link;
+  const { account, created_at, subject } = link;
   const otherTags = foldedTags(other);
   return [...foldedTags(link)]
     .filter((tag) => !otherTags.has(tag))
-    .map((tag) => ({ account, created_at, code, tag }));
+    .map((tag) => ({ account, created_at, subject, tag }));
 };
 
 export const writeTags = async (

@@ -34,14 +34,14 @@ describe('projectors: projection redirects', () => {
   const rows = async (): Promise<readonly RedirectRow[]> =>
     (
       await database.pool.query<RedirectRow>(
-        `SELECT ${redirectColumns.join()} FROM projection_redirects.links ORDER BY code`,
+        `SELECT ${redirectColumns.join()} FROM projection_redirects.links ORDER BY subject`,
       )
     ).rows;
 
   const folded = async (): Promise<readonly (string | null)[]> =>
     (
       await database.pool.query<{ folded: string | null }>(
-        'SELECT folded FROM projection_redirects.links ORDER BY code',
+        'SELECT folded FROM projection_redirects.links ORDER BY subject',
       )
     ).rows.map((row) => row.folded);
 
@@ -58,7 +58,7 @@ describe('projectors: projection redirects', () => {
     await given.events(link);
     expect(await rows()).to.deep.equal([
       {
-        code: 'abc',
+        subject: 'abc',
         starts_at: null,
         status: 'active',
         expired: null,
@@ -84,7 +84,7 @@ describe('projectors: projection redirects', () => {
     ]);
   });
 
-  it('ignores a second LinkCreated of a code', async () => {
+  it('ignores a second LinkCreated of a subject', async () => {
     await given.events(
       created('abc'),
       created('abc', { url: 'https://example.net/' }, { sequence: 2 }),
@@ -92,7 +92,7 @@ describe('projectors: projection redirects', () => {
     expect((await rows())[0]).to.include({ url: 'https://example.com/abc', sequence: 2 });
   });
 
-  it('writes no row for a blocked code that was never created', async () => {
+  it('writes no row for a blocked subject that was never created', async () => {
     await given.events(blocked('abc', 1));
     expect(await rows()).to.deep.equal([]);
   });
@@ -101,7 +101,12 @@ describe('projectors: projection redirects', () => {
     await given.events(created('expired'), created('blocked'), created('both'), created('again'));
     await given.events(expired('expired', 2, 'clicks'), blocked('blocked', 2), blocked('both', 2));
     await given.events(expired('both', 3), blocked('again', 2), unblocked('again', 3));
-    const states = (await rows()).map((row) => [row.code, row.status, row.expired, row.sequence]);
+    const states = (await rows()).map((row) => [
+      row.subject,
+      row.status,
+      row.expired,
+      row.sequence,
+    ]);
     expect(states).to.deep.equal([
       ['again', 'active', null, 3],
       ['blocked', 'blocked', null, 2],
@@ -125,7 +130,7 @@ describe('projectors: projection redirects', () => {
   it('writes a row for each tag of a link', async () => {
     const tags = async (): Promise<readonly unknown[]> => {
       const { rows } = await database.pool.query<Record<string, unknown>>(
-        'SELECT account, tag, created_at, code FROM projection_redirects.link_tags ORDER BY tag, code',
+        'SELECT account, tag, created_at, subject FROM projection_redirects.link_tags ORDER BY tag, subject',
       );
       return rows;
     };
@@ -139,15 +144,15 @@ describe('projectors: projection redirects', () => {
       described('def', 2, { ...texts, tags: ['y'] }, owner),
     );
     expect(await tags()).to.deep.equal([
-      { ...row, tag: 'w', code: 'abc' },
-      { ...row, tag: 'y', code: 'abc' },
-      { ...row, tag: 'y', code: 'def' },
+      { ...row, tag: 'w', subject: 'abc' },
+      { ...row, tag: 'y', subject: 'abc' },
+      { ...row, tag: 'y', subject: 'def' },
     ]);
     await given.events(
       described('abc', 4, { ...texts, tags: [] }, owner),
       deleted('def', 3, owner),
     );
-    expect(await tags()).to.deep.equal([{ ...row, tag: 'y', code: 'def' }]);
+    expect(await tags()).to.deep.equal([{ ...row, tag: 'y', subject: 'def' }]);
   });
 
   it('stores the folded texts of a link after its last event', async () => {

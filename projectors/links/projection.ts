@@ -20,7 +20,7 @@ interface Row extends RedirectRow {
 
 /** SQL types of the columns that all links use. */
 const commonTypes = {
-  code: 'text',
+  subject: 'text',
   status: 'text',
   expired: 'text',
   url: 'text',
@@ -59,14 +59,14 @@ const isCommon = (row: RedirectRow): boolean =>
 const readRows = async (
   tx: Client,
   schema: ProjectionSchema,
-  codes: Iterable<string>,
+  subjects: Iterable<string>,
 ): Promise<ReadonlyMap<string, RedirectRow>> => {
   const { rows } = await tx.query<RedirectRow>({
     name: `redirects-read-${schema}`,
-    text: `SELECT ${redirectColumns.join()} FROM ${schema}.links WHERE code = ANY ($1::text[])`,
-    values: [arrayLiteral([...codes])],
+    text: `SELECT ${redirectColumns.join()} FROM ${schema}.links WHERE subject = ANY ($1::text[])`,
+    values: [arrayLiteral([...subjects])],
   });
-  return new Map(rows.map((row) => [row.code, row]));
+  return new Map(rows.map((row) => [row.subject, row]));
 };
 
 const writeRows = async (
@@ -81,7 +81,7 @@ const writeRows = async (
     name: `redirects-write-${columns.length}-${schema}`,
     text: `INSERT INTO ${schema}.links (${columns.join()})
            SELECT * FROM ${unnest(Object.values(columnTypes))}
-           ON CONFLICT (code) DO UPDATE SET
+           ON CONFLICT (subject) DO UPDATE SET
              ${columns.map((column) => `${column} = excluded.${column}`).join()}`,
     values: valuesByField(
       // PostgreSQL would read an array of arrays as a matrix.
@@ -98,13 +98,13 @@ const writeRows = async (
   });
 };
 
-const readSequences: ReadSequences = async (tx, schema, codes) => {
-  const { rows } = await tx.query<{ code: string; sequence: number }>({
+const readSequences: ReadSequences = async (tx, schema, subjects) => {
+  const { rows } = await tx.query<{ subject: string; sequence: number }>({
     name: `redirects-sequences-${schema}`,
-    text: `SELECT code, sequence FROM ${schema}.links WHERE code = ANY ($1::text[])`,
-    values: [arrayLiteral(codes)],
+    text: `SELECT subject, sequence FROM ${schema}.links WHERE subject = ANY ($1::text[])`,
+    values: [arrayLiteral(subjects)],
   });
-  return new Map(rows.map(({ code, sequence }) => [code, sequence]));
+  return new Map(rows.map(({ subject, sequence }) => [subject, sequence]));
 };
 
 export const redirects: Projection<LinkEvent> = {
@@ -129,7 +129,7 @@ export const redirects: Projection<LinkEvent> = {
     await writeRows(tx, schema, commonTypes, rows.filter(isCommon));
     const others = rows.filter((row) => !isCommon(row));
     await writeRows(tx, schema, types, others);
-    const tagChanges = rows.map((after) => ({ before: known.get(after.code), after }));
+    const tagChanges = rows.map((after) => ({ before: known.get(after.subject), after }));
     await writeTags(tx, schema, tagChanges);
   },
   // Each event of a link updates the sequence of its row. A link without a row has only events without effect.

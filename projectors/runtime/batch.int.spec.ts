@@ -39,10 +39,10 @@ describe('projectors: handler of batches', () => {
   const content = () => dump(database.pool, schema);
 
   const clicks = async (): Promise<unknown> => {
-    const { rows } = await database.pool.query<{ code: string; clicks: number }>(
-      `SELECT code, clicks FROM ${schema}.codes`,
+    const { rows } = await database.pool.query<{ subject: string; clicks: number }>(
+      `SELECT subject, clicks FROM ${schema}.links`,
     );
-    return Object.fromEntries(rows.map((row) => [row.code, row.clicks]));
+    return Object.fromEntries(rows.map((row) => [row.subject, row.clicks]));
   };
 
   it('applies a batch at the checkpoint and moves the checkpoint past it', async () => {
@@ -246,8 +246,8 @@ describe('projectors: handler of batches', () => {
       partition,
       records: records.map((record, index) => ({ ...record, offset: first + index })),
     });
-    const visitOf = (code: string, sequence: number) =>
-      recordOf(spooledVisit(code, { sequence, spool: code }));
+    const visitOf = (subject: string, sequence: number) =>
+      recordOf(spooledVisit(subject, { sequence, spool: subject }));
 
     it('applies each, and moves its checkpoint', async () => {
       const handle = handlerOf(stats);
@@ -290,8 +290,8 @@ describe('projectors: handler of batches', () => {
       it(`drops the repeats of links from ${projection.name}`, async () => {
         await emptyTables(database.pool, `projection_${projection.name}`);
         const handle = handlerOf(projection);
-        const [a, b, c] = ['a', 'b', 'c'].map((code) =>
-          recordOf(created(code, { keyId: 'key-1' })),
+        const [a, b, c] = ['a', 'b', 'c'].map((subject) =>
+          recordOf(created(subject, { keyId: 'key-1' })),
         );
         const linksOf = (
           partition: number,

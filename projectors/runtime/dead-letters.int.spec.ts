@@ -68,10 +68,10 @@ describe('projectors: dead letters', () => {
   };
 
   const codes = async (): Promise<readonly string[]> => {
-    const { rows } = await database.pool.query<{ code: string }>(
-      `SELECT code FROM ${schema}.links ORDER BY code`,
+    const { rows } = await database.pool.query<{ subject: string }>(
+      `SELECT subject FROM ${schema}.links ORDER BY subject`,
     );
-    return rows.map(({ code }) => code);
+    return rows.map(({ subject }) => subject);
   };
 
   const parked = (rows: readonly DeadLetterRow[]) =>
@@ -307,11 +307,11 @@ describe('projectors: dead letters', () => {
         repeats: 1,
         remaining: 0,
       });
-      const { codes, high_water_marks: highWaterMarks } = await dump(
+      const { links, high_water_marks: highWaterMarks } = await dump(
         database.pool,
         'projection_stats',
       );
-      expect(codes?.map((row) => row.slice(0, 9))).to.deep.equal(['(a,"",1,0', '(b,"",1,0']);
+      expect(links?.map((row) => row.slice(0, 9))).to.deep.equal(['(a,"",1,0', '(b,"",1,0']);
       // What is past the redriven event stays past it.
       expect(highWaterMarks?.[0]).to.match(/,2,2026-05-20\)$/);
     });

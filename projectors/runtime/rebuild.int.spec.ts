@@ -152,7 +152,7 @@ describe('projectors: rebuild', () => {
     await append(history());
     await catchUpLive(stats);
     const before = await dump(pool, 'projection_stats');
-    await pool.query('UPDATE projection_stats.codes SET clicks = clicks + 1000');
+    await pool.query('UPDATE projection_stats.links SET clicks = clicks + 1000');
     const broken = await dump(pool, 'projection_stats');
     await rebuildNow(stats);
     expect(await dump(pool, 'projection_stats')).to.deep.equal(before);
@@ -347,7 +347,7 @@ describe('projectors: rebuild', () => {
     await Promise.all(live.map((subscription) => subscription.stop()));
 
     const clicks = await pool.query<{ total: number; codes: number }>(
-      'SELECT sum(clicks)::bigint AS total, count(*) AS codes FROM projection_stats.codes',
+      'SELECT sum(clicks)::bigint AS total, count(*) AS codes FROM projection_stats.links',
     );
     expect(clicks.rows).to.deep.equal([{ total: sequence, codes: 10 }]);
     const months = await pool.query<{ links: number; calls: number }>(
@@ -391,7 +391,7 @@ describe('projectors: rebuild', () => {
     await eventually('the projection is caught up', () => isCaughtUp(stats));
     await live.stop();
     const { rows } = await pool.query<{ total: number }>(
-      'SELECT sum(clicks)::bigint AS total FROM projection_stats.codes',
+      'SELECT sum(clicks)::bigint AS total FROM projection_stats.links',
     );
     expect(rows).to.deep.equal([{ total: 400 }]);
   });
@@ -412,8 +412,8 @@ describe('projectors: rebuild', () => {
       const { pool } = database;
       await append(history());
       await catchUpLive(stats);
-      await pool.query(`UPDATE projection_stats.codes SET clicks = clicks + 1000
-                        WHERE code = 'code-2'`);
+      await pool.query(`UPDATE projection_stats.links SET clicks = clicks + 1000
+                        WHERE subject = 'code-2'`);
       await rebuildNow(stats);
       await visits(20, 1_000);
       await catchUpLive(stats);
@@ -437,7 +437,7 @@ describe('projectors: rebuild', () => {
       expect(await dump(pool, 'projection_stats_previous')).to.deep.equal(rebuilt);
       const clicks = async (code: string): Promise<number> => {
         const { rows } = await pool.query<{ clicks: number }>(
-          'SELECT clicks FROM projection_stats.codes WHERE code = $1',
+          'SELECT clicks FROM projection_stats.links WHERE subject = $1',
           [code],
         );
         return rows[0]?.clicks ?? 0;
@@ -460,8 +460,8 @@ describe('projectors: rebuild', () => {
         .and.to.match(/not rebuilt yet/);
       await rebuildNow(stats);
       for (const change of [
-        'ALTER TABLE projection_stats.codes ADD COLUMN countries text',
-        'CREATE INDEX ON projection_stats.codes (clicks)',
+        'ALTER TABLE projection_stats.links ADD COLUMN countries text',
+        'CREATE INDEX ON projection_stats.links (clicks)',
         'CREATE TABLE projection_stats.countries (code text)',
       ]) {
         await pool.query(change);
@@ -546,7 +546,7 @@ describe('projectors: rebuild', () => {
       await eventually('the projection is caught up', () => isCaughtUp(stats));
       await live.stop();
       const { rows } = await pool.query<{ clicks: number }>(
-        'SELECT clicks FROM projection_stats.codes',
+        'SELECT clicks FROM projection_stats.links',
       );
       expect(rows).to.deep.equal([{ clicks: sequence }]);
     }).timeout(60_000);

@@ -27,7 +27,7 @@ const visitsOn = (
   referrers: number,
 ): fc.Arbitrary<readonly VisitEvent[]> => {
   const visit = fc.record({
-    code: fc.constantFrom('a', 'a', 'a', 'a', 'b', 'c'),
+    subject: fc.constantFrom('a', 'a', 'a', 'a', 'b', 'c'),
     day: fc.constantFrom(...days),
     minute: fc.constantFrom(0, 14, 15, 615, 615, 616, 1_439),
     bot: fc.constantFrom(false, false, false, true),
@@ -48,10 +48,10 @@ const visitsOn = (
   return fc.tuple(visits, fc.nat(700)).map(([generated, inOrder]) => {
     const byTime = generated.slice(0, inOrder).sort((a, b) => a.day - b.day || a.minute - b.minute);
     return [...byTime, ...generated.slice(inOrder)].map(
-      ({ code, day, minute, bot, ...fields }, index) => {
+      ({ subject, day, minute, bot, ...fields }, index) => {
         const time = new Date(noon.getTime() - dayMs / 2 + day * dayMs + minute * 60_000 + index);
-        const account = code === 'c' ? 'other' : 'acme';
-        const event = spooledVisit(code, { sequence: index + 1, time, account, bot });
+        const account = subject === 'c' ? 'other' : 'acme';
+        const event = spooledVisit(subject, { sequence: index + 1, time, account, bot });
         return { ...event, data: { ...event.data, ...fields } };
       },
     );
@@ -109,10 +109,10 @@ describe('projectors: statistics', () => {
   });
 
   it('equal a naive fold for a batch with more links than are in memory together', async () => {
-    const codes = Array.from({ length: 2_300 }, (_, index) => `link-${index}`);
+    const subjects = Array.from({ length: 2_300 }, (_, index) => `link-${index}`);
     // The account's first hundred referrers are of links at both ends.
-    const events = [...codes, ...codes.toReversed()].map((code, index) => {
-      const event = spooledVisit(code, { sequence: index + 1, account: 'acme' });
+    const events = [...subjects, ...subjects.toReversed()].map((subject, index) => {
+      const event = spooledVisit(subject, { sequence: index + 1, account: 'acme' });
       const visitor = String(Math.floor(index / 3)).padStart(16, 'v');
       const referrer = `${(index * 2_297) % 150}.example.com`;
       return { ...event, data: { ...event.data, visitor, referrer } };
@@ -128,7 +128,7 @@ describe('projectors: statistics', () => {
         const poisoned: typeof stats = {
           ...stats,
           apply(tx, schema, some, partition) {
-            if (some.some(({ code }) => code === 'b')) throw new Error('poison');
+            if (some.some(({ subject }) => subject === 'b')) throw new Error('poison');
             return stats.apply(tx, schema, some, partition);
           },
         };

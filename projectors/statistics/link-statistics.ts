@@ -8,7 +8,7 @@ import { Visitors } from './visitors.js';
 
 /** The part of a visit that statistics use. */
 export interface Visit extends Quarter {
-  readonly code: string;
+  readonly subject: string;
   readonly account: string;
   /** Milliseconds since 1970. */
   readonly at: number;
@@ -55,7 +55,7 @@ export const visitOf = ({
     day,
     quarter,
     at,
-    code: subject,
+    subject,
     account: knownAccounts.get(account) ?? intern(knownAccounts, account, account),
     visitor: data.bot ? null : data.visitor,
     bot: data.bot,
@@ -80,12 +80,12 @@ export class LinkStatistics extends Statistics {
   #hasExpiredRows = false;
 
   constructor(
-    code: string,
+    subject: string,
     totals?: Totals,
     account = '',
     visitors: readonly [string | null, string | null] = ['', ''],
   ) {
-    super(code, totals);
+    super(subject, totals);
     this.before = { account, clicks: this.clicks };
     this.#visitors = [new Visitors(visitors[0]), new Visitors(visitors[1])];
   }

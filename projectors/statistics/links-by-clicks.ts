@@ -29,7 +29,7 @@ const insert = async (
   if (links.length === 0) return;
   await tx.query({
     name: `stats-by-clicks-${schema}`,
-    text: `INSERT INTO ${schema}.links_by_clicks (account, clicks, code)
+    text: `INSERT INTO ${schema}.links_by_clicks (account, clicks, subject)
            SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[])`,
     values: keysOf(links),
   });
@@ -45,8 +45,8 @@ const update = async (
     name: `stats-by-clicks-update-${schema}`,
     text: `UPDATE ${schema}.links_by_clicks AS t SET account = m.account, clicks = m.clicks
            FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::bigint[])
-             AS m (account, clicks, code, account_before, clicks_before)
-           WHERE t.account = m.account_before AND t.clicks = m.clicks_before AND t.code = m.code`,
+             AS m (account, clicks, subject, account_before, clicks_before)
+           WHERE t.account = m.account_before AND t.clicks = m.clicks_before AND t.subject = m.subject`,
     values: [
       ...keysOf(links),
       textArray(links.map(({ before }) => before.account)),
@@ -58,7 +58,7 @@ const update = async (
   });
   if (rowCount !== links.length)
     throw new Error(
-      `${schema}.links_by_clicks has ${rowCount ?? 0} of ${links.length} rows of ${schema}.codes: rebuild it`,
+      `${schema}.links_by_clicks has ${rowCount ?? 0} of ${links.length} rows of ${schema}.links: rebuild it`,
     );
 };
 

@@ -15,7 +15,7 @@ describe('projectors: projection stats', () => {
 
   const clicks = async (): Promise<readonly unknown[]> => {
     const { rows } = await database.pool.query<Record<string, unknown>>(
-      'SELECT code, clicks, bots, last_accessed FROM projection_stats.codes ORDER BY code',
+      'SELECT subject, clicks, bots, last_accessed FROM projection_stats.links ORDER BY subject',
     );
     return rows;
   };
@@ -28,8 +28,8 @@ describe('projectors: projection stats', () => {
       spooledVisit('abc', { sequence: 4 }),
     );
     expect(await clicks()).to.deep.equal([
-      { code: 'abc', clicks: 2, bots: 1, last_accessed: noon },
-      { code: 'def', clicks: 1, bots: 0, last_accessed: noon },
+      { subject: 'abc', clicks: 2, bots: 1, last_accessed: noon },
+      { subject: 'def', clicks: 1, bots: 0, last_accessed: noon },
     ]);
   });
 
@@ -38,7 +38,7 @@ describe('projectors: projection stats', () => {
     await given.records(topics.visits.name, visits.map(firstVisitRecordOf));
     await given.events(spooledVisit('abc', { sequence: 3 }));
     expect(await clicks()).to.deep.equal([
-      { code: 'abc', clicks: 2, bots: 1, last_accessed: noon },
+      { subject: 'abc', clicks: 2, bots: 1, last_accessed: noon },
     ]);
   });
 
@@ -50,18 +50,18 @@ describe('projectors: projection stats', () => {
     );
     await given.events(spooledVisit('abc', { sequence: 3, time: at(20) }));
     expect(await clicks()).to.deep.equal([
-      { code: 'abc', clicks: 3, bots: 1, last_accessed: at(30) },
+      { subject: 'abc', clicks: 3, bots: 1, last_accessed: at(30) },
     ]);
   });
 
   it('sets no last access for bots', async () => {
     await given.events(spooledVisit('abc', { bot: true }));
     expect(await clicks()).to.deep.equal([
-      { code: 'abc', clicks: 0, bots: 1, last_accessed: null },
+      { subject: 'abc', clicks: 0, bots: 1, last_accessed: null },
     ]);
     await given.events(spooledVisit('abc', { sequence: 2, time: at(1) }));
     expect(await clicks()).to.deep.equal([
-      { code: 'abc', clicks: 1, bots: 1, last_accessed: at(1) },
+      { subject: 'abc', clicks: 1, bots: 1, last_accessed: at(1) },
     ]);
   });
 });

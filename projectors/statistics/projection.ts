@@ -9,7 +9,7 @@ import { Statistics } from './statistics.js';
 import { accountsIn, links, readStatistics, writeStatistics } from './tables.js';
 
 type Links = ReadonlyMap<string, LinkStatistics>;
-type VisitsOfLink = readonly [code: string, visits: readonly Visit[]];
+type VisitsOfLink = readonly [subject: string, visits: readonly Visit[]];
 
 /** Determines the new visitors of days whose visitors are stored in rows. */
 const readNewVisitors = async (
@@ -19,21 +19,21 @@ const readNewVisitors = async (
   visitsOf: readonly VisitsOfLink[],
 ): Promise<void> => {
   const candidates: Visit[] = [];
-  for (const [code, visits] of visitsOf) {
-    const link = statistics.get(code);
+  for (const [subject, visits] of visitsOf) {
+    const link = statistics.get(subject);
     for (const visit of visits) {
       const { day, visitor } = visit;
       if (visitor !== null && link?.visitorsOf(day)?.isInRows === true) candidates.push(visit);
     }
   }
   const rows = await insertVisitors(tx, schema, candidates);
-  for (const { code, day, visitor } of rows) {
-    statistics.get(code)?.visitorsOf(day)?.expect(visitor);
+  for (const { subject, day, visitor } of rows) {
+    statistics.get(subject)?.visitorsOf(day)?.expect(visitor);
   }
 };
 
 interface VisitorRow {
-  readonly code: string;
+  readonly subject: string;
   readonly day: number;
   readonly visitor: string;
 }
@@ -47,10 +47,10 @@ const insertVisitors = async (
   if (visitors.length === 0) return [];
   const { rows } = await tx.query<VisitorRow>({
     name: `stats-visitors-${schema}`,
-    text: `INSERT INTO ${schema}.visitors (code, day, visitor)
+    text: `INSERT INTO ${schema}.visitors (subject, day, visitor)
            SELECT DISTINCT * FROM unnest($1::text[], $2::integer[], $3::text[])
            ON CONFLICT DO NOTHING RETURNING *`,
-    values: valuesByField(visitors, 'code', 'day', 'visitor'),
+    values: valuesByField(visitors, 'subject', 'day', 'visitor'),
   });
   return rows;
 };
@@ -61,17 +61,17 @@ const writeVisitors = async (
   statistics: Links,
 ): Promise<void> => {
   const added: VisitorRow[] = [];
-  const expired: { readonly code: string; readonly day: number }[] = [];
-  for (const [code, link] of statistics) {
-    for (const row of link.newVisitorRows()) added.push({ code, ...row });
-    if (link.hasExpiredRows && link.newest) expired.push({ code, day: link.newest.day - 1 });
+  const expired: { readonly subject: string; readonly day: number }[] = [];
+  for (const [subject, link] of statistics) {
+    for (const row of link.newVisitorRows()) added.push({ subject, ...row });
+    if (link.hasExpiredRows && link.newest) expired.push({ subject, day: link.newest.day - 1 });
   }
   await insertVisitors(tx, schema, added);
   if (expired.length === 0) return;
   await tx.query(
-    `DELETE FROM ${schema}.visitors v USING unnest($1::text[], $2::integer[]) AS oldest (code, day)
-     WHERE v.code = oldest.code AND v.day < oldest.day`,
-    valuesByField(expired, 'code', 'day'),
+    `DELETE FROM ${schema}.visitors v USING unnest($1::text[], $2::integer[]) AS oldest (subject, day)
+     WHERE v.subject = oldest.subject AND v.day < oldest.day`,
+    valuesByField(expired, 'subject', 'day'),
   );
 };
 
@@ -89,13 +89,13 @@ const addToLinks = async (
     schema,
     links,
     new Map(visitsOf),
-    (code, totals, { account, visitors = '', visitors_before = '' } = {}) =>
-      new LinkStatistics(code, totals, account, [visitors, visitors_before]),
+    (subject, totals, { account, visitors = '', visitors_before = '' } = {}) =>
+      new LinkStatistics(subject, totals, account, [visitors, visitors_before]),
     ['account', 'visitors', 'visitors_before'],
   );
   await readNewVisitors(tx, schema, statistics, visitsOf);
-  for (const [code, visits] of visitsOf) {
-    const link = statistics.get(code);
+  for (const [subject, visits] of visitsOf) {
+    const link = statistics.get(subject);
     for (const visit of visits) link?.count(visit);
   }
   await Promise.all([
@@ -143,7 +143,9 @@ const addVisits = async (
   partition: number,
 ): Promise<void> => {
   // In the order of the indexes, for locality.
-  const visitsOf = [...groupBy(visits, ({ code }) => code)].sort(([a], [b]) => (a < b ? -1 : 1));
+  const visitsOf = [...groupBy(visits, ({ subject }) => subject)].sort(([a], [b]) =>
+    a < b ? -1 : 1,
+  );
   for (let from = 0; from < visitsOf.length; from += linksPerPortion) {
     await addToLinks(tx, schema, visitsOf.slice(from, from + linksPerPortion));
   }

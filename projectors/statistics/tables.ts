@@ -28,7 +28,7 @@ import {
 
 const types = {
   ctid: 'tid',
-  code: 'text',
+  subject: 'text',
   account: 'text',
   partition: 'smallint',
   day: 'integer',
@@ -52,16 +52,16 @@ export interface Owners {
   readonly days: string;
   readonly quarters: string;
   readonly months: string;
-  readonly name: 'code' | 'account';
+  readonly name: 'subject' | 'account';
   readonly partition: number | null;
 }
 
 export const links: Owners = {
-  newest: 'codes',
+  newest: 'links',
   days: 'days',
   quarters: 'quarters',
   months: 'months',
-  name: 'code',
+  name: 'subject',
   partition: null,
 };
 

@@ -39,7 +39,7 @@ describe('redirect edge: notifications of changes', () => {
     readonly listenerProxy: TcpProxy;
     /** The proxy of all other connections. */
     readonly poolProxy: TcpProxy;
-    status(code: string): Promise<string | null>;
+    status(subject: string): Promise<string | null>;
     stop(): Promise<void>;
   }
 
@@ -60,8 +60,8 @@ describe('redirect edge: notifications of changes', () => {
       listener,
       listenerProxy,
       poolProxy,
-      async status(code) {
-        return (links.cached(code) ?? (await links.read(code)))?.status ?? null;
+      async status(subject) {
+        return (links.cached(subject) ?? (await links.read(subject)))?.status ?? null;
       },
       async stop() {
         watch.stop();
@@ -76,21 +76,21 @@ describe('redirect edge: notifications of changes', () => {
 
   afterEach(() => edge.stop());
 
-  let codes = 0;
+  let subjects = 0;
   /** Creates a link, and reads it into memory. */
   const cachedLink = async (): Promise<string> => {
-    codes += 1;
-    const code = `cached-${codes}`;
-    await recordHistory(node, created(code));
-    expect(await edge.status(code)).to.equal('active');
-    expect(edge.links.cached(code)?.status).to.equal('active');
-    return code;
+    subjects += 1;
+    const subject = `cached-${subjects}`;
+    await recordHistory(node, created(subject));
+    expect(await edge.status(subject)).to.equal('active');
+    expect(edge.links.cached(subject)?.status).to.equal('active');
+    return subject;
   };
 
-  const change = (code: string, event: typeof blocked | typeof unblocked, sequence: number) =>
+  const change = (subject: string, event: typeof blocked | typeof unblocked, sequence: number) =>
     transaction(node.pool, async (tx) => {
-      const notified = notifyChanges([{ kind: 'link', code, sequence }]);
-      await execute(tx, writeAfter(notified, node.outbox.record([event(code, sequence)])));
+      const notified = notifyChanges([{ kind: 'link', subject, sequence }]);
+      await execute(tx, writeAfter(notified, node.outbox.record([event(subject, sequence)])));
     });
 
   const switchMaintenance = (on: boolean): Promise<void> =>
@@ -101,8 +101,8 @@ describe('redirect edge: notifications of changes', () => {
       await execute(tx, writeOnly([savePlatform(switched), ...notified]));
     });
 
-  const dropped = (code: string): Promise<void> =>
-    eventually(`${code} is not in memory`, () => edge.links.cached(code) === undefined);
+  const dropped = (subject: string): Promise<void> =>
+    eventually(`${subject} is not in memory`, () => edge.links.cached(subject) === undefined);
 
   /** Resets all connections, until `inspect(null)`. */
   const interrupt = (proxy: TcpProxy): void => {
@@ -113,29 +113,29 @@ describe('redirect edge: notifications of changes', () => {
   };
 
   it('drop the changed link, and no other', async () => {
-    const [code, other] = [await cachedLink(), await cachedLink()];
-    await change(code, blocked, 2);
-    await dropped(code);
+    const [subject, other] = [await cachedLink(), await cachedLink()];
+    await change(subject, blocked, 2);
+    await dropped(subject);
     expect(edge.links.cached(other)?.status).to.equal('active');
-    expect(await edge.status(code)).to.equal('blocked');
-    expect(edge.links.cached(code)?.status).to.equal('blocked');
-    await change(code, unblocked, 3);
-    await dropped(code);
-    expect(await edge.status(code)).to.equal('active');
+    expect(await edge.status(subject)).to.equal('blocked');
+    expect(edge.links.cached(subject)?.status).to.equal('blocked');
+    await change(subject, unblocked, 3);
+    await dropped(subject);
+    expect(await edge.status(subject)).to.equal('active');
   });
 
   it('do not arrive before they are committed', async () => {
-    const code = await cachedLink();
+    const subject = await cachedLink();
     await rejection(
       transaction(node.pool, async (tx) => {
-        await execute(tx, writeOnly(notifyChanges([{ kind: 'link', code, sequence: 2 }])));
+        await execute(tx, writeOnly(notifyChanges([{ kind: 'link', subject, sequence: 2 }])));
         throw new Error('roll back');
       }),
     );
     const other = await cachedLink();
     await change(other, blocked, 2);
     await dropped(other);
-    expect(edge.links.cached(code)?.status).to.equal('active');
+    expect(edge.links.cached(subject)?.status).to.equal('active');
   });
 
   it('switch maintenance on and off', async () => {
@@ -147,7 +147,7 @@ describe('redirect edge: notifications of changes', () => {
   });
 
   it('mark links as stale after the server ended the connection', async () => {
-    const code = await cachedLink();
+    const subject = await cachedLink();
     const back = deferred();
     edge.listener.onGap((state) => {
       if (state === 'back') back.resolve();
@@ -158,21 +158,21 @@ describe('redirect edge: notifications of changes', () => {
     );
     expect(rows).to.not.be.empty;
     await back.promise;
-    expect(edge.links.cached(code)).to.equal(undefined);
-    expect(await edge.status(code)).to.equal('active');
-    expect(edge.links.cached(code)?.status).to.equal('active');
-    await change(code, blocked, 2);
-    await dropped(code);
-    expect(await edge.status(code)).to.equal('blocked');
+    expect(edge.links.cached(subject)).to.equal(undefined);
+    expect(await edge.status(subject)).to.equal('active');
+    expect(edge.links.cached(subject)?.status).to.equal('active');
+    await change(subject, blocked, 2);
+    await dropped(subject);
+    expect(await edge.status(subject)).to.equal('blocked');
   });
 
   it('are not needed while the listener is disconnected: links are read for every visit', async () => {
-    const [code, later] = [await cachedLink(), await cachedLink()];
+    const [subject, later] = [await cachedLink(), await cachedLink()];
     interrupt(edge.listenerProxy);
-    await dropped(code);
-    await change(code, blocked, 2);
-    expect(await edge.status(code)).to.equal('blocked');
-    expect(edge.links.cached(code)).to.equal(undefined);
+    await dropped(subject);
+    await change(subject, blocked, 2);
+    expect(await edge.status(subject)).to.equal('blocked');
+    expect(edge.links.cached(subject)).to.equal(undefined);
     expect(await edge.status(later)).to.equal('active');
     await change(later, blocked, 2);
     await switchMaintenance(true);
@@ -180,49 +180,49 @@ describe('redirect edge: notifications of changes', () => {
 
     edge.listenerProxy.inspect(null);
     await eventually('the switches are read again', () => edge.watch.maintenance);
-    expect(await edge.status(code)).to.equal('blocked');
+    expect(await edge.status(subject)).to.equal('blocked');
     await eventually('links are served from memory', async () => {
-      await edge.status(code);
-      return edge.links.cached(code)?.status === 'blocked';
+      await edge.status(subject);
+      return edge.links.cached(subject)?.status === 'blocked';
     });
     await switchMaintenance(false);
     await eventually('maintenance is over', () => !edge.watch.maintenance);
   });
 
   it('are not needed after a connection stopped responding', async () => {
-    const code = await cachedLink();
+    const subject = await cachedLink();
     edge.listenerProxy.mute();
-    await change(code, blocked, 2);
-    await dropped(code);
-    expect(await edge.status(code)).to.equal('blocked');
+    await change(subject, blocked, 2);
+    await dropped(subject);
+    expect(await edge.status(subject)).to.equal('blocked');
     edge.listenerProxy.cut();
   });
 
   it('do not reach an edge without PostgreSQL, which serves stale links', async () => {
-    const code = await cachedLink();
+    const subject = await cachedLink();
     interrupt(edge.listenerProxy);
     interrupt(edge.poolProxy);
-    await dropped(code);
-    await change(code, blocked, 2);
-    expect(await edge.status(code)).to.equal('active');
+    await dropped(subject);
+    await change(subject, blocked, 2);
+    expect(await edge.status(subject)).to.equal('active');
     expect(await rejection(edge.status('never-read'))).to.be.an('error');
 
     edge.poolProxy.inspect(null);
-    await eventually('the link is blocked', async () => (await edge.status(code)) === 'blocked');
+    await eventually('the link is blocked', async () => (await edge.status(subject)) === 'blocked');
     edge.listenerProxy.inspect(null);
   });
 
   it('that cannot be parsed mark all links as stale', async () => {
-    const code = await cachedLink();
+    const subject = await cachedLink();
     for (const payload of [
       '{"kind":"teleport"}',
-      `{"kind":"link","code":"${code}"}`,
+      `{"kind":"link","subject":"${subject}"}`,
       'no JSON',
       '',
     ]) {
-      expect(await edge.status(code)).to.equal('active');
+      expect(await edge.status(subject)).to.equal('active');
       await notify(node.pool, 'linklog_changes', [payload]);
-      await dropped(code);
+      await dropped(subject);
     }
   });
 
@@ -256,16 +256,16 @@ describe('redirect edge: notifications of changes', () => {
   });
 
   it('that are forged only cause another read of the link', async () => {
-    const code = await cachedLink();
+    const subject = await cachedLink();
     for (const sequence of [Number.MAX_SAFE_INTEGER, 1, -1]) {
-      const forged = JSON.stringify({ kind: 'link', code, sequence });
+      const forged = JSON.stringify({ kind: 'link', subject, sequence });
       await notify(node.pool, 'linklog_changes', [forged]);
-      await dropped(code);
-      expect(await edge.status(code)).to.equal('active');
-      expect(edge.links.cached(code)?.status).to.equal('active');
+      await dropped(subject);
+      expect(await edge.status(subject)).to.equal('active');
+      expect(edge.links.cached(subject)?.status).to.equal('active');
     }
-    await change(code, blocked, 2);
-    await dropped(code);
-    expect(await edge.status(code)).to.equal('blocked');
+    await change(subject, blocked, 2);
+    await dropped(subject);
+    expect(await edge.status(subject)).to.equal('blocked');
   });
 });

@@ -43,7 +43,7 @@ export const watchChanges = async (deps: {
     listener.on('linklog_changes', (payload) => {
       const change = parseChange(payload);
       if (change?.kind === 'link') {
-        links.changed(change.code, change.sequence);
+        links.changed(change.subject, change.sequence);
         return;
       }
       // A notification of a later version, or a forged one: read everything again.

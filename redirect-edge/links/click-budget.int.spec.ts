@@ -25,9 +25,9 @@ describe('redirect edge: click budget, on two nodes', () => {
     new ClickBudget(nodes[1].pool, nodes[1].outbox),
   ]);
 
-  const take = (code: string, visitor: number): ReturnType<ClickBudget['take']> =>
+  const take = (subject: string, visitor: number): ReturnType<ClickBudget['take']> =>
     budgets[visitor % 2 === 0 ? 0 : 1].take({
-      code,
+      subject,
       requestId: `visitor-${visitor}`,
       data: unknownVisitor,
     });
@@ -38,14 +38,14 @@ describe('redirect edge: click budget, on two nodes', () => {
 
   for (const maxClicks of [1, 5, 100]) {
     it(`accepts exactly ${maxClicks} clicks of 500 concurrent visitors`, async () => {
-      const code = `limit-${maxClicks}`;
-      await recordHistory(nodes[0], created(code, { maxClicks }, { account: 'acme' }));
-      const taking = Array.from({ length: 500 }, (_, visitor) => take(code, visitor));
+      const subject = `limit-${maxClicks}`;
+      await recordHistory(nodes[0], created(subject, { maxClicks }, { account: 'acme' }));
+      const taking = Array.from({ length: 500 }, (_, visitor) => take(subject, visitor));
       expect(count(await Promise.all(taking))).to.deep.equal({
         taken: maxClicks,
         expired: 500 - maxClicks,
       });
-      const ofLink = ({ subject }: { subject: string }): boolean => subject === code;
+      const ofLink = ({ subject }: { subject: string }): boolean => subject === subject;
       const visits = named('LinkVisited', await nodes[0].events('visits')).filter(ofLink);
       const expiries = named('LinkExpired', await nodes[0].events('links')).filter(ofLink);
       expect(visits.map(({ data }) => data.click)).to.deep.equal(
@@ -70,7 +70,7 @@ describe('redirect edge: click budget, on two nodes', () => {
       blocked('bad', 2),
     );
     const before = (await nodes[0].events('visits')).length;
-    const taking = ['over', 'ended', 'bad', 'never'].map((code, index) => take(code, index));
+    const taking = ['over', 'ended', 'bad', 'never'].map((subject, index) => take(subject, index));
     expect(await Promise.all(taking)).to.deep.equal(['expired', 'expired', 'blocked', 'notFound']);
     expect(await nodes[0].events('visits')).to.have.length(before);
   });
@@ -86,8 +86,8 @@ describe('redirect edge: click budget, on two nodes', () => {
     const end = performance.now() + 2_500;
     const visitor = async (number: number): Promise<void> => {
       while (performance.now() < end) {
-        const code = codeOf(Math.floor(Math.random() * limits.length));
-        outcomes.push(await take(code, number));
+        const subject = codeOf(Math.floor(Math.random() * limits.length));
+        outcomes.push(await take(subject, number));
       }
     };
     await Promise.all(Array.from({ length: 60 }, (_, number) => visitor(number)));
@@ -117,11 +117,11 @@ describe('redirect edge: click budget, on two nodes', () => {
         created('two', { maxClicks: 2 }),
         created('one', { maxClicks: 1 }),
       );
-      for (const code of ['two', 'two', 'two', 'one']) await take(code, 0);
+      for (const subject of ['two', 'two', 'two', 'one']) await take(subject, 0);
       await eventually('the last change is notified', () => changes.length >= 2);
       expect(changes).to.deep.equal([
-        { kind: 'link', code: 'two', sequence: 2 },
-        { kind: 'link', code: 'one', sequence: 2 },
+        { kind: 'link', subject: 'two', sequence: 2 },
+        { kind: 'link', subject: 'one', sequence: 2 },
       ]);
     } finally {
       await listener.close();

@@ -13,7 +13,7 @@ const maxWaiting = 10_000;
 
 /** A visitor who follows a link with a limit. */
 export interface LimitedVisit {
-  readonly code: string;
+  readonly subject: string;
   readonly requestId: string;
   readonly data: VisitData;
 }
@@ -30,7 +30,7 @@ export class ClickBudget {
         { pool, outbox },
         ledgerLinks,
         clickDecider,
-        visits.map(({ code: subject, requestId, data }) => ({
+        visits.map(({ subject, requestId, data }) => ({
           ...{ type: 'TakeClick', subject, data },
           metadata: { actor: ownActors.visitor, requestId },
         })),

@@ -29,7 +29,7 @@ export const clickDecider: Decider<TakeClick, LedgerLinkEvent, LedgerLinkState, 
   evolve: evolveLedgerLink,
   decide({ data, metadata: command }, link) {
     if (link.status === 'none') return refused({ type: 'notFound' });
-    const { code: subject, maxClicks, clicks, account } = link;
+    const { subject, maxClicks, clicks, account } = link;
     const startsAt = link.startsAt?.getTime() ?? null;
     const expiresAt = link.expiresAt?.getTime() ?? null;
     const status = statusAt(statusOf(link), startsAt, expiresAt, command.now.getTime());

@@ -11,7 +11,7 @@ export const maxChanges = 100_000;
 
 /** A link as any edge read it from PostgreSQL. */
 export interface Copy {
-  readonly code: string;
+  readonly subject: string;
   /** The sequence of the last event in it. */
   readonly sequence: number;
   /** PostgreSQL's time before the reading, in milliseconds. */
@@ -35,10 +35,10 @@ export class Freshness {
   constructor(private readonly now: () => number = () => performance.now()) {}
 
   /** Records the notification of a change. */
-  changed(code: string, sequence: number): void {
-    const newest = Math.max(sequence, this.#changes.get(code)?.sequence ?? 0);
-    this.#changes.delete(code);
-    this.#changes.set(code, { sequence: newest, at: this.now() });
+  changed(subject: string, sequence: number): void {
+    const newest = Math.max(sequence, this.#changes.get(subject)?.sequence ?? 0);
+    this.#changes.delete(subject);
+    this.#changes.set(subject, { sequence: newest, at: this.now() });
     for (const [oldest, { at }] of this.#changes) {
       if (this.now() - at <= changeLifeMs) break;
       this.#changes.delete(oldest);
@@ -58,8 +58,8 @@ export class Freshness {
   }
 
   /** Whether the link has the last change that was notified. */
-  isCurrent({ code, sequence }: Pick<Copy, 'code' | 'sequence'>): boolean {
-    return sequence >= (this.#changes.get(code)?.sequence ?? 0);
+  isCurrent({ subject, sequence }: Pick<Copy, 'subject' | 'sequence'>): boolean {
+    return sequence >= (this.#changes.get(subject)?.sequence ?? 0);
   }
 
   /**
@@ -67,11 +67,11 @@ export class Freshness {
    * longer than changes are kept, no link is known to have it. A read that began after the notification has the
    * change, whatever its sequence.
    */
-  reading(): (link: Pick<Copy, 'code' | 'sequence'>) => boolean {
+  reading(): (link: Pick<Copy, 'subject' | 'sequence'>) => boolean {
     const begunAt = this.now();
     return (link) => {
       if (this.now() - begunAt > changeLifeMs || begunAt <= this.#droppedAt) return false;
-      const change = this.#changes.get(link.code);
+      const change = this.#changes.get(link.subject);
       return !change || change.at < begunAt || link.sequence >= change.sequence;
     };
   }
@@ -85,7 +85,7 @@ export class Freshness {
   accepts(copy: Copy, latest: number): boolean {
     const isYoung = copy.readAt <= latest && latest - copy.readAt <= copyLifeMs;
     // If the notification is still on its way, only PostgreSQL has the change.
-    const sequence = this.#changes.get(copy.code)?.sequence ?? copy.sequence;
+    const sequence = this.#changes.get(copy.subject)?.sequence ?? copy.sequence;
     return isYoung && this.isComplete && copy.sequence === sequence;
   }
 }

@@ -17,7 +17,7 @@ describe('redirect edge: freshness of a copy', () => {
   });
 
   const copy = (fields: Partial<Copy> = {}): Copy => ({
-    code: 'spring',
+    subject: 'spring',
     sequence: 2,
     readAt: now + offset,
     ...fields,
@@ -57,7 +57,8 @@ describe('redirect edge: freshness of a copy', () => {
   it('rejects all copies for a minute after too many changes', () => {
     const isCurrent = freshness.reading();
     now += 1;
-    for (let number = 0; number <= maxChanges; number += 1) freshness.changed(`code-${number}`, 1);
+    for (let number = 0; number <= maxChanges; number += 1)
+      freshness.changed(`subject-${number}`, 1);
     expect(accepts()).to.be.false;
     expect(isCurrent(copy({ sequence: 9 })), 'a link that was read before').to.be.false;
     now += 60 * second;
@@ -72,7 +73,7 @@ describe('redirect edge: freshness of a copy', () => {
     now += 1;
     freshness.changed('third', 2);
     expect(accepts()).to.be.true;
-    expect(freshness.isCurrent({ code: 'other', sequence: 1 })).to.be.false;
+    expect(freshness.isCurrent({ subject: 'other', sequence: 1 })).to.be.false;
   });
 
   it('keeps a change from its last notification on', () => {

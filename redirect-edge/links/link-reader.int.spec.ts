@@ -39,14 +39,14 @@ describe('redirect edge: link reader', () => {
     );
   };
 
-  const statusOf = async (code: string): Promise<string | null> =>
-    (await reader.read(code))?.status ?? null;
+  const statusOf = async (subject: string): Promise<string | null> =>
+    (await reader.read(subject))?.status ?? null;
 
   it('does not cache that a link does not exist', async () => {
     expect(await reader.read('spring')).to.equal(null);
     await recordHistory(node, created('spring', { maxClicks: 3 }, { account: 'acme' }));
     const link = {
-      code: 'spring',
+      subject: 'spring',
       account: 'acme',
       status: 'active',
       location: 'https://example.com/spring',
@@ -115,9 +115,9 @@ describe('redirect edge: link reader', () => {
   it('takes rules and forwardQuery from the log, not from the projected row', async () => {
     const ruleTo = (host: string) => [{ name: 'all', when: {}, url: `https://${host}/` }];
     const evil = edited('ruled', 2, { rules: ruleTo('evil.example') });
-    const rulesOf = async (code: string): Promise<unknown> => {
-      cache.delete(code);
-      return (await reader.read(code))?.rules;
+    const rulesOf = async (subject: string): Promise<unknown> => {
+      cache.delete(subject);
+      return (await reader.read(subject))?.rules;
     };
     const plain = created('ruled');
     await recordHistory(node, plain);
@@ -179,7 +179,7 @@ describe('redirect edge: link reader', () => {
       const own = new LinkReader(node.pool, outbox, new LinkCache(1e6));
       await recordHistory(node, created('apart'));
       const link = await within(5_000, 'the link was not read', own.read('apart'));
-      expect(link?.code).to.equal('apart');
+      expect(link?.subject).to.equal('apart');
     } finally {
       taken.release();
       await log.close();
@@ -208,12 +208,12 @@ describe('redirect edge: link reader', () => {
   });
 
   it('returns to each of many concurrent visitors its own link', async () => {
-    const codes = Array.from({ length: 300 }, (_, index) => `many-${index}`);
-    await recordHistory(node, ...codes.map((code) => created(code)));
-    const requested = codes.flatMap((code) => [code, `${code}-not`, code]);
-    const links = await Promise.all(requested.map((code) => reader.read(code)));
-    expect(links.map((link) => link?.code ?? null)).to.deep.equal(
-      requested.map((code) => (code.endsWith('-not') ? null : code)),
+    const subjects = Array.from({ length: 300 }, (_, index) => `many-${index}`);
+    await recordHistory(node, ...subjects.map((subject) => created(subject)));
+    const requested = subjects.flatMap((subject) => [subject, `${subject}-not`, subject]);
+    const links = await Promise.all(requested.map((subject) => reader.read(subject)));
+    expect(links.map((link) => link?.subject ?? null)).to.deep.equal(
+      requested.map((subject) => (subject.endsWith('-not') ? null : subject)),
     );
   });
 
@@ -249,7 +249,7 @@ describe('redirect edge: link reader', () => {
     const later = slow.read('late');
     release();
     expect(await early).to.equal(null);
-    expect(await later).to.include({ code: 'late', status: 'active' });
+    expect(await later).to.include({ subject: 'late', status: 'active' });
   });
 
   it('does not cache a link that changed during its query', async () => {
@@ -259,9 +259,9 @@ describe('redirect edge: link reader', () => {
     await queried;
     slow.changed('changing', 2);
     release();
-    expect((await reading).map((link) => link?.code)).to.deep.equal(['changing', 'quiet']);
+    expect((await reading).map((link) => link?.subject)).to.deep.equal(['changing', 'quiet']);
     expect(slow.cached('changing')).to.equal(undefined);
-    expect(slow.cached('quiet')?.code).to.equal('quiet');
+    expect(slow.cached('quiet')?.subject).to.equal('quiet');
   });
 
   it('reads stale links again: once, or for every visit while it does not listen', async () => {
@@ -285,7 +285,7 @@ describe('redirect edge: link reader', () => {
     await queried;
     slow.markAllStale(true);
     release();
-    expect((await reading)?.code).to.equal('overtaken');
+    expect((await reading)?.subject).to.equal('overtaken');
     expect(slow.cached('overtaken')).to.equal(undefined);
   });
 });

@@ -35,7 +35,7 @@ const maxAgeSeconds = 600;
 
 const costOf = (link: ServedLink): number =>
   entryOverhead +
-  link.code.length +
+  link.subject.length +
   link.account.length +
   2 * link.location.length +
   (link.passwordHash?.length ?? 0) +
@@ -71,8 +71,8 @@ export class LinkCache {
   }
 
   /** The link, if its entry is of this generation and not too old. A generation of `null` accepts any entry. */
-  get(code: string, generation: number | null, now = Date.now()): ServedLink | undefined {
-    const entry = this.#entries.get(code);
+  get(subject: string, generation: number | null, now = Date.now()): ServedLink | undefined {
+    const entry = this.#entries.get(subject);
     if (!entry) return undefined;
     if (generation !== null) {
       if (entry.generation !== generation) return undefined;
@@ -86,13 +86,13 @@ export class LinkCache {
 
   /** Adds the link, and evicts others if there is no room. */
   set(link: ServedLink, generation: number, now = Date.now()): void {
-    this.delete(link.code);
+    this.delete(link.subject);
     const cost = costOf(link);
     if (cost > this.maxBytes) return;
     this.#makeRoom(cost);
     this.#size += cost;
-    this.#entries.set(link.code, {
-      code: link.code,
+    this.#entries.set(link.subject, {
+      subject: link.subject,
       generation,
       readAt: secondsOf(now),
       wasUsed: false,
@@ -110,10 +110,10 @@ export class LinkCache {
     });
   }
 
-  delete(code: string): void {
-    const entry = this.#entries.get(code);
+  delete(subject: string): void {
+    const entry = this.#entries.get(subject);
     if (!entry) return;
-    this.#entries.delete(code);
+    this.#entries.delete(subject);
     this.#size -= costOf(entry);
   }
 
@@ -125,7 +125,7 @@ export class LinkCache {
       else if (entry.wasUsed && skipped < maxSkipped) {
         entry.wasUsed = false;
         skipped += 1;
-      } else this.delete(entry.code);
+      } else this.delete(entry.subject);
     }
   }
 
@@ -171,18 +171,18 @@ export class LinkReader {
     private readonly freshness = new Freshness(),
     shared: SharedCache | null = null,
   ) {
-    const run = (codes: readonly string[]) => this.#readAll(codes, shared);
+    const run = (subjects: readonly string[]) => this.#readAll(subjects, shared);
     this.#batcher = createBatcher({ maxBatch: maxGroup, maxWaiting, run, mayBeCausedByOneCommand });
   }
 
   /** Like `cached`, but not counted: the caller counts a hit, or calls `cached`. */
-  peek(code: string, now?: number): ServedLink | undefined {
-    return this.#isListening ? this.cache.get(code, this.#generation, now) : undefined;
+  peek(subject: string, now?: number): ServedLink | undefined {
+    return this.#isListening ? this.cache.get(subject, this.#generation, now) : undefined;
   }
 
   /** The link in memory, synchronously. */
-  cached(code: string): ServedLink | undefined {
-    const link = this.peek(code);
+  cached(subject: string): ServedLink | undefined {
+    const link = this.peek(subject);
     if (link) this.lookups.hits += 1;
     else this.lookups.misses += 1;
     return link;
@@ -193,18 +193,18 @@ export class LinkReader {
    *
    * @throws Overloaded
    */
-  async read(code: string): Promise<ServedLink | null> {
-    const read = this.#batcher.submit(code);
-    const isStale = this.cache.get(code, null) !== undefined;
+  async read(subject: string): Promise<ServedLink | null> {
+    const read = this.#batcher.submit(subject);
+    const isStale = this.cache.get(subject, null) !== undefined;
     if (isStale && !(await endsWithin(read, staleAfterMs)))
-      return this.cache.get(code, null) ?? read;
+      return this.cache.get(subject, null) ?? read;
     try {
       return await read;
     } catch (error) {
       // Without PostgreSQL, an edge serves stale links.
       const stale =
         isUnavailable(error) || error instanceof Overloaded
-          ? this.cache.get(code, null)
+          ? this.cache.get(subject, null)
           : undefined;
       if (!stale) throw error;
       return stale;
@@ -212,19 +212,19 @@ export class LinkReader {
   }
 
   /** Reads links into memory in the background. */
-  async readAhead(codes: readonly string[]): Promise<void> {
-    await this.#readAll(codes, null);
+  async readAhead(subjects: readonly string[]): Promise<void> {
+    await this.#readAll(subjects, null);
   }
 
   /** Drops the link from memory. */
-  forget(code: string): void {
-    this.cache.delete(code);
+  forget(subject: string): void {
+    this.cache.delete(subject);
   }
 
   /** Drops the link from memory, and refuses copies that lack the change of this sequence. */
-  changed(code: string, sequence: number): void {
-    this.freshness.changed(code, sequence);
-    this.forget(code);
+  changed(subject: string, sequence: number): void {
+    this.freshness.changed(subject, sequence);
+    this.forget(subject);
   }
 
   /**
@@ -239,31 +239,31 @@ export class LinkReader {
   }
 
   async #readAll(
-    codes: readonly string[],
+    subjects: readonly string[],
     shared: SharedCache | null,
   ): Promise<readonly (ServedLink | null)[]> {
     const generation = this.#generation;
     const isCurrent = this.freshness.reading();
-    const unique = [...new Set(codes)];
+    const unique = [...new Set(subjects)];
     const found = new Map(await shared?.get(unique));
-    const missing = unique.filter((code) => !found.has(code));
+    const missing = unique.filter((subject) => !found.has(subject));
     for (const link of await this.#readPostgres(missing, shared)) {
-      found.set(link.code, link);
+      found.set(link.subject, link);
     }
     for (const link of found.values()) {
       // A link that has changed meanwhile is served to the waiting visitors, but not cached.
       if (cacheable(link) && isCurrent(link)) this.cache.set(link, generation);
     }
-    return codes.map((code) => found.get(code) ?? null);
+    return subjects.map((subject) => found.get(subject) ?? null);
   }
 
   async #readPostgres(
-    codes: readonly string[],
+    subjects: readonly string[],
     shared: SharedCache | null,
   ): Promise<readonly ServedLink[]> {
-    if (codes.length === 0) return [];
+    if (subjects.length === 0) return [];
     const share = shared?.reading();
-    const states = await readLinkStates(this.pool, this.outbox, codes);
+    const states = await readLinkStates(this.pool, this.outbox, subjects);
     const links = [...states.values()].flatMap(
       ({ state, sequence }) => servedLink(state, sequence) ?? [],
     );

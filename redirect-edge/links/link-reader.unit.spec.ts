@@ -3,7 +3,7 @@ import type { ServedLink } from '../redirect/decision.js';
 import { LinkCache } from './link-reader.js';
 
 const link: ServedLink = {
-  code: 'spring',
+  subject: 'spring',
   account: 'acme',
   status: 'active',
   location: 'https://example.com/spring',
@@ -45,11 +45,11 @@ describe('redirect edge: link cache', () => {
   it('evicts a link that was not used', () => {
     // Enough for two links.
     const cache = new LinkCache(1_000);
-    const set = (code: string): void => {
-      cache.set({ ...link, code }, 1);
+    const set = (subject: string): void => {
+      cache.set({ ...link, subject }, 1);
     };
     const cached = (): readonly string[] =>
-      ['one', 'two', 'three', 'four'].filter((code) => cache.get(code, null));
+      ['one', 'two', 'three', 'four'].filter((subject) => cache.get(subject, null));
     set('one');
     set('two');
     set('three');
@@ -62,7 +62,7 @@ describe('redirect edge: link cache', () => {
   it('keeps others if a link is too large', () => {
     const cache = new LinkCache(1_000);
     cache.set(link, 1);
-    cache.set({ ...link, code: 'large', location: `https://example.com/${'x'.repeat(900)}` }, 1);
+    cache.set({ ...link, subject: 'large', location: `https://example.com/${'x'.repeat(900)}` }, 1);
     expect(cache.get('large', null)).to.equal(undefined);
     expect(cache.get('spring', null)).to.include(link);
   });
@@ -71,7 +71,7 @@ describe('redirect edge: link cache', () => {
     const cache = new LinkCache(100_000);
     for (let index = 0; index < 1_000; index += 1) {
       for (let before = 0; before < index; before += 1) cache.get(String(before), null);
-      cache.set({ ...link, code: String(index) }, 1);
+      cache.set({ ...link, subject: String(index) }, 1);
       expect(cache.get(String(index), 1)).to.not.equal(undefined);
       expect(cache.size).to.be.at.most(100_000);
     }

@@ -19,7 +19,7 @@ import { databaseFixture, folderFixture, ledgerFixture } from '../../ops/test/su
 
 const logger = createLogger('silent');
 const installation = 'test';
-const keyOf = (code: string): string => `linklog:${installation}:link-v5:${code}`;
+const keyOf = (subject: string): string => `linklog:${installation}:link-v5:${subject}`;
 
 /** A timeout that no test reaches, even on a busy machine. */
 const patientMs = 10_000;
@@ -69,9 +69,9 @@ describe('redirect edge: shared cache in Redis', () => {
     return {
       ...{ redis, links, shared, lookups, writes },
       /** The status, without the cache in memory. */
-      async status(code: string): Promise<string | null> {
-        cache.delete(code);
-        return (await links.read(code))?.status ?? null;
+      async status(subject: string): Promise<string | null> {
+        cache.delete(subject);
+        return (await links.read(subject))?.status ?? null;
       },
       /** Waits until the edge has written copies to Redis. */
       written: (count: number): Promise<void> =>
@@ -99,40 +99,45 @@ describe('redirect edge: shared cache in Redis', () => {
   /** Creates a link whose copy is in Redis. */
   const sharedLink = async (): Promise<string> => {
     links += 1;
-    const code = `shared-${links}`;
+    const subject = `shared-${links}`;
     const { done } = writer.writes;
-    await recordHistory(node, created(code));
-    expect(await writer.status(code)).to.equal('active');
+    await recordHistory(node, created(subject));
+    expect(await writer.status(subject)).to.equal('active');
     await writer.written(done + 1);
-    return code;
+    return subject;
   };
 
-  const block = async (code: string): Promise<void> => {
-    await transaction(node.pool, (tx) => execute(tx, node.outbox.record([blocked(code, 2)])));
-    for (const { links } of [writer, reader]) links.changed(code, 2);
+  const block = async (subject: string): Promise<void> => {
+    await transaction(node.pool, (tx) => execute(tx, node.outbox.record([blocked(subject, 2)])));
+    for (const { links } of [writer, reader]) links.changed(subject, 2);
   };
 
   it('serves a link to another edge without PostgreSQL', async () => {
     links += 1;
-    const code = `whole-${links}`;
+    const subject = `whole-${links}`;
     const expiresAt = '2099-01-01T00:00:00.000Z';
     const rules = [{ name: 'a', when: { os: ['iOS' as const] }, url: 'https://exämple.com/a' }];
     const data = { expiresAt, url: 'https://exämple.com/ä', rules, forwardQuery: true as const };
-    await recordHistory(node, created(code, data));
-    const link = await writer.links.read(code);
+    await recordHistory(node, created(subject, data));
+    const link = await writer.links.read(subject);
     await writer.written(1);
-    expect(await reader.links.read(code)).to.deep.equal(link);
-    expect(reader.links.cached(code)).to.deep.include(link);
+    expect(await reader.links.read(subject)).to.deep.equal(link);
+    expect(reader.links.cached(subject)).to.deep.include(link);
     expect([reader.lookups.hit, reader.writes.done]).to.deep.equal([1, 0]);
-    expect(await operator.pttl(keyOf(code))).to.be.within(1, copyLifeMs);
+    expect(await operator.pttl(keyOf(subject))).to.be.within(1, copyLifeMs);
   });
 
   it('reads the links of a tick together, with hits and misses', async () => {
     const known = await sharedLink();
     await recordHistory(node, created('tick-new'));
-    const codes = [known, 'tick-new', 'tick-none', known];
-    const found = await Promise.all(codes.map((code) => reader.links.read(code)));
-    expect(found.map((link) => link?.code ?? null)).to.deep.equal([known, 'tick-new', null, known]);
+    const subjects = [known, 'tick-new', 'tick-none', known];
+    const found = await Promise.all(subjects.map((subject) => reader.links.read(subject)));
+    expect(found.map((link) => link?.subject ?? null)).to.deep.equal([
+      known,
+      'tick-new',
+      null,
+      known,
+    ]);
     expect(reader.lookups).to.include({ hit: 1, miss: 2 });
     await reader.written(1);
     expect(await operator.exists(keyOf('tick-none'))).to.equal(0);
@@ -142,52 +147,52 @@ describe('redirect edge: shared cache in Redis', () => {
     const passwordHash = '$argon2id$v=19$secret';
     const history = [created('limit', { maxClicks: 3 }), created('secret', { passwordHash })];
     await recordHistory(node, ...history, created('open'));
-    await Promise.all(['limit', 'secret', 'open'].map((code) => writer.links.read(code)));
+    await Promise.all(['limit', 'secret', 'open'].map((subject) => writer.links.read(subject)));
     await writer.written(1);
     expect(await operator.keys('*')).to.deep.equal([keyOf('open')]);
   });
 
   it('serves a block immediately, and shares it', async () => {
-    const code = await sharedLink();
-    await block(code);
-    expect(await reader.status(code)).to.equal('blocked');
+    const subject = await sharedLink();
+    await block(subject);
+    expect(await reader.status(subject)).to.equal('blocked');
     expect(reader.lookups).to.include({ hit: 0, refused: 1 });
     await reader.written(1);
-    expect(await writer.status(code)).to.equal('blocked');
+    expect(await writer.status(subject)).to.equal('blocked');
     expect(writer.lookups.hit).to.equal(1);
   });
 
   it('is not used by an edge that has not listened for a minute', async () => {
-    const code = await sharedLink();
+    const subject = await sharedLink();
     reader.links.markAllStale(true);
-    await transaction(node.pool, (tx) => execute(tx, node.outbox.record([blocked(code, 2)])));
-    expect(await reader.status(code)).to.equal('blocked');
+    await transaction(node.pool, (tx) => execute(tx, node.outbox.record([blocked(subject, 2)])));
+    expect(await reader.status(subject)).to.equal('blocked');
     expect(reader.lookups).to.include({ hit: 0, unasked: 1 });
   });
 
   it('separates installations that share a Redis', async () => {
-    const code = await sharedLink();
+    const subject = await sharedLink();
     const other = new CopyStore(operator, 'another');
-    expect(await other.read([code])).to.deep.equal([null]);
-    expect(await new CopyStore(operator, installation).read([code])).to.not.include(null);
+    expect(await other.read([subject])).to.deep.equal([null]);
+    expect(await new CopyStore(operator, installation).read([subject])).to.not.include(null);
   });
 
   it('has misses after it is emptied', async () => {
-    const code = await sharedLink();
+    const subject = await sharedLink();
     await operator.flushall();
-    expect(await reader.status(code)).to.equal('active');
+    expect(await reader.status(subject)).to.equal('active');
     expect(reader.lookups).to.include({ hit: 0, miss: 1 });
   });
 
   it('never undoes a block, with an old dump or copies without an expiry', async () => {
-    const code = await sharedLink();
+    const subject = await sharedLink();
     await operator.save();
     const dump = path.join(dataDir.path, 'dump.rdb');
     await copyFile(dump, `${dump}.old`);
-    const old = (await operator.get(keyOf(code))) ?? '';
+    const old = (await operator.get(keyOf(subject))) ?? '';
     expect(old).to.include('"status":"active"');
-    await block(code);
-    expect(await reader.status(code)).to.equal('blocked');
+    await block(subject);
+    expect(await reader.status(subject)).to.equal('blocked');
     await reader.written(1);
 
     await server.stop();
@@ -200,22 +205,22 @@ describe('redirect edge: shared cache in Redis', () => {
       port: portOf(server),
     });
     await Promise.all([writer.redis, reader.redis, operator].map(ready));
-    expect(await operator.get(keyOf(code))).to.equal(old);
+    expect(await operator.get(keyOf(subject))).to.equal(old);
     for (const edge of [writer, reader]) {
-      expect(await edge.status(code)).to.equal('blocked');
+      expect(await edge.status(subject)).to.equal('blocked');
       await edge.written(1);
     }
     expect(writer.lookups.refused + reader.lookups.refused).to.be.at.least(2);
 
-    await operator.set(keyOf(code), old);
-    expect(await reader.status(code)).to.equal('blocked');
+    await operator.set(keyOf(subject), old);
+    expect(await reader.status(subject)).to.equal('blocked');
   });
 
   const portOf = ({ url }: RedisServer): number => Number(new URL(url).port);
 
-  it('serves only copies that an edge has signed for the code', async () => {
-    const [code, other] = [await sharedLink(), await sharedLink()];
-    const genuine = (await operator.get(keyOf(code))) ?? '';
+  it('serves only copies that an edge has signed for the subject', async () => {
+    const [subject, other] = [await sharedLink(), await sharedLink()];
+    const genuine = (await operator.get(keyOf(subject))) ?? '';
     const forged = (change: Record<string, unknown>): string =>
       genuine.replace(/\{.*/, (copy) => JSON.stringify({ ...JSON.parse(copy), ...change }));
     const texts = [
@@ -229,30 +234,30 @@ describe('redirect edge: shared cache in Redis', () => {
     ];
     for (const text of texts) {
       const { forged: known } = reader.lookups;
-      await operator.set(keyOf(code), text ?? '');
-      expect((await reader.links.read(code))?.location, text ?? '').to.equal(
-        `https://example.com/${code}`,
+      await operator.set(keyOf(subject), text ?? '');
+      expect((await reader.links.read(subject))?.location, text ?? '').to.equal(
+        `https://example.com/${subject}`,
       );
       expect(reader.lookups.forged, text ?? '').to.equal(known + 1);
       await eventually('the copy is written again', async () => {
-        return (await operator.get(keyOf(code))) !== text;
+        return (await operator.get(keyOf(subject))) !== text;
       });
     }
-    await operator.del(keyOf(code));
-    await operator.lpush(keyOf(code), 'a list');
+    await operator.del(keyOf(subject));
+    await operator.lpush(keyOf(subject), 'a list');
     const { done } = reader.writes;
-    expect(await reader.status(code)).to.equal('active');
+    expect(await reader.status(subject)).to.equal('active');
     await reader.written(done + 1);
-    expect(await operator.type(keyOf(code))).to.equal('string');
+    expect(await operator.type(keyOf(subject))).to.equal('string');
   });
 
   it('logs forged copies once', async () => {
-    const code = await sharedLink();
+    const subject = await sharedLink();
     warnings.length = 0;
     for (let round = 0; round < 3; round += 1) {
-      await operator.set(keyOf(code), 'forged');
+      await operator.set(keyOf(subject), 'forged');
       const { done } = reader.writes;
-      await reader.links.read(code);
+      await reader.links.read(subject);
       await reader.written(done + 1);
     }
     expect(reader.lookups.forged).to.equal(3);
@@ -284,14 +289,15 @@ describe('redirect edge: shared cache in Redis', () => {
       });
 
     it('delays no visit if it is slow, and is used again later', async () => {
-      const code = await sharedLink();
+      const subject = await sharedLink();
       proxy.mute();
-      expect(await far.status(code)).to.equal('active');
+      expect(await far.status(subject)).to.equal('active');
       expect(far.lookups).to.include({ hit: 0, failed: 1 });
       await circuitIs('open');
       const { failed } = far.lookups;
       const before = failed + far.lookups.unasked;
-      for (let index = 0; index < 20; index += 1) expect(await far.status(code)).to.equal('active');
+      for (let index = 0; index < 20; index += 1)
+        expect(await far.status(subject)).to.equal('active');
       expect(far.lookups.failed + far.lookups.unasked).to.equal(before + 20);
       expect(far.lookups.unasked).to.be.above(0);
       expect(far.writes.done).to.equal(0);
@@ -300,7 +306,7 @@ describe('redirect edge: shared cache in Redis', () => {
       await ready(far.redis);
       await circuitIs('closed');
       await eventually('Redis is used again', async () => {
-        await far.status(code);
+        await far.status(subject);
         return far.lookups.hit > 0;
       });
     });
@@ -315,20 +321,20 @@ describe('redirect edge: shared cache in Redis', () => {
     });
 
     it('fails no visit if it is killed, and is used again after a restart', async () => {
-      const code = await sharedLink();
+      const subject = await sharedLink();
       const port = portOf(server);
       process.kill(server.pid, 'SIGKILL');
       await server.exited;
       await circuitIs('open');
-      expect(await far.status(code)).to.equal('active');
-      await block(code);
-      far.links.changed(code, 2);
-      expect(await far.status(code)).to.equal('blocked');
+      expect(await far.status(subject)).to.equal('active');
+      await block(subject);
+      far.links.changed(subject, 2);
+      expect(await far.status(subject)).to.equal('blocked');
 
       server = await startRedis({ dataDir: dataDir.path, logger, dump: true, tied: true, port });
       await Promise.all([far.redis, writer.redis, operator].map(ready));
       await circuitIs('closed');
-      expect(await far.status(code)).to.equal('blocked');
+      expect(await far.status(subject)).to.equal('blocked');
     });
   });
 });

@@ -29,18 +29,18 @@ export class CopyStore {
   ) {}
 
   /** `null` if there is no value, or it is not a string. */
-  read(codes: readonly string[]): Promise<readonly (string | null)[]> {
-    return this.redis.mget(codes.map((code) => this.#keyOf(code)));
+  read(subjects: readonly string[]): Promise<readonly (string | null)[]> {
+    return this.redis.mget(subjects.map((subject) => this.#keyOf(subject)));
   }
 
   async write(texts: ReadonlyMap<string, string>, lifeMs: number): Promise<void> {
     const pipeline = this.redis.pipeline();
-    for (const [code, text] of texts) pipeline.set(this.#keyOf(code), text, 'PX', lifeMs);
+    for (const [subject, text] of texts) pipeline.set(this.#keyOf(subject), text, 'PX', lifeMs);
     for (const [error] of (await pipeline.exec()) ?? []) if (error) throw error;
   }
 
-  #keyOf(code: string): string {
-    return `linklog:${this.installation}:link-v${version}:${code}`;
+  #keyOf(subject: string): string {
+    return `linklog:${this.installation}:link-v${version}:${subject}`;
   }
 }
 
@@ -111,12 +111,12 @@ const copyText = jsonText.pipe(
 /** The length of a base64url HMAC-SHA-256. A text is the HMAC, then the copy as JSON. */
 const macLength = 43;
 
-/** A code contains no space, so the signed bytes are unambiguous. */
-const macOf = (key: Buffer, code: string, copy: string): Buffer =>
-  createHmac('sha256', key).update(`${code} ${copy}`).digest();
+/** A subject contains no space, so the signed bytes are unambiguous. */
+const macOf = (key: Buffer, subject: string, copy: string): Buffer =>
+  createHmac('sha256', key).update(`${subject} ${copy}`).digest();
 
 const textOf = (key: Buffer, link: ServedLink, readAt: number): string => {
-  const { code, account, status, location, createdAt, startsAt, expiresAt, sequence } = link;
+  const { subject, account, status, location, createdAt, startsAt, expiresAt, sequence } = link;
   const { forwardQuery } = link;
   const rules = link.rules && [...link.rules];
   const copy: z.output<typeof copyText> = {
@@ -125,14 +125,14 @@ const textOf = (key: Buffer, link: ServedLink, readAt: number): string => {
     readAt: Math.floor(readAt),
   };
   const json = JSON.stringify(copy);
-  return macOf(key, code, json).toString('base64url') + json;
+  return macOf(key, subject, json).toString('base64url') + json;
 };
 
-/** The copy in a text; `null` unless an edge of this installation signed it for this code. */
-const copyOf = (key: Buffer, code: string, text: string): z.output<typeof copyText> | null => {
+/** The copy in a text; `null` unless an edge of this installation signed it for this subject. */
+const copyOf = (key: Buffer, subject: string, text: string): z.output<typeof copyText> | null => {
   const mac = Buffer.from(text.slice(0, macLength), 'base64url');
   const json = text.slice(macLength);
-  const expected = macOf(key, code, json);
+  const expected = macOf(key, subject, json);
   if (mac.length !== expected.length || !timingSafeEqual(mac, expected)) return null;
   return copyText.safeParse(json).data ?? null;
 };
@@ -182,22 +182,22 @@ export class SharedCache {
   }
 
   /** The copies that may be served. */
-  async get(codes: readonly string[]): Promise<ReadonlyMap<string, ServedLink>> {
+  async get(subjects: readonly string[]): Promise<ReadonlyMap<string, ServedLink>> {
     const { freshness, store } = this.options;
     const found = new Map<string, ServedLink>();
-    const texts = freshness.isComplete ? await this.#attempt(() => store.read(codes)) : null;
-    if (texts === null) this.lookups.unasked += codes.length;
-    else if (texts instanceof Error) this.lookups.failed += codes.length;
+    const texts = freshness.isComplete ? await this.#attempt(() => store.read(subjects)) : null;
+    if (texts === null) this.lookups.unasked += subjects.length;
+    else if (texts instanceof Error) this.lookups.failed += subjects.length;
     else {
-      codes.forEach((code, index) => {
+      subjects.forEach((subject, index) => {
         const text = texts.value[index] ?? null;
-        const link = text === null ? 'miss' : this.#linkOf(code, text);
+        const link = text === null ? 'miss' : this.#linkOf(subject, text);
         if (typeof link === 'string') {
           this.lookups[link] += 1;
           if (link === 'forged') this.#warnAboutForgeries();
         } else {
           this.lookups.hit += 1;
-          found.set(code, link);
+          found.set(subject, link);
         }
       });
     }
@@ -239,11 +239,11 @@ export class SharedCache {
   }
 
   /** The link in a text, or why it must not be served. */
-  #linkOf(code: string, text: string): ServedLink | 'forged' | 'refused' {
+  #linkOf(subject: string, text: string): ServedLink | 'forged' | 'refused' {
     const { clock, freshness, key } = this.options;
-    const found = copyOf(key, code, text);
+    const found = copyOf(key, subject, text);
     if (found === null) return 'forged';
-    const { readAt, ...link } = { ...found, code };
+    const { readAt, ...link } = { ...found, subject };
     const latest = clock.now()?.latest;
     if (latest === undefined || !freshness.accepts({ ...link, readAt }, latest)) return 'refused';
     return { ...link, limited: false, passwordHash: null };
@@ -258,7 +258,7 @@ export class SharedCache {
   async #write(links: readonly ServedLink[], readAt: number): Promise<void> {
     this.#isWriting = true;
     const { key } = this.options;
-    const copies = new Map(links.map((link) => [link.code, textOf(key, link, readAt)]));
+    const copies = new Map(links.map((link) => [link.subject, textOf(key, link, readAt)]));
     const outcome = await this.#attempt(() => this.options.store.write(copies, copyLifeMs));
     this.#isWriting = false;
     const result = outcome === null ? 'skipped' : outcome instanceof Error ? 'failed' : 'done';

@@ -9,17 +9,17 @@ import { Freshness } from './freshness.js';
 import { LinkCache, LinkReader } from './link-reader.js';
 import { DatabaseClock, SharedCache, type CopyStore } from './shared-cache.js';
 
-const codes = ['a', 'b'] as const;
+const subjects = ['a', 'b'] as const;
 const edgeCount = 3;
 const edgeIndex = fc.nat({ max: edgeCount - 1 });
-const code = fc.constantFrom(...codes);
+const subject = fc.constantFrom(...subjects);
 
 /** Events of edges, PostgreSQL and the store, in any order. */
 const step = fc.oneof(
-  { weight: 2, arbitrary: fc.record({ type: fc.constant('change' as const), code }) },
+  { weight: 2, arbitrary: fc.record({ type: fc.constant('change' as const), subject }) },
   {
     weight: 8,
-    arbitrary: fc.record({ type: fc.constant('visit' as const), edge: edgeIndex, code }),
+    arbitrary: fc.record({ type: fc.constant('visit' as const), edge: edgeIndex, subject }),
   },
   { weight: 3, arbitrary: fc.record({ type: fc.constant('notify' as const), edge: edgeIndex }) },
   {
@@ -206,10 +206,10 @@ class World {
     const edge = 'edge' in step ? this.edges[step.edge] : undefined;
     switch (step.type) {
       case 'change':
-        this.#change(step.code);
+        this.#change(step.subject);
         break;
       case 'visit':
-        this.#visit(step.edge, step.code);
+        this.#visit(step.edge, step.subject);
         break;
       case 'notify': {
         const event = edge?.pending.shift();
@@ -222,7 +222,7 @@ class World {
         edge?.gates[step.operation].release();
         break;
       case 'evict':
-        for (const subject of codes) edge?.cache.delete(subject);
+        for (const subject of subjects) edge?.cache.delete(subject);
         break;
       case 'lose':
         if (!edge?.listening) break;
@@ -297,18 +297,18 @@ describe('redirect edge: shared cache', () => {
     const world = new World();
     await world.start();
     const steps: readonly Step[] = [
-      { type: 'change', code: 'b' },
-      { type: 'visit', edge: 2, code: 'b' },
+      { type: 'change', subject: 'b' },
+      { type: 'visit', edge: 2, subject: 'b' },
       { type: 'release', edge: 2, operation: 'read' },
-      { type: 'change', code: 'b' },
+      { type: 'change', subject: 'b' },
       { type: 'notify', edge: 2 },
       { type: 'wait', seconds: 130 },
       // The notification of another change drops the old one.
-      { type: 'change', code: 'a' },
-      { type: 'change', code: 'a' },
+      { type: 'change', subject: 'a' },
+      { type: 'change', subject: 'a' },
       { type: 'notify', edge: 2 },
       { type: 'release', edge: 2, operation: 'postgres' },
-      { type: 'visit', edge: 2, code: 'b' },
+      { type: 'visit', edge: 2, subject: 'b' },
     ];
     for (const next of steps) await world.apply(next);
     await world.end();

@@ -28,11 +28,11 @@ export const warmUp = async (options: {
   let end = sizes[0]?.pages ?? 0;
   while (end > 0 && cache.room > bytesPerQuery && !signal.aborted) {
     const begin = Math.max(0, end - pagesPerQuery);
-    const { rows } = await postgres.query<{ code: string }>(
-      'SELECT code FROM projection_redirects.links WHERE ctid >= $1::tid AND ctid < $2::tid',
+    const { rows } = await postgres.query<{ subject: string }>(
+      'SELECT subject FROM projection_redirects.links WHERE ctid >= $1::tid AND ctid < $2::tid',
       [`(${begin},0)`, `(${end},0)`],
     );
-    await links.readAhead(rows.map(({ code }) => code));
+    await links.readAhead(rows.map(({ subject }) => subject));
     await dutyCycle.pause();
     end = begin;
   }

@@ -30,7 +30,13 @@ describe("redirect edge: check of a visitor's password", () => {
       password: string,
       other: Partial<PasswordAttempt> = {},
     ): Promise<AttemptOutcome> =>
-      checks.check({ code: 'spring', network: '198.51.100.7', passwordHash, password, ...other });
+      checks.check({
+        subject: 'spring',
+        network: '198.51.100.7',
+        passwordHash,
+        password,
+        ...other,
+      });
 
     const outcomes = await Promise.all(Array.from({ length: 40 }, () => enter('wrong')));
     const types = outcomes.map(({ type }) => type).toSorted();
@@ -44,7 +50,7 @@ describe("redirect edge: check of a visitor's password", () => {
     expect(refused.type === 'throttled' && refused.waitMs).to.be.within(50_000, 60_000);
     expect(verified).to.equal(5);
     expect(await enter('right', { network: '198.51.100.8' })).to.deep.equal({ type: 'right' });
-    expect(await enter('right', { code: 'autumn' })).to.deep.equal({ type: 'right' });
+    expect(await enter('right', { subject: 'autumn' })).to.deep.equal({ type: 'right' });
   });
 
   it('refuses attempts beyond the capacity of the queue, before the throttle writes', async () => {
@@ -53,11 +59,11 @@ describe("redirect edge: check of a visitor's password", () => {
     const waiting = Array.from({ length: 66 }, (_, index) =>
       hasher.verify(passwordHash, 'wrong', `${index}`).catch(() => false),
     );
-    const attempt = { code: 'full', network: '198.51.100.7', passwordHash, password: 'right' };
+    const attempt = { subject: 'full', network: '198.51.100.7', passwordHash, password: 'right' };
     const checks = checksWith(hasher);
     expect(await rejection(checks.check(attempt))).to.be.instanceOf(Overloaded);
     const { rowCount } = await database.pool.query(
-      "SELECT FROM ledger.password_tries WHERE code = 'full'",
+      "SELECT FROM ledger.password_tries WHERE subject = 'full'",
     );
     expect(rowCount).to.equal(0);
     await Promise.all(waiting);
@@ -65,15 +71,15 @@ describe("redirect edge: check of a visitor's password", () => {
   });
 
   it('lets visitors in during a flood from other networks, at the same links and at others', async () => {
-    const codes = ['flooded-1', 'flooded-2', 'quiet'];
+    const subjects = ['flooded-1', 'flooded-2', 'quiet'];
     const hashes = await new PasswordHasher().hashAll(
       'a key',
-      codes.map(() => 'right'),
+      subjects.map(() => 'right'),
     );
     const checks = checksWith(new PasswordHasher());
     const enter = (link: number, network: string, password: string): Promise<AttemptOutcome> => {
-      const [code = '', passwordHash = ''] = [codes[link], hashes[link]];
-      return checks.check({ code, network, passwordHash, password });
+      const [subject = '', passwordHash = ''] = [subjects[link], hashes[link]];
+      return checks.check({ subject, network, passwordHash, password });
     };
     let flooding = true;
     let guesses = 0;

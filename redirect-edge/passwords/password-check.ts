@@ -2,7 +2,7 @@ import type { PasswordHasher } from '../../ops/platform/passwords/password-hashe
 import type { ClientHash, Throttle, Verdict } from './throttle.js';
 
 export interface PasswordAttempt {
-  readonly code: string;
+  readonly subject: string;
   readonly passwordHash: string;
   readonly password: string;
   /** The client's network, as returned by `networkOf`. */
@@ -35,10 +35,10 @@ export class PasswordCheck {
 
   /** @throws Overloaded */
   async check(attempt: PasswordAttempt): Promise<AttemptOutcome> {
-    const { code, network, passwordHash, password } = attempt;
+    const { subject, network, passwordHash, password } = attempt;
     // Before the throttle, so that a flood beyond the queue's capacity writes nothing to PostgreSQL.
     this.passwords.ensureCapacity(passwordHash, network);
-    const client = { code, hash: await this.clientHash.of(code, network) };
+    const client = { subject, hash: await this.clientHash.of(subject, network) };
     const admission = await this.throttle.admit(client);
     if (admission.type === 'throttled') return admission;
     let verdict: Verdict = 'unchecked';

@@ -14,7 +14,7 @@ describe('redirect edge: throttle of passwords', () => {
 
   /** A node with its own memory. */
   const node = (): Throttle => new Throttle(database.pool);
-  const visitor = (code = 'spring'): ThrottledClient => ({ code, hash: randomBytes(16) });
+  const visitor = (subject = 'spring'): ThrottledClient => ({ subject, hash: randomBytes(16) });
 
   const guess = async (throttle: Throttle, at: ThrottledClient): Promise<Admission> => {
     const admission = await throttle.admit(at);
@@ -26,14 +26,14 @@ describe('redirect edge: throttle of passwords', () => {
     admissions.filter(({ type }) => type === 'check').length;
 
   /** Moves the recorded times of a visitor to the past. */
-  const age = async ({ code, hash }: ThrottledClient, seconds: number): Promise<void> => {
+  const age = async ({ subject, hash }: ThrottledClient, seconds: number): Promise<void> => {
     await database.pool.query(
       `UPDATE ledger.password_tries
        SET wrong_at = ARRAY(SELECT at - $3 * interval '1 second' FROM unnest(wrong_at) AS at),
            checking_until = checking_until - $3 * interval '1 second',
            touched_at = touched_at - $3 * interval '1 second'
-       WHERE code = $1 AND client = $2`,
-      [code, hash, seconds],
+       WHERE subject = $1 AND client = $2`,
+      [subject, hash, seconds],
     );
   };
 
@@ -94,7 +94,7 @@ describe('redirect edge: throttle of passwords', () => {
     const throttle = node();
     for (let attempts = 0; attempts < 5; attempts += 1) await guess(throttle, at);
     expectWait(await guess(throttle, at), 60);
-    expect((await guess(throttle, { ...at, code: 'autumn' })).type).to.equal('check');
+    expect((await guess(throttle, { ...at, subject: 'autumn' })).type).to.equal('check');
     expect((await guess(throttle, visitor())).type).to.equal('check');
   });
 

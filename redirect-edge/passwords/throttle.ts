@@ -19,10 +19,10 @@ export class ClientHash {
   constructor(private readonly postgres: Queryable) {}
 
   /** Identifies a client at one link. Its hashes at different links cannot be matched. */
-  async of(code: string, network: string): Promise<Buffer> {
+  async of(subject: string, network: string): Promise<Buffer> {
     this.#key ??= await this.#readKey();
-    // A code has no space in it, so no two pairs are the same text.
-    const hash = createHmac('sha256', this.#key).update(`${code} ${network}`).digest();
+    // A subject has no space in it, so no two pairs are the same text.
+    const hash = createHmac('sha256', this.#key).update(`${subject} ${network}`).digest();
     return hash.subarray(0, hashBytes);
   }
 
@@ -38,7 +38,7 @@ export class ClientHash {
 
 /** A client at a link, by its `ClientHash`. */
 export interface ThrottledClient {
-  readonly code: string;
+  readonly subject: string;
   readonly hash: Buffer;
 }
 
@@ -58,7 +58,7 @@ const pruneAfterMs = 2 * windowMs;
 const pruneLimit = 5_000;
 
 interface Row {
-  readonly code: string;
+  readonly subject: string;
   readonly client: Buffer;
   admitted: number;
   readonly wait_ms: number;
@@ -72,24 +72,24 @@ interface Row {
  */
 const admitSql = `
   WITH requests AS (
-    SELECT code, client, count(*)::integer AS requested
-    FROM unnest($1::text[], $2::bytea[]) AS r (code, client) GROUP BY code, client
+    SELECT subject, client, count(*)::integer AS requested
+    FROM unnest($1::text[], $2::bytea[]) AS r (subject, client) GROUP BY subject, client
   ),
   locked AS MATERIALIZED (
-    SELECT t.* FROM ledger.password_tries t JOIN requests USING (code, client)
-    ORDER BY t.code, t.client FOR UPDATE OF t
+    SELECT t.* FROM ledger.password_tries t JOIN requests USING (subject, client)
+    ORDER BY t.subject, t.client FOR UPDATE OF t
   ),
   clock AS MATERIALIZED (
     SELECT clock_timestamp() AS now FROM (SELECT count(*) FROM locked) l
   ),
   known AS (
-    SELECT r.code, r.client, r.requested, now, l.code IS NOT NULL AS is_locked,
+    SELECT r.subject, r.client, r.requested, now, l.subject IS NOT NULL AS is_locked,
            CASE WHEN died THEN 0 ELSE coalesce(l.checking, 0) END AS checking,
            least(l.checking_until, now + $5::interval) AS checking_until,
            CASE WHEN died THEN l.wrong_at || array_fill(l.checking_until, ARRAY[l.checking])
                 ELSE coalesce(l.wrong_at, '{}') END AS all_wrong_at,
            coalesce(l.touched_at > now OR l.checking_until > now + $5::interval, false) AS is_ahead
-    FROM requests r CROSS JOIN clock LEFT JOIN locked l USING (code, client)
+    FROM requests r CROSS JOIN clock LEFT JOIN locked l USING (subject, client)
     CROSS JOIN LATERAL (SELECT coalesce(l.checking > 0 AND l.checking_until <= now, false) AS died) d
   ),
   counted AS (
@@ -112,36 +112,36 @@ const admitSql = `
         checking_until = CASE WHEN admitted > 0 THEN now + $5::interval ELSE g.checking_until END,
         touched_at = now
     FROM granted g
-    WHERE t.code = g.code AND t.client = g.client AND is_locked AND (admitted > 0 OR is_ahead)
+    WHERE t.subject = g.subject AND t.client = g.client AND is_locked AND (admitted > 0 OR is_ahead)
   ),
   inserted AS (
-    INSERT INTO ledger.password_tries (code, client, checking, checking_until, touched_at)
-    SELECT code, client, admitted, now + $5::interval, now
-    FROM granted WHERE NOT is_locked ORDER BY code, client
-    ON CONFLICT (code, client) DO NOTHING RETURNING code, client
+    INSERT INTO ledger.password_tries (subject, client, checking, checking_until, touched_at)
+    SELECT subject, client, admitted, now + $5::interval, now
+    FROM granted WHERE NOT is_locked ORDER BY subject, client
+    ON CONFLICT (subject, client) DO NOTHING RETURNING subject, client
   )
-  SELECT g.code, g.client, CASE WHEN is_locked OR i.code IS NOT NULL THEN admitted ELSE 0 END AS admitted,
+  SELECT g.subject, g.client, CASE WHEN is_locked OR i.subject IS NOT NULL THEN admitted ELSE 0 END AS admitted,
          coalesce(extract(epoch FROM opens_at - now) * 1000, 0)::float8 AS wait_ms
-  FROM granted g LEFT JOIN inserted i USING (code, client)`;
+  FROM granted g LEFT JOIN inserted i USING (subject, client)`;
 
 const recordSql = `
   WITH verdicts AS (
-    SELECT code, client, count(*)::integer AS attempts, count(*) FILTER (WHERE is_wrong)::integer AS wrong
-    FROM unnest($1::text[], $2::bytea[], $3::boolean[]) AS v (code, client, is_wrong)
-    GROUP BY code, client
+    SELECT subject, client, count(*)::integer AS attempts, count(*) FILTER (WHERE is_wrong)::integer AS wrong
+    FROM unnest($1::text[], $2::bytea[], $3::boolean[]) AS v (subject, client, is_wrong)
+    GROUP BY subject, client
   ),
   locked AS MATERIALIZED (
-    SELECT t.code, t.client, v.attempts, v.wrong
-    FROM ledger.password_tries t JOIN verdicts v USING (code, client)
-    ORDER BY t.code, t.client FOR UPDATE OF t
+    SELECT t.subject, t.client, v.attempts, v.wrong
+    FROM ledger.password_tries t JOIN verdicts v USING (subject, client)
+    ORDER BY t.subject, t.client FOR UPDATE OF t
   )
   UPDATE ledger.password_tries t
   SET checking = greatest(t.checking - l.attempts, 0),
       wrong_at = t.wrong_at || array_fill(clock_timestamp(), ARRAY[l.wrong]),
       touched_at = clock_timestamp()
-  FROM locked l WHERE t.code = l.code AND t.client = l.client`;
+  FROM locked l WHERE t.subject = l.subject AND t.client = l.client`;
 
-const nameOf = (code: string, hash: Buffer): string => `${code} ${hash.toString('base64')}`;
+const nameOf = (subject: string, hash: Buffer): string => `${subject} ${hash.toString('base64')}`;
 
 /**
  * Counts the wrong attempts of a client at a link, exactly on any number of nodes: an attempt is reserved
@@ -178,17 +178,17 @@ export class Throttle {
       name: 'password-attempts-admit',
       text: admitSql,
       values: [
-        clients.map(({ code }) => code),
+        clients.map(({ subject }) => subject),
         clients.map(({ hash }) => hash),
         maxWrong,
         `${windowMs} milliseconds`,
         `${checkMs} milliseconds`,
       ],
     });
-    const granted = new Map(rows.map((row) => [nameOf(row.code, row.client), row]));
-    return clients.map(({ code, hash }) => {
-      const grant = granted.get(nameOf(code, hash));
-      if (!grant) throw new Error(`the throttle returned no row for a client of ${code}`);
+    const granted = new Map(rows.map((row) => [nameOf(row.subject, row.client), row]));
+    return clients.map(({ subject, hash }) => {
+      const grant = granted.get(nameOf(subject, hash));
+      if (!grant) throw new Error(`the throttle returned no row for a client of ${subject}`);
       if (grant.wait_ms > 0) return { type: 'throttled', waitMs: grant.wait_ms };
       grant.admitted -= 1;
       return grant.admitted >= 0 ? { type: 'check' } : null;
@@ -202,7 +202,7 @@ export class Throttle {
       name: 'password-attempts-record',
       text: recordSql,
       values: [
-        verdicts.map(({ code }) => code),
+        verdicts.map(({ subject }) => subject),
         verdicts.map(({ hash }) => hash),
         verdicts.map(({ verdict }) => verdict === 'wrong'),
       ],
@@ -215,10 +215,10 @@ export class Throttle {
 export const deleteOldAttempts = async (pool: Pool): Promise<number> => {
   const { rowCount } = await pool.query({
     name: 'password-attempts-delete',
-    text: `DELETE FROM ledger.password_tries WHERE (code, client) IN (
-             SELECT code, client FROM ledger.password_tries
+    text: `DELETE FROM ledger.password_tries WHERE (subject, client) IN (
+             SELECT subject, client FROM ledger.password_tries
              WHERE touched_at < clock_timestamp() - $1::interval
-             ORDER BY code, client LIMIT $2 FOR UPDATE SKIP LOCKED)`,
+             ORDER BY subject, client LIMIT $2 FOR UPDATE SKIP LOCKED)`,
     values: [`${pruneAfterMs} milliseconds`, pruneLimit],
   });
   return rowCount ?? 0;

@@ -25,8 +25,8 @@ export const createCachedVisits = (deps: CachedVisitDeps) => {
 
   return {
     /** The link, if the response is a redirect that only has to be recorded. */
-    linkOf(code: string, now: number): ServedLink | undefined {
-      const link = platform.maintenance ? undefined : links.peek(code, now);
+    linkOf(subject: string, now: number): ServedLink | undefined {
+      const link = platform.maintenance ? undefined : links.peek(subject, now);
       return link && isRedirected(link, now) ? link : undefined;
     },
 
@@ -37,9 +37,9 @@ export const createCachedVisits = (deps: CachedVisitDeps) => {
      * @returns the location of the redirect
      */
     record(visitor: Visitor, link: ServedLink, query: string, now: number, done: Done): string {
-      const { code, account } = link;
+      const { subject, account } = link;
       const { location, data } = chooseDestination(analyzer, link, visitor, query, now);
-      spool.append({ code, account, at: now, requestId: visitor.requestId, data }, done);
+      spool.append({ subject, account, at: now, requestId: visitor.requestId, data }, done);
       return location;
     },
   };

@@ -20,7 +20,7 @@ export const locationOf = (destination: string): string => {
 
 /** A link as the edge caches it: what responses need, computed once. */
 export interface ServedLink {
-  readonly code: string;
+  readonly subject: string;
   readonly account: string;
   readonly status: RecordedStatus;
   readonly location: string;
@@ -47,7 +47,7 @@ export const servedLink = (state: LinkState, sequence: number): ServedLink | nul
   if (state.status === 'none') return null;
   const { link, status } = state;
   return {
-    code: link.code,
+    subject: link.subject,
     account: link.account,
     status,
     location: locationOf(link.url),

@@ -233,7 +233,7 @@ describe('redirect edge: cached link', () => {
     const data = { url: 'https://exämple.com/ä', maxClicks: 3, expiresAt: at(60).toISOString() };
     const state = evolveLink(initialState, created('spring', data, { account: 'acme' }));
     expect(servedLink(state, 1)).to.deep.equal({
-      code: 'spring',
+      subject: 'spring',
       account: 'acme',
       startsAt: null,
       status: 'active',

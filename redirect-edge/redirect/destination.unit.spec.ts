@@ -5,7 +5,7 @@ import type { ServedLink } from './decision.js';
 import { chooseDestination, withQuery } from './destination.js';
 
 const link: ServedLink = {
-  ...{ code: 'spring', account: 'acme', status: 'active', location: 'https://example.com/' },
+  ...{ subject: 'spring', account: 'acme', status: 'active', location: 'https://example.com/' },
   ...{ rules: null, forwardQuery: false, createdAt: 0, startsAt: null, expiresAt: null },
   ...{ limited: false, passwordHash: null, sequence: 1 },
 };

@@ -19,10 +19,10 @@ import { createEdgeHandler } from './handler.js';
 import { createEdgeFastPath } from './fast-path.js';
 import { createCachedVisits } from './cached-visits.js';
 
-const link = (code: string, fields: Partial<ServedLink> = {}): ServedLink => ({
-  ...{ code, account: 'default', status: 'active', createdAt: 0 },
+const link = (subject: string, fields: Partial<ServedLink> = {}): ServedLink => ({
+  ...{ subject, account: 'default', status: 'active', createdAt: 0 },
   ...{ startsAt: null, expiresAt: null, rules: null, forwardQuery: false },
-  ...{ location: `https://example.com/${code}?a=b%20c`, limited: false, passwordHash: null },
+  ...{ location: `https://example.com/${subject}?a=b%20c`, limited: false, passwordHash: null },
   ...{ sequence: 7, ...fields },
 });
 const cachedLinks = [
@@ -79,10 +79,10 @@ const startEdge = async (withFastPath: boolean) => {
   const deps = {
     links: {
       lookups: { hits: 0, misses: 0 },
-      peek: (code: string) => cache.get(code, null),
-      cached: (code: string) => cache.get(code, null),
-      read: (code: string) =>
-        Promise.resolve(uncachedLinks.find((known) => known.code === code) ?? null),
+      peek: (subject: string) => cache.get(subject, null),
+      cached: (subject: string) => cache.get(subject, null),
+      read: (subject: string) =>
+        Promise.resolve(uncachedLinks.find((known) => known.subject === subject) ?? null),
       forget: () => undefined,
     },
     clicks: { take: () => Promise.resolve('taken' as const) },
@@ -176,7 +176,7 @@ const startEdge = async (withFastPath: boolean) => {
 };
 
 const paths = [
-  ...[...cachedLinks, ...uncachedLinks].map(({ code }) => `/${code}`),
+  ...[...cachedLinks, ...uncachedLinks].map(({ subject }) => `/${subject}`),
   ...['/', '/nothing-here', '/plain+', '/plain?a=b', '/plain?', '/plain?qr', '/plain?a b'],
   ...['/ruled?c=d', '/ruled?qr&c=d&ms-office=1', '/ruled?qr=1', '/ruled?&c'],
   ...['/plain?qr=%20', '/pl%61in', '/plain.', '/plain_', '/plain%20', '/plain_+', '/limited)'],
@@ -303,9 +303,9 @@ describe('redirect edge: fast path', () => {
     const sockets = await Promise.all(Array.from({ length: 40 }, () => edge.connect()));
     const heads = await Promise.all(
       sockets.map(async (socket, index) => {
-        const { code } = cachedLinks[index % 2] ?? link('none');
+        const { subject } = cachedLinks[index % 2] ?? link('none');
         const client = `User-Agent: a\r\nX-Request-Id: id-${index}\r\nReferer: https://${index}.example/`;
-        socket.write(`GET /${code}?qr HTTP/1.1\r\nHost: a\r\n${client}\r\n\r\n`);
+        socket.write(`GET /${subject}?qr HTTP/1.1\r\nHost: a\r\n${client}\r\n\r\n`);
         const [head] = (await once(socket, 'data')) as [string];
         socket.destroy();
         return head;
@@ -314,12 +314,12 @@ describe('redirect edge: fast path', () => {
     heads.forEach((head, index) => {
       expect(head).to.include(`Location: ${cachedLinks[index % 2]?.location}\r\n`);
     });
-    const recorded = edge.visits.map(({ code, requestId, data: { referrer, trigger } }) => ({
-      ...{ code, requestId, referrer, trigger },
+    const recorded = edge.visits.map(({ subject, requestId, data: { referrer, trigger } }) => ({
+      ...{ subject, requestId, referrer, trigger },
     }));
     expect(recorded).to.have.deep.members(
       heads.map((_, index) => ({
-        ...{ code: cachedLinks[index % 2]?.code, requestId: `id-${index}`, trigger: 'qr' },
+        ...{ subject: cachedLinks[index % 2]?.subject, requestId: `id-${index}`, trigger: 'qr' },
         referrer: `${index}.example`,
       })),
     );
@@ -337,26 +337,26 @@ describe('redirect edge: fast path', () => {
   it('falls back to node:http during maintenance', async () => {
     const edge = await start();
     edge.state.maintenance = true;
-    for (const code of ['plain', 'cold']) {
-      const response = await edge.exchange([get.replace('plain', code)]);
+    for (const subject of ['plain', 'cold']) {
+      const response = await edge.exchange([get.replace('plain', subject)]);
       expect(response).to.match(/^HTTP\/1\.1 503 /);
     }
     expect(edge.counts).to.deep.equal({ handled: 0, fallbacks: 2 });
   });
 
-  it('serves pasted codes and Microsoft Office like node:http', async () => {
+  it('serves pasted subjects and Microsoft Office like node:http', async () => {
     const edge = await start();
     const office = 'User-Agent: Mozilla/4.0 (compatible; ms-office; MSOffice 16)\r\n';
     const exchange = (path: string, lines = '') =>
       edge.exchange([`GET ${path} HTTP/1.1\r\nHost: a\r\n${lines}\r\n`]);
     for (const path of ['/plain.', '/plain_', '/plain%E2%80%9D', '/cold_']) {
-      const code = path.slice(1, 6).replace('_', '');
+      const subject = path.slice(1, 6).replace('_', '');
       expect(await exchange(path), path).to.match(
-        new RegExp(`^HTTP/1.1 302 .*\r\nLocation: https://example.com/${code}`),
+        new RegExp(`^HTTP/1.1 302 .*\r\nLocation: https://example.com/${subject}`),
       );
     }
-    const codes = edge.visits.map(({ code }) => code);
-    expect(codes).to.deep.equal(['plain', 'plain', 'plain', 'cold']);
+    const subjects = edge.visits.map(({ subject }) => subject);
+    expect(subjects).to.deep.equal(['plain', 'plain', 'plain', 'cold']);
     edge.visits.splice(0);
     expect(await exchange('/plain?qr', office)).to.match(/^HTTP\/1\.1 200 /);
     expect(edge.visits).to.be.empty;

@@ -49,14 +49,14 @@ export const createEdgeFastPath = (deps: {
       location = cachedVisits.record(visitor, link, query, now, done);
       return true;
     };
-    const redirectUncached = async (code: string, query: string): Promise<void> => {
-      await endsWithin(links.read(code), readWithinMs);
+    const redirectUncached = async (subject: string, query: string): Promise<void> => {
+      await endsWithin(links.read(subject), readWithinMs);
       const now = Date.now();
-      if (redirect(cachedVisits.linkOf(code, now), query, now)) links.lookups.misses += 1;
+      if (redirect(cachedVisits.linkOf(subject, now), query, now)) links.lookups.misses += 1;
       else respond(null);
     };
 
-    return ({ headers, name: code, query }) => {
+    return ({ headers, name: subject, query }) => {
       startedAt = performance.now();
       if (client.headers !== headers) {
         client = { ...client, headers };
@@ -65,12 +65,13 @@ export const createEdgeFastPath = (deps: {
       }
       if (isSpeculative) return false;
       const now = Date.now();
-      if (redirect(cachedVisits.linkOf(code, now), query, now)) {
+      if (redirect(cachedVisits.linkOf(subject, now), query, now)) {
         links.lookups.hits += 1;
         return true;
       }
-      if (platform.maintenance || !isCode(code) || links.peek(code) !== undefined) return false;
-      redirectUncached(code, query).catch(() => {
+      if (platform.maintenance || !isCode(subject) || links.peek(subject) !== undefined)
+        return false;
+      redirectUncached(subject, query).catch(() => {
         // The handler of node:http gets the same error and reports it.
         respond(null);
       });

@@ -53,7 +53,7 @@ export interface VisitDeps {
   readonly trustedProxies: ProxyTrust;
 }
 
-type LinkHandler = (response: ServerResponse, codes: LinkName['codes']) => Promise<void>;
+type LinkHandler = (response: ServerResponse, subjects: LinkName['codes']) => Promise<void>;
 
 const readMethods = 'GET, HEAD';
 
@@ -69,12 +69,12 @@ export const createVisits = (deps: VisitDeps) => {
 
   /** The first link that exists. It is read from memory if `isEnough` accepts the cached link. */
   const find = async (
-    codes: readonly string[],
+    subjects: readonly string[],
     isEnough: (cached: ServedLink) => boolean = () => true,
   ): Promise<ServedLink | null> => {
-    for (const code of codes) {
-      const cached = links.cached(code);
-      const link = cached && isEnough(cached) ? cached : await links.read(code);
+    for (const subject of subjects) {
+      const cached = links.cached(subject);
+      const link = cached && isEnough(cached) ? cached : await links.read(subject);
       if (link) return link;
     }
     return null;
@@ -92,7 +92,7 @@ export const createVisits = (deps: VisitDeps) => {
     decision: VisitDecision | Exclude<EntryDecision, { readonly type: 'checkPassword' }>,
     now: number,
   ): Promise<void> => {
-    const { code, account } = link;
+    const { subject, account } = link;
     switch (decision.type) {
       case 'redirect': {
         const { location, data } = destinationOf(response.req, link, now);
@@ -101,10 +101,13 @@ export const createVisits = (deps: VisitDeps) => {
           // Crawlers submit no forms.
           const bot = data.bot && response.req.method !== 'POST';
           const written = deferred();
-          spool.append({ code, account, data: { ...data, bot }, at: now, requestId }, (failure) => {
-            if (failure) written.reject(failure);
-            else written.resolve();
-          });
+          spool.append(
+            { subject, account, data: { ...data, bot }, at: now, requestId },
+            (failure) => {
+              if (failure) written.reject(failure);
+              else written.resolve();
+            },
+          );
           await written.promise;
         }
         sendRedirect(response, location);
@@ -113,11 +116,11 @@ export const createVisits = (deps: VisitDeps) => {
       case 'takeClick': {
         const requestId = requestIdOf(response.req.headers['x-request-id']);
         const { location, data } = destinationOf(response.req, link, now);
-        const outcome = await clicks.take({ code, requestId, data: { ...data, bot: false } });
+        const outcome = await clicks.take({ subject, requestId, data: { ...data, bot: false } });
         if (outcome === 'taken') sendRedirect(response, location);
         else {
           // The cached link is older than this refusal.
-          links.forget(code);
+          links.forget(subject);
           sendFailure(response, outcome);
         }
         return;
@@ -129,7 +132,7 @@ export const createVisits = (deps: VisitDeps) => {
         sendPage(response, 200, pages.continueForm);
         return;
       case 'refresh':
-        sendPage(response, 200, refreshPage(`/${code}?${withMark(queryOf(response.req))}`));
+        sendPage(response, 200, refreshPage(`/${subject}?${withMark(queryOf(response.req))}`));
         return;
       case 'noForm':
         refuseMethod(response, readMethods);
@@ -168,22 +171,22 @@ export const createVisits = (deps: VisitDeps) => {
   };
 
   /** GET and HEAD /:shortCode */
-  const follow: LinkHandler = (response, [code, ...others]) => {
-    const cached = links.cached(code);
+  const follow: LinkHandler = (response, [subject, ...others]) => {
+    const cached = links.cached(subject);
     // Without a query, it needs no deadline.
     if (cached && !cached.limited) return respondToVisit(response, cached);
     return withinDeadline(respondWithinMs, async () => {
-      await respondToVisit(response, cached ?? (await links.read(code)) ?? (await find(others)));
+      await respondToVisit(response, cached ?? (await links.read(subject)) ?? (await find(others)));
     });
   };
 
   /** POST /:shortCode: the form of a link with a password or a limit. */
   const submitForm = async (
     response: ServerResponse,
-    codes: LinkName['codes'],
+    subjects: LinkName['codes'],
     uncounted: Uncounted,
   ): Promise<void> => {
-    const link = await find(codes);
+    const link = await find(subjects);
     if (!link) {
       refuseMethod(response, readMethods);
       return;
@@ -203,10 +206,10 @@ export const createVisits = (deps: VisitDeps) => {
     }
     const password = form.get('password') ?? '';
     const network = networkOf(clientAddress(response.req, trustedProxies));
-    const { code } = link;
+    const { subject } = link;
     const { passwordHash } = before;
     // The check waits in a bounded queue, and each of its statements has a deadline.
-    const outcome = await uncounted(passwords.check({ code, passwordHash, password, network }));
+    const outcome = await uncounted(passwords.check({ subject, passwordHash, password, network }));
     switch (outcome.type) {
       case 'throttled':
         sendTooManyAttempts(response, outcome.waitMs);
@@ -216,7 +219,7 @@ export const createVisits = (deps: VisitDeps) => {
         return;
       case 'right': {
         // The link may have changed during the check.
-        const current = (await find([code])) ?? link;
+        const current = (await find([subject])) ?? link;
         const now = Date.now();
         if (current.passwordHash === null) {
           const visit = { head: false, bot: false, office: false, now };
@@ -242,24 +245,24 @@ export const createVisits = (deps: VisitDeps) => {
   };
 
   /** GET and HEAD /:shortCode+ */
-  const preview: LinkHandler = async (response, codes) => {
+  const preview: LinkHandler = async (response, subjects) => {
     // The cache does not notice when a limit is used up, and a preview does not count.
-    const link = await find(codes, ({ limited }) => !limited);
+    const link = await find(subjects, ({ limited }) => !limited);
     const decision = decidePreview(link, Date.now());
     if (decision.type === 'preview') sendPage(response, 200, previewPage(decision));
     else sendFailure(response, decision.type);
   };
 
   /** All other methods. */
-  const refuseOther: LinkHandler = async (response, codes) => {
-    const link = await find(codes);
+  const refuseOther: LinkHandler = async (response, subjects) => {
+    const link = await find(subjects);
     refuseMethod(response, link && hasForm(link) ? `${readMethods}, POST` : readMethods);
   };
 
   const withDeadline =
     (handler: (...args: [...Parameters<LinkHandler>, Uncounted]) => Promise<void>): LinkHandler =>
-    (response, codes) =>
-      withinDeadline(respondWithinMs, (uncounted) => handler(response, codes, uncounted));
+    (response, subjects) =>
+      withinDeadline(respondWithinMs, (uncounted) => handler(response, subjects, uncounted));
 
   return {
     follow,

@@ -8,7 +8,7 @@ import { PlainEvents } from './plain-events.js';
 
 /** The LinkVisited event of a visit, as JSON. Its id is its sequence, which is unique in its source. */
 const eventOf = (visit: NewVisit, source: string, sequence: number): string => {
-  const { code: subject, account, at, requestId: correlationId, data } = visit;
+  const { subject, account, at, requestId: correlationId, data } = visit;
   const id = String(sequence);
   const metadata = { id, source, sequence, subject, time: new Date(at), account, correlationId };
   return writeEvent(newEvent('LinkVisited', { click: null, ...data }, metadata));
@@ -39,7 +39,7 @@ export const logRecordsIn = (
       if (record.type === 'event') writer.add(record);
       else {
         const { visit } = record;
-        writer.add({ key: visit.code, value: eventOf(visit, source, range.sequence) });
+        writer.add({ key: visit.subject, value: eventOf(visit, source, range.sequence) });
       }
     }
     records += 1;

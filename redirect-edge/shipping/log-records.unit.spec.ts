@@ -40,13 +40,13 @@ describe('redirect edge: log records of a spool', () => {
             id: String(sequence),
             source,
             sequence,
-            subject: newVisit.code,
+            subject: newVisit.subject,
             time: new Date(newVisit.at),
             account: newVisit.account,
             correlationId: newVisit.requestId,
           },
         );
-        expect(records).to.deep.equal([{ key: newVisit.code, value: writeEvent(event) }]);
+        expect(records).to.deep.equal([{ key: newVisit.subject, value: writeEvent(event) }]);
       }),
       { numRuns: 500 },
     );
@@ -122,13 +122,13 @@ describe('redirect edge: log records of a spool', () => {
   });
 
   it('are single records if they cannot be lines, in the order of their partition', () => {
-    const odd = { ...visit(2), code: 'code-1"' };
-    const code = Array.from({ length: 100 }, (_, index) => `code-${index}`).find(
+    const odd = { ...visit(2), subject: 'subject-1"' };
+    const subject = Array.from({ length: 100 }, (_, index) => `subject-${index}`).find(
       (candidate) =>
         partitionOf(candidate, topics.visits.partitions) ===
-        partitionOf(odd.code, topics.visits.partitions),
+        partitionOf(odd.subject, topics.visits.partitions),
     );
-    const plain = { ...visit(1), code: code ?? '' };
+    const plain = { ...visit(1), subject: subject ?? '' };
     const chunk = chunkOf([1, plain], [2, odd], [3, plain]);
     const { records } = logRecordsIn(chunk, spoolId, 3, writer);
     expect(records.map((record) => 'lines' in record)).to.deep.equal([true, false, true]);

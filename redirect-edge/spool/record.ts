@@ -16,7 +16,7 @@ import { crc32Of } from './crc32.js';
 
 /** A visit before its redirect. It never contains the visitor's address. */
 export interface NewVisit {
-  readonly code: string;
+  readonly subject: string;
   /** The account of the link. */
   readonly account: string;
   /** Milliseconds since the epoch. */
@@ -84,13 +84,13 @@ export class RecordBuffer {
    *
    * @throws RangeError if one of its texts has more than 254 bytes; then nothing is added
    */
-  add(sequence: number, { code, account, at: time, requestId, data }: NewVisit): number {
+  add(sequence: number, { subject, account, at: time, requestId, data }: NewVisit): number {
     const start = this.#length;
     this.#reserve(maxVisitBytes);
     this.#unplain = 0;
     const body = start + headerBytes;
     let at = body + fixedVisitBytes;
-    at = this.#write(code, at);
+    at = this.#write(subject, at);
     at = this.#write(account, at);
     at = this.#write(requestId ?? null, at);
     at = this.#write(data.country, at);
@@ -256,7 +256,7 @@ const readVisit = (bytes: Buffer, range: RecordRange): NewVisit => {
     cursor.next() ? bytes.toString('utf8', cursor.start, cursor.end) : null;
   const { at, bot, version } = numbersIn(bytes, range);
   return {
-    code: text() ?? '',
+    subject: text() ?? '',
     account: text() ?? '',
     at,
     requestId: text() ?? undefined,

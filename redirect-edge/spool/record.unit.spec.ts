@@ -97,10 +97,10 @@ describe('redirect edge: spool’s records', () => {
     const buffer = new RecordBuffer(64);
     buffer.add(1, visit(1));
     for (const long of ['x'.repeat(255), 'ü'.repeat(128)]) {
-      expect(() => buffer.add(2, { ...visit(2), code: long })).to.throw(RangeError);
+      expect(() => buffer.add(2, { ...visit(2), subject: long })).to.throw(RangeError);
     }
     buffer.removeLast(buffer.add(3, visit(3)));
-    const longest = { ...visit(4), code: 'ü'.repeat(127), account: 'x'.repeat(254) };
+    const longest = { ...visit(4), subject: 'ü'.repeat(127), account: 'x'.repeat(254) };
     buffer.add(4, longest);
     expect(decode(buffer.bytes())).to.deep.equal([
       { sequence: 1, visit: visit(1) },

@@ -46,7 +46,7 @@ export interface VisitAnalyzer {
   /** The data without a `target`. @param query of the request, without the question mark */
   dataOf(
     visitor: Visitor,
-    link: Pick<ServedLink, 'code' | 'sequence'>,
+    link: Pick<ServedLink, 'subject' | 'sequence'>,
     query: string,
     now: number,
   ): VisitData;
@@ -77,10 +77,10 @@ const visitorLength = 16;
 
 /**
  * The visitor hash: equal for the visits of one visitor to one link on one day. A key prefix is safe with SHA-256 if
- * only a part of the hash is published. The key has a fixed length, and network and code contain no space.
+ * only a part of the hash is published. The key has a fixed length, and network and subject contain no space.
  */
-const hashOf = (key: string, network: string, code: string, userAgent: string): string =>
-  hash('sha256', `${key}${network} ${code} ${userAgent}`, 'base64url').slice(0, visitorLength);
+const hashOf = (key: string, network: string, subject: string, userAgent: string): string =>
+  hash('sha256', `${key}${network} ${subject} ${userAgent}`, 'base64url').slice(0, visitorLength);
 
 export const createVisitAnalyzer = (deps: {
   readonly countries: Countries;
@@ -138,7 +138,7 @@ export const createVisitAnalyzer = (deps: {
         requestId,
       };
     },
-    dataOf(visitor, { code, sequence: version }, query, now) {
+    dataOf(visitor, { subject, sequence: version }, query, now) {
       const { bot, country, referrer, browser, os, device, language, network, userAgent } = visitor;
       const isPermitted = visitor.permitsTracking;
       const key = network === '' ? null : keys.of(now);
@@ -150,7 +150,7 @@ export const createVisitAnalyzer = (deps: {
         os,
         device,
         language: isPermitted ? language : null,
-        visitor: key === null ? null : hashOf(key, network, code, userAgent),
+        visitor: key === null ? null : hashOf(key, network, subject, userAgent),
         trigger: hasQrMark(query) ? 'qr' : 'link',
         version,
         target: null,

@@ -9,7 +9,7 @@ const proxies = new BlockList();
 proxies.addAddress('10.0.0.1');
 
 const firefox = 'Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0';
-const link = { code: 'spring', sequence: 3 };
+const link = { subject: 'spring', sequence: 3 };
 
 type Visit = ClientParts & { readonly url: string };
 const analyzerOf = (analyzer: VisitAnalyzer) => (visit: Visit, ofLink: typeof link, now: number) =>
@@ -142,7 +142,7 @@ describe('redirect edge: visit analyzer', () => {
     it('by another hash for another link, day, network or user agent', () => {
       const hashes = [
         visitor(),
-        analyzer(request(), { ...link, code: 'autumn' }, today).visitor,
+        analyzer(request(), { ...link, subject: 'autumn' }, today).visitor,
         analyzer(request(), link, tomorrow).visitor,
         visitor({}, { address: '198.51.100.8' }),
         visitor({ 'user-agent': `${firefox}.1` }),

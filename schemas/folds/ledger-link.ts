@@ -14,7 +14,7 @@ export type LedgerLinkState = { readonly status: 'none' } | LedgerLink;
 
 export interface LedgerLink extends Restraints {
   readonly status: 'taken';
-  readonly code: string;
+  readonly subject: string;
   readonly keyId: string;
   readonly account: string;
   readonly createdAt: Date;
@@ -74,7 +74,7 @@ export const evolveLedgerLink = (
     const { keyId, url, custom, startsAt, expiresAt, maxClicks } = event.data;
     const { account = 'default' } = event;
     return {
-      code: event.subject,
+      subject: event.subject,
       keyId,
       account,
       createdAt: time,

@@ -26,7 +26,7 @@ const otherUrl = 'https://example.net/';
 const moved = { reuseKey: reuseKeyOf('acme', otherUrl) };
 const taken: LedgerLink = {
   status: 'taken',
-  code: 'spring',
+  subject: 'spring',
   keyId: 'key-7',
   account: 'acme',
   createdAt: noon,
@@ -58,7 +58,7 @@ describe('schemas: link in the ledger', () => {
   it('has no limits by default, and the account default', () => {
     given(created('plain')).then({
       ...taken,
-      code: 'plain',
+      subject: 'plain',
       keyId: 'key-1',
       account: 'default',
       reuseKey: reuseKeyOf('default', 'https://example.com/plain'),

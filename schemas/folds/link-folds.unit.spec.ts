@@ -5,7 +5,7 @@ import { at, someEvent, someEventNamed } from '../testing/events.js';
 import { evolveLedgerLink, initialState, reuseKeyOf, type LedgerLinkState } from './ledger-link.js';
 import { evolveLink, type LinkState } from './link.js';
 
-/** Histories of one code in any order. LinkCreated is often the first event. */
+/** Histories of one subject in any order. LinkCreated is often the first event. */
 const histories = fc
   .tuple(
     fc.array(someEventNamed('LinkCreated'), { maxLength: 1 }),
@@ -24,7 +24,7 @@ const common = (link: LinkState, ledger: LedgerLinkState) => {
     link.status === 'none'
       ? null
       : {
-          code: link.link.code,
+          subject: link.link.subject,
           account: link.link.account,
           createdAt: new Date(link.link.createdAt),
           startsAt: link.link.startsAt === null ? null : new Date(link.link.startsAt),
@@ -39,7 +39,7 @@ const common = (link: LinkState, ledger: LedgerLinkState) => {
     ledger.status === 'none'
       ? null
       : {
-          code: ledger.code,
+          subject: ledger.subject,
           account: ledger.account,
           createdAt: ledger.createdAt,
           startsAt: ledger.startsAt,

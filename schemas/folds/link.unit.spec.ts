@@ -26,7 +26,7 @@ const creation = created(
   { account: 'acme' },
 );
 const link: Link = {
-  code: 'spring',
+  subject: 'spring',
   url: 'https://example.com/spring',
   account: 'acme',
   custom: false,
@@ -57,7 +57,7 @@ describe('schemas: link’s state', () => {
   it('has the account default and no texts by default', () => {
     given(created('plain')).then(
       state({
-        ...{ code: 'plain', url: 'https://example.com/plain', account: 'default' },
+        ...{ subject: 'plain', url: 'https://example.com/plain', account: 'default' },
         ...{ expiresAt: null, maxClicks: null, passwordHash: null },
         ...{ title: null, note: null, tags: [] },
       }),

@@ -7,7 +7,7 @@ import { publicDataOf } from '../events/redact.js';
  * projector, read by the API.
  */
 export interface HistoryRow {
-  readonly code: string;
+  readonly subject: string;
   readonly sequence: number;
   readonly time: Date;
   readonly id: string;
@@ -22,7 +22,7 @@ export interface HistoryRow {
 
 /** The row of an event of the ledger. */
 export const rowOfEvent = (event: LinklogEvent): HistoryRow => ({
-  code: event.subject,
+  subject: event.subject,
   sequence: event.sequence,
   time: new Date(event.time),
   id: event.id,
@@ -44,7 +44,7 @@ export const eventOfRow = (row: HistoryRow): string => {
     id: row.id,
     type: row.type,
     source: ledgerSource,
-    subject: row.code,
+    subject: row.subject,
     time: row.time.toISOString(),
     datacontenttype: 'application/json',
     sequence: writeSequence(row.sequence),

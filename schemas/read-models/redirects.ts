@@ -7,7 +7,7 @@ import type { ExpiryReason, RecordedStatus } from '../folds/link-status.js';
  * are `null`, which takes no space.
  */
 export interface RedirectRow {
-  readonly code: string;
+  readonly subject: string;
   readonly status: RecordedStatus;
   readonly expired: ExpiryReason | null;
   readonly url: string;
@@ -37,7 +37,7 @@ export interface RedirectRow {
 }
 
 const columns: Record<keyof RedirectRow, true> = {
-  ...{ code: true, status: true, expired: true, url: true, account: true, created_at: true },
+  ...{ subject: true, status: true, expired: true, url: true, account: true, created_at: true },
   ...{ expires_at: true, max_clicks: true, password_hash: true, sequence: true, blocked: true },
   ...{ disabled: true, custom: true, title: true, note: true, tags: true, updated_at: true },
   ...{ live_since: true, original: true, starts_at: true, rules: true, forward_query: true },
@@ -52,7 +52,7 @@ const yes = (flag: boolean): true | null => flag || null;
 export const linkOfRow = (row: RedirectRow): LinkState => {
   const createdAt = row.created_at.toISOString();
   const link: Link = {
-    code: row.code,
+    subject: row.subject,
     url: row.url,
     account: row.account,
     custom: row.custom !== null,
@@ -84,7 +84,7 @@ export const rowOfState = (state: LinkState, sequence: number): RedirectRow | nu
   const { status, link, restraints } = state;
   const later = (time: string): Date | null => (time === link.createdAt ? null : new Date(time));
   return {
-    code: link.code,
+    subject: link.subject,
     status,
     expired: restraints.expired,
     url: link.url,

@@ -7,7 +7,7 @@ import { rowOfState, linkOfRow } from './redirects.js';
 const timestamp = someTime.map((time) => time.toISOString());
 const reason = fc.constantFrom('time' as const, 'clicks' as const);
 const link: fc.Arbitrary<Link> = fc.record({
-  code: fc.string(),
+  subject: fc.string(),
   url: fc.string(),
   account: fc.string(),
   createdAt: timestamp,

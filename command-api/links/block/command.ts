@@ -39,7 +39,7 @@ export const linkBlockDecider: Decider<
     if (type === 'BlockUnsafeLink' && (link.cleared || statusOf(link) !== 'active')) {
       return unchanged;
     }
-    const metadata = { ...nextEvent(link, command), subject: link.code, account: link.account };
+    const metadata = { ...nextEvent(link, command), subject: link.subject, account: link.account };
     return accepted(
       type === 'UnblockLink'
         ? newEvent('LinkUnblocked', { reason }, metadata)

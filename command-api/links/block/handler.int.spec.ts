@@ -66,7 +66,7 @@ describe('command API: blocks and switches, on two nodes', () => {
     });
     expect(await rejection(deciding))
       .to.have.property('message')
-      .that.includes('a code without a link');
+      .that.includes('a subject without a link');
     expect(await eventsOf('links', 'missing')).to.deep.equal([]);
   });
 
@@ -78,8 +78,8 @@ describe('command API: blocks and switches, on two nodes', () => {
     expect(await handlers[1].handle('spring', unblock, actor)).to.have.lengthOf(1);
     await eventually('both changes arrived', () => changes.length >= 2);
     expect(changes).to.deep.equal([
-      { kind: 'link', code: 'spring', sequence: 2 },
-      { kind: 'link', code: 'spring', sequence: 3 },
+      { kind: 'link', subject: 'spring', sequence: 2 },
+      { kind: 'link', subject: 'spring', sequence: 3 },
     ]);
   });
 

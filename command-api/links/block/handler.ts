@@ -9,7 +9,7 @@ export type LinkBlockHandler = ReturnType<typeof createLinkBlockHandler>;
 
 export const createLinkBlockHandler = (pool: Pool, outbox: Outbox) => {
   const decide = (
-    codes: readonly string[],
+    subjects: readonly string[],
     command: Pick<LinkBlockCommand, 'type' | 'data'>,
     metadata: Actor,
   ) =>
@@ -17,21 +17,25 @@ export const createLinkBlockHandler = (pool: Pool, outbox: Outbox) => {
       { pool, outbox },
       ledgerLinks,
       linkBlockDecider,
-      codes.map((subject) => ({ ...command, subject, metadata })),
+      subjects.map((subject) => ({ ...command, subject, metadata })),
     );
 
   return {
     async handle(
-      code: string,
+      subject: string,
       { type, ...data }: { readonly type: LinkBlockCommand['type'] } & LinkBlockCommand['data'],
       actor: Actor,
     ): Promise<OutboxPosition | 'notFound'> {
-      const { results, outboxPosition } = await decide([code], { type, data }, actor);
+      const { results, outboxPosition } = await decide([subject], { type, data }, actor);
       return results[0]?.decision.type === 'refused' ? 'notFound' : outboxPosition;
     },
-    /** Blocks unsafe links. @returns the codes of newly blocked links */
-    async blockUnsafe(codes: readonly string[], reason: string, actor: Actor) {
-      const { results } = await decide(codes, { type: 'BlockUnsafeLink', data: { reason } }, actor);
+    /** Blocks unsafe links. @returns the subjects of newly blocked links */
+    async blockUnsafe(subjects: readonly string[], reason: string, actor: Actor) {
+      const { results } = await decide(
+        subjects,
+        { type: 'BlockUnsafeLink', data: { reason } },
+        actor,
+      );
       return results
         .filter(({ decision }) => decision.type === 'accepted')
         .map(({ command }) => command.subject);

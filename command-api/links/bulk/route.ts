@@ -33,7 +33,7 @@ export const createBulkHandler = (deps: ManagedLinksDeps & PlanDeps): Handler<V2
 
     const caller = callerOf(state);
     const outcomes = await links.change(
-      paid.map((code) => ({ code, versions: null, change })),
+      paid.map((subject) => ({ subject, versions: null, change })),
       caller,
     );
     const done = outcomes.filter((outcome) => outcome.type === 'done');

@@ -162,7 +162,7 @@ const needsCheck = (before: ExistingLink, after: LinkState, now: Date): boolean 
 const decide = (command: LinkCommand, state: ManagedLink): Decision<LinkEvent, LinkRefusal> => {
   const { ledger, current } = state;
   if (ledger.status === 'none' || current.status === 'none') return refused({ type: 'notFound' });
-  const { code: subject, account } = ledger;
+  const { subject, account } = ledger;
   const { data } = command;
   if (data.account !== null && data.account !== account) return refused({ type: 'notFound' });
   const metadata = (link: ManagedLink, index: number) => ({

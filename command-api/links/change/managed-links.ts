@@ -41,7 +41,7 @@ export interface LinkCaller {
 }
 
 export interface RequestedChange {
-  readonly code: string;
+  readonly subject: string;
   readonly versions: LinkCommand['data']['versions'];
   readonly change:
     'delete' | (Omit<LinkChange, 'password'> & { readonly password?: string | null | undefined });
@@ -108,7 +108,7 @@ const commandOf = (
   { requested, countedClicks, safeUrls, hash }: Attempt,
   { account, actor: metadata }: LinkCaller,
 ): CommandRequest<LinkCommand> => {
-  const { code: subject, change, versions } = requested;
+  const { subject, change, versions } = requested;
   const data = { account, versions };
   if (change === 'delete') return { type: 'DeleteLink', subject, data, metadata };
   const { password, ...rest } = change;
@@ -119,7 +119,7 @@ const commandOf = (
   };
 };
 
-const codeOf = ({ code }: { readonly code: string }): string => code;
+const subjectOf = ({ subject }: { readonly subject: string }): string => subject;
 
 /** Reads and changes links, for owners and operators. */
 export const createManagedLinks = (deps: ManagedLinksDeps) => {
@@ -159,13 +159,13 @@ export const createManagedLinks = (deps: ManagedLinksDeps) => {
     const states = links.map(({ link }) => link.link);
     const limited = states.filter(({ maxClicks }) => maxClicks !== null);
     const [clicksOf, takenOf] = await Promise.all([
-      readClicks(pool, states.map(codeOf)),
-      readClicksTaken(pool, limited.map(codeOf)),
+      readClicks(pool, states.map(subjectOf)),
+      readClicksTaken(pool, limited.map(subjectOf)),
     ]);
     return links.map(({ link, version }) => {
-      const { code } = link.link;
-      const clicks = clicksOf.get(code) ?? noClicks;
-      const clicksTaken = takenOf.get(code) ?? 0;
+      const { subject } = link.link;
+      const clicks = clicksOf.get(subject) ?? noClicks;
+      const clicksTaken = takenOf.get(subject) ?? 0;
       return linkDetailsOf(link, { version, clicks, clicksTaken, shortUrlHost, now });
     });
   };
@@ -181,14 +181,14 @@ export const createManagedLinks = (deps: ManagedLinksDeps) => {
     ): Promise<readonly (LinkDetails | ChangedLink)[]> {
       if (readsLinks) return details(links, now);
       return links.map(({ link, version }) => {
-        return { shortCode: link.link.code, version, status: linkStatusAt(link, now) };
+        return { shortCode: link.link.subject, version, status: linkStatusAt(link, now) };
       });
     },
 
     /** Reads a link, including the newest changes; `null` if the account has no such link. */
-    async find(code: string, account: string | null): Promise<VersionedLink | null> {
-      if (!shortCodePattern.test(code)) return null;
-      const found = (await readLinkStates(pool, outbox, [code])).get(code);
+    async find(subject: string, account: string | null): Promise<VersionedLink | null> {
+      if (!shortCodePattern.test(subject)) return null;
+      const found = (await readLinkStates(pool, outbox, [subject])).get(subject);
       if (!found || found.state.status === 'none') return null;
       const { state, sequence: version } = found;
       const isVisible = account === null || state.link.account === account;
@@ -208,12 +208,12 @@ export const createManagedLinks = (deps: ManagedLinksDeps) => {
       const limited = changes.filter(
         ({ change }) => change !== 'delete' && change.maxClicks != null,
       );
-      const clicks = await readClicks(pool, limited.map(codeOf));
+      const clicks = await readClicks(pool, limited.map(subjectOf));
       const attempts = changes.map((requested): Attempt => {
-        const countedClicks = clicks.get(requested.code)?.clicks ?? 0;
+        const countedClicks = clicks.get(requested.subject)?.clicks ?? 0;
         const attempt = { requested, countedClicks, safeUrls: [], hash: null };
         // PostgreSQL does not accept every text.
-        if (shortCodePattern.test(requested.code)) return attempt;
+        if (shortCodePattern.test(requested.subject)) return attempt;
         return { ...attempt, outcome: refusedWith(failure(404, messages.codeNotFound)) };
       });
       for (let round = 0; round < maxRounds; round += 1) {

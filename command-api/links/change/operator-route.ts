@@ -52,7 +52,7 @@ export const managedLinkRoutes: AdminRoutes = (deps) => {
       path,
       handler: withBody(changeLinkRequest(deps.isOwnHost), (change, state, parameter, ctx) => {
         const versions = ifMatch(ctx.headers['if-match']);
-        return applyChange({ code: parameter('shortCode'), versions, change }, state);
+        return applyChange({ subject: parameter('shortCode'), versions, change }, state);
       }),
     },
     {
@@ -60,7 +60,7 @@ export const managedLinkRoutes: AdminRoutes = (deps) => {
       path,
       handler: (ctx, state, parameter) => {
         const versions = ifMatch(ctx.headers['if-match']);
-        return applyChange({ code: parameter('shortCode'), versions, change: 'delete' }, state);
+        return applyChange({ subject: parameter('shortCode'), versions, change: 'delete' }, state);
       },
     },
   ];

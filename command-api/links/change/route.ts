@@ -58,9 +58,9 @@ export const createLinkHandlers = (deps: LinkDeps) => {
     if (request.type === 'refused') return request.reply;
     const refusal = gateRefusal(request.value, state, deps);
     if (refusal) return refusal;
-    const code = parameter('shortCode');
+    const subject = parameter('shortCode');
     const versions = ifMatch(ctx.headers['if-match']);
-    return applyChange({ code, versions, change: request.value }, state, async (changed) => {
+    return applyChange({ subject, versions, change: request.value }, state, async (changed) => {
       const [shown] = await links.changed([changed], callerOf(state), state.call.now);
       if (!shown) throw new Error('changed() returned no link for 1 link');
       return json(200, shown, { ETag: etagOf(changed.version) });
@@ -68,9 +68,9 @@ export const createLinkHandlers = (deps: LinkDeps) => {
   };
 
   const remove: Handler<V2State> = (ctx, state, parameter) => {
-    const code = parameter('shortCode');
+    const subject = parameter('shortCode');
     const versions = ifMatch(ctx.headers['if-match']);
-    return applyChange({ code, versions, change: 'delete' }, state, () => noContent());
+    return applyChange({ subject, versions, change: 'delete' }, state, () => noContent());
   };
 
   return { show, change, remove };

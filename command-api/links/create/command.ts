@@ -52,7 +52,7 @@ export type CreateLink = Command<'CreateLink', NewLink>;
 export type ShortenRefusal = 'aliasTaken' | 'linksExhausted';
 
 /** An existing link without options. */
-export type ReusedLink = Pick<Link, 'code' | 'url' | 'createdAt'>;
+export type ReusedLink = Pick<Link, 'subject' | 'url' | 'createdAt'>;
 
 export type ShortenOutcome =
   | { readonly type: 'created'; readonly event: EventNamed<'LinkCreated'> }
@@ -171,8 +171,8 @@ export const toResponse = (
       return { type: 'created', status: 201, body: toLinkResponse(outcome.event, shortUrlHost) };
     }
     if (outcome?.type !== 'reused') return null;
-    const { code, url, createdAt } = outcome.link;
-    const body = { shortUrl: `${shortUrlHost}/${code}`, shortCode: code, url, createdAt };
+    const { subject, url, createdAt } = outcome.link;
+    const body = { shortUrl: `${shortUrlHost}/${subject}`, shortCode: subject, url, createdAt };
     return { type: 'reused', status: 200, body };
   }
   const remaining = [...outcomes];
@@ -211,12 +211,12 @@ export const outlineOf = ({ results }: BatchResponse): BatchOutline =>
  * The response of an outline. `null` if the event of a link is missing.
  *
  * @param items the items of the request
- * @param createdByCode the events that created the links
+ * @param createdBySubject the events that created the links
  */
 export const responseOfOutline = (
   outline: BatchOutline,
   items: readonly unknown[],
-  createdByCode: ReadonlyMap<string, EventNamed<'LinkCreated'>>,
+  createdBySubject: ReadonlyMap<string, EventNamed<'LinkCreated'>>,
   shortUrlHost: string,
 ): BatchResponse | null => {
   const results: BatchResult[] = [];
@@ -225,7 +225,7 @@ export const responseOfOutline = (
       results.push(failedItem(index, items[index], entry.failure));
       continue;
     }
-    const event = createdByCode.get(entry.shortCode);
+    const event = createdBySubject.get(entry.shortCode);
     if (!event) return null;
     results.push({ index, success: true, ...toLinkResponse(event, shortUrlHost) });
   }

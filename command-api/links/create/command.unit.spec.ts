@@ -208,7 +208,7 @@ describe('command API: response to a request for links', () => {
 
   it('is the existing link if it is reused', () => {
     const url = 'https://example.com/a';
-    const link = { code: 'spring', url, createdAt };
+    const link = { subject: 'spring', url, createdAt };
     expect(toResponse(linkForm, [{ type: 'reused', link }])).to.deep.equal({
       type: 'reused',
       status: 200,

@@ -12,13 +12,13 @@ const withoutPassword = (row: HistoryRow): HistoryRow => ({
 });
 
 /**
- * The events that created links, by short code, without password hashes. Reads the history projection, and the outbox
- * for links that are not projected yet. Omits codes without such an event.
+ * The events that created links, by short subject, without password hashes. Reads the history projection, and the outbox
+ * for links that are not projected yet. Omits subjects without such an event.
  */
 export const readCreatedLinks = async (
   pool: Pool,
   outbox: Outbox,
-  codes: readonly string[],
+  subjects: readonly string[],
 ): Promise<ReadonlyMap<string, EventNamed<'LinkCreated'>>> => {
   const created = new Map<string, EventNamed<'LinkCreated'>>();
   const add = (event: LinklogEvent): void => {
@@ -26,12 +26,12 @@ export const readCreatedLinks = async (
   };
   const { rows } = await pool.query<HistoryRow>({
     name: 'history-created',
-    text: `SELECT code, sequence, time, id, type, account, actor, correlationid, causationid, data
-           FROM projection_history.events WHERE code = ANY ($1::text[]) AND sequence = 1`,
-    values: [codes],
+    text: `SELECT subject, sequence, time, id, type, account, actor, correlationid, causationid, data
+           FROM projection_history.events WHERE subject = ANY ($1::text[]) AND sequence = 1`,
+    values: [subjects],
   });
   for (const row of rows) add(readEvent(eventOfRow(withoutPassword(row))));
-  const missing = codes.filter((code) => !created.has(code));
+  const missing = subjects.filter((subject) => !created.has(subject));
   const known = missing.map((subject) => ({ subject, sequence: 0 }));
   if (known.length === 0) return created;
   for (const event of await outbox.after(pool, topics.links.name, known)) add(event);

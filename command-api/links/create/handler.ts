@@ -1,7 +1,7 @@
 import { createBatcher } from '../../../ops/platform/concurrency/batcher.js';
 import { ledgerNow, type LedgerClock } from '../../../ops/ledger/clock.js';
 import { lockMeters, saveMeters, type LockedMeter } from '../../../ops/ledger/meters.js';
-import { findTaken, insertLinks, isCodeTaken } from '../../../ops/ledger/links.js';
+import { findTaken, insertLinks, isSubjectTaken } from '../../../ops/ledger/links.js';
 import { newId } from '../../../ops/platform/new-id.js';
 import {
   noPosition,
@@ -116,7 +116,8 @@ const openGroup = ({ taken, reusable, spent, now }: Locked, generateCode: () => 
       meter.links += 1;
       meter.allLinks += 1;
       spent.add(meter);
-      if (data.reuse) reused.set(nameOf(data), { code, url: data.url, createdAt: event.time });
+      if (data.reuse)
+        reused.set(nameOf(data), { subject: code, url: data.url, createdAt: event.time });
       return { type: 'created', event };
     },
   };
@@ -125,9 +126,9 @@ const openGroup = ({ taken, reusable, spent, now }: Locked, generateCode: () => 
 const createdBy = (outcome: ShortenOutcome): readonly EventNamed<'LinkCreated'>[] =>
   outcome.type === 'created' ? [outcome.event] : [];
 
-const codeOf = (outcome: ShortenOutcome): string | null => {
+const subjectOf = (outcome: ShortenOutcome): string | null => {
   if (outcome.type === 'created') return outcome.event.subject;
-  return outcome.type === 'reused' ? outcome.link.code : null;
+  return outcome.type === 'reused' ? outcome.link.subject : null;
 };
 
 /** The idempotency record of a response; `null` if a retry must be decided again. */
@@ -139,12 +140,12 @@ const recordToStore = (
   const { scope, bodyHash, form } = idempotency;
   const response = toResponse(form, outcomes);
   if (!response || !isStorable(response)) return null;
-  const codes = outcomes.flatMap((outcome) => codeOf(outcome) ?? []);
+  const subjects = outcomes.flatMap((outcome) => subjectOf(outcome) ?? []);
   const { status } = response;
   const text = JSON.stringify(response.body);
   const isOutline = response.type === 'batch' && Buffer.byteLength(text) > maxRecordBytes;
   const body = isOutline ? JSON.stringify(outlineOf(response.body)) : text;
-  return { ...scope, bodyHash, status, body, isOutline, codes };
+  return { ...scope, bodyHash, status, body, isOutline, subjects };
 };
 
 interface ShortenDeps {
@@ -228,7 +229,7 @@ export const createShortenHandler = (deps: ShortenDeps) => {
   /**
    * Decides a group in one transaction. Reads whether the codes of `contested` are taken.
    *
-   * @throws an error for which `isCodeTaken` is true if another transaction took a code
+   * @throws an error for which `isSubjectTaken` is true if another transaction took a code
    */
   const decide = (
     commands: readonly ShortenCommand[],
@@ -262,7 +263,7 @@ export const createShortenHandler = (deps: ShortenDeps) => {
           contested.map(({ subject }) => subject),
         );
       } catch (error) {
-        if (!isCodeTaken(error)) throw error;
+        if (!isSubjectTaken(error)) throw error;
         contested = links;
       }
     }
@@ -336,7 +337,7 @@ export const createAdmittingHandler = <Request>({
         return await decide(requests);
       } catch (error) {
         // The next attempt generates other codes.
-        if (!isCodeTaken(error)) throw error;
+        if (!isSubjectTaken(error)) throw error;
       }
     }
   };

@@ -15,7 +15,7 @@ const pageSize = 100;
 const maxPages = 10;
 
 interface Candidate {
-  readonly code: string;
+  readonly subject: string;
   readonly created_at: Date;
 }
 
@@ -26,24 +26,24 @@ export const findReusable = async (
   { account, url }: Destination,
   now: Date,
 ): Promise<ReusedLink | null> => {
-  let after: Candidate = { code: '', created_at: new Date(0) };
+  let after: Candidate = { subject: '', created_at: new Date(0) };
   for (let page = 0; page < maxPages; page += 1) {
     const { rows } = await tx.query<Candidate>({
       name: 'links-reusable',
-      text: `SELECT code, created_at FROM ledger.links
-             WHERE reuse_key = $1 AND (created_at, code) > ($2::timestamptz, $3) AND account = $4
+      text: `SELECT subject, created_at FROM ledger.links
+             WHERE reuse_key = $1 AND (created_at, subject) > ($2::timestamptz, $3) AND account = $4
                AND NOT deleted AND NOT blocked AND NOT disabled AND expired IS NULL
                AND expires_at IS NULL AND starts_at IS NULL AND max_clicks IS NULL
-             ORDER BY created_at, code LIMIT ${pageSize}`,
-      values: [reuseKeyOf(account, url), after.created_at, after.code, account],
+             ORDER BY created_at, subject LIMIT ${pageSize}`,
+      values: [reuseKeyOf(account, url), after.created_at, after.subject, account],
     });
     const states = await readLinkStates(
       tx,
       outbox,
-      rows.map(({ code }) => code),
+      rows.map(({ subject }) => subject),
     );
-    for (const { code } of rows) {
-      const state = states.get(code)?.state;
+    for (const { subject } of rows) {
+      const state = states.get(subject)?.state;
       if (state && isReusable(state, { account, url }, now)) return state.link;
     }
     const last = rows.at(-1);

@@ -27,7 +27,7 @@ export const expireLinkDecider: Decider<ExpireLink, LedgerLinkEvent, LedgerLinkS
       link.expiresAt !== null &&
       link.expiresAt <= command.now;
     if (!isDue) return unchanged;
-    const metadata = { ...nextEvent(link, command), subject: link.code, account: link.account };
+    const metadata = { ...nextEvent(link, command), subject: link.subject, account: link.account };
     return accepted(newEvent('LinkExpired', { reason: 'time' }, metadata));
   },
 };

@@ -75,7 +75,7 @@ describe('command API: expiry of links by time, on two nodes', () => {
   it('skips locked links, and expires them in the next sweep', async () => {
     await recordHistory(nodes[0], created('locked', past), created('free', past));
     await transaction(nodes[0].pool, async (tx) => {
-      await tx.query(`SELECT FROM ledger.links WHERE code = 'locked' FOR UPDATE`);
+      await tx.query(`SELECT FROM ledger.links WHERE subject = 'locked' FOR UPDATE`);
       expect(await sweep(nodes[1])).to.equal(1);
     });
     expect(await sweep(nodes[1])).to.equal(1);

@@ -15,7 +15,7 @@ interface Page {
 }
 
 const maxBytes = 500_000;
-const code = 'abc';
+const subject = 'abc';
 
 describe('command API: history of a link', () => {
   const database = databaseFixture('link-history');
@@ -37,7 +37,7 @@ describe('command API: history of a link', () => {
   const pagesOf = async (limit: number): Promise<readonly Page[]> => {
     const pages: Page[] = [];
     for (let after: number | null = 0; after !== null;) {
-      const text = await findLinkHistory(node.pool, node.outbox, { code, after, limit });
+      const text = await findLinkHistory(node.pool, node.outbox, { subject, after, limit });
       if (text === null) throw new Error('findLinkHistory() returned null');
       expect(text.length).to.be.at.most(maxBytes);
       const page = JSON.parse(String(text)) as Page;
@@ -51,9 +51,9 @@ describe('command API: history of a link', () => {
     JSON.parse(JSON.stringify(events.map(withoutSecrets)));
 
   const longEvents = [
-    created(code, { passwordHash: 'secret' }),
+    created(subject, { passwordHash: 'secret' }),
     ...Array.from({ length: 299 }, (_, index) =>
-      described(code, index + 2, { note: '\u{1F517}'.repeat(2_000) }),
+      described(subject, index + 2, { note: '\u{1F517}'.repeat(2_000) }),
     ),
   ];
 
@@ -73,20 +73,24 @@ describe('command API: history of a link', () => {
 
   it('has up to 1,000 short events in a page', async () => {
     const events = [
-      created(code),
-      ...Array.from({ length: 1_000 }, (_, index) => described(code, index + 2, { note: 'a' })),
+      created(subject),
+      ...Array.from({ length: 1_000 }, (_, index) => described(subject, index + 2, { note: 'a' })),
     ];
     await project(events);
     expect((await pagesOf(1_000)).map((page) => page.events.length)).to.deep.equal([1_000, 1]);
   });
 
   it('hides name, reason and request ID of operators from the owner', async () => {
-    const bySystem = created(code, {}, { actor: 'system', correlationId: 'request-0' });
+    const bySystem = created(subject, {}, { actor: 'system', correlationId: 'request-0' });
     const operator = { actor: 'maria', correlationId: 'request-1' };
     const note = 'a "reason": b';
-    await project([bySystem, blocked(code, 2, operator), described(code, 3, { note }, operator)]);
-    await record([unblocked(code, 4, operator)]);
-    const request = { code, after: 0, limit: 10, forOwner: true };
+    await project([
+      bySystem,
+      blocked(subject, 2, operator),
+      described(subject, 3, { note }, operator),
+    ]);
+    await record([unblocked(subject, 4, operator)]);
+    const request = { subject, after: 0, limit: 10, forOwner: true };
     const text = await findLinkHistory(node.pool, node.outbox, request);
     const { events } = JSON.parse(String(text)) as Page;
     expect(
@@ -99,12 +103,12 @@ describe('command API: history of a link', () => {
     ]);
   });
 
-  it('is null for an unused code, and empty after the last event', async () => {
-    await project([created(code)]);
+  it('is null for an unused subject, and empty after the last event', async () => {
+    await project([created(subject)]);
     const find = (subject: string, after: number) =>
-      findLinkHistory(node.pool, node.outbox, { code: subject, after, limit: 10 });
+      findLinkHistory(node.pool, node.outbox, { subject, after, limit: 10 });
     expect(await find('nothing', 0)).to.equal(null);
     expect(await find('nothing', 3)).to.equal(null);
-    expect(String(await find(code, 1))).to.equal('{"events":[],"next":null}');
+    expect(String(await find(subject, 1))).to.equal('{"events":[],"next":null}');
   });
 });

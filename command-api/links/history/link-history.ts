@@ -28,7 +28,7 @@ const forOwner = (row: HistoryRow): HistoryRow =>
 const maxOutboxEvents = 100;
 
 interface HistoryRequest {
-  readonly code: string;
+  readonly subject: string;
   /** The sequence that the page starts after. */
   readonly after: number;
   readonly limit: number;
@@ -38,17 +38,17 @@ interface HistoryRequest {
 /** Projected events in order, until `limit` or `maxPageBytes` is reached. */
 const readProjected = async (
   pool: Pool,
-  { code, after }: HistoryRequest,
+  { subject, after }: HistoryRequest,
   limit: number,
 ): Promise<readonly HistoryRow[]> => {
   const { rows } = await pool.query<HistoryRow>({
     name: 'history-page',
-    text: `SELECT code, sequence, time, id, type, account, actor, correlationid, causationid, data
+    text: `SELECT subject, sequence, time, id, type, account, actor, correlationid, causationid, data
            FROM (SELECT *, sum(octet_length(data)) OVER (ORDER BY sequence) AS bytes
                  FROM (SELECT * FROM projection_history.events
-                       WHERE code = $1 AND sequence > $2 ORDER BY sequence LIMIT $3) page) sized
+                       WHERE subject = $1 AND sequence > $2 ORDER BY sequence LIMIT $3) page) sized
            WHERE bytes - octet_length(data) < $4 ORDER BY sequence`,
-    values: [code, after, limit, maxPageBytes],
+    values: [subject, after, limit, maxPageBytes],
   });
   return rows;
 };
@@ -72,14 +72,14 @@ const readRecorded = async (
 /**
  * A page of a link's CloudEvents after the sequence `after`, oldest first, from the history projection and the outbox. It
  * has at least one event if there is one. The result is `{events, next}` as JSON in UTF-8; `next` is the `after` of the
- * next page, `null` at the end. Returns `null` if the code was never used.
+ * next page, `null` at the end. Returns `null` if the subject was never used.
  */
 export const findLinkHistory = async (
   pool: Pool,
   outbox: Outbox,
   request: HistoryRequest,
 ): Promise<Buffer | null> => {
-  const { code, after, limit } = request;
+  const { subject, after, limit } = request;
   // Encoded only once: each pass over a page of emojis takes a millisecond.
   const events: Buffer[] = [];
   let bytes = '{"events":[],"next":9007199254740991}'.length;
@@ -102,14 +102,14 @@ export const findLinkHistory = async (
 
   let hasRoom = add(await readProjected(pool, request, limit + 1));
   while (hasRoom) {
-    const known = { subject: code, sequence: last };
+    const known = { subject, sequence: last };
     const recorded = await readRecorded(pool, outbox, known, limit + 1 - events.length);
     if (recorded.length === 0) break;
     hasRoom = add(recorded);
   }
   // An empty page is the end of a history, unless the link has none.
   if (events.length === 0) {
-    const first = { code, after: 0, limit: 1 };
+    const first = { subject, after: 0, limit: 1 };
     if (after === 0 || !(await findLinkHistory(pool, outbox, first))) return null;
   }
   const next = hasRoom ? 'null' : String(last);

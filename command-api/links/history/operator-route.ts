@@ -11,9 +11,9 @@ export const historyRoutes: AdminRoutes = ({ pool, outbox }) => [
     method: 'GET',
     path: '/links/:shortCode/history',
     handler: withQuery(historyQuery, async (query, parameter) => {
-      const code = parameter('shortCode');
-      const page = shortCodePattern.test(code)
-        ? await findLinkHistory(pool, outbox, { ...query, code })
+      const subject = parameter('shortCode');
+      const page = shortCodePattern.test(subject)
+        ? await findLinkHistory(pool, outbox, { ...query, subject })
         : null;
       return page === null ? failure(404, messages.codeNotFound) : json(200, page);
     }),

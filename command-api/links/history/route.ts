@@ -16,7 +16,7 @@ export const createHistoryHandler = (deps: ManagedLinksDeps): Handler<V2State> =
     if (!found) return failure(404, messages.codeNotFound);
     const page = await findLinkHistory(deps.pool, deps.outbox, {
       ...query.value,
-      code: found.link.link.code,
+      subject: found.link.link.subject,
       forOwner: true,
     });
     return page === null ? failure(404, messages.codeNotFound) : json(200, page);

@@ -28,7 +28,7 @@ import { databaseFixture, ledgerFixture } from '../../../ops/test/support/fixtur
 
 /** A link for the naive list. */
 interface ExpectedLink {
-  readonly code: string;
+  readonly subject: string;
   readonly account: string;
   readonly seconds: number;
   readonly url: string;
@@ -64,9 +64,9 @@ const someText = (min: number, max: number) =>
 
 const someLinks: fc.Arbitrary<readonly ExpectedLink[]> = fc
   .uniqueArray(fc.stringMatching(/^[aAbB]{3,5}$/), { minLength: 1, maxLength: 60, size: 'max' })
-  .chain((codes) =>
+  .chain((subjects) =>
     fc.tuple(
-      ...codes.map((code) =>
+      ...subjects.map((subject) =>
         fc
           .record({
             account: fc.constantFrom('acme', 'acme', 'acme', 'b1', 'b2', 'other'),
@@ -83,7 +83,7 @@ const someLinks: fc.Arbitrary<readonly ExpectedLink[]> = fc
             clicks: fc.constantFrom(0, 0, 1, 2, 5, 6, 7, 9),
           })
           .map(({ destination: [url, host], status, ...link }) => ({
-            ...{ ...link, code, url, host },
+            ...{ ...link, subject, url, host },
             isDue: status === 'due',
             status: status === 'due' ? ('expired' as const) : status,
           })),
@@ -123,13 +123,13 @@ const lower = (text: string): string =>
 const naive = (links: readonly ExpectedLink[], query: ListQuery): readonly string[] =>
   links
     .filter(
-      ({ account, code, url, title, note, host, ...link }) =>
+      ({ account, subject, url, title, note, host, ...link }) =>
         (query.account === null || account === query.account) &&
         (query.status ? link.status === query.status : link.status !== 'deleted') &&
         query.tag.every((tag) => link.tags.map(lower).includes(tag)) &&
         (query.destination === undefined || host === query.destination) &&
         (query.search ?? []).every((term) =>
-          [code, url, title, note, host && `://${host}`, ...link.tags].some(
+          [subject, url, title, note, host && `://${host}`, ...link.tags].some(
             (text) => text !== null && lower(text).includes(term),
           ),
         ),
@@ -137,32 +137,32 @@ const naive = (links: readonly ExpectedLink[], query: ListQuery): readonly strin
     .sort((a, b) => {
       if (a.account !== b.account) return a.account < b.account ? -1 : 1;
       const byClicks = query.sort === 'clicks' ? b.clicks - a.clicks : 0;
-      const byCode = a.code < b.code ? 1 : -1;
-      if (query.sort === 'clicks' && a.clicks > 0) return byClicks || -byCode;
-      return byClicks || b.seconds - a.seconds || byCode;
+      const bySubject = a.subject < b.subject ? 1 : -1;
+      if (query.sort === 'clicks' && a.clicks > 0) return byClicks || -bySubject;
+      return byClicks || b.seconds - a.seconds || bySubject;
     })
-    .map(({ code }) => code);
+    .map(({ subject }) => subject);
 
 const historyOf = (link: ExpectedLink & { readonly isDue?: boolean }): readonly LinkEvent[] => {
-  const { code, account, seconds, status, url, title, note } = link;
+  const { subject, account, seconds, status, url, title, note } = link;
   const data = {
     ...{ url, tags: [...link.tags], expiresAt: link.isDue ? at(9_000).toISOString() : null },
     ...(title !== null && { title }),
     ...(note !== null && { note }),
   };
-  const first = created(code, data, { account, time: at(seconds) });
+  const first = created(subject, data, { account, time: at(seconds) });
   const then = { account, time: at(100) };
   switch (status) {
     case 'active':
       return [first];
     case 'blocked':
-      return [first, disabled(code, 2, then), blocked(code, 3, then)];
+      return [first, disabled(subject, 2, then), blocked(subject, 3, then)];
     case 'disabled':
-      return [first, disabled(code, 2, then)];
+      return [first, disabled(subject, 2, then)];
     case 'expired':
-      return link.isDue ? [first] : [first, expired(code, 2, 'time', then)];
+      return link.isDue ? [first] : [first, expired(subject, 2, 'time', then)];
     case 'deleted':
-      return [first, blocked(code, 2, then), deleted(code, 3, then)];
+      return [first, blocked(subject, 2, then), deleted(subject, 3, then)];
     default:
       return ((unknown: never) => unknown)(status);
   }
@@ -212,22 +212,22 @@ describe('command API: lists of links', () => {
     const request = { query, after, limit, now };
     const listed = await listLinks(node.pool, node.outbox, request, effort);
     return {
-      codes: listed.links.map(({ link }) => link.link.code),
+      subjects: listed.links.map(({ link }) => link.link.subject),
       clicks: listed.links.map(({ clicks }) => clicks.clicks),
       next: listed.next && writeCursor(listed.next, query),
     };
   };
 
   const wholeList = async (query: ListQuery, limit: number, effort?: Effort) => {
-    const codes: string[] = [];
+    const subjects: string[] = [];
     let next: string | null = null;
     do {
       const read = await page(query, limit, next, effort);
-      expect(read.codes).to.have.lengthOf.at.most(limit);
-      codes.push(...read.codes);
+      expect(read.subjects).to.have.lengthOf.at.most(limit);
+      subjects.push(...read.subjects);
       next = read.next;
     } while (next !== null);
-    return codes;
+    return subjects;
   };
 
   it('equals a naive list, page by page, for any bound of the work per page', async () => {
@@ -249,9 +249,9 @@ describe('command API: lists of links', () => {
           await given(...known.flatMap(historyOf));
           let sequence = 0;
           await visits.events(
-            ...known.flatMap(({ code, account, clicks }) =>
+            ...known.flatMap(({ subject, account, clicks }) =>
               Array.from({ length: clicks }, () =>
-                spooledVisit(code, { account, sequence: (sequence += 1) }),
+                spooledVisit(subject, { account, sequence: (sequence += 1) }),
               ),
             ),
           );
@@ -278,7 +278,7 @@ describe('command API: lists of links', () => {
       let next: string | null = null;
       do {
         const read = await page(query, 10, next, effort);
-        pages.push(read.codes);
+        pages.push(read.subjects);
         next = read.next;
       } while (next !== null);
       return pages;
@@ -292,28 +292,28 @@ describe('command API: lists of links', () => {
   });
 
   it('contains each link once while others are created, changed and deleted', async () => {
-    const codes = Array.from({ length: 40 }, (_, index) => `old-${10 + index}`);
+    const subjects = Array.from({ length: 40 }, (_, index) => `old-${10 + index}`);
     await given(
-      ...codes.map((code, index) =>
-        created(code, { tags: ['x'] }, { account: 'acme', time: at(index) }),
+      ...subjects.map((subject, index) =>
+        created(subject, { tags: ['x'] }, { account: 'acme', time: at(index) }),
       ),
     );
     for (const values of [{}, { tag: 'x' }, { search: 'OLD' }]) {
       const query = queryOf(values);
       const round = JSON.stringify(values).replace(/\W/g, '-');
-      const isOld = (code: string): boolean => code.startsWith('old-');
+      const isOld = (subject: string): boolean => subject.startsWith('old-');
       const before = (await wholeList(query, 100)).filter(isOld);
       const seen: string[] = [];
       let next: string | null = null;
       let step = 0;
       do {
         const read = await page(query, 3, next);
-        seen.push(...read.codes);
+        seen.push(...read.subjects);
         next = read.next;
         step += 1;
         const later = { account: 'acme', time: at(1_000) };
         await given(created(`new${round}${step}`, { tags: ['x'] }, later));
-        const last = read.codes.at(-1);
+        const last = read.subjects.at(-1);
         if (last === undefined) continue;
         // The last link of the page is deleted.
         await then(
@@ -330,7 +330,7 @@ describe('command API: lists of links', () => {
     const acme = { account: 'acme' };
     await then(described('abc', 2, { title: 'Summer', note: null, tags: ['y', 'z'] }, acme));
     await then(edited('abc', 3, { url: 'https://example.net/' }, acme));
-    const found = async (query: object) => (await page(queryOf(query), 10)).codes;
+    const found = async (query: object) => (await page(queryOf(query), 10)).subjects;
     for (const query of [
       ...[{ tag: 'z' }, { tag: ['y', 'z'] }, { search: 'summer' }],
       ...[{ destination: 'example.net' }, { search: 'ABC' }],
@@ -346,7 +346,7 @@ describe('command API: lists of links', () => {
     const acme = { account: 'acme' };
     const found = async (query: object) => (await wholeList(queryOf(query), 100)).sort();
 
-    it('finds links with each term in code, destination, title, note or a tag', async () => {
+    it('finds links with each term in subject, destination, title, note or a tag', async () => {
       await given(
         created('by-code', {}, acme),
         created('u', { url: 'https://example.com/Camping?x=%C3%A4' }, acme),
@@ -354,7 +354,7 @@ describe('command API: lists of links', () => {
         created('n', { note: 'first line\nsecond\tline' }, acme),
         created('g', { tags: ['Spring', 'camp site'] }, acme),
       );
-      for (const [search, codes] of [
+      for (const [search, subjects] of [
         ['BY-C', ['by-code']],
         ['camp', ['g', 't', 'u']],
         ['camp spring', ['g', 't']],
@@ -366,7 +366,7 @@ describe('command API: lists of links', () => {
         ['%c', ['u']],
         ['spring winter', []],
       ] as const) {
-        expect(await found({ search }), search).to.deep.equal(codes);
+        expect(await found({ search }), search).to.deep.equal(subjects);
       }
     });
 
@@ -392,11 +392,11 @@ describe('command API: lists of links', () => {
         },
       };
       await given(
-        ...Object.entries(texts).map(([code, text]) =>
-          created(code, { url: 'https://e.test/', title: text, tags: [text] }, acme),
+        ...Object.entries(texts).map(([subject, text]) =>
+          created(subject, { url: 'https://e.test/', title: text, tags: [text] }, acme),
         ),
       );
-      for (const [text, codes] of [
+      for (const [text, subjects] of [
         ['große', ['capital', 'street']],
         ['grosse', ['capital', 'street']],
         ['GROSSE', ['capital', 'street']],
@@ -415,9 +415,9 @@ describe('command API: lists of links', () => {
         ['京タ', ['japanese']],
         ['🏕️', ['emoji']],
       ] as const) {
-        expect(await found({ search: text }), text).to.deep.equal(codes);
+        expect(await found({ search: text }), text).to.deep.equal(subjects);
       }
-      for (const [tag, codes] of [
+      for (const [tag, subjects] of [
         ['grosse strasse', ['street']],
         ['große', ['capital']],
         ['MU\u0308LLER', ['composed', 'decomposed']],
@@ -425,16 +425,18 @@ describe('command API: lists of links', () => {
         ['i\u0307zmir', ['turkish']],
         ['izmir', []],
       ] as const) {
-        expect(await found({ tag }), tag).to.deep.equal(codes);
-        expect(await found({ tag: [tag, tag.toUpperCase()] }), tag).to.deep.equal(codes);
+        expect(await found({ tag }), tag).to.deep.equal(subjects);
+        expect(await found({ tag: [tag, tag.toUpperCase()] }), tag).to.deep.equal(subjects);
       }
     });
 
     it('reads no texts of links that do not match', async () => {
       const text = 'é'.repeat(2_000);
-      const codes = Array.from({ length: 30 }, (_, index) => `long-${10 + index}`);
+      const subjects = Array.from({ length: 30 }, (_, index) => `long-${10 + index}`);
       await given(
-        ...codes.map((code) => created(code, { title: text.slice(0, 200), note: text }, acme)),
+        ...subjects.map((subject) =>
+          created(subject, { title: text.slice(0, 200), note: text }, acme),
+        ),
       );
       const examined = await transaction(node.pool, async (tx) => {
         const selection = await selectionOf(tx, queryOf({ search: 'zzz' }), now);
@@ -447,18 +449,18 @@ describe('command API: lists of links', () => {
   it('finds rare matches among many links on one page, including links created while the clock was behind', async () => {
     const count = 9_000;
     await node.pool.query(`
-      INSERT INTO projection_redirects.links (code, status, url, account, created_at, sequence, tags, folded)
+      INSERT INTO projection_redirects.links (subject, status, url, account, created_at, sequence, tags, folded)
       SELECT 'Code' || i, CASE WHEN i % 7 = 0 THEN 'disabled' ELSE 'active' END, url, account,
         timestamptz '2026-01-01' + (i - 1) / 3 * interval '1 second', 1,
         CASE WHEN i % 5 = 0 THEN '["fifth"]'::jsonb END, 'code' || i || E'\\n' || url
       FROM generate_series(1, ${count}) i,
         LATERAL (SELECT CASE WHEN i % 2 = 0 THEN 'acme' ELSE 'other' END AS account,
           'https://example.com/' || md5(i::text) AS url) made;
-      INSERT INTO projection_redirects.link_tags (account, tag, created_at, code)
-      SELECT account, 'fifth', created_at, code FROM projection_redirects.links WHERE tags IS NOT NULL;
+      INSERT INTO projection_redirects.link_tags (account, tag, created_at, subject)
+      SELECT account, 'fifth', created_at, subject FROM projection_redirects.links WHERE tags IS NOT NULL;
       UPDATE projection_redirects.links SET disabled = true WHERE status = 'disabled';
-      INSERT INTO ledger.links (code, key_id, account, disabled, sequence, last_event_at, created_at)
-      SELECT code, 'key', account, status = 'disabled', 1, created_at, created_at FROM projection_redirects.links`);
+      INSERT INTO ledger.links (subject, key_id, account, disabled, sequence, last_event_at, created_at)
+      SELECT subject, 'key', account, status = 'disabled', 1, created_at, created_at FROM projection_redirects.links`);
     const behind = { account: 'acme', time: new Date('2026-01-01T00:10:00.000Z') };
     await given(created('late', { url: 'http://BÜCHER.example/behind' }, behind));
 
@@ -493,7 +495,7 @@ describe('command API: lists of links', () => {
       [{ destination: 'nowhere.example' }, []],
     ] as const) {
       const read = await page(queryOf(values), 100, null, effort);
-      expect(read.codes, JSON.stringify(values)).to.deep.equal(expected);
+      expect(read.subjects, JSON.stringify(values)).to.deep.equal(expected);
       expect(read.next, JSON.stringify(values)).to.equal(null);
     }
     // Frequent terms and terms without a trigram are searched page by page, to the last link.
@@ -511,10 +513,10 @@ describe('command API: lists of links', () => {
   }).timeout(60_000);
 
   it('filters by the time of creation; the end is exclusive', async () => {
-    const codes = ['a', 'b', 'c', 'd'];
+    const subjects = ['a', 'b', 'c', 'd'];
     await given(
-      ...codes.map((code, index) =>
-        created(code, { tags: ['x'] }, { account: 'acme', time: at(index * 60) }),
+      ...subjects.map((subject, index) =>
+        created(subject, { tags: ['x'] }, { account: 'acme', time: at(index * 60) }),
       ),
     );
     const time = (index: number): string => at(index * 60).toISOString();
@@ -547,11 +549,11 @@ describe('command API: lists of links', () => {
   it('omits links that no longer match, even if the projection lags', async () => {
     await given(created('abc', {}, { account: 'acme' }), created('def', {}, { account: 'acme' }));
     await record(deleted('abc', 2, { account: 'acme' }));
-    expect((await page(queryOf({}), 10)).codes).to.deep.equal(['def']);
+    expect((await page(queryOf({}), 10)).subjects).to.deep.equal(['def']);
   });
 
   it('accepts the next of the same query only, with any page size', async () => {
-    await given(...['abc', 'def'].map((code) => created(code, {}, { account: 'acme' })));
+    await given(...['abc', 'def'].map((subject) => created(subject, {}, { account: 'acme' })));
     const query = queryOf({ tag: [], search: 'exa' });
     const { next } = await page(query, 1);
     expect(readCursor(next ?? '', queryOf({ search: 'EXA', limit: '7' }))).to.be.an('object');

@@ -18,7 +18,7 @@ import {
 import { noClicks, readClicks, type ClicksOfLink } from '../clicks.js';
 import { clicksOf, nextByClicks } from './links-by-clicks.js';
 import {
-  amongCodes,
+  amongSubjects,
   findByTextIndex,
   findExamined,
   isIndexed,
@@ -168,7 +168,7 @@ const findByClicks = async (
     if (matches.end === null && matches.links.length <= effort.few) {
       const clicks = await clicksOf(tx, matches.links);
       const sorted = matches.links
-        .map((link) => ({ ...link, clicks: clicks.get(link.code) ?? 0 }))
+        .map((link) => ({ ...link, clicks: clicks.get(link.subject) ?? 0 }))
         .sort(compareCursors);
       return {
         links: sorted.filter((link) => after === null || compareCursors(after, link) < 0),
@@ -181,13 +181,13 @@ const findByClicks = async (
   for (let step = 0; step < effort.steps && (end === null || end.clicks > 0); step += 1) {
     const clicked = await nextByClicks(tx, query.account, end, effort.clicked);
     const found = new Map(
-      matchingLinks(query, await amongCodes(tx, selection, clicked)).map((link) => [
-        link.code,
+      matchingLinks(query, await amongSubjects(tx, selection, clicked)).map((link) => [
+        link.subject,
         link,
       ]),
     );
-    for (const { code, clicks } of clicked) {
-      const link = found.get(code);
+    for (const { subject, clicks } of clicked) {
+      const link = found.get(subject);
       if (link) links.push({ ...link, clicks });
     }
     const last = clicked.at(-1);
@@ -195,7 +195,7 @@ const findByClicks = async (
     // Links without clicks follow, newest first.
     end = last
       ? { ...last, account, createdAt: 0 }
-      : { account, clicks: 0, createdAt: Infinity, code: '' };
+      : { account, clicks: 0, createdAt: Infinity, subject: '' };
     if (links.length >= wanted) return { links, end };
   }
   if (end === null || end.clicks > 0) return { links, end };
@@ -234,7 +234,7 @@ const findInAccounts = async (
     const isEnough =
       links.length >= wanted || accounts >= effort.accounts || examined >= maxExamined;
     if (isEnough && next !== null) {
-      return { links, end: { account, clicks: 0, createdAt: 0, code: '' } };
+      return { links, end: { account, clicks: 0, createdAt: 0, subject: '' } };
     }
     account = next;
     begin = null;
@@ -273,17 +273,17 @@ export const listLinks = (
     const { query, limit, now } = request;
     const { links: found, end } = await find(tx, request, limit + 1, effort);
     const page = found.slice(0, limit);
-    const codes = page.map(({ code }) => code);
-    const clicks = await readClicks(tx, codes);
-    const states = await readLinkStates(tx, outbox, codes);
+    const subjects = page.map(({ subject }) => subject);
+    const clicks = await readClicks(tx, subjects);
+    const states = await readLinkStates(tx, outbox, subjects);
     // The projection lags, so the current state is checked again.
     const matches = linkMatcher(query, now);
     const links = page.flatMap(({ sequence, ...cursor }): ListedLink[] => {
-      const { code } = cursor;
-      const { state, sequence: version } = states.get(code) ?? {};
+      const { subject } = cursor;
+      const { state, sequence: version } = states.get(subject) ?? {};
       if (state === undefined || version === undefined) return [];
       if (state.status === 'none' || !matches(state, version !== sequence)) return [];
-      return [{ cursor, link: state, version, clicks: clicks.get(code) ?? noClicks }];
+      return [{ cursor, link: state, version, clicks: clicks.get(subject) ?? noClicks }];
     });
     return { links, next: found.length > limit ? (page.at(-1) ?? null) : end };
   });

@@ -67,13 +67,13 @@ export interface ListCursor {
   readonly clicks: number;
   /** Milliseconds since 1970. */
   readonly createdAt: number;
-  readonly code: string;
+  readonly subject: string;
 }
 
 export const compareCursors = (a: ListCursor, b: ListCursor): number => {
   if (a.clicks !== b.clicks) return b.clicks - a.clicks;
-  const byCode = a.code === b.code ? 0 : a.code < b.code ? -1 : 1;
-  return a.clicks > 0 ? byCode : b.createdAt - a.createdAt || -byCode;
+  const bySubject = a.subject === b.subject ? 0 : a.subject < b.subject ? -1 : 1;
+  return a.clicks > 0 ? bySubject : b.createdAt - a.createdAt || -bySubject;
 };
 
 /** Equal for queries that differ only in the page size. */
@@ -98,10 +98,10 @@ const written = z.tuple([
 ]);
 
 export const writeCursor = (
-  { account, clicks, createdAt, code }: ListCursor,
+  { account, clicks, createdAt, subject }: ListCursor,
   query: ListQuery,
 ): string =>
-  Buffer.from(JSON.stringify([fingerprintOf(query), account, clicks, createdAt, code])).toString(
+  Buffer.from(JSON.stringify([fingerprintOf(query), account, clicks, createdAt, subject])).toString(
     'base64url',
   );
 
@@ -115,8 +115,8 @@ export const readCursor = (after: string, query: ListQuery): ListCursor | null =
   }
   const read = written.safeParse(parts);
   if (!read.success) return null;
-  const [, account, clicks, createdAt, code] = read.data;
-  const cursor = { account, clicks, createdAt, code };
+  const [, account, clicks, createdAt, subject] = read.data;
+  const cursor = { account, clicks, createdAt, subject };
   const isInList = query.account === null || query.account === account;
   return isInList && writeCursor(cursor, query) === after ? cursor : null;
 };

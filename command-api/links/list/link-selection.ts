@@ -16,7 +16,7 @@ export interface Selection {
 
 /** A link that matches if one of its destinations has the host of the query (`hasDestination`). */
 export interface Candidate extends RuledLink {
-  readonly code: string;
+  readonly subject: string;
   readonly createdAt: Date;
   /** The sequence of its last projected event. */
   readonly sequence: number;
@@ -34,8 +34,8 @@ export interface Examined {
 /** The cursor after a link in a list by creation. */
 export const cursorAfter = (
   { account }: AccountQuery,
-  { code, createdAt }: Pick<Candidate, 'code' | 'createdAt'>,
-): ListCursor => ({ account, clicks: 0, createdAt: createdAt.getTime(), code });
+  { subject, createdAt }: Pick<Candidate, 'subject' | 'createdAt'>,
+): ListCursor => ({ account, clicks: 0, createdAt: createdAt.getTime(), subject });
 
 /** Collects the parameters of a statement. */
 class Values {
@@ -103,10 +103,12 @@ const otherConditionsOn = (selection: Selection, values: Values): string => {
     statusCondition(selection, values),
     ...others.map(
       (tag) => `EXISTS (SELECT FROM ${tagsTable} t WHERE t.account = l.account
-        AND t.tag = ${values.add(tag, 'text')} AND t.created_at = l.created_at AND t.code = l.code)`,
+        AND t.tag = ${values.add(tag, 'text')} AND t.created_at = l.created_at AND t.subject = l.subject)`,
     ),
     ...(withoutClicks
-      ? [`NOT EXISTS (SELECT FROM projection_stats.codes c WHERE c.code = l.code AND c.clicks > 0)`]
+      ? [
+          `NOT EXISTS (SELECT FROM projection_stats.links c WHERE c.subject = l.subject AND c.clicks > 0)`,
+        ]
       : []),
     ...timeConditions(query, 'l', values),
   ].join(' AND ');
@@ -124,11 +126,11 @@ const columnsOf = (table: string): string =>
     .map((column) => `${table}.${column}`)
     .join();
 
-const candidateColumns = 'l.code, l.created_at AS "createdAt", l.url, l.rules, l.sequence';
+const candidateColumns = 'l.subject, l.created_at AS "createdAt", l.url, l.rules, l.sequence';
 
-const isBehind = (table: string, { createdAt, code }: ListCursor, values: Values): string =>
-  `(${table}.created_at, ${table}.code) <
-     (${values.add(new Date(createdAt), 'timestamptz')}, ${values.add(code, 'text')})`;
+const isBehind = (table: string, { createdAt, subject }: ListCursor, values: Values): string =>
+  `(${table}.created_at, ${table}.subject) <
+     (${values.add(new Date(createdAt), 'timestamptz')}, ${values.add(subject, 'text')})`;
 
 /** Queries for links, or only their cursors, each in the order of an index. */
 const branchesOf = (
@@ -137,13 +139,13 @@ const branchesOf = (
   values: Values,
 ): readonly string[] => {
   const account = values.add(query.account, 'text');
-  const cursor = 'SELECT b.code, b.created_at';
+  const cursor = 'SELECT b.subject, b.created_at';
   if (tag !== null) {
     const tagged = `b.account = ${account} AND b.tag = ${values.add(tag, 'text')}`;
     return what === 'cursors'
       ? [`${cursor} FROM ${tagsTable} b WHERE ${tagged}`]
       : [
-          `${cursor}, ${columnsOf('l')}, l.folded FROM ${tagsTable} b JOIN ${links} l ON l.code = b.code
+          `${cursor}, ${columnsOf('l')}, l.folded FROM ${tagsTable} b JOIN ${links} l ON l.subject = b.subject
            WHERE ${tagged}`,
         ];
   }
@@ -152,7 +154,7 @@ const branchesOf = (
     `${selected} FROM ${links} b WHERE b.account = ${account} AND b.status = '${status}'`;
   // The ledger's index of links to expire is small.
   const due = (): string => `${selected} FROM (
-      SELECT l.code, l.created_at, ${columnsOf('l')}, l.folded FROM ledger.links d JOIN ${links} l USING (code)
+      SELECT l.subject, l.created_at, ${columnsOf('l')}, l.folded FROM ledger.links d JOIN ${links} l USING (subject)
       WHERE d.expired IS NULL AND NOT d.deleted
         AND d.expires_at <= ${values.add(now, 'timestamptz')}
         AND l.account = ${account} AND l.status = 'active' OFFSET 0) b
@@ -187,7 +189,7 @@ const walkOf = (
     ...(after === null ? [] : [isBehind('b', after, values)]),
     ...timeConditions(selection.query, 'b', values),
   ].map((condition) => ` AND ${condition}`);
-  const order = `ORDER BY created_at DESC, code DESC LIMIT ${examined}`;
+  const order = `ORDER BY created_at DESC, subject DESC LIMIT ${examined}`;
   const branches = branchesOf(selection, what, values).map(
     (branch) => `${branch}${range.join('')} ${order}`,
   );
@@ -198,8 +200,8 @@ const walkOf = (
 
 /** The number of links in the range, and the last one if the range has the requested size. */
 type Walked = { readonly walked: number } & (
-  | { readonly code: string; readonly createdAt: Date }
-  | { readonly code: null; readonly createdAt: null }
+  | { readonly subject: string; readonly createdAt: Date }
+  | { readonly subject: null; readonly createdAt: null }
 );
 
 /** Up to `wanted` candidates among the `examined` links after a cursor. */
@@ -215,7 +217,7 @@ export const findExamined = async (
     `SELECT ${candidateColumns}
      FROM (${walkOf(selection, 'links', after, examined, values)}) l
      WHERE ${conditionsOn(selection, values)}
-     ORDER BY l.created_at DESC, l.code DESC LIMIT ${limit}`,
+     ORDER BY l.created_at DESC, l.subject DESC LIMIT ${limit}`,
     values.list,
   );
   const last = rows.at(-1);
@@ -224,7 +226,7 @@ export const findExamined = async (
   }
   const ofWalk = new Values();
   const { rows: ends } = await tx.query<Walked>(
-    `SELECT count(*) AS walked, (array_agg(code))[${examined}] AS code,
+    `SELECT count(*) AS walked, (array_agg(subject))[${examined}] AS subject,
        (array_agg(created_at))[${examined}] AS "createdAt"
      FROM (${walkOf(selection, 'cursors', after, examined, ofWalk)}) walked`,
     ofWalk.list,
@@ -238,21 +240,21 @@ export const findExamined = async (
 };
 
 /** The candidates among these links, in any order. */
-export const amongCodes = async (
+export const amongSubjects = async (
   tx: Client,
   ofList: Selection,
-  codes: readonly { readonly code: string }[],
+  listed: readonly { readonly subject: string }[],
 ): Promise<readonly Candidate[]> => {
   const selection = { ...ofList, tag: null };
   const values = new Values();
-  const codesParameter = values.add(
-    codes.map(({ code }) => code),
+  const subjectsParameter = values.add(
+    listed.map(({ subject }) => subject),
     'text[]',
   );
   const account = values.add(selection.query.account, 'text');
   const { rows } = await tx.query<Candidate>(
     `SELECT ${candidateColumns} FROM ${links} l
-     WHERE l.code = ANY (${codesParameter}) AND l.account = ${account} AND ${conditionsOn(selection, values)}`,
+     WHERE l.subject = ANY (${subjectsParameter}) AND l.account = ${account} AND ${conditionsOn(selection, values)}`,
     values.list,
   );
   return rows;
@@ -285,20 +287,20 @@ export const findByTextIndex = async (
   const limit = limitOf(query, wanted);
   await tx.query(byTextIndex);
   // The inner LIMIT bounds how many rows are read and sorted.
-  const { rows } = await tx.query<{ readonly matches: number } & (Candidate | { code: null })>(
+  const { rows } = await tx.query<{ readonly matches: number } & (Candidate | { subject: null })>(
     `WITH found AS MATERIALIZED (
-       SELECT b.code, b.created_at, ${columnsOf('b')} FROM ${links} b
+       SELECT b.subject, b.created_at, ${columnsOf('b')} FROM ${links} b
        WHERE b.account = ${account} AND ${isBehind('b', after, values)}
          AND ${textConditions(query, 'b.folded', values).join(' AND ')} LIMIT ${atMost + 1})
      SELECT matches, candidates.* FROM (SELECT count(*) AS matches FROM found) all_found
      LEFT JOIN (
        SELECT ${candidateColumns} FROM found l WHERE ${otherConditionsOn(selection, values)}
-       ORDER BY l.created_at DESC, l.code DESC LIMIT ${limit}) candidates ON true`,
+       ORDER BY l.created_at DESC, l.subject DESC LIMIT ${limit}) candidates ON true`,
     values.list,
   );
   await tx.query(inOrder);
   if ((rows[0]?.matches ?? 0) > atMost) return null;
-  const candidates = rows.filter((row) => row.code !== null);
+  const candidates = rows.filter((row) => row.subject !== null);
   const last = candidates.at(-1);
   return {
     candidates,

@@ -24,14 +24,14 @@ describe('command API: pages of links', () => {
   };
 
   it('end before a link that would make them too large, and continue with it', async () => {
-    const codes = Array.from({ length: 250 }, (_, index) => `large-${100 + index}`);
+    const subjects = Array.from({ length: 250 }, (_, index) => `large-${100 + index}`);
     const text = (length: number): string => '🏕'.repeat(length);
     const texts = {
       ...{ title: text(200), note: text(2_000) },
       tags: Array.from({ length: 20 }, (_, index) => text(48) + String(10 + index)),
     };
-    const events = codes.map((code, index) =>
-      created(code, texts, { account: 'acme', time: at(index) }),
+    const events = subjects.map((subject, index) =>
+      created(subject, texts, { account: 'acme', time: at(index) }),
     );
     await recordHistory(node, ...events);
     await feed(database.pool, redirects).events(...events);
@@ -48,6 +48,6 @@ describe('command API: pages of links', () => {
       }
       expect(bytes).to.be.above(0.95 * maxPageBytes);
     }
-    expect(found).to.deep.equal(codes.reverse());
+    expect(found).to.deep.equal(subjects.reverse());
   });
 });

@@ -30,12 +30,12 @@ export const respondWithList = async (
   const limited = page.links.filter(({ link }) => link.link.maxClicks !== null);
   const taken = await readClicksTaken(
     pool,
-    limited.map(({ link }) => link.link.code),
+    limited.map(({ link }) => link.link.subject),
   );
   const items = pageItems(
     page.links.map((listed) => {
       const { link, version, clicks } = listed;
-      const clicksTaken = taken.get(link.link.code) ?? 0;
+      const clicksTaken = taken.get(link.link.subject) ?? 0;
       const known = { version, clicks, clicksTaken, shortUrlHost, now };
       return toItem(linkDetailsOf(link, known), listed);
     }),

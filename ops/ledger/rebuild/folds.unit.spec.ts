@@ -50,7 +50,7 @@ const expectRepeatsDropped = <Event>(
 describe('ledger: ledger as a fold of the log', () => {
   const none = new Map<never, never>();
 
-  it('ignores a second LinkCreated of a code', () => {
+  it('ignores a second LinkCreated of a subject', () => {
     const first = created('spring', { maxClicks: 3 });
     const history = [first, blocked('spring', 2)];
     const second = created('spring', { maxClicks: 9 }, { sequence: 3 });

@@ -76,8 +76,8 @@ const addToLinks = async (
   const known = await lockLinks(tx, subjectsOf(events), schema);
   const { changed, creations } = foldLedgerLinks(known, events);
   const links = [...changed.values()];
-  const added = links.filter(({ code }) => !known.has(code));
-  const saved = links.filter((link) => known.has(link.code) || !isInitial(link));
+  const added = links.filter(({ subject }) => !known.has(subject));
+  const saved = links.filter((link) => known.has(link.subject) || !isInitial(link));
   await execute(tx, writeOnly([...insertLinks(added, schema), ...saveLinks(saved, schema)]));
   return creations;
 };

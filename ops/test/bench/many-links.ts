@@ -10,7 +10,7 @@ const batch = 500_000;
 const byProjection = 1_000;
 const spacingMs = 3_000;
 
-/** The short code of link number `index`. */
+/** The short subject of link number `index`. */
 export const codeOf = (index: number): string =>
   createHash('md5').update(String(index)).digest().subarray(0, 6).toString('base64url');
 
@@ -18,12 +18,12 @@ const timeOf = (first: number, index: number): Date => new Date(first + index * 
 
 /** Link number `index`, oldest first. Every tenth has the tag `common`, every ten-thousandth also `rare`. */
 const linkCreated = (index: number, first: number) => {
-  const code = codeOf(index);
+  const subject = codeOf(index);
   const host = index % 50_000 === 7 ? 'rare.example' : `shop${index % 7}.example.com`;
   return created(
-    code,
+    subject,
     {
-      url: `https://${host}/articles/${index.toString(16)}-${code}?utm_source=letter`,
+      url: `https://${host}/articles/${index.toString(16)}-${subject}?utm_source=letter`,
       tags: [...(index % 10 === 0 ? ['common'] : []), ...(index % 10_000 === 10 ? ['rare'] : [])],
       // An old campaign.
       ...(index % 1_000 === 3 && index < 500_000 && { title: 'Spring campaign' }),
@@ -34,18 +34,18 @@ const linkCreated = (index: number, first: number) => {
 
 /** Inserts the rows of links $2 to $3 - 1; $1 is the creation time of link 0. */
 const insertInto = (table: string): string =>
-  `INSERT INTO ${table} (code, status, url, account, created_at, sequence, title, tags, folded)
-   SELECT code, status, url, account, created_at, 1, title, tags,
-     lower(concat_ws(E'\\n', code, url, title, tags ->> 0, tags ->> 1) COLLATE "C")
-   FROM (SELECT code, 'active' AS status, format('https://%s/articles/%s-%s?utm_source=letter',
+  `INSERT INTO ${table} (subject, status, url, account, created_at, sequence, title, tags, folded)
+   SELECT subject, status, url, account, created_at, 1, title, tags,
+     lower(concat_ws(E'\\n', subject, url, title, tags ->> 0, tags ->> 1) COLLATE "C")
+   FROM (SELECT subject, 'active' AS status, format('https://%s/articles/%s-%s?utm_source=letter',
        CASE WHEN i % 50000 = 7 THEN 'rare.example' ELSE format('shop%s.example.com', i % 7) END,
-       to_hex(i), code) AS url,
+       to_hex(i), subject) AS url,
      '${account}' AS account, $1::timestamptz + i * interval '${spacingMs} milliseconds' AS created_at,
      CASE WHEN i % 1000 = 3 AND i < 500000 THEN 'Spring campaign' END AS title,
      CASE WHEN i % 10000 = 10 THEN '["common", "rare"]'::jsonb
        WHEN i % 10 = 0 THEN '["common"]'::jsonb END AS tags
    FROM generate_series($2::integer, $3::integer - 1) i, LATERAL (
-     SELECT translate(encode(substring(decode(md5(i::text), 'hex') FOR 6), 'base64'), '+/', '-_') AS code
+     SELECT translate(encode(substring(decode(md5(i::text), 'hex') FOR 6), 'base64'), '+/', '-_') AS subject
    ) coded) created`;
 
 /**
@@ -73,20 +73,20 @@ export const fillWithLinks = async (pool: Pool, links: number): Promise<void> =>
   process.stderr.write('\n');
   await pool.query(
     `INSERT INTO projection_redirects.link_tags
-     SELECT account, jsonb_array_elements_text(tags), created_at, code FROM ${table}
+     SELECT account, jsonb_array_elements_text(tags), created_at, subject FROM ${table}
      WHERE tags IS NOT NULL ORDER BY 1, 2, 3 ON CONFLICT DO NOTHING`,
   );
   await pool.query(
-    `INSERT INTO ledger.links (code, key_id, account, sequence, last_event_at, created_at)
-     SELECT code, 'bench-key', account, 1, created_at, created_at FROM ${table}`,
+    `INSERT INTO ledger.links (subject, key_id, account, sequence, last_event_at, created_at)
+     SELECT subject, 'bench-key', account, 1, created_at, created_at FROM ${table}`,
   );
   // A fifth of the links have clicks, few of them many.
   await pool.query(
-    `INSERT INTO projection_stats.codes
-       (code, account, clicks, bots, last_accessed, day, uniques, series, document, visitors, visitors_before)
-     SELECT code, account, (1 / (1e-6 + random()))::integer, 0, now(), 20000, 1, '[0,1,0]',
+    `INSERT INTO projection_stats.links
+       (subject, account, clicks, bots, last_accessed, day, uniques, series, document, visitors, visitors_before)
+     SELECT subject, account, (1 / (1e-6 + random()))::integer, 0, now(), 20000, 1, '[0,1,0]',
        '[[],[],[],[],[],[],[]]', '', ''
-     FROM ${table} WHERE hashtext(code) % 5 = 0`,
+     FROM ${table} WHERE hashtext(subject) % 5 = 0`,
   );
   await fillLinksByClicks(pool);
   await pool.query(

@@ -44,7 +44,7 @@ export const randomFields = (visitor: string): NewVisit['data'] => ({
 
 /** A visit of now. Links are drawn uniformly, the other fields with a skew. */
 export const randomVisit = (): NewVisit => ({
-  code: codes[Math.floor(codes.length * Math.random())] ?? '',
+  subject: codes[Math.floor(codes.length * Math.random())] ?? '',
   account: 'default',
   at: Date.now(),
   requestId: undefined,

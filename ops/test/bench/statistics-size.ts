@@ -167,7 +167,7 @@ try {
         const link = index < topLinks ? index : topLinks + (others++ % (linksOfAccount - topLinks));
         return visitAfter(busyCodes[link] ?? '', 'busy', (day + index / count) * dayMs);
       });
-      yield* groupBy(visitsOfDay, (visit) => partitionOf(visit.code, topics.visits.partitions));
+      yield* groupBy(visitsOfDay, (visit) => partitionOf(visit.subject, topics.visits.partitions));
     }
   });
 

@@ -248,10 +248,10 @@ export const ledgerFaults = async (options: {
   ];
 
   const checkCounts = async (): Promise<void> => {
-    const { rows: links } = await node.pool.query<{ code: string }>(
-      'SELECT code FROM ledger.links',
+    const { rows: links } = await node.pool.query<{ subject: string }>(
+      'SELECT subject FROM ledger.links',
     );
-    const known = new Set(links.map(({ code }) => code));
+    const known = new Set(links.map(({ subject }) => subject));
     const lost = [...codes].filter((code) => !known.has(code));
     if (lost.length > 0) broken.push(`lost acknowledged links: ${lost.join(', ')}`);
     const { rows } = await node.pool.query<Record<'clicks' | 'calls' | 'qrCodes', number>>(

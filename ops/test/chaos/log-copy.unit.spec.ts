@@ -45,7 +45,7 @@ describe('chaos: copy of the log', () => {
 describe('chaos: comparison of read models and log', () => {
   const log = LogCopy.of(created('abc'), visitOf('abc', 1), visitOf('abc', 2));
   const row = {
-    code: 'abc',
+    subject: 'abc',
     status: 'active' as const,
     expired: null,
     url: 'https://example.com/abc',

@@ -37,8 +37,8 @@ export const readReadModels = (pool: Pool): Promise<ReadModels> =>
     const links = await tx.query<RedirectRow>(
       `SELECT ${redirectColumns.join()} FROM projection_redirects.links`,
     );
-    const clicks = await tx.query<{ code: string; clicks: number }>(
-      'SELECT code, clicks FROM projection_stats.codes WHERE clicks > 0',
+    const clicks = await tx.query<{ subject: string; clicks: number }>(
+      'SELECT subject, clicks FROM projection_stats.links WHERE clicks > 0',
     );
     return {
       redirects: {
@@ -47,7 +47,7 @@ export const readReadModels = (pool: Pool): Promise<ReadModels> =>
       },
       stats: {
         checkpoints: await checkpointsOf(tx, 'projection_stats'),
-        clicks: new Map(clicks.rows.map((row) => [row.code, row.clicks])),
+        clicks: new Map(clicks.rows.map((row) => [row.subject, row.clicks])),
       },
     };
   });
@@ -55,7 +55,7 @@ export const readReadModels = (pool: Pool): Promise<ReadModels> =>
 /** Differences between read models and the fold of the log up to their checkpoints. */
 export const differences = ({ redirects, stats }: ReadModels, log: LogCopy): readonly string[] => {
   const different: string[] = [];
-  const rows = new Map(redirects.rows.map((row) => [row.code, row]));
+  const rows = new Map(redirects.rows.map((row) => [row.subject, row]));
   for (const [code, events] of log.linkEvents) {
     const applied = events.filter(
       ({ partition, offset }) =>

@@ -366,7 +366,7 @@ describe('command API: operators', () => {
       // The projection returns the same as the log.
       await eventuallyPasses(5_000, async () => {
         const { rows } = await withLedger(bench.product, (client) =>
-          client.query('SELECT FROM projection_history.events WHERE code = $1', [shortCode]),
+          client.query('SELECT FROM projection_history.events WHERE subject = $1', [shortCode]),
         );
         expect(rows).to.have.length(3);
       });

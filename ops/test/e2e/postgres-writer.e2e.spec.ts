@@ -58,14 +58,14 @@ describe('product: an attacker with all rights in PostgreSQL', function () {
 
   it('can change a destination, which audit verify reports and a rebuild undoes', async () => {
     const { shortCode } = await createUncachedLink();
-    await query('UPDATE projection_redirects.links SET url = $2 WHERE code = $1', [
+    await query('UPDATE projection_redirects.links SET url = $2 WHERE subject = $1', [
       shortCode,
       evil,
     ]);
     expect(await locationOf(shortCode)).to.equal(evil);
     const found = await linklog('audit', 'verify');
     expect(found.exitCode).to.equal(1);
-    expect(found.stdout).to.include(`redirects.links code=${shortCode} differs from the log`);
+    expect(found.stdout).to.include(`redirects.links subject=${shortCode} differs from the log`);
     const rebuilt = await linklog('projections', 'rebuild', 'redirects');
     expect(rebuilt.exitCode, rebuilt.stderr).to.equal(0);
     expect((await linklog('audit', 'verify')).exitCode).to.equal(0);
@@ -75,9 +75,9 @@ describe('product: an attacker with all rights in PostgreSQL', function () {
     const { shortCode } = await createUncachedLink();
     await bench.admin('POST', `/admin/links/${shortCode}/block`, { reason: 'phishing' });
     expect((await bench.visit(shortCode)).status).to.equal(410);
-    await query('UPDATE ledger.links SET blocked = false WHERE code = $1', [shortCode]);
+    await query('UPDATE ledger.links SET blocked = false WHERE subject = $1', [shortCode]);
     const found = await linklog('audit', 'verify');
     expect(found.exitCode).to.equal(1);
-    expect(found.stdout).to.include(`ledger.links code=${shortCode} differs from the log`);
+    expect(found.stdout).to.include(`ledger.links subject=${shortCode} differs from the log`);
   });
 });

@@ -113,7 +113,7 @@ export const ledgerCommands = (
     'admit a call': () => admission.admit(call),
     'admit a call of the console': () => consoleAdmission.admit(call),
     'take a click': () =>
-      clicks.take({ code: link(), requestId: 'request-1', data: unknownVisitor }),
+      clicks.take({ subject: link(), requestId: 'request-1', data: unknownVisitor }),
     'spend a QR code': () => qrCodes.spend(spendQrCode(key, null)),
     'create a root key': () =>
       keys.issue(
@@ -138,7 +138,7 @@ export const ledgerCommands = (
     'block a link': async () => {
       const code = blocked();
       const { rows } = await pool.query<{ blocked: boolean }>(
-        'SELECT blocked FROM ledger.links WHERE code = $1',
+        'SELECT blocked FROM ledger.links WHERE subject = $1',
         [code],
       );
       const type = rows[0]?.blocked === true ? 'UnblockLink' : 'BlockLink';

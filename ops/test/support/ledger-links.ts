@@ -30,16 +30,16 @@ export const recordHistory = (
     const links = [...fold(events).values()];
     const known = await lockLinks(
       tx,
-      links.map(({ code }) => code),
+      links.map(({ subject }) => subject),
     );
-    const created = links.filter(({ code }) => !known.has(code));
+    const created = links.filter(({ subject }) => !known.has(subject));
     const saved = [...insertLinks(created), ...saveLinks(links)];
     await execute(tx, writeAfter(saved, outbox.record(events)));
   });
 
 const order = (event: LedgerLinkEvent): number => (event.type === 'linklog.LinkCreated.v4' ? 0 : 1);
 
-/** The fold of the log's events, by code. */
+/** The fold of the log's events, by subject. */
 export const foldedLinks = async (node: TestNode): Promise<ReadonlyMap<string, LedgerLink>> => {
   const [links, visits] = await Promise.all([node.events('links'), node.events('visits')]);
   const events = [...links, ...visits] as LedgerLinkEvent[];
@@ -47,12 +47,12 @@ export const foldedLinks = async (node: TestNode): Promise<ReadonlyMap<string, L
   return fold(events.sort((a, b) => order(a) - order(b) || a.time.localeCompare(b.time)));
 };
 
-/** The links in the tables of the ledger, by code. */
+/** The links in the tables of the ledger, by subject. */
 export const storedLinks = ({ pool }: TestNode): Promise<ReadonlyMap<string, LedgerLink>> =>
   transaction(pool, async (tx) => {
-    const { rows } = await tx.query<{ code: string }>('SELECT code FROM ledger.links');
+    const { rows } = await tx.query<{ subject: string }>('SELECT subject FROM ledger.links');
     return lockLinks(
       tx,
-      rows.map(({ code }) => code),
+      rows.map(({ subject }) => subject),
     );
   });

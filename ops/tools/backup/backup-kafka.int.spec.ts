@@ -131,7 +131,7 @@ describe('backup: log on Kafka with unsent events in the outbox', function () {
       await restoreInto({ ...node, logger }, backup, {});
       await backup.close();
       const { rows } = await target.pool.query(
-        'SELECT code, sequence, blocked FROM ledger.links ORDER BY code',
+        'SELECT subject, sequence, blocked FROM ledger.links ORDER BY subject',
       );
       expect(rows).to.deep.equal([
         { code: 'autumn', sequence: 1, blocked: false },

@@ -166,7 +166,8 @@ describe('backup: restore', () => {
     await links(keys[1], ['hot', 'used-up', 'blocked-later'], 3);
 
     const clicks = new ClickBudget(from.pool, from.outbox);
-    const take = (code: string) => clicks.take({ code, requestId: 'visit', data: unknownVisitor });
+    const take = (subject: string) =>
+      clicks.take({ subject, requestId: 'visit', data: unknownVisitor });
     for (const code of [
       'hot',
       'hot',
@@ -308,7 +309,7 @@ describe('backup: restore', () => {
   it('continues clicks and sequences of the source', async () => {
     await restoreIn(async (node) => {
       const clicks = new ClickBudget(node.pool, node.outbox);
-      const take = () => clicks.take({ code: 'hot', requestId: 'visit', data: unknownVisitor });
+      const take = () => clicks.take({ subject: 'hot', requestId: 'visit', data: unknownVisitor });
       expect([await take(), await take()]).to.deep.equal(['taken', 'expired']);
       const after = await node.outbox.after(node.pool, topics.links.name, [
         { subject: 'hot', sequence: 1 },
@@ -390,7 +391,7 @@ describe('backup: restore', () => {
     });
     await restoreIn(async (node) => {
       const { rows } = await node.pool.query(
-        'SELECT sum(clicks)::integer AS clicks FROM projection_stats.codes',
+        'SELECT sum(clicks)::integer AS clicks FROM projection_stats.links',
       );
       expect(rows).to.deep.equal([{ clicks: 2 * count }]);
       const { rows: left } = await node.pool.query(

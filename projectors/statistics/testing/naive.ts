@@ -92,8 +92,8 @@ const rowsOf = (visits: readonly NaiveVisit[], key: object, ofDay: object) => {
 export const naiveRows = (visits: readonly Visit[], partition: number): Record<string, Rows> => {
   const counted = new Map<Visit, NaiveVisit>();
   const visitors: Rows = [];
-  const codes: Rows = [];
-  const links = [...groupBy(visits, ({ code }) => code)].map(([code, linkVisits]) => {
+  const subjects: Rows = [];
+  const links = [...groupBy(visits, ({ subject }) => subject)].map(([subject, linkVisits]) => {
     const seen = new Map<number, Set<string>>();
     let newest = -Infinity;
     const own = linkVisits.map((visit) => {
@@ -111,13 +111,13 @@ export const naiveRows = (visits: readonly Visit[], partition: number): Record<s
     const columns = [newest, newest - 1].map((day) => {
       const ofDay = [...(seen.get(day) ?? [])];
       if (ofDay.length <= 32) return ofDay.join('');
-      visitors.push(...ofDay.map((visitor) => ({ code, day, visitor })));
+      visitors.push(...ofDay.map((visitor) => ({ subject, day, visitor })));
       return null;
     });
     const account = linkVisits[0]?.account;
-    const rows = rowsOf(own, { code }, { account });
+    const rows = rowsOf(own, { subject }, { account });
     const clicks = linkVisits.filter(({ bot }) => !bot).map(({ at }) => at);
-    codes.push({
+    subjects.push({
       ...rows.newest[0],
       account,
       last_accessed: clicks.length === 0 ? null : new Date(Math.max(...clicks)),
@@ -131,9 +131,9 @@ export const naiveRows = (visits: readonly Visit[], partition: number): Record<s
     ([account, accountVisits]) => rowsOf(accountVisits, { account, partition }, {}),
   );
   return {
-    codes,
-    links_by_clicks: codes.flatMap(({ account, clicks, code }) =>
-      clicks === 0 ? [] : [{ account, clicks, code }],
+    links: subjects,
+    links_by_clicks: subjects.flatMap(({ account, clicks, subject }) =>
+      clicks === 0 ? [] : [{ account, clicks, subject }],
     ),
     days: links.flatMap(({ days }) => days),
     quarters: links.flatMap(({ quarters }) => quarters),

@@ -11,7 +11,7 @@ const textOrNull = fc.option(text);
 
 /** Any visit, with any enumerated values. */
 export const anyVisit: fc.Arbitrary<NewVisit> = fc.record({
-  code: text,
+  subject: text,
   account: text,
   at: fc.date({ min: new Date(0), max: new Date('9999-12-31'), noInvalidDate: true }).map(Number),
   requestId: fc.option(text, { nil: undefined }),

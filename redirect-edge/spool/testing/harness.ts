@@ -12,7 +12,7 @@ import type { NewVisit } from '../record.js';
 import type { Spool } from '../spool.js';
 
 export const visit = (number: number): NewVisit => ({
-  code: `code-${number % 7}`,
+  subject: `code-${number % 7}`,
   at: 1_750_000_000_000 + number,
   data: { ...unknownVisitor, bot: number % 2 === 0 },
   account: 'default',

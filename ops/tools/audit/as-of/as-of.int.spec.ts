@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { readCodeStatistics } from '../../../../command-api/statistics/statistics.js';
+import { readLinkStatistics } from '../../../../command-api/statistics/statistics.js';
 import { createBatchHandler } from '../../../../projectors/runtime/batch.js';
 import { stats } from '../../../../projectors/statistics/projection.js';
 import { readStatsQuery, statsQuery } from '../../../../schemas/http/statistics.js';
@@ -222,7 +222,7 @@ describe('audit as-of', () => {
         };
         const request = readStatsQuery(statsQuery, query, at(0));
         if ('refused' in request) throw new Error(request.refused);
-        const { ofPeriod } = await readCodeStatistics(database.pool, 'hello', request);
+        const { ofPeriod } = await readLinkStatistics(database.pool, 'hello', request);
         const { period, bots, timeseries, ...rest } = ofPeriod;
         const snapshot = await link('hello', moment);
         expect(timeseries, `day ${day}`).to.be.an('array');

@@ -88,7 +88,7 @@ const isSpending = (event: LinklogEvent): event is SpendingEvent => spendingOf(e
 
 /**
  * Returns the state of a key at a moment, and the usage of its root in that month. The calls of a minute become an event
- * when the minute is over. If the moment is in the minute, its calls count in `usedAtMost` only. The codes of the links
+ * when the minute is over. If the moment is in the minute, its calls count in `usedAtMost` only. The subjects of the links
  * that the root created in the month are kept in memory.
  *
  * @throws CliError
@@ -108,10 +108,10 @@ export const keyAsOf = async (query: AsOfQuery, wanted: string, { plans }: PlanT
 
   /** The month's first day, UTC. */
   const month = `${moment.toISOString().slice(0, 7)}-01`;
-  const codes = new Set<string>();
+  const subjects = new Set<string>();
   const isNew = ({ subject }: EventNamed<'LinkCreated'>): boolean => {
-    const before = codes.size;
-    return codes.add(subject).size > before;
+    const before = subjects.size;
+    return subjects.add(subject).size > before;
   };
   /** Whether the minute of the event had begun, or had ended if `isOver`. */
   const counts = (event: SpendingEvent, isOver: boolean): boolean => {

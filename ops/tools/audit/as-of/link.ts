@@ -28,12 +28,12 @@ class LinkFold {
   }
 }
 
-export const linkAsOf = async (query: AsOfQuery, code: string) => {
+export const linkAsOf = async (query: AsOfQuery, subject: string) => {
   const { log, moment } = query;
   const happened = happenedBy(moment);
   // The ends of visits are read first, so that every link event that a visit refers to is read too.
-  const visitParts = await partsOf(log, topics.visits.name, code);
-  const linkParts = await partsOf(log, topics.links.name, code);
+  const visitParts = await partsOf(log, topics.visits.name, subject);
+  const linkParts = await partsOf(log, topics.links.name, subject);
   const fold = new LinkFold();
   const visits = new VisitStatistics();
   const repeats: Record<string, ReturnType<typeof repeatsOfPartition>> = {};
@@ -50,7 +50,7 @@ export const linkAsOf = async (query: AsOfQuery, code: string) => {
 
   const { state, keyId, blocked, madeLater } = fold;
   const { clickCount, botCount, uniques, lastAccessed } = visits;
-  const common = { ...summary, asOf: moment.toISOString(), shortCode: code };
+  const common = { ...summary, asOf: moment.toISOString(), shortCode: subject };
   if (state.status === 'none') return { ...common, state: 'none' as const, madeLater };
   const { url, account, createdAt, startsAt, expiresAt, maxClicks, passwordHash } = state.link;
   const { title, note, tags, rules, forwardQuery } = state.link;

@@ -42,8 +42,8 @@ class LinkCounts {
       const bits = this.#links.get(subject);
       if (bits !== undefined) known.set(subject, this.#unpack(subject, bits));
     }
-    for (const [code, link] of foldLedgerLinks(known, events).changed) {
-      this.#links.set(code, this.#pack(link));
+    for (const [subject, link] of foldLedgerLinks(known, events).changed) {
+      this.#links.set(subject, this.#pack(link));
     }
   }
 
@@ -67,10 +67,10 @@ class LinkCounts {
     );
   }
 
-  #unpack(code: string, bits: number): LedgerLink {
+  #unpack(subject: string, bits: number): LedgerLink {
     return {
       ...initialFields,
-      code,
+      subject,
       keyId: '',
       account: '',
       createdAt: this.moment,

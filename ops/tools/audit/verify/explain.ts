@@ -49,7 +49,7 @@ const nothing: Pattern = { topics: [], matches: () => false };
 const byPeriod = (key: Difference['key']): Pattern => ({
   topics: [visits.name],
   ...(key['partition'] !== undefined && { partition: Number(key['partition']) }),
-  ...(typeof key['code'] === 'string' && { key: key['code'] }),
+  ...(typeof key['subject'] === 'string' && { key: key['subject'] }),
   matches(event) {
     if (event === null) return false;
     const { day, quarter } = quarterAt(Date.parse(event.time));
@@ -76,21 +76,21 @@ const projectionPattern = (model: Model, table: string, key: Difference['key']):
     return { ...inPartition, matches: (_event, { offset }) => offset === key['record_offset'] };
   }
   if (model === 'stats') return byPeriod(key);
-  return key['code'] === undefined ? nothing : bySubject(links, key['code']);
+  return key['subject'] === undefined ? nothing : bySubject(links, key['subject']);
 };
 
 const patternOf = ({ model, table, key }: Difference): Pattern => {
   switch (`${model}.${table}`) {
     case 'history.events':
       return {
-        ...bySubject(links, key['code']),
+        ...bySubject(links, key['subject']),
         matches: (event) => event?.sequence === key['sequence'],
       };
     case 'quotas.months':
       return bySpending(key['key_id'], key['month']);
     case 'ledger.links':
       return {
-        ...bySubject(links, key['code']),
+        ...bySubject(links, key['subject']),
         topics: [links.name, visits.name],
         matches: (event) =>
           event !== null && (event.type !== 'linklog.LinkVisited.v3' || isLimitedVisit(event)),

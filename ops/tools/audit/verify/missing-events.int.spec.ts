@@ -26,7 +26,7 @@ import { databaseFixture, kafkaFixture, ledgerFixture } from '../../../test/supp
 const { links, visits, accounts, platform, usage } = topics;
 
 const visit = (sequence: number, spool = 'one') =>
-  spooledVisit(`code-${sequence % 7}`, { sequence, spool });
+  spooledVisit(`subject-${sequence % 7}`, { sequence, spool });
 
 const visitsFrom = (first: number, last: number, spool?: string): readonly LinklogEvent[] =>
   Array.from({ length: last - first + 1 }, (_, index) => visit(first + index, spool));

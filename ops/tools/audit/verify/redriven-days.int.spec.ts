@@ -19,7 +19,7 @@ const { name: topic, partitions } = topics.visits;
 const [poisoned = '', other = ''] = Array.from(
   { length: 40 },
   (_, index) => `link-${index}`,
-).filter((code) => partitionOf(code, partitions) === 0);
+).filter((subject) => partitionOf(subject, partitions) === 0);
 
 /** 80 visits of each link at each time: two quarters of a day, another day of the month, a later month. */
 const moments = ['2026-05-20T12:00', '2026-05-20T13:00', '2026-05-21T12:00', '2026-07-01T12:00'];
@@ -36,12 +36,12 @@ describe('audit verify, after dead letters were redriven', function () {
   before(async () => {
     let sequence = 0;
     const visits = moments.flatMap((moment) =>
-      [poisoned, other].flatMap((code) =>
+      [poisoned, other].flatMap((subject) =>
         Array.from({ length: 80 }, (_, index) => {
           sequence += 1;
           const time = new Date(`${moment}:00.${String(index).padStart(3, '0')}Z`);
-          const event = spooledVisit(code, { sequence, time, account: 'acme' });
-          const referrer = `${code}-${index}.example.com`;
+          const event = spooledVisit(subject, { sequence, time, account: 'acme' });
+          const referrer = `${subject}-${index}.example.com`;
           return recordOf({ ...event, data: { ...event.data, referrer } });
         }),
       ),
@@ -50,7 +50,7 @@ describe('audit verify, after dead letters were redriven', function () {
     const faulty: typeof stats = {
       ...stats,
       apply(tx, schema, visits, partition) {
-        if (visits.some(({ code }) => code === poisoned)) throw new Error('poison');
+        if (visits.some(({ subject }) => subject === poisoned)) throw new Error('poison');
         return stats.apply(tx, schema, visits, partition);
       },
     };

@@ -39,9 +39,9 @@ describe('audit verify, with the log on Kafka', function () {
         expect(differing(found)).to.deep.equal([]);
         expect(found.gaps).to.deep.equal([]);
       });
-      const [code = ''] = traffic.codes;
+      const [subject = ''] = traffic.codes;
       await withDatabase(config, async ({ pool }) => {
-        await pool.query('UPDATE ledger.links SET clicks = 9 WHERE code = $1', [code]);
+        await pool.query('UPDATE ledger.links SET clicks = 9 WHERE subject = $1', [subject]);
       });
       const found = await verified();
       expect(differing(found)).to.deep.equal(['ledger.links differs']);

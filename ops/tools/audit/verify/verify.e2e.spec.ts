@@ -78,7 +78,7 @@ describe('audit verify, on a running service', function () {
     expect(output.tables.map(({ model, table }) => `${model}.${table}`)).to.include.members([
       'redirects.links',
       'quotas.months',
-      'stats.codes',
+      'stats.links',
       'history.events',
       'ledger.api_keys',
       'ledger.key_secrets',
@@ -116,25 +116,25 @@ describe('audit verify, on a running service', function () {
     const { busy, idle, gone, codes } = traffic;
     const [a = '', b = '', c = '', d = '', , f = ''] = codes;
     await change(
-      `UPDATE projection_redirects.links SET url = 'https://evil.example/' WHERE code = '${a}'`,
-      `UPDATE projection_stats.codes SET clicks = clicks + 1 WHERE code = '${a}'`,
+      `UPDATE projection_redirects.links SET url = 'https://evil.example/' WHERE subject = '${a}'`,
+      `UPDATE projection_stats.links SET clicks = clicks + 1 WHERE subject = '${a}'`,
       `UPDATE projection_history.events SET data = replace(data, 'phishing', 'fishing')
-         WHERE code = '${b}' AND sequence = 2`,
+         WHERE subject = '${b}' AND sequence = 2`,
       `UPDATE projection_quotas.months SET links = links - 1 WHERE key_id = '${busy.id}'`,
       `INSERT INTO projection_quotas.high_water_marks
          SELECT topic, partition, key, 1 FROM log.events
          JOIN log.partitions p ON p.id = partition_id AND topic = 'linklog.links.v1'
          WHERE key = '${a}' LIMIT 1`,
-      `UPDATE ledger.links SET max_clicks = 4 WHERE code = '${d}'`,
+      `UPDATE ledger.links SET max_clicks = 4 WHERE subject = '${d}'`,
       `UPDATE ledger.api_keys SET plan = 'PRO' WHERE id = '${idle.id}'`,
       `UPDATE ledger.alias_overrides SET account = 'evil' WHERE alias = 'docs'`,
       'UPDATE ledger.platform SET qr = false',
       `UPDATE ledger.key_meters SET month_qr_codes = month_qr_codes + 5, window_calls = 0
          WHERE key_id = '${busy.id}'`,
-      `DELETE FROM projection_redirects.links WHERE code = '${c}'`,
-      `DELETE FROM projection_stats.codes WHERE code = '${c}'`,
-      `DELETE FROM projection_history.events WHERE code = '${c}' AND sequence = 1`,
-      `DELETE FROM ledger.links WHERE code = '${f}'`,
+      `DELETE FROM projection_redirects.links WHERE subject = '${c}'`,
+      `DELETE FROM projection_stats.links WHERE subject = '${c}'`,
+      `DELETE FROM projection_history.events WHERE subject = '${c}' AND sequence = 1`,
+      `DELETE FROM ledger.links WHERE subject = '${f}'`,
       `DELETE FROM ledger.alias_overrides WHERE alias = 'login'`,
       `DELETE FROM ledger.key_meters WHERE key_id = '${gone.id}'`,
       `DELETE FROM ledger.key_secrets WHERE key_id = '${gone.id}'`,
@@ -142,14 +142,14 @@ describe('audit verify, on a running service', function () {
       `UPDATE ledger.key_secrets SET ends_at = now() WHERE key_id = '${idle.id}'`,
       `INSERT INTO projection_redirects.links SELECT 'unknown', status, expired, url, account,
          created_at, expires_at, max_clicks, password_hash, sequence
-         FROM projection_redirects.links WHERE code = '${f}'`,
-      `INSERT INTO projection_stats.codes VALUES ('unknown', '', 1, 0, NULL, 0, 0, '[]', '[]', '', '')`,
+         FROM projection_redirects.links WHERE subject = '${f}'`,
+      `INSERT INTO projection_stats.links VALUES ('unknown', '', 1, 0, NULL, 0, 0, '[]', '[]', '', '')`,
       `INSERT INTO projection_history.events VALUES ('unknown', 1, now(), gen_random_uuid(), 'a', null, null, null, null, '{}')`,
       `INSERT INTO projection_quotas.months VALUES ('unknown', '2026-01-01', 1, 2, 3)`,
-      `INSERT INTO ledger.links (code, key_id, account, expired, blocked, expires_at, max_clicks, clicks,
+      `INSERT INTO ledger.links (subject, key_id, account, expired, blocked, expires_at, max_clicks, clicks,
          sequence, last_event_at, cleared, created_at)
        SELECT 'unknown', key_id, account, expired, blocked, expires_at, max_clicks, clicks, sequence,
-         last_event_at, cleared, created_at FROM ledger.links WHERE code = '${a}'`,
+         last_event_at, cleared, created_at FROM ledger.links WHERE subject = '${a}'`,
       `INSERT INTO ledger.alias_overrides VALUES ('paypal', 'evil', 1, now())`,
       `INSERT INTO ledger.api_keys (id, name, plan, account, status, created_at, sequence,
          last_event_at, scopes, ancestors)
@@ -169,9 +169,9 @@ describe('audit verify, on a running service', function () {
       `redirects.links ${a} differs url`,
       `redirects.links ${c} missing`,
       'redirects.links unknown extra',
-      `stats.codes ${a} differs clicks`,
-      `stats.codes ${c} missing`,
-      'stats.codes unknown extra',
+      `stats.links ${a} differs clicks`,
+      `stats.links ${c} missing`,
+      'stats.links unknown extra',
       `history.events ${b}/2 differs data`,
       `history.events ${c}/1 missing`,
       'history.events unknown/1 extra',
@@ -220,7 +220,7 @@ describe('audit verify, on a running service', function () {
       expect(positionsIn(`redirects.links ${a}`)).to.deep.equal(creation);
       expect(positionsIn(`quotas.high_water_marks`)).to.deep.equal(creation);
       const visits = await positionsOf(pool, 'linklog.LinkVisited.v3', a);
-      expect(explained(`stats.codes ${a}`).eventCount).to.equal(visits.length);
+      expect(explained(`stats.links ${a}`).eventCount).to.equal(visits.length);
     });
     expect(explained('quotas.months unknown').eventCount).to.equal(0);
     expect(explained('ledger.platform').events.map(({ type }) => type)).to.include(
@@ -258,7 +258,7 @@ describe('audit verify, on a running service', function () {
       DATA_DIR: bench.product.dataDir,
     }).ended;
     expect(exitCode).to.equal(1);
-    expect(stdout).to.include(`redirects.links code=${e} differs from the log`);
+    expect(stdout).to.include(`redirects.links subject=${e} differs from the log`);
     expect(stdout).to.match(
       /url: "[^"]*somewhere[^"]*" in the table, "[^"]*elsewhere[^"]*" in the log/,
     );
