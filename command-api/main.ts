@@ -3,6 +3,9 @@ import type Koa from 'koa';
 import type { Config } from '../ops/config/config.js';
 import type { ProxyTrust } from '../ops/http/client-address.js';
 import type { HealthCheck } from '../ops/http/health.js';
+import { txtLookup } from '../ops/platform/txt-records.js';
+import type { ActiveDomains } from '../ops/ledger/active-domains.js';
+import { answerTlsAsk } from '../ops/http/tls-ask.js';
 import { onlyForHosts } from '../ops/http/known-hosts.js';
 import { ownHosts } from '../ops/http/own-hosts.js';
 import { listen, type HttpListener } from '../ops/http/server.js';
@@ -48,6 +51,7 @@ export interface CommandApiDeps {
     | 'admin'
     | 'console'
     | 'corsOrigins'
+    | 'dnsServers'
     | 'ownHosts'
     | 'plans'
     | 'trustedProxies'
@@ -57,6 +61,7 @@ export interface CommandApiDeps {
   readonly shortUrlHost: string;
   /** The edge of this process, which no destination may lead to; `null`: none. */
   readonly edge: Pick<HttpListener, 'host' | 'port'> | null;
+  readonly activeDomains: ActiveDomains;
   readonly pool: Pool;
   readonly outbox: Outbox;
   readonly delivery: OutboxDelivery;
@@ -67,6 +72,9 @@ export interface CommandApiDeps {
   readonly metrics: Metrics;
   readonly logger: Logger;
 }
+
+/** Time for the DNS query of a verification (ms): clients get a response within 2 s. */
+const verifyWithinMs = 1_500;
 
 /** The key of a first start, which is printed only once. */
 export interface FirstKey {
@@ -112,16 +120,21 @@ const listener = (app: Koa<RequestState>): RequestListener => {
 };
 
 const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
-  const { config, pool, outbox, safety, metrics, logger } = deps;
+  const { config, activeDomains, pool, outbox, safety, metrics, logger } = deps;
   const { plans, upgradeUrl, trustedProxies, corsOrigins, console: hasConsole } = config;
   const keys = createApiKeyHandler(pool, outbox);
   // Set when the API listens, which needs the address of the operators' listener.
   let consoleUrl: string | null = null;
-  let isOwnHost = ownHosts([deps.shortUrlHost, ...config.ownHosts], []);
+  const ownUrls = [deps.shortUrlHost, ...config.ownHosts];
+  const isDomain = (name: string): boolean => activeDomains.find(name) !== undefined;
+  let isOwnHost = ownHosts(ownUrls, [], isDomain);
+  const ownNames = new Set([...ownUrls.map((url) => new URL(url).hostname), ...config.admin.names]);
+  const isOwnName = (name: string): boolean => ownNames.has(name);
   const adminApp = createAdminApp({
     ...deps,
     consoleUrl: () => consoleUrl,
     isOwnHost: (destination) => isOwnHost(destination),
+    isOwnName,
     plans,
     trustedProxies,
     hasConsole,
@@ -133,18 +146,19 @@ const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
   const admission = createAdmission(pool, clock, plans);
   exposeApi(metrics, admission.counts, safety, watch);
   const admin = await listen('ADMIN', config.admin, trustedProxies, () => ({
-    http: onlyForHosts(config.admin.names, listener(adminApp)),
+    http: answerTlsAsk(
+      { domains: activeDomains, shortUrlHost: deps.shortUrlHost },
+      onlyForHosts(config.admin.names, listener(adminApp)),
+    ),
   }));
   onFailure(() => admin.stop(0));
   const api = await listen('API', config.api, trustedProxies, (own) => {
-    isOwnHost = ownHosts(
-      [deps.shortUrlHost, ...config.ownHosts],
-      [own, admin, ...(deps.edge ? [deps.edge] : [])],
-    );
+    isOwnHost = ownHosts(ownUrls, [own, admin, ...(deps.edge ? [deps.edge] : [])], isDomain);
     const requests = metrics.requests('api');
     const app = createApiApp({
       ...{ ...deps, clock, admission, plans, upgradeUrl, trustedProxies, hasConsole },
-      ...{ isOwnHost, requests, corsOrigins },
+      ...{ isOwnHost, isOwnName, requests, corsOrigins },
+      txtRecords: txtLookup(config.dnsServers, verifyWithinMs),
     });
     return { http: listener(app) };
   });

@@ -6,6 +6,7 @@ import { ownHosts } from '../ops/http/own-hosts.js';
 import { listen } from '../ops/http/server.js';
 import type { Logger } from '../ops/platform/logging.js';
 import type { Metrics } from '../ops/platform/metrics/metrics.js';
+import type { ActiveDomains } from '../ops/ledger/active-domains.js';
 import type { Outbox } from '../ops/event-log/outbox/port.js';
 import type { NotificationListener } from '../ops/platform/postgres/listener.js';
 import { startOrStop, type Register } from '../ops/platform/process/start-in-order.js';
@@ -13,9 +14,9 @@ import type { PasswordHasher } from '../ops/platform/passwords/password-hasher.j
 import { periodically } from '../ops/platform/concurrency/periodic.js';
 import type { Pool } from '../ops/platform/postgres/pool.js';
 import { topics } from '../schemas/events/topics.js';
+import { createDomainResolver } from './domains/served-domain.js';
 import { watchChanges } from './links/changes.js';
 import { ClickBudget } from './links/click-budget.js';
-import { locationOf } from './redirect/decision.js';
 import { createEdgeHandler } from './redirect/handler.js';
 import { createEdgeFastPath } from './redirect/fast-path.js';
 import { createCachedVisits } from './redirect/cached-visits.js';
@@ -44,13 +45,14 @@ export interface RedirectEdgeDeps {
     | 'edgeLane'
     | 'kafka'
     | 'ownHosts'
-    | 'rootRedirect'
+    | 'redirects'
     | 'shortUrlHost'
     | 'spool'
     | 'trustedProxies'
   >;
   /** The URL of `pool`. */
   readonly databaseUrl: string;
+  readonly activeDomains: ActiveDomains;
   readonly pool: Pool;
   readonly log: EventLog;
   readonly outbox: Outbox;
@@ -67,7 +69,7 @@ export interface RedirectEdgeDeps {
 export type RedirectEdge = Awaited<ReturnType<typeof startRedirectEdge>>;
 
 const startParts = async (deps: RedirectEdgeDeps, onFailure: Register) => {
-  const { config, databaseUrl, pool, log, outbox, listener, countries } = deps;
+  const { config, databaseUrl, activeDomains, pool, log, outbox, listener, countries } = deps;
   const { health, metrics, logger } = deps;
   const keys = new VisitorKeys(pool);
   await keys.refresh();
@@ -114,14 +116,16 @@ const startParts = async (deps: RedirectEdgeDeps, onFailure: Register) => {
     const isOwnHost = ownHosts(
       [...(config.shortUrlHost === null ? [] : [config.shortUrlHost]), ...config.ownHosts],
       [own, config.api, config.admin],
+      (name) => activeDomains.find(name) !== undefined,
     );
     const analyzer = createVisitAnalyzer({ countries, keys, isOwnHost, trustedProxies });
     const cachedVisits = createCachedVisits({ links, platform, spool, analyzer });
-    const parts = { links, platform, requests, analyzer, spool, cachedVisits };
+    const { redirects } = config;
+    const domains = createDomainResolver({ domains: activeDomains, redirects, trustedProxies });
+    const parts = { links, platform, requests, analyzer, spool, cachedVisits, domains };
     const http = createEdgeHandler({
       ...{ ...parts, passwords, trustedProxies, health, logger },
       clicks: new ClickBudget(pool, outbox),
-      rootRedirect: config.rootRedirect && locationOf(config.rootRedirect),
     });
     const fastPath = createEdgeFastPath(parts);
     return { http, fastPath: config.edgeLane ? fastPath : null };

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { linkOfSubject, subjectOf } from './link-subject.js';
+import { linkOfSubject, shortUrlOf, subjectOf, subjectRangeOf } from './link-subject.js';
 
 describe('schemas: subject of a link', () => {
   it('is the code on the default domain, and domain/code elsewhere', () => {
@@ -14,6 +14,27 @@ describe('schemas: subject of a link', () => {
       fc.property(fc.option(part), part, (domain, code) => {
         expect(linkOfSubject(subjectOf({ domain, code }))).to.deep.equal({ domain, code });
       }),
+    );
+  });
+
+  it('is in the range of its domain only', () => {
+    const subjects = [
+      'a.example/x',
+      'a.example/~',
+      'a.example',
+      'a.example-b.test/x',
+      'xa.example/x',
+    ];
+    const [after, before] = subjectRangeOf('a.example');
+    const found = subjects.filter((subject) => subject > after && subject < before);
+    expect(found).to.deep.equal(['a.example/x', 'a.example/~']);
+  });
+
+  it('has a short URL with the scheme of the default domain', () => {
+    expect(shortUrlOf('abc', 'http://localhost:8081')).to.equal('http://localhost:8081/abc');
+    expect(shortUrlOf('go.example/abc', 'http://localhost:8081')).to.equal('http://go.example/abc');
+    expect(shortUrlOf('go.example/abc', 'https://short.example')).to.equal(
+      'https://go.example/abc',
     );
   });
 });

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { shortCodePattern } from './http/shorten.js';
+import { shortCodePattern } from './link-subject.js';
 import { codeOfShortUrl, pastedCode } from './pasted-code.js';
 
 describe('schemas: pasted short codes and URLs', () => {

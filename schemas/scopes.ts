@@ -8,6 +8,7 @@ export const scopeNames = [
   'stats:read',
   'qr:read',
   'keys:manage',
+  'domains:manage',
 ] as const;
 
 export const scopeName = z.enum(scopeNames);
@@ -16,6 +17,15 @@ export type Scope = z.infer<typeof scopeName>;
 
 /** The scopes of keys from before there were scopes. */
 export const firstScopes: readonly Scope[] = ['links:create', 'stats:read', 'qr:read'];
+
+/** All scopes before there were domains. */
+export const scopesBeforeDomains: readonly Scope[] = scopeNames.filter(
+  (scope) => scope !== 'domains:manage',
+);
+
+/** The stored form of scopes. `null`: all, including those that later versions add. */
+export const storedScopes = (scopes: readonly Scope[]): Scope[] | null =>
+  scopes.length === scopeNames.length ? null : [...scopes];
 
 /** The scopes in the order of `scopeNames`, without duplicates. */
 export const inOrder = (scopes: readonly Scope[]): readonly Scope[] =>

@@ -7,6 +7,7 @@ import {
   type Pool,
 } from '../../ops/platform/postgres/pool.js';
 import { writeOnly, type Statement, type Write } from '../../ops/platform/postgres/statement.js';
+import { scopesColumn } from '../../ops/ledger/api-keys.js';
 import type { LedgerClock } from '../../ops/ledger/clock.js';
 import {
   lockMeters,
@@ -102,7 +103,7 @@ const lockingStatement = `
          l.*, clock_timestamp() AS "databaseTime"
   FROM ledger.platform p
   LEFT JOIN (
-    SELECT a.hash, k.id, k.root_id AS "rootId", k.name, r.plan, k.account, k.scopes,
+    SELECT a.hash, k.id, k.root_id AS "rootId", k.name, r.plan, k.account, ${scopesColumn},
            k.last_used_at AS "lastUsedAt",
            least(s.ends_at, k.expires_at, r.expires_at) AS "endsAt", ${meterColumns}
     FROM unnest($1::text[]) AS a (hash)

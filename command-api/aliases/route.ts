@@ -2,7 +2,7 @@ import { aliasOverrides } from '../../ops/ledger/alias-overrides.js';
 import { decideOne } from '../../ops/ledger/decide.js';
 import type { Actor } from '../../schemas/decision.js';
 import { aliasOverrideRequest } from '../../schemas/http/operators.js';
-import { shortCodePattern } from '../../schemas/http/shorten.js';
+import { shortCodePattern } from '../../schemas/link-subject.js';
 import { withBody, type AdminRoutes } from '../http/operator-requests.js';
 import { failure } from '../http/reply.js';
 import { aliasOverrideDecider } from './command.js';

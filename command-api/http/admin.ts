@@ -12,6 +12,7 @@ import { createGuesses } from './guesses.js';
 import { failure, json, refusesMethod, send, type Reply } from './reply.js';
 import { createDispatcher, parseAs } from './requests.js';
 import { consoleRoutes } from '../console/server/route.js';
+import { domainRoutes } from '../domains/operator-route.js';
 import { keyRoutes } from '../keys/operator-route.js';
 import { overrideRoutes } from '../aliases/route.js';
 import { blockRoutes } from '../links/block/route.js';
@@ -45,7 +46,7 @@ const digest = (text: string): Buffer => createHash('sha256').update(text).diges
 /** Every route under /admin. */
 export const adminRoutes: AdminRoutes = (deps) =>
   [
-    ...[keyRoutes, consoleRoutes, platformRoutes],
+    ...[keyRoutes, domainRoutes, consoleRoutes, platformRoutes],
     ...[blockRoutes, historyRoutes, listRoutes, managedLinkRoutes],
     ...[overrideRoutes, projectionRoutes],
   ].flatMap((routes) => routes(deps));

@@ -17,6 +17,8 @@ export interface AdminState extends RequestState {
 export interface AdminDeps extends ManagedLinksDeps {
   readonly plans: PlanTable;
   readonly isOwnHost: (destination: URL) => boolean;
+  /** Whether a name is that of the installation itself. */
+  readonly isOwnName: (name: string) => boolean;
   readonly projections: ProjectionWorker;
   /** The address of the developers' console; `null` if there is none. */
   readonly consoleUrl: () => string | null;
@@ -65,9 +67,9 @@ export const withBody =
 export const withQuery =
   <Schema extends z.ZodType>(
     schema: Schema,
-    handle: (query: z.output<Schema>, parameter: Parameter) => Promise<Reply>,
+    handle: (query: z.output<Schema>, parameter: Parameter, ctx: Context) => Promise<Reply>,
   ): Handler<AdminState> =>
   async (ctx, _state, parameter) => {
     const query = parseQuery(schema, ctx);
-    return query.type === 'read' ? handle(query.value, parameter) : query.reply;
+    return query.type === 'read' ? handle(query.value, parameter, ctx) : query.reply;
   };

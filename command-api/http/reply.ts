@@ -27,7 +27,7 @@ export type Reply = {
     }
   | ({ readonly type: 'error' } & Pick<
       GeneralError,
-      'message' | 'retryAfter' | 'errorType' | 'reason'
+      'message' | 'retryAfter' | 'errorType' | 'reason' | 'found'
     >)
 );
 
@@ -113,6 +113,7 @@ export const send = (ctx: Context, reply: Reply): void => {
     ...(reply.errorType && { errorType: reply.errorType }),
     ...(reply.retryAfter !== undefined && { retryAfter: reply.retryAfter }),
     ...reasonOf(reply),
+    ...(reply.found && { found: reply.found }),
   };
   sendJson(ctx, reply.status, headers, JSON.stringify(body));
 };

@@ -13,6 +13,7 @@ import {
   type V2State,
 } from '../admission/admitted-call.js';
 import { createBulkHandler } from '../links/bulk/route.js';
+import { createDomainHandlers, type DomainDeps } from '../domains/route.js';
 import { createKeyHandlers } from '../keys/route.js';
 import { createHistoryHandler } from '../links/history/route.js';
 import { createListHandler } from '../links/list/route.js';
@@ -21,7 +22,7 @@ import { createQrHandler, type QrDeps } from '../links/qr/route.js';
 import { createShortenHandlers, type ShortenDeps } from '../links/create/route.js';
 import { createStatsHandlers } from '../statistics/route.js';
 
-export type V2Deps = ShortenDeps & QrDeps;
+export type V2Deps = ShortenDeps & QrDeps & DomainDeps;
 
 export interface V2Route extends Route<V2State> {
   /** The required scope of the key, or `null`. */
@@ -45,6 +46,8 @@ export const v2Routes = (deps: V2Deps): readonly V2Route[] => {
   const links = createShortenHandlers(deps);
   const stats = createStatsHandlers(deps);
   const managed = createLinkHandlers(deps);
+  const domains = createDomainHandlers(deps);
+  const domainRoute = { path: '/domains/:domain', scope: 'domains:manage' } as const;
   const keys = createKeyHandlers(deps);
   const keyRoute = { scope: 'keys:manage', metered: false } as const;
   const withBody = { bodyLimit: bodyLimits.one };
@@ -103,6 +106,23 @@ export const v2Routes = (deps: V2Deps): readonly V2Route[] => {
       path: '/links/:shortCode/history',
       scope: 'links:read',
       handler: createHistoryHandler(deps),
+    },
+    {
+      method: 'POST',
+      path: '/domains',
+      scope: 'domains:manage',
+      ...withBody,
+      handler: domains.claim,
+    },
+    { method: 'GET', path: '/domains', scope: 'links:read', handler: domains.list },
+    { method: 'GET', path: '/domains/:domain', scope: 'links:read', handler: domains.show },
+    { method: 'PATCH', ...domainRoute, ...withBody, handler: domains.change },
+    { method: 'DELETE', ...domainRoute, handler: domains.release },
+    {
+      method: 'POST',
+      path: '/domains/:domain/verify',
+      scope: 'domains:manage',
+      handler: domains.verify,
     },
     { method: 'GET', path: '/usage', scope: null, handler: usage, metered: false },
     { method: 'GET', path: '/keys', ...keyRoute, handler: keys.list },

@@ -18,7 +18,7 @@ import {
   type ApiKeyState,
 } from '../../schemas/folds/api-key.js';
 import type { PlanName } from '../../schemas/plans.js';
-import { inOrder, type Scope } from '../../schemas/scopes.js';
+import { inOrder, storedScopes, type Scope } from '../../schemas/scopes.js';
 
 /** An operator, or the state of the calling key at that moment. */
 export type KeyAuthority = 'operator' | ApiKeyState;
@@ -169,7 +169,7 @@ const expiry = (now: Date, expiresIn: number | null): Date | null =>
 const create = ({ subject, data, metadata }: CreateApiKey): KeyDecision => {
   const { name, plan, account, scopes, expiresIn, hash } = data;
   const created = {
-    ...{ name, plan, account, scopes: [...inOrder(scopes)], ancestors: [], hash },
+    ...{ name, plan, account, scopes: storedScopes(inOrder(scopes)), ancestors: [], hash },
     expiresAt: expiry(metadata.now, expiresIn)?.toISOString() ?? null,
   };
   return accepted(newEvent('ApiKeyCreated', created, firstEvent(subject, account, metadata)));
@@ -188,7 +188,7 @@ const derive = ({ subject, data, metadata }: DeriveApiKey): KeyDecision => {
   const { account } = parent;
   const end = earlier(expiry(metadata.now, expiresIn), parent.expiresAt);
   const created = {
-    ...{ name, plan: null, account, scopes: [...inOrder(scopes)], hash },
+    ...{ name, plan: null, account, scopes: storedScopes(inOrder(scopes)), hash },
     expiresAt: end?.toISOString() ?? null,
     ancestors: [...parent.ancestors, parent.id],
   };
@@ -217,7 +217,7 @@ const change = (
         : deactivation(caller);
   const scopes = inOrder(data.scopes ?? key.scopes);
   const next = {
-    ...{ name, plan, scopes: [...scopes] },
+    ...{ name, plan, scopes: storedScopes(scopes) },
     expiresAt:
       (expiresIn === undefined ? key.expiresAt : expiry(metadata.time, expiresIn))?.toISOString() ??
       null,

@@ -1,4 +1,5 @@
 import { linkStatusAt, type ExistingLink } from '../../schemas/folds/link.js';
+import { linkOfSubject, shortUrlOf } from '../../schemas/link-subject.js';
 import type { LinkDetails } from '../../schemas/http/links.js';
 import type { OperatorsLink } from '../../schemas/http/operators.js';
 
@@ -15,11 +16,13 @@ export const linkDetailsOf = (
   },
 ): LinkDetails => {
   const { link } = state;
+  const { domain, code } = linkOfSubject(link.subject);
   return {
-    shortUrl: `${known.shortUrlHost}/${link.subject}`,
-    shortCode: link.subject,
+    shortUrl: shortUrlOf(link.subject, known.shortUrlHost),
+    shortCode: code,
+    domain,
     url: link.url,
-    alias: link.custom ? link.subject : null,
+    alias: link.custom ? code : null,
     startsAt: link.startsAt,
     expiresAt: link.expiresAt,
     maxClicks: link.maxClicks,

@@ -2,10 +2,23 @@ import { readLinkStates } from '../../ops/ledger/link-states.js';
 import type { Outbox } from '../../ops/event-log/outbox/port.js';
 import { transaction, type Client, type Pool } from '../../ops/platform/postgres/pool.js';
 import type { AccountStatsResponse, StatisticsRequest } from '../../schemas/http/statistics.js';
+import { linkOfSubject, subjectRangeOf } from '../../schemas/link-subject.js';
+import { domainKeyOf } from '../../schemas/statistics/summed-visits.js';
 import { coverageOf } from './breakdowns.js';
 import type { ClickedLink } from '../links/list/links-by-clicks.js';
 import { areIncomplete, readAccountStatistics } from './statistics.js';
 import { readTopLinks } from './top-links.js';
+
+/** Includes deleted links. */
+const countLinksOn = async (tx: Client, account: string, domain: string): Promise<number> => {
+  const { rows } = await tx.query<{ links: number }>({
+    name: 'links-of-domain',
+    text: `SELECT count(*) AS links FROM ledger.links
+           WHERE subject > $1 AND subject < $2 AND account = $3`,
+    values: [...subjectRangeOf(domain), account],
+  });
+  return rows[0]?.links ?? 0;
+};
 
 const countLinks = async (tx: Client, account: string): Promise<number> => {
   const { rows } = await tx.query<{ links: number }>({
@@ -30,9 +43,10 @@ const withTargets = async (
   return links.flatMap(({ subject, clicks }) => {
     const state = states.get(subject)?.state;
     // Other writers of the log can write visits of links that do not exist.
-    return !state || state.status === 'none'
-      ? []
-      : [{ shortCode: subject, url: state.link.url, clicks }];
+    if (!state || state.status === 'none') return [];
+    const { domain, code } = linkOfSubject(subject);
+    const identity = { shortCode: code, ...(domain !== null && { domain }) };
+    return [{ ...identity, url: state.link.url, clicks }];
   });
 };
 
@@ -46,10 +60,15 @@ export const findAccountStats = (
   transaction(pool, async (tx) => {
     await tx.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
     if (await areIncomplete(tx)) return 'incomplete';
-    const linkCount = await countLinks(tx, account);
-    const { clicks, ofPeriod } = await readAccountStatistics(tx, account, request);
+    const { domain } = request;
+    const linkCount = await (domain === null
+      ? countLinks(tx, account)
+      : countLinksOn(tx, account, domain));
+    const key = domain === null ? account : domainKeyOf(account, domain);
+    const { clicks, ofPeriod } = await readAccountStatistics(tx, key, request);
     const stats = { linkCount, clickCount: clicks, ...ofPeriod };
     if (!request.include.has('links')) return stats;
-    const links = await readTopLinks(tx, account, coverageOf(request.period).days, request.limit);
+    const { days } = coverageOf(request.period);
+    const links = await readTopLinks(tx, { account, domain, days }, request.limit);
     return links ? { ...stats, links: await withTargets(tx, outbox, links) } : 'tooManyLinks';
   });

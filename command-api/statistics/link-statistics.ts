@@ -2,6 +2,7 @@ import { readLinkStates } from '../../ops/ledger/link-states.js';
 import type { Outbox } from '../../ops/event-log/outbox/port.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import type { StatisticsRequest, StatsResponse } from '../../schemas/http/statistics.js';
+import { linkOfSubject } from '../../schemas/link-subject.js';
 import { noClicks, readClicks } from '../links/clicks.js';
 import { areIncomplete, readLinkStatistics } from './statistics.js';
 
@@ -31,7 +32,7 @@ export const findLinkStats = async (
   return {
     account,
     stats: {
-      shortCode: subject,
+      shortCode: linkOfSubject(subject).code,
       url,
       clickCount: clicks,
       createdAt,

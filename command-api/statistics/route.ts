@@ -1,8 +1,8 @@
 import type { Outbox } from '../../ops/event-log/outbox/port.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import { messages } from '../../schemas/http/errors.js';
-import { shortCodePattern } from '../../schemas/http/shorten.js';
 import { accountStatsQuery, readStatsQuery, statsQuery } from '../../schemas/http/statistics.js';
+import { addressedLink } from '../links/addressed-link.js';
 import { findAccountStats } from './account-statistics.js';
 import { findLinkStats } from './link-statistics.js';
 import { failure, json, unavailable } from '../http/reply.js';
@@ -27,10 +27,9 @@ export const createStatsHandlers = ({
     const request =
       ctx.querystring === '' ? null : readStatsQuery(statsQuery, query.value, call.now);
     if (request && 'refused' in request) return failure(400, request.refused);
-    const code = parameter('shortCode');
-    const found = shortCodePattern.test(code)
-      ? await findLinkStats(pool, outbox, code, request)
-      : null;
+    const subject = addressedLink(ctx, parameter);
+    if (subject.type === 'refused') return subject.reply;
+    const found = await findLinkStats(pool, outbox, subject.value, request);
     if (found === 'incomplete') return incompleteStats;
     // Links of other accounts get 404 too.
     if (found?.account !== call.key.account) return failure(404, messages.codeNotFound);

@@ -67,7 +67,7 @@ describe('command API: the most clicked links of a period', () => {
           .sort((a, b) => b.clicks - a.clicks || (a.subject < b.subject ? -1 : 1));
         for (const limit of [1, 20, 200]) {
           const found = await transaction(pool, (tx) =>
-            readTopLinks(tx, account, [from, to], limit),
+            readTopLinks(tx, { account, domain: null, days: [from, to] }, limit),
           );
           expect(found, `${from} to ${to}, ${limit}`).to.deep.equal(sorted.slice(0, limit));
         }

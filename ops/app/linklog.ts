@@ -4,6 +4,7 @@ import type { RedirectEdge } from '../../redirect-edge/main.js';
 import { openCountries } from '../../redirect-edge/visitors/countries.js';
 import { firstFailure, never } from '../platform/concurrency/deferred.js';
 import type { Config } from '../config/config.js';
+import { watchActiveDomains } from '../ledger/active-domains.js';
 import { exposeLogFaults } from '../event-log/kafka/log-faults.js';
 import { installationOf } from '../event-log/log-binding.js';
 import type { Logger } from '../platform/logging.js';
@@ -81,6 +82,11 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
     await eventLog.untilChecked();
     const { log, outbox, delivery } = eventLog;
 
+    const activeDomains = await watchActiveDomains({ listener, pool: logPool, logger });
+    onStop(() => {
+      activeDomains.stop();
+    });
+
     const ownSealKeyFile = roles.size === allRoles.length ? sealKeyFileIn(config.dataDir) : null;
     const startProjectors = async (): Promise<ProjectorService> => {
       if (projectorThread) {
@@ -135,6 +141,7 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
       edge = await startRedirectEdge({
         config,
         databaseUrl: database.url,
+        activeDomains,
         listener,
         sharedCache: redis && { redis, installation: await installationOf(logPool) },
         pool: database.pool('edge', 6, 'request'),
@@ -172,12 +179,14 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
           adminToken: config.adminToken ?? adminTokenOf(config.dataDir),
           shortUrlHost: config.shortUrlHost ?? `http://localhost:${edgePort}`,
           edge: edgeAddress,
+          activeDomains,
           pool: database.pool('command-api', 8, 'request', true),
           ...{ outbox, delivery, passwords, safety, health, metrics, logger },
           projections: worker,
         })
       : null;
-    const admin = api?.admin ?? (await startMonitoring({ config, health, metrics, logger }));
+    const admin =
+      api?.admin ?? (await startMonitoring({ config, activeDomains, health, metrics, logger }));
     exposeConnections(metrics, {
       admin,
       ...(api && { api: api.api }),

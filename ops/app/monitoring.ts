@@ -2,22 +2,26 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { messages } from '../../schemas/http/errors.js';
 import type { Config } from '../config/config.js';
 import { healthStatus, type HealthCheck } from '../http/health.js';
+import { answerTlsAsk } from '../http/tls-ask.js';
 import { onlyForHosts } from '../http/known-hosts.js';
 import { noSniff } from '../http/no-sniff.js';
 import { refuse } from '../http/refusal.js';
 import { listen, type HttpListener } from '../http/server.js';
+import type { ActiveDomains } from '../ledger/active-domains.js';
 import type { Logger } from '../platform/logging.js';
 import type { Metrics } from '../platform/metrics/metrics.js';
 
 const json = 'application/json; charset=utf-8';
 
 export const startMonitoring = ({
-  config: { admin, trustedProxies },
+  config: { admin, trustedProxies, shortUrlHost },
+  activeDomains,
   health,
   metrics,
   logger,
 }: {
-  readonly config: Pick<Config, 'admin' | 'trustedProxies'>;
+  readonly config: Pick<Config, 'admin' | 'trustedProxies' | 'shortUrlHost'>;
+  readonly activeDomains: ActiveDomains;
   readonly health: HealthCheck;
   readonly metrics: Metrics;
   readonly logger: Logger;
@@ -69,6 +73,9 @@ export const startMonitoring = ({
     });
   };
   return listen('ADMIN', admin, trustedProxies, () => ({
-    http: onlyForHosts(admin.names, handler),
+    http: answerTlsAsk(
+      { domains: activeDomains, shortUrlHost },
+      onlyForHosts(admin.names, handler),
+    ),
   }));
 };

@@ -132,7 +132,14 @@ const configOf = (vars: z.infer<typeof variables>) => ({
   },
   /** Absolute; `null`: in the data directory if all services run in one process. */
   sealKeyFile: vars.SEAL_KEY_FILE === undefined ? null : path.resolve(vars.SEAL_KEY_FILE),
-  rootRedirect: vars.ROOT_REDIRECT ?? null,
+  /** Where visitors of the default domain are redirected instead of a page; `null`: they get the page. */
+  redirects: {
+    rootRedirect: vars.ROOT_REDIRECT ?? null,
+    notFoundRedirect: vars.NOT_FOUND_REDIRECT ?? null,
+    expiredRedirect: vars.EXPIRED_REDIRECT ?? null,
+  },
+  /** The DNS servers that verify domains; empty: those of the system. */
+  dnsServers: vars.DNS_SERVERS,
   logLevel: vars.LOG_LEVEL,
   spool: {
     root: path.resolve(vars.SPOOL_DIR ?? path.join(vars.DATA_DIR, 'spool')),

@@ -3,6 +3,7 @@ import { BlockList, isIP } from 'node:net';
 import { z } from 'zod';
 import type { KafkaSettings, KafkaTls } from '../event-log/kafka/settings.js';
 import { destinationPattern } from '../../schemas/http/link-fields.js';
+import type { DnsServer } from '../platform/txt-records.js';
 import { trustIn } from '../http/client-address.js';
 import { parseUrl } from '../../schemas/parse-url.js';
 
@@ -132,6 +133,18 @@ const kafkaVariables = {
   KAFKA_COMPRESSION: z.enum(['gzip', 'none'], { error: 'must be gzip or none' }).optional(),
 };
 
+const redirect = httpUrl
+  .regex(destinationPattern, 'must have no @ before its path and no backslash before its query')
+  .optional();
+
+/** Comma-separated hosts with an optional port. */
+const dnsServers = hostList.transform((urls): readonly DnsServer[] =>
+  urls.map((text) => {
+    const { hostname, port: given } = new URL(text);
+    return { host: hostname.replace(/^\[|\]$/g, ''), port: given === '' ? 53 : Number(given) };
+  }),
+);
+
 export const variables = z.object({
   HOST: bindAddress.default('127.0.0.1'),
   API_HOST: bindAddress.optional(),
@@ -167,9 +180,10 @@ export const variables = z.object({
     .optional(),
   SAFE_BROWSING_URL: httpUrlWithoutSlash.optional(),
   SEAL_KEY_FILE: z.string().optional(),
-  ROOT_REDIRECT: httpUrl
-    .regex(destinationPattern, 'must have no @ before its path and no backslash before its query')
-    .optional(),
+  ROOT_REDIRECT: redirect,
+  NOT_FOUND_REDIRECT: redirect,
+  EXPIRED_REDIRECT: redirect,
+  DNS_SERVERS: dnsServers.default([]),
   LOG_LEVEL: z
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], {
       error: 'must be one of trace, debug, info, warn, error, fatal, silent',

@@ -30,10 +30,13 @@ const listenerHost = (address: string): string => {
 /**
  * Detects destinations that lead to our own URLs, such as that of the short links, or to our listeners. A URL without a
  * port has the default ports of both schemes.
+ *
+ * @param isDomain whether a name is a domain with short links. It has the default ports, and those of the listeners.
  */
 export const ownHosts = (
   urls: readonly string[],
   listeners: readonly OwnAddress[],
+  isDomain: (name: string) => boolean = () => false,
 ): ((destination: URL) => boolean) => {
   const own = new Set<string>();
   const add = (name: string, port: number): void => {
@@ -45,5 +48,10 @@ export const ownHosts = (
     for (const port of ports) add(hostOf(url), port);
   }
   for (const { host, port } of listeners) add(listenerHost(host), port);
-  return (destination) => own.has(`${hostOf(destination)}:${portOf(destination)}`);
+  const domainPorts = new Set([80, 443, ...listeners.map(({ port }) => port)]);
+  return (destination) => {
+    const host = hostOf(destination);
+    const port = portOf(destination);
+    return own.has(`${host}:${port}`) || (domainPorts.has(port) && isDomain(host));
+  };
 };

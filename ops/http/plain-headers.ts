@@ -2,7 +2,8 @@ import type { IncomingHttpHeaders } from 'node:http';
 
 /** The headers that a fast path gets. */
 const handlerNames = [
-  ...['user-agent', 'referer', 'accept-language', 'x-forwarded-for', 'x-request-id'],
+  ...['host', 'user-agent', 'referer', 'accept-language', 'x-request-id'],
+  ...['x-forwarded-for', 'x-forwarded-host'],
   ...['dnt', 'sec-gpc', 'sec-purpose', 'purpose', 'x-purpose', 'x-moz'],
 ] as const;
 
@@ -12,7 +13,7 @@ const protocolNames = [
   ...['connection', 'proxy-connection', 'keep-alive', 'upgrade'],
 ];
 
-type Use = 'handler' | 'protocol' | 'host';
+type Use = 'handler' | 'protocol';
 interface KnownName {
   readonly name: string;
   readonly bytes: Uint8Array;
@@ -42,7 +43,6 @@ const byHash = (names: readonly string[], use: Use): [hash: number, name: KnownN
 const knownNames = new Map([
   ...byHash(handlerNames, 'handler'),
   ...byHash(protocolNames, 'protocol'),
-  ...byHash(['host'], 'host'),
 ]);
 
 /** Whether a request has the expected bytes (or their range) at an offset, after `bit` is set in each of its bytes. */
@@ -106,7 +106,6 @@ const readLine = (bytes: Buffer, from: number): Line | null => {
     matches(bytes, from, known.bytes, 0, known.bytes.length, lowerCase);
   if (!isKnown) return { from, to, name: null, value: '' };
   const { name, use } = known;
-  if (use === 'host') return { from, to, name, value: '' };
   const value = bytes.toString('latin1', valueAt, at);
   if (use === 'handler') return { from, to, name, value };
   return name === 'connection' && value === 'keep-alive'
@@ -117,15 +116,12 @@ const readLine = (bytes: Buffer, from: number): Line | null => {
 /** `null` if the request must fall back to node:http, because a header is repeated or Host is missing. */
 const headersOf = (lines: readonly Line[]): IncomingHttpHeaders | null => {
   const headers: Record<string, string> = {};
-  let hosts = 0;
   for (const { name, value } of lines) {
-    if (name === 'host') hosts += 1;
-    else if (name !== null) {
-      if (headers[name] !== undefined) return null;
-      headers[name] = value;
-    }
+    if (name === null) continue;
+    if (headers[name] !== undefined) return null;
+    headers[name] = value;
   }
-  return hosts === 1 ? headers : null;
+  return headers['host'] === undefined ? null : headers;
 };
 
 const nothing = Buffer.alloc(0);

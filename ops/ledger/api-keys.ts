@@ -1,5 +1,6 @@
 import type { ApiKeyEvent } from '../../schemas/events/catalogue.js';
 import type { ApiKey, ApiKeyState } from '../../schemas/folds/api-key.js';
+import { scopeNames, storedScopes } from '../../schemas/scopes.js';
 import type { Client } from '../platform/postgres/pool.js';
 import type { Statement } from '../platform/postgres/statement.js';
 import type { LedgerRows, LedgerSchema } from './decide.js';
@@ -10,9 +11,12 @@ export type KnownKey = Exclude<ApiKeyState, { readonly status: 'none' }>;
 export type KeyRow = Omit<ApiKey, 'secrets'> &
   Pick<KnownKey, 'status'> & { readonly secrets: Readonly<Record<string, string | null>> };
 
+/** The scopes of a row `k` of `api_keys`; see `storedScopes`. */
+export const scopesColumn = `coalesce(k.scopes, '{${scopeNames.join()}}') AS scopes`;
+
 /** Columns of a row `k` of `api_keys`. */
 export const keyColumns = (schema: LedgerSchema = 'ledger'): string => `
-  k.id, k.name, k.plan, k.account, k.scopes, k.expires_at AS "expiresAt", k.ancestors, k.status,
+  k.id, k.name, k.plan, k.account, ${scopesColumn}, k.expires_at AS "expiresAt", k.ancestors, k.status,
   k.deactivated_by AS "deactivatedBy",
   (SELECT jsonb_object_agg(encode(s.hash, 'hex'), s.ends_at)
    FROM ${schema}.key_secrets s WHERE s.key_id = k.id) AS secrets,
@@ -63,7 +67,7 @@ export const saveKey = (
       key.name,
       key.plan,
       key.account,
-      key.scopes,
+      storedScopes(key.scopes),
       key.expiresAt,
       key.ancestors,
       status,

@@ -6,6 +6,7 @@ import type { Statement } from '../platform/postgres/statement.js';
 const change = z.discriminatedUnion('kind', [
   /** `sequence` is that of the event. */
   z.object({ kind: z.literal('link'), subject: z.string().max(512), sequence: z.int().positive() }),
+  z.object({ kind: z.literal('domain'), domain: z.string().max(253) }),
   z.object({ kind: z.literal('platform') }),
 ]);
 export type Change = z.infer<typeof change>;

@@ -54,3 +54,8 @@ CREATE TABLE ledger.domains (
 );
 CREATE INDEX ON ledger.domains (account) WHERE account IS NOT NULL;
 CREATE INDEX ON ledger.domains USING gin (claims);
+
+-- NULL: all scopes, including those that later versions add. A key with all scopes of its time was never restricted.
+ALTER TABLE ledger.api_keys ALTER COLUMN scopes DROP NOT NULL;
+UPDATE ledger.api_keys SET scopes = NULL WHERE scopes @>
+  '{links:create,links:read,links:write,stats:read,qr:read,keys:manage}';

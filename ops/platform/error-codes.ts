@@ -55,6 +55,7 @@ export const ownCodes = {
   LOCK_HELD: 'temporary',
   OUTCOME_UNKNOWN: 'uncertain',
   OVERLOADED: 'temporary',
+  RESOLVER_UNAVAILABLE: 'temporary',
   TRANSACTION_ABORTED: 'permanent',
   TRANSACTION_ENDED: 'permanent',
   // ops/migrations

@@ -16,7 +16,7 @@ type VisitEvent = EventNamed<'LinkVisited'>;
 
 const dayMs = 86_400_000;
 
-/** Visits of three links of two accounts, most of them of one link on one day, in any order. */
+/** Visits of four links of two accounts, most of them of one link on one day, in any order. */
 const someVisits = (referrers: number): fc.Arbitrary<readonly VisitEvent[]> =>
   fc
     .constantFrom([0, 1, 1, 1, 1, 2, 30, 31, 70], [0, 1, 1, 1], [0, 0, 0, 1, 2])
@@ -27,7 +27,7 @@ const visitsOn = (
   referrers: number,
 ): fc.Arbitrary<readonly VisitEvent[]> => {
   const visit = fc.record({
-    subject: fc.constantFrom('a', 'a', 'a', 'a', 'b', 'c'),
+    subject: fc.constantFrom('a', 'a', 'a', 'a', 'b', 'c', 'go.example/a'),
     day: fc.constantFrom(...days),
     minute: fc.constantFrom(0, 14, 15, 615, 615, 616, 1_439),
     bot: fc.constantFrom(false, false, false, true),

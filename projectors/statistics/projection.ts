@@ -2,6 +2,7 @@ import { groupBy } from '../../ops/platform/group-by.js';
 import { valuesByField, type Client } from '../../ops/platform/postgres/pool.js';
 import type { EventNamed, LinklogEvent } from '../../schemas/events/catalogue.js';
 import { topics } from '../../schemas/events/topics.js';
+import { summedUnder } from '../../schemas/statistics/summed-visits.js';
 import type { Projection, ProjectionSchema } from '../runtime/projection.js';
 import { LinkStatistics, visitOf, type Visit } from './link-statistics.js';
 import { writeLinksByClicks } from './links-by-clicks.js';
@@ -117,7 +118,21 @@ const addToLinks = async (
   ]);
 };
 
-/** Counts visits for their accounts in the order of the log, because an account keeps the first values of a day. */
+const visitsByKey = (visits: readonly Visit[]): ReadonlyMap<string, readonly Visit[]> => {
+  const visitsOf = new Map<string, Visit[]>();
+  for (const visit of visits) {
+    for (const key of summedUnder(visit.account, visit.subject)) {
+      const known = visitsOf.get(key);
+      if (known) known.push(visit);
+      else visitsOf.set(key, [visit]);
+    }
+  }
+  return visitsOf;
+};
+
+/**
+ * Counts visits for their accounts and domains, in the order of the log, because these keep the first values of a day.
+ */
 const addToAccounts = async (
   tx: Client,
   schema: ProjectionSchema,
@@ -129,10 +144,14 @@ const addToAccounts = async (
     tx,
     schema,
     accounts,
-    groupBy(visits, ({ account }) => account),
-    (account, totals) => new Statistics(account, totals),
+    visitsByKey(visits),
+    (key, totals) => new Statistics(key, totals),
   );
-  for (const visit of visits) statistics.get(visit.account)?.add(visit, visit.isFirst);
+  for (const visit of visits) {
+    for (const key of summedUnder(visit.account, visit.subject)) {
+      statistics.get(key)?.add(visit, visit.isFirst);
+    }
+  }
   await writeStatistics(tx, schema, accounts, statistics.values());
 };
 
@@ -164,11 +183,14 @@ export const stats: Projection<Visit> = {
   apply: addVisits,
   /** An account keeps the first values of a day, so a rebuild may keep other values of these days. */
   async redriven(tx, schema, visits, partition) {
+    const days = visits.flatMap(({ account, subject, day }) =>
+      summedUnder(account, subject).map((key) => ({ account: key, day })),
+    );
     await tx.query(
       `INSERT INTO ${schema}.redriven_days (account, partition, day)
        SELECT DISTINCT account, $3::smallint, day FROM unnest($1::text[], $2::integer[]) AS r (account, day)
        ON CONFLICT DO NOTHING`,
-      [...valuesByField(visits, 'account', 'day'), partition],
+      [...valuesByField(days, 'account', 'day'), partition],
     );
   },
 };

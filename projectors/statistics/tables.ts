@@ -46,7 +46,7 @@ const types = {
 
 type Column = keyof typeof types;
 
-/** The tables of links, or of accounts in one partition. */
+/** The tables of links, or of accounts and their domains (`summedUnder`) in one partition. */
 export interface Owners {
   readonly newest: string;
   readonly days: string;

@@ -46,6 +46,8 @@ export const watchChanges = async (deps: {
         links.changed(change.subject, change.sequence);
         return;
       }
+      // The process keeps the active domains: see ops/ledger/active-domains.ts.
+      if (change?.kind === 'domain') return;
       // A notification of a later version, or a forged one: read everything again.
       if (change === null) {
         logger.debug('a notification of a change cannot be parsed; links are read again');

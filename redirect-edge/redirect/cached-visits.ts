@@ -1,5 +1,6 @@
 import { decideVisit, type ServedLink } from './decision.js';
 import { chooseDestination } from './destination.js';
+import { serves, type ServedDomain } from '../domains/served-domain.js';
 import type { LinkReader } from '../links/link-reader.js';
 import type { Done } from '../spool/appender.js';
 import type { Spool } from '../spool/spool.js';
@@ -25,9 +26,9 @@ export const createCachedVisits = (deps: CachedVisitDeps) => {
 
   return {
     /** The link, if the response is a redirect that only has to be recorded. */
-    linkOf(subject: string, now: number): ServedLink | undefined {
-      const link = platform.maintenance ? undefined : links.peek(subject, now);
-      return link && isRedirected(link, now) ? link : undefined;
+    linkOf(domain: ServedDomain, code: string, now: number): ServedLink | undefined {
+      const link = platform.maintenance ? undefined : links.peek(domain.prefix + code, now);
+      return link && serves(domain, link) && isRedirected(link, now) ? link : undefined;
     },
 
     /**

@@ -13,6 +13,7 @@ import { eventually } from '../../ops/test/support/waiting.js';
 import type { ServedLink } from './decision.js';
 import { LinkCache } from '../links/link-reader.js';
 import type { NewVisit } from '../spool/record.js';
+import { createDomainResolver } from '../domains/served-domain.js';
 import { SpoolUnavailable } from '../spool/appender.js';
 import { createVisitAnalyzer } from '../visitors/visit-analyzer.js';
 import { createEdgeHandler } from './handler.js';
@@ -111,7 +112,11 @@ const startEdge = async (withFastPath: boolean) => {
     }),
     platform: state,
     health: () => Promise.reject(new Error('health is not requested')),
-    rootRedirect: null,
+    domains: createDomainResolver({
+      domains: { find: () => undefined },
+      redirects: { rootRedirect: null, notFoundRedirect: null, expiredRedirect: null },
+      trustedProxies: () => true,
+    }),
     requests: createMetrics().requests('edge'),
     logger: createLogger('silent'),
   };

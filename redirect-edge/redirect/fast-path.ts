@@ -3,6 +3,7 @@ import { addressOf } from '../../ops/http/client-address.js';
 import type { FastPath } from '../../ops/http/fast-path.js';
 import type { RequestRecorder } from '../../ops/platform/metrics/requests.js';
 import { isPrefetch } from '../visitors/prefetch.js';
+import type { DomainResolver, ServedDomain } from '../domains/served-domain.js';
 import type { ServedLink } from './decision.js';
 import type { LinkReader } from '../links/link-reader.js';
 import type { Done } from '../spool/appender.js';
@@ -24,12 +25,14 @@ export const createEdgeFastPath = (deps: {
   readonly requests: RequestRecorder;
   readonly analyzer: Pick<VisitAnalyzer, 'visitorOf'>;
   readonly cachedVisits: CachedVisits;
+  readonly domains: DomainResolver;
 }): FastPath => {
-  const { links, platform, requests, analyzer, cachedVisits } = deps;
+  const { links, platform, requests, analyzer, cachedVisits, domains } = deps;
   const durations = requests.durationsOf('/:shortCode', 'GET', 302);
 
   return (socket, respond) => {
     let client: ClientParts = { peer: addressOf(socket), headers: {} };
+    let host = '';
     /** The visitor, while requests have the same headers; `null`: not determined yet. */
     let visitor: Visitor | null = null;
     let isSpeculative = false;
@@ -49,29 +52,35 @@ export const createEdgeFastPath = (deps: {
       location = cachedVisits.record(visitor, link, query, now, done);
       return true;
     };
-    const redirectUncached = async (subject: string, query: string): Promise<void> => {
-      await endsWithin(links.read(subject), readWithinMs);
+    const redirectUncached = async (
+      domain: ServedDomain,
+      code: string,
+      query: string,
+    ): Promise<void> => {
+      await endsWithin(links.read(domain.prefix + code), readWithinMs);
       const now = Date.now();
-      if (redirect(cachedVisits.linkOf(subject, now), query, now)) links.lookups.misses += 1;
+      if (redirect(cachedVisits.linkOf(domain, code, now), query, now)) links.lookups.misses += 1;
       else respond(null);
     };
 
-    return ({ headers, name: subject, query }) => {
+    return ({ headers, name: code, query }) => {
       startedAt = performance.now();
       if (client.headers !== headers) {
         client = { ...client, headers };
+        host = domains.hostOf(headers, client.peer);
         visitor = null;
         isSpeculative = isPrefetch(headers);
       }
       if (isSpeculative) return false;
       const now = Date.now();
-      if (redirect(cachedVisits.linkOf(subject, now), query, now)) {
+      const domain = domains.domainOf(host);
+      if (redirect(cachedVisits.linkOf(domain, code, now), query, now)) {
         links.lookups.hits += 1;
         return true;
       }
-      if (platform.maintenance || !isCode(subject) || links.peek(subject) !== undefined)
-        return false;
-      redirectUncached(subject, query).catch(() => {
+      const isCached = links.peek(domain.prefix + code) !== undefined;
+      if (platform.maintenance || !isCode(code) || isCached) return false;
+      redirectUncached(domain, code, query).catch(() => {
         // The handler of node:http gets the same error and reports it.
         respond(null);
       });

@@ -6,11 +6,14 @@ import { healthStatus, type HealthCheck } from '../../ops/http/health.js';
 import { createFloodLog, type Logger } from '../../ops/platform/logging.js';
 import type { RequestRecorder } from '../../ops/platform/metrics/requests.js';
 import { messages } from '../../schemas/http/errors.js';
+import { addressOf } from '../../ops/http/client-address.js';
+import type { DomainResolver, ServedDomain } from '../domains/served-domain.js';
 import { isMarked } from '../visitors/office.js';
 import { isPrefetch } from '../visitors/prefetch.js';
 import { partsOf } from '../visitors/visit-analyzer.js';
 import {
   commonHeaders,
+  namesHtml,
   pathOf,
   queryOf,
   refuseMethod,
@@ -19,18 +22,37 @@ import {
   sendJson,
   sendRedirect,
 } from './response.js';
-import { fixedPaths, linkNameIn, routeOf } from './paths.js';
-import { createVisits, type VisitDeps } from './visits.js';
+import { fixedPaths, linkNameIn, routeOf, type LinkName } from './paths.js';
+import { createVisits, type RequestedLinks, type VisitDeps } from './visits.js';
 import type { CachedVisits } from './cached-visits.js';
 
 export interface EdgeDeps extends VisitDeps {
   readonly cachedVisits: CachedVisits;
   readonly platform: { readonly maintenance: boolean };
   readonly health: HealthCheck;
-  readonly rootRedirect: string | null;
+  readonly domains: DomainResolver;
   readonly requests: RequestRecorder;
   readonly logger: Logger;
 }
+
+type Respond = (response: ServerResponse, path: string, domain: ServedDomain) => Promise<void>;
+
+/** The links that a path may name, on a domain. */
+const linksOf = (domain: ServedDomain, { codes }: LinkName): RequestedLinks => {
+  const [first, ...others] = codes;
+  return {
+    domain,
+    subjects: [domain.prefix + first, ...others.map((code) => domain.prefix + code)],
+  };
+};
+
+/** ROOT_REDIRECT applies to all clients; the redirect of another domain replaces a page for browsers. */
+const respondToRoot = (response: ServerResponse, domain: ServedDomain): void => {
+  const { account, rootRedirect } = domain;
+  const isReplaced = account === null || namesHtml(response.req.headers.accept);
+  if (rootRedirect !== null && isReplaced) sendRedirect(response, rootRedirect);
+  else sendFailure(response, 'notFound', domain);
+};
 
 const robots = 'User-agent: *\nAllow: /\n';
 
@@ -38,20 +60,21 @@ const overloadReportMs = 10_000;
 
 /** Handles all requests to the edge, on plain `node:http`. */
 export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
-  const { requests, logger, cachedVisits } = deps;
+  const { requests, logger, cachedVisits, domains } = deps;
   const overloads = createFloodLog(overloadReportMs, 1);
   const visits = createVisits(deps);
 
   /** Methods other than GET and HEAD: only links with a form accept POST. */
-  const respondToOther = async (response: ServerResponse, path: string): Promise<void> => {
+  const respondToOther: Respond = async (response, path, domain) => {
     const name = fixedPaths.has(path) ? null : linkNameIn(path);
     if (deps.platform.maintenance) sendFailure(response, 'maintenance');
     else if (!name || name.previewed) refuseMethod(response, 'GET, HEAD');
-    else if (response.req.method === 'POST') await visits.submitForm(response, name.codes);
-    else await visits.refuseOther(response, name.codes);
+    else if (response.req.method === 'POST')
+      await visits.submitForm(response, linksOf(domain, name));
+    else await visits.refuseOther(response, linksOf(domain, name));
   };
 
-  const respond = async (response: ServerResponse, path: string): Promise<void> => {
+  const respond: Respond = async (response, path, domain) => {
     if (path === '/health') {
       sendJson(response, 200, { status: 'pass' });
       return;
@@ -67,8 +90,7 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
     }
     switch (path) {
       case '/':
-        if (deps.rootRedirect === null) sendFailure(response, 'notFound');
-        else sendRedirect(response, deps.rootRedirect);
+        respondToRoot(response, domain);
         return;
       case '/robots.txt':
         response.writeHead(200, { ...commonHeaders, 'Content-Type': 'text/plain' });
@@ -80,15 +102,17 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
         return;
     }
     const name = linkNameIn(path);
-    if (!name) sendFailure(response, 'notFound');
-    else if (name.previewed) await visits.preview(response, name.codes);
+    if (!name) sendFailure(response, 'notFound', domain);
+    else if (name.previewed) await visits.preview(response, linksOf(domain, name));
     else if (isPrefetch(response.req.headers)) sendFailure(response, 'prefetch');
-    else await visits.follow(response, name.codes);
+    else await visits.follow(response, linksOf(domain, name));
   };
 
   return (request, response) => {
     const startedAt = performance.now();
     const path = pathOf(request);
+    const host = domains.hostOf(request.headers, addressOf(request.socket));
+    const domain = domains.domainOf(host);
     const read = request.method === 'GET' || request.method === 'HEAD';
     const record = (): void => {
       requests.record(routeOf(path), request.method, response.statusCode, startedAt);
@@ -118,7 +142,7 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
     const redirectFromCache = (): boolean => {
       if (request.method !== 'GET' || isPrefetch(request.headers)) return false;
       const now = Date.now();
-      const link = cachedVisits.linkOf(path.slice(1), now);
+      const link = cachedVisits.linkOf(domain, path.slice(1), now);
       if (!link) return false;
       const visitor = deps.analyzer.visitorOf(partsOf(request), now);
       const query = queryOf(request);
@@ -142,6 +166,6 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
       return;
     }
     if (isRedirected) deps.links.lookups.hits += 1;
-    else (read ? respond : respondToOther)(response, path).then(record, fail);
+    else (read ? respond : respondToOther)(response, path, domain).then(record, fail);
   };
 };

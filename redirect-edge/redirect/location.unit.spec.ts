@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { shortenRequest } from '../../schemas/http/shorten.js';
 import { parseDestination } from '../../schemas/parse-url.js';
-import { locationOf } from './decision.js';
+import { locationOf } from './location.js';
 
 const schema = shortenRequest(() => false);
 

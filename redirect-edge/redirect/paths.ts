@@ -1,14 +1,11 @@
-import { shortCodePattern } from '../../schemas/http/shorten.js';
+import { shortCodePattern } from '../../schemas/link-subject.js';
+import { edgeRoutes } from '../../schemas/edge-routes.js';
 import { invisible } from '../../schemas/trim-invisible.js';
 
 /** Paths that are never short codes. */
-export const fixedPaths: ReadonlySet<string> = new Set([
-  '/',
-  '/robots.txt',
-  '/favicon.ico',
-  '/health',
-  '/health/ready',
-]);
+export const fixedPaths: ReadonlySet<string> = new Set(
+  ['', ...edgeRoutes].map((route) => `/${route}`),
+);
 
 /** Whether a text can be a short code. */
 export const isCode = (text: string): boolean =>

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { noSniff } from '../../ops/http/no-sniff.js';
 import { messages, type GeneralError } from '../../schemas/http/errors.js';
+import type { ServedDomain } from '../domains/served-domain.js';
 import { retryAfterSeconds } from '../passwords/retry-after.js';
 import { pages, tooManyAttemptsPage, type Page, type PageName } from './pages.js';
 
@@ -118,10 +119,6 @@ const sendPageOrError = (
   else sendError(response, error, headers);
 };
 
-export const sendFailure = (response: ServerResponse, name: keyof typeof failures): void => {
-  sendPageOrError(response, failures[name], pages[name], retryAfterOf[name]);
-};
-
 /** The headers besides `Location`. The flat array of names and values is the fastest form for node:http. */
 const redirectHeaders = [
   ...['Cache-Control', 'private, no-store'],
@@ -135,6 +132,28 @@ export const sendRedirect = (response: ServerResponse, location: string): void =
   const status = response.req.method === 'POST' ? 303 : 302;
   response.writeHead(status, ['Location', location, ...redirectHeaders]);
   response.end();
+};
+
+type FailureName = keyof typeof failures;
+
+/** The redirect of a domain that replaces the page of a failure. A blocked link has none. */
+const replacements: Partial<Record<FailureName, 'notFoundRedirect' | 'expiredRedirect'>> = {
+  notFound: 'notFoundRedirect',
+  expired: 'expiredRedirect',
+  deleted: 'expiredRedirect',
+  disabled: 'expiredRedirect',
+};
+
+/** Sends a page or an error. @param domain redirects browsers instead */
+export const sendFailure = (
+  response: ServerResponse,
+  name: FailureName,
+  domain: Pick<ServedDomain, 'notFoundRedirect' | 'expiredRedirect'> | null = null,
+): void => {
+  const replacement = replacements[name];
+  const location = replacement && domain?.[replacement];
+  if (location && namesHtml(response.req.headers.accept)) sendRedirect(response, location);
+  else sendPageOrError(response, failures[name], pages[name], retryAfterOf[name]);
 };
 
 const redirectLines = redirectHeaders.reduce(

@@ -13,6 +13,8 @@ import {
   type ServedLink,
   type VisitDecision,
 } from './decision.js';
+import { serves, type ServedDomain } from '../domains/served-domain.js';
+import { linkOfSubject } from '../../schemas/link-subject.js';
 import { chooseDestination, type Destination } from './destination.js';
 import { isMarked, withMark } from '../visitors/office.js';
 import type { ClickBudget } from '../links/click-budget.js';
@@ -32,7 +34,6 @@ import {
 } from './response.js';
 import { readForm } from './form-body.js';
 import { pages, previewPage, refreshPage } from './pages.js';
-import type { LinkName } from './paths.js';
 
 /** A percent-encoded password of 100 characters has at most 1.2 KB. */
 const maxBodyBytes = 4_096;
@@ -53,7 +54,14 @@ export interface VisitDeps {
   readonly trustedProxies: ProxyTrust;
 }
 
-type LinkHandler = (response: ServerResponse, subjects: LinkName['codes']) => Promise<void>;
+/** The links that a request may mean. */
+export interface RequestedLinks {
+  readonly domain: ServedDomain;
+  /** Of the candidates of a `LinkName`. */
+  readonly subjects: readonly [string, ...string[]];
+}
+
+type LinkHandler = (response: ServerResponse, requested: RequestedLinks) => Promise<void>;
 
 const readMethods = 'GET, HEAD';
 
@@ -69,13 +77,13 @@ export const createVisits = (deps: VisitDeps) => {
 
   /** The first link that exists. It is read from memory if `isEnough` accepts the cached link. */
   const find = async (
-    subjects: readonly string[],
+    { domain, subjects }: { readonly domain: ServedDomain; readonly subjects: readonly string[] },
     isEnough: (cached: ServedLink) => boolean = () => true,
   ): Promise<ServedLink | null> => {
     for (const subject of subjects) {
       const cached = links.cached(subject);
       const link = cached && isEnough(cached) ? cached : await links.read(subject);
-      if (link) return link;
+      if (link && serves(domain, link)) return link;
     }
     return null;
   };
@@ -91,6 +99,7 @@ export const createVisits = (deps: VisitDeps) => {
     link: ServedLink,
     decision: VisitDecision | Exclude<EntryDecision, { readonly type: 'checkPassword' }>,
     now: number,
+    domain: ServedDomain,
   ): Promise<void> => {
     const { subject, account } = link;
     switch (decision.type) {
@@ -121,7 +130,7 @@ export const createVisits = (deps: VisitDeps) => {
         else {
           // The cached link is older than this refusal.
           links.forget(subject);
-          sendFailure(response, outcome);
+          sendFailure(response, outcome, domain);
         }
         return;
       }
@@ -132,7 +141,11 @@ export const createVisits = (deps: VisitDeps) => {
         sendPage(response, 200, pages.continueForm);
         return;
       case 'refresh':
-        sendPage(response, 200, refreshPage(`/${subject}?${withMark(queryOf(response.req))}`));
+        sendPage(
+          response,
+          200,
+          refreshPage(`/${linkOfSubject(subject).code}?${withMark(queryOf(response.req))}`),
+        );
         return;
       case 'noForm':
         refuseMethod(response, readMethods);
@@ -142,7 +155,7 @@ export const createVisits = (deps: VisitDeps) => {
       case 'blocked':
       case 'disabled':
       case 'expired':
-        sendFailure(response, decision.type);
+        sendFailure(response, decision.type, domain);
         return;
       default: {
         const unknown: never = decision;
@@ -154,9 +167,10 @@ export const createVisits = (deps: VisitDeps) => {
   const respondToVisit = async (
     response: ServerResponse,
     link: ServedLink | null,
+    domain: ServedDomain,
   ): Promise<void> => {
     if (!link) {
-      sendFailure(response, 'notFound');
+      sendFailure(response, 'notFound', domain);
       return;
     }
     const { bot, isOffice } = agentOf(response.req.headers['user-agent'] ?? '');
@@ -167,26 +181,31 @@ export const createVisits = (deps: VisitDeps) => {
       office: isOffice && !marked,
       now: Date.now(),
     };
-    await respond(response, link, decideVisit(link, visit), visit.now);
+    await respond(response, link, decideVisit(link, visit), visit.now, domain);
   };
 
   /** GET and HEAD /:shortCode */
-  const follow: LinkHandler = (response, [subject, ...others]) => {
-    const cached = links.cached(subject);
+  const follow: LinkHandler = (response, { domain, subjects }) => {
+    const [subject, ...others] = subjects;
+    const known = links.cached(subject);
+    const cached = known && serves(domain, known) ? known : undefined;
     // Without a query, it needs no deadline.
-    if (cached && !cached.limited) return respondToVisit(response, cached);
+    if (cached && !cached.limited) return respondToVisit(response, cached, domain);
     return withinDeadline(respondWithinMs, async () => {
-      await respondToVisit(response, cached ?? (await links.read(subject)) ?? (await find(others)));
+      const read = cached ?? (await links.read(subject));
+      const link = read && serves(domain, read) ? read : null;
+      await respondToVisit(response, link ?? (await find({ domain, subjects: others })), domain);
     });
   };
 
   /** POST /:shortCode: the form of a link with a password or a limit. */
   const submitForm = async (
     response: ServerResponse,
-    subjects: LinkName['codes'],
+    requested: RequestedLinks,
     uncounted: Uncounted,
   ): Promise<void> => {
-    const link = await find(subjects);
+    const { domain } = requested;
+    const link = await find(requested);
     if (!link) {
       refuseMethod(response, readMethods);
       return;
@@ -196,7 +215,7 @@ export const createVisits = (deps: VisitDeps) => {
     if (before.type !== 'checkPassword') {
       // The body stays unread.
       response.setHeader('Connection', 'close');
-      await respond(response, link, before, arrival);
+      await respond(response, link, before, arrival, domain);
       return;
     }
     const form = await uncounted(readForm(response.req, maxBodyBytes));
@@ -219,11 +238,11 @@ export const createVisits = (deps: VisitDeps) => {
         return;
       case 'right': {
         // The link may have changed during the check.
-        const current = (await find([subject])) ?? link;
+        const current = (await find({ domain, subjects: [subject] })) ?? link;
         const now = Date.now();
         if (current.passwordHash === null) {
           const visit = { head: false, bot: false, office: false, now };
-          await respond(response, current, decideVisit(current, visit), now);
+          await respond(response, current, decideVisit(current, visit), now, domain);
           return;
         }
         // The password was changed during the check.
@@ -234,7 +253,7 @@ export const createVisits = (deps: VisitDeps) => {
         const after = decideEntry(current, { now, accepted: true });
         if (after.type === 'checkPassword')
           throw new Error('decideEntry() returned checkPassword for an accepted password');
-        await respond(response, current, after, now);
+        await respond(response, current, after, now, domain);
         return;
       }
       default: {
@@ -245,24 +264,24 @@ export const createVisits = (deps: VisitDeps) => {
   };
 
   /** GET and HEAD /:shortCode+ */
-  const preview: LinkHandler = async (response, subjects) => {
+  const preview: LinkHandler = async (response, requested) => {
     // The cache does not notice when a limit is used up, and a preview does not count.
-    const link = await find(subjects, ({ limited }) => !limited);
+    const link = await find(requested, ({ limited }) => !limited);
     const decision = decidePreview(link, Date.now());
     if (decision.type === 'preview') sendPage(response, 200, previewPage(decision));
-    else sendFailure(response, decision.type);
+    else sendFailure(response, decision.type, requested.domain);
   };
 
   /** All other methods. */
-  const refuseOther: LinkHandler = async (response, subjects) => {
-    const link = await find(subjects);
+  const refuseOther: LinkHandler = async (response, requested) => {
+    const link = await find(requested);
     refuseMethod(response, link && hasForm(link) ? `${readMethods}, POST` : readMethods);
   };
 
   const withDeadline =
     (handler: (...args: [...Parameters<LinkHandler>, Uncounted]) => Promise<void>): LinkHandler =>
-    (response, subjects) =>
-      withinDeadline(respondWithinMs, (uncounted) => handler(response, subjects, uncounted));
+    (response, requested) =>
+      withinDeadline(respondWithinMs, (uncounted) => handler(response, requested, uncounted));
 
   return {
     follow,

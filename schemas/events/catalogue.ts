@@ -1,7 +1,7 @@
 /** Every type of event: its data, by the topic and subject that it belongs to. */
 import { z } from 'zod';
 import { planName } from '../plans.js';
-import { firstScopes, scopeName } from '../scopes.js';
+import { firstScopes, scopeName, scopesBeforeDomains, type Scope } from '../scopes.js';
 import { timestamp } from './envelope.js';
 import { redirectRule } from '../redirect-rules.js';
 import { defineEvents, type EventOf } from './event-type.js';
@@ -211,29 +211,43 @@ const firstKeyData = z.strictObject({
 const firstKeyChange = z.strictObject({ name: z.string(), plan: planName, active: z.boolean() });
 
 /** The fields of keys that were added together with scopes. */
-const keyTerms = {
+const firstKeyTerms = {
   /** `null`: the plan of its root key. */
   plan: planName.nullable(),
   scopes: z.array(scopeName),
   expiresAt: timestamp.nullable(),
 };
 
+/** See `storedScopes`. */
+const scopes = z.array(scopeName).nullable();
+
+/** A key that had all scopes of its time was never restricted. */
+const unlessUnrestricted = (known: Scope[]): Scope[] | null =>
+  scopesBeforeDomains.every((scope) => known.includes(scope)) ? null : known;
+
+const secondKeyData = firstKeyData.extend({
+  ...firstKeyTerms,
+  /** The ids of its ancestors, the root first. A root key, which an operator created, has none. */
+  ancestors: z.array(z.string()),
+});
+
 const secondKeyChange = z.strictObject({
   name: z.string(),
-  ...keyTerms,
+  ...firstKeyTerms,
   /** `inactive`: deactivated by the key itself or an ancestor; `suspended`: deactivated by an operator. */
   status: z.enum(['active', 'inactive', 'suspended']),
+});
+
+const thirdKeyChange = secondKeyChange.extend({
+  /** The id of the key that deactivated an `inactive` key; `null` if the log does not name it. */
+  deactivatedBy: z.string().nullable(),
 });
 
 /** Subject: the key's id. */
 const keyEvents = defineEvents('accounts', {
   ApiKeyCreated: {
-    version: 2,
-    data: firstKeyData.extend({
-      ...keyTerms,
-      /** The ids of its ancestors, the root first. A root key, which an operator created, has none. */
-      ancestors: z.array(z.string()),
-    }),
+    version: 3,
+    data: secondKeyData.extend({ scopes }),
     retired: [
       {
         version: 1,
@@ -245,15 +259,20 @@ const keyEvents = defineEvents('accounts', {
           ancestors: [],
         }),
       },
+      {
+        version: 2,
+        data: secondKeyData,
+        upcast: (second: z.output<typeof secondKeyData>) => ({
+          ...second,
+          scopes: unlessUnrestricted(second.scopes),
+        }),
+      },
     ],
   },
   /** All values after the change. */
   ApiKeyChanged: {
-    version: 3,
-    data: secondKeyChange.extend({
-      /** The id of the key that deactivated an `inactive` key; `null` if the log does not name it. */
-      deactivatedBy: z.string().nullable(),
-    }),
+    version: 4,
+    data: thirdKeyChange.extend({ scopes }),
     retired: [
       {
         version: 1,
@@ -270,7 +289,19 @@ const keyEvents = defineEvents('accounts', {
         version: 2,
         data: secondKeyChange,
         // Not its actor, who may have changed another field of an inactive key.
-        upcast: (second: z.output<typeof secondKeyChange>) => ({ ...second, deactivatedBy: null }),
+        upcast: (second: z.output<typeof secondKeyChange>) => ({
+          ...second,
+          scopes: unlessUnrestricted(second.scopes),
+          deactivatedBy: null,
+        }),
+      },
+      {
+        version: 3,
+        data: thirdKeyChange,
+        upcast: (third: z.output<typeof thirdKeyChange>) => ({
+          ...third,
+          scopes: unlessUnrestricted(third.scopes),
+        }),
       },
     ],
   },
@@ -292,6 +323,25 @@ const overrideEvents = defineEvents('accounts', {
   /** One account may use the reserved alias. */
   AliasOverrideGranted: { version: 1, data: z.strictObject({ account: z.string() }) },
   AliasOverrideRevoked: { version: 1, data: z.strictObject({}) },
+});
+
+/** Where visitors of a domain are redirected instead of a page; `null`: they get the page. */
+const domainRedirects = {
+  rootRedirect: z.string().nullable(),
+  notFoundRedirect: z.string().nullable(),
+  expiredRedirect: z.string().nullable(),
+};
+
+/** Subject: the domain, a lower-case ASCII host without port. The event's `account` claims or has the domain. */
+const domainEvents = defineEvents('accounts', {
+  /** An account wants the domain. Several accounts may; the first one that verifies it gets it. */
+  DomainClaimed: { version: 1, data: z.strictObject({ token: z.string() }) },
+  /** The account has the domain. `dns`: the TXT record was found; `operator`: without a check. */
+  DomainVerified: { version: 1, data: z.strictObject({ by: z.enum(['dns', 'operator']) }) },
+  /** All values after the change. */
+  DomainChanged: { version: 1, data: z.strictObject(domainRedirects) },
+  /** The account no longer has the domain, or its claim. Its links are not found until it has the domain again. */
+  DomainReleased: { version: 1, data: z.strictObject({}) },
 });
 
 /** Subject: the key's id. */
@@ -335,6 +385,7 @@ export const catalogue = {
   ...visitEvents,
   ...keyEvents,
   ...overrideEvents,
+  ...domainEvents,
   ...usageEvents,
   ...platformEvents,
 };
@@ -357,11 +408,13 @@ const isOneOf = <Group extends Partial<typeof catalogue>>(group: Group) => {
 export type LinkEvent = EventNamed<keyof typeof linkEvents>;
 export type ApiKeyEvent = EventNamed<keyof typeof keyEvents>;
 export type AliasOverrideEvent = EventNamed<keyof typeof overrideEvents>;
+export type DomainEvent = EventNamed<keyof typeof domainEvents>;
 export type UsageEvent = EventNamed<keyof typeof usageEvents>;
 export type PlatformEvent = EventNamed<keyof typeof platformEvents>;
 
 export const isLinkEvent = isOneOf(linkEvents);
 export const isApiKeyEvent = isOneOf(keyEvents);
 export const isAliasOverrideEvent = isOneOf(overrideEvents);
+export const isDomainEvent = isOneOf(domainEvents);
 export const isUsageEvent = isOneOf(usageEvents);
 export const isPlatformEvent = isOneOf(platformEvents);

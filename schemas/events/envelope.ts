@@ -28,7 +28,7 @@ export const envelope = z.strictObject({
   type: z.string(),
   /** The origin of its sequence: the ledger, or one edge's spool. */
   source: z.string().min(1),
-  /** Short code, key id, alias or `platform`. It is also the key of the record. */
+  /** A link (see `link-subject.ts`), key id, alias, domain or `platform`. It is also the key of the record. */
   subject: z.string().min(1),
   time: timestamp,
   datacontenttype: z.literal('application/json'),

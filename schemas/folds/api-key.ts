@@ -1,7 +1,7 @@
 import type { ApiKeyEvent } from '../events/catalogue.js';
 import { unknownEvent } from '../events/event-type.js';
 import type { PlanName } from '../plans.js';
-import type { Scope } from '../scopes.js';
+import { scopeNames, type Scope } from '../scopes.js';
 
 export interface ApiKey {
   readonly id: string;
@@ -48,10 +48,11 @@ const withEnd = (secrets: ApiKey['secrets'], end: Date, now: Date): ApiKey['secr
 export const evolveApiKey = (state: ApiKeyState, event: ApiKeyEvent): ApiKeyState => {
   const { sequence } = event;
   const lastEventAt = new Date(event.time);
-  if (event.type === 'linklog.ApiKeyCreated.v2') {
-    const { hash, expiresAt, ...data } = event.data;
+  if (event.type === 'linklog.ApiKeyCreated.v3') {
+    const { hash, scopes, expiresAt, ...data } = event.data;
     const key = {
       ...data,
+      scopes: scopes ?? scopeNames,
       id: event.subject,
       expiresAt: dateOf(expiresAt),
       deactivatedBy: null,
@@ -64,10 +65,10 @@ export const evolveApiKey = (state: ApiKeyState, event: ApiKeyEvent): ApiKeyStat
   }
   if (state.status === 'none') throw new Error(`${event.type} of a key without ApiKeyCreated`);
   switch (event.type) {
-    case 'linklog.ApiKeyChanged.v3': {
-      const { status, expiresAt, ...data } = event.data;
-      const expiry = { expiresAt: dateOf(expiresAt) };
-      return { status, key: { ...state.key, ...data, ...expiry, sequence, lastEventAt } };
+    case 'linklog.ApiKeyChanged.v4': {
+      const { status, scopes, expiresAt, ...data } = event.data;
+      const terms = { scopes: scopes ?? scopeNames, expiresAt: dateOf(expiresAt) };
+      return { status, key: { ...state.key, ...data, ...terms, sequence, lastEventAt } };
     }
     case 'linklog.ApiKeyRotated.v1': {
       const { hash, earlierEndAt } = event.data;

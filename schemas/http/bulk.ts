@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { generalError, monthlyLimitError } from './errors.js';
+import { subjectIn } from './link-address.js';
 import { tags, tagsIn } from './link-fields.js';
 import { changedLink, given, linkDetails, nothingToChange } from './links.js';
 
@@ -38,15 +39,22 @@ const bulkChange = z
     minProperties: 1,
   });
 
-/** The body of POST /v2/links/bulk. An invalid short code gets 404, like an unknown one. */
+/** The body of POST /v2/links/bulk. An invalid `code` or `domain/code` gets 404, like an unknown one. */
 export const bulkRequest = z.object(
   {
     shortCodes: z
       .array(z.string({ error: shortCodesMessage }), { error: shortCodesMessage })
       .min(1, shortCodesMessage)
       .max(maxShortCodes, shortCodesMessage)
-      .refine((codes) => new Set(codes).size === codes.length, shortCodesMessage)
-      .meta({ uniqueItems: true }),
+      .refine(
+        (links) => new Set(links.map((link) => subjectIn(link) ?? link)).size === links.length,
+        shortCodesMessage,
+      )
+      .meta({
+        uniqueItems: true,
+        description:
+          'Short codes on the default domain, and `domain/code` for links on other domains.',
+      }),
     change: bulkChange,
   },
   { error: shortCodesMessage },

@@ -14,6 +14,7 @@ export const generalError = z.object({
   errorType: z.enum(['BLOCKED', 'DELETED', 'DISABLED', 'EXPIRED']).optional(),
   retryAfter: z.int().min(1).describe('Seconds; on errors of the per-minute limit.').optional(),
   reason: z.enum(urlFaults).describe('Why the URL is invalid.').optional(),
+  found: z.array(z.string()).describe('The values of the TXT record that was found.').optional(),
 });
 export type GeneralError = z.infer<typeof generalError>;
 
@@ -28,7 +29,7 @@ export const planError = z.object({
   statusCode: z.literal(403),
   message: z.string(),
   error: z.literal('Forbidden'),
-  feature: z.enum(['customAlias', 'passwordProtection']),
+  feature: z.enum(['customAlias', 'passwordProtection', 'customDomain']),
   currentPlan: planName,
   upgradeUrl: z.url(),
 });
@@ -92,6 +93,13 @@ export const messages = {
   linkChanged: 'The link was changed meanwhile',
   limitBelowClicks: 'maxClicks must be at least the clicks taken',
   aliasTaken: 'Alias is already taken',
+  domainInvalid: 'Please provide a valid domain',
+  domainNotFound: 'Domain not found',
+  domainUnverified: 'The TXT record was not found',
+  domainOfAnother: 'The domain belongs to another account',
+  domainHasLinks: 'The domain has links',
+  resolverUnavailable: 'The DNS resolver is unavailable',
+  domainInactive: 'The domain is not active for this account',
   aliasReserved: 'This alias is reserved and cannot be used',
   urlUnsafe: 'URL appears to be unsafe and cannot be shortened',
   safetyUnavailable: 'Web safety check is temporarily unavailable',

@@ -73,6 +73,7 @@ export type ChangeLinkRequest = z.output<ReturnType<typeof changeLinkRequest>>;
 export const linkDetails = z.object({
   shortUrl: z.url(),
   shortCode,
+  domain: z.string().nullable().describe('`null`: the default domain.'),
   url: z.string(),
   alias: shortCode.nullable(),
   startsAt: timestamp.nullable(),
@@ -97,7 +98,12 @@ export const linkDetails = z.object({
 export type LinkDetails = z.infer<typeof linkDetails>;
 
 /** A link after a change, for a key without the scope links:read: neither texts nor clicks. */
-export const changedLink = linkDetails.pick({ shortCode: true, version: true, status: true });
+export const changedLink = linkDetails.pick({
+  shortCode: true,
+  domain: true,
+  version: true,
+  status: true,
+});
 export type ChangedLink = z.infer<typeof changedLink>;
 
 /** GET /v2/links: a page. */

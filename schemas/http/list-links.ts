@@ -4,6 +4,7 @@ import { linkStatuses } from '../folds/link-status.js';
 import { foldText } from '../folded-text.js';
 import { parseUrl } from '../parse-url.js';
 import { instantOf } from '../statistics/period.js';
+import { domainName } from './link-address.js';
 import { maxTags, tagOr } from './link-fields.js';
 import { readAs, readSentTime, repeatable, timeZone, wholeNumber } from './query.js';
 
@@ -71,7 +72,7 @@ export const listLinksQuery = z.object({
   limit: wholeNumber(1, 100, 'limit must be between 1 and 100').default(20),
   after: z
     .string({ error: afterMessage })
-    .regex(/^[\w-]{1,300}$/, afterMessage)
+    .regex(/^[\w-]{1,600}$/, afterMessage)
     .optional()
     .describe('The `next` of the previous page of the same query.'),
   sort: z
@@ -100,6 +101,7 @@ export const listLinksQuery = z.object({
     description: 'The exact host of any destination of the link.',
     examples: ['example.com'],
   }),
+  domain: domainName.optional().describe('Only links on this domain.'),
   createdAfter: creationTime('createdAfter', 'Links that were created at this time or later.'),
   createdBefore: creationTime('createdBefore', 'Links that were created before this time.'),
   tz: timeZone('The time zone of the dates in `createdAfter` and `createdBefore`.'),

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { timestamp } from '../events/envelope.js';
+import { shortCodePattern } from '../link-subject.js';
 import { redirectRule } from '../redirect-rules.js';
 import {
   expiresAt,
@@ -19,9 +20,8 @@ import {
   tags,
   title,
 } from './link-fields.js';
+import { domainName } from './link-address.js';
 import { rulesField } from './rules.js';
-
-export const shortCodePattern = /^[A-Za-z0-9_-]{3,50}$/;
 
 export const shortCode = z.string().regex(shortCodePattern);
 
@@ -77,6 +77,10 @@ const creationFields = (isOwnHost: (destination: URL) => boolean, now: () => num
   forwardQuery: optional(forwardQuery).transform((forwards) =>
     forwards === true ? forwards : null,
   ),
+  domain: optional(domainName).meta({
+    description: 'An active domain of the account. Default: the default domain.',
+    examples: ['go.example.com'],
+  }),
 });
 
 interface Ends {
@@ -102,7 +106,7 @@ const bodyRules = {
   propertyNames: { not: { enum: disallowedProperties } },
 };
 
-const reuseAlone = 'reuse can only be combined with url';
+const reuseAlone = 'reuse can only be combined with url and domain';
 
 /** The body of POST /v2/shorten. */
 export const shortenRequest = (
@@ -119,8 +123,8 @@ export const shortenRequest = (
           .transform((reuse) => reuse ?? false)
           .meta({
             description:
-              'If the account has an active link with exactly this `url` and no options, return the oldest ' +
-              'one with 200, without using the link quota. No other field is allowed.',
+              'If the account has an active link with exactly this `url` and no options on the domain, return ' +
+              'the oldest one with 200, without using the link quota. No field besides `url` and `domain` is allowed.',
           }),
       },
       { error: invalidUrl },
@@ -129,7 +133,10 @@ export const shortenRequest = (
     .refine(startsBeforeEnd(now), startsAfterEnd)
     .refine(({ reuse, ...fields }) => {
       return (
-        !reuse || Object.entries(fields).every(([name, value]) => name === 'url' || value === null)
+        !reuse ||
+        Object.entries(fields).every(
+          ([name, value]) => name === 'url' || name === 'domain' || value === null,
+        )
       );
     }, reuseAlone)
     .meta(bodyRules);
@@ -151,6 +158,7 @@ export type ShortenRequest = z.output<ReturnType<typeof shortenRequest>>;
 export const linkResponse = z.object({
   shortUrl: z.url(),
   shortCode,
+  domain: z.string().describe('Only if requested.').optional(),
   url: z.string(),
   alias: shortCode.describe('Only if requested.').optional(),
   expiresAt: timestamp.describe('Only if requested.').optional(),

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { urlFaultOf, type UrlFault } from './link-fields.js';
-import { shortCodePattern, shortenRequest } from './shorten.js';
+import { shortCodePattern } from '../link-subject.js';
+import { shortenRequest } from './shorten.js';
 
 const invalidUrl = 'Please provide a valid URL';
 const urlTooLong = 'URL must be at most 2048 characters';

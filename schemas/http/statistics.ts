@@ -3,6 +3,7 @@ import { timestamp } from '../events/envelope.js';
 import { dimensionNames, type Dimension } from '../statistics/document.js';
 import { intervals, periodOf, type Period } from '../statistics/period.js';
 import { messages } from './errors.js';
+import { domainName } from './link-address.js';
 import { readAs, readSentTime, repeatable, timeZone, wholeNumber } from './query.js';
 import { shortCode } from './shorten.js';
 
@@ -43,28 +44,38 @@ const queryOf = (names: Parameters<typeof includeOf>[0]) =>
 export const statsQuery = queryOf(breakdowns);
 
 /** The query of GET /v2/stats. `all` excludes `links`, which not every period has. */
-export const accountStatsQuery = queryOf([...breakdowns, 'links']);
+export const accountStatsQuery = queryOf([...breakdowns, 'links']).extend({
+  domain: domainName.optional().describe('Only links on this domain.'),
+});
 
 export interface StatisticsRequest {
   readonly period: Period;
   readonly include: ReadonlySet<Breakdown | 'links'>;
   /** Values of each list. */
   readonly limit: number;
+  /** Only links on this domain; `null`: all. */
+  readonly domain: string | null;
 }
 
 /** Parses a query. Returns the message for the first invalid parameter. */
 export const readStatsQuery = (
-  schema: typeof statsQuery,
+  schema: typeof statsQuery | typeof accountStatsQuery,
   query: unknown,
   now: Date,
 ): StatisticsRequest | { readonly refused: string } => {
   const read = schema.safeParse(query);
   if (!read.success) return { refused: read.error.issues[0]?.message ?? messages.badRequest };
-  const { include = [], limit, ...requested } = read.data;
+  // Only the query of an account has a domain.
+  const {
+    include = [],
+    limit,
+    domain = null,
+    ...requested
+  } = read.data as z.output<typeof accountStatsQuery>;
   const period = periodOf(requested, now);
   if ('refused' in period) return period;
   const names = include.flatMap((name) => (name === 'all' ? breakdowns : [name]));
-  return { period, include: new Set(names), limit };
+  return { period, include: new Set(names), limit, domain };
 };
 
 const clicks = z.int().min(0);
@@ -142,7 +153,14 @@ export const accountStatsResponse = z.object({
   period,
   ...ofPeriod,
   links: z
-    .array(z.object({ shortCode, url: z.string(), clicks: clicks.min(1) }))
+    .array(
+      z.object({
+        shortCode,
+        domain: z.string().describe('Only for a link on an own domain.').optional(),
+        url: z.string(),
+        clicks: clicks.min(1),
+      }),
+    )
     .max(200)
     .describe('The most clicked links. Partly covered days count in full.')
     .optional(),

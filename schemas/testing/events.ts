@@ -171,6 +171,33 @@ export const overrideRevoked = (
   attributes: EventAttributes = {},
 ) => eventOf('AliasOverrideRevoked', alias, {}, { sequence, ...attributes });
 
+/** By default, the account acme claims it. */
+export const domainClaimed = (
+  domain: string,
+  sequence: number,
+  token: string,
+  attributes: EventAttributes = {},
+) => eventOf('DomainClaimed', domain, { token }, { sequence, account: 'acme', ...attributes });
+
+export const domainVerified = (
+  domain: string,
+  sequence: number,
+  attributes: EventAttributes = {},
+) => eventOf('DomainVerified', domain, { by: 'dns' }, { sequence, account: 'acme', ...attributes });
+
+export const domainChanged = (
+  domain: string,
+  sequence: number,
+  data: Data<'DomainChanged'>,
+  attributes: EventAttributes = {},
+) => eventOf('DomainChanged', domain, data, { sequence, account: 'acme', ...attributes });
+
+export const domainReleased = (
+  domain: string,
+  sequence: number,
+  attributes: EventAttributes = {},
+) => eventOf('DomainReleased', domain, {}, { sequence, account: 'acme', ...attributes });
+
 export const metered = (keyId: string, sequence: number, calls: number, minute = noon) =>
   eventOf(
     'CallsMetered',
@@ -340,6 +367,14 @@ const dataByName: { [Name in EventName]: fc.Arbitrary<Data<Name>> } = {
   ApiKeyRevoked: fc.constant({}),
   AliasOverrideGranted: fc.record({ account: token(64) }),
   AliasOverrideRevoked: fc.constant({}),
+  DomainClaimed: fc.record({ token: token(32) }),
+  DomainVerified: fc.record({ by: fc.constantFrom('dns', 'operator') }),
+  DomainChanged: fc.record({
+    rootRedirect: nullable(anyText),
+    notFoundRedirect: nullable(anyText),
+    expiredRedirect: nullable(anyText),
+  }),
+  DomainReleased: fc.constant({}),
   CallsMetered: fc.record({ minute: timestamp, calls: count }),
   QrRendered: fc.record({ code: token(50) }),
   MaintenanceSwitched: fc.record({ on: fc.boolean() }),

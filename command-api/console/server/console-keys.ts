@@ -1,3 +1,4 @@
+import { scopesColumn } from '../../../ops/ledger/api-keys.js';
 import type { Queryable } from '../../../ops/platform/postgres/pool.js';
 import type { ConsoleKey } from '../../../schemas/http/console.js';
 import { hashToken, newToken } from './console-sessions.js';
@@ -10,7 +11,7 @@ export interface KeyOfSecret extends ConsoleKey {
 
 type Row = ConsoleKey['key'] & Pick<KeyOfSecret, 'secretHash' | 'account'>;
 
-const columns = `s.hash AS "secretHash", k.account, k.id, k.name, r.plan, k.scopes`;
+const columns = `s.hash AS "secretHash", k.account, k.id, k.name, r.plan, ${scopesColumn}`;
 /** The live keys, `k`, with their live secrets, `s`, and their roots, `r`. */
 const liveKeys = `ledger.key_secrets s
   JOIN ledger.api_keys k ON k.id = s.key_id AND k.status = 'active'

@@ -1,7 +1,12 @@
 import { bulkRequest, type BulkResponse, type BulkResult } from '../../../schemas/http/bulk.js';
 import { messages } from '../../../schemas/http/errors.js';
-import { createManagedLinks, type ManagedLinksDeps } from '../change/managed-links.js';
-import { itemErrorOf, json, unavailable, type Reply } from '../../http/reply.js';
+import {
+  createManagedLinks,
+  type ManagedLinksDeps,
+  type RequestedChange,
+} from '../change/managed-links.js';
+import { subjectIn } from '../../../schemas/http/link-address.js';
+import { failure, itemErrorOf, json, unavailable, type Reply } from '../../http/reply.js';
 import { parseJsonAs, type Handler } from '../../http/requests.js';
 import { monthlyLimitReached, type PlanDeps, type V2State } from '../../admission/admitted-call.js';
 import { callerOf } from '../change/route.js';
@@ -32,11 +37,14 @@ export const createBulkHandler = (deps: ManagedLinksDeps & PlanDeps): Handler<V2
     );
 
     const caller = callerOf(state);
-    const outcomes = await links.change(
-      paid.map((subject) => ({ subject, versions: null, change })),
-      caller,
+    const subjects = paid.map(subjectIn);
+    const changes = subjects.flatMap((subject): readonly RequestedChange[] =>
+      subject === null ? [] : [{ subject, versions: null, change }],
     );
-    const done = outcomes.filter((outcome) => outcome.type === 'done');
+    const decided = [...(await links.change(changes, caller))];
+    const unknown = { type: 'refused', reply: failure(404, messages.codeNotFound) } as const;
+    const outcomes = subjects.map((subject) => (subject === null ? unknown : decided.shift()));
+    const done = outcomes.filter((outcome) => outcome?.type === 'done');
     if (done.some(({ published }) => !published)) return unavailable(messages.logUnavailable);
     const shown = [...(await links.changed(done, caller, call.now))];
 

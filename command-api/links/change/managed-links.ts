@@ -6,10 +6,10 @@ import type { Pool } from '../../../ops/platform/postgres/pool.js';
 import type { Actor, CommandRequest } from '../../../schemas/decision.js';
 import { linkStatusAt, type ExistingLink } from '../../../schemas/folds/link.js';
 import { messages } from '../../../schemas/http/errors.js';
+import { linkOfSubject } from '../../../schemas/link-subject.js';
 import { startsAfterEnd } from '../../../schemas/http/fields.js';
 import { tagsMessage } from '../../../schemas/http/link-fields.js';
 import type { ChangedLink, LinkDetails } from '../../../schemas/http/links.js';
-import { shortCodePattern } from '../../../schemas/http/shorten.js';
 import type { LinkChange, LinkCommand, LinkRefusal } from './command.js';
 import { linkDetailsOf } from '../link-details.js';
 import { createLinkChanges } from './handler.js';
@@ -181,13 +181,13 @@ export const createManagedLinks = (deps: ManagedLinksDeps) => {
     ): Promise<readonly (LinkDetails | ChangedLink)[]> {
       if (readsLinks) return details(links, now);
       return links.map(({ link, version }) => {
-        return { shortCode: link.link.subject, version, status: linkStatusAt(link, now) };
+        const { domain, code: shortCode } = linkOfSubject(link.link.subject);
+        return { shortCode, domain, version, status: linkStatusAt(link, now) };
       });
     },
 
     /** Reads a link, including the newest changes; `null` if the account has no such link. */
     async find(subject: string, account: string | null): Promise<VersionedLink | null> {
-      if (!shortCodePattern.test(subject)) return null;
       const found = (await readLinkStates(pool, outbox, [subject])).get(subject);
       if (!found || found.state.status === 'none') return null;
       const { state, sequence: version } = found;
@@ -211,10 +211,7 @@ export const createManagedLinks = (deps: ManagedLinksDeps) => {
       const clicks = await readClicks(pool, limited.map(subjectOf));
       const attempts = changes.map((requested): Attempt => {
         const countedClicks = clicks.get(requested.subject)?.clicks ?? 0;
-        const attempt = { requested, countedClicks, safeUrls: [], hash: null };
-        // PostgreSQL does not accept every text.
-        if (shortCodePattern.test(requested.subject)) return attempt;
-        return { ...attempt, outcome: refusedWith(failure(404, messages.codeNotFound)) };
+        return { requested, countedClicks, safeUrls: [], hash: null };
       });
       for (let round = 0; round < maxRounds; round += 1) {
         const open = attempts.filter(({ outcome }) => outcome === undefined);

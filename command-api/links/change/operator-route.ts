@@ -6,6 +6,7 @@ import {
   type VersionedLink,
   type RequestedChange,
 } from './managed-links.js';
+import { addressedLink } from '../addressed-link.js';
 import { withAccount } from '../link-details.js';
 import { failure, json, type Reply } from '../../http/reply.js';
 import { etagOf, ifMatch } from './if-match.js';
@@ -42,8 +43,10 @@ export const managedLinkRoutes: AdminRoutes = (deps) => {
     {
       method: 'GET',
       path,
-      handler: async (_ctx, _state, parameter) => {
-        const found = await links.find(parameter('shortCode'), null);
+      handler: async (ctx, _state, parameter) => {
+        const subject = addressedLink(ctx, parameter);
+        if (subject.type === 'refused') return subject.reply;
+        const found = await links.find(subject.value, null);
         return found ? detailed(200, found) : failure(404, messages.codeNotFound);
       },
     },
@@ -51,16 +54,20 @@ export const managedLinkRoutes: AdminRoutes = (deps) => {
       method: 'PATCH',
       path,
       handler: withBody(changeLinkRequest(deps.isOwnHost), (change, state, parameter, ctx) => {
+        const subject = addressedLink(ctx, parameter);
+        if (subject.type === 'refused') return subject.reply;
         const versions = ifMatch(ctx.headers['if-match']);
-        return applyChange({ subject: parameter('shortCode'), versions, change }, state);
+        return applyChange({ subject: subject.value, versions, change }, state);
       }),
     },
     {
       method: 'DELETE',
       path,
-      handler: (ctx, state, parameter) => {
+      handler: async (ctx, state, parameter) => {
+        const subject = addressedLink(ctx, parameter);
+        if (subject.type === 'refused') return subject.reply;
         const versions = ifMatch(ctx.headers['if-match']);
-        return applyChange({ subject: parameter('shortCode'), versions, change: 'delete' }, state);
+        return applyChange({ subject: subject.value, versions, change: 'delete' }, state);
       },
     },
   ];

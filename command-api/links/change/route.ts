@@ -10,6 +10,7 @@ import {
 import { failure, json, noContent, unavailable, type Reply } from '../../http/reply.js';
 import { parseJsonAs, type Handler } from '../../http/requests.js';
 import type { PlanDeps, V2State } from '../../admission/admitted-call.js';
+import { addressedLink } from '../addressed-link.js';
 import { gateRefusal } from '../create/gates.js';
 import { etagOf, ifMatch } from './if-match.js';
 
@@ -48,8 +49,10 @@ export const createLinkHandlers = (deps: LinkDeps) => {
     return outcome.published ? reply(outcome) : unavailable(messages.logUnavailable);
   };
 
-  const show: Handler<V2State> = async (_ctx, state, parameter) => {
-    const found = await links.find(parameter('shortCode'), state.call.key.account);
+  const show: Handler<V2State> = async (ctx, state, parameter) => {
+    const subject = addressedLink(ctx, parameter);
+    if (subject.type === 'refused') return subject.reply;
+    const found = await links.find(subject.value, state.call.key.account);
     return found ? detailed(found, state) : failure(404, messages.codeNotFound);
   };
 
@@ -58,19 +61,23 @@ export const createLinkHandlers = (deps: LinkDeps) => {
     if (request.type === 'refused') return request.reply;
     const refusal = gateRefusal(request.value, state, deps);
     if (refusal) return refusal;
-    const subject = parameter('shortCode');
+    const subject = addressedLink(ctx, parameter);
+    if (subject.type === 'refused') return subject.reply;
     const versions = ifMatch(ctx.headers['if-match']);
-    return applyChange({ subject, versions, change: request.value }, state, async (changed) => {
+    const requested = { subject: subject.value, versions, change: request.value };
+    return applyChange(requested, state, async (changed) => {
       const [shown] = await links.changed([changed], callerOf(state), state.call.now);
       if (!shown) throw new Error('changed() returned no link for 1 link');
       return json(200, shown, { ETag: etagOf(changed.version) });
     });
   };
 
-  const remove: Handler<V2State> = (ctx, state, parameter) => {
-    const subject = parameter('shortCode');
+  const remove: Handler<V2State> = async (ctx, state, parameter) => {
+    const subject = addressedLink(ctx, parameter);
+    if (subject.type === 'refused') return subject.reply;
     const versions = ifMatch(ctx.headers['if-match']);
-    return applyChange({ subject, versions, change: 'delete' }, state, () => noContent());
+    const requested = { subject: subject.value, versions, change: 'delete' } as const;
+    return applyChange(requested, state, () => noContent());
   };
 
   return { show, change, remove };

@@ -21,8 +21,14 @@ import {
 import type { BatchResponse, BatchResult } from '../../../schemas/http/batch.js';
 import type { RedirectRule } from '../../../schemas/redirect-rules.js';
 import type { LinkResponse } from '../../../schemas/http/shorten.js';
+import {
+  linkOfSubject,
+  shortUrlOf,
+  subjectOf,
+  type LinkIdentity,
+} from '../../../schemas/link-subject.js';
 
-/** The data of a new link, checked except against the ledger. The subject of the command is the code. */
+/** The data of a new link, checked except against the ledger. The subject of the command is that of the link. */
 export interface NewLink {
   /** Whether the code is an alias, not generated. */
   readonly custom: boolean;
@@ -49,7 +55,7 @@ export interface NewLink {
 export type CreateLink = Command<'CreateLink', NewLink>;
 
 /** Why the ledger created no link. */
-export type ShortenRefusal = 'aliasTaken' | 'linksExhausted';
+export type ShortenRefusal = 'domainInactive' | 'aliasTaken' | 'linksExhausted';
 
 /** An existing link without options. */
 export type ReusedLink = Pick<Link, 'subject' | 'url' | 'createdAt'>;
@@ -117,11 +123,13 @@ export type ShortenResponse =
 const toLinkResponse = (event: EventNamed<'LinkCreated'>, shortUrlHost: string): LinkResponse => {
   const { url, custom, startsAt, expiresAt, maxClicks, title, note, tags } = event.data;
   const { rules, forwardQuery } = event.data;
+  const { domain, code } = linkOfSubject(event.subject);
   return {
-    shortUrl: `${shortUrlHost}/${event.subject}`,
-    shortCode: event.subject,
+    shortUrl: shortUrlOf(event.subject, shortUrlHost),
+    shortCode: code,
+    ...(domain !== null && { domain }),
     url,
-    ...(custom && { alias: event.subject }),
+    ...(custom && { alias: code }),
     ...(expiresAt !== null && { expiresAt }),
     ...(startsAt !== undefined && { startsAt }),
     ...(maxClicks !== null && { maxClicks }),
@@ -134,10 +142,10 @@ const toLinkResponse = (event: EventNamed<'LinkCreated'>, shortUrlHost: string):
   };
 };
 
-/** Whether `reuse` returns this link: it is active, has exactly this destination, and no option. */
+/** Whether `reuse` returns this link: it is active, on this domain, has exactly this destination, and no option. */
 export const isReusable = (
   state: LinkState,
-  { account, url }: Pick<Link, 'account' | 'url'>,
+  { account, url, domain }: Pick<Link, 'account' | 'url'> & Pick<LinkIdentity, 'domain'>,
   now: Date,
 ): state is ExistingLink => {
   if (state.status === 'none' || linkStatusAt(state, now) !== 'active') return false;
@@ -149,7 +157,8 @@ export const isReusable = (
     !link.forwardQuery &&
     tags.length === 0 &&
     options.every((option) => option === null);
-  return hasNone && link.account === account && link.url === url;
+  const isOnDomain = linkOfSubject(link.subject).domain === domain;
+  return hasNone && isOnDomain && link.account === account && link.url === url;
 };
 
 /** The result of an item that failed. @param failure the fields of the error response to a single request */
@@ -172,7 +181,9 @@ export const toResponse = (
     }
     if (outcome?.type !== 'reused') return null;
     const { subject, url, createdAt } = outcome.link;
-    const body = { shortUrl: `${shortUrlHost}/${subject}`, shortCode: subject, url, createdAt };
+    const { domain, code: shortCode } = linkOfSubject(subject);
+    const shortUrl = shortUrlOf(subject, shortUrlHost);
+    const body = { shortUrl, shortCode, ...(domain !== null && { domain }), url, createdAt };
     return { type: 'reused', status: 200, body };
   }
   const remaining = [...outcomes];
@@ -195,12 +206,15 @@ export const isStorable = (response: ShortenResponse): boolean =>
 
 /** The response to a batch without the fields of created links, and without URLs, which are in the request. */
 export type BatchOutline = readonly (
-  { readonly shortCode: string } | { readonly failure: object }
+  { readonly shortCode: string; readonly domain?: string } | { readonly failure: object }
 )[];
 
 export const outlineOf = ({ results }: BatchResponse): BatchOutline =>
   results.map((result) => {
-    if (result.success) return { shortCode: result.shortCode };
+    if (result.success) {
+      const { shortCode, domain } = result;
+      return { shortCode, ...(domain !== undefined && { domain }) };
+    }
     const failure = Object.entries(result).filter(
       ([name]) => name !== 'index' && name !== 'success' && name !== 'url',
     );
@@ -225,7 +239,8 @@ export const responseOfOutline = (
       results.push(failedItem(index, items[index], entry.failure));
       continue;
     }
-    const event = createdBySubject.get(entry.shortCode);
+    const { shortCode: code, domain = null } = entry;
+    const event = createdBySubject.get(subjectOf({ domain, code }));
     if (!event) return null;
     results.push({ index, success: true, ...toLinkResponse(event, shortUrlHost) });
   }

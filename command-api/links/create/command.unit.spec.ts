@@ -181,7 +181,11 @@ describe('command API: response to a request for links', () => {
 
   const ready = (index: number): BatchItem => ({
     type: 'ready',
-    failures: { aliasTaken: failure(index, 400), linksExhausted: failure(index, 429) },
+    failures: {
+      domainInactive: failure(index, 400),
+      aliasTaken: failure(index, 400),
+      linksExhausted: failure(index, 429),
+    },
   });
 
   const batch = (...items: readonly BatchItem[]): ResponseForm => ({

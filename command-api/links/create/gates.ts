@@ -1,5 +1,5 @@
 import { messages, type PlanError } from '../../../schemas/http/errors.js';
-import { planHas, type GatedFeature } from '../../../schemas/plans.js';
+import { planHas, type GatedFeature, type PlanName } from '../../../schemas/plans.js';
 import type { RedirectRule } from '../../../schemas/redirect-rules.js';
 import type { PlatformSwitches } from '../../admission/admission.js';
 import { failure, json, type Reply } from '../../http/reply.js';
@@ -32,6 +32,18 @@ const switchedOff = (fields: GatedFields, platform: PlatformSwitches): string | 
   return null;
 };
 
+/** 403 for a feature that the plan of a key lacks. */
+export const planRefusal = (
+  feature: PlanError['feature'],
+  message: string,
+  currentPlan: PlanName,
+  upgradeUrl: string,
+): Reply => {
+  const error = 'Forbidden';
+  const body: PlanError = { statusCode: 403, message, error, feature, currentPlan, upgradeUrl };
+  return json(403, body);
+};
+
 /** The refusal by platform switches or plan, in the contract's order, or `null`. */
 export const gateRefusal = (
   fields: GatedFields,
@@ -46,13 +58,10 @@ export const gateRefusal = (
   );
   if (!lacking) return null;
   const { feature, needs } = lacking;
-  const body: PlanError = {
-    statusCode: 403,
-    message: `${needs} the ${plans.gates[feature]} plan or higher.`,
-    error: 'Forbidden',
+  return planRefusal(
     feature,
-    currentPlan: plan,
+    `${needs} the ${plans.gates[feature]} plan or higher.`,
+    plan,
     upgradeUrl,
-  };
-  return json(403, body);
+  );
 };

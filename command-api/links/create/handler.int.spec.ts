@@ -240,9 +240,8 @@ describe('command API: shorten handler, on two nodes', () => {
       const items = Array.from({ length: 50 }, (_, index): BatchItem => {
         const url = 'x'.repeat(2_000);
         const result = { index, success: false, url, statusCode: 400, message: 'Taken' } as const;
-        return index === 49
-          ? { type: 'refused', result }
-          : { type: 'ready', failures: { aliasTaken: result, linksExhausted: result } };
+        const failures = { domainInactive: result, aliasTaken: result, linksExhausted: result };
+        return index === 49 ? { type: 'refused', result } : { type: 'ready', failures };
       });
       const request: ShortenCommand = {
         ...command(key, links),

@@ -1,6 +1,7 @@
 import { createBatcher } from '../../../ops/platform/concurrency/batcher.js';
 import { ledgerNow, type LedgerClock } from '../../../ops/ledger/clock.js';
 import { lockMeters, saveMeters, type LockedMeter } from '../../../ops/ledger/meters.js';
+import { lockActiveDomains } from '../../../ops/ledger/domains.js';
 import { findTaken, insertLinks, isSubjectTaken } from '../../../ops/ledger/links.js';
 import { newId } from '../../../ops/platform/new-id.js';
 import {
@@ -14,6 +15,7 @@ import { mapResult, writeAfter, type Write } from '../../../ops/platform/postgre
 import type { EventNamed } from '../../../schemas/events/catalogue.js';
 import type { CommandRequest } from '../../../schemas/decision.js';
 import type { LedgerLink } from '../../../schemas/folds/ledger-link.js';
+import { linkOfSubject, subjectOf } from '../../../schemas/link-subject.js';
 import {
   createLinkDecider,
   type CreateLink,
@@ -80,44 +82,63 @@ export type ShortenHandler = ReturnType<typeof createShortenHandler>;
 const maxGroup = 200;
 const maxWaiting = 5_000;
 
-const nameOf = ({ account, url }: Destination): string => `${account}\n${url}`;
+const nameOf = ({ account, url, domain }: Destination): string =>
+  `${account}\n${domain ?? ''}\n${url}`;
+
+const destinationOf = ({ data, subject }: CommandRequest<CreateLink>): Destination => ({
+  account: data.account,
+  url: data.url,
+  domain: linkOfSubject(subject).domain,
+});
 
 /**
- * Decides links one after the other, under the locks. Codes that are not in `taken` count as free. Requests with `reuse`
+ * Decides links one after the other, under the locks. Subjects that are not in `taken` count as free. Requests with `reuse`
  * reuse links of the same group.
  */
-const openGroup = ({ taken, reusable, spent, now }: Locked, generateCode: () => string) => {
+const openGroup = (
+  { taken, reusable, domains, spent, now }: Locked,
+  generateCode: () => string,
+) => {
   const reused = new Map(reusable);
   const ledgerLinks = new Map<string, LedgerLink>();
-  const isTaken = (code: string): boolean => taken.has(code) || ledgerLinks.has(code);
+  const isTaken = (subject: string): boolean => taken.has(subject) || ledgerLinks.has(subject);
   return {
-    /** The rows to insert, by code. */
+    /** The rows to insert, by subject. */
     ledgerLinks,
     decideLink(
-      { data, ...request }: CommandRequest<CreateLink>,
+      request: CommandRequest<CreateLink>,
       linkLimit: number | null,
       meter: LockedMeter,
     ): ShortenOutcome {
-      const link = data.reuse ? reused.get(nameOf(data)) : undefined;
+      const { data } = request;
+      const destination = destinationOf(request);
+      const { domain } = destination;
+      if (domain !== null && domains.get(domain) !== data.account) {
+        return { type: 'domainInactive' };
+      }
+      const link = data.reuse ? reused.get(nameOf(destination)) : undefined;
       if (link) return { type: 'reused', link };
       if (linkLimit !== null && meter.links >= linkLimit) return { type: 'linksExhausted' };
-      let code = request.subject;
-      while (!data.custom && isTaken(code)) code = generateCode();
-      if (isTaken(code)) return { type: 'aliasTaken' };
+      let { subject } = request;
+      while (!data.custom && isTaken(subject))
+        subject = subjectOf({ domain, code: generateCode() });
+      if (isTaken(subject)) return { type: 'aliasTaken' };
       const metadata = { ...request.metadata, now, id: newId() };
       const { initialState, decide, evolve } = createLinkDecider;
-      const decision = decide({ ...request, subject: code, data, metadata }, initialState);
+      const decision = decide({ ...request, subject, metadata }, initialState);
       const event = decision.type === 'accepted' ? decision.events[0] : undefined;
-      if (!event) throw new Error(`decide() returned ${decision.type} for the unused code ${code}`);
+      if (!event)
+        throw new Error(`decide() returned ${decision.type} for the unused subject ${subject}`);
       const ledgerLink = evolve(initialState, event);
       if (ledgerLink.status === 'none')
-        throw new Error(`evolve() returned no link for LinkCreated of ${code}`);
-      ledgerLinks.set(code, ledgerLink);
+        throw new Error(`evolve() returned no link for LinkCreated of ${subject}`);
+      ledgerLinks.set(subject, ledgerLink);
       meter.links += 1;
       meter.allLinks += 1;
       spent.add(meter);
-      if (data.reuse)
-        reused.set(nameOf(data), { subject: code, url: data.url, createdAt: event.time });
+      if (data.reuse) {
+        reused.set(nameOf(destination), { subject, url: data.url, createdAt: event.time });
+      }
       return { type: 'created', event };
     },
   };
@@ -126,9 +147,9 @@ const openGroup = ({ taken, reusable, spent, now }: Locked, generateCode: () => 
 const createdBy = (outcome: ShortenOutcome): readonly EventNamed<'LinkCreated'>[] =>
   outcome.type === 'created' ? [outcome.event] : [];
 
-const subjectOf = (outcome: ShortenOutcome): string | null => {
-  if (outcome.type === 'created') return outcome.event.subject;
-  return outcome.type === 'reused' ? outcome.link.subject : null;
+const subjectsOf = (outcome: ShortenOutcome): readonly string[] => {
+  if (outcome.type === 'created') return [outcome.event.subject];
+  return outcome.type === 'reused' ? [outcome.link.subject] : [];
 };
 
 /** The idempotency record of a response; `null` if a retry must be decided again. */
@@ -140,7 +161,7 @@ const recordToStore = (
   const { scope, bodyHash, form } = idempotency;
   const response = toResponse(form, outcomes);
   if (!response || !isStorable(response)) return null;
-  const subjects = outcomes.flatMap((outcome) => subjectOf(outcome) ?? []);
+  const subjects = outcomes.flatMap(subjectsOf);
   const { status } = response;
   const text = JSON.stringify(response.body);
   const isOutline = response.type === 'batch' && Buffer.byteLength(text) > maxRecordBytes;
@@ -164,6 +185,8 @@ interface Locked {
   /** The existing idempotency records of the commands. */
   readonly records: readonly (IdempotencyRecord | null)[];
   readonly taken: ReadonlySet<string>;
+  /** The accounts of the active domains of the commands. */
+  readonly domains: ReadonlyMap<string, string>;
   /** Links for requests with `reuse`, by `nameOf`. */
   readonly reusable: ReadonlyMap<string, ReusedLink>;
 }
@@ -200,8 +223,8 @@ const decideLocked = (
 };
 
 /**
- * Creates links: alias, monthly quota, event and idempotency record in one transaction. Lock order: meters, keys, links,
- * partitions of the log; each in the order of its key.
+ * Creates links: alias, monthly quota, event and idempotency record in one transaction. Lock order: meters, keys, domains,
+ * links, partitions of the log; each in the order of its key.
  */
 export const createShortenHandler = (deps: ShortenDeps) => {
   const { pool, outbox, clock } = deps;
@@ -214,22 +237,23 @@ export const createShortenHandler = (deps: ShortenDeps) => {
     const wanted = new Map(
       commands
         .flatMap(({ links }) => links.filter(({ data }) => data.reuse))
-        .map(({ data }) => [nameOf(data), data]),
+        .map(destinationOf)
+        .map((destination) => [nameOf(destination), destination]),
     );
     const found = new Map<string, ReusedLink>();
     if (wanted.size === 0) return found;
     const now = await ledgerNow(tx);
-    for (const [name, create] of wanted) {
-      const link = await findReusable(tx, outbox, create, now);
+    for (const [name, destination] of wanted) {
+      const link = await findReusable(tx, outbox, destination, now);
       if (link) found.set(name, link);
     }
     return found;
   };
 
   /**
-   * Decides a group in one transaction. Reads whether the codes of `contested` are taken.
+   * Decides a group in one transaction. Reads whether the subjects of `contested` are taken.
    *
-   * @throws an error for which `isSubjectTaken` is true if another transaction took a code
+   * @throws an error for which `isSubjectTaken` is true if another transaction took a subject
    */
   const decide = (
     commands: readonly ShortenCommand[],
@@ -241,15 +265,23 @@ export const createShortenHandler = (deps: ShortenDeps) => {
         const keyIds = commands.map(({ keyId }) => keyId);
         // Requests with the same Idempotency-Key wait for the lock of the meter.
         const scopes = commands.map(({ idempotency }) => idempotency?.scope ?? null);
+        const domains = commands.flatMap(({ links }) =>
+          links.flatMap(({ subject }) => linkOfSubject(subject).domain ?? []),
+        );
         return Promise.all([
           lockMeters(tx, keyIds, clock),
+          lockActiveDomains(tx, [...new Set(domains)]),
           findRecords(tx, scopes, clock),
           findTaken(tx, contested),
           findAllReusable(tx, commands),
         ]);
       },
-      ([locked, records, taken, reusable]) =>
-        decideLocked(deps, commands, { ...locked, spent: new Set(), records, taken, reusable }),
+      ([locked, domains, records, taken, reusable]) =>
+        decideLocked(deps, commands, {
+          ...locked,
+          spent: new Set(),
+          ...{ domains, records, taken, reusable },
+        }),
     );
 
   const run = async (commands: readonly ShortenCommand[]): Promise<readonly ShortenResult[]> => {
@@ -280,7 +312,9 @@ export const createAdmittingHandler = <Request>({
   ...deps
 }: ShortenDeps & {
   readonly admission: Pick<Admission, 'decideIn'>;
-  /** The command of an admitted request. Pure: a retried transaction calls it again. No alias, no Idempotency-Key. */
+  /**
+   * The command of an admitted request. Pure: a retried transaction calls it again. No alias, domain or Idempotency-Key.
+   */
   readonly commandOf: (
     request: Request,
     call: AdmittedCall,
@@ -312,7 +346,10 @@ export const createAdmittingHandler = <Request>({
         const accepted = decisions.flatMap(({ command }) =>
           command?.type === 'read' ? [command.value] : [],
         );
-        const locked = { records: [], taken: new Set<string>(), reusable: new Map() };
+        const locked = {
+          domains: new Map<string, string>(),
+          ...{ records: [], taken: new Set<string>(), reusable: new Map() },
+        };
         const decided = decideLocked(deps, accepted, { meters, spent, now, ...locked });
         const write = mapResult(writeAfter(countCalls(group), decided), (results) => {
           const created = [...results];

@@ -1,13 +1,17 @@
 import { customAlphabet } from 'nanoid';
+import type { ActiveDomains } from '../../../ops/ledger/active-domains.js';
+import { readActiveDomains, type ActiveDomain } from '../../../ops/ledger/domains.js';
 import type { PasswordHasher } from '../../../ops/platform/passwords/password-hasher.js';
 import type { Pool } from '../../../ops/platform/postgres/pool.js';
 import type { CommandRequest } from '../../../schemas/decision.js';
+import { edgeRoutes } from '../../../schemas/edge-routes.js';
 import { messages } from '../../../schemas/http/errors.js';
 import {
   batchItemRequest,
   shortenRequest,
   type ShortenRequest,
 } from '../../../schemas/http/shorten.js';
+import { subjectOf } from '../../../schemas/link-subject.js';
 import { destinationsOf } from '../../../schemas/redirect-rules.js';
 import type { AdmittedCall } from '../../admission/command.js';
 import type { Scope } from '../../../schemas/scopes.js';
@@ -31,6 +35,10 @@ import {
 } from '../../admission/admitted-call.js';
 import { gateRefusal } from './gates.js';
 
+const edgeRouteNames = new Set(edgeRoutes);
+
+const domainInactive = failure(400, messages.domainInactive);
+
 /** Generates short codes. There are 62^8; the ledger detects a collision. */
 export const generateCode = customAlphabet(keyAlphabet, 8);
 
@@ -39,6 +47,7 @@ export interface LinkRequestDeps extends PlanDeps {
   readonly isOwnHost: (destination: URL) => boolean;
   readonly safety: Pick<WebSafety, 'check' | 'safeBrowsing'>;
   readonly passwords: Pick<PasswordHasher, 'hashAll'>;
+  readonly activeDomains: ActiveDomains;
 }
 
 /** A checked request, without the hash of its password. */
@@ -50,7 +59,7 @@ export interface ReadyRequest {
 
 type RequestContext = Pick<V2State, 'call' | 'platform' | 'requestId'>;
 
-/** A request without alias, password and `reuse`, checked before its call is admitted. */
+/** A request without alias, domain, password and `reuse`, checked before its call is admitted. */
 export interface PlainRequest {
   readonly parsed: Read<ShortenRequest>;
   /** The refusal of the web safety check. */
@@ -82,13 +91,34 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
     return limit !== null && call.usage.links >= limit ? linksExhausted(call) : null;
   };
 
+  /** The domains of requests that the account does not have. A domain may be active for less time than this cache. */
+  const inactiveFor = async (
+    requests: readonly ShortenRequest[],
+    { key }: AdmittedCall,
+  ): Promise<ReadonlySet<string>> => {
+    const names = new Set(requests.flatMap(({ domain }) => domain ?? []));
+    const isActive = (active: ActiveDomain): boolean => active.account === key.account;
+    const unknown = [...names].filter((name) => {
+      const active = deps.activeDomains.find(name);
+      return !active || !isActive(active);
+    });
+    if (unknown.length === 0) return new Set();
+    const inactive = new Set(unknown);
+    for (const active of await readActiveDomains(deps.pool, unknown)) {
+      if (isActive(active)) inactive.delete(active.domain);
+    }
+    return inactive;
+  };
+
   const checked = (
-    body: unknown,
+    parsed: Read<ShortenRequest>,
+    inactive: ReadonlySet<string>,
     state: V2State,
-    bodySchema: typeof schema | typeof itemSchema,
   ): Read<ShortenRequest> => {
-    const parsed: Read<ShortenRequest> = parseAs(bodySchema, body);
-    const reply = parsed.type === 'read' ? refusalOf(parsed.value, state) : null;
+    if (parsed.type === 'refused') return parsed;
+    const { domain } = parsed.value;
+    const reply =
+      domain !== null && inactive.has(domain) ? domainInactive : refusalOf(parsed.value, state);
     return reply ? refusedWith(reply) : parsed;
   };
 
@@ -97,8 +127,8 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
     requests: readonly ShortenRequest[],
     { key }: AdmittedCall,
   ): Promise<ReadonlySet<string>> => {
-    const reserved = requests.flatMap(({ alias }) =>
-      alias !== null && findReservation(alias) !== null ? [alias] : [],
+    const reserved = requests.flatMap(({ alias, domain }) =>
+      alias !== null && domain === null && findReservation(alias) !== null ? [alias] : [],
     );
     if (reserved.length === 0) return new Set();
     const names = reserved.map((alias) => alias.toLowerCase());
@@ -128,7 +158,8 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
       account: key.account,
     };
     const metadata = { actor: key.id, requestId: state.requestId };
-    return { type: 'CreateLink', subject: alias ?? generateCode(), data, metadata };
+    const subject = subjectOf({ domain: request.domain, code: alias ?? generateCode() });
+    return { type: 'CreateLink', subject, data, metadata };
   };
 
   /** The command of a plain request whose call was admitted, or its refusal. Pure. */
@@ -166,8 +197,8 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
       const parsed: Read<ShortenRequest> =
         body.type === 'read' ? parseAs(schema, body.value) : body;
       if (parsed.type === 'refused') return { parsed, unsafe: null, scope, requestId };
-      const { alias, password, reuse } = parsed.value;
-      const isPlain = alias === null && password === null && !reuse;
+      const { alias, domain, password, reuse } = parsed.value;
+      const isPlain = alias === null && domain === null && password === null && !reuse;
       if (!isPlain || deps.safety.safeBrowsing) return null;
       const [verdict] = await checkGroups(deps.safety, [destinationsOf(parsed.value)]);
       return { parsed, unsafe: safetyResponses[verdict ?? 'unknown'], scope, requestId };
@@ -179,7 +210,10 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
       state: V2State,
       bodySchema: typeof schema | typeof itemSchema,
     ): Promise<readonly (ReadyRequest | Refused)[]> {
-      const requests = items.map((item) => checked(item, state, bodySchema));
+      const parsed = items.map((item): Read<ShortenRequest> => parseAs(bodySchema, item));
+      const valid = parsed.flatMap((item) => (item.type === 'read' ? [item.value] : []));
+      const inactive = await inactiveFor(valid, state.call);
+      const requests = parsed.map((item) => checked(item, inactive, state));
       const accepted = requests.flatMap((item) => (item.type === 'read' ? [item.value] : []));
       const checking = checkGroups(deps.safety, accepted.map(destinationsOf));
       // The check has its own deadline.
@@ -190,7 +224,10 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
         const request = item.value;
         const unsafe = safetyResponses[verdicts.shift() ?? 'unknown'];
         if (unsafe) return refusedWith(unsafe);
-        if (request.alias !== null && forbidden.has(request.alias)) {
+        const { alias, domain } = request;
+        // On other domains, only the routes of the edge are reserved.
+        const reserved = domain === null ? forbidden : edgeRouteNames;
+        if (alias !== null && reserved.has(alias)) {
           return refusedWith(failure(400, messages.aliasReserved));
         }
         const create = commandFor(request, state);
@@ -217,6 +254,7 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
     },
     /** The replies to a refused single link. */
     refusals: (call: AdmittedCall): Readonly<Record<ShortenRefusal, Reply>> => ({
+      domainInactive,
       aliasTaken: failure(400, messages.aliasTaken),
       linksExhausted: linksExhausted(call),
     }),

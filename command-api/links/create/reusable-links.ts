@@ -2,10 +2,11 @@ import { readLinkStates } from '../../../ops/ledger/link-states.js';
 import type { Outbox } from '../../../ops/event-log/outbox/port.js';
 import type { Client } from '../../../ops/platform/postgres/pool.js';
 import { reuseKeyOf } from '../../../schemas/folds/ledger-link.js';
+import type { LinkIdentity } from '../../../schemas/link-subject.js';
 import { isReusable, type ReusedLink } from './command.js';
 
-/** The account and destination of a request with `reuse`. */
-export interface Destination {
+/** What a link has in common with a request with `reuse`. */
+export interface Destination extends Pick<LinkIdentity, 'domain'> {
   readonly account: string;
   readonly url: string;
 }
@@ -19,23 +20,31 @@ interface Candidate {
   readonly created_at: Date;
 }
 
-/** The oldest active link of an account to a destination, without options; `null` if none exists. */
+/** The oldest active link of an account to a destination on a domain, without options; `null` if none exists. */
 export const findReusable = async (
   tx: Client,
   outbox: Outbox,
-  { account, url }: Destination,
+  destination: Destination,
   now: Date,
 ): Promise<ReusedLink | null> => {
+  const { account, url, domain } = destination;
   let after: Candidate = { subject: '', created_at: new Date(0) };
   for (let page = 0; page < maxPages; page += 1) {
     const { rows } = await tx.query<Candidate>({
       name: 'links-reusable',
       text: `SELECT subject, created_at FROM ledger.links
              WHERE reuse_key = $1 AND (created_at, subject) > ($2::timestamptz, $3) AND account = $4
+               AND CASE WHEN $5::text IS NULL THEN strpos(subject, '/') = 0 ELSE starts_with(subject, $5) END
                AND NOT deleted AND NOT blocked AND NOT disabled AND expired IS NULL
                AND expires_at IS NULL AND starts_at IS NULL AND max_clicks IS NULL
              ORDER BY created_at, subject LIMIT ${pageSize}`,
-      values: [reuseKeyOf(account, url), after.created_at, after.subject, account],
+      values: [
+        reuseKeyOf(account, url),
+        after.created_at,
+        after.subject,
+        account,
+        domain && `${domain}/`,
+      ],
     });
     const states = await readLinkStates(
       tx,
@@ -44,7 +53,7 @@ export const findReusable = async (
     );
     for (const { subject } of rows) {
       const state = states.get(subject)?.state;
-      if (state && isReusable(state, { account, url }, now)) return state.link;
+      if (state && isReusable(state, destination, now)) return state.link;
     }
     const last = rows.at(-1);
     if (!last || rows.length < pageSize) return null;

@@ -115,12 +115,18 @@ export const createShortenHandlers = (deps: ShortenDeps) => {
       if (parsed.type === 'refused') return parsed.reply;
       const { urls } = parsed.value;
       const prepared = await requests.prepare(urls, state, requests.itemSchema);
-      const { aliasTaken, linksExhausted } = requests.refusals(state.call);
+      const refusals = requests.refusals(state.call);
       const items = prepared.map((item, index): BatchItem => {
         const failed = (reply: Reply) => failedItem(index, urls[index], itemErrorOf(reply));
         if (item.type === 'refused') return { type: 'refused', result: failed(item.reply) };
-        const failures = { aliasTaken: failed(aliasTaken), linksExhausted: failed(linksExhausted) };
-        return { type: 'ready', failures };
+        return {
+          type: 'ready',
+          failures: {
+            domainInactive: failed(refusals.domainInactive),
+            aliasTaken: failed(refusals.aliasTaken),
+            linksExhausted: failed(refusals.linksExhausted),
+          },
+        };
       });
       const ready = prepared.filter((item) => item.type === 'ready');
       return decide(state, ready, { type: 'batch', shortUrlHost, items }, request);

@@ -3,6 +3,7 @@ import { historyQuery } from '../../../schemas/http/history.js';
 import type { V2State } from '../../admission/admitted-call.js';
 import { failure, json } from '../../http/reply.js';
 import { parseQuery, type Handler } from '../../http/requests.js';
+import { addressedLink } from '../addressed-link.js';
 import { createManagedLinks, type ManagedLinksDeps } from '../change/managed-links.js';
 import { findLinkHistory } from './link-history.js';
 
@@ -12,11 +13,13 @@ export const createHistoryHandler = (deps: ManagedLinksDeps): Handler<V2State> =
   return async (ctx, { call }, parameter) => {
     const query = parseQuery(historyQuery, ctx);
     if (query.type === 'refused') return query.reply;
-    const found = await links.find(parameter('shortCode'), call.key.account);
+    const subject = addressedLink(ctx, parameter);
+    if (subject.type === 'refused') return subject.reply;
+    const found = await links.find(subject.value, call.key.account);
     if (!found) return failure(404, messages.codeNotFound);
     const page = await findLinkHistory(deps.pool, deps.outbox, {
       ...query.value,
-      subject: found.link.link.subject,
+      subject: subject.value,
       forOwner: true,
     });
     return page === null ? failure(404, messages.codeNotFound) : json(200, page);

@@ -160,6 +160,7 @@ const findByClicks = async (
   const isFiltered =
     query.search !== undefined ||
     query.destination !== undefined ||
+    query.domain !== undefined ||
     query.createdAfter !== undefined ||
     query.createdBefore !== undefined ||
     query.tag.length > 0;

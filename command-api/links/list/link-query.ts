@@ -5,6 +5,7 @@ import { accountName } from '../../../schemas/http/keys.js';
 import { foldedTextOf, foldText } from '../../../schemas/folded-text.js';
 import { creationPeriodOf, type LinkQuery } from '../../../schemas/http/list-links.js';
 import { destinationsOf, type RuledLink } from '../../../schemas/redirect-rules.js';
+import { linkOfSubject } from '../../../schemas/link-subject.js';
 import { parseUrl } from '../../../schemas/parse-url.js';
 
 /** A query for the links of an account; `null`: of all accounts, account by account. */
@@ -44,12 +45,13 @@ export const linkMatcher = (
   query: ListQuery,
   now: Date,
 ): ((link: ExistingLink, hasChanged: boolean) => boolean) => {
-  const { account, status: asked } = query;
+  const { account, status: asked, domain } = query;
   return (state, hasChanged) => {
     const { link } = state;
     const status = linkStatusAt(state, now);
     return (
       (account === null || link.account === account) &&
+      (domain === undefined || linkOfSubject(link.subject).domain === domain) &&
       (asked === undefined ? status !== 'deleted' : status === asked) &&
       (!hasChanged || matchesTexts(query, link))
     );
@@ -58,7 +60,7 @@ export const linkMatcher = (
 
 /**
  * A position in a list: after this link. Lists are in the order of creation, newest first. In a list by clicks, links
- * with clicks come first, in the order of clicks and then of short codes. A list of all accounts is ordered by account
+ * with clicks come first, in the order of clicks and then of subjects. A list of all accounts is ordered by account
  * first.
  */
 export interface ListCursor {
@@ -78,11 +80,14 @@ export const compareCursors = (a: ListCursor, b: ListCursor): number => {
 
 /** Equal for queries that differ only in the page size. */
 const fingerprintOf = (query: ListQuery): string => {
-  const { account, sort, search, tag, status, destination } = query;
+  const { account, sort, search, tag, status, destination, domain } = query;
   const { from, before } = creationPeriodOf(query);
   return createHash('sha256')
     .update(
-      JSON.stringify([account, sort, search, [...tag].sort(), status, destination, from, before]),
+      JSON.stringify([
+        ...[account, sort, search, [...tag].sort(), status, destination, domain],
+        ...[from, before],
+      ]),
     )
     .digest('base64url')
     .slice(0, 12);
@@ -93,8 +98,8 @@ const written = z.tuple([
   accountName,
   z.int().min(0),
   z.int().min(0).max(8.64e15),
-  // Empty: before the first short code of this time.
-  z.string().regex(/^[\w-]{0,50}$/),
+  // Empty: before the first link of this time.
+  z.string().regex(/^(?:[a-z0-9._-]{1,253}\/)?[\w-]{0,50}$/),
 ]);
 
 export const writeCursor = (

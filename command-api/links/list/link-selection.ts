@@ -2,6 +2,7 @@ import type { Client } from '../../../ops/platform/postgres/pool.js';
 import { hostText } from '../../../schemas/folded-text.js';
 import { creationPeriodOf } from '../../../schemas/http/list-links.js';
 import type { RuledLink } from '../../../schemas/redirect-rules.js';
+import { subjectRangeOf } from '../../../schemas/link-subject.js';
 import type { AccountQuery, ListCursor } from './link-query.js';
 
 /** The links of the projection that a query selects. */
@@ -64,6 +65,12 @@ const textConditions = (query: AccountQuery, folded: string, values: Values): re
 const limitOf = ({ destination }: AccountQuery, wanted: number): number =>
   destination === undefined ? wanted : Math.max(wanted, 500);
 
+const domainConditions = ({ domain }: AccountQuery, values: Values): readonly string[] => {
+  if (domain === undefined) return [];
+  const [after, before] = subjectRangeOf(domain);
+  return [`l.subject > ${values.add(after, 'text')}`, `l.subject < ${values.add(before, 'text')}`];
+};
+
 const timeConditions = (query: AccountQuery, table: string, values: Values): readonly string[] => {
   const { from, before } = creationPeriodOf(query);
   const bound = (operator: string, time: number | null): readonly string[] =>
@@ -111,6 +118,7 @@ const otherConditionsOn = (selection: Selection, values: Values): string => {
         ]
       : []),
     ...timeConditions(query, 'l', values),
+    ...domainConditions(query, values),
   ].join(' AND ');
 };
 

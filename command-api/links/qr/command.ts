@@ -20,6 +20,7 @@ export type SpendQrCode = Command<
   'SpendQrCode',
   {
     readonly account: string;
+    /** The subject of the link. */
     readonly code: string;
     /** The plan's monthly QR codes; `null` for no limit. */
     readonly limit: number | null;

@@ -6,11 +6,12 @@ import type { Pool } from '../../../ops/platform/postgres/pool.js';
 import { initialState } from '../../../schemas/folds/link.js';
 import { messages } from '../../../schemas/http/errors.js';
 import { qrQuery } from '../../../schemas/http/qr.js';
-import { shortCodePattern } from '../../../schemas/http/shorten.js';
+import { shortUrlOf } from '../../../schemas/link-subject.js';
 import { createQrCodeQuota } from './handler.js';
 import { renderQr } from './render.js';
 import { failure, type Reply } from '../../http/reply.js';
 import { parseQuery, type Handler } from '../../http/requests.js';
+import { addressedLink } from '../addressed-link.js';
 import { goneReply } from '../gone.js';
 import { monthlyLimitReached, type PlanDeps, type V2State } from '../../admission/admitted-call.js';
 
@@ -32,9 +33,12 @@ export const createQrHandler = (deps: QrDeps): Handler<V2State> => {
     if (query.type === 'refused') return query.reply;
     if (!platform.qr) return failure(400, messages.qrOff);
 
-    const code = parameter('shortCode');
-    const found = shortCodePattern.test(code) ? await readLinkStates(pool, outbox, [code]) : null;
-    const gone = goneReply(found?.get(code)?.state ?? initialState, call.now);
+    const addressed = addressedLink(ctx, parameter);
+    if (addressed.type === 'refused') return addressed.reply;
+    const { value: subject } = addressed;
+    const { state = initialState } =
+      (await readLinkStates(pool, outbox, [subject])).get(subject) ?? {};
+    const gone = goneReply(state, call.now);
     if (gone) return gone;
 
     const { key } = call;
@@ -43,7 +47,8 @@ export const createQrHandler = (deps: QrDeps): Handler<V2State> => {
       monthlyLimitReached(messages.qrCodesExhausted, limit, call, deps);
     if (limit !== null && call.usage.qrCodes >= limit) return exhausted();
 
-    const text = `${deps.shortUrlHost}/${code}${query.value.mark === undefined ? '' : '?qr'}`;
+    const text =
+      shortUrlOf(subject, deps.shortUrlHost) + (query.value.mark === undefined ? '' : '?qr');
     const tag = createHash('sha256')
       .update(JSON.stringify([text, query.value]))
       .digest('base64url');
@@ -59,7 +64,7 @@ export const createQrHandler = (deps: QrDeps): Handler<V2State> => {
     const decision = await quota.spend({
       type: 'SpendQrCode',
       subject: key.rootId,
-      data: { account: key.account, code, limit },
+      data: { account: key.account, code: subject, limit },
       metadata: { actor: key.id, requestId },
     });
     if (decision.type === 'refused') return exhausted();

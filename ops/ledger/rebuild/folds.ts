@@ -5,6 +5,7 @@
 import type {
   AliasOverrideEvent,
   ApiKeyEvent,
+  DomainEvent,
   EventNamed,
   LinkEvent,
   LinklogEvent,
@@ -17,6 +18,7 @@ import {
   type AliasOverride,
 } from '../../../schemas/folds/alias-override.js';
 import { evolveApiKey, noKey } from '../../../schemas/folds/api-key.js';
+import { evolveDomain, noDomain, type Domain } from '../../../schemas/folds/domain.js';
 import {
   addSpending,
   evolveMeter,
@@ -95,7 +97,7 @@ export const foldKeys = (
     const state = changed.get(event.subject) ?? known.get(event.subject) ?? noKey;
     const isKnown =
       state.status === 'none'
-        ? event.type !== 'linklog.ApiKeyCreated.v2'
+        ? event.type !== 'linklog.ApiKeyCreated.v3'
         : event.sequence <= state.key.sequence;
     if (isKnown) continue;
     const next = evolveApiKey(state, event);
@@ -113,6 +115,19 @@ export const foldOverrides = (
     const override = changed.get(event.subject) ?? known.get(event.subject) ?? noOverride;
     if (event.sequence <= override.sequence) continue;
     changed.set(event.subject, evolveAliasOverride(override, event));
+  }
+  return changed;
+};
+
+export const foldDomains = (
+  known: ReadonlyMap<string, Domain>,
+  events: readonly DomainEvent[],
+): ReadonlyMap<string, Domain> => {
+  const changed = new Map<string, Domain>();
+  for (const event of events) {
+    const domain = changed.get(event.subject) ?? known.get(event.subject) ?? noDomain;
+    if (event.sequence <= domain.sequence) continue;
+    changed.set(event.subject, evolveDomain(domain, event));
   }
   return changed;
 };

@@ -1,6 +1,7 @@
 import {
   isAliasOverrideEvent,
   isApiKeyEvent,
+  isDomainEvent,
   isLinkEvent,
   isPlatformEvent,
   isUsageEvent,
@@ -11,6 +12,7 @@ import { topics, type TopicName } from '../../../schemas/events/topics.js';
 import type { EventLog, LogRecord } from '../../event-log/port.js';
 import { lockOverrides, saveOverrides } from '../alias-overrides.js';
 import { lockKeys, saveKey } from '../api-keys.js';
+import { lockDomains, saveDomain } from '../domains.js';
 import { insertLinks, isInitial, lockLinks, saveLinks } from '../links.js';
 import { lockStoredMeters, saveFoldedMeters } from '../meters.js';
 import { readableEvents } from '../readable-events.js';
@@ -19,6 +21,7 @@ import type { LedgerSchema } from '../decide.js';
 import { execute, transaction, type Client, type Pool } from '../../platform/postgres/pool.js';
 import { writeOnly } from '../../platform/postgres/statement.js';
 import {
+  foldDomains,
   foldLedgerLinks,
   foldKeys,
   foldMeters,
@@ -51,6 +54,13 @@ const addAccounts: Add = async (tx, schema, events) => {
   const overrideEvents = events.filter(isAliasOverrideEvent);
   const overrides = await lockOverrides(tx, subjectsOf(overrideEvents), schema);
   await execute(tx, writeOnly([saveOverrides(foldOverrides(overrides, overrideEvents), schema)]));
+
+  const domainEvents = events.filter(isDomainEvent);
+  const domains = await lockDomains(tx, subjectsOf(domainEvents), schema);
+  const savedDomains = [...foldDomains(domains, domainEvents)].map(([name, domain]) =>
+    saveDomain(name, domain, schema),
+  );
+  await execute(tx, writeOnly(savedDomains));
 };
 
 const addPlatform: Add = async (tx, schema, events) => {

@@ -35,6 +35,7 @@ export const foldedTables = [
   'api_keys',
   'key_secrets',
   'alias_overrides',
+  'domains',
   'platform',
   'links',
   'key_meters',

@@ -7,6 +7,7 @@ const generous = {
   monthlyCalls: null,
   monthlyLinks: null,
   monthlyQrCodes: null,
+  domains: 1_000,
 };
 const plans: PlanTable = {
   plans: { FREE: generous, HOBBY: generous, INDIE: generous, PRO: generous },

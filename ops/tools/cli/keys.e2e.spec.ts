@@ -91,8 +91,8 @@ describe('CLI: command line, on a running service', () => {
       );
       const events = rows.map(({ value }) => readEvent(value));
       expect(events.map(({ type, actor }) => [type, actor])).to.deep.equal([
-        ['linklog.ApiKeyCreated.v2', actorName()],
-        ['linklog.ApiKeyChanged.v3', actorName()],
+        ['linklog.ApiKeyCreated.v3', actorName()],
+        ['linklog.ApiKeyChanged.v4', actorName()],
         ['linklog.ApiKeyRevoked.v1', actorName()],
       ]);
     });

@@ -8,6 +8,7 @@ import { transaction, type Pool } from '../../../ops/platform/postgres/pool.js';
 import {
   isAliasOverrideEvent,
   isApiKeyEvent,
+  isDomainEvent,
   isLinkEvent,
   isPlatformEvent,
   isUsageEvent,
@@ -43,6 +44,7 @@ export const streamOf = (event: LinklogEvent): string => {
   if (event.type === 'linklog.LinkVisited.v3') return `visits-${subject}`;
   if (isApiKeyEvent(event)) return `key-${subject}`;
   if (isAliasOverrideEvent(event)) return `alias-${subject}`;
+  if (isDomainEvent(event)) return `domain-${subject}`;
   if (isUsageEvent(event)) return `usage-${subject}`;
   if (isPlatformEvent(event)) return 'platform';
   const unknown: never = event;

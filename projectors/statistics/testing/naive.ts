@@ -1,3 +1,4 @@
+import { summedUnder } from '../../../schemas/statistics/summed-visits.js';
 import { groupBy } from '../../../ops/platform/group-by.js';
 import { firstDayOf, monthOf, quartersOfDay } from '../../../schemas/statistics/calendar.js';
 import { dimensionNames, otherValue } from '../../../schemas/statistics/document.js';
@@ -127,8 +128,14 @@ export const naiveRows = (visits: readonly Visit[], partition: number): Record<s
     return rows;
   });
   const ofPartition = visits.flatMap((visit) => counted.get(visit) ?? []);
-  const accounts = [...groupBy(ofPartition, ({ account }) => account)].map(
-    ([account, accountVisits]) => rowsOf(accountVisits, { account, partition }, {}),
+  const summed = ofPartition.flatMap((visit) =>
+    summedUnder(visit.account, visit.subject).map((key) => ({ key, visit })),
+  );
+  const visitsOf = [...groupBy(summed, ({ key }) => key)].map(
+    ([key, found]) => [key, found.map(({ visit }) => visit)] as const,
+  );
+  const accounts = visitsOf.map(([account, accountVisits]) =>
+    rowsOf(accountVisits, { account, partition }, {}),
   );
   return {
     links: subjects,

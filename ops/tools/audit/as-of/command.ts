@@ -105,6 +105,7 @@ const platformText = (snapshot: PlatformSnapshot): string => {
   const { active, expired, blocked } = snapshot.links;
   const switches = Object.entries({ maintenance: snapshot.maintenance, ...snapshot.features });
   const aliases = snapshot.overrides.map(({ alias, account }) => `${alias} for ${account}`);
+  const domains = snapshot.domains.map(({ domain, account }) => `${domain} of ${account}`);
   const keys = snapshot.keys.map((key) => [key.id, key.name, key.plan, key.account, key.status]);
   return [
     formatFields([
@@ -112,6 +113,7 @@ const platformText = (snapshot: PlatformSnapshot): string => {
       ...switches.map(([name, on]) => [name, on ? 'on' : 'off'] as const),
       ['links', `${count(active)} active, ${count(expired)} expired, ${count(blocked)} blocked`],
       ['reserved aliases', aliases.join(', ') || 'none'],
+      ['domains', domains.join(', ') || 'none'],
     ]),
     '',
     keys.length === 0

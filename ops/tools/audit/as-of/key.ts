@@ -1,23 +1,26 @@
 import {
   isAliasOverrideEvent,
   isApiKeyEvent,
+  isDomainEvent,
   type EventNamed,
   type LinklogEvent,
 } from '../../../../schemas/events/catalogue.js';
 import { topics } from '../../../../schemas/events/topics.js';
 import type { AliasOverride } from '../../../../schemas/folds/alias-override.js';
+import type { Domain } from '../../../../schemas/folds/domain.js';
 import { spendingOf, unusedMeter, type KeyMeter } from '../../../../schemas/folds/key-meter.js';
 import { rootIdOf } from '../../../../schemas/folds/api-key.js';
 import type { PlanName, PlanTable } from '../../../../schemas/plans.js';
 import type { KnownKey } from '../../../ledger/api-keys.js';
-import { foldKeys, foldMeters, foldOverrides } from '../../../ledger/rebuild/folds.js';
+import { foldDomains, foldKeys, foldMeters, foldOverrides } from '../../../ledger/rebuild/folds.js';
 import { CliError } from '../../cli/errors.js';
 import { happenedBy, partsOf, readParts, type AsOfQuery } from './read.js';
 
-/** The keys and overrides of all accounts, which fit into memory. */
+/** The keys, overrides and domains of all accounts, which fit into memory. */
 export class Accounts {
   readonly keys = new Map<string, KnownKey>();
   readonly overrides = new Map<string, AliasOverride>();
+  readonly domains = new Map<string, Domain>();
   readonly lastActors = new Map<string, string>();
 
   add(events: readonly LinklogEvent[]): void {
@@ -29,6 +32,8 @@ export class Accounts {
     }
     const overrides = foldOverrides(this.overrides, events.filter(isAliasOverrideEvent));
     for (const [alias, override] of overrides) this.overrides.set(alias, override);
+    const domains = foldDomains(this.domains, events.filter(isDomainEvent));
+    for (const [name, domain] of domains) this.domains.set(name, domain);
   }
 }
 

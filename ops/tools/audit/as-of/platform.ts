@@ -87,7 +87,7 @@ class LinkCounts {
 }
 
 /**
- * Returns the switches, overrides, keys and numbers of links at a moment. Links of `sliceRecords` records are in memory
+ * Returns the switches, overrides, domains, keys and numbers of links at a moment. Links of `sliceRecords` records are in memory
  * together.
  */
 export const platformAsOf = async (query: AsOfQuery, sliceRecords = maxSliceRecords) => {
@@ -121,6 +121,9 @@ export const platformAsOf = async (query: AsOfQuery, sliceRecords = maxSliceReco
     features,
     overrides: [...accounts.overrides].flatMap(([alias, { account }]) =>
       account === null ? [] : [{ alias, account }],
+    ),
+    domains: [...accounts.domains].flatMap(([domain, { owner }]) =>
+      owner ? [{ domain, account: owner.account }] : [],
     ),
     links: links.counts,
     keys: [...accounts.keys.values()].map((key) => shownKey(accounts, key)),

@@ -59,7 +59,7 @@ describe('audit: linklog audit replay and history', () => {
     expect(events.flatMap(cloudEventFaults)).to.be.empty;
     const times = events.map(({ time }) => time as string);
     expect(times).to.deep.equal([...times].sort());
-    expect(events[0]).to.include({ type: 'linklog.ApiKeyCreated.v2' });
+    expect(events[0]).to.include({ type: 'linklog.ApiKeyCreated.v3' });
     expect(events[0]?.['data']).to.not.have.property('hash');
 
     const ofLink = await linesOf('--code', code, '--positions');

@@ -124,7 +124,7 @@ describe('audit: replay', () => {
     const events = lines.map((line) => JSON.parse(line) as LinklogEvent & Record<string, unknown>);
     // The late visit follows all earlier records of its partition.
     const inOrder = [
-      ...['linklog.ApiKeyCreated.v2', 'linklog.MaintenanceSwitched.v1'],
+      ...['linklog.ApiKeyCreated.v3', 'linklog.MaintenanceSwitched.v1'],
       ...Array.from({ length: 2 }, () => 'linklog.LinkCreated.v4'),
     ];
     expect(events.slice(0, 4).map(({ type }) => type)).to.deep.equal(inOrder);

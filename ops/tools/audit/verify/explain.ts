@@ -3,6 +3,7 @@ import { readEvent, UnreadableEvent } from '../../../../schemas/events/codec.js'
 import { originOf } from '../../../../schemas/events/envelope.js';
 import { withoutSecrets } from '../../../../schemas/events/redact.js';
 import { topics, type TopicName } from '../../../../schemas/events/topics.js';
+import { summedUnder } from '../../../../schemas/statistics/summed-visits.js';
 import { monthOf, quarterAt } from '../../../../schemas/statistics/calendar.js';
 import { spendingOf } from '../../../../schemas/folds/key-meter.js';
 import { isLimitedVisit } from '../../../ledger/rebuild/folds.js';
@@ -53,9 +54,11 @@ const byPeriod = (key: Difference['key']): Pattern => ({
   matches(event) {
     if (event === null) return false;
     const { day, quarter } = quarterAt(Date.parse(event.time));
-    const values = { account: event.account ?? '', day, quarter, month: monthOf(day) };
+    const account = summedUnder(event.account ?? '', event.subject);
+    const values = { account, day: [day], quarter: [quarter], month: [monthOf(day)] };
     return Object.entries(values).every(
-      ([column, value]) => key[column] === undefined || key[column] === value,
+      ([column, matching]) =>
+        key[column] === undefined || matching.some((value) => value === key[column]),
     );
   },
 });
@@ -103,6 +106,8 @@ const patternOf = ({ model, table, key }: Difference): Pattern => {
       return bySubject(accounts, key['key_id']);
     case 'ledger.alias_overrides':
       return bySubject(accounts, key['alias']);
+    case 'ledger.domains':
+      return bySubject(accounts, key['domain']);
     case 'ledger.platform':
       return { topics: [platform.name], matches: (event) => event !== null };
     default:

@@ -1,0 +1,128 @@
+import { randomBytes } from 'node:crypto';
+import type { Outbox, OutboxPosition } from '../../ops/event-log/outbox/port.js';
+import { decideIn } from '../../ops/ledger/decide.js';
+import { domains, lockDomains } from '../../ops/ledger/domains.js';
+import {
+  transaction,
+  type Client,
+  type Pool,
+  type Queryable,
+} from '../../ops/platform/postgres/pool.js';
+import type { Actor, CommandRequest } from '../../schemas/decision.js';
+import type { Domain } from '../../schemas/folds/domain.js';
+import {
+  claimLifeMs,
+  domainDecider,
+  type DomainCommand,
+  type DomainRefusal,
+  type RedirectChanges,
+} from './command.js';
+
+export type DomainOutcome =
+  | {
+      readonly type: 'done';
+      /** Whether the command created an event. */
+      readonly changed: boolean;
+      readonly domain: Domain;
+      readonly outboxPosition: OutboxPosition;
+    }
+  | { readonly type: 'refused'; readonly refusal: DomainRefusal };
+
+/** The number of domains and live claims of an account. */
+const countDomains = async (tx: Client, account: string): Promise<number> => {
+  const { rows } = await tx.query<{ count: number }>(
+    `SELECT count(*) AS count FROM ledger.domains
+     WHERE account = $1 OR claims @> jsonb_build_object($1::text, '{}'::jsonb)
+       AND (claims -> $1 ->> 'claimedAt')::timestamptz > clock_timestamp() - $2 * interval '1 ms'`,
+    [account, claimLifeMs],
+  );
+  return rows[0]?.count ?? 0;
+};
+
+/** The numbers of links of an account on domains that are not deleted, by domain. */
+export const countLinksOn = async (
+  postgres: Queryable,
+  owners: readonly { readonly domain: string; readonly account: string }[],
+): Promise<ReadonlyMap<string, number>> => {
+  if (owners.length === 0) return new Map();
+  const { rows } = await postgres.query<{ domain: string; links: number }>({
+    name: 'domains-count-links',
+    // The subjects of a domain are a range of the primary key: see `subjectRangeOf`.
+    text: `SELECT domain, (
+             SELECT count(*) FROM ledger.links l
+             WHERE l.subject > domain || '/' AND l.subject < domain || '0'
+               AND l.account = owners.account AND NOT l.deleted
+           ) AS links
+           FROM unnest($1::text[], $2::text[]) AS owners (domain, account)`,
+    values: [owners.map(({ domain }) => domain), owners.map(({ account }) => account)],
+  });
+  return new Map(rows.map(({ domain, links }) => [domain, links]));
+};
+
+/** Decides commands on domains, one domain at a time. */
+export const createDomainHandler = (pool: Pool, outbox: Outbox) => {
+  /** `commandOf` gets the domain under its lock; `null` if no account ever claimed it. */
+  const decide = (
+    name: string,
+    metadata: Actor,
+    commandOf: (
+      tx: Client,
+      domain: Domain | null,
+    ) => Promise<Omit<CommandRequest<DomainCommand>, 'subject' | 'metadata'>>,
+  ): Promise<DomainOutcome> =>
+    transaction(pool, async (tx) => {
+      const domain = (await lockDomains(tx, [name])).get(name) ?? null;
+      const command = await commandOf(tx, domain);
+      const request = { ...command, subject: name, metadata } as CommandRequest<DomainCommand>;
+      const group = await decideIn(tx, outbox, domains, domainDecider, [request]);
+      const [result] = group.results;
+      if (!result) throw new Error('decideIn() returned no result for 1 command');
+      const { decision, state } = result;
+      if (decision.type === 'refused') return decision;
+      const { outboxPosition } = group;
+      return { type: 'done', changed: decision.type === 'accepted', domain: state, outboxPosition };
+    });
+
+  return {
+    claim: (name: string, account: string, limit: number, actor: Actor) =>
+      decide(name, actor, async (tx) => ({
+        type: 'ClaimDomain',
+        data: {
+          account,
+          limit,
+          count: await countDomains(tx, account),
+          token: randomBytes(18).toString('base64url'),
+        },
+      })),
+
+    /** @param found the values of the TXT record */
+    verify: (name: string, account: string, found: readonly string[], actor: Actor) =>
+      decide(name, actor, () =>
+        Promise.resolve({ type: 'VerifyDomain', data: { account, found } }),
+      ),
+
+    add: (name: string, account: string, actor: Actor) =>
+      decide(name, actor, () => Promise.resolve({ type: 'AddDomain', data: { account } })),
+
+    change: (name: string, account: string, redirects: RedirectChanges, actor: Actor) =>
+      decide(name, actor, () =>
+        Promise.resolve({ type: 'ChangeDomain', data: { account, ...redirects } }),
+      ),
+
+    /** Releases the domain of an account, or its claim. Refuses a domain with links. */
+    release: (name: string, account: string, actor: Actor) =>
+      decide(name, actor, async (tx) => {
+        const links = (await countLinksOn(tx, [{ domain: name, account }])).get(name) ?? 0;
+        return { type: 'ReleaseDomain', data: { account, links } };
+      }),
+
+    /** Releases a domain from the account that has it, even if it has links. */
+    releaseFromOwner: (name: string, actor: Actor) =>
+      decide(name, actor, (_tx, domain) =>
+        Promise.resolve({
+          type: 'ReleaseDomain',
+          data: { account: domain?.owner?.account ?? '', links: 0 },
+        }),
+      ),
+  };
+};

@@ -1,0 +1,181 @@
+import type { Outbox, OutboxDelivery } from '../../ops/event-log/outbox/port.js';
+import { readDomains, readDomainsOf } from '../../ops/ledger/domains.js';
+import type { Pool } from '../../ops/platform/postgres/pool.js';
+import { ResolverUnavailable, type TxtLookup } from '../../ops/platform/txt-records.js';
+import { domainNameOf } from '../../schemas/domain-name.js';
+import type { Domain } from '../../schemas/folds/domain.js';
+import { changeDomainRequest, claimDomainRequest } from '../../schemas/http/domains.js';
+import { messages } from '../../schemas/http/errors.js';
+import { firstPlanWithDomains } from '../../schemas/plans.js';
+import type { PlanDeps, V2State } from '../admission/admitted-call.js';
+import { failure, json, noContent, unavailable, type Reply } from '../http/reply.js';
+import { parseJsonAs, type Handler } from '../http/requests.js';
+import { planRefusal } from '../links/create/gates.js';
+import { logWithinMs } from '../links/create/route.js';
+import { checkGroups, type SafetyCheck } from '../safety/safety-check.js';
+import { safetyResponses } from '../safety/safety-replies.js';
+import { liveClaim, type DomainRefusal } from './command.js';
+import { domainResponseOf, recordNameOf } from './domain-response.js';
+import { countLinksOn, createDomainHandler, type DomainOutcome } from './handler.js';
+import { isPublicSuffix } from './public-suffix.js';
+
+export interface DomainDeps extends PlanDeps {
+  readonly pool: Pool;
+  readonly outbox: Outbox;
+  readonly delivery: OutboxDelivery;
+  readonly safety: SafetyCheck;
+  readonly isOwnHost: (destination: URL) => boolean;
+  /** Whether a name is that of the installation itself. */
+  readonly isOwnName: (name: string) => boolean;
+  readonly txtRecords: TxtLookup;
+}
+
+/** A host may have many TXT records at a name; the response returns no more. */
+const maxReportedValues = 20;
+
+export const unknownDomain = failure(404, messages.domainNotFound);
+
+export const invalidDomain = failure(400, messages.domainInvalid);
+
+export const refusalReply = (refusal: DomainRefusal): Reply => {
+  switch (refusal.type) {
+    case 'notFound':
+      return unknownDomain;
+    case 'belongsToAnother':
+      return failure(409, messages.domainOfAnother);
+    case 'hasLinks':
+      return failure(409, messages.domainHasLinks);
+    case 'recordMissing':
+      return { ...failure(409, messages.domainUnverified), found: [...refusal.found] };
+    case 'domainsExhausted':
+      return failure(400, `At most ${refusal.limit} domains on this plan`);
+    default: {
+      const unknown: never = refusal;
+      return unknown;
+    }
+  }
+};
+
+/** The values of the TXT record; `null` if no DNS server answers. */
+const readRecord = async (
+  txtRecords: TxtLookup,
+  domain: string,
+): Promise<readonly string[] | null> => {
+  try {
+    return (await txtRecords(recordNameOf(domain))).slice(0, maxReportedValues);
+  } catch (error) {
+    if (error instanceof ResolverUnavailable) return null;
+    throw error;
+  }
+};
+
+/** `/v2/domains`. */
+export const createDomainHandlers = (deps: DomainDeps) => {
+  const { pool, outbox, delivery, plans, upgradeUrl, txtRecords } = deps;
+  const handler = createDomainHandler(pool, outbox);
+  const changeRequest = changeDomainRequest(deps.isOwnHost);
+
+  /** The domains of the account, as it sees them. */
+  const shown = async (domains: ReadonlyMap<string, Domain>, { call }: V2State) => {
+    const { account } = call.key;
+    const owners = [...domains.keys()].map((domain) => ({ domain, account }));
+    const links = await countLinksOn(pool, owners);
+    return [...domains].flatMap(
+      ([name, domain]) =>
+        domainResponseOf(name, domain, account, links.get(name) ?? 0, call.now) ?? [],
+    );
+  };
+
+  /** The domain that a path names, as the account sees it. */
+  const find = async (parameter: (name: string) => string) => {
+    const name = domainNameOf(parameter('domain'));
+    const domain = name === null ? undefined : (await readDomains(pool, [name])).get(name);
+    return name === null || !domain ? null : { name, domain };
+  };
+
+  const respond = async (
+    outcome: DomainOutcome,
+    respondTo: (done: Extract<DomainOutcome, { readonly type: 'done' }>) => Promise<Reply> | Reply,
+  ): Promise<Reply> => {
+    if (outcome.type === 'refused') return refusalReply(outcome.refusal);
+    return (await delivery.published(outcome.outboxPosition, logWithinMs))
+      ? respondTo(outcome)
+      : unavailable(messages.logUnavailable);
+  };
+
+  const withDomain = async (
+    status: 200 | 201,
+    name: string,
+    domain: Domain,
+    state: V2State,
+  ): Promise<Reply> => {
+    const [found] = await shown(new Map([[name, domain]]), state);
+    return found ? json(status, found) : unknownDomain;
+  };
+
+  const claim: Handler<V2State> = async (_ctx, state) => {
+    const request = parseJsonAs(claimDomainRequest, state.body, state);
+    if (request.type === 'refused') return request.reply;
+    const { domain: name } = request.value;
+    if (deps.isOwnName(name) || (await isPublicSuffix(name))) return invalidDomain;
+    const { key } = state.call;
+    const limit = plans.plans[key.plan].domains;
+    const needed = firstPlanWithDomains(plans);
+    if (limit === 0 && needed !== null) {
+      const message = `Custom domains require the ${needed} plan or higher.`;
+      return planRefusal('customDomain', message, key.plan, upgradeUrl);
+    }
+    const actor = { actor: key.id, requestId: state.requestId };
+    const outcome = await handler.claim(name, key.account, limit, actor);
+    return respond(outcome, ({ changed, domain }) =>
+      withDomain(changed ? 201 : 200, name, domain, state),
+    );
+  };
+
+  const verify: Handler<V2State> = async (_ctx, state, parameter) => {
+    const found = await find(parameter);
+    if (!found) return unknownDomain;
+    const { name, domain } = found;
+    const { call, requestId, uncounted } = state;
+    const { account } = call.key;
+    // Without a claim, or if another account has the domain, the answer does not depend on the record.
+    const isOpen = !domain.owner && liveClaim(domain, account, call.now) !== null;
+    const values = isOpen ? await uncounted(readRecord(txtRecords, name)) : [];
+    if (values === null) return unavailable(messages.resolverUnavailable);
+    const outcome = await handler.verify(name, account, values, { actor: call.key.id, requestId });
+    return respond(outcome, (done) => withDomain(200, name, done.domain, state));
+  };
+
+  const list: Handler<V2State> = async (_ctx, state) =>
+    json(200, { domains: await shown(await readDomainsOf(pool, state.call.key.account), state) });
+
+  const show: Handler<V2State> = async (_ctx, state, parameter) => {
+    const found = await find(parameter);
+    return found ? withDomain(200, found.name, found.domain, state) : unknownDomain;
+  };
+
+  const change: Handler<V2State> = async (_ctx, state, parameter) => {
+    const request = parseJsonAs(changeRequest, state.body, state);
+    if (request.type === 'refused') return request.reply;
+    const { key } = state.call;
+    const found = await find(parameter);
+    if (found?.domain.owner?.account !== key.account) return unknownDomain;
+    const urls = Object.values(request.value).filter((url) => typeof url === 'string');
+    const [verdict = 'safe'] = await state.uncounted(checkGroups(deps.safety, [urls]));
+    const unsafe = safetyResponses[verdict];
+    if (unsafe) return unsafe;
+    const actor = { actor: key.id, requestId: state.requestId };
+    const outcome = await handler.change(found.name, key.account, request.value, actor);
+    return respond(outcome, ({ domain }) => withDomain(200, found.name, domain, state));
+  };
+
+  const release: Handler<V2State> = async (_ctx, state, parameter) => {
+    const name = domainNameOf(parameter('domain'));
+    if (name === null) return unknownDomain;
+    const { key } = state.call;
+    const actor = { actor: key.id, requestId: state.requestId };
+    return respond(await handler.release(name, key.account, actor), () => noContent());
+  };
+
+  return { claim, verify, list, show, change, release };
+};

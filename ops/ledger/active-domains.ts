@@ -1,0 +1,79 @@
+import { coalesce } from '../platform/concurrency/coalesce.js';
+import { retry } from '../platform/concurrency/retry.js';
+import type { Logger } from '../platform/logging.js';
+import type { NotificationListener } from '../platform/postgres/listener.js';
+import type { Queryable } from '../platform/postgres/pool.js';
+import { parseChange } from './changes.js';
+import { readActiveDomains, type ActiveDomain } from './domains.js';
+
+/** Between attempts to read the domains. */
+const pauses = { firstMs: 500, longestMs: 500 };
+
+export type ActiveDomains = Pick<Awaited<ReturnType<typeof watchActiveDomains>>, 'find'>;
+
+/**
+ * Keeps the active domains in memory (100,000 take 19 MB), so that an unresponsive PostgreSQL does not affect them. A
+ * notification of a change is a hint to read its domain again; after a lost connection, all are read again.
+ */
+export const watchActiveDomains = async (deps: {
+  readonly listener: Pick<NotificationListener, 'on' | 'onGap'>;
+  readonly pool: Queryable;
+  readonly logger: Logger;
+}) => {
+  const { listener, pool, logger } = deps;
+  let active = new Map<string, ActiveDomain>();
+  const stopping = new AbortController();
+  /** The changed domains to read; `null`: all. */
+  let stale: Set<string> | null = null;
+
+  const readStale = coalesce(async () => {
+    const names = stale;
+    stale = new Set();
+    try {
+      const rows = await readActiveDomains(pool, names && [...names]);
+      if (names === null) active = new Map();
+      else for (const name of names) active.delete(name);
+      for (const row of rows) active.set(row.domain, row);
+    } catch (error) {
+      stale = names === null ? null : new Set([...names, ...(stale ?? [])]);
+      throw error;
+    }
+  });
+  const readUntilKnown = coalesce(() =>
+    // It rejects only when the process stops.
+    retry(readStale, {
+      pauses,
+      signal: stopping.signal,
+      onFailure(err) {
+        logger.warn({ err }, 'the active domains cannot be read; trying again');
+      },
+    }).catch(() => undefined),
+  );
+  const readAll = (): void => {
+    stale = null;
+    void readUntilKnown();
+  };
+
+  const stops = [
+    listener.on('linklog_changes', (payload) => {
+      const change = parseChange(payload);
+      if (change?.kind === 'domain') {
+        stale?.add(change.domain);
+        void readUntilKnown();
+      } else if (change === null) readAll();
+    }),
+    listener.onGap((state) => {
+      if (state === 'back') readAll();
+    }),
+  ];
+  await readStale().catch(() => readUntilKnown());
+
+  return {
+    /** @param name in canonical form: see `domainNameOf` */
+    find: (name: string): ActiveDomain | undefined => active.get(name),
+    stop() {
+      stopping.abort();
+      for (const stop of stops) stop();
+    },
+  };
+};

@@ -1,0 +1,165 @@
+import type { DomainEvent } from '../../schemas/events/catalogue.js';
+import type { Domain, DomainClaim } from '../../schemas/folds/domain.js';
+import type { Client, Queryable } from '../platform/postgres/pool.js';
+import type { Statement } from '../platform/postgres/statement.js';
+import type { LedgerRows, LedgerSchema } from './decide.js';
+
+/** A row of `ledger.domains`. The columns of the owner are `null` if no account has the domain. */
+interface DomainRow {
+  readonly domain: string;
+  readonly account: string | null;
+  readonly created_at: Date | null;
+  readonly verified_at: Date | null;
+  readonly token: string | null;
+  readonly root_redirect: string | null;
+  readonly not_found_redirect: string | null;
+  readonly expired_redirect: string | null;
+  readonly claims: Readonly<Record<string, DomainClaim>>;
+  readonly sequence: number;
+  readonly last_event_at: Date;
+}
+
+const domainOfRow = (row: DomainRow): Domain => ({
+  owner:
+    row.account === null || row.created_at === null || row.verified_at === null
+      ? null
+      : {
+          account: row.account,
+          createdAt: row.created_at.toISOString(),
+          verifiedAt: row.verified_at.toISOString(),
+          token: row.token,
+          rootRedirect: row.root_redirect,
+          notFoundRedirect: row.not_found_redirect,
+          expiredRedirect: row.expired_redirect,
+        },
+  claims: row.claims,
+  sequence: row.sequence,
+  lastEventAt: row.last_event_at,
+});
+
+/** Locks the table against the few other writers: a new domain has no row, and a plan limits the domains of an account. */
+export const lockDomains = async (
+  tx: Client,
+  names: readonly string[],
+  schema: LedgerSchema = 'ledger',
+): Promise<ReadonlyMap<string, Domain>> => {
+  await tx.query(`LOCK TABLE ${schema}.domains IN SHARE ROW EXCLUSIVE MODE`);
+  const { rows } = await tx.query<DomainRow>(
+    `SELECT * FROM ${schema}.domains WHERE domain = ANY ($1::text[]) ORDER BY domain FOR UPDATE`,
+    [names],
+  );
+  return new Map(rows.map((row) => [row.domain, domainOfRow(row)]));
+};
+
+export const saveDomain = (
+  name: string,
+  { owner, claims, sequence, lastEventAt }: Domain,
+  schema: LedgerSchema = 'ledger',
+): Statement => ({
+  text: `INSERT INTO ${schema}.domains
+           (domain, account, created_at, verified_at, token, root_redirect, not_found_redirect,
+            expired_redirect, claims, sequence, last_event_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+         ON CONFLICT (domain) DO UPDATE SET account = excluded.account,
+           created_at = excluded.created_at, verified_at = excluded.verified_at,
+           token = excluded.token, root_redirect = excluded.root_redirect,
+           not_found_redirect = excluded.not_found_redirect,
+           expired_redirect = excluded.expired_redirect, claims = excluded.claims,
+           sequence = excluded.sequence, last_event_at = excluded.last_event_at`,
+  values: [
+    ...[name, owner?.account, owner?.createdAt, owner?.verifiedAt, owner?.token],
+    ...[owner?.rootRedirect, owner?.notFoundRedirect, owner?.expiredRedirect],
+    ...[claims, sequence, lastEventAt],
+  ],
+});
+
+export const domains: LedgerRows<Domain, DomainEvent> = {
+  lock: lockDomains,
+  save: (states) => [...states].map(([name, domain]) => saveDomain(name, domain)),
+  // A claim changes nothing for visitors.
+  changeOf: ({ type, subject: domain }) =>
+    type === 'linklog.DomainClaimed.v1' ? null : { kind: 'domain', domain },
+};
+
+/** The domains of these names that an account ever claimed. */
+export const readDomains = async (
+  postgres: Queryable,
+  names: readonly string[],
+): Promise<ReadonlyMap<string, Domain>> => {
+  const { rows } = await postgres.query<DomainRow>({
+    name: 'domains-named',
+    text: 'SELECT * FROM ledger.domains WHERE domain = ANY ($1::text[])',
+    values: [names],
+  });
+  return new Map(rows.map((row) => [row.domain, domainOfRow(row)]));
+};
+
+/** The domains that accounts have after a name, in the order of names. */
+export const readOwnedDomains = async (
+  postgres: Queryable,
+  after: string,
+  limit: number,
+): Promise<ReadonlyMap<string, Domain>> => {
+  const { rows } = await postgres.query<DomainRow>({
+    name: 'domains-owned',
+    text: `SELECT * FROM ledger.domains WHERE account IS NOT NULL AND domain > $1
+           ORDER BY domain LIMIT $2`,
+    values: [after, limit],
+  });
+  return new Map(rows.map((row) => [row.domain, domainOfRow(row)]));
+};
+
+/** The domains that an account has or has claimed, by name. Expired claims are included. */
+export const readDomainsOf = async (
+  postgres: Queryable,
+  account: string,
+): Promise<ReadonlyMap<string, Domain>> => {
+  const { rows } = await postgres.query<DomainRow>({
+    name: 'domains-of-account',
+    text: `SELECT * FROM ledger.domains
+           WHERE account = $1 OR claims @> jsonb_build_object($1::text, '{}'::jsonb)
+           ORDER BY domain`,
+    values: [account],
+  });
+  return new Map(rows.map((row) => [row.domain, domainOfRow(row)]));
+};
+
+/** A domain that an account has: what redirects and new links need. */
+export interface ActiveDomain {
+  readonly domain: string;
+  readonly account: string;
+  readonly rootRedirect: string | null;
+  readonly notFoundRedirect: string | null;
+  readonly expiredRedirect: string | null;
+}
+
+/** The active domains of these names; `null`: all. */
+export const readActiveDomains = async (
+  postgres: Queryable,
+  names: readonly string[] | null,
+): Promise<readonly ActiveDomain[]> => {
+  const { rows } = await postgres.query<ActiveDomain>({
+    name: names === null ? 'domains-active' : 'domains-active-named',
+    text: `SELECT domain, account, root_redirect AS "rootRedirect",
+             not_found_redirect AS "notFoundRedirect", expired_redirect AS "expiredRedirect"
+           FROM ledger.domains
+           WHERE account IS NOT NULL ${names === null ? '' : 'AND domain = ANY ($1::text[])'}`,
+    values: names === null ? [] : [names],
+  });
+  return rows;
+};
+
+/** The accounts of active domains. They keep them until the transaction ends. */
+export const lockActiveDomains = async (
+  tx: Client,
+  names: readonly string[],
+): Promise<ReadonlyMap<string, string>> => {
+  if (names.length === 0) return new Map();
+  const { rows } = await tx.query<{ domain: string; account: string }>({
+    name: 'domains-lock-active',
+    text: `SELECT domain, account FROM ledger.domains
+           WHERE domain = ANY ($1::text[]) AND account IS NOT NULL ORDER BY domain FOR SHARE`,
+    values: [names],
+  });
+  return new Map(rows.map(({ domain, account }) => [domain, account]));
+};

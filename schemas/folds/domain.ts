@@ -1,0 +1,66 @@
+import type { DomainEvent } from '../events/catalogue.js';
+import { unknownEvent } from '../events/event-type.js';
+
+/** An account's claim of a domain that it has not verified. */
+export interface DomainClaim {
+  readonly token: string;
+  readonly claimedAt: string;
+}
+
+export interface DomainRedirects {
+  readonly rootRedirect: string | null;
+  readonly notFoundRedirect: string | null;
+  readonly expiredRedirect: string | null;
+}
+
+/** The account that has a domain. */
+export interface DomainOwner extends DomainRedirects {
+  readonly account: string;
+  readonly createdAt: string;
+  readonly verifiedAt: string;
+  /** The token of its claim; `null` for a domain that an operator added. */
+  readonly token: string | null;
+}
+
+export interface Domain {
+  readonly owner: DomainOwner | null;
+  /** The claims of other accounts, by account. Expired claims are included. */
+  readonly claims: Readonly<Record<string, DomainClaim>>;
+  readonly sequence: number;
+  readonly lastEventAt: Date;
+}
+
+export const noDomain: Domain = {
+  owner: null,
+  claims: {},
+  sequence: 0,
+  lastEventAt: new Date(0),
+};
+
+const noRedirects: DomainRedirects = {
+  rootRedirect: null,
+  notFoundRedirect: null,
+  expiredRedirect: null,
+};
+
+export const evolveDomain = (domain: Domain, event: DomainEvent): Domain => {
+  const { account = '', time } = event;
+  const next = { ...domain, sequence: event.sequence, lastEventAt: new Date(time) };
+  const { [account]: claim, ...claims } = domain.claims;
+  switch (event.type) {
+    case 'linklog.DomainClaimed.v1':
+      return { ...next, claims: { ...claims, [account]: { ...event.data, claimedAt: time } } };
+    case 'linklog.DomainVerified.v1': {
+      const createdAt = claim?.claimedAt ?? time;
+      const token = claim?.token ?? null;
+      const owner = { ...noRedirects, account, createdAt, verifiedAt: time, token };
+      return { ...next, claims, owner };
+    }
+    case 'linklog.DomainChanged.v1':
+      return { ...next, owner: domain.owner && { ...domain.owner, ...event.data } };
+    case 'linklog.DomainReleased.v1':
+      return domain.owner?.account === account ? { ...next, owner: null } : { ...next, claims };
+    default:
+      return unknownEvent(event, 'domain');
+  }
+};
