@@ -14,6 +14,7 @@ const readerOf = () => {
 const readOnce = (...lines: readonly string[]) => readerOf()(blockOf(...lines));
 
 const host = 'Host: sho.rt';
+const onlyHost = { host: 'sho.rt' };
 const usual = [
   ...[host, 'hOST: a', 'Accept: */*', 'Accept: text/html', 'Cookie: a=b', 'Connection: keep-alive'],
   ...['User-Agent: a', 'User-Agent: b', 'USER-AGENT:c', 'X-Forwarded-For: 192.0.2.1', 'DNT: 1'],
@@ -27,18 +28,19 @@ const odd = [
 describe('platform: plain headers', () => {
   it('returns the headers of the handler with lower-case names', () => {
     expect(readOnce('hOsT: a', 'User-AGENT: x y', 'DNT:1', 'Accept: */*')).to.deep.equal({
+      host: 'a',
       'user-agent': 'x y',
       dnt: '1',
     });
   });
 
   const handlerNames = [
-    ...['user-agent', 'referer', 'accept-language', 'x-forwarded-for', 'x-request-id', 'dnt'],
-    ...['sec-gpc', 'sec-purpose', 'purpose', 'x-purpose', 'x-moz'],
+    ...['user-agent', 'referer', 'accept-language', 'x-forwarded-for', 'x-forwarded-host', 'x-request-id'],
+    ...['dnt', 'sec-gpc', 'sec-purpose', 'purpose', 'x-purpose', 'x-moz'],
   ];
   for (const name of handlerNames) {
     it(`returns ${name}`, () => {
-      expect(readOnce(`${name}: 1`, host)).to.deep.equal({ [name]: '1' });
+      expect(readOnce(`${name}: 1`, host)).to.deep.equal({ [name]: '1', ...onlyHost });
     });
   }
 
@@ -63,7 +65,7 @@ describe('platform: plain headers', () => {
     expect(readOnce('User-Agent: a')).to.equal(null);
     expect(readOnce(host, host)).to.equal(null);
     expect(readOnce(host, 'DNT: 1', 'dnt: 1')).to.equal(null);
-    expect(readOnce(host, 'Cookie: a', 'Cookie: b')).to.deep.equal({});
+    expect(readOnce(host, 'Cookie: a', 'Cookie: b')).to.deep.equal(onlyHost);
   });
 
   it('falls back to node:http if the headers do not end with the bytes', () => {
@@ -77,7 +79,7 @@ describe('platform: plain headers', () => {
   it('distinguishes names with the same hash', () => {
     // Each step rotates the hash by five bits: 32 steps are a full rotation.
     const same = `${'a'.repeat(32)}${'a'.repeat(32)}dnt`;
-    expect(readOnce(host, `${same}: 1`)).to.deep.equal({});
+    expect(readOnce(host, `${same}: 1`)).to.deep.equal(onlyHost);
   });
 
   it('returns the same headers as a new reader', () => {
@@ -105,7 +107,7 @@ describe('platform: plain headers', () => {
     const reader = readerOf();
     const first = reader(blockOf(host, 'DNT: 1'));
     expect(reader(blockOf(host, 'DNT: 1'))).to.equal(first);
-    expect(reader(blockOf(host))).to.deep.equal({});
+    expect(reader(blockOf(host))).to.deep.equal(onlyHost);
     expect(reader(blockOf(host, 'DNT: 1'))).to.not.equal(first);
   });
 });

@@ -26,6 +26,7 @@ const messageOf = (body: unknown): string | null => {
 const noOptions = {
   ...{ alias: null, password: null, expiresIn: null, expiresAt: null, startsAt: null },
   ...{ maxClicks: null, title: null, note: null, tags: null, rules: null, forwardQuery: null },
+  domain: null,
 };
 
 describe('schemas: body of POST /v2/shorten', () => {
@@ -40,7 +41,10 @@ describe('schemas: body of POST /v2/shorten', () => {
       ...{ url, alias: 'Spring_2026-a', password: 'p ü s', expiresIn: 60, maxClicks: 1 },
       ...{ title: '\u{1f511}'.repeat(200), note: 'a\n\tb', tags: ['b', 'a'] },
     };
-    const absent = { expiresAt: null, startsAt: null, rules: null, forwardQuery: null };
+    const absent = {
+      ...{ expiresAt: null, startsAt: null, rules: null, forwardQuery: null },
+      domain: null,
+    };
     const parsed = { ...body, ...absent, reuse: false };
     expect(schema.parse(body)).to.deep.equal(parsed);
   });

@@ -122,7 +122,7 @@ export const keyHash = 'ab'.repeat(32);
 const someKey = {
   name: 'website',
   plan: 'HOBBY' as const,
-  scopes: [...scopeNames],
+  scopes: null,
   expiresAt: null,
 };
 

@@ -24,7 +24,13 @@ export const openApiDocument = () => ({
   // Relative to the document, so it is correct behind every proxy.
   servers: [{ url: '/' }],
   security: [{ apiKey: [] }],
-  tags: [{ name: 'Links' }, { name: 'Reports' }, { name: 'Keys' }, { name: 'Health' }],
+  tags: [
+    { name: 'Links' },
+    { name: 'Reports' },
+    { name: 'Domains' },
+    { name: 'Keys' },
+    { name: 'Health' },
+  ],
   paths,
   components: {
     securitySchemes: {

@@ -1,4 +1,5 @@
 import { historyQuery } from '../../../schemas/http/history.js';
+import { linkDomainQuery } from '../../../schemas/http/link-address.js';
 import { listLinksQuery } from '../../../schemas/http/list-links.js';
 import { qrQuery } from '../../../schemas/http/qr.js';
 import { accountStatsQuery, statsQuery } from '../../../schemas/http/statistics.js';
@@ -55,6 +56,9 @@ const ifMatch = {
 };
 
 const shortCode = { name: 'shortCode', in: 'path', required: true, schema: shortCodeSchema };
+
+/** The parameters of a path with a link. */
+const ofLink = [shortCode, ...parametersOf(linkDomainQuery), requestId];
 
 const body = (name: SchemaName, examples: SchemaPart): SchemaPart => ({
   required: true,
@@ -125,6 +129,7 @@ const needs = (scope: Scope): SchemaPart => ({ security: [{ apiKey: [scope] }] }
 
 const details = {
   ...link,
+  domain: null,
   startsAt: null,
   status: 'active',
   title: 'Spring sale',
@@ -140,9 +145,9 @@ const details = {
   version: 2,
 };
 
-const changed = { shortCode: link.shortCode, version: 2, status: 'active' };
+const changed = { shortCode: link.shortCode, domain: null, version: 2, status: 'active' };
 const withoutRead =
-  'without the scope `links:read` gets only `shortCode`, `version` and `status` of a link.';
+  'without the scope `links:read` gets only `shortCode`, `domain`, `version` and `status` of a link.';
 
 const freeOfCharge = 'Counts toward the limit per minute, but not toward the monthly calls.';
 
@@ -176,6 +181,41 @@ const key = {
   lastUsedAt: null,
   usage,
 };
+const domain = {
+  domain: 'go.example.com',
+  status: 'active',
+  verification: {
+    type: 'TXT',
+    name: '_linklog.go.example.com',
+    value: 'linklog=wrjOiaWsw-oKXWNj0b7HADPY',
+  },
+  rootRedirect: 'https://example.com/',
+  notFoundRedirect: null,
+  expiredRedirect: null,
+  linkCount: 12,
+  createdAt: '2026-05-01T12:00:00.000Z',
+  verifiedAt: '2026-05-01T12:10:00.000Z',
+};
+const claimed = {
+  ...domain,
+  ...{ status: 'pending', rootRedirect: null, linkCount: 0, verifiedAt: null },
+};
+
+const domainName = {
+  name: 'domain',
+  in: 'path',
+  required: true,
+  schema: { type: 'string', example: 'go.example.com' },
+};
+
+/** OpenAPI links: operations with the claimed domain, whose name is in the body. */
+const ofDomain = Object.fromEntries(
+  ['getDomain', 'changeDomain', 'releaseDomain', 'verifyDomain'].map((operationId) => [
+    operationId,
+    { operationId, parameters: { domain: '$response.body#/domain' } },
+  ]),
+);
+
 const created = { ...key, key: `ll_${'x'.repeat(38)}` };
 
 /** OpenAPI links: operations with the created key, whose id is in the body. */
@@ -214,6 +254,7 @@ export const paths = {
           },
         },
         rules: { value: { url: 'https://example.com/a?b=c', rules, forwardQuery: true } },
+        domain: { value: { url: 'https://example.com/a?b=c', domain: 'go.example.com' } },
         reuse: { value: { url: 'https://example.com/a?b=c', reuse: true } },
       }),
       responses: {
@@ -275,7 +316,7 @@ export const paths = {
       requestBody: body('BulkRequest', {
         tags: {
           value: {
-            shortCodes: ['spring-sale', 'nothing'],
+            shortCodes: ['spring-sale', 'go.example.com/nothing'],
             change: { addTags: ['old'], removeTags: ['sale'], disabled: true },
           },
         },
@@ -296,7 +337,7 @@ export const paths = {
               {
                 index: 1,
                 success: false,
-                shortCode: 'nothing',
+                shortCode: 'go.example.com/nothing',
                 statusCode: 404,
                 message: 'Short URL not found',
               },
@@ -332,7 +373,7 @@ export const paths = {
     },
   },
   '/v2/links/{shortCode}': {
-    parameters: [shortCode, requestId],
+    parameters: ofLink,
     get: {
       operationId: 'getLink',
       ...needs('links:read'),
@@ -380,7 +421,7 @@ export const paths = {
     },
   },
   '/v2/links/{shortCode}/history': {
-    parameters: [shortCode, requestId],
+    parameters: ofLink,
     get: {
       operationId: 'getLinkHistory',
       ...needs('links:read'),
@@ -414,7 +455,7 @@ export const paths = {
     },
   },
   '/v2/qr/{shortCode}': {
-    parameters: [shortCode, requestId],
+    parameters: ofLink,
     get: {
       operationId: 'getQrCode',
       ...needs('qr:read'),
@@ -451,7 +492,7 @@ export const paths = {
     },
   },
   '/v2/stats/{shortCode}': {
-    parameters: [shortCode, requestId],
+    parameters: ofLink,
     get: {
       operationId: 'getStats',
       ...needs('stats:read'),
@@ -484,6 +525,86 @@ export const paths = {
           },
         }),
         ...errors(400, 403, 404),
+      },
+    },
+  },
+  '/v2/domains': {
+    parameters: [requestId],
+    get: {
+      operationId: 'getDomains',
+      tags: ['Domains'],
+      ...needs('links:read'),
+      summary: 'List the domains of the account',
+      description: 'Active domains, and claims of the last 7 days.',
+      responses: {
+        200: success('The domains.', 'Domains', { domains: { domains: [domain, claimed] } }),
+        ...errors(403),
+      },
+    },
+    post: {
+      operationId: 'claimDomain',
+      tags: ['Domains'],
+      ...needs('domains:manage'),
+      summary: 'Claim a domain',
+      description:
+        'Add the TXT record of the response, and verify the domain within 7 days. The plan has the number of ' +
+        'domains, including claims.',
+      requestBody: body('ClaimDomainRequest', { domain: { value: { domain: 'go.example.com' } } }),
+      responses: {
+        200: successOfBody('The account already has or claims the domain.', 'Domain', { domain }),
+        201: successOfBody(
+          'The claim, with the record to add.',
+          'Domain',
+          { domain: claimed },
+          { links: ofDomain },
+        ),
+        ...errors(400, 403, 413, 415),
+      },
+    },
+  },
+  '/v2/domains/{domain}': {
+    parameters: [domainName, requestId],
+    get: {
+      operationId: 'getDomain',
+      tags: ['Domains'],
+      ...needs('links:read'),
+      summary: 'Get a domain of the account',
+      responses: { 200: success('The domain.', 'Domain', { domain }), ...errors(403, 404) },
+    },
+    patch: {
+      operationId: 'changeDomain',
+      tags: ['Domains'],
+      ...needs('domains:manage'),
+      summary: 'Change the redirects of an active domain',
+      description: 'They replace pages for browsers. A blocked link keeps its page.',
+      requestBody: body('ChangeDomainRequest', {
+        root: { value: { rootRedirect: 'https://example.com/', notFoundRedirect: null } },
+      }),
+      responses: {
+        200: successOfBody('The changed domain.', 'Domain', { domain }),
+        ...errors(400, 403, 404, 413, 415),
+      },
+    },
+    delete: {
+      operationId: 'releaseDomain',
+      tags: ['Domains'],
+      ...needs('domains:manage'),
+      summary: 'Release a domain, or withdraw its claim',
+      description: 'Delete its links first.',
+      responses: { 204: done('The domain is released.'), ...errors(403, 404, 409) },
+    },
+  },
+  '/v2/domains/{domain}/verify': {
+    parameters: [domainName, requestId],
+    post: {
+      operationId: 'verifyDomain',
+      tags: ['Domains'],
+      ...needs('domains:manage'),
+      summary: 'Verify a claimed domain',
+      description: 'Queries the TXT record. The first account that verifies a domain gets it.',
+      responses: {
+        200: success('The active domain.', 'Domain', { domain }),
+        ...errors(403, 404, 409),
       },
     },
   },

@@ -145,6 +145,7 @@ type RequestLine = readonly [method: string, path: string];
 const shorten = ['POST', '/v2/shorten'] as const;
 const stats = ['GET', '/v2/stats/spring-sale'] as const;
 const qr = ['GET', '/v2/qr/spring-sale'] as const;
+const verify = ['POST', '/v2/domains/go.example.com/verify'] as const;
 
 /** The general envelope, in the order of its fields. */
 const general = (
@@ -220,7 +221,7 @@ const errorResponses = [
     },
     { schema: { anyOf: [refTo('ScopeError'), refTo('PlanError'), refTo('GeneralError')] } },
   ),
-  error(404, 'NotFound', 'The short code or the key does not exist.', {
+  error(404, 'NotFound', 'The link, the key or the domain does not exist.', {
     unknown: general(404, messages.codeNotFound, stats),
   }),
   error(
@@ -230,9 +231,17 @@ const errorResponses = [
     { method: general(405, messages.methodNotAllowed, ['DELETE', stats[1]]) },
     { headers: { ...ofError, ...headers(['Allow']) } },
   ),
-  error(409, 'Conflict', 'A request with this `Idempotency-Key` is still in progress.', {
-    inFlight: general(409, messages.idempotencyInFlight),
-  }),
+  error(
+    409,
+    'Conflict',
+    'A request with this `Idempotency-Key` is still in progress, or the domain is in another state.',
+    {
+      inFlight: general(409, messages.idempotencyInFlight),
+      record: general(409, messages.domainUnverified, verify, { found: ['v=spf1 -all'] }),
+      another: general(409, messages.domainOfAnother, verify),
+      links: general(409, messages.domainHasLinks, ['DELETE', '/v2/domains/go.example.com']),
+    },
+  ),
   error(410, 'Gone', 'The link is expired, blocked, disabled or deleted.', {
     expired: general(410, messages.linkExpired, qr, { errorType: 'EXPIRED' }),
     blocked: general(410, messages.linkBlocked, qr, { errorType: 'BLOCKED' }),

@@ -2,6 +2,12 @@ import { z } from 'zod';
 import { batchRequest, batchResponse } from '../../../schemas/http/batch.js';
 import { bulkRequest, bulkResponse } from '../../../schemas/http/bulk.js';
 import {
+  changeDomainRequest,
+  claimDomainRequest,
+  domainListResponse,
+  domainResponse,
+} from '../../../schemas/http/domains.js';
+import {
   generalError,
   monthlyLimitError,
   planError,
@@ -41,6 +47,8 @@ const requests = {
   MakeKeyRequest: makeKeyRequest,
   ChangeKeyRequest: changeOwnKeyRequest,
   RotateKeyRequest: rotateKeyRequest,
+  ClaimDomainRequest: claimDomainRequest,
+  ChangeDomainRequest: changeDomainRequest(() => false),
 };
 
 const responses = {
@@ -57,6 +65,8 @@ const responses = {
   ApiKey: ownKeyResponse,
   ApiKeys: ownKeyPageResponse,
   MadeApiKey: madeKeyResponse,
+  Domain: domainResponse,
+  Domains: domainListResponse,
   Liveness: livenessResponse,
   Readiness: healthResponse,
   GeneralError: generalError,
