@@ -147,7 +147,7 @@ const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
   exposeApi(metrics, admission.counts, safety, watch);
   const admin = await listen('ADMIN', config.admin, trustedProxies, () => ({
     http: answerTlsAsk(
-      { domains: activeDomains, shortUrlHost: deps.shortUrlHost },
+      { isDomain, shortUrlHost: deps.shortUrlHost },
       onlyForHosts(config.admin.names, listener(adminApp)),
     ),
   }));

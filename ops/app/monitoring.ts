@@ -27,6 +27,7 @@ export const startMonitoring = ({
   readonly logger: Logger;
 }): Promise<HttpListener> => {
   const requests = metrics.requests('admin');
+  const isDomain = (name: string): boolean => activeDomains.find(name) !== undefined;
 
   /** Returns status, content type and body; `null` if the path is unknown. */
   const resolve = async (
@@ -73,9 +74,6 @@ export const startMonitoring = ({
     });
   };
   return listen('ADMIN', admin, trustedProxies, () => ({
-    http: answerTlsAsk(
-      { domains: activeDomains, shortUrlHost },
-      onlyForHosts(admin.names, handler),
-    ),
+    http: answerTlsAsk({ isDomain, shortUrlHost }, onlyForHosts(admin.names, handler)),
   }));
 };

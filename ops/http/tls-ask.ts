@@ -1,7 +1,6 @@
 import type { RequestListener } from 'node:http';
 import { domainNameOf } from '../../schemas/domain-name.js';
 import { messages } from '../../schemas/http/errors.js';
-import type { ActiveDomains } from '../ledger/active-domains.js';
 import { noSniff } from './no-sniff.js';
 import { refuse } from './refusal.js';
 
@@ -14,10 +13,11 @@ const path = '/tls/ask';
  */
 export const answerTlsAsk = (
   {
-    domains,
+    isDomain,
     shortUrlHost,
   }: {
-    readonly domains: ActiveDomains;
+    /** Whether a name is an active domain. */
+    readonly isDomain: (name: string) => boolean;
     /** `null`: the default domain has no name of its own. */
     readonly shortUrlHost: string | null;
   },
@@ -38,7 +38,7 @@ export const answerTlsAsk = (
     }
     const given = new URLSearchParams(mark < 0 ? '' : url.slice(mark)).get('domain') ?? '';
     const name = given.toLowerCase() === defaultName ? defaultName : domainNameOf(given);
-    const isKnown = name !== null && (name === defaultName || domains.find(name) !== undefined);
+    const isKnown = name !== null && (name === defaultName || isDomain(name));
     response.writeHead(isKnown ? 200 : 404, {
       'Cache-Control': 'no-store',
       'Content-Length': '0',

@@ -23,19 +23,23 @@ export const watchActiveDomains = async (deps: {
   const { listener, pool, logger } = deps;
   let active = new Map<string, ActiveDomain>();
   const stopping = new AbortController();
-  /** The changed domains to read; `null`: all. */
-  let stale: Set<string> | null = null;
+  /** The changed domains to read. */
+  const changed = new Set<string>();
+  /** Whether notifications may have been lost, so that all domains are read. */
+  let isIncomplete = true;
 
   const readStale = coalesce(async () => {
-    const names = stale;
-    stale = new Set();
+    const names = isIncomplete ? null : [...changed];
+    isIncomplete = false;
+    changed.clear();
     try {
-      const rows = await readActiveDomains(pool, names && [...names]);
+      const rows = await readActiveDomains(pool, names);
       if (names === null) active = new Map();
       else for (const name of names) active.delete(name);
       for (const row of rows) active.set(row.domain, row);
     } catch (error) {
-      stale = names === null ? null : new Set([...names, ...(stale ?? [])]);
+      if (names === null) isIncomplete = true;
+      else for (const name of names) changed.add(name);
       throw error;
     }
   });
@@ -50,7 +54,7 @@ export const watchActiveDomains = async (deps: {
     }).catch(() => undefined),
   );
   const readAll = (): void => {
-    stale = null;
+    isIncomplete = true;
     void readUntilKnown();
   };
 
@@ -58,7 +62,7 @@ export const watchActiveDomains = async (deps: {
     listener.on('linklog_changes', (payload) => {
       const change = parseChange(payload);
       if (change?.kind === 'domain') {
-        stale?.add(change.domain);
+        changed.add(change.domain);
         void readUntilKnown();
       } else if (change === null) readAll();
     }),

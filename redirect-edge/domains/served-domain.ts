@@ -4,7 +4,7 @@ import { requestHost } from '../../ops/http/request-origin.js';
 import type { ActiveDomains } from '../../ops/ledger/active-domains.js';
 import type { ActiveDomain } from '../../ops/ledger/domains.js';
 import type { ServedLink } from '../redirect/decision.js';
-import { locationOf } from '../redirect/location.js';
+import { locationOf } from '../../schemas/location.js';
 
 /** The domain of a request: which links it has, and where browsers are redirected instead of a page. */
 export interface ServedDomain {

@@ -1,7 +1,7 @@
 import type { LinkState } from '../../schemas/folds/link.js';
 import { statusAt, type RecordedStatus } from '../../schemas/folds/link-status.js';
 import { mapRuleUrls, ruleUrls, type RedirectRule } from '../../schemas/redirect-rules.js';
-import { locationOf } from './location.js';
+import { locationOf } from '../../schemas/location.js';
 
 /** A link as the edge caches it: what responses need, computed once. */
 export interface ServedLink {

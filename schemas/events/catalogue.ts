@@ -334,7 +334,7 @@ const domainRedirects = {
 
 /** Subject: the domain, a lower-case ASCII host without port. The event's `account` claims or has the domain. */
 const domainEvents = defineEvents('accounts', {
-  /** An account wants the domain. Several accounts may; the first one that verifies it gets it. */
+  /** An account wants the domain. Several accounts may; the first account that verifies the domain gets it. */
   DomainClaimed: { version: 1, data: z.strictObject({ token: z.string() }) },
   /** The account has the domain. `dns`: the TXT record was found; `operator`: without a check. */
   DomainVerified: { version: 1, data: z.strictObject({ by: z.enum(['dns', 'operator']) }) },

@@ -1,13 +1,13 @@
 import { validateHeaderValue } from 'node:http';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { shortenRequest } from '../../schemas/http/shorten.js';
-import { parseDestination } from '../../schemas/parse-url.js';
+import { shortenRequest } from './http/shorten.js';
+import { parseDestination } from './parse-url.js';
 import { locationOf } from './location.js';
 
 const schema = shortenRequest(() => false);
 
-describe('redirect edge: Location', () => {
+describe('schemas: Location', () => {
   const unchanged = [
     'https://example.com',
     'HTTP://Example.COM:80/A/../b?q=a+b&c=%7E%zz#f#g',

@@ -1,4 +1,4 @@
-import { parseDestination } from '../../schemas/parse-url.js';
+import { parseDestination } from './parse-url.js';
 
 const authority = /^(https?:\/\/)([^/\\?#]*)/i;
 const notForHeaders = /[^\x21-\x7e]+/g;
