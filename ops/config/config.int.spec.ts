@@ -24,6 +24,7 @@ describe('configuration: PLANS_FILE', () => {
         monthlyCalls: null,
         monthlyLinks: null,
         monthlyQrCodes: 0,
+        domains: 3,
       },
     },
     gates: { customAlias: 'FREE', passwordProtection: 'PRO' },
@@ -31,6 +32,13 @@ describe('configuration: PLANS_FILE', () => {
 
   it('replaces the plans; null means no monthly limit', () => {
     expect(withFile(JSON.stringify(customPlans)).plans).to.deep.equal(customPlans);
+  });
+
+  it('may omit the domains of a plan', () => {
+    const pro = { requestsPerMinute: 1, monthlyCalls: 1, monthlyLinks: 1, monthlyQrCodes: 1 };
+    const plans = { ...customPlans.plans, PRO: pro };
+    const read = withFile(JSON.stringify({ ...customPlans, plans })).plans;
+    expect(read.plans.PRO).to.deep.equal({ ...pro, domains: 50 });
   });
 
   const pro = (change: object) => ({

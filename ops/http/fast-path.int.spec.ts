@@ -40,7 +40,7 @@ describe('platform: fast path', () => {
     const last = requests.at(-1);
     const [name, query = ''] = url.slice(1).split('?');
     expect(last).to.include({ name, query });
-    expect(last?.headers).to.deep.equal({ 'user-agent': agent });
+    expect(last?.headers).to.deep.equal({ host: 'a', 'user-agent': agent });
     return last?.headers ?? {};
   };
   afterEach(async () => {

@@ -1,3 +1,4 @@
+import type { LinklogEvent } from '../../schemas/events/catalogue.js';
 import { expect } from 'chai';
 import { parseChange } from '../../ops/ledger/changes.js';
 import { createLogger } from '../../ops/platform/logging.js';
@@ -45,7 +46,7 @@ describe('redirect edge: click budget, on two nodes', () => {
         taken: maxClicks,
         expired: 500 - maxClicks,
       });
-      const ofLink = ({ subject }: { subject: string }): boolean => subject === subject;
+      const ofLink = (event: LinklogEvent): boolean => event.subject === subject;
       const visits = named('LinkVisited', await nodes[0].events('visits')).filter(ofLink);
       const expiries = named('LinkExpired', await nodes[0].events('links')).filter(ofLink);
       expect(visits.map(({ data }) => data.click)).to.deep.equal(

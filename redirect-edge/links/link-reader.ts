@@ -5,6 +5,7 @@ import { readLinkStates } from '../../ops/ledger/link-states.js';
 import type { Outbox } from '../../ops/event-log/outbox/port.js';
 import { isUnavailable, mayBeCausedByOneCommand } from '../../ops/platform/error-codes.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
+import type { RedirectRule, RuleConditions } from '../../schemas/redirect-rules.js';
 import { servedLink, type ServedLink } from '../redirect/decision.js';
 import { Freshness } from './freshness.js';
 import type { SharedCache } from './shared-cache.js';
@@ -50,6 +51,8 @@ const secondsOf = (ms: number): number => Math.floor(ms / 1_000);
 export class LinkCache {
   readonly #entries = new Map<string, Entry>();
   readonly #accounts = new BoundedMap<string, string>(1_000);
+  /** By their JSON. */
+  readonly #conditions = new BoundedMap<string, RuleConditions>(10_000);
   #size = 0;
   /** Goes around the entries: a Map's iterator includes entries that are added later. */
   #hand = this.#entries.values();
@@ -102,7 +105,7 @@ export class LinkCache {
       limited: link.limited,
       passwordHash: link.passwordHash,
       location: link.location,
-      rules: link.rules,
+      rules: link.rules?.map((rule) => this.#withSharedConditions(rule)) ?? null,
       forwardQuery: link.forwardQuery,
       account: this.#sameText(link.account),
       sequence: link.sequence,
@@ -127,6 +130,14 @@ export class LinkCache {
         skipped += 1;
       } else this.delete(entry.subject);
     }
+  }
+
+  /** Most conditions are those of other links, too: shared objects are in the CPU cache. */
+  #withSharedConditions(rule: RedirectRule): RedirectRule {
+    const json = JSON.stringify(rule.when);
+    const known = this.#conditions.get(json);
+    if (known === undefined) this.#conditions.set(json, rule.when);
+    return { ...rule, when: known ?? rule.when };
   }
 
   /** One string for all links of an account. */

@@ -3,7 +3,14 @@ import { murmur2, partitionOfHash } from '../../ops/event-log/partition.js';
 import { catalogue } from '../../schemas/events/catalogue.js';
 import { sequenceDigits } from '../../schemas/events/envelope.js';
 import { topics } from '../../schemas/events/topics.js';
-import { maxTextBytes, numbersIn, TextCursor, texts, type RecordRange } from '../spool/record.js';
+import {
+  maxSubjectBytes,
+  maxTextBytes,
+  numbersIn,
+  TextCursor,
+  texts,
+  type RecordRange,
+} from '../spool/record.js';
 import type { LineWriter } from './line-writer.js';
 
 const ascii = (text: string): Buffer => Buffer.from(text, 'latin1');
@@ -44,7 +51,7 @@ const digitsOf = (value: number): number => {
 };
 
 /** An upper bound of the size of an event. */
-const maxEventBytes = texts * maxTextBytes + 1_024;
+const maxEventBytes = maxSubjectBytes + texts * maxTextBytes + 1_024;
 
 /**
  * Writes the events of plain visits, byte for byte as the codec does. It copies the bytes of the record: strings would
@@ -77,7 +84,6 @@ export class PlainEvents {
     const cursor = this.#cursor;
     const { at, bot, version } = numbersIn(this.#chunk, range);
     cursor.enter(range);
-    cursor.next();
     const hash = murmur2(this.#chunk, cursor.start, cursor.end);
     const lines = this.#writer.begin(
       partitionOfHash(hash, topics.visits.partitions),

@@ -84,7 +84,7 @@ describe('redirect edge: spool of an ended process', () => {
     const [segment = ''] = later.segments;
     const bytes = await readFile(segment);
     // The format of the first record.
-    bytes[8] = 3;
+    bytes[8] = 4;
     bytes.writeUInt32BE(crc32(bytes.subarray(8, later.sizes[0])), 4);
     await writeFile(segment, bytes);
     const spool = await bench.open();

@@ -4,10 +4,12 @@
  *   u32  length of the body in bytes
  *   u32  CRC-32 of the body
  *   body, whose first byte is the format:
- *     2  a visit: u48 sequence, u48 time in ms since the epoch, u8 flags, u32 version of the link (0: null),
- *        then its texts, in the order of `add`, each as u8 length in bytes (255: null) and UTF-8
- *     1  a visit of the previous release, without the last text
- *     0  an event of the release before: u56 sequence, u16 length of the key, key, JSON
+ *     3  a visit: u48 sequence, u48 time in ms since the epoch, u8 flags, u32 version of the link (0: null),
+ *        u16 length of the subject in bytes, subject, then its texts, in the order of `add`, each as u8 length in bytes
+ *        (255: null) and UTF-8
+ *     2  a visit of an earlier release: the subject is the first text
+ *     1  the same without the last text
+ *     0  an event of an earlier release: u56 sequence, u16 length of the key, key, JSON
  *
  * Enumerated values are stored as texts, not as indexes of a list, because releases may have different lists.
  */
@@ -40,17 +42,20 @@ export class UnknownRecordFormat extends Error {
   }
 }
 
-const formats = { event: 0, visitWithoutTarget: 1, visit: 2 } as const;
+const formats = { event: 0, visitWithoutTarget: 1, visitWithShortSubject: 2, visit: 3 } as const;
 const flags = { bot: 1, plain: 2 } as const;
 
 const headerBytes = 8;
 /** Format, sequence, time, flags, version. */
 const fixedVisitBytes = 18;
 export const maxTextBytes = 254;
+/** A domain of 253 bytes, a slash, and a code of 190 characters. */
+export const maxSubjectBytes = 1_024;
 const nullText = 255;
-/** The number of texts of a visit. */
-export const texts = 12;
-const maxVisitBytes = headerBytes + fixedVisitBytes + texts * (1 + maxTextBytes);
+/** The number of texts of a visit, besides the subject. */
+export const texts = 11;
+const maxVisitBytes =
+  headerBytes + fixedVisitBytes + 2 + maxSubjectBytes + texts * (1 + maxTextBytes);
 /** The shortest body of both formats: format, sequence, and the length of a key. */
 const minBodyBytes = 10;
 
@@ -82,7 +87,7 @@ export class RecordBuffer {
   /**
    * Adds a visit, and returns the size of the record in bytes.
    *
-   * @throws RangeError if one of its texts has more than 254 bytes; then nothing is added
+   * @throws RangeError if a text is too long; then nothing is added
    */
   add(sequence: number, { subject, account, at: time, requestId, data }: NewVisit): number {
     const start = this.#length;
@@ -90,7 +95,7 @@ export class RecordBuffer {
     this.#unplain = 0;
     const body = start + headerBytes;
     let at = body + fixedVisitBytes;
-    at = this.#write(subject, at);
+    at = this.#writeSubject(subject, at);
     at = this.#write(account, at);
     at = this.#write(requestId ?? null, at);
     at = this.#write(data.country, at);
@@ -127,33 +132,42 @@ export class RecordBuffer {
     }
   }
 
+  /** Returns the end of the subject. */
+  #writeSubject(subject: string, at: number): number {
+    const end = this.#writeText(subject, at + 2, maxSubjectBytes);
+    this.#buffer.writeUInt16BE(end - at - 2, at);
+    return end;
+  }
+
   /** Returns the end of the text. */
   #write(text: string | null, at: number): number {
-    const buffer = this.#buffer;
     if (text === null) {
-      buffer[at] = nullText;
+      this.#buffer[at] = nullText;
       return at + 1;
     }
-    const start = at + 1;
+    const end = this.#writeText(text, at + 1, maxTextBytes);
+    this.#buffer[at] = end - at - 1;
+    return end;
+  }
+
+  /** Writes UTF-8. Returns its end. */
+  #writeText(text: string, start: number, maxBytes: number): number {
+    const buffer = this.#buffer;
     const { length } = text;
     // For texts this short, a loop is several times faster than `Buffer.write`.
-    if (length <= maxTextBytes) {
+    if (length <= maxBytes) {
       let index = 0;
       for (; index < length; index += 1) {
         const unit = text.charCodeAt(index);
         if (unit < 0x20 || unit > 0x7e || unit === 0x22 || unit === 0x5c) break;
         buffer[start + index] = unit;
       }
-      if (index === length) {
-        buffer[at] = length;
-        return start + length;
-      }
+      if (index === length) return start + length;
     }
     const bytes = Buffer.byteLength(text);
-    if (bytes > maxTextBytes)
-      throw new RangeError(`a text has ${bytes} bytes; the maximum is ${maxTextBytes}`);
+    if (bytes > maxBytes)
+      throw new RangeError(`a text has ${bytes} bytes; the maximum is ${maxBytes}`);
     this.#unplain += 1;
-    buffer[at] = bytes;
     return start + buffer.write(text, start);
   }
 
@@ -191,6 +205,7 @@ export const recordAt = (bytes: Buffer, offset: number): RecordRange | undefined
   const format = bytes.readUInt8(body);
   switch (format) {
     case formats.visit:
+    case formats.visitWithShortSubject:
     case formats.visitWithoutTarget:
       return { sequence: bytes.readUIntBE(body + 1, 6), body, end };
     case formats.event:
@@ -212,7 +227,7 @@ export function* recordsIn(bytes: Buffer): Generator<RecordRange, void> {
   }
 }
 
-/** Iterates over the texts of visits, in the bytes that were passed to `recordsIn`. */
+/** Iterates over the subject and the texts of visits, in the bytes that were passed to `recordsIn`. */
 export class TextCursor {
   /** The start of the current text. */
   start = 0;
@@ -221,9 +236,15 @@ export class TextCursor {
 
   constructor(private readonly bytes: Buffer) {}
 
-  /** Moves before the first text of a visit. */
+  /** Moves to the subject of a visit. */
   enter({ body }: RecordRange): void {
     this.end = body + fixedVisitBytes;
+    if (this.bytes[body] !== formats.visit) {
+      this.next();
+      return;
+    }
+    this.start = this.end + 2;
+    this.end = this.start + this.bytes.readUInt16BE(this.end);
   }
 
   /** Moves to the next text. Returns `false` if it is `null`. */
@@ -252,11 +273,12 @@ export const numbersIn = (
 const readVisit = (bytes: Buffer, range: RecordRange): NewVisit => {
   const cursor = new TextCursor(bytes);
   cursor.enter(range);
+  const subject = bytes.toString('utf8', cursor.start, cursor.end);
   const text = (): string | null =>
     cursor.next() ? bytes.toString('utf8', cursor.start, cursor.end) : null;
   const { at, bot, version } = numbersIn(bytes, range);
   return {
-    subject: text() ?? '',
+    subject,
     account: text() ?? '',
     at,
     requestId: text() ?? undefined,
@@ -271,7 +293,7 @@ const readVisit = (bytes: Buffer, range: RecordRange): NewVisit => {
       visitor: text(),
       trigger: text(),
       version,
-      target: bytes[range.body] === formats.visit ? text() : null,
+      target: bytes[range.body] === formats.visitWithoutTarget ? null : text(),
     } as VisitData,
   };
 };

@@ -96,11 +96,14 @@ describe('redirect edge: spool’s records', () => {
   it('leave no bytes if a text is too long or the record is removed', () => {
     const buffer = new RecordBuffer(64);
     buffer.add(1, visit(1));
-    for (const long of ['x'.repeat(255), 'ü'.repeat(128)]) {
-      expect(() => buffer.add(2, { ...visit(2), subject: long })).to.throw(RangeError);
+    for (const account of ['x'.repeat(255), 'ü'.repeat(128)]) {
+      expect(() => buffer.add(2, { ...visit(2), account })).to.throw(RangeError);
+    }
+    for (const subject of ['x'.repeat(1_025), 'ü'.repeat(513)]) {
+      expect(() => buffer.add(2, { ...visit(2), subject })).to.throw(RangeError);
     }
     buffer.removeLast(buffer.add(3, visit(3)));
-    const longest = { ...visit(4), subject: 'ü'.repeat(127), account: 'x'.repeat(254) };
+    const longest = { ...visit(4), subject: 'ü'.repeat(512), account: 'x'.repeat(254) };
     buffer.add(4, longest);
     expect(decode(buffer.bytes())).to.deep.equal([
       { sequence: 1, visit: visit(1) },
@@ -127,20 +130,31 @@ describe('redirect edge: spool’s records', () => {
     expect(buffer.add(2, { ...visit(2), requestId: undefined, data })).to.be.below(120);
   });
 
-  it('of the previous release have no target', () => {
+  /** A record of an earlier release, from that of this release without its header. */
+  const earlierRecord = (format: number, body: Buffer): Buffer => {
+    const header = Buffer.alloc(8);
+    const earlier = Buffer.concat([header, body]);
+    earlier[8] = format;
+    earlier.writeUInt32BE(body.length, 0);
+    earlier.writeUInt32BE(crc32(earlier.subarray(8)), 4);
+    return earlier;
+  };
+
+  it('of earlier releases have a short subject, and at first no target', () => {
     const { bytes } = encode([{ sequence: 1, visit: visit(1) }]);
+    // The length of the subject, which follows 18 bytes, had one byte.
+    const withTarget = Buffer.concat([bytes.subarray(8, 26), bytes.subarray(27)]);
     // The last byte is the length of the target: 255 for null.
-    const previous = Buffer.from(bytes.subarray(0, -1));
-    previous[8] = 1;
-    previous.writeUInt32BE(previous.length - 8, 0);
-    previous.writeUInt32BE(crc32(previous.subarray(8)), 4);
-    expect(decode(previous)).to.deep.equal([{ sequence: 1, visit: visit(1) }]);
+    const withoutTarget = withTarget.subarray(0, -1);
+    for (const earlier of [earlierRecord(2, withTarget), earlierRecord(1, withoutTarget)]) {
+      expect(decode(earlier)).to.deep.equal([{ sequence: 1, visit: visit(1) }]);
+    }
   });
 
   it('of a later release are refused, not treated as damage', () => {
     const { bytes } = encode([{ sequence: 1, visit: visit(1) }]);
-    bytes[8] = 3;
+    bytes[8] = 4;
     bytes.writeUInt32BE(crc32(bytes.subarray(8)), 4);
-    expect(() => decode(bytes)).to.throw(UnknownRecordFormat, 'format 3');
+    expect(() => decode(bytes)).to.throw(UnknownRecordFormat, 'format 4');
   });
 });

@@ -289,11 +289,7 @@ const keyEvents = defineEvents('accounts', {
         version: 2,
         data: secondKeyChange,
         // Not its actor, who may have changed another field of an inactive key.
-        upcast: (second: z.output<typeof secondKeyChange>) => ({
-          ...second,
-          scopes: unlessUnrestricted(second.scopes),
-          deactivatedBy: null,
-        }),
+        upcast: (second: z.output<typeof secondKeyChange>) => ({ ...second, deactivatedBy: null }),
       },
       {
         version: 3,

@@ -24,13 +24,13 @@ import { createLinks } from '../support/create-links.js';
 /**
  * Redirects of the edge alone and of everything in one process, compared with bare node:http and nginx (a map and
  * an access log; skipped if it is not installed), which send the same headers:
- * `node dist/ops/test/bench/redirects.js [--rounds N] [--seconds N] [--links N] [--visitors] [--processes] [--rules] [--bare]`
+ * `node dist/ops/test/bench/redirects.js [--rounds N] [--seconds N] [--links N] [--visitors] [--processes] [--rules] [--domains] [--bare]`
  *
  * The measured server has core 0. `wrk` has core 1, which it shares with the API and the PostgreSQL of the edge
  * alone, at a higher priority. Each round measures each server, in another order. `--visitors`: 10,000 addresses
  * and 500 user agents instead of one. `--processes`: also an edge of two processes, which shares both cores with
  * `wrk` at the same priority. `--rules`: also the edge alone with links that have three rules, by country, device and
- * language, of which none matches. `--bare`: only everything in one process, and bare node:http.
+ * language, of which none matches. `--domains`: also the edge alone with links on one of 10,000 domains. `--bare`: only everything in one process, and bare node:http.
  */
 const options = new Command('redirects')
   .option('--rounds <count>', 'rounds', wholeNumber, 5)
@@ -39,11 +39,12 @@ const options = new Command('redirects')
   .option('--visitors', '10,000 addresses and 500 user agents')
   .option('--processes', 'also an edge of two processes')
   .option('--rules', 'also links with three rules')
+  .option('--domains', 'also links on one of 10,000 domains')
   .option('--bare', 'only everything in one process, and bare node:http')
   .parse()
   .opts<
     Record<'rounds' | 'seconds' | 'links', number> &
-      Partial<Record<'visitors' | 'processes' | 'rules' | 'bare', true>>
+      Partial<Record<'visitors' | 'processes' | 'rules' | 'domains' | 'bare', true>>
   >();
 const { rounds, seconds, links } = options;
 const connections = 64;
@@ -53,6 +54,8 @@ interface Server {
   readonly url: string;
   readonly pid: number;
   readonly codes: readonly string[];
+  /** The `Host` of its requests; by default that of `url`. */
+  readonly domain?: string;
   readonly stop: () => Promise<unknown>;
   /** The cores of its load; core 1 by default. */
   readonly loadedFrom?: Cores;
@@ -75,15 +78,15 @@ const agentOf = (number: number): string => {
     : `Mozilla/5.0 (${system}; rv:${version}) Gecko/20100101 Firefox/${version}`;
 };
 
-/** A line for each request: path, address of the client (or empty), user agent. */
-const requestLines = (codes: readonly string[]): string =>
+/** A line for each request: path, address of the client (or empty), user agent, host (or empty). */
+const requestLines = ({ codes, domain = '' }: Server): string =>
   codes
     .map((code, index) => {
       const address = `10.9.${(index >> 8) % 40}.${index % 250}`;
       const [from, agent] = options.visitors
         ? [address, agentOf(Math.floor(index / 7) % 500)]
         : ['', agentOf(0)];
-      return `/${code}\t${from}\t${agent}`;
+      return `/${code}\t${from}\t${agent}\t${domain}`;
     })
     .join('\n');
 
@@ -93,9 +96,10 @@ function init(args)
   local headers = { ["Accept"] = "text/html,application/xhtml+xml,*/*;q=0.8",
     ["Accept-Language"] = "en-US,en;q=0.9", ["Referer"] = "https://news.example.com/item/1" }
   for line in io.lines(args[1]) do
-    local path, address, agent = line:match("([^\\t]*)\\t([^\\t]*)\\t(.*)")
+    local path, address, agent, host = line:match("([^\\t]*)\\t([^\\t]*)\\t([^\\t]*)\\t(.*)")
     headers["User-Agent"] = agent
     if address ~= "" then headers["X-Forwarded-For"] = address end
+    if host ~= "" then headers["Host"] = host end
     requests[#requests + 1] = wrk.format("GET", path, headers)
   end
   next = tonumber(args[2])
@@ -224,6 +228,24 @@ const startAllInOne = async (): Promise<Server> => {
   return { name: 'all in one', url: edge, pid, codes, stop };
 };
 
+const domain = 'go.bench.example';
+
+/** An operator adds the domain of the links; the others are rows that the edge reads when it starts. */
+const addDomains = async (
+  admin: string,
+  { pool }: Awaited<ReturnType<typeof testDatabase>>,
+): Promise<void> => {
+  const headers = { Authorization: `Bearer ${adminToken}` };
+  const body = { domain, account: 'default' };
+  const added = await sendRequest(`${admin}/admin/domains`, { method: 'POST', headers, body });
+  if (added.status !== 201) throw new Error(`POST /admin/domains: ${added.status} ${added.text}`);
+  await pool.query(
+    `INSERT INTO ledger.domains (domain, account, created_at, verified_at, sequence, last_event_at)
+     SELECT 'go-' || i || '.bench.example', 'other', now(), now(), 1, now()
+     FROM generate_series(2, 10000) AS i`,
+  );
+};
+
 /** Edges that share a PostgreSQL and its links, with and without the fast path. */
 const startEdgesAlone = async (): Promise<readonly Server[]> => {
   const database = await testDatabase('redirects');
@@ -232,6 +254,7 @@ const startEdgesAlone = async (): Promise<readonly Server[]> => {
   const api = await start('api', [mainFile, 'api'], apiOnly);
   const { api: url = '', firstKey = '' } = api.ready;
   const codes = await createLinks(url, firstKey, links, urlOf);
+  if (options.domains) await addDomains(api.ready['admin'] ?? '', database);
   const startEdge = async (
     name: string,
     env: Record<string, string>,
@@ -258,6 +281,11 @@ const startEdgesAlone = async (): Promise<readonly Server[]> => {
     const ruled = await createLinks(url, firstKey, links, urlOf, { rules: unmatchedRules });
     const name = 'edge alone, three rules';
     others.push({ ...alone, name, codes: ruled, stop: () => Promise.resolve() });
+  }
+  if (options.domains) {
+    const owned = await createLinks(url, firstKey, links, urlOf, { domain });
+    const name = 'edge alone, one of 10,000 domains';
+    others.push({ ...alone, name, domain, codes: owned, stop: () => Promise.resolve() });
   }
   return [...others, { ...alone, stop }];
 };
@@ -336,7 +364,7 @@ try {
   if (nginx) servers.push(nginx);
 
   for (const server of servers) {
-    await writeFile(requestsFile(server), requestLines(server.codes));
+    await writeFile(requestsFile(server), requestLines(server));
     // Caches each link.
     for (let sent = 0; sent < links;) sent += (await runWrk(server, 2, sent)).requests;
   }

@@ -1,6 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import pLimit from 'p-limit';
 import type { RedirectRule } from '../../../schemas/redirect-rules.js';
 import type { LinkDetails } from '../../../schemas/http/links.js';
 import type { StatsResponse } from '../../../schemas/http/statistics.js';
@@ -186,7 +188,7 @@ describe('product: redirect rules', () => {
     expect(await targetsOf(code)).to.deep.equal(expected);
   });
 
-  it('apply in one version to each response while they are swapped', async () => {
+  it('apply in one version to each of 10,000 responses while they are swapped every 20 ms', async () => {
     const versionOf = (name: string) => ({
       url: `https://example.com/${name}/url`,
       rules: [{ name, when: { os: ['Linux'] }, url: `https://example.com/${name}/rule` }],
@@ -197,18 +199,22 @@ describe('product: redirect rules', () => {
     let isDone = false;
     const swap = async (): Promise<void> => {
       while (!isDone) {
+        const pause = sleep(20);
         swaps += 1;
         const response = await patch(code, versions[swaps % 2] ?? {});
         expect(response.status, response.text).to.equal(200);
+        await pause;
       }
     };
+    const visitsOfKind = 5_000;
     const locations = new Set<string>();
-    const visitOften = async (options: RequestOptions, kind: string): Promise<void> => {
-      for (let visit = 0; visit < 150; visit += 1) {
+    const visitOften = (options: RequestOptions, kind: string): Promise<unknown> => {
+      const visits = Array.from({ length: visitsOfKind }, () => kind);
+      return pLimit(8).map(visits, async () => {
         const location = await locationOf(code, options);
         locations.add(location);
         expect(location).to.match(new RegExp(`^https://example\\.com/(?:even|odd)/${kind}$`));
-      }
+      });
     };
     const visiting = Promise.all([
       visitOften(visitor(german), 'rule'),
@@ -219,11 +225,11 @@ describe('product: redirect rules', () => {
     await Promise.all([visiting, swap()]);
     expect(swaps).to.be.above(2);
     expect(locations.size).to.equal(4);
-    await bench.expectClicks(code, pro.key, 300);
+    await bench.expectClicks(code, pro.key, 2 * visitsOfKind);
     const targets = await targetsOf(code);
-    expect(targets.get(null)).to.equal(150);
-    expect((targets.get('even') ?? 0) + (targets.get('odd') ?? 0)).to.equal(150);
-  }).timeout(60_000);
+    expect(targets.get(null)).to.equal(visitsOfKind);
+    expect((targets.get('even') ?? 0) + (targets.get('odd') ?? 0)).to.equal(visitsOfKind);
+  }).timeout(120_000);
 
   it('forward the query with forwardQuery, except that of Linklog', async () => {
     const link = { url: 'https://example.com/?a=b#top', forwardQuery: true, rules };
