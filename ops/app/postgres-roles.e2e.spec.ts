@@ -51,6 +51,8 @@ const forbidden: readonly (readonly [Role, readonly string[]])[] = [
       'SELECT name FROM ledger.api_keys',
       'SELECT * FROM ledger.console_sessions',
       'SELECT * FROM ledger.idempotency',
+      'SELECT token FROM ledger.domains',
+      'UPDATE ledger.domains SET account = NULL',
       'UPDATE ledger.key_meters SET window_calls = 0',
       'UPDATE ledger.platform SET maintenance = true',
       'DELETE FROM ledger.links',
@@ -65,6 +67,7 @@ const forbidden: readonly (readonly [Role, readonly string[]])[] = [
       'SELECT name FROM ledger.api_keys',
       'SELECT key FROM ledger.visitor_keys',
       'SELECT * FROM ledger.idempotency',
+      'SELECT claims FROM ledger.domains',
       'UPDATE ledger.links SET blocked = false',
       'UPDATE ledger.platform SET maintenance = true',
     ],
@@ -143,6 +146,8 @@ describe('composition root: one PostgreSQL role for each service', () => {
     let api: string;
     let admin: string;
     let edge: string;
+    /** The admin listeners of all services. */
+    let monitored: readonly string[];
     let key: string;
 
     before(async () => {
@@ -154,7 +159,9 @@ describe('composition root: one PostgreSQL role for each service', () => {
       const apis = await start('linklog_api', [mainFile, 'api'], env);
       api = await addressOf(apis, 'api');
       admin = await addressOf(apis, 'admin');
-      await readyLine(await start('linklog_projectors', [mainFile, 'projectors']));
+      const projectors = await start('linklog_projectors', [mainFile, 'projectors']);
+      const others = [await addressOf(edges, 'admin'), await addressOf(projectors, 'admin')];
+      monitored = [admin, ...others];
       ({ key } = await issueKey({ admin, adminToken }, { plan: 'PRO' }));
     });
 
@@ -217,6 +224,26 @@ describe('composition root: one PostgreSQL role for each service', () => {
         const health = await sendRequest(`${address}/health/ready`);
         expect(health.status, health.text).to.equal(200);
       }
+    });
+
+    it('serves a link on a domain, and answers /tls/ask on the admin listeners of all services', async () => {
+      const domain = 'go.example.com';
+      const added = await operate('POST', '/admin/domains', { domain, account: 'default' });
+      expect(added.status, added.text).to.equal(201);
+      const code = await create({ domain });
+      await eventuallyPasses(10_000, async () => {
+        const response = await sendRequest(`${edge}/${code}`, { headers: { Host: domain } });
+        expect(response.status, response.text).to.equal(302);
+        for (const address of monitored) {
+          for (const [name, status] of [
+            [domain, 200],
+            ['unknown.example.com', 404],
+          ] as const) {
+            const answer = await sendRequest(`${address}/tls/ask?domain=${name}`);
+            expect(answer.status, address + name).to.equal(status);
+          }
+        }
+      });
     });
 
     it('rebuilds projections, which the other services then read', async () => {

@@ -17,6 +17,10 @@ GRANT SELECT (alias, sequence) ON ledger.alias_overrides TO linklog_edge, linklo
 GRANT SELECT (key_id, usage_sequence) ON ledger.key_meters TO linklog_edge, linklog_projectors;
 GRANT SELECT ON ledger.links, ledger.platform TO linklog_edge, linklog_projectors;
 
+-- All services have the active domains in memory.
+GRANT SELECT (domain, account, root_redirect, not_found_redirect, expired_redirect, sequence)
+  ON ledger.domains TO linklog_edge, linklog_projectors;
+
 -- The API decides all but clicks. It has no key of the edges.
 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ledger TO linklog_api;
 REVOKE ALL ON ledger.password_tries, ledger.client_hash_key, ledger.copy_key, ledger.visitor_keys FROM linklog_api;
