@@ -23,6 +23,7 @@ const programs = [
     'rsvg-convert',
     'jq',
     'nginx',
+    'caddy',
   ],
   'schemathesis',
   '.postgres-17',

@@ -17,6 +17,7 @@ need kcat kcat
 need jq jq
 need openssl openssl
 need nginx nginx
+need caddy caddy
 need faketime faketime
 need unshare util-linux
 need java default-jdk-headless

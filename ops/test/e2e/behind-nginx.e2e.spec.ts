@@ -1,106 +1,16 @@
 import { expect } from 'chai';
-import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
-import { readFile, rm, writeFile } from 'node:fs/promises';
-import { createServer, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
-import { request } from 'node:https';
-import path from 'node:path';
-import { text } from 'node:stream/consumers';
-import { promisify } from 'node:util';
-import { hasCode } from '../../platform/errors.js';
-import { projectFile } from '../../platform/files/project-file.js';
-import { freePort } from '../../local/process/server.js';
-import { sendRequest } from '../support/http.js';
-import { temporaryDir } from '../support/process.js';
-import { eventually, rejection } from '../support/waiting.js';
-import { keyFixture, productFixture, type Link } from './harness.js';
+import { createServer, type IncomingHttpHeaders } from 'node:http';
 import { fixture } from '../support/fixture.js';
+import { sendRequest } from '../support/http.js';
+import { codeIn, startNginx, type Received } from '../support/proxies.js';
+import { rejection } from '../support/waiting.js';
+import { keyFixture, productFixture, type Link } from './harness.js';
 
 const go = 'go.example.com';
 const api = 'api.example.com';
 
-/** The configuration of the document. */
-const [, documented = ''] =
-  /^```nginx\n(.+?)^```$/ms.exec(readFileSync(projectFile('ops', 'docs', 'tls.md'), 'utf8')) ?? [];
-
-interface Sent {
-  readonly method?: string;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: string;
-  /** The client's address: any of 127.0.0.0/8. */
-  readonly from?: string;
-}
-
-interface Received {
-  readonly status: number;
-  readonly headers: IncomingHttpHeaders;
-  readonly body: string;
-}
-
-/** Starts nginx with the documented configuration in front of two listeners. */
-const startNginx = async (upstreams: Readonly<Record<'edge' | 'api', string>>) => {
-  const dir = await temporaryDir();
-  const [http, https] = [await freePort(), await freePort()];
-  const [certificate, key] = [path.join(dir, 'certificate.pem'), path.join(dir, 'key.pem')];
-  await promisify(execFile)('openssl', [
-    ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'],
-    ...['-days', '1', '-subj', `/CN=${go}`, '-addext', `subjectAltName=DNS:${go},DNS:${api}`],
-    ...['-keyout', key, '-out', certificate],
-  ]);
-  const site = documented
-    .replace(/^ *listen \[::\]:.*\n/gm, '')
-    .replaceAll('listen 80', `listen 127.0.0.1:${http}`)
-    .replaceAll('listen 443', `listen 127.0.0.1:${https}`)
-    .replace(/(?<=ssl_certificate ).*(?=;)/, certificate)
-    .replace(/(?<=ssl_certificate_key ).*(?=;)/, key)
-    .replace('127.0.0.1:8081', new URL(upstreams.edge).host)
-    .replace('127.0.0.1:8080', new URL(upstreams.api).host);
-  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
-  const paths = temporary.map((name) => `${name}_temp_path ${path.join(dir, name)};`);
-  await writeFile(
-    path.join(dir, 'nginx.conf'),
-    `daemon off;\npid ${path.join(dir, 'pid')};\nevents {}\n` +
-      `http {\naccess_log off;\n${paths.join('\n')}\n${site}}\n`,
-  );
-  const child: ChildProcess = spawn('nginx', ['-p', dir, '-c', 'nginx.conf', '-e', 'stderr'], {
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
-  const said = child.stderr === null ? Promise.resolve('') : text(child.stderr);
-  const ended = once(child, 'close');
-  await eventually('nginx listens', async () => {
-    if (child.exitCode !== null) throw new Error(`nginx ended: ${await said}`);
-    return sendRequest(`http://127.0.0.1:${http}/`, { headers: { Host: go } }).then(
-      () => true,
-      (error: unknown) => {
-        if (hasCode(error, 'ECONNREFUSED')) return false;
-        throw error;
-      },
-    );
-  });
-  const ca = await readFile(certificate);
-  return {
-    http: `http://127.0.0.1:${http}`,
-    /** Sends a request over https and verifies the certificate. */
-    async get(host: string, target: string, sent: Sent = {}): Promise<Received> {
-      const { method, headers, body, from } = sent;
-      const outgoing = request({
-        ...{ host: '127.0.0.1', port: https, path: target, servername: host, ca },
-        ...{ method, headers: { Host: host, ...headers }, localAddress: from },
-        agent: false,
-      });
-      outgoing.end(body);
-      const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
-      const { statusCode: status = 0 } = response;
-      return { status, headers: response.headers, body: await text(response) };
-    },
-    async stop(): Promise<void> {
-      child.kill();
-      await ended;
-      await rm(dir, { recursive: true });
-    },
-  };
-};
+const configuration = codeIn('tls.md', 'nginx');
 
 describe('product: behind the nginx of ops/docs/tls.md', () => {
   const bench = productFixture({
@@ -109,7 +19,7 @@ describe('product: behind the nginx of ops/docs/tls.md', () => {
     TRUSTED_PROXIES: '127.0.0.1',
   });
   const nginx = fixture(
-    () => startNginx(bench.product),
+    () => startNginx(configuration, [go, api], bench.product),
     (nginx) => nginx.stop(),
   );
   const pro = keyFixture(bench, 'PRO');
@@ -232,7 +142,7 @@ describe('product: headers that the nginx of ops/docs/tls.md forwards', () => {
     if (address === null || typeof address === 'string')
       throw new Error('the server listens on no TCP port');
     const url = `http://127.0.0.1:${address.port}`;
-    nginx = await startNginx({ edge: url, api: url });
+    nginx = await startNginx(configuration, [go, api], { edge: url, api: url, admin: url });
   });
   after(async () => {
     await nginx.stop();
