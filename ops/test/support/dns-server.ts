@@ -1,0 +1,121 @@
+import { once } from 'node:events';
+import { createSocket } from 'node:dgram';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
+import { decode, encode, streamDecode, streamEncode, type Packet } from 'dns-packet';
+import { fixture, type FixtureOptions } from './fixture.js';
+
+/** A value of a TXT record: a text, or the strings of at most 255 bytes each that it consists of. */
+export type TxtValue = string | readonly string[];
+
+/** The low bits of the flags are the response code (RFC 1035). */
+const codes = { noError: 0, serverFailure: 2, nameError: 3 } as const;
+
+const truncatedFlag = 1 << 9;
+
+/** How the server responds to a query; `records`: with the records of the name, or NXDOMAIN without any. */
+export type DnsMode = 'records' | 'silent' | 'SERVFAIL' | 'truncated';
+
+/** A DNS server on loopback, by UDP and TCP, for TXT records that tests set. */
+export interface DnsServerDouble {
+  /** For DNS_SERVERS. */
+  readonly address: string;
+  /** The number of queries, those without a response included. */
+  readonly queries: number;
+  /** `truncated`: complete responses only by TCP. */
+  mode: DnsMode;
+  /** Sets the values of a name; without values, the name exists without TXT records. */
+  setTxt(name: string, ...values: readonly TxtValue[]): void;
+  /** Removes the name: queries get NXDOMAIN. */
+  remove(name: string): void;
+  close(): Promise<void>;
+}
+
+export const startDnsServer = async (): Promise<DnsServerDouble> => {
+  const records = new Map<string, readonly TxtValue[]>();
+  const connections = new Set<Socket>();
+  let mode: DnsMode = 'records';
+  let queries = 0;
+
+  /** `null`: no response. */
+  const respondTo = ({ id, questions = [] }: Packet, isTcp: boolean): Packet | null => {
+    queries += 1;
+    if (mode === 'silent') return null;
+    const [question] = questions;
+    const name = question?.name ?? '';
+    const response = (flags: number): Packet => ({
+      ...{ type: 'response', flags, questions, answers: [] },
+      ...(id !== undefined && { id }),
+    });
+    if (mode === 'SERVFAIL') return response(codes.serverFailure);
+    if (mode === 'truncated' && !isTcp) return response(truncatedFlag);
+    const values = records.get(name.toLowerCase());
+    if (!values) return response(codes.nameError);
+    if (question?.type !== 'TXT') return response(codes.noError);
+    return {
+      ...response(codes.noError),
+      answers: values.map((value) => ({
+        ...{ type: 'TXT', name, ttl: 0, data: typeof value === 'string' ? value : [...value] },
+      })),
+    };
+  };
+
+  const tcp = createServer((socket) => {
+    connections.add(socket);
+    let received = Buffer.alloc(0);
+    socket.on('close', () => connections.delete(socket));
+    socket.on('error', () => socket.destroy());
+    socket.on('data', (chunk: Buffer) => {
+      received = Buffer.concat([received, chunk]);
+      // Two bytes of length precede a message.
+      while (received.length >= 2 && received.length >= 2 + received.readUInt16BE(0)) {
+        const end = 2 + received.readUInt16BE(0);
+        const response = respondTo(streamDecode(received.subarray(0, end)), true);
+        received = received.subarray(end);
+        if (response) socket.write(streamEncode(response));
+      }
+    });
+  });
+  tcp.listen(0, '127.0.0.1');
+  await once(tcp, 'listening');
+  const { port } = tcp.address() as AddressInfo;
+
+  const udp = createSocket('udp4');
+  udp.on('message', (message, client) => {
+    const response = respondTo(decode(message), false);
+    if (response) udp.send(encode(response), client.port, client.address);
+  });
+  udp.bind(port, '127.0.0.1');
+  await once(udp, 'listening');
+
+  return {
+    address: `127.0.0.1:${port}`,
+    get queries() {
+      return queries;
+    },
+    get mode() {
+      return mode;
+    },
+    set mode(next) {
+      mode = next;
+    },
+    setTxt(name, ...values) {
+      records.set(name.toLowerCase(), values);
+    },
+    remove(name) {
+      records.delete(name.toLowerCase());
+    },
+    async close() {
+      for (const socket of connections) socket.destroy();
+      udp.close();
+      tcp.close();
+      await Promise.all([once(udp, 'close'), once(tcp, 'close')]);
+    },
+  };
+};
+
+export const dnsServerFixture = (options?: FixtureOptions): DnsServerDouble =>
+  fixture(
+    () => startDnsServer(),
+    (server) => server.close(),
+    options,
+  );
