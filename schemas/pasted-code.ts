@@ -1,19 +1,23 @@
+import { domainNameOf } from './domain-name.js';
+import type { LinkIdentity } from './link-subject.js';
 import { trimInvisible } from './trim-invisible.js';
 
 /** A short URL with or without its scheme: host, code, and characters that are pasted with it. */
-const shortUrl = /^(?:https?:\/\/)?([^\s/?#@]+)\/([^\s/?#]+?)\+?\/?(?:[?#].*)?$/i;
+const shortUrl = /^(https?:\/\/)?([^\s/?#@]+)\/([^\s/?#]+?)\+?\/?(?:[?#].*)?$/i;
 
 interface Pasted {
   /** Lower case, with the port; `null`: the text is a short code. */
   readonly host: string | null;
   readonly code: string;
+  readonly hasScheme: boolean;
 }
 
 const read = (text: string): Pasted => {
   const trimmed = trimInvisible(text);
-  const [, host, code] = shortUrl.exec(trimmed) ?? [];
-  if (host === undefined || code === undefined) return { host: null, code: trimmed };
-  return { host: host.toLowerCase(), code };
+  const [, scheme, host, code] = shortUrl.exec(trimmed) ?? [];
+  const hasScheme = scheme !== undefined;
+  if (host === undefined || code === undefined) return { host: null, code: trimmed, hasScheme };
+  return { host: host.toLowerCase(), code, hasScheme };
 };
 
 /** The short code in a pasted text, which is a short code or a short URL of any host. */
@@ -23,4 +27,31 @@ export const pastedCode = (text: string): string => read(text).code;
 export const codeOfShortUrl = (text: string, shortUrlHost: string): string | null => {
   const { host, code } = read(text);
   return host === new URL(shortUrlHost).host ? code : null;
+};
+
+interface Domains {
+  /** `SHORT_URL_HOST`; `null` if it is unknown. */
+  readonly shortUrlHost: string | null;
+  /** @param name in canonical form: see `domainNameOf` */
+  readonly isActive: (name: string) => Promise<boolean>;
+}
+
+/**
+ * The link that a text names: `code`, `domain/code` or a short URL. As at the edge, a host that is not an active domain
+ * is the default domain. `domain/code` names the link on that domain even after its release.
+ */
+export const pastedLink = async (
+  text: string,
+  { shortUrlHost, isActive }: Domains,
+): Promise<LinkIdentity> => {
+  const { host, code, hasScheme } = read(text);
+  if (host === null) return { domain: null, code };
+  const hostname = host.replace(/:\d*$/, '');
+  const domain = domainNameOf(hostname);
+  if (domain === null) return { domain, code };
+  const isUrl =
+    hasScheme ||
+    hostname !== host ||
+    (shortUrlHost !== null && domain === domainNameOf(new URL(shortUrlHost).hostname));
+  return { domain: isUrl && !(await isActive(domain)) ? null : domain, code };
 };

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { shortCodePattern } from './link-subject.js';
-import { codeOfShortUrl, pastedCode } from './pasted-code.js';
+import { codeOfShortUrl, pastedCode, pastedLink } from './pasted-code.js';
 
 describe('schemas: pasted short codes and URLs', () => {
   it('finds the code in a short URL, with or without a scheme, query and fragment', () => {
@@ -43,5 +43,45 @@ describe('schemas: pasted short codes and URLs', () => {
     for (const text of ['spring', 'https://example.com/spring', 'sho.rt:81/spring']) {
       expect(codeOfShortUrl(text, host), text).to.equal(null);
     }
+  });
+
+  describe('the link that a text names', () => {
+    const linkIn = (text: string) =>
+      pastedLink(text, {
+        shortUrlHost: 'https://sho.rt',
+        isActive: (name) => Promise.resolve(['go.example', 'xn--bcher-kva.example'].includes(name)),
+      });
+
+    const cases = [
+      ['spring', null],
+      ['go.example/spring', 'go.example'],
+      ['GO.Example./spring', 'go.example'],
+      ['bücher.example/spring', 'xn--bcher-kva.example'],
+      ['https://go.example/spring', 'go.example'],
+      ['http://GO.EXAMPLE.:8081/spring+', 'go.example'],
+      ['go.example:8081/spring', 'go.example'],
+      ['https://bücher.example/spring?qr', 'xn--bcher-kva.example'],
+      ['https://sho.rt/spring', null],
+      ['sho.rt/spring', null],
+      // A URL on a released domain leads to the default domain.
+      ['released.example/spring', 'released.example'],
+      ['https://released.example/spring', null],
+      ['released.example:80/spring', null],
+      ['localhost:8081/spring', null],
+      ['https://192.0.2.1/spring', null],
+      ['http://[::1]:8081/spring', null],
+      ['../spring', null],
+    ] as const;
+    for (const [text, domain] of cases) {
+      it(`${text}: on ${domain ?? 'the default domain'}`, async () => {
+        expect(await linkIn(text)).to.deep.equal({ domain, code: 'spring' });
+      });
+    }
+
+    it('is on the default domain if the text is neither a link nor a short URL', async () => {
+      for (const code of ['', 'https://go.example/a/b', 'two words']) {
+        expect(await linkIn(code)).to.deep.equal({ domain: null, code });
+      }
+    });
   });
 });

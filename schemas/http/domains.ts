@@ -68,6 +68,9 @@ export const domainListResponse = z.object({ domains: z.array(domainResponse) })
 export const operatorsDomain = domainResponse.extend({ account: accountName });
 export type OperatorsDomain = z.infer<typeof operatorsDomain>;
 
+/** DELETE /admin/domains/:domain */
+export const releasedDomain = z.object({ domain: z.string(), account: z.null() });
+
 /** GET /admin/domains */
 export const domainPageResponse = z.object({
   domains: z.array(operatorsDomain),

@@ -134,9 +134,9 @@ describe('backup: log on Kafka with unsent events in the outbox', function () {
         'SELECT subject, sequence, blocked FROM ledger.links ORDER BY subject',
       );
       expect(rows).to.deep.equal([
-        { code: 'autumn', sequence: 1, blocked: false },
-        { code: 'spring', sequence: 2, blocked: true },
-        { code: 'summer', sequence: 1, blocked: false },
+        { subject: 'autumn', sequence: 1, blocked: false },
+        { subject: 'spring', sequence: 2, blocked: true },
+        { subject: 'summer', sequence: 1, blocked: false },
       ]);
     } finally {
       await node.close();

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { pastedCode } from '../../../schemas/pasted-code.js';
+import { trimInvisible } from '../../../schemas/trim-invisible.js';
 import { CliError } from './errors.js';
 
 const distance = (a: string, b: string): number => {
@@ -53,8 +53,11 @@ export const notEmpty =
     return word;
   };
 
-/** Parses a short code, or a whole short URL. */
-export const shortCodeArgument = (word: string): string => notEmpty('short code')(pastedCode(word));
+/** A text that names a link: see `pastedLink`. */
+export const linkArgument = (word: string): string => notEmpty('short code')(trimInvisible(word));
+
+/** The description of an argument that names a link. */
+export const linkDescription = 'short code, domain/code or short URL';
 
 /** Returns a parser of a whole number. @throws CliError */
 export const wholeNumber =

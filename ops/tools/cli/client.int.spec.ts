@@ -39,7 +39,7 @@ describe('CLI: client of the admin API', () => {
     }).listen(0, '127.0.0.1');
     await once(server, 'listening');
     url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    client = createAdminClient({ url, token: 'the-token' }, 'ada');
+    client = createAdminClient({ url, token: 'the-token', shortUrlHost: null }, 'ada');
   });
 
   afterEach(() => {
@@ -135,7 +135,7 @@ describe('CLI: client of the admin API', () => {
       'REFUSED',
       `the service at URL rejects this admin token: ${remedy}`,
     ]);
-    client = createAdminClient({ url, token: null }, 'ada');
+    client = createAdminClient({ url, token: null, shortUrlHost: null }, 'ada');
     expect(await failure(client.listKeys())).to.deep.equal([
       'REFUSED',
       `the service at URL requires its admin token: ${remedy}`,

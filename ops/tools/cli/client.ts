@@ -2,7 +2,13 @@ import { request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { z } from 'zod';
 import { healthResponse } from '../../../schemas/http/health.js';
+import { domainNameOf } from '../../../schemas/domain-name.js';
 import { consoleAddressResponse } from '../../../schemas/http/console.js';
+import {
+  domainPageResponse,
+  operatorsDomain,
+  releasedDomain,
+} from '../../../schemas/http/domains.js';
 import {
   createdKeyResponse,
   keyPageResponse,
@@ -22,6 +28,7 @@ import {
   type OperatorsLinkPage,
   type SwitchPlatformRequest,
 } from '../../../schemas/http/operators.js';
+import { pastedLink } from '../../../schemas/pasted-code.js';
 import { hasCode } from '../../platform/errors.js';
 import { jsonText } from '../../platform/json.js';
 import { CliError, messageOf } from './errors.js';
@@ -64,13 +71,14 @@ const unreachable = [
 const lookUps = [
   ['/admin/platform', 'platform show'],
   ['/admin/links/', 'links history'],
+  ['/admin/domains', 'domains list'],
   ['/admin/reserved-aliases/', 'aliases --help'],
 ] as const;
 
 const errorMessage = jsonText.pipe(z.object({ message: z.string() }));
 
 /** A client of the admin API. Every method throws CliError. */
-export const createAdminClient = ({ url, token }: Service, actor: string) => {
+export const createAdminClient = ({ url, token, shortUrlHost }: Service, actor: string) => {
   const explain = (cause: unknown, method: Method, path: string): CliError => {
     const first: unknown = cause instanceof AggregateError ? cause.errors[0] : cause;
     if (hasCode(first, ...unreachable)) {
@@ -174,7 +182,8 @@ export const createAdminClient = ({ url, token }: Service, actor: string) => {
     const results: Page[] = [];
     let after = '';
     for (;;) {
-      const page = await get(`${path}?limit=${pageSize}${after}`, schema);
+      const separator = path.includes('?') ? '&' : '?';
+      const page = await get(`${path}${separator}limit=${pageSize}${after}`, schema);
       results.push(page);
       if (page.next === null) return results;
       after = `&after=${encodeURIComponent(page.next)}`;
@@ -215,8 +224,27 @@ export const createAdminClient = ({ url, token }: Service, actor: string) => {
   };
 
   const keyPath = (id: string): string => `/admin/keys/${encodeURIComponent(id)}`;
-  const linkPath = (code: string, call = ''): string =>
-    `/admin/links/${encodeURIComponent(code)}${call && `/${call}`}`;
+
+  const isActive = async (name: string): Promise<boolean> => {
+    // The pages begin closely before the name: `after` is a domain, too.
+    const prefixes = Array.from(name, (_character, end) => name.slice(0, end));
+    const before = prefixes.findLast((prefix) => domainNameOf(prefix) === prefix);
+    for (let after = before ?? null; ;) {
+      const start = after === null ? '' : `&after=${after}`;
+      const path = `/admin/domains?limit=${pageSize}${start}`;
+      const { domains, next } = await get(path, domainPageResponse);
+      if (domains.some(({ domain }) => domain === name)) return true;
+      if (next === null || next >= name) return false;
+      after = next;
+    }
+  };
+
+  /** @param text a code, `domain/code` or a short URL */
+  const linkPath = async (text: string, call = ''): Promise<string> => {
+    const { domain, code } = await pastedLink(text, { shortUrlHost, isActive });
+    const query = domain === null ? '' : `?domain=${encodeURIComponent(domain)}`;
+    return `/admin/links/${encodeURIComponent(code)}${call && `/${call}`}${query}`;
+  };
   const ifVersion = (version: number | undefined): Readonly<Record<string, string>> =>
     version === undefined ? {} : { 'If-Match': `"${version}"` };
   const overridePath = (alias: string): string =>
@@ -237,17 +265,26 @@ export const createAdminClient = ({ url, token }: Service, actor: string) => {
     switchPlatform: (switches: SwitchPlatformRequest) =>
       change('PATCH', '/admin/platform', platformResponse, switches),
     listLinks,
-    findLink: (code: string) => get(linkPath(code), operatorsLink),
+    findLink: async (code: string) => get(await linkPath(code), operatorsLink),
     /** @param version the expected version */
-    changeLink: (code: string, request: object, version?: number) =>
-      change('PATCH', linkPath(code), operatorsLink, request, ifVersion(version)),
-    deleteLink: (code: string, version?: number) =>
-      change('DELETE', linkPath(code), operatorsLink, undefined, ifVersion(version)),
-    setBlocked: (code: string, call: 'block' | 'unblock', reason: string) =>
-      change('POST', linkPath(code, call), blockResponse, { reason }),
+    changeLink: async (code: string, request: object, version?: number) =>
+      change('PATCH', await linkPath(code), operatorsLink, request, ifVersion(version)),
+    deleteLink: async (code: string, version?: number) =>
+      change('DELETE', await linkPath(code), operatorsLink, undefined, ifVersion(version)),
+    setBlocked: async (code: string, call: 'block' | 'unblock', reason: string) =>
+      change('POST', await linkPath(code, call), blockResponse, { reason }),
     /** Oldest first. */
     linkHistory: async (code: string) =>
-      (await pages(linkPath(code, 'history'), historyResponse)).flatMap(({ events }) => events),
+      (await pages(await linkPath(code, 'history'), historyResponse)).flatMap(
+        ({ events }) => events,
+      ),
+    addDomain: (domain: string, account: string) =>
+      change('POST', '/admin/domains', operatorsDomain, { domain, account }),
+    /** By name. */
+    listDomains: async () =>
+      (await pages('/admin/domains', domainPageResponse)).flatMap(({ domains }) => domains),
+    removeDomain: (domain: string) =>
+      change('DELETE', `/admin/domains/${encodeURIComponent(domain)}`, releasedDomain),
     allowAlias: (alias: string, account: string) =>
       change('PUT', overridePath(alias), aliasOverrideResponse, { account }),
     disallowAlias: (alias: string) => change('DELETE', overridePath(alias), aliasOverrideResponse),

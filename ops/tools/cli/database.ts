@@ -1,4 +1,7 @@
 import { topicNames } from '../../../schemas/events/topics.js';
+import { subjectOf } from '../../../schemas/link-subject.js';
+import { pastedLink } from '../../../schemas/pasted-code.js';
+import { readActiveDomains } from '../../ledger/domains.js';
 import { openDataDir, publishedAddresses } from '../../app/data-dir.js';
 import { openEventLog, type OpenedLog } from '../../app/event-log.js';
 import { runningPostgresUrl, startEmbeddedPostgres } from '../../local/postgres/index.js';
@@ -98,6 +101,17 @@ export const withDatabase = async <Result>(
   const kafka = await kafkaOf(config);
   const options = { kafka, user: 'command', prepare: requireMigrated } as const;
   return withLog({ url, name: 'cli', max: 10, deadlines }, options, work);
+};
+
+/** The subject of the link that a text names: see `pastedLink`. */
+export const subjectNamed = async (
+  pool: Pool,
+  { shortUrlHost }: Config,
+  text: string,
+): Promise<string> => {
+  const isActive = async (name: string): Promise<boolean> =>
+    (await readActiveDomains(pool, [name])).length > 0;
+  return subjectOf(await pastedLink(text, { shortUrlHost, isActive }));
 };
 
 export interface LongWork extends CommandDatabase {

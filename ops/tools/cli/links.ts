@@ -1,20 +1,55 @@
+import { readFile } from 'node:fs/promises';
+import { text as readAll } from 'node:stream/consumers';
 import { linkStatuses, type LinkStatus } from '../../../schemas/folds/link-status.js';
 import { linkSorts, type LinkSort } from '../../../schemas/http/list-links.js';
 import type { HistoryResponse } from '../../../schemas/http/history.js';
 import type { OperatorsLink } from '../../../schemas/http/operators.js';
-import { oneOf, required, several, shortCodeArgument, wholeNumber } from './arguments.js';
+import { subjectOf } from '../../../schemas/link-subject.js';
+import type { RedirectRule } from '../../../schemas/redirect-rules.js';
+import {
+  linkArgument,
+  linkDescription,
+  oneOf,
+  required,
+  several,
+  wholeNumber,
+} from './arguments.js';
 import type { Command, CommandContext } from './command.js';
-import { CliError } from './errors.js';
+import { CliError, messageOf } from './errors.js';
 import { changed, count, formatFields, plain, table } from './output.js';
 import { readPassword } from './password.js';
 
 const plainOrNone = (text: string | null): string | null => text && plain(text);
 
+/** Names the link in further commands. */
+const nameOf = ({ domain, shortCode: code }: OperatorsLink): string => subjectOf({ domain, code });
+
+/** `night when weekly 1, 2 22:00 to 06:00 Europe/Berlin: https://example.com/night` */
+const ruleText = (rule: RedirectRule): string => {
+  const { weekly, ...others } = rule.when;
+  const conditions = Object.entries(others).map(
+    ([name, values]) => `${name} ${[values].flat().join(', ')}`,
+  );
+  if (weekly) {
+    const { days, from, to, tz } = weekly;
+    conditions.push(`weekly ${days.join(', ')} ${from} to ${to} ${tz}`);
+  }
+  const targets =
+    'url' in rule
+      ? [rule.url]
+      : rule.split.map(({ name, url, weight }) => `${name} (weight ${count(weight)}) ${url}`);
+  const when = conditions.join('; ') || 'always';
+  return plain(`${rule.name}, ${when}: ${targets.join(', ')}`);
+};
+
 const textOf = (link: OperatorsLink): string =>
   formatFields([
     ['short code', link.shortCode],
+    ['domain', link.domain],
     ['short url', link.shortUrl],
     ['url', plain(link.url)],
+    ...(link.rules ?? []).map((rule) => ['rule', ruleText(rule)] as const),
+    ['query', link.forwardQuery ? 'forwarded' : null],
     ['account', link.account],
     ['status', link.status],
     ['title', plainOrNone(link.title)],
@@ -35,12 +70,13 @@ const textOf = (link: OperatorsLink): string =>
 const head = ['SHORT CODE', 'ACCOUNT', 'STATUS', 'CLICKS', 'CREATED', 'URL'];
 
 const rowOf = (link: OperatorsLink): readonly string[] => [
-  ...[link.shortCode, link.account, link.status, count(link.clickCount)],
+  ...[nameOf(link), link.account, link.status, count(link.clickCount)],
   ...[link.createdAt.slice(0, 10), plain(link.url)],
 ];
 
 interface ListOptions {
   readonly account?: string;
+  readonly domain?: string;
   readonly status?: LinkStatus;
   readonly search?: string;
   readonly tag?: readonly string[];
@@ -74,14 +110,30 @@ interface EditOptions {
   readonly note?: string | false;
   readonly tag?: readonly string[];
   readonly tags: boolean;
+  /** A file; `-`: stdin. */
+  readonly rules?: string | false;
   readonly ifVersion?: number;
 }
+
+/** Reads a JSON file; `-` is stdin. @throws CliError */
+const readRules = async (file: string): Promise<unknown> => {
+  try {
+    return JSON.parse(await (file === '-' ? readAll(process.stdin) : readFile(file, 'utf8')));
+  } catch (cause) {
+    const source = file === '-' ? 'stdin' : file;
+    const message = `the rules cannot be read from ${source}: ${messageOf(cause)}`;
+    throw new CliError('USAGE', message, { cause });
+  }
+};
 
 /** A field with `null` is removed. @throws CliError */
 const changeOf = async (options: EditOptions): Promise<object> => {
   const { url, expiresIn, expiresAt, startsAt, maxClicks } = options;
-  const { password, title, note, tag, tags } = options;
+  const { password, title, note, tag, tags, rules } = options;
   if (tag && !tags) throw new CliError('USAGE', '--tag and --no-tags exclude each other');
+  if (password === true && rules === '-') {
+    throw new CliError('USAGE', '--password and --rules - exclude each other');
+  }
   const change = {
     ...(url !== undefined && { url }),
     ...(expiresIn !== undefined && { expiresIn: expiresIn === 'never' ? null : expiresIn }),
@@ -92,6 +144,7 @@ const changeOf = async (options: EditOptions): Promise<object> => {
     ...(note !== undefined && { note: note === false ? null : note }),
     ...(tag && { tags: tag }),
     ...(!tags && { tags: null }),
+    ...(rules !== undefined && { rules: rules === false ? null : await readRules(rules) }),
     ...(password === false && { password: null }),
   };
   if (password === true) return { ...change, password: await readPassword() };
@@ -99,7 +152,7 @@ const changeOf = async (options: EditOptions): Promise<object> => {
   throw new CliError(
     'USAGE',
     'nothing to change: use --url, --expires-in, --expires-at, --starts-at, --max-clicks, --password, --title, ' +
-      '--note or --tag',
+      '--note, --tag or --rules',
   );
 };
 
@@ -121,6 +174,7 @@ export const addLinkCommands = (program: Command, { connect, print }: CommandCon
     .command('list')
     .description('list the links of one account or of all accounts, newest first')
     .option('--account <account>', 'only links of this account')
+    .option('--domain <domain>', 'only links on this domain')
     .option('--status <status>', linkStatuses.join(', '), oneOf('status', linkStatuses))
     .option(
       '--search <terms>',
@@ -144,6 +198,7 @@ export const addLinkCommands = (program: Command, { connect, print }: CommandCon
     .notes('\nDeleted links are listed only with --status deleted.')
     .examples(
       'links list --account shop --sort clicks --limit 20',
+      'links list --domain go.example.com',
       'links list --destination shop.example --status active',
       "links list --search spring --json | jq -r '.links[].shortCode'",
     )
@@ -158,8 +213,8 @@ export const addLinkCommands = (program: Command, { connect, print }: CommandCon
   links
     .command('show')
     .description('show a link with its account')
-    .argument('<code>', 'short code', shortCodeArgument)
-    .examples('links show spring-sale', 'links show spring-sale --json | jq -r .url')
+    .argument('<link>', linkDescription, linkArgument)
+    .examples('links show spring-sale', 'links show go.example.com/spring --json | jq -r .url')
     .action(async (code: string) => {
       const link = await (await connect()).findLink(code);
       print({ json: link, text: textOf(link) });
@@ -174,7 +229,7 @@ export const addLinkCommands = (program: Command, { connect, print }: CommandCon
   links
     .command('edit')
     .description('change a link; all edges apply it within a second')
-    .argument('<code>', 'short code', shortCodeArgument)
+    .argument('<link>', linkDescription, linkArgument)
     .option('--url <url>', 'destination')
     .option('--expires-in <seconds>', 'end, from now, or "never"', (word) =>
       word === 'never' ? word : wholeNumber('number of seconds')(word),
@@ -192,11 +247,14 @@ export const addLinkCommands = (program: Command, { connect, print }: CommandCon
     .option('--no-note', 'remove the note')
     .option('--tag <tag>', 'replace all tags; repeatable', several(String))
     .option('--no-tags', 'remove all tags')
+    .option('--rules <file>', 'replace all redirect rules by a JSON array; "-" is stdin')
+    .option('--no-rules', 'remove all redirect rules')
     .option(...ifVersion)
     .examples(
       'links edit spring-sale --url https://example.com/summer --title "Summer sale"',
       'links edit spring-sale --tag sale --tag summer --expires-in never',
       'links edit spring-sale --password < password-file',
+      'links edit spring-sale --rules rules.json',
       'links edit spring-sale --no-password --if-version 3',
     )
     .action(async (code: string, options: EditOptions) => {
@@ -211,24 +269,24 @@ export const addLinkCommands = (program: Command, { connect, print }: CommandCon
     links
       .command(name)
       .description(description)
-      .argument('<code>', 'short code', shortCodeArgument)
+      .argument('<link>', linkDescription, linkArgument)
       .option(...ifVersion)
       .examples(`links ${name} spring-sale`)
       .action(async (code: string, options: Pick<EditOptions, 'ifVersion'>) => {
         const change = await (await connect()).changeLink(code, { disabled }, options.ifVersion);
-        print(changed(change, (link) => `${link.shortCode} is ${link.status} now`));
+        print(changed(change, (link) => `${nameOf(link)} is ${link.status} now`));
       });
   }
 
   links
     .command('delete')
     .description('delete a link permanently; its code is never used again')
-    .argument('<code>', 'short code', shortCodeArgument)
+    .argument('<link>', linkDescription, linkArgument)
     .option(...ifVersion)
     .examples('links delete spring-sale')
     .action(async (code: string, options: Pick<EditOptions, 'ifVersion'>) => {
       const deletion = await (await connect()).deleteLink(code, options.ifVersion);
-      print(changed(deletion, (link) => `Deleted: ${link.shortCode}`));
+      print(changed(deletion, (link) => `Deleted: ${nameOf(link)}`));
     });
 
   const changes = [
@@ -239,7 +297,7 @@ export const addLinkCommands = (program: Command, { connect, print }: CommandCon
     links
       .command(call)
       .description(description)
-      .argument('<code>', 'short code', shortCodeArgument)
+      .argument('<link>', linkDescription, linkArgument)
       .option('--reason <reason>', 'reason for the history; 1 to 500 characters')
       .examples(`links ${call} spring-sale --reason "${reason}"`)
       .action(async (code: string, options: { readonly reason?: string }) => {
@@ -254,7 +312,7 @@ export const addLinkCommands = (program: Command, { connect, print }: CommandCon
   links
     .command('history')
     .description('show the changes of a link, oldest first, without visits')
-    .argument('<code>', 'short code', shortCodeArgument)
+    .argument('<link>', linkDescription, linkArgument)
     .examples(
       'links history spring-sale',
       "links history spring-sale --json | jq -r '.events[].actor'",

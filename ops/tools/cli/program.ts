@@ -20,6 +20,7 @@ Examples:
   $ linklog keys list
   $ linklog console
   $ linklog links block spring-sale --reason phishing
+  $ linklog domains add go.example.com --account acme
   $ linklog platform set --maintenance on
   $ linklog stats spring-sale
   $ linklog projections status
@@ -40,6 +41,7 @@ const commands = new Map<string, () => Promise<AddCommands>>([
   ['keys', async () => (await import('./keys.js')).addKeyCommands],
   ['console', async () => (await import('./console.js')).addConsoleCommand],
   ['links', async () => (await import('./links.js')).addLinkCommands],
+  ['domains', async () => (await import('./domains.js')).addDomainCommands],
   ['aliases', async () => (await import('./aliases.js')).addAliasCommands],
   ['platform', async () => (await import('./platform.js')).addPlatformCommands],
   ['stats', async () => (await import('./stats.js')).addStatsCommand],

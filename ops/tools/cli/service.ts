@@ -11,6 +11,8 @@ export interface Service {
   readonly url: string;
   /** The admin token; `null` if it is unknown. */
   readonly token: string | null;
+  /** `SHORT_URL_HOST` of the command; `null` if it is unset. */
+  readonly shortUrlHost: string | null;
 }
 
 /**
@@ -18,13 +20,14 @@ export interface Service {
  *
  * @throws CliError, ConfigError
  */
-export const findService = async ({ dataDir, admin, adminToken }: Config): Promise<Service> => {
+export const findService = async (config: Config): Promise<Service> => {
+  const { dataDir, admin, adminToken, shortUrlHost } = config;
   try {
     // Without access to the data directory, the configured address is used.
     const published = await nullOn(publishedAddresses(dataDir), 'EACCES', 'EPERM');
     const token = adminToken ?? knownAdminToken(dataDir);
-    if (published) return { url: published.admin, token };
-    if (admin.port !== 0) return { url: urlOf(admin), token };
+    if (published) return { url: published.admin, token, shortUrlHost };
+    if (admin.port !== 0) return { url: urlOf(admin), token, shortUrlHost };
   } catch (error) {
     throw explainDataDir(error, dataDir, 'ADMIN_TOKEN');
   }

@@ -11,10 +11,11 @@ import {
   type AccountStatsResponse,
   type StatsResponse,
 } from '../../../schemas/http/statistics.js';
+import { subjectOf } from '../../../schemas/link-subject.js';
 import { dimensionNames } from '../../../schemas/statistics/document.js';
-import { shortCodeArgument } from './arguments.js';
+import { linkArgument, linkDescription } from './arguments.js';
 import type { Command, CommandContext } from './command.js';
-import { withDatabase } from './database.js';
+import { subjectNamed, withDatabase } from './database.js';
 import { CliError } from './errors.js';
 import { count, formatFields, plain, table } from './output.js';
 
@@ -22,6 +23,7 @@ type Stats = StatsResponse | AccountStatsResponse;
 
 interface StatsOptions {
   readonly account: string;
+  readonly domain?: string;
   readonly csv?: true;
   readonly include: string;
   readonly from?: string;
@@ -91,7 +93,12 @@ const listsOf = (stats: Stats): readonly List[] => {
       name,
       rows: stats[name]?.map(({ value, clicks }) => [value, clicks] as const),
     })),
-    { name: 'links', rows: links?.map(({ shortCode, clicks }) => [shortCode, clicks] as const) },
+    {
+      name: 'links',
+      rows: links?.map(({ domain = null, shortCode: code, clicks }) => {
+        return [subjectOf({ domain, code }), clicks] as const;
+      }),
+    },
   ].flatMap(({ name, rows }) => (rows ? [{ name, rows }] : []));
 };
 
@@ -138,8 +145,13 @@ export const addStatsCommand = (program: Command, { readConfig, print }: Command
   program
     .command('stats')
     .description('show the statistics of a link or of an account')
-    .argument('[code]', 'short code; without it, the statistics of an account', shortCodeArgument)
-    .option('--account <account>', 'the account if there is no short code', 'default')
+    .argument(
+      '[link]',
+      `${linkDescription}; without it, the statistics of an account`,
+      linkArgument,
+    )
+    .option('--account <account>', 'the account if no link is named', 'default')
+    .option('--domain <domain>', 'only links of the account on this domain')
     .option('--include <names>', 'comma-separated lists to show', 'all')
     .option('--from <time>', 'ISO 8601; default 30 days before the end')
     .option('--to <time>', 'ISO 8601, exclusive; default now')
@@ -150,19 +162,25 @@ export const addStatsCommand = (program: Command, { readConfig, print }: Command
     .examples(
       'stats spring-sale',
       'stats spring-sale --from 2026-05-01 --to 2026-06-01 --tz Europe/Berlin --include countries,bots',
+      'stats go.example.com/spring-sale',
+      'stats --account shop --domain go.example.com',
       'stats --account shop --interval month --from 2026-01-01 --include timeseries,links --csv',
     )
-    .action(async (code: string | undefined, { account, csv, ...query }: StatsOptions) => {
+    .action(async (link: string | undefined, { account, csv, ...query }: StatsOptions) => {
+      if (link !== undefined && query.domain !== undefined) {
+        throw new CliError('USAGE', 'a link and --domain exclude each other: use domain/code');
+      }
+      const config = readConfig();
       const request = readStatsQuery(
-        code === undefined ? accountStatsQuery : statsQuery,
+        link === undefined ? accountStatsQuery : statsQuery,
         query,
         new Date(),
       );
       if ('refused' in request) throw new CliError('USAGE', request.refused);
-      const found = await withDatabase(readConfig(), async ({ pool, outbox }) =>
-        code === undefined
+      const found = await withDatabase(config, async ({ pool, outbox }) =>
+        link === undefined
           ? findAccountStats(pool, outbox, account, request)
-          : await findLinkStats(pool, outbox, code, request),
+          : findLinkStats(pool, outbox, await subjectNamed(pool, config, link), request),
       );
       if (found === null) throw new CliError('REFUSED', messages.codeNotFound);
       if (found === 'incomplete') throw new CliError('REFUSED', messages.statsIncomplete);

@@ -2,11 +2,12 @@ import { keyAsOf, type KeySnapshot, type Spent } from './key.js';
 import { linkAsOf, type LinkSnapshot } from './link.js';
 import { platformAsOf, type PlatformSnapshot } from './platform.js';
 import { beginningOf, type ReadSummary, type AsOfQuery } from './read.js';
+import { subjectOf } from '../../../../schemas/link-subject.js';
 import { dimensionNames } from '../../../../schemas/statistics/document.js';
 import type { Config } from '../../../config/config.js';
 import type { Command, CommandContext } from '../../cli/command.js';
-import { shortCodeArgument, timeOf } from '../../cli/arguments.js';
-import { runOnDatabase } from '../../cli/database.js';
+import { linkArgument, linkDescription, timeOf } from '../../cli/arguments.js';
+import { runOnDatabase, subjectNamed } from '../../cli/database.js';
 import { CliError } from '../../cli/errors.js';
 import { count, counted, formatFields, plain, table, type Output } from '../../cli/output.js';
 
@@ -53,16 +54,17 @@ const valuesText = (
 };
 
 const linkText = (snapshot: LinkSnapshot): string => {
-  const { asOf, shortCode } = snapshot;
+  const { asOf } = snapshot;
+  const link = subjectOf({ domain: snapshot.domain, code: snapshot.shortCode });
   if (snapshot.state === 'none') {
     const later = snapshot.madeLater === null ? '' : `; it was created at ${snapshot.madeLater}`;
-    return `At ${asOf} there was no link ${shortCode}${later}`;
+    return `At ${asOf} there was no link ${link}${later}`;
   }
   const { blocked, expired, expiresAt, maxClicks, clickCount } = snapshot;
   const limit = maxClicks === null ? '' : ` of ${count(maxClicks)}`;
   return formatFields([
     ['at', asOf],
-    ['link', shortCode],
+    ['link', link],
     ['state', snapshot.state],
     ['blocked', blocked && `${blocked.at} by ${blocked.by ?? 'unknown'}: ${plain(blocked.reason)}`],
     ['expired', expired && (expired === 'time' ? 'end of its period' : 'click limit')],
@@ -137,10 +139,10 @@ const requireBegun = async ({ log, moment }: AsOfQuery): Promise<void> => {
 const asOf = (
   config: Config,
   moment: Date,
-  code: string | undefined,
+  link: string | undefined,
   key: string | undefined,
 ): Promise<Output> => {
-  if (code !== undefined && key !== undefined) {
+  if (link !== undefined && key !== undefined) {
     throw new CliError('USAGE', 'a short code and --key exclude each other');
   }
   const messages = {
@@ -151,8 +153,8 @@ const asOf = (
   return runOnDatabase(config, messages, async (database) => {
     const query = { ...database, moment };
     await requireBegun(query);
-    if (code !== undefined) {
-      const snapshot = await linkAsOf(query, code);
+    if (link !== undefined) {
+      const snapshot = await linkAsOf(query, await subjectNamed(database.pool, config, link));
       return outputOf(snapshot, linkText(snapshot));
     }
     if (key !== undefined) {
@@ -169,7 +171,7 @@ export const addAsOfCommand = (audit: Command, { readConfig, print }: CommandCon
     .command('as-of')
     .description('show a link, a key or the platform at a time in the past, from the log')
     .argument('<time>', 'ISO 8601 with its zone, or a date for 00:00 UTC', pastMoment)
-    .argument('[code]', 'short code of a link; without it, the platform', shortCodeArgument)
+    .argument('[link]', `${linkDescription}; without it, the platform`, linkArgument)
     .option('--key <id or name>', 'a key, its plan, and its usage of the month')
     .notes(
       `
@@ -179,9 +181,10 @@ key are counted by minute.
 Examples:
   $ linklog audit as-of 2026-05-20T14:30:00Z
   $ linklog audit as-of 2026-05-20T16:30:00+02:00 spring-sale
+  $ linklog audit as-of 2026-05-20 go.example.com/spring-sale
   $ linklog audit as-of 2026-05-15 --key "Build server" --json`,
     )
-    .action(async (moment: Date, code: string | undefined, { key }: { readonly key?: string }) => {
-      print(await asOf(readConfig(), moment, code, key));
+    .action(async (moment: Date, link: string | undefined, { key }: { readonly key?: string }) => {
+      print(await asOf(readConfig(), moment, link, key));
     });
 };

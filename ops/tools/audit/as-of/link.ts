@@ -6,6 +6,7 @@ import {
   initialState,
   type LinkState,
 } from '../../../../schemas/folds/link.js';
+import { linkOfSubject } from '../../../../schemas/link-subject.js';
 import { repeatsOfPartition } from '../replay/repeats.js';
 import { happenedBy, partsOf, readParts, type AsOfQuery } from './read.js';
 import { VisitStatistics } from './visits.js';
@@ -50,7 +51,8 @@ export const linkAsOf = async (query: AsOfQuery, subject: string) => {
 
   const { state, keyId, blocked, madeLater } = fold;
   const { clickCount, botCount, uniques, lastAccessed } = visits;
-  const common = { ...summary, asOf: moment.toISOString(), shortCode: subject };
+  const { domain, code } = linkOfSubject(subject);
+  const common = { ...summary, asOf: moment.toISOString(), shortCode: code, domain };
   if (state.status === 'none') return { ...common, state: 'none' as const, madeLater };
   const { url, account, createdAt, startsAt, expiresAt, maxClicks, passwordHash } = state.link;
   const { title, note, tags, rules, forwardQuery } = state.link;

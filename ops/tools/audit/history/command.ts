@@ -1,8 +1,9 @@
 import { publicDataOf, withoutSecrets } from '../../../../schemas/events/redact.js';
+import { linkOfSubject } from '../../../../schemas/link-subject.js';
 import type { Config } from '../../../config/config.js';
-import { shortCodeArgument } from '../../cli/arguments.js';
+import { linkArgument, linkDescription } from '../../cli/arguments.js';
 import type { Command, CommandContext } from '../../cli/command.js';
-import { runOnDatabase } from '../../cli/database.js';
+import { runOnDatabase, subjectNamed } from '../../cli/database.js';
 import { CliError } from '../../cli/errors.js';
 import {
   appendToStdout,
@@ -93,10 +94,11 @@ const textTimeline: Timeline = {
 };
 
 /** One JSON object with CloudEvents without secrets, written incrementally. */
-const jsonTimeline = (code: string): Timeline => {
+const jsonTimeline = (subject: string): Timeline => {
+  const { domain, code } = linkOfSubject(subject);
   let separator = '';
   return {
-    head: `{"shortCode":${JSON.stringify(code)},"events":[`,
+    head: `${JSON.stringify({ shortCode: code, domain }).slice(0, -1)},"events":[`,
     event(event) {
       const text = `${separator}${JSON.stringify(withoutSecrets(event))}`;
       separator = ',';
@@ -111,20 +113,21 @@ interface Options {
   readonly isJson: boolean;
 }
 
-const history = async (config: Config, code: string, options: Options): Promise<Output> => {
-  const timeline = options.isJson ? jsonTimeline(code) : textTimeline;
+const history = async (config: Config, link: string, options: Options): Promise<Output> => {
   const unreadable = reportUnreadable();
   const messages = {
     title: null,
     stopped: 'the history was stopped before its end',
     ended: 'the history was killed',
   };
-  await runOnDatabase(config, messages, async ({ log, signal }) => {
+  await runOnDatabase(config, messages, async ({ pool, log, signal }) => {
+    const subject = await subjectNamed(pool, config, link);
+    const timeline = options.isJson ? jsonTimeline(subject) : textTimeline;
     const append = appendToStdout(signal);
     const visits = tallyVisits();
     let isFound = false;
     try {
-      const chunks = readLinkEvents(code, { log, onUnreadable: unreadable.report, signal });
+      const chunks = readLinkEvents(subject, { log, onUnreadable: unreadable.report, signal });
       for await (const events of chunks) {
         if (!isFound) await append(timeline.head);
         isFound = true;
@@ -143,7 +146,7 @@ const history = async (config: Config, code: string, options: Options): Promise<
       throw error;
     }
     if (!isFound && unreadable.count() === 0) {
-      throw new CliError('REFUSED', `the log contains no link ${JSON.stringify(code)}`);
+      throw new CliError('REFUSED', `the log contains no link ${JSON.stringify(subject)}`);
     }
   });
   return unreadable.outcome();
@@ -153,20 +156,21 @@ export const addHistoryCommand = (group: Command, context: CommandContext): void
   group
     .command('history')
     .description('show the changes and visits of a link from the log')
-    .argument('<code>', 'short code', shortCodeArgument)
+    .argument('<link>', linkDescription, linkArgument)
     .option('--visits', 'list each visit in addition to the counts by day')
     .notes(
       `
 Times are UTC. Clicks are redirected visits; bots are counted separately. With --json: one object,
-{shortCode, events: [CloudEvent…], visits: {clicks, bots, first, last, days: [{day, clicks, bots}…]}}.
+{shortCode, domain, events: [CloudEvent…], visits: {clicks, bots, first, last, days: [{day, clicks, bots}…]}}.
 
 Examples:
   $ linklog audit history spring-sale
   $ linklog audit history spring-sale --visits
+  $ linklog audit history go.example.com/spring-sale
   $ linklog audit history spring-sale --json | jq '.visits.days'`,
     )
-    .action(async (code: string, { visits }: Pick<Options, 'visits'>) => {
+    .action(async (link: string, { visits }: Pick<Options, 'visits'>) => {
       const options = { visits, isJson: context.isJson() };
-      context.print(await history(context.readConfig(), code, options));
+      context.print(await history(context.readConfig(), link, options));
     });
 };

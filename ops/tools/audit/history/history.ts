@@ -38,11 +38,11 @@ export type VisitSummary = ReturnType<ReturnType<typeof tallyVisits>['summary']>
 
 /** Reads the events of a link by time, from one partition of links and one of visits. */
 export async function* readLinkEvents(
-  code: string,
+  subject: string,
   options: Pick<ReplayOptions, 'log' | 'onUnreadable' | 'progress' | 'signal'>,
 ): AsyncGenerator<readonly TimelineEvent[]> {
-  for await (const chunk of replay({ ...options, filter: { code } })) {
-    // A filter by code reads the topics of links and visits only.
+  for await (const chunk of replay({ ...options, filter: { subject } })) {
+    // A filter by subject reads the topics of links and visits only.
     yield chunk.map(({ event }) => event as TimelineEvent);
   }
 }

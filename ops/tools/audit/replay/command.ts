@@ -8,14 +8,16 @@ import { replay } from './replay.js';
 import { writeNewFile } from '../../../platform/files/new-file.js';
 import type { Config } from '../../../config/config.js';
 import type { Command, CommandContext } from '../../cli/command.js';
-import { oneOf, several, shortCodeArgument, timeOf } from '../../cli/arguments.js';
-import { runOnDatabase } from '../../cli/database.js';
+import { linkArgument, oneOf, several, timeOf } from '../../cli/arguments.js';
+import { runOnDatabase, subjectNamed } from '../../cli/database.js';
 import { CliError } from '../../cli/errors.js';
 import { secondsSince } from '../../cli/long-work.js';
 import { appendToStdout, counted, type Output } from '../../cli/output.js';
 import { reportUnreadable } from './unreadable.js';
 
-interface Options extends Omit<EventFilter, 'types' | 'topics'> {
+interface Options extends Omit<EventFilter, 'types' | 'topics' | 'subject'> {
+  /** Names a link: see `pastedLink`. */
+  readonly code?: string;
   readonly type?: readonly EventName[];
   readonly topic?: readonly TopicName[];
   readonly format: FormatName;
@@ -47,11 +49,11 @@ const topicName = (word: string): TopicName => {
 };
 
 const filterOf = (options: Options): EventFilter => {
-  const { since, until, type: types, topic, code, account, actor, request } = options;
+  const { since, until, type: types, topic, code: subject, account, actor, request } = options;
   if (since !== undefined && until !== undefined && since >= until) {
     throw new CliError('USAGE', `--since (${since}) is not before --until (${until})`);
   }
-  const filter = { since, until, types, topics: topic, code, account, actor, request };
+  const filter = { since, until, types, topics: topic, subject, account, actor, request };
   if (topicsOf(filter).length === 0) {
     throw new CliError('USAGE', 'no event can match --type, --topic and --code');
   }
@@ -76,7 +78,7 @@ const run = async (config: Config, options: Options): Promise<Output> => {
   const { format: name, out: file, positions = false, repeats = false, follow = false } = options;
   const mistake = mistakeIn(options);
   if (mistake !== null) throw new CliError('USAGE', mistake);
-  const filter = filterOf(options);
+  const named = filterOf(options);
   const format = formatOf(name, positions);
   const unreadable = reportUnreadable();
   const started = performance.now();
@@ -96,7 +98,10 @@ const run = async (config: Config, options: Options): Promise<Output> => {
     stopped: `the replay was stopped${file === undefined ? '' : '; its file is removed'}`,
     ended: 'the replay was killed',
   };
-  await runOnDatabase(config, messages, async ({ log, progress, signal }) => {
+  await runOnDatabase(config, messages, async ({ pool, log, progress, signal }) => {
+    const { subject: link } = named;
+    const subject = link === undefined ? link : await subjectNamed(pool, config, link);
+    const filter = { ...named, subject };
     const onUnreadable = unreadable.report;
     const source = { log, filter, keepRepeats: repeats, follow, onUnreadable, progress, signal };
     const write = (append: Append): Promise<void> => format(counting(replay(source)), append);
@@ -127,7 +132,11 @@ export const addReplayCommand = (group: Command, context: CommandContext): void 
     .option('--until <time>', 'events before this time', timeOf)
     .option('--type <type>', 'an event type, such as LinkCreated; repeatable', several(eventName))
     .option('--topic <topic>', `one of ${topicWords.join(', ')}; repeatable`, several(topicName))
-    .option('--code <code>', 'events and visits of a link', shortCodeArgument)
+    .option(
+      '--code <code>',
+      'events and visits of a link: code, domain/code or short URL',
+      linkArgument,
+    )
     .option('--account <account>', 'events of an account')
     .option('--actor <actor>', "events by a key's id, an operator's name, or system")
     .option('--request <id>', 'events caused by a request (correlationid)')
@@ -152,6 +161,7 @@ values as text, because a spreadsheet may parse some as formulas.
 Examples:
   $ linklog audit replay --since 2026-05-20 --type LinkBlocked --type LinkUnblocked
   $ linklog audit replay --code spring-sale --positions | jq .
+  $ linklog audit replay --code go.example.com/spring-sale
   $ linklog audit replay --actor alice --format csv --out alice.csv
   $ linklog audit replay --topic visits --format parquet --out visits.parquet
   $ linklog audit replay --topic platform --follow`,

@@ -12,35 +12,36 @@ export interface EventFilter {
   readonly until?: string | undefined;
   readonly types?: readonly EventName[] | undefined;
   readonly topics?: readonly TopicName[] | undefined;
-  readonly code?: string | undefined;
+  /** Of a link. */
+  readonly subject?: string | undefined;
   readonly account?: string | undefined;
   readonly actor?: string | undefined;
   readonly request?: string | undefined;
 }
 
-/** The topics whose subject, and thus record key, is a short code. */
-const topicsOfCodes: readonly TopicName[] = [topics.links.name, topics.visits.name];
+/** The topics whose subject, and thus record key, is a link. */
+const topicsOfLinks: readonly TopicName[] = [topics.links.name, topics.visits.name];
 
 /** Returns the topics that may have matching events; empty if no event can match. */
-export const topicsOf = ({ types, topics: named, code }: EventFilter): readonly TopicName[] => {
+export const topicsOf = ({ types, topics: named, subject }: EventFilter): readonly TopicName[] => {
   const ofTypes = types?.map((name): TopicName => topics[catalogue[name].topic].name);
   return topicNames.filter(
     (topic) =>
       (named?.includes(topic) ?? true) &&
       (ofTypes?.includes(topic) ?? true) &&
-      (code === undefined || topicsOfCodes.includes(topic)),
+      (subject === undefined || topicsOfLinks.includes(topic)),
   );
 };
 
 export const matcherOf = (filter: EventFilter): ((event: LinklogEvent) => boolean) => {
-  const { since, until, code, account, actor, request } = filter;
+  const { since, until, subject, account, actor, request } = filter;
   const types = filter.types && new Set<string>(filter.types.map((name) => catalogue[name].type));
   // Timestamps have a fixed format, so they compare as text.
   return (event) =>
     (since === undefined || event.time >= since) &&
     (until === undefined || event.time < until) &&
     (types?.has(event.type) ?? true) &&
-    (code === undefined || event.subject === code) &&
+    (subject === undefined || event.subject === subject) &&
     (account === undefined || event.account === account) &&
     (actor === undefined || event.actor === actor) &&
     (request === undefined || event.correlationid === request);

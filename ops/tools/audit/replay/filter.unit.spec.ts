@@ -21,13 +21,13 @@ describe('audit: filter of a replay', () => {
     [{ types: ['LinkCreated'] }, [0, 2]],
     [{ types: ['LinkBlocked', 'ApiKeyCreated'] }, [1, 4]],
     [{ topics: [topics.visits.name] }, [3]],
-    [{ code: 'spring' }, [0, 1, 3]],
+    [{ subject: 'spring' }, [0, 1, 3]],
     [{ account: 'acme' }, [0, 1, 3, 4]],
     [{ actor: 'alice' }, [1, 4]],
     [{ request: 'r-2' }, [1, 2]],
-    [{ request: 'r-2', actor: 'alice', code: 'spring' }, [1]],
-    [{ code: 'spring', types: ['LinkVisited', 'ApiKeyCreated'] }, [3]],
-    [{ code: 'Spring' }, []],
+    [{ request: 'r-2', actor: 'alice', subject: 'spring' }, [1]],
+    [{ subject: 'spring', types: ['LinkVisited', 'ApiKeyCreated'] }, [3]],
+    [{ subject: 'Spring' }, []],
   ];
   for (const [filter, expected] of cases) {
     it(`selects ${expected.length} of 5 events: ${JSON.stringify(filter)}`, () => {
@@ -42,9 +42,9 @@ describe('audit: filter of a replay', () => {
 
   it('selects the topics that may have matching events', () => {
     expect(topicsOf({})).to.deep.equal(topicNames);
-    expect(topicsOf({ code: 'x' })).to.deep.equal([topics.links.name, topics.visits.name]);
-    expect(topicsOf({ code: 'x', types: ['LinkVisited'] })).to.deep.equal([topics.visits.name]);
-    expect(topicsOf({ code: 'x', types: ['ApiKeyCreated'] })).to.be.empty;
+    expect(topicsOf({ subject: 'x' })).to.deep.equal([topics.links.name, topics.visits.name]);
+    expect(topicsOf({ subject: 'x', types: ['LinkVisited'] })).to.deep.equal([topics.visits.name]);
+    expect(topicsOf({ subject: 'x', types: ['ApiKeyCreated'] })).to.be.empty;
     expect(topicsOf({ topics: [topics.links.name], types: ['LinkVisited'] })).to.be.empty;
   });
 });

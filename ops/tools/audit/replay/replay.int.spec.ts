@@ -156,7 +156,7 @@ describe('audit: replay', () => {
         return node.log.read(topic, partition, from, to);
       },
     };
-    const events = await eventsOf(log, { filter: { code: 'spring' } });
+    const events = await eventsOf(log, { filter: { subject: 'spring' } });
     expect(read).to.have.members([topics.links.name, topics.visits.name]);
     expect(events.map(({ event }) => event.subject)).to.deep.equal(
       Array.from({ length: visitsCount + 4 }, () => 'spring'),
@@ -183,7 +183,7 @@ describe('audit: replay', () => {
         ),
       })),
     );
-    const csv = (await bytesOf(start(node.log, { filter: { code: 'spring' } }), 'csv')).toString();
+    const csv = (await bytesOf(start(node.log, { filter: { subject: 'spring' } }), 'csv')).toString();
     const lines = csv.trimEnd().split('\n');
     expect(lines).to.have.length(1 + visitsCount + 4);
     expect(lines[0]).to.match(/^topic,partition,offset,time,type,subject,account,actor,/);
@@ -254,7 +254,7 @@ describe('audit: replay', () => {
       const stop = new AbortController();
       const followed: string[] = [];
       const following = (async () => {
-        const options = { follow: true, filter: { code }, signal: stop.signal };
+        const options = { follow: true, filter: { subject: code }, signal: stop.signal };
         for await (const chunk of start(log, options)) {
           for (const { event } of chunk) {
             followed.push(event.type);
@@ -283,6 +283,6 @@ describe('audit: replay', () => {
     });
     await appended;
     expect(events.some(({ event }) => event.subject === code)).to.be.false;
-    expect(await eventsOf(node.log, { filter: { code } })).to.have.length(1);
+    expect(await eventsOf(node.log, { filter: { subject: code } })).to.have.length(1);
   });
 });

@@ -74,7 +74,7 @@ export async function* replay(options: ReplayOptions): AsyncGenerator<readonly P
   const eventsIn = function* (batch: Batch, isRepeat: (event: LinklogEvent) => boolean) {
     const { topic, partition } = batch;
     for (const record of batch.records) {
-      if (filter.code !== undefined && record.key !== filter.code) continue;
+      if (filter.subject !== undefined && record.key !== filter.subject) continue;
       const { offset } = record;
       const reading = readRecord(topic, record);
       if ('error' in reading) {
@@ -104,7 +104,7 @@ export async function* replay(options: ReplayOptions): AsyncGenerator<readonly P
     const parts: LogPart[] = [];
     // In reverse, so that the events that an event refers to are read too.
     for (const topic of [...ledgerTopics].reverse().filter((name) => selected.includes(name))) {
-      for (const part of await partsOf(log, topic, filter.code)) {
+      for (const part of await partsOf(log, topic, filter.subject)) {
         parts.push({ ...part, first: readUpTo.get(`${topic}/${part.partition}`) ?? part.first });
       }
     }

@@ -1,0 +1,60 @@
+import type { OperatorsDomain } from '../../../schemas/http/domains.js';
+import { notEmpty, required } from './arguments.js';
+import type { Command, CommandContext } from './command.js';
+import { changed, count, table } from './output.js';
+
+const head = ['DOMAIN', 'ACCOUNT', 'LINKS', 'ADDED BY', 'ACTIVE SINCE'];
+
+const rowOf = (domain: OperatorsDomain): readonly string[] => [
+  domain.domain,
+  domain.account,
+  count(domain.linkCount),
+  domain.verification === null ? 'operator' : 'account',
+  domain.verifiedAt?.slice(0, 10) ?? '-',
+];
+
+export const addDomainCommands = (program: Command, { connect, print }: CommandContext): void => {
+  const domains = program
+    .command('domains')
+    .description('add, list and remove domains of accounts');
+
+  domains
+    .command('add')
+    .description('add an active domain to an account, without a DNS check')
+    .argument('<domain>', 'host name', notEmpty('domain'))
+    .option('--account <account>', 'account that may create links on it')
+    .examples('domains add go.example.com --account acme')
+    .action(async (domain: string, options: { readonly account?: string }) => {
+      const account = required(options.account, '--account', 'domains add');
+      const change = await (await connect()).addDomain(domain, account);
+      print(
+        changed(change, (added) => `The domain ${added.domain} is active for ${added.account}`),
+      );
+    });
+
+  domains
+    .command('list')
+    .description('list the active domains of all accounts')
+    .examples('domains list', "domains list --json | jq -r '.domains[].domain'")
+    .action(async () => {
+      const active = await (await connect()).listDomains();
+      const text = active.length === 0 ? 'There are no domains.' : table(head, active.map(rowOf));
+      print({ json: { domains: active }, text });
+    });
+
+  domains
+    .command('remove')
+    .description('release a domain; its links return 404 until the same account gets it again')
+    .argument('<domain>', 'host name', notEmpty('domain'))
+    .examples('domains remove go.example.com')
+    .action(async (domain: string) => {
+      const change = await (await connect()).removeDomain(domain);
+      print(
+        changed(
+          change,
+          (removed) =>
+            `Removed: ${removed.domain}. Its links return 404 until the same account gets it again.`,
+        ),
+      );
+    });
+};
