@@ -17,6 +17,9 @@ import {
   deleted,
   described,
   disabled,
+  domainClaimed,
+  domainReleased,
+  domainVerified,
   edited,
   enabled,
   keyChanged,
@@ -81,7 +84,7 @@ describe('archive: archive', () => {
     ).rows.map(({ at, subject, error }) => [at, subject, error]);
 
   describe('given events of every kind', () => {
-    it('has one stream for each link, its visits, each key, its usage, each alias, and the platform', async () => {
+    it('has one stream for each link, its visits, each key, its usage, each alias, each domain, and the platform', async () => {
       const archive = archiver(database.pool, open());
       const metadataOf = (subject: string, sequence = 1) => ({
         ...{ id: uuidv7(), subject, sequence, time: noon },
@@ -92,6 +95,8 @@ describe('archive: archive', () => {
           ...[edited('a-b', 4, { password: 'removed' }), described('a-b', 5, { note: 'n' })],
           ...[disabled('a-b', 6), enabled('a-b', 7), deleted('a-b', 8)],
         ],
+        'link-go.a-b.example/x': [created('go.a-b.example/x'), blocked('go.a-b.example/x', 2)],
+        'visits-go.a-b.example/x': [spooledVisit('go.a-b.example/x', { sequence: 3 })],
         'visits-a-b': [spooledVisit('a-b'), spooledVisit('a-b', { sequence: 2 })],
         'key-k1': [
           keyCreated('k1', {}, metadataOf('k1')),
@@ -100,12 +105,19 @@ describe('archive: archive', () => {
           keyRevoked('k1', 4),
         ],
         'alias-k1': [newEvent('AliasOverrideGranted', { account: 'default' }, metadataOf('k1', 5))],
+        'domain-go.a-b.example': [
+          domainClaimed('go.a-b.example', 1, 'token'),
+          domainVerified('go.a-b.example', 2),
+          domainReleased('go.a-b.example', 3),
+        ],
         'usage-k1': [metered('k1', 1, 7)],
         platform: [newEvent('MaintenanceSwitched', { on: true }, metadataOf('platform'))],
       };
-      await archive(links, 0, events['link-a-b'].map(recordOf));
-      await archive(visits, 0, events['visits-a-b'].map(recordOf));
-      await archive(accounts, 0, [...events['key-k1'], ...events['alias-k1']].map(recordOf));
+      const recordsOf = (...streams: readonly (keyof typeof events)[]) =>
+        streams.flatMap((stream): readonly LinklogEvent[] => events[stream]).map(recordOf);
+      await archive(links, 0, recordsOf('link-a-b', 'link-go.a-b.example/x'));
+      await archive(visits, 0, recordsOf('visits-a-b', 'visits-go.a-b.example/x'));
+      await archive(accounts, 0, recordsOf('key-k1', 'alias-k1', 'domain-go.a-b.example'));
       await archive(topics.usage.name, 0, events['usage-k1'].map(recordOf));
       await archive(topics.platform.name, 0, events.platform.map(recordOf));
       expect(double.streams.names()).to.have.members(Object.keys(events));
