@@ -105,6 +105,47 @@ describe('CLI: client of the admin API', () => {
     expect(paths).to.deep.equal(['/admin/keys?limit=1000', '/admin/keys?limit=1000&after=a%26b']);
   });
 
+  it('queries whether the host of a short URL is an active domain, from closely before its name', async () => {
+    const domain = (name: string) => ({
+      domain: name,
+      account: 'acme',
+      status: 'active',
+      verification: null,
+      rootRedirect: null,
+      notFoundRedirect: null,
+      expiredRedirect: null,
+      linkCount: 0,
+      createdAt: '2026-05-20T12:00:00.000Z',
+      verifiedAt: '2026-05-20T12:00:00.000Z',
+    });
+    const pages = [
+      { domains: [domain('go.acme.co-a')], next: 'go.acme.co-a' },
+      { domains: [domain('go.acme.com')], next: null },
+      { domains: [domain('go.b.example')], next: 'go.b.example' },
+    ];
+    const paths: (string | undefined)[] = [];
+    respond = (request, response) => {
+      paths.push(request.url);
+      const page = request.url?.startsWith('/admin/domains') ? pages.shift() : undefined;
+      response.writeHead(page ? 200 : 404).end(JSON.stringify(page ?? { message: 'unknown' }));
+    };
+    for (const text of [
+      'https://go.acme.com/spring',
+      'http://go.a.example/spring',
+      'a.example/x',
+    ]) {
+      expect(await failure(client.findLink(text))).to.deep.equal(['REFUSED', 'unknown']);
+    }
+    expect(paths).to.deep.equal([
+      '/admin/domains?limit=1000&after=go.acme.co',
+      '/admin/domains?limit=1000&after=go.acme.co-a',
+      '/admin/links/spring?domain=go.acme.com',
+      '/admin/domains?limit=1000&after=go.a.exampl',
+      '/admin/links/spring',
+      '/admin/links/x?domain=a.example',
+    ]);
+  });
+
   it('reports whether the event of a change is in the log', async () => {
     respondWith(200, key('7'));
     expect((await client.revokeKey('7')).inLog).to.be.true;

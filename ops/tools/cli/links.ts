@@ -24,7 +24,7 @@ const plainOrNone = (text: string | null): string | null => text && plain(text);
 /** Names the link in further commands. */
 const nameOf = ({ domain, shortCode: code }: OperatorsLink): string => subjectOf({ domain, code });
 
-/** `night when weekly 1, 2 22:00 to 06:00 Europe/Berlin: https://example.com/night` */
+/** `night (weekly 1, 2 22:00 to 06:00 Europe/Berlin) https://example.com/night` */
 const ruleText = (rule: RedirectRule): string => {
   const { weekly, ...others } = rule.when;
   const conditions = Object.entries(others).map(
@@ -39,7 +39,7 @@ const ruleText = (rule: RedirectRule): string => {
       ? [rule.url]
       : rule.split.map(({ name, url, weight }) => `${name} (weight ${count(weight)}) ${url}`);
   const when = conditions.join('; ') || 'always';
-  return plain(`${rule.name}, ${when}: ${targets.join(', ')}`);
+  return plain(`${rule.name} (${when}) ${targets.join(', ')}`);
 };
 
 const textOf = (link: OperatorsLink): string =>

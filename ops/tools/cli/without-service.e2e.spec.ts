@@ -41,6 +41,9 @@ describe('CLI: command line, without a service', () => {
     ['links', 'disable', 'spring'],
     ['links', 'enable', 'spring'],
     ['links', 'delete', 'spring'],
+    ['domains', 'add', 'go.example.com', '--account', 'x'],
+    ['domains', 'list'],
+    ['domains', 'remove', 'go.example.com'],
     ['aliases', 'disallow', 'docs'],
     ['platform', 'show'],
     ['platform', 'set', '--qr', 'off'],
@@ -99,6 +102,10 @@ describe('CLI: command line, without a service', () => {
       ['links', 'enable'],
       ['links', 'delete'],
       ['console'],
+      ['domains'],
+      ['domains', 'add'],
+      ['domains', 'list'],
+      ['domains', 'remove'],
       ['aliases'],
       ['aliases', 'allow'],
       ['aliases', 'disallow'],
@@ -139,7 +146,15 @@ describe('CLI: command line, without a service', () => {
   });
 
   it('prints the help on stderr if the command is missing', async () => {
-    for (const args of [[], ['keys'], ['links'], ['aliases'], ['platform'], ['projections']]) {
+    for (const args of [
+      [],
+      ['keys'],
+      ['links'],
+      ['domains'],
+      ['aliases'],
+      ['platform'],
+      ['projections'],
+    ]) {
       const { exitCode, stdout, stderr } = await linklog(args);
       expect([exitCode, stdout]).to.deep.equal([2, '']);
       expect(stderr).to.match(/^Usage: linklog /);

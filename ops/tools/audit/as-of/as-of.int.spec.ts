@@ -16,6 +16,9 @@ import {
   deleted,
   described,
   disabled,
+  domainClaimed,
+  domainReleased,
+  domainVerified,
   edited,
   enabled,
   expired,
@@ -99,6 +102,10 @@ describe('audit as-of', () => {
         unblocked('hello', 3, { time: at(20), actor: 'bob' }),
         blocked('other', 2),
       );
+      await append(created('go.example/hello', {}, { account: 'shop' }));
+      expect(await link('go.example/hello', 15)).to.include({
+        ...{ shortCode: 'hello', domain: 'go.example', state: 'active', account: 'shop' },
+      });
       const { state, ...none } = await link('hello', -1);
       expect([state, none]).to.deep.include('none').and.have.nested.property('[1].madeLater');
       expect(none).to.include({ madeLater: at(0).toISOString() });
@@ -106,6 +113,7 @@ describe('audit as-of', () => {
       expect(await link('hello', 0)).to.deep.include({
         asOf: at(0).toISOString(),
         shortCode: 'hello',
+        domain: null,
         state: 'active',
         expired: null,
         blocked: null,
@@ -395,7 +403,7 @@ describe('audit as-of', () => {
   describe('for the platform', () => {
     const platform = (seconds: number) => platformAsOf({ log, moment: at(seconds) });
 
-    it('returns switches, overrides and keys', async () => {
+    it('returns switches, overrides, domains and keys', async () => {
       await append(
         keyCreated('key-1', {}, { time: at(0) }),
         keyCreated('key-2', { name: 'late' }, { time: at(50) }),
@@ -403,18 +411,23 @@ describe('audit as-of', () => {
         maintenanceSwitched(2, true, { time: at(20) }),
         overrideGranted('admin', 1, 'acme', { time: at(10) }),
         overrideRevoked('admin', 2, { time: at(20) }),
+        domainClaimed('go.example', 1, 'token', { time: at(5) }),
+        domainVerified('go.example', 2, { time: at(10) }),
+        domainReleased('go.example', 3, { time: at(20) }),
+        domainClaimed('b.example', 1, 'token', { time: at(10) }),
       );
       const early = await platform(10);
       expect(early).to.deep.include({
         maintenance: false,
         overrides: [{ alias: 'admin', account: 'acme' }],
+        domains: [{ domain: 'go.example', account: 'acme' }],
         links: { active: 0, expired: 0, blocked: 0 },
       });
       expect(early.features).to.include({ passwords: false, aliases: true });
       expect(early.keys.map(({ name }) => name)).to.deep.equal(['website']);
       expect(JSON.stringify(early)).to.not.match(/hash|abab/);
       const late = await platform(50);
-      expect(late).to.deep.include({ maintenance: true, overrides: [] });
+      expect(late).to.deep.include({ maintenance: true, overrides: [], domains: [] });
       expect(late.keys).to.have.length(2);
     });
 

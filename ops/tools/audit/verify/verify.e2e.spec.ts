@@ -22,6 +22,14 @@ describe('audit verify, on a running service', function () {
   const bench = productFixture();
   const traffic = fixture(() => createTraffic(bench));
 
+  before('add domains', async () => {
+    for (const domain of ['a.example.com', 'b.example.com', 'c.example.com']) {
+      const response = await bench.admin('POST', '/admin/domains', { domain, account: 'acme' });
+      expect(response.status, response.text).to.equal(201);
+    }
+    await bench.admin('DELETE', '/admin/domains/c.example.com');
+  });
+
   const onDatabase = <Result>(
     work: (database: Parameters<Parameters<typeof withDatabase<Result>>[1]>[0]) => Promise<Result>,
   ): Promise<Result> =>
@@ -83,6 +91,7 @@ describe('audit verify, on a running service', function () {
       'ledger.api_keys',
       'ledger.key_secrets',
       'ledger.alias_overrides',
+      'ledger.domains',
       'ledger.platform',
       'ledger.links',
       'ledger.key_meters',
@@ -128,6 +137,9 @@ describe('audit verify, on a running service', function () {
       `UPDATE ledger.links SET max_clicks = 4 WHERE subject = '${d}'`,
       `UPDATE ledger.api_keys SET plan = 'PRO' WHERE id = '${idle.id}'`,
       `UPDATE ledger.alias_overrides SET account = 'evil' WHERE alias = 'docs'`,
+      `UPDATE ledger.domains SET account = 'evil' WHERE domain = 'a.example.com'`,
+      `DELETE FROM ledger.domains WHERE domain = 'c.example.com'`,
+      `INSERT INTO ledger.domains (domain, sequence, last_event_at) VALUES ('d.example.com', 1, now())`,
       'UPDATE ledger.platform SET qr = false',
       `UPDATE ledger.key_meters SET month_qr_codes = month_qr_codes + 5, window_calls = 0
          WHERE key_id = '${busy.id}'`,
@@ -189,6 +201,9 @@ describe('audit verify, on a running service', function () {
       'ledger.alias_overrides docs differs account',
       'ledger.alias_overrides login missing',
       'ledger.alias_overrides paypal extra',
+      'ledger.domains a.example.com differs account',
+      'ledger.domains c.example.com missing',
+      'ledger.domains d.example.com extra',
       'ledger.platform true differs qr',
       `ledger.key_meters ${busy.id} differs month_qr_codes`,
       `ledger.key_meters ${gone.id} missing`,
@@ -223,9 +238,12 @@ describe('audit verify, on a running service', function () {
       expect(explained(`stats.links ${a}`).eventCount).to.equal(visits.length);
     });
     expect(explained('quotas.months unknown').eventCount).to.equal(0);
-    expect(explained('ledger.platform').events.map(({ type }) => type)).to.include(
-      'linklog.FeatureSwitched.v1',
-    );
+    const eventsOf = (start: string) => explained(start).events.map(({ type }) => type);
+    expect(eventsOf('ledger.domains a.example.com')).to.deep.equal(['linklog.DomainVerified.v1']);
+    expect(eventsOf('ledger.domains c.example.com')).to.deep.equal([
+      ...['linklog.DomainVerified.v1', 'linklog.DomainReleased.v1'],
+    ]);
+    expect(eventsOf('ledger.platform')).to.include('linklog.FeatureSwitched.v1');
     expect(JSON.stringify(found)).to.not.match(/argon2id|[0-9a-f]{64}/);
   });
 
