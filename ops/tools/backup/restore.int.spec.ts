@@ -5,6 +5,7 @@ import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createAdmission } from '../../../command-api/admission/admission.js';
 import { aliasOverrideDecider } from '../../../command-api/aliases/command.js';
+import { createDomainHandler } from '../../../command-api/domains/handler.js';
 import { platformDecider, type SwitchPlatform } from '../../../command-api/platform/command.js';
 import { hashKeyToken } from '../../../command-api/keys/key-token.js';
 import { createApiKeyHandler } from '../../../command-api/keys/handler.js';
@@ -218,6 +219,13 @@ describe('backup: restore', () => {
     await override('docs', 'acme');
     await override('login', 'acme');
     await override('login', null);
+    const domains = createDomainHandler(from.pool, from.outbox);
+    await domains.claim('go.example', keys[0].account, 5, actor);
+    await domains.add('go.example', 'acme', actor);
+    const redirects = { rootRedirect: 'https://example.com/root' };
+    await domains.change('go.example', 'acme', redirects, actor);
+    await domains.add('old.example', 'acme', actor);
+    await domains.releaseFromOwner('old.example', actor);
 
     const source = spoolSource('one');
     const visits = [1, 2, 3, 2, 3, 4].map((sequence) =>

@@ -156,6 +156,7 @@ describe('CLI: domains of accounts, on a running service', function () {
     });
     const replayed = await text('audit', 'replay', '--code', 'OLD.example.com./winter');
     expect(JSON.parse(replayed)).to.include({ subject: link, type: 'linklog.LinkCreated.v4' });
+    expect(await urlOf(link)).to.equal('https://example.com/old');
     await expectFailure(['audit', 'history', url], 1, 'the log contains no link "winter"');
   });
 
@@ -191,6 +192,8 @@ describe('CLI: domains of accounts, on a running service', function () {
       'rule        night (weekly 1, 2 22:00 to 06:00 Europe/Berlin) https://example.com/night',
       'rule        test (always) a (weight 1) https://example.com/a, b (weight 3) https://example.com/b',
     ]);
+    const asOf = await linklog('audit', 'as-of', new Date().toISOString(), link);
+    expect(asOf.stdout).to.match(/^rule +test \(always\) a \(weight 1\) /m);
     expect(await json(...edit, '--no-rules')).to.deep.include({ rules: null });
     const stdin = JSON.stringify(rules.slice(2));
     const fromStdin = [...edit, '--rules', '-', '--json'];

@@ -5,7 +5,6 @@ import { linkSorts, type LinkSort } from '../../../schemas/http/list-links.js';
 import type { HistoryResponse } from '../../../schemas/http/history.js';
 import type { OperatorsLink } from '../../../schemas/http/operators.js';
 import { subjectOf } from '../../../schemas/link-subject.js';
-import type { RedirectRule } from '../../../schemas/redirect-rules.js';
 import {
   linkArgument,
   linkDescription,
@@ -18,29 +17,12 @@ import type { Command, CommandContext } from './command.js';
 import { CliError, messageOf } from './errors.js';
 import { changed, count, formatFields, plain, table } from './output.js';
 import { readPassword } from './password.js';
+import { ruleFields } from './rule-text.js';
 
 const plainOrNone = (text: string | null): string | null => text && plain(text);
 
 /** Names the link in further commands. */
 const nameOf = ({ domain, shortCode: code }: OperatorsLink): string => subjectOf({ domain, code });
-
-/** `night (weekly 1, 2 22:00 to 06:00 Europe/Berlin) https://example.com/night` */
-const ruleText = (rule: RedirectRule): string => {
-  const { weekly, ...others } = rule.when;
-  const conditions = Object.entries(others).map(
-    ([name, values]) => `${name} ${[values].flat().join(', ')}`,
-  );
-  if (weekly) {
-    const { days, from, to, tz } = weekly;
-    conditions.push(`weekly ${days.join(', ')} ${from} to ${to} ${tz}`);
-  }
-  const targets =
-    'url' in rule
-      ? [rule.url]
-      : rule.split.map(({ name, url, weight }) => `${name} (weight ${count(weight)}) ${url}`);
-  const when = conditions.join('; ') || 'always';
-  return plain(`${rule.name} (${when}) ${targets.join(', ')}`);
-};
 
 const textOf = (link: OperatorsLink): string =>
   formatFields([
@@ -48,8 +30,7 @@ const textOf = (link: OperatorsLink): string =>
     ['domain', link.domain],
     ['short url', link.shortUrl],
     ['url', plain(link.url)],
-    ...(link.rules ?? []).map((rule) => ['rule', ruleText(rule)] as const),
-    ['query', link.forwardQuery ? 'forwarded' : null],
+    ...ruleFields(link),
     ['account', link.account],
     ['status', link.status],
     ['title', plainOrNone(link.title)],

@@ -10,6 +10,7 @@ import { linkArgument, linkDescription, timeOf } from '../../cli/arguments.js';
 import { runOnDatabase, subjectNamed } from '../../cli/database.js';
 import { CliError } from '../../cli/errors.js';
 import { count, counted, formatFields, plain, table, type Output } from '../../cli/output.js';
+import { ruleFields } from '../../cli/rule-text.js';
 
 const pastMoment = (text: string): Date => {
   const moment = new Date(timeOf(text));
@@ -69,6 +70,7 @@ const linkText = (snapshot: LinkSnapshot): string => {
     ['blocked', blocked && `${blocked.at} by ${blocked.by ?? 'unknown'}: ${plain(blocked.reason)}`],
     ['expired', expired && (expired === 'time' ? 'end of its period' : 'click limit')],
     ['destination', plain(snapshot.url)],
+    ...ruleFields(snapshot),
     ['account', snapshot.account],
     ['created', `${snapshot.createdAt} with the key ${snapshot.keyId}`],
     ['expires', expiresAt ?? 'never'],
