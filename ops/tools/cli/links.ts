@@ -194,7 +194,7 @@ export const addLinkCommands = (program: Command, { connect, print }: CommandCon
   links
     .command('show')
     .description('show a link with its account')
-    .argument('<link>', linkDescription, linkArgument)
+    .argument('<code>', linkDescription, linkArgument)
     .examples('links show spring-sale', 'links show go.example.com/spring --json | jq -r .url')
     .action(async (code: string) => {
       const link = await (await connect()).findLink(code);
@@ -210,7 +210,7 @@ export const addLinkCommands = (program: Command, { connect, print }: CommandCon
   links
     .command('edit')
     .description('change a link; all edges apply it within a second')
-    .argument('<link>', linkDescription, linkArgument)
+    .argument('<code>', linkDescription, linkArgument)
     .option('--url <url>', 'destination')
     .option('--expires-in <seconds>', 'end, from now, or "never"', (word) =>
       word === 'never' ? word : wholeNumber('number of seconds')(word),
@@ -250,7 +250,7 @@ export const addLinkCommands = (program: Command, { connect, print }: CommandCon
     links
       .command(name)
       .description(description)
-      .argument('<link>', linkDescription, linkArgument)
+      .argument('<code>', linkDescription, linkArgument)
       .option(...ifVersion)
       .examples(`links ${name} spring-sale`)
       .action(async (code: string, options: Pick<EditOptions, 'ifVersion'>) => {
@@ -262,7 +262,7 @@ export const addLinkCommands = (program: Command, { connect, print }: CommandCon
   links
     .command('delete')
     .description('delete a link permanently; its code is never used again')
-    .argument('<link>', linkDescription, linkArgument)
+    .argument('<code>', linkDescription, linkArgument)
     .option(...ifVersion)
     .examples('links delete spring-sale')
     .action(async (code: string, options: Pick<EditOptions, 'ifVersion'>) => {
@@ -278,7 +278,7 @@ export const addLinkCommands = (program: Command, { connect, print }: CommandCon
     links
       .command(call)
       .description(description)
-      .argument('<link>', linkDescription, linkArgument)
+      .argument('<code>', linkDescription, linkArgument)
       .option('--reason <reason>', 'reason for the history; 1 to 500 characters')
       .examples(`links ${call} spring-sale --reason "${reason}"`)
       .action(async (code: string, options: { readonly reason?: string }) => {
@@ -293,7 +293,7 @@ export const addLinkCommands = (program: Command, { connect, print }: CommandCon
   links
     .command('history')
     .description('show the changes of a link, oldest first, without visits')
-    .argument('<link>', linkDescription, linkArgument)
+    .argument('<code>', linkDescription, linkArgument)
     .examples(
       'links history spring-sale',
       "links history spring-sale --json | jq -r '.events[].actor'",

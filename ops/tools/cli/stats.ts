@@ -146,11 +146,11 @@ export const addStatsCommand = (program: Command, { readConfig, print }: Command
     .command('stats')
     .description('show the statistics of a link or of an account')
     .argument(
-      '[link]',
+      '[code]',
       `${linkDescription}; without it, the statistics of an account`,
       linkArgument,
     )
-    .option('--account <account>', 'the account if no link is named', 'default')
+    .option('--account <account>', 'the account if there is no short code', 'default')
     .option('--domain <domain>', 'only links of the account on this domain')
     .option('--include <names>', 'comma-separated lists to show', 'all')
     .option('--from <time>', 'ISO 8601; default 30 days before the end')

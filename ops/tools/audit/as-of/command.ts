@@ -173,7 +173,7 @@ export const addAsOfCommand = (audit: Command, { readConfig, print }: CommandCon
     .command('as-of')
     .description('show a link, a key or the platform at a time in the past, from the log')
     .argument('<time>', 'ISO 8601 with its zone, or a date for 00:00 UTC', pastMoment)
-    .argument('[link]', `${linkDescription}; without it, the platform`, linkArgument)
+    .argument('[code]', `${linkDescription}; without it, the platform`, linkArgument)
     .option('--key <id or name>', 'a key, its plan, and its usage of the month')
     .notes(
       `

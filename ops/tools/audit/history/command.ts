@@ -156,7 +156,7 @@ export const addHistoryCommand = (group: Command, context: CommandContext): void
   group
     .command('history')
     .description('show the changes and visits of a link from the log')
-    .argument('<link>', linkDescription, linkArgument)
+    .argument('<code>', linkDescription, linkArgument)
     .option('--visits', 'list each visit in addition to the counts by day')
     .notes(
       `
