@@ -41,6 +41,8 @@ if (!isBuiltFrom(hash)) {
     base: '/console/',
     publicDir: false,
     logLevel: 'warn',
+    // The tables of `tr46` are larger than the console.
+    resolve: { alias: { tr46: path.join(root, 'app', 'to-ascii.ts') } },
     build: {
       outDir: bundle,
       emptyOutDir: true,

@@ -19,6 +19,7 @@ export interface LinkFilter {
   readonly tags: readonly string[];
   readonly status: Status | '';
   readonly destination: string;
+  readonly domain: string;
   /** Only for operators. */
   readonly account: string;
   readonly sort: Order;
@@ -42,6 +43,7 @@ export const readFilter = (query: string): LinkFilter => {
     tags: [...new Set(parameters.getAll('tag').filter((tag) => tag !== ''))],
     status: isOneOf(statuses, status) ? status : '',
     destination: text('destination'),
+    domain: text('domain'),
     account: text('account'),
     sort: isOneOf(orders, sort) ? sort : 'created',
     after: text('after'),
@@ -50,17 +52,28 @@ export const readFilter = (query: string): LinkFilter => {
 
 /** The inverse of `readFilter`; also the query of the API. */
 export const writeFilter = (filter: LinkFilter): string => {
-  const { search, tags, status, destination, account, sort, after } = filter;
+  const { search, tags, status, destination, domain, account, sort, after } = filter;
   const query = new URLSearchParams();
   if (search !== '') query.set('search', search);
   for (const tag of tags) query.append('tag', tag);
   if (status !== '') query.set('status', status);
   if (destination !== '') query.set('destination', destination);
+  if (domain !== '') query.set('domain', domain);
   if (account !== '') query.set('account', account);
   if (sort !== 'created') query.set('sort', sort);
   if (after !== '') query.set('after', after);
   return query.toString();
 };
 
-export const showsAll = ({ search, tags, status, destination, account }: LinkFilter): boolean =>
-  search === '' && tags.length === 0 && status === '' && destination === '' && account === '';
+/** The filter that shows all links. */
+export const noFilter = {
+  search: '',
+  tags: [],
+  status: '',
+  destination: '',
+  domain: '',
+  account: '',
+} as const satisfies Partial<LinkFilter>;
+
+export const showsAll = (filter: LinkFilter): boolean =>
+  writeFilter({ ...filter, sort: 'created', after: '' }) === '';

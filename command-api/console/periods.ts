@@ -30,6 +30,8 @@ export interface StatisticsView extends Days {
   readonly interval: Interval;
   readonly tz: string;
   readonly compare: boolean;
+  /** Of the link, or the filter of the overview; empty: the default domain of a link, all links of the overview. */
+  readonly domain: string;
 }
 
 const dayMs = 86_400_000;
@@ -127,7 +129,7 @@ export const readView = (query: Query, now: Date, ownZone: string): StatisticsVi
   const tz = isZone(requestedZone) ? requestedZone : 'UTC';
   const period = query['period'] ?? '30d';
   const preset = Object.hasOwn(presets, period) ? (period as Preset) : '30d';
-  const rest = { tz, compare: query['compare'] === '1' };
+  const rest = { tz, compare: query['compare'] === '1', domain: query['domain'] ?? '' };
   const known = preset === 'custom' && !(isDay(from) && isDay(to) && from < to) ? '30d' : preset;
   const days =
     known === 'custom' ? { from: from ?? '', to: to ?? '' } : daysOf(known, dayIn(tz, now));
@@ -139,6 +141,7 @@ export const readView = (query: Query, now: Date, ownZone: string): StatisticsVi
 /** The inverse of `readView`, without defaults. */
 export const writeView = (view: StatisticsView, ownZone: string): string => {
   const query = new URLSearchParams();
+  if (view.domain !== '') query.set('domain', view.domain);
   if (view.preset !== '30d') query.set('period', view.preset);
   if (view.preset === 'custom') {
     query.set('from', view.from);

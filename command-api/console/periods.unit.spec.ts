@@ -31,6 +31,7 @@ describe('the period of a page of statistics', () => {
       interval: 'day',
       tz: zone,
       compare: false,
+      domain: '',
     });
   });
 
@@ -87,6 +88,7 @@ describe('the period of a page of statistics', () => {
       interval: fc.constantFrom(...intervals),
       tz: fc.constantFrom('UTC', zone, 'Asia/Kathmandu'),
       compare: fc.constantFrom('0', '1'),
+      domain: fc.constantFrom('', 'go.example.com'),
     });
     fc.assert(
       fc.property(queries, ({ days: { from, count }, ...query }) => {

@@ -4,6 +4,8 @@ import { SessionGate } from './app/session.js';
 import { NoPage, Shell } from './app/shell.js';
 import type { ConsoleSession } from './app/types.js';
 import { Input } from './components/field.js';
+import { OwnDomains } from './components/own-domains.js';
+import { Domains } from './domains/domains.js';
 import { Keys } from './keys/keys.js';
 import { LinkPage } from './link/link-page.js';
 import { Links } from './links/links.js';
@@ -14,6 +16,7 @@ const pages = [
   ['/console', 'Overview'],
   ['/console/links', 'Links'],
   ['/console/new', 'New link'],
+  ['/console/domains', 'Domains'],
   ['/console/keys', 'Keys'],
   ['/docs', 'API'],
 ] as const;
@@ -60,14 +63,17 @@ const App = () => (
             </>
           }
         >
-          <Router>
-            <Route path="/console" component={Overview} upgradeUrl={upgradeUrl} />
-            <Route path="/console/new" component={Make} />
-            <Route path="/console/links" component={Links} shortUrlHost={shortUrlHost} />
-            <Route path="/console/links/:code/:tab?" component={LinkPage} />
-            <Route path="/console/keys" component={Keys} scopes={key.scopes} ownId={key.id} />
-            <Route default component={NoPage} />
-          </Router>
+          <OwnDomains canRead={key.scopes.includes('links:read')}>
+            <Router>
+              <Route path="/console" component={Overview} upgradeUrl={upgradeUrl} />
+              <Route path="/console/new" component={Make} shortUrlHost={shortUrlHost} />
+              <Route path="/console/links" component={Links} shortUrlHost={shortUrlHost} />
+              <Route path="/console/links/:code/:tab?" component={LinkPage} />
+              <Route path="/console/domains" component={Domains} scopes={key.scopes} />
+              <Route path="/console/keys" component={Keys} scopes={key.scopes} ownId={key.id} />
+              <Route default component={NoPage} />
+            </Router>
+          </OwnDomains>
         </Shell>
       )}
     </SessionGate>

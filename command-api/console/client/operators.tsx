@@ -4,6 +4,7 @@ import { SessionGate } from './app/session.js';
 import { NoPage, Shell } from './app/shell.js';
 import type { OperatorSession } from './app/types.js';
 import { Input } from './components/field.js';
+import { AllDomains } from './operators/all-domains.js';
 import { AllKeys } from './operators/all-keys.js';
 import { AllLinks } from './operators/all-links.js';
 import { AnyLink } from './operators/any-link.js';
@@ -15,6 +16,7 @@ const pages = [
   ['/console', 'Health'],
   ['/console/keys', 'Keys'],
   ['/console/links', 'Links'],
+  ['/console/domains', 'Domains'],
   ['/console/projections', 'Projections'],
   ['/console/platform', 'Platform'],
 ] as const;
@@ -56,6 +58,7 @@ const App = () => (
             <Route path="/console/keys" component={AllKeys} />
             <Route path="/console/links" component={AllLinks} shortUrlHost={shortUrlHost} />
             <Route path="/console/links/:code/:tab?" component={AnyLink} />
+            <Route path="/console/domains" component={AllDomains} />
             <Route path="/console/projections" component={Projections} />
             <Route path="/console/platform" component={Platform} />
             <Route default component={NoPage} />

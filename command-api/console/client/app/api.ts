@@ -12,7 +12,13 @@ export type Failure =
   /** The plan lacks the feature, or its monthly quota is used up. */
   | { readonly kind: 'plan'; readonly message: string; readonly upgradeUrl: string }
   /** Any other error. */
-  | { readonly kind: 'refused'; readonly message: string; readonly status: number };
+  | {
+      readonly kind: 'refused';
+      readonly message: string;
+      readonly status: number;
+      /** The values of the TXT record of a domain that was not verified. */
+      readonly found?: readonly string[] | undefined;
+    };
 
 export type Result<Value> =
   | { readonly ok: true; readonly value: Value; readonly status: number }
@@ -29,16 +35,17 @@ export interface Call {
 interface ErrorBody {
   readonly message?: string;
   readonly upgradeUrl?: string;
+  readonly found?: readonly string[];
 }
 
 const failureOf = async (response: Response): Promise<Failure> => {
   const body = (await response.json().catch(() => ({}))) as ErrorBody;
-  const { message = `The service responded with ${response.status}.`, upgradeUrl } = body;
+  const { message = `The service responded with ${response.status}.`, upgradeUrl, found } = body;
   if (upgradeUrl !== undefined) return { kind: 'plan', message, upgradeUrl };
   const seconds = Number(response.headers.get('Retry-After'));
   return seconds > 0
     ? { kind: 'wait', message, seconds }
-    : { kind: 'refused', message, status: response.status };
+    : { kind: 'refused', message, status: response.status, found };
 };
 
 /** Sends one request. */
@@ -75,6 +82,18 @@ export const readHealth = async (): Promise<Result<HealthResponse>> => {
     const response = await fetch('/health/ready');
     const value = (await response.json()) as HealthResponse;
     return { ok: true, value, status: response.status };
+  } catch {
+    // The node cannot be reached.
+    return { ok: false, failure: { kind: 'offline' } };
+  }
+};
+
+/** Whether the edge serves a host as a domain of its own: see `/tls/ask`. Not for the host of the default domain. */
+export const isServedDomain = async (host: string): Promise<Result<boolean>> => {
+  try {
+    const query = new URLSearchParams({ domain: host });
+    const { ok: value, status } = await fetch(`/tls/ask?${query.toString()}`);
+    return { ok: true, value, status };
   } catch {
     // The node cannot be reached.
     return { ok: false, failure: { kind: 'offline' } };

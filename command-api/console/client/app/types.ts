@@ -1,10 +1,12 @@
 /** The types of responses. */
+import type { DomainResponse, OperatorsDomain } from '../../../../schemas/http/domains.js';
 import type { KeyWithUsageResponse } from '../../../../schemas/http/keys.js';
 
 export type { BatchResponse, BatchResult } from '../../../../schemas/http/batch.js';
 export type { BulkResponse } from '../../../../schemas/http/bulk.js';
 export type { LinkResponse } from '../../../../schemas/http/shorten.js';
 export type { LinkDetails, LinkPage } from '../../../../schemas/http/links.js';
+export type { DomainResponse, OperatorsDomain } from '../../../../schemas/http/domains.js';
 export type { HistoryResponse } from '../../../../schemas/http/history.js';
 export type {
   AliasOverrideResponse as AliasOverride,
@@ -30,5 +32,14 @@ export type {
 
 export interface AnyKeyPage {
   readonly keys: readonly KeyWithUsageResponse[];
+  readonly next: string | null;
+}
+
+export interface DomainList {
+  readonly domains: readonly DomainResponse[];
+}
+
+export interface DomainPage {
+  readonly domains: readonly OperatorsDomain[];
   readonly next: string | null;
 }

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import { formatTime } from '../../format.js';
+import { linkPath, type AddressedLink } from '../../link-address.js';
 import { callApi } from '../app/api.js';
 import { useLoad } from '../app/hooks.js';
 import type { HistoryResponse } from '../app/types.js';
@@ -46,9 +47,14 @@ const Entry = ({ event }: { readonly event: Event }) => (
   </li>
 );
 
-const HistoryPart = ({ path, after }: { readonly path: string; readonly after: number }) => {
+interface Props {
+  readonly base: '/v2/links' | '/admin/links';
+  readonly link: AddressedLink;
+}
+
+const HistoryPart = ({ base, link, after }: Props & { readonly after: number }) => {
   const [hasMore, showMore] = useState(false);
-  const address = `${path}?limit=100&after=${after}`;
+  const address = linkPath(base, link, '/history', { limit: '100', after: String(after) });
   const { value, failure, reload } = useLoad(() => callApi<HistoryResponse>(address), address);
   return (
     <>
@@ -62,7 +68,7 @@ const HistoryPart = ({ path, after }: { readonly path: string; readonly after: n
       ))}
       {value?.next != null &&
         (hasMore ? (
-          <HistoryPart path={path} after={value.next} />
+          <HistoryPart base={base} link={link} after={value.next} />
         ) : (
           <li>
             <button
@@ -80,8 +86,8 @@ const HistoryPart = ({ path, after }: { readonly path: string; readonly after: n
 };
 
 /** The history of a link, oldest first. */
-export const History = ({ path }: { readonly path: string }) => (
+export const History = (props: Props) => (
   <ol class="history">
-    <HistoryPart path={path} after={0} />
+    <HistoryPart {...props} after={0} />
   </ol>
 );

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { describeError } from '../../rules-form.js';
 import type { Failure } from '../app/api.js';
@@ -6,6 +7,8 @@ interface Props {
   readonly failure: Failure | undefined;
   /** Retries. Without it, the user can submit the form again. */
   readonly onRetry?: () => void;
+  /** Details, after the message. */
+  readonly children?: ComponentChildren;
 }
 
 /** Seconds until the user may retry. */
@@ -43,7 +46,7 @@ const adviceOf = (failure: Failure) => {
 };
 
 /** The message of a failure. It gets the focus, so that the user notices it. */
-export const Trouble = ({ failure, onRetry }: Props) => {
+export const Trouble = ({ failure, onRetry, children }: Props) => {
   const left = useCountdown(failure);
   const box = useRef<HTMLDivElement>(null);
   useEffect(() => {
@@ -53,7 +56,10 @@ export const Trouble = ({ failure, onRetry }: Props) => {
   return (
     <div class="trouble" ref={box} tabIndex={-1}>
       <p>
-        <span role="alert">{adviceOf(failure)}</span>{' '}
+        <span role="alert">
+          {adviceOf(failure)}
+          {children}
+        </span>{' '}
         {failure.kind === 'wait' && (
           <span>{left > 0 ? `You can try again in ${left} s.` : 'You can try again now.'}</span>
         )}

@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import type { Scope } from '../../../../schemas/scopes.js';
 import { formatDate, formatTime } from '../../format.js';
 import { callApi } from '../app/api.js';
 import { onSubmit, useAction, useLoad } from '../app/hooks.js';
@@ -24,7 +25,7 @@ interface ChangeProps {
   readonly onChanged: () => void;
 }
 
-const Edit = (props: ChangeProps & { readonly scopes: readonly string[] }) => {
+const Edit = (props: ChangeProps & { readonly scopes: readonly Scope[] }) => {
   const { subject, scopes, onClose, onChanged } = props;
   const { isBusy, failure, run } = useAction();
   const submit = onSubmit(async (form) => {
@@ -95,7 +96,7 @@ const Revoke = ({ subject, onClose, onChanged }: ChangeProps) => {
 };
 
 const Create = (props: {
-  readonly scopes: readonly string[];
+  readonly scopes: readonly Scope[];
   readonly onSecret: (secret: string) => void;
 }) => {
   const { isBusy, failure, run } = useAction();
@@ -188,7 +189,7 @@ const Row = (props: {
 
 interface Props {
   /** The scopes of the session's key, which new keys may have. */
-  readonly scopes: readonly string[];
+  readonly scopes: readonly Scope[];
   readonly ownId: string;
 }
 

@@ -1,14 +1,17 @@
+import type { Scope } from '../../../../schemas/scopes.js';
+
 /** Labels of scopes. */
-const meanings: Readonly<Record<string, string>> = {
+const meanings: Readonly<Record<Scope, string>> = {
   'links:create': 'Make links',
   'links:read': 'Read links',
   'links:write': 'Change and delete links',
   'stats:read': 'Read statistics',
   'qr:read': 'Make QR codes',
   'keys:manage': 'Manage keys',
+  'domains:manage': 'Manage domains',
 };
 
-export const allScopes: readonly string[] = Object.keys(meanings);
+export const allScopes = Object.keys(meanings) as readonly Scope[];
 
 /** Seconds until the end of a key; empty: never. */
 export const keyLifetimes = [
@@ -19,7 +22,7 @@ export const keyLifetimes = [
 ] as const;
 
 interface Props {
-  readonly offered: readonly string[];
+  readonly offered: readonly Scope[];
   readonly chosen: readonly string[];
 }
 
@@ -29,7 +32,7 @@ export const ScopeFields = ({ offered, chosen }: Props) => (
     {offered.map((scope) => (
       <label key={scope} class="check">
         <input type="checkbox" name="scope" value={scope} defaultChecked={chosen.includes(scope)} />
-        {meanings[scope] ?? scope} <code class="soft">{scope}</code>
+        {meanings[scope]} <code class="soft">{scope}</code>
       </label>
     ))}
   </fieldset>

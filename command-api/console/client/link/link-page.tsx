@@ -1,4 +1,4 @@
-import { useRoute } from 'preact-iso/router';
+import { linkPath, subjectOfLink, type AddressedLink } from '../../link-address.js';
 import { callApi } from '../app/api.js';
 import { useLoad } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
@@ -7,6 +7,7 @@ import { Trouble } from '../components/trouble.js';
 import { Statistics, usePeriodStats } from '../statistics/statistics.js';
 import { History } from '../components/history.js';
 import { LinkSummary } from './link-summary.js';
+import { LinkTabs, useLinkRoute } from './link-tabs.js';
 import { QrCode } from './qr-code.js';
 import { Settings } from './settings.js';
 
@@ -21,36 +22,27 @@ const LinkStatistics = ({ code }: { readonly code: string }) => (
   <Statistics stats={usePeriodStats(code)} />
 );
 
-const OneLink = ({ code, tab }: { readonly code: string; readonly tab: string }) => {
-  const path = `/v2/links/${encodeURIComponent(code)}`;
+const OneLink = (props: { readonly address: AddressedLink; readonly tab: string }) => {
+  const { address, tab } = props;
+  const path = linkPath('/v2/links', address);
   const { value: link, failure, reload } = useLoad(() => callApi<LinkDetails>(path), path);
   return (
-    <Page title={link?.title ?? code}>
+    <Page title={link?.title ?? subjectOfLink(address)}>
       <Trouble failure={failure} onRetry={reload} />
       {link && <LinkSummary link={link} />}
-      <nav class="tabs" aria-label="About the link">
-        {tabs.map(([name, title]) => (
-          <a
-            key={name}
-            href={`/console/links/${code}${name && `/${name}`}`}
-            aria-current={name === tab ? 'page' : undefined}
-          >
-            {title}
-          </a>
-        ))}
-      </nav>
-      {!failure && tab === '' && <LinkStatistics code={code} />}
-      {link && tab === 'qr' && <QrCode shortCode={code} />}
+      <LinkTabs tabs={tabs} address={address} tab={tab} />
+      {!failure && tab === '' && <LinkStatistics code={address.shortCode} />}
+      {link && tab === 'qr' && <QrCode link={address} />}
       {link && tab === 'settings' && (
         <Settings key={link.version} link={link} path={path} onChanged={reload} />
       )}
-      {link && tab === 'history' && <History path={`${path}/history`} />}
+      {link && tab === 'history' && <History base="/v2/links" link={address} />}
     </Page>
   );
 };
 
 export const LinkPage = () => {
-  const { code = '', tab = '' } = useRoute().params;
+  const { address, tab } = useLinkRoute();
   // A new key resets the state for another link.
-  return <OneLink key={code} code={code} tab={tab} />;
+  return <OneLink key={subjectOfLink(address)} address={address} tab={tab} />;
 };

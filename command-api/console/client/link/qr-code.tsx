@@ -1,4 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
+import { linkPath, subjectOfLink, type AddressedLink } from '../../link-address.js';
 import { callApi } from '../app/api.js';
 import { fieldsOf, onSubmit, useAction } from '../app/hooks.js';
 import { Input, Select } from '../components/field.js';
@@ -35,7 +36,7 @@ const toPng = async ({ address, size }: RenderedCode): Promise<Blob | null> => {
   });
 };
 
-export const QrCode = ({ shortCode }: { readonly shortCode: string }) => {
+export const QrCode = ({ link }: { readonly link: AddressedLink }) => {
   const { isBusy, failure, run } = useAction();
   const [rendered, setRendered] = useState<RenderedCode>();
   useEffect(
@@ -47,9 +48,7 @@ export const QrCode = ({ shortCode }: { readonly shortCode: string }) => {
 
   const submit = onSubmit(async (form) => {
     const fields = fieldsOf(form);
-    const query = new URLSearchParams({ format: 'svg' });
-    for (const [name, value] of Object.entries(fields)) query.set(name, value ?? '');
-    const path = `/v2/qr/${shortCode}?${query.toString()}`;
+    const path = linkPath('/v2/qr', link, '', { format: 'svg', ...fields });
     const done = await run(() => callApi<Blob>(path, { method: 'POST', as: 'blob' }));
     if (!done) return;
     const svg = done.value;
@@ -58,7 +57,7 @@ export const QrCode = ({ shortCode }: { readonly shortCode: string }) => {
 
   const savePng = async (picture: RenderedCode): Promise<void> => {
     const png = await toPng(picture);
-    if (png) saveFile(`${shortCode}.png`, png);
+    if (png) saveFile(`${link.shortCode}.png`, png);
   };
 
   return (
@@ -108,7 +107,7 @@ export const QrCode = ({ shortCode }: { readonly shortCode: string }) => {
           <img
             class="qr"
             src={rendered.address}
-            alt={`QR code of ${shortCode}`}
+            alt={`QR code of ${subjectOfLink(link)}`}
             width="300"
             height="300"
           />
@@ -119,7 +118,7 @@ export const QrCode = ({ shortCode }: { readonly shortCode: string }) => {
             <button
               type="button"
               onClick={() => {
-                saveFile(`${shortCode}.svg`, rendered.svg);
+                saveFile(`${link.shortCode}.svg`, rendered.svg);
               }}
             >
               Save as SVG

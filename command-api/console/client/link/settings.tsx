@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { subjectOfLink } from '../../link-address.js';
 import { haveEqualRules, toForm, toRequest, type RuleForm } from '../../rules-form.js';
 import { splitTags } from '../../tags.js';
 import { callApi } from '../app/api.js';
@@ -13,7 +14,7 @@ import { RuleEditor } from '../rules/rule-editor.js';
 
 interface Props {
   readonly link: LinkDetails;
-  /** The path of the link in `/v2` or `/admin`. */
+  /** The path and query of the link in `/v2` or `/admin`. */
   readonly path: string;
   readonly onChanged: () => void;
 }
@@ -163,7 +164,7 @@ export const Settings = (props: Props) => {
       </section>
       {isConfirming && (
         <Confirm
-          title={`Delete ${link.shortCode}?`}
+          title={`Delete ${subjectOfLink(link)}?`}
           verb="Delete"
           action={deleting}
           onConfirm={remove}

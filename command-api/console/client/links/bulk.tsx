@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import { formatNumber } from '../../format.js';
+import { subjectOfLink } from '../../link-address.js';
 import { splitTags } from '../../tags.js';
 import { callApi } from '../app/api.js';
 import { fieldsOf, onSubmit, useAction, type Action } from '../app/hooks.js';
@@ -62,9 +63,9 @@ const DeleteDialog = (props: {
   return (
     <Confirm title={`Delete ${linksOf(selected.length)}?`} verb="Delete" {...props}>
       <ul>
-        {selected.slice(0, maxNamed).map(({ shortCode, title }) => (
-          <li key={shortCode} class="clip">
-            <strong>{shortCode}</strong> <bdi class="soft">{title}</bdi>
+        {selected.slice(0, maxNamed).map((link) => (
+          <li key={subjectOfLink(link)} class="clip">
+            <strong>{subjectOfLink(link)}</strong> <bdi class="soft">{link.title}</bdi>
           </li>
         ))}
         {more > 0 && <li>and {linksOf(more)} more</li>}
@@ -88,8 +89,7 @@ export const Bulk = ({ selected, onChanged }: Props) => {
   const deleting = useAction();
 
   const change = async ({ run }: Action, requested: Change): Promise<void> => {
-    const shortCodes = selected.map(({ shortCode }) => shortCode);
-    const body = { shortCodes, change: requested };
+    const body = { shortCodes: selected.map(subjectOfLink), change: requested };
     const done = await run(() => callApi<BulkResponse>('/v2/links/bulk', { method: 'POST', body }));
     if (!done) return;
     setOpened(null);

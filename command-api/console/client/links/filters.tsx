@@ -1,5 +1,8 @@
 import { useEffect, useState } from 'preact/hooks';
+import { useLocation } from 'preact-iso/router';
+import { linkPage } from '../../link-address.js';
 import {
+  noFilter,
   orders,
   showsAll,
   statuses,
@@ -7,13 +10,14 @@ import {
   type Order,
   type Status,
 } from '../../link-filter.js';
-import { codeOfShortUrl } from '../../../../schemas/pasted-code.js';
+import { codeOfShortUrl, pastedLink } from '../../../../schemas/pasted-code.js';
 import { fieldsOf, onSubmit } from '../app/hooks.js';
 import { Input, Select } from '../components/field.js';
+import { DomainSelect, useActiveDomains } from '../components/own-domains.js';
 
 interface Props {
   readonly filter: LinkFilter;
-  /** A pasted short URL with this prefix is searched for by its code. */
+  /** A pasted short URL with this prefix is searched for by its code; one on a domain of the account is opened. */
   readonly shortUrlHost: string;
   /** The address of the first page of another filter. */
   readonly hrefOf: (change: Partial<LinkFilter>) => string;
@@ -38,11 +42,12 @@ const useText = (value: string) => {
 
 /** The active filters, each with a link that removes it. */
 const Chips = ({ filter, hrefOf }: Omit<Props, 'onChange' | 'shortUrlHost'>) => {
-  const { search, tags, status, destination, account } = filter;
+  const { search, tags, status, destination, domain, account } = filter;
   const chips = [
     ...(search === '' ? [] : [['text', search, { search: '' }] as const]),
     ...tags.map((tag) => ['tag', tag, { tags: tags.filter((other) => other !== tag) }] as const),
     ...(account === '' ? [] : [['account', account, { account: '' }] as const]),
+    ...(domain === '' ? [] : [['domain', domain, { domain: '' }] as const]),
     ...(destination === '' ? [] : [['destination', destination, { destination: '' }] as const]),
     ...(status === '' ? [] : [['status', statuses[status], { status: '' }] as const]),
   ];
@@ -54,9 +59,7 @@ const Chips = ({ filter, hrefOf }: Omit<Props, 'onChange' | 'shortUrlHost'>) => 
           {what} <bdi>{value}</bdi> <span aria-hidden="true">✕</span>
         </a>
       ))}
-      <a href={hrefOf({ search: '', tags: [], destination: '', status: '', account: '' })}>
-        Show all
-      </a>
+      <a href={hrefOf(noFilter)}>Show all</a>
     </p>
   );
 };
@@ -67,14 +70,26 @@ export const Filters = (props: Props) => {
   const searchText = useText(filter.search);
   const destination = useText(filter.destination);
   const account = useText(filter.account);
-  const submit = onSubmit((form) => {
+  const domain = useText(filter.domain);
+  const domains = useActiveDomains();
+  const { route } = useLocation();
+  const submit = onSubmit(async (form) => {
     const fields = fieldsOf(form);
     const { tag } = fields;
     const tags = tag === undefined ? filter.tags : [...new Set([...filter.tags, tag])];
     const text = (name: string): string => fields[name] ?? '';
-    const search = codeOfShortUrl(text('search'), shortUrlHost) ?? text('search');
-    onChange({ search, destination: text('destination'), account: text('account'), tags });
-    return undefined;
+    const isActive = (name: string) => Promise.resolve(domains.includes(name));
+    const { domain: pasted, code } = await pastedLink(text('search'), { shortUrlHost, isActive });
+    if (pasted !== null && domains.includes(pasted)) {
+      route(linkPage({ shortCode: code, domain: pasted }));
+      return;
+    }
+    onChange({
+      search: codeOfShortUrl(text('search'), shortUrlHost) ?? text('search'),
+      destination: text('destination'),
+      tags,
+      ...(hasAccounts && { account: text('account'), domain: text('domain') }),
+    });
   });
   return (
     <search class="stack">
@@ -96,7 +111,20 @@ export const Filters = (props: Props) => {
             onChange({ status: event.currentTarget.value as Status | '' });
           }}
         />
-        {hasAccounts && <Input label="Account" name="account" {...account} />}
+        {hasAccounts ? (
+          <>
+            <Input label="Account" name="account" {...account} />
+            <Input label="Domain" name="domain" placeholder="go.example.com" {...domain} />
+          </>
+        ) : (
+          <DomainSelect
+            none="All domains"
+            value={filter.domain}
+            onChange={(chosen) => {
+              onChange({ domain: chosen });
+            }}
+          />
+        )}
         {/* The links of all accounts are ordered by account. */}
         {(!hasAccounts || filter.account !== '') && (
           <Select

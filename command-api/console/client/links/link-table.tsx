@@ -1,10 +1,11 @@
 import { formatNumber } from '../../format.js';
+import { linkPage, subjectOfLink } from '../../link-address.js';
 import type { LinkDetails } from '../app/types.js';
 import { CopyButton } from '../components/copy-button.js';
 
 interface Selection {
   readonly selected: readonly LinkDetails[];
-  readonly onSelect: (codes: readonly string[], isSelected: boolean) => void;
+  readonly onSelect: (subjects: readonly string[], isSelected: boolean) => void;
 }
 
 interface Props {
@@ -17,24 +18,24 @@ interface Props {
 
 const Row = (props: Omit<Props, 'links'> & { readonly link: Props['links'][number] }) => {
   const { link, selection, hrefOfTag } = props;
-  const { shortCode, shortUrl, url, title, tags, clickCount, status, hasPassword, account } = link;
+  const { shortUrl, url, title, tags, clickCount, status, hasPassword, account } = link;
   return (
     <tr>
       {selection && (
         <td class="select">
           <input
             type="checkbox"
-            aria-label={`Select ${shortCode}`}
+            aria-label={`Select ${subjectOfLink(link)}`}
             checked={selection.selected.includes(link)}
             onChange={(event) => {
-              selection.onSelect([shortCode], event.currentTarget.checked);
+              selection.onSelect([subjectOfLink(link)], event.currentTarget.checked);
             }}
           />
         </td>
       )}
       <td class="code">
         <div class="row">
-          <a class="clip" href={`/console/links/${shortCode}`}>
+          <a class="clip" href={linkPage(link)}>
             {shortUrl.replace(/^https?:\/\//, '')}
           </a>
           <CopyButton text={shortUrl} what={shortUrl} />
@@ -81,10 +82,7 @@ const SelectAll = ({ links, selection }: Pick<Props, 'links'> & { selection: Sel
         checked={selected.length === links.length}
         indeterminate={selected.length > 0 && selected.length < links.length}
         onChange={(event) => {
-          onSelect(
-            links.map(({ shortCode }) => shortCode),
-            event.currentTarget.checked,
-          );
+          onSelect(links.map(subjectOfLink), event.currentTarget.checked);
         }}
       />
     </th>
@@ -112,7 +110,7 @@ export const LinkTable = ({ links, ...rest }: Props) => (
     </thead>
     <tbody>
       {links.map((link) => (
-        <Row key={link.shortCode} link={link} {...rest} />
+        <Row key={subjectOfLink(link)} link={link} {...rest} />
       ))}
     </tbody>
   </table>

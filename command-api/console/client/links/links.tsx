@@ -1,5 +1,6 @@
 import { useLocation } from 'preact-iso/router';
 import { useEffect, useState } from 'preact/hooks';
+import { subjectOfLink } from '../../link-address.js';
 import { readFilter, showsAll, writeFilter, type LinkFilter } from '../../link-filter.js';
 import { callApi } from '../app/api.js';
 import { useLoad } from '../app/hooks.js';
@@ -52,20 +53,20 @@ export const Links = ({ shortUrlHost }: { readonly shortUrlHost: string }) => {
     addressOf({ ...filter, after: '', ...change });
 
   const newest = (link: LinkDetails): LinkDetails => {
-    const other = changed.get(link.shortCode);
+    const other = changed.get(subjectOfLink(link));
     return other && other.version > link.version ? other : link;
   };
   const links = (value?.links ?? [])
     .map(newest)
     .filter(({ status }) => status !== 'deleted' || filter.status === 'deleted');
-  const selected = links.filter(({ shortCode }) => chosen.has(shortCode));
+  const selected = links.filter((link) => chosen.has(subjectOfLink(link)));
 
-  const select = (codes: readonly string[], isSelected: boolean): void => {
-    const others = [...chosen].filter((code) => !codes.includes(code));
-    setChosen(new Set(isSelected ? [...others, ...codes] : others));
+  const select = (subjects: readonly string[], isSelected: boolean): void => {
+    const others = [...chosen].filter((subject) => !subjects.includes(subject));
+    setChosen(new Set(isSelected ? [...others, ...subjects] : others));
   };
   const show = (now: readonly LinkDetails[], notChanged: readonly Failed[]): void => {
-    setChanged(new Map([...changed, ...now.map((link) => [link.shortCode, link] as const)]));
+    setChanged(new Map([...changed, ...now.map((link) => [subjectOfLink(link), link] as const)]));
     setFailed(notChanged);
     setChosen(new Set(notChanged.map(({ shortCode }) => shortCode)));
   };

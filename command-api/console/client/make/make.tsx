@@ -1,10 +1,12 @@
 import { useLocation } from 'preact-iso/router';
 import { Page } from '../app/shell.js';
+import { DomainSelect } from '../components/own-domains.js';
 import { ManyLinks } from './many-links.js';
 import { OneLink } from './one-link.js';
 
 /** Creates one link with all options, or a link for each URL of a list. */
-export const Make = () => {
+export const Make = ({ shortUrlHost }: { readonly shortUrlHost: string }) => {
+  const domain = <DomainSelect name="domain" none={new URL(shortUrlHost).host} />;
   const isMany = useLocation().query['many'] !== undefined;
   return (
     <Page title="New link">
@@ -16,7 +18,7 @@ export const Make = () => {
           Many links
         </a>
       </nav>
-      {isMany ? <ManyLinks /> : <OneLink />}
+      {isMany ? <ManyLinks domain={domain} /> : <OneLink domain={domain} />}
     </Page>
   );
 };

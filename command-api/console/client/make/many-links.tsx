@@ -1,6 +1,8 @@
+import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { toCsv } from '../../csv.js';
 import { formatNumber } from '../../format.js';
+import { linkPage } from '../../link-address.js';
 import { batchSize, inBatches, maxUrls, pastedUrls } from '../../pasted-urls.js';
 import { splitTags } from '../../tags.js';
 import { callApi, randomId } from '../app/api.js';
@@ -16,7 +18,8 @@ import { Trouble } from '../components/trouble.js';
 interface Batch {
   readonly id: string;
   readonly urls: readonly string[];
-  readonly tags: readonly string[];
+  /** The other fields of each link. */
+  readonly options: { readonly tags?: readonly string[]; readonly domain?: string };
 }
 
 const shortUrlOf = (result: BatchResult): string => (result.success ? result.shortUrl : '');
@@ -65,7 +68,7 @@ const Results = ({ results }: { readonly results: readonly BatchResult[] }) => {
                 </td>
                 <td>
                   {result.success ? (
-                    <a href={`/console/links/${result.shortCode}`}>{result.shortUrl}</a>
+                    <a href={linkPage(result)}>{result.shortUrl}</a>
                   ) : (
                     <span class="bad">{result.message}</span>
                   )}
@@ -79,7 +82,8 @@ const Results = ({ results }: { readonly results: readonly BatchResult[] }) => {
   );
 };
 
-export const ManyLinks = () => {
+/** @param domain the field of the domain */
+export const ManyLinks = ({ domain }: { readonly domain: ComponentChildren }) => {
   const { isBusy, failure, run } = useAction();
   const [count, setCount] = useState(0);
   const [results, setResults] = useState<readonly BatchResult[]>([]);
@@ -88,9 +92,9 @@ export const ManyLinks = () => {
 
   /** Sends the batches in order. After a failure, the remaining ones can be retried. */
   const work = async (batches: readonly Batch[]): Promise<void> => {
-    for (const [index, { id, urls, tags }] of batches.entries()) {
+    for (const [index, { id, urls, options }] of batches.entries()) {
       setWaiting(batches.slice(index));
-      const body = { urls: urls.map((url) => ({ url, ...(tags.length > 0 && { tags }) })) };
+      const body = { urls: urls.map((url) => ({ url, ...options })) };
       const headers = { 'Idempotency-Key': id };
       const done = await run(() =>
         callApi<BatchResponse>('/v2/shorten/batch', { method: 'POST', body, headers }),
@@ -106,8 +110,13 @@ export const ManyLinks = () => {
     const fields = fieldsOf(form);
     const urls = pastedUrls(fields['urls'] ?? '').slice(0, maxUrls);
     const tags = splitTags(fields['tags'] ?? '');
+    const { domain: chosen } = fields;
+    const options = {
+      ...(tags.length > 0 && { tags }),
+      ...(chosen !== undefined && { domain: chosen }),
+    };
     setResults([]);
-    return work(inBatches(urls).map((batch) => ({ id: randomId(), urls: batch, tags })));
+    return work(inBatches(urls).map((batch) => ({ id: randomId(), urls: batch, options })));
   });
 
   const left = waiting.reduce((sum, { urls }) => sum + urls.length, 0);
@@ -137,6 +146,7 @@ export const ManyLinks = () => {
             These are {formatNumber(count)} lines. Only the first {formatNumber(maxUrls)} are used.
           </p>
         )}
+        {domain}
         <Tags hint="Of all these links." />
         <button class="primary" aria-disabled={isBusy || isWaiting}>
           {count === 1 ? 'Make one link' : `Make ${formatNumber(Math.min(count, maxUrls))} links`}

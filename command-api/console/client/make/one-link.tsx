@@ -1,4 +1,6 @@
+import type { ComponentChildren } from 'preact';
 import { useRef, useState } from 'preact/hooks';
+import { linkPage } from '../../link-address.js';
 import { toRequest, type RuleForm } from '../../rules-form.js';
 import { splitTags } from '../../tags.js';
 import { callApi, randomId } from '../app/api.js';
@@ -44,13 +46,14 @@ const CreatedLink = ({ link }: { readonly link: LinkResponse }) => (
       leads to <bdi>{link.url}</bdi>
     </p>
     <p class="row">
-      <a href={`/console/links/${link.shortCode}`}>Statistics</a>
-      <a href={`/console/links/${link.shortCode}/qr`}>QR code</a>
+      <a href={linkPage(link)}>Statistics</a>
+      <a href={linkPage(link, 'qr')}>QR code</a>
     </p>
   </section>
 );
 
-export const OneLink = () => {
+/** @param domain the field of the domain */
+export const OneLink = ({ domain }: { readonly domain: ComponentChildren }) => {
   const { isBusy, failure, run } = useAction();
   const [created, setCreated] = useState<LinkResponse>();
   const [rules, setRules] = useState<readonly RuleForm[]>([]);
@@ -84,6 +87,7 @@ export const OneLink = () => {
           maxLength={2_048}
           placeholder="https://example.com/a-long-address"
         />
+        {domain}
         <Input
           label="Alias"
           name="alias"

@@ -1,8 +1,10 @@
 import { useLocation } from 'preact-iso/router';
-import { pastedCode } from '../../../../schemas/pasted-code.js';
+import type { LinkIdentity } from '../../../../schemas/link-subject.js';
+import { pastedLink } from '../../../../schemas/pasted-code.js';
+import { linkPage } from '../../link-address.js';
 import { readFilter, writeFilter, type LinkFilter } from '../../link-filter.js';
-import { callApi } from '../app/api.js';
-import { fieldsOf, onSubmit, useLoad } from '../app/hooks.js';
+import { callApi, isServedDomain, type Failure, type Result } from '../app/api.js';
+import { fieldsOf, onSubmit, useAction, useLoad } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
 import type { OperatorsLinkPage } from '../app/types.js';
 import { Input } from '../components/field.js';
@@ -12,18 +14,35 @@ import { LinkTable, ListPages } from '../links/link-table.js';
 
 const pageSize = 50;
 
+/** The link that a text names. As at the edge, a host that is not an active domain is the default domain. */
+const readLink = async (text: string, shortUrlHost: string): Promise<Result<LinkIdentity>> => {
+  const failures: Failure[] = [];
+  const isActive = async (name: string): Promise<boolean> => {
+    // It is served, too.
+    if (name === new URL(shortUrlHost).hostname) return false;
+    const served = await isServedDomain(name);
+    if (!served.ok) failures.push(served.failure);
+    return served.ok && served.value;
+  };
+  const value = await pastedLink(text, { shortUrlHost, isActive });
+  const [failure] = failures;
+  return failure ? { ok: false, failure } : { ok: true, status: 200, value };
+};
+
 /** Opens the page of a link by its code. */
-const Find = () => {
+const Find = ({ shortUrlHost }: { readonly shortUrlHost: string }) => {
   const { route } = useLocation();
-  const submit = onSubmit((form) => {
-    const { code } = fieldsOf(form);
-    if (code !== undefined) route(`/console/links/${encodeURIComponent(pastedCode(code))}`);
-    return undefined;
+  const { failure, run } = useAction();
+  const submit = onSubmit(async (form) => {
+    const { code: text = '' } = fieldsOf(form);
+    const found = await run(() => readLink(text, shortUrlHost));
+    if (found) route(linkPage({ shortCode: found.value.code, domain: found.value.domain }));
   });
   return (
     <form class="picker" onSubmit={submit} aria-label="One link">
       <Input label="Short code or short URL" name="code" required />
       <button>Show the link</button>
+      <Trouble failure={failure} />
     </form>
   );
 };
@@ -50,7 +69,7 @@ export const AllLinks = ({ shortUrlHost }: { readonly shortUrlHost: string }) =>
   const next = value?.next ?? null;
   return (
     <Page title="Links">
-      <Find />
+      <Find shortUrlHost={shortUrlHost} />
       <Filters
         filter={filter}
         shortUrlHost={shortUrlHost}

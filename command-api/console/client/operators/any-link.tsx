@@ -1,4 +1,4 @@
-import { useRoute } from 'preact-iso/router';
+import { linkPath, subjectOfLink, type AddressedLink } from '../../link-address.js';
 import { callApi } from '../app/api.js';
 import { fieldsOf, onSubmit, useAction, useLoad } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
@@ -7,19 +7,22 @@ import { History } from '../components/history.js';
 import { Input } from '../components/field.js';
 import { Trouble } from '../components/trouble.js';
 import { LinkSummary } from '../link/link-summary.js';
+import { LinkTabs, useLinkRoute } from '../link/link-tabs.js';
 import { Settings } from '../link/settings.js';
 
+const base = '/admin/links';
+
 const Block = (props: {
-  readonly path: string;
+  readonly address: AddressedLink;
   readonly isBlocked: boolean;
   readonly onChanged: () => void;
 }) => {
-  const { path, isBlocked, onChanged } = props;
+  const { address, isBlocked, onChanged } = props;
   const { isBusy, failure, run } = useAction();
   const submit = onSubmit(async (form) => {
     const call = { method: 'POST', body: fieldsOf(form) } as const;
-    const verb = isBlocked ? 'unblock' : 'block';
-    if (!(await run(() => callApi(`${path}/${verb}`, call)))) return;
+    const path = linkPath(base, address, isBlocked ? '/unblock' : '/block');
+    if (!(await run(() => callApi(path, call)))) return;
     form.reset();
     onChanged();
   });
@@ -45,11 +48,12 @@ const tabs = [
   ['settings', 'Settings'],
 ] as const;
 
-const OneLink = ({ code, tab }: { readonly code: string; readonly tab: string }) => {
-  const path = `/admin/links/${encodeURIComponent(code)}`;
+const OneLink = (props: { readonly address: AddressedLink; readonly tab: string }) => {
+  const { address, tab } = props;
+  const path = linkPath(base, address);
   const { value: link, failure, reload } = useLoad(() => callApi<OperatorsLink>(path), path);
   return (
-    <Page title={code}>
+    <Page title={subjectOfLink(address)}>
       <Trouble failure={failure} onRetry={reload} />
       {link && (
         <>
@@ -59,21 +63,11 @@ const OneLink = ({ code, tab }: { readonly code: string; readonly tab: string })
             </span>
           </LinkSummary>
           {link.status !== 'deleted' && (
-            <Block path={path} isBlocked={link.status === 'blocked'} onChanged={reload} />
+            <Block address={address} isBlocked={link.status === 'blocked'} onChanged={reload} />
           )}
-          <nav class="tabs" aria-label="About the link">
-            {tabs.map(([name, title]) => (
-              <a
-                key={name}
-                href={`/console/links/${code}${name && `/${name}`}`}
-                aria-current={name === tab ? 'page' : undefined}
-              >
-                {title}
-              </a>
-            ))}
-          </nav>
+          <LinkTabs tabs={tabs} address={address} tab={tab} />
           {tab === '' ? (
-            <History key={link.version} path={`${path}/history`} />
+            <History key={link.version} base={base} link={address} />
           ) : (
             <Settings key={link.version} link={link} path={path} onChanged={reload} />
           )}
@@ -85,7 +79,7 @@ const OneLink = ({ code, tab }: { readonly code: string; readonly tab: string })
 
 /** A link of any account, with history and settings. */
 export const AnyLink = () => {
-  const { code = '', tab = '' } = useRoute().params;
+  const { address, tab } = useLinkRoute();
   // A new key resets the state for another link.
-  return <OneLink key={code} code={code} tab={tab} />;
+  return <OneLink key={subjectOfLink(address)} address={address} tab={tab} />;
 };

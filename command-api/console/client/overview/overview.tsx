@@ -1,10 +1,14 @@
+import { useLocation } from 'preact-iso/router';
+import { useRef } from 'preact/hooks';
 import { formatDay, formatNumber } from '../../format.js';
+import { linkPage, subjectOfLink } from '../../link-address.js';
 import { callApi } from '../app/api.js';
 import { useLoad } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
 import type { AccountStatsResponse, UsageResponse } from '../app/types.js';
 import { Begin } from '../components/begin.js';
 import { Meter } from '../components/meter.js';
+import { DomainSelect } from '../components/own-domains.js';
 import { Trouble } from '../components/trouble.js';
 import {
   periodQuery,
@@ -61,12 +65,12 @@ const TopLinks = () => {
       <Trouble failure={failure} onRetry={reload} />
       {value && links.length === 0 && <p class="soft">No clicks in this period.</p>}
       <ol class="bars">
-        {links.map(({ shortCode, url, clicks }) => (
-          <li key={shortCode} style={{ '--share': clicks / most }}>
+        {links.map((link) => (
+          <li key={subjectOfLink(link)} style={{ '--share': link.clicks / most }}>
             <span class="clip">
-              <a href={`/console/links/${shortCode}`}>{shortCode}</a> <bdi class="soft">{url}</bdi>
+              <a href={linkPage(link)}>{subjectOfLink(link)}</a> <bdi class="soft">{link.url}</bdi>
             </span>
-            <span class="count">{formatNumber(clicks)}</span>
+            <span class="count">{formatNumber(link.clicks)}</span>
           </li>
         ))}
       </ol>
@@ -77,6 +81,20 @@ const TopLinks = () => {
 /** The statistics and quotas of the account. */
 export const Overview = ({ upgradeUrl }: Props) => {
   const stats = usePeriodStats<AccountStatsResponse>(null);
+  /** Decided when the statistics are loaded, because those of another domain are shown until then. */
+  const isEmpty = useRef(false);
+  const { route } = useLocation();
+  const [{ domain }, hrefOf] = useView();
+  if (!stats.isLoading) isEmpty.current = domain === '' && stats.value?.linkCount === 0;
+  const filter = (
+    <DomainSelect
+      none="All domains"
+      value={domain}
+      onChange={(chosen) => {
+        route(hrefOf({ domain: chosen }));
+      }}
+    />
+  );
   return (
     <Page
       title="Overview"
@@ -86,10 +104,10 @@ export const Overview = ({ upgradeUrl }: Props) => {
         </a>
       }
     >
-      {stats.value?.linkCount === 0 ? (
+      {isEmpty.current ? (
         <Begin />
       ) : (
-        <Statistics stats={stats}>
+        <Statistics stats={stats} filter={filter}>
           <TopLinks />
         </Statistics>
       )}

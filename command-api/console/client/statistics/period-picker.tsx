@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import { addDays, intervalsOf, presets, type StatisticsView } from '../../periods.js';
 import { Input, Select } from '../components/field.js';
 import { ZoneField } from '../components/zone-field.js';
@@ -39,7 +40,7 @@ const dates = (props: Props) => {
   );
 };
 
-export const PeriodPicker = (props: Props) => {
+export const PeriodPicker = (props: Props & { readonly children: ComponentChildren }) => {
   const { view, onChange } = props;
   const possible = intervalsOf(view);
   return (
@@ -50,6 +51,7 @@ export const PeriodPicker = (props: Props) => {
         event.preventDefault();
       }}
     >
+      {props.children}
       <Select
         label="Period"
         value={view.preset}

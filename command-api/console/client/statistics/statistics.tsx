@@ -35,12 +35,13 @@ const devices: Dimensions = [
 
 /** @param shortCode `null`: all links */
 export const statsPath = (shortCode: string | null): string =>
-  shortCode === null ? '/v2/stats' : `/v2/stats/${shortCode}`;
+  shortCode === null ? '/v2/stats' : `/v2/stats/${encodeURIComponent(shortCode)}`;
 
 export const periodQuery = (view: StatisticsView, days: Days, include: string): string => {
-  const { interval, tz } = view;
+  const { interval, tz, domain } = view;
   const { from, to } = days;
-  return `?${new URLSearchParams({ include, from, to, interval, tz }).toString()}`;
+  const query = { include, from, to, interval, tz, ...(domain !== '' && { domain }) };
+  return `?${new URLSearchParams(query).toString()}`;
 };
 
 /** The period in the address, and the addresses of other periods. */
@@ -58,9 +59,13 @@ export const useView = (): readonly [
       // Another preset has other days and another default interval.
       const keepsDays = change.preset === undefined || change.preset === 'custom';
       if (keepsDays) return path + writeView(next, ownZone);
-      const { preset, tz, compare } = next;
+      const { preset, tz, compare, domain } = next;
       const now = new Date();
-      const read = readView({ period: preset, tz, compare: compare ? '1' : '' }, now, ownZone);
+      const read = readView(
+        { period: preset, tz, compare: compare ? '1' : '', domain },
+        now,
+        ownZone,
+      );
       const days = preset === 'custom' ? view : read;
       return path + writeView({ ...read, preset, from: days.from, to: days.to }, ownZone);
     },
@@ -201,10 +206,12 @@ interface Props {
   readonly stats: LoadedStats<PeriodStats>;
   /** Next to the breakdowns. */
   readonly children?: ComponentChildren;
+  /** Before the period. */
+  readonly filter?: ComponentChildren;
 }
 
 /** The clicks of a period, over time and by dimension. */
-export const Statistics = ({ stats, children }: Props) => {
+export const Statistics = ({ stats, children, filter }: Props) => {
   const { value, before } = stats;
   const { route } = useLocation();
   const [view, hrefOf] = useView();
@@ -220,7 +227,9 @@ export const Statistics = ({ stats, children }: Props) => {
         onChange={(change) => {
           route(hrefOf(change));
         }}
-      />
+      >
+        {filter}
+      </PeriodPicker>
       <Trouble failure={stats.failure} onRetry={stats.reload} />
       <div class="stack" aria-busy={stats.isLoading}>
         <section class="card" aria-label="Clicks over time">

@@ -1,0 +1,68 @@
+import { createContext, type ComponentChildren } from 'preact';
+import { useContext } from 'preact/hooks';
+import { callApi } from '../app/api.js';
+import { useLoad, type Loaded } from '../app/hooks.js';
+import type { DomainList } from '../app/types.js';
+import { Select } from './field.js';
+import { Trouble } from './trouble.js';
+
+const noDomains: Loaded<DomainList> = {
+  value: { domains: [] },
+  failure: undefined,
+  isLoading: false,
+  reload: () => undefined,
+};
+
+const Context = createContext(noDomains);
+
+/** The account's domains, which are loaded once for all pages. */
+export const useDomains = (): Loaded<DomainList> => useContext(Context);
+
+interface Props {
+  /** Whether the key of the session has links:read. */
+  readonly canRead: boolean;
+  readonly children: ComponentChildren;
+}
+
+export const OwnDomains = ({ canRead, children }: Props) => {
+  const loaded = useLoad(
+    () =>
+      canRead
+        ? callApi<DomainList>('/v2/domains')
+        : Promise.resolve({ ok: true as const, status: 200, value: { domains: [] } }),
+    '',
+  );
+  return <Context.Provider value={loaded}>{children}</Context.Provider>;
+};
+
+const activeIn = (list: DomainList | undefined): readonly string[] =>
+  (list?.domains ?? []).flatMap(({ domain, status }) => (status === 'active' ? [domain] : []));
+
+export const useActiveDomains = (): readonly string[] => activeIn(useDomains().value);
+
+interface SelectProps {
+  /** The label of the empty value. */
+  readonly none: string;
+  readonly value?: string;
+  /** The name of the field in a form. */
+  readonly name?: string;
+  readonly onChange?: (domain: string) => void;
+}
+
+/** A choice of one of the account's active domains. Nothing without any. */
+export const DomainSelect = ({ none, value = '', name, onChange }: SelectProps) => {
+  const { value: list, failure, reload } = useDomains();
+  if (list === undefined) return <Trouble failure={failure} onRetry={reload} />;
+  // A shared address may have a domain that is no longer active.
+  const domains = new Set([...activeIn(list), ...(value === '' ? [] : [value])]);
+  if (domains.size === 0) return null;
+  return (
+    <Select
+      label="Domain"
+      name={name}
+      value={value}
+      options={[['', none], ...[...domains].map((domain) => [domain, domain] as const)]}
+      onChange={(event) => onChange?.(event.currentTarget.value)}
+    />
+  );
+};

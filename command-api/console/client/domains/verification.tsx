@@ -1,0 +1,70 @@
+import { callApi } from '../app/api.js';
+import { useAction, type Action } from '../app/hooks.js';
+import type { DomainResponse } from '../app/types.js';
+import { CopyButton } from '../components/copy-button.js';
+import { Trouble } from '../components/trouble.js';
+
+type TxtRecord = NonNullable<DomainResponse['verification']>;
+
+const parts = ['type', 'name', 'value'] as const;
+const labels = { type: 'Type', name: 'Name', value: 'Value' } as const;
+
+/** Describes the TXT record that DNS has instead. */
+const Found = ({ failure, name }: Pick<Action, 'failure'> & { readonly name: string }) => {
+  if (failure?.kind !== 'refused' || failure.found === undefined) return null;
+  const { found } = failure;
+  return found.length === 0 ? (
+    <>
+      : <code class="long">{name}</code> has no TXT record yet. A new record may need minutes until
+      DNS servers return it.
+    </>
+  ) : (
+    <>
+      . Found:{' '}
+      {found.map((value, index) => (
+        <span key={index}>
+          {index > 0 && ', '}
+          <code class="long">{value}</code>
+        </span>
+      ))}
+    </>
+  );
+};
+
+/** The TXT record of a claim, and its verification. */
+export const Verification = (props: {
+  readonly domain: string;
+  readonly record: TxtRecord;
+  readonly canManage: boolean;
+  readonly onVerified: () => void;
+}) => {
+  const { domain, record, canManage, onVerified } = props;
+  const { isBusy, failure, run } = useAction();
+  const verify = async (): Promise<void> => {
+    const path = `/v2/domains/${domain}/verify`;
+    if (await run(() => callApi(path, { method: 'POST' }))) onVerified();
+  };
+  return (
+    <>
+      <p>Create this DNS record, then verify the domain. A claim ends after 7 days.</p>
+      <dl class="data">
+        {parts.map((part) => (
+          <div key={part}>
+            <dt>{labels[part]}</dt>
+            <dd>
+              <code>{record[part]}</code> <CopyButton text={record[part]} what={`the ${part}`} />
+            </dd>
+          </div>
+        ))}
+      </dl>
+      <Trouble failure={failure}>
+        <Found failure={failure} name={record.name} />
+      </Trouble>
+      {canManage && (
+        <button type="button" class="primary" aria-disabled={isBusy} onClick={() => void verify()}>
+          Verify
+        </button>
+      )}
+    </>
+  );
+};

@@ -1,0 +1,150 @@
+import { useLocation } from 'preact-iso/router';
+import { useState } from 'preact/hooks';
+import { formatDate, formatNumber } from '../../format.js';
+import { writeFilter, noFilter } from '../../link-filter.js';
+import { callApi } from '../app/api.js';
+import { fieldsOf, onSubmit, useAction, useLoad } from '../app/hooks.js';
+import { Page } from '../app/shell.js';
+import type { DomainPage, OperatorsDomain } from '../app/types.js';
+import { Confirm } from '../components/confirm.js';
+import { Dialog } from '../components/dialog.js';
+import { Input } from '../components/field.js';
+import { Trouble } from '../components/trouble.js';
+
+interface DialogProps {
+  readonly onClose: () => void;
+  readonly onChanged: () => void;
+}
+
+const Add = ({ onClose, onChanged }: DialogProps) => {
+  const { isBusy, failure, run } = useAction();
+  const submit = onSubmit(async (form) => {
+    const body = fieldsOf(form);
+    if (await run(() => callApi('/admin/domains', { method: 'POST', body }))) onChanged();
+  });
+  return (
+    <Dialog title="Add a domain" onClose={onClose}>
+      <form class="stack" onSubmit={submit}>
+        <Input
+          label="Domain"
+          name="domain"
+          required
+          maxLength={253}
+          placeholder="go.example.com"
+          hint="It is active immediately: its DNS records are not checked."
+        />
+        <Input label="Account" name="account" required pattern="[A-Za-z0-9._\-]{1,64}" />
+        <Trouble failure={failure} />
+        <button class="primary" aria-disabled={isBusy}>
+          Add the domain
+        </button>
+      </form>
+    </Dialog>
+  );
+};
+
+const Release = (props: DialogProps & { readonly subject: OperatorsDomain }) => {
+  const { subject, onClose, onChanged } = props;
+  const { domain, account } = subject;
+  const action = useAction();
+  const release = async (): Promise<void> => {
+    const path = `/admin/domains/${domain}`;
+    if (await action.run(() => callApi(path, { method: 'DELETE' }))) onChanged();
+  };
+  return (
+    <Confirm
+      title={`Release ${domain}?`}
+      verb="Release"
+      action={action}
+      onConfirm={release}
+      onClose={onClose}
+    >
+      <p>Its links return 404 until account {account} gets the domain again.</p>
+    </Confirm>
+  );
+};
+
+const Row = (props: { readonly subject: OperatorsDomain; readonly onRelease: () => void }) => {
+  const { domain, account, linkCount, verification, verifiedAt } = props.subject;
+  const links = writeFilter({ ...noFilter, domain, account, sort: 'created', after: '' });
+  return (
+    <li class="card stack">
+      <div class="row spread">
+        <h2 class="row">
+          <span class="long">{domain}</span> <span class="badge">account {account}</span>
+        </h2>
+        <div class="row" role="group" aria-label={domain}>
+          <button type="button" class="small danger" onClick={props.onRelease}>
+            Release
+          </button>
+        </div>
+      </div>
+      <p class="soft">
+        <a href={`/console/links?${links}`}>
+          {linkCount === 1 ? 'One link' : `${formatNumber(linkCount)} links`}
+        </a>
+        . {verification === null ? 'Added by an operator' : 'Verified by its TXT record'}
+        {verifiedAt !== null && <> on {formatDate(verifiedAt)}</>}.
+      </p>
+    </li>
+  );
+};
+
+/** The domains of all accounts, page by page. */
+export const AllDomains = () => {
+  const { query } = useLocation();
+  const path = `/admin/domains?${new URLSearchParams(query).toString()}`;
+  const { value, failure, reload } = useLoad(() => callApi<DomainPage>(path), path);
+  const [isAdding, setAdding] = useState(false);
+  const [releasing, setReleasing] = useState<OperatorsDomain>();
+  const close = (): void => {
+    setAdding(false);
+    setReleasing(undefined);
+  };
+  const dialog = {
+    onClose: close,
+    onChanged: () => {
+      close();
+      reload();
+    },
+  };
+  return (
+    <Page
+      title="Domains"
+      aside={
+        <button
+          type="button"
+          class="primary"
+          onClick={() => {
+            setAdding(true);
+          }}
+        >
+          Add a domain
+        </button>
+      }
+    >
+      <Trouble failure={failure} onRetry={reload} />
+      {value?.domains.length === 0 && <p class="soft">No account has a domain.</p>}
+      <ul class="plain stack">
+        {value?.domains.map((subject) => (
+          <Row
+            key={subject.domain}
+            subject={subject}
+            onRelease={() => {
+              setReleasing(subject);
+            }}
+          />
+        ))}
+      </ul>
+      {value?.next != null && (
+        <p>
+          <a class="button" href={`/console/domains?after=${value.next}`}>
+            Next page
+          </a>
+        </p>
+      )}
+      {isAdding && <Add {...dialog} />}
+      {releasing && <Release {...dialog} subject={releasing} />}
+    </Page>
+  );
+};

@@ -1,0 +1,37 @@
+/** Addresses of links, in the console and in its calls: `?domain=` names the domain, as in the API. */
+import { subjectOf } from '../../schemas/link-subject.js';
+
+/** A link in a response. */
+export interface AddressedLink {
+  readonly shortCode: string;
+  /** Absent or `null`: the default domain. */
+  readonly domain?: string | null | undefined;
+}
+
+/** Identifies a link in lists and in bulk changes: `code`, or `domain/code`. */
+export const subjectOfLink = ({ shortCode, domain = null }: AddressedLink): string =>
+  subjectOf({ domain, code: shortCode });
+
+/**
+ * The path and query of a link.
+ *
+ * @param base the path of the links, such as `/v2/links`
+ * @param rest the part of the path after the short code
+ */
+export const linkPath = (
+  base: string,
+  { shortCode, domain }: AddressedLink,
+  rest = '',
+  parameters: Readonly<Record<string, string>> = {},
+): string => {
+  const path = `${base}/${encodeURIComponent(shortCode)}${rest}`;
+  const query = new URLSearchParams({
+    ...(domain != null && { domain }),
+    ...parameters,
+  }).toString();
+  return query === '' ? path : `${path}?${query}`;
+};
+
+/** The address of the page of a link, or of a tab of it. */
+export const linkPage = (link: AddressedLink, tab = ''): string =>
+  linkPath('/console/links', link, tab && `/${tab}`);
