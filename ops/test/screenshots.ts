@@ -25,6 +25,7 @@ const developers = {
   'qr-code': `/links/${sampleLink}/qr`,
   settings: `/links/${sampleLink}/settings`,
   history: `/links/${sampleLink}/history`,
+  domains: '/domains',
   keys: '/keys',
 };
 
@@ -33,6 +34,7 @@ const operators = {
   'all-keys': '/keys',
   'all-links': '/links',
   'any-link': `/links/${sampleLink}`,
+  'all-domains': '/domains',
   projections: '/projections',
   platform: '/platform',
 };

@@ -242,7 +242,7 @@ describe('the console’s pages', () => {
   it('are accessible while they load, and without data', async () => {
     await signIn(page, key.key);
     const { api } = bench.product;
-    for (const path of ['', '/links', '/keys']) {
+    for (const path of ['', '/links', '/domains', '/keys']) {
       let release = (): void => undefined;
       const released = new Promise<void>((resolve) => {
         release = resolve;
@@ -256,7 +256,7 @@ describe('the console’s pages', () => {
       expect(await faultsInAllModes(page), `${path}, waiting`).to.deep.equal([]);
       release();
       await page.unroute('**/console/v2/**');
-      await page.getByText(/Begin here|^Made /).waitFor();
+      await page.getByText(/Begin here|^Own domains|^Made /).waitFor();
       expect(await faultsInAllModes(page), `${path}, empty`).to.deep.equal([]);
     }
     await page.goto(`${api}/console/links/nothing0`);
@@ -271,7 +271,7 @@ describe('the console’s pages', () => {
     await page.goto(`${bench.product.api}/console/links/${shortCode}`);
     await page.locator('.plot canvas').waitFor();
     await page.context().setOffline(true);
-    for (const name of ['History', 'Overview', 'Links', 'Keys']) {
+    for (const name of ['History', 'Overview', 'Links', 'Domains', 'Keys']) {
       await goTo(name);
       await page.getByText('The service cannot be reached.').first().waitFor();
       expect(await faultsInAllModes(page), name).to.deep.equal([]);
@@ -539,7 +539,14 @@ describe('the console’s pages', () => {
     await signIn(page, key.key);
     await goTo('Keys');
     await page.getByLabel('Name').fill('only statistics');
-    for (const scope of ['Make links', 'Read links', 'Change and delete', 'Make QR', 'Manage']) {
+    for (const scope of [
+      'Make links',
+      'Read links',
+      'Change and delete',
+      'Make QR',
+      'Manage keys',
+      'Manage domains',
+    ]) {
       await page.getByLabel(scope).uncheck();
     }
     await button('Make the key').click();

@@ -19,6 +19,7 @@ export const developerRoutes = (code: string): readonly ConsoleRoute[] => [
   { name: 'its QR code', path: `/links/${code}/qr`, needs: ['input[name=size]'] },
   { name: 'its settings', path: `/links/${code}/settings`, needs: ['input[name=url]'] },
   { name: 'its history', path: `/links/${code}/history`, needs: ['.history li'] },
+  { name: 'domains', path: '/domains', needs: ['form'] },
   { name: 'keys', path: '/keys', needs: ['li.card', 'form'] },
   { name: 'none', path: '/nowhere', needs: ['h1'] },
 ];
@@ -30,6 +31,7 @@ export const operatorRoutes = (code: string): readonly ConsoleRoute[] => [
   { name: 'links of all accounts', path: '/links', needs: ['tbody tr'] },
   { name: 'a link of any account', path: `/links/${code}`, needs: ['.history li'] },
   { name: 'its settings', path: `/links/${code}/settings`, needs: ['input[name=url]'] },
+  { name: 'domains of all accounts', path: '/domains', needs: ['main p'] },
   { name: 'projections', path: '/projections', needs: ['li.card'] },
   { name: 'platform', path: '/platform', needs: ['input[type=checkbox]'] },
 ];

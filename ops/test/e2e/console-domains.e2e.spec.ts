@@ -1,0 +1,414 @@
+import { expect } from 'chai';
+import type { Locator, Page } from 'playwright-core';
+import { browserFixture } from '../support/fixtures.js';
+import {
+  faultsInAllModes,
+  loadError,
+  openConsole,
+  signIn,
+  signInAsOperator,
+  type ConsolePage,
+} from '../support/console.js';
+import { dnsServerFixture } from '../support/dns-server.js';
+import { readQrCodes } from '../support/qr-reader.js';
+import { eventNamesBy } from '../support/ledger-events.js';
+import type { IssuedKey } from '../support/product.js';
+import { eventually } from '../support/waiting.js';
+import { destination, productFixture } from './harness.js';
+
+describe('the console’s domains', () => {
+  const dns = dnsServerFixture();
+  const bench = productFixture(() => ({ DNS_SERVERS: dns.address }));
+  const browser = browserFixture();
+  let opened: ConsolePage;
+  let page: Page;
+  let key: IssuedKey;
+  /** A domain that only the current test uses. */
+  let domain: string;
+  /** The faults that a test expects. */
+  let provoked: string[];
+
+  const open = async (listener: string): Promise<void> => {
+    opened = await openConsole(browser, listener, { acceptDownloads: true });
+    ({ page } = opened);
+  };
+
+  beforeEach(async () => {
+    const account = `domains-${Date.now()}`;
+    domain = `go.${account}.example`;
+    key = await bench.key('PRO', { account });
+    provoked = [];
+    dns.mode = 'records';
+    await open(bench.product.api);
+  });
+
+  afterEach(async () => {
+    await page.context().close();
+    expect(opened.faults).to.deep.equal(provoked);
+  });
+
+  const goTo = (name: string): Promise<void> =>
+    page.getByRole('link', { name, exact: true }).first().click();
+
+  const button = (name: string, within: Page | Locator = page) =>
+    within.getByRole('button', { name, exact: true });
+
+  const dialog = () => page.getByRole('dialog');
+
+  const card = (name = domain) => page.getByRole('listitem').filter({ hasText: name });
+
+  const claim = async (name = domain): Promise<void> => {
+    await goTo('Domains');
+    await page.getByLabel('Domain', { exact: true }).fill(name);
+    await button('Claim the domain').click();
+  };
+
+  /** An operator adds the domain to the account, and gives the session a list with it. */
+  const addDomain = async (): Promise<void> => {
+    const body = { domain, account: key.account };
+    expect((await bench.admin('POST', '/admin/domains', body)).status).to.equal(201);
+    await eventually('the domain is active', async () => {
+      const response = await bench.shorten(key.key, { url: destination, domain });
+      return response.status === 201;
+    });
+  };
+
+  /** The response of the edge to a browser. */
+  const visitOnDomain = async (path: string): Promise<string> => {
+    const { status, headers } = await bench.visit(path, {
+      headers: { Host: domain, Accept: 'text/html' },
+    });
+    return `${status} ${headers.location ?? ''}`;
+  };
+
+  it('are claimed and verified; a failed verification names the cause', async () => {
+    await signIn(page, key.key);
+    await claim('single-label');
+    await page.getByText('Please provide a valid domain').waitFor();
+    provoked.push(loadError(400));
+    await claim();
+    await card().getByText('pending').waitFor();
+    const name = `_linklog.${domain}`;
+    await card().getByText(name, { exact: true }).waitFor();
+    const value =
+      (await card()
+        .getByText(/^linklog=/)
+        .textContent()) ?? '';
+    expect(await faultsInAllModes(page), 'pending').to.deep.equal([]);
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    for (const [part, text] of [
+      ['type', 'TXT'],
+      ['name', name],
+      ['value', value],
+    ] as const) {
+      await button(`Copy the ${part}`, card()).click();
+      await button(`Copied the ${part}`, card()).waitFor();
+      expect(await page.evaluate('navigator.clipboard.readText()')).to.equal(text);
+    }
+
+    const verify = () => button('Verify', card()).click();
+    await verify();
+    await page.getByText(`The TXT record was not found: ${name} has no TXT record yet.`).waitFor();
+    dns.setTxt(name, 'linklog=other', '<b>second</b>');
+    await verify();
+    await page
+      .getByText('The TXT record was not found. Found: linklog=other, <b>second</b>')
+      .waitFor();
+    expect(await faultsInAllModes(page), 'not found').to.deep.equal([]);
+    dns.mode = 'SERVFAIL';
+    await verify();
+    await page.getByText(/The DNS resolver is unavailable You can try again in \d+ s\./).waitFor();
+    provoked.push(loadError(409), loadError(409), loadError(503));
+    dns.mode = 'records';
+    dns.setTxt(name, value);
+    await verify();
+    await card().getByText('active', { exact: true }).waitFor();
+    expect(await faultsInAllModes(page), 'active').to.deep.equal([]);
+  });
+
+  it('report that another account has verified the domain', async () => {
+    await signIn(page, key.key);
+    await claim();
+    await card().getByText('pending').waitFor();
+    const body = { domain, account: 'another-one' };
+    expect((await bench.admin('POST', '/admin/domains', body)).status).to.equal(201);
+    await button('Verify', card()).click();
+    await page.getByText('The domain belongs to another account').waitFor();
+    provoked.push(loadError(409));
+    await button('Remove', card()).click();
+    await button('Remove', dialog()).click();
+    await card().waitFor({ state: 'detached' });
+  });
+
+  it('have redirects, and are removed when they have no links', async () => {
+    await addDomain();
+    const { shortCode } = await bench.link(key.key, { domain });
+    await signIn(page, key.key);
+    await goTo('Domains');
+    await card().getByRole('link', { name: '2 links' }).waitFor();
+    await button('Change redirects', card()).click();
+    expect(await faultsInAllModes(page), 'redirects').to.deep.equal([]);
+    await dialog().getByLabel('Home page').fill('none');
+    await button('Save', dialog()).click();
+    await dialog().getByText('Please provide a valid URL').waitFor();
+    provoked.push(loadError(400));
+    await dialog().getByLabel('Home page').fill('https://example.com/home');
+    await dialog().getByLabel('Unknown links').fill('https://example.com/unknown');
+    await button('Save', dialog()).click();
+    await card().getByText('https://example.com/home').waitFor();
+    await eventually(
+      'the home page is redirected',
+      async () => (await visitOnDomain('')) === '302 https://example.com/home',
+    );
+    expect(await visitOnDomain('unknown0')).to.equal('302 https://example.com/unknown');
+    await button('Change redirects', card()).click();
+    await dialog().getByLabel('Home page').fill('');
+    await button('Save', dialog()).click();
+    await card().getByText('https://example.com/home').waitFor({ state: 'detached' });
+    await card().getByText('https://example.com/unknown').waitFor();
+
+    await button('Remove', card()).click();
+    expect(await faultsInAllModes(page), 'remove').to.deep.equal([]);
+    await button('Remove', dialog()).click();
+    await dialog().getByText('The domain has links').waitFor();
+    provoked.push(loadError(409));
+    await button('Cancel', dialog()).click();
+    const links = await bench.api(`/v2/links?domain=${domain}`, key.key);
+    const codes = (links.json() as { links: { shortCode: string }[] }).links;
+    expect(codes.map((link) => link.shortCode)).to.include(shortCode);
+    const shortCodes = codes.map((link) => `${domain}/${link.shortCode}`);
+    const body = { shortCodes, change: { delete: true } };
+    await bench.api('/v2/links/bulk', key.key, { method: 'POST', body });
+    await button('Remove', card()).click();
+    await button('Remove', dialog()).click();
+    await card().waitFor({ state: 'detached' });
+  });
+
+  it('are a feature of a plan, and of a scope', async () => {
+    const free = await bench.key('FREE');
+    await signIn(page, free.key);
+    await claim();
+    await page
+      .getByText('Custom domains require the HOBBY plan or higher. See the plans')
+      .waitFor();
+    provoked.push(loadError(403));
+    expect(await faultsInAllModes(page), 'plan').to.deep.equal([]);
+    await button('Sign out').click();
+
+    await addDomain();
+    const scopes = ['links:read', 'stats:read'];
+    const created = await bench.api('/v2/keys', key.key, {
+      method: 'POST',
+      body: { name: 'reads domains', scopes },
+    });
+    await signIn(page, (created.json() as { readonly key: string }).key);
+    await goTo('Domains');
+    await card().waitFor();
+    for (const name of ['Remove', 'Change redirects', 'Claim the domain']) {
+      expect(await button(name).count(), name).to.equal(0);
+    }
+  });
+
+  describe('with links', () => {
+    const alias = 'on-two-domains';
+    const subject = () => `${domain}/${alias}`;
+
+    /** One link on the default domain and one on the account’s domain, with the same code. */
+    beforeEach(async () => {
+      await addDomain();
+      await signIn(page, key.key);
+    });
+
+    const listed = async (count: number): Promise<void> => {
+      await goTo('Links');
+      await eventually(`${count} links are listed`, async () => {
+        await page.reload();
+        await page.locator('tbody tr, h2').first().waitFor();
+        return (await page.locator('tbody tr').count()) === count;
+      });
+    };
+
+    it('offer the domain for a new link, whose pages address it', async () => {
+      const code = `unique-${Date.now()}`;
+      await goTo('New link');
+      const choice = page.getByLabel('Domain');
+      expect(await choice.inputValue()).to.equal('');
+      await choice.selectOption(domain);
+      await page.getByLabel('Destination').fill(destination);
+      await page.getByLabel('Alias').fill(code);
+      await button('Make the link').click();
+      await page.getByText('Your link is live').waitFor();
+      expect(await faultsInAllModes(page), 'new link').to.deep.equal([]);
+      expect(await visitOnDomain(code)).to.equal(`302 ${destination}`);
+      expect((await bench.visit(code)).status).to.equal(404);
+
+      await goTo('Statistics');
+      await page.waitForURL(`**/console/links/${code}?domain=${domain}`);
+      await eventually('the click is counted', async () => {
+        await page.reload();
+        await page.locator('.plot canvas').waitFor();
+        return (await page.locator('.figures .figure').first().textContent()) === '1';
+      });
+      await page.getByRole('combobox', { name: 'Period' }).selectOption('7d');
+      await page.waitForURL(/\?domain=.*&period=7d$/);
+      await goTo('QR code');
+      await button('Make the QR code').click();
+      await page.getByAltText(`QR code of ${domain}/${code}`).waitFor();
+      const [download] = await Promise.all([
+        page.waitForEvent('download'),
+        button('Save as SVG').click(),
+      ]);
+      const chunks: Buffer[] = [];
+      for await (const chunk of await download.createReadStream()) chunks.push(chunk as Buffer);
+      const [text] = await readQrCodes([{ format: 'svg', bytes: Buffer.concat(chunks) }]);
+      expect(text).to.match(new RegExp(`^https?://${domain}/${code}\\?qr$`));
+      await goTo('Settings');
+      await page.getByLabel('Title').fill('On a domain');
+      await button('Save').click();
+      await page.getByRole('heading', { name: 'On a domain' }).waitFor();
+      await goTo('History');
+      await page.getByText('Link described').waitFor();
+      expect(await faultsInAllModes(page), 'history').to.deep.equal([]);
+    });
+
+    it('create many links on the domain', async () => {
+      await goTo('New link');
+      await goTo('Many links');
+      await page.getByLabel('Destinations').fill('https://example.com/1\nhttps://example.com/2');
+      await page.getByLabel('Domain').selectOption(domain);
+      await button('Make 2 links').click();
+      await page.getByText('2 of 2 made').waitFor();
+      await page.getByRole('region').getByRole('link').first().click();
+      await page.waitForURL(`**/console/links/*?domain=${domain}`);
+      await page.getByText('leads to').waitFor();
+    });
+
+    it('distinguish the same code on two domains in the list, and find links of the domain', async () => {
+      await bench.link(key.key, { alias, title: 'default' });
+      await bench.link(key.key, { alias, title: 'own', domain });
+      // The third one is of `addDomain`.
+      await listed(3);
+      await page.getByLabel(`Select ${subject()}`).check();
+      expect(await page.getByLabel(`Select ${alias}`, { exact: true }).isChecked()).to.equal(false);
+      await page.getByText('one link selected').waitFor();
+      await button('Disable').click();
+      await page.getByText('disabled', { exact: true }).waitFor();
+      expect(await page.getByText('disabled', { exact: true }).count()).to.equal(1);
+      expect((await bench.visit(alias)).status).to.equal(302);
+      await eventually(
+        'the link on the domain is disabled',
+        async () => (await visitOnDomain(alias)) === '410 ',
+      );
+
+      await bench.api(`/v2/links/${alias}?domain=${domain}`, key.key, { method: 'DELETE' });
+      await page.getByLabel(`Select ${subject()}`).check();
+      await button('Enable').click();
+      await page.getByRole('alert').getByText(subject()).waitFor();
+      expect(await page.getByLabel(`Select ${subject()}`).isChecked()).to.equal(true);
+
+      await page.getByLabel('Domain', { exact: true }).selectOption(domain);
+      await page.waitForURL(new RegExp(`\\?domain=${domain}$`));
+      await page.getByText('default', { exact: true }).waitFor({ state: 'detached' });
+      expect(await faultsInAllModes(page), 'filtered').to.deep.equal([]);
+      await page.getByLabel('Search').fill(` http://${domain.toUpperCase()}/${alias}+`);
+      await page.keyboard.press('Enter');
+      await page.waitForURL(`**/console/links/${alias}?domain=${domain}`);
+      await page.getByRole('heading', { name: 'own' }).waitFor();
+    });
+
+    it('filter the overview, whose top links lead to their pages', async () => {
+      await bench.link(key.key, { alias: `${alias}-1` });
+      await bench.link(key.key, { alias, domain });
+      await bench.visit(`${alias}-1`);
+      await visitOnDomain(alias);
+      const top = page.locator('.bars a[href*="links"]');
+      await goTo('Overview');
+      await eventually('both links are top links', async () => {
+        await page.reload();
+        await top.first().waitFor();
+        return (await top.count()) === 2;
+      });
+      await page.getByLabel('Domain').selectOption(domain);
+      await page.waitForURL(new RegExp(`console\\?domain=${domain}$`));
+      await eventually('one top link', async () => (await top.count()) === 1);
+      expect(await faultsInAllModes(page), 'overview').to.deep.equal([]);
+      await page.getByRole('combobox', { name: 'Period' }).selectOption('7d');
+      await page.waitForURL(/domain=.*period=7d/);
+      await goTo(subject());
+      await page.waitForURL(`**/console/links/${alias}?domain=${domain}`);
+    });
+  });
+
+  it('are added and released by operators, who find and change links on them', async () => {
+    await page.context().close();
+    await open(bench.product.admin);
+    await signInAsOperator(page, bench.product.adminToken, 'ann');
+    await goTo('Domains');
+    await page.getByRole('heading', { name: 'Domains' }).waitFor();
+    await button('Add a domain').click();
+    expect(await faultsInAllModes(page), 'add').to.deep.equal([]);
+    await dialog().getByLabel('Domain').fill(domain);
+    await dialog().getByLabel('Account').fill(key.account);
+    await button('Add the domain').click();
+    await card().getByText(`account ${key.account}`).waitFor();
+    expect(await faultsInAllModes(page), 'added').to.deep.equal([]);
+    await addLink();
+    await button('Add a domain').click();
+    await dialog().getByLabel('Domain').fill(domain);
+    await dialog().getByLabel('Account').fill('another-one');
+    await button('Add the domain').click();
+    await dialog().getByText('The domain belongs to another account').waitFor();
+    provoked.push(loadError(409));
+    await button('Close', dialog()).click();
+
+    await goTo('Links');
+    await page.getByLabel('Short code or short URL').fill(`https://${domain}/operated`);
+    await button('Show the link').click();
+    await page.waitForURL(`**/console/links/operated?domain=${domain}`);
+    await page.getByLabel('Why it shall not redirect').fill('phishing');
+    await button('Block').click();
+    await page.getByText('Link blocked').waitFor();
+    await page.getByLabel('Why it shall redirect again').fill('A mistake');
+    await button('Unblock').click();
+    await page.getByText('Link unblocked').waitFor();
+    await goTo('Settings');
+    await page.getByLabel('Title').fill('Changed by ann');
+    await button('Save').click();
+    await goTo('History');
+    await page.getByText('Link described').waitFor();
+    expect(await eventNamesBy(bench.product, 'ann', `${domain}/operated`)).to.deep.equal([
+      ...['LinkBlocked', 'LinkUnblocked', 'LinkDescribed'],
+    ]);
+
+    await goTo('Links');
+    await page.getByLabel('Domain').fill(domain);
+    await page.keyboard.press('Enter');
+    await page.waitForURL(new RegExp(`\\?domain=${domain}$`));
+    await eventually('the link is listed', async () => {
+      await page.reload();
+      await page.locator('tbody tr, .list p').first().waitFor();
+      return (await page.locator('tbody tr').count()) === 1;
+    });
+    await goTo('Domains');
+    await button('Release', card()).click();
+    await dialog()
+      .getByText(`Its links return 404 until account ${key.account} gets the domain again.`)
+      .waitFor();
+    expect(await faultsInAllModes(page), 'release').to.deep.equal([]);
+    await button('Release', dialog()).click();
+    await card().waitFor({ state: 'detached' });
+    await eventually(
+      'the link is not found',
+      async () => (await visitOnDomain('operated')) === '404 ',
+    );
+    expect(await eventNamesBy(bench.product, 'ann', domain)).to.deep.equal([
+      ...['DomainVerified', 'DomainReleased'],
+    ]);
+  });
+
+  const addLink = (): Promise<void> =>
+    eventually('the domain is active', async () => {
+      const body = { url: destination, domain, alias: 'operated' };
+      return (await bench.shorten(key.key, body)).status === 201;
+    });
+});
