@@ -88,7 +88,10 @@ describe('command API: POST /v2/links/bulk', () => {
     const { key: writer } = await bench.key('PRO', { scopes: ['links:write'] });
     const results = resultsOf(await bulk(writer, [code, 'unknown'], { disabled: true }));
     expect(results).to.deep.equal([
-      { index: 0, success: true, shortCode: code, version: 2, status: 'disabled' },
+      {
+        ...{ index: 0, success: true, shortCode: code, domain: null },
+        ...{ version: 2, status: 'disabled' },
+      },
       {
         index: 1,
         success: false,

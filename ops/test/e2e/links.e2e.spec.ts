@@ -81,7 +81,7 @@ describe('command API: /v2/links/:shortCode', () => {
     expect(response.json()).to.deep.equal({
       ...{ ...created, alias: 'detailed', startsAt: null, expiresAt: null, maxClicks: null },
       ...{ status: 'active', title: null, note: null, tags: [], hasPassword: false },
-      ...{ clickCount: 0, clicksLeft: null, rules: null, forwardQuery: false },
+      ...{ clickCount: 0, clicksLeft: null, rules: null, forwardQuery: false, domain: null },
       ...{ lastAccessed: null, updatedAt: created.createdAt, version: 1 },
     });
     expect(await details((await bench.link(pro.key)).shortCode)).to.include({ alias: null });
@@ -201,14 +201,24 @@ describe('command API: /v2/links/:shortCode', () => {
     const change = (body: object) => bench.api(path, writer.key, { method: 'PATCH', body });
     const response = await change({ disabled: true, note: 'written' });
     expect([response.status, response.headers.etag]).to.deep.equal([200, '"3"']);
-    expect(response.json()).to.deep.equal({ shortCode, version: 3, status: 'disabled' });
+    expect(response.json()).to.deep.equal({
+      shortCode,
+      domain: null,
+      version: 3,
+      status: 'disabled',
+    });
     const refused = await change({ maxClicks: 1 });
     const message = 'maxClicks must be at least the clicks taken';
     expectError(refused, { status: 400, message, path, method: 'PATCH' });
     const own = await ask('PATCH', shortCode, { maxClicks: 1 });
     expectLinkRefused(own, 400, 'maxClicks must be at least 2, the clicks taken');
     const unchanged = await change({ note: 'written' });
-    expect(unchanged.json()).to.deep.equal({ shortCode, version: 3, status: 'disabled' });
+    expect(unchanged.json()).to.deep.equal({
+      shortCode,
+      domain: null,
+      version: 3,
+      status: 'disabled',
+    });
     const deleted = await bench.api(path, writer.key, { method: 'DELETE' });
     expect([deleted.status, deleted.text]).to.deep.equal([204, '']);
   });
