@@ -274,7 +274,7 @@ describe('the operators’ console', () => {
       );
     const block = `/admin/links/${shortCode}`;
     await goTo('Projections');
-    await alter(`ADD CONSTRAINT fault CHECK (code <> '${shortCode}') NOT VALID`);
+    await alter(`ADD CONSTRAINT fault CHECK (subject <> '${shortCode}') NOT VALID`);
     await bench.admin('POST', `${block}/block`, { reason: 'phishing' });
     await bench.admin('POST', `${block}/unblock`, { reason: 'a mistake' });
     const row = page.getByRole('listitem').filter({ hasText: 'history' });

@@ -256,7 +256,7 @@ describe('the console’s pages', () => {
       expect(await faultsInAllModes(page), `${path}, waiting`).to.deep.equal([]);
       release();
       await page.unroute('**/console/v2/**');
-      await page.getByText(/Begin here|^Own domains|^Made /).waitFor();
+      await page.getByText(/Begin here|^This account has no domains|^Made /).waitFor();
       expect(await faultsInAllModes(page), `${path}, empty`).to.deep.equal([]);
     }
     await page.goto(`${api}/console/links/nothing0`);

@@ -44,8 +44,8 @@ const EditRedirects = ({ domain, onClose, onChanged }: Props) => {
     <Dialog title={`Redirects of ${domain.domain}`} onClose={onClose}>
       <form class="stack" onSubmit={submit}>
         <p class="hint">
-          Browsers are redirected to these URLs. Other clients, and fields without a URL, get the
-          page of Linklog.
+          Browsers are redirected to these URLs. Without a URL, they get the page of Linklog, like
+          other clients.
         </p>
         {redirects.map(([name, label, hint]) => (
           <Input
@@ -189,8 +189,8 @@ const Row = (props: {
         <a href={`/console/links?domain=${name}`}>
           {linkCount === 1 ? 'One link' : `${formatNumber(linkCount)} links`}
         </a>
-        . Claimed on {formatDate(createdAt)}
-        {verifiedAt !== null && <>, active since {formatDate(verifiedAt)}</>}.
+        . {verification === null ? 'Added by an operator' : isActive ? 'Verified' : 'Claimed'} on{' '}
+        {formatDate(verifiedAt ?? createdAt)}.
       </p>
     </li>
   );
@@ -200,7 +200,8 @@ const Row = (props: {
 export const Domains = ({ scopes }: { readonly scopes: readonly Scope[] }) => {
   const { value, failure, isLoading, reload } = useDomains();
   const [opened, setOpened] = useState<Opened>(null);
-  const canManage = scopes.includes('domains:manage');
+  const canRead = scopes.includes('links:read');
+  const canManage = canRead && scopes.includes('domains:manage');
   useEffect(() => {
     // The list may be older than this page.
     if (!isLoading) reload();
@@ -219,9 +220,9 @@ export const Domains = ({ scopes }: { readonly scopes: readonly Scope[] }) => {
   return (
     <Page title="Domains">
       <Trouble failure={failure} onRetry={reload} />
-      {!scopes.includes('links:read') && <p>The key of this session cannot list domains.</p>}
-      {value?.domains.length === 0 && (
-        <p class="soft">Own domains of this account are listed here.</p>
+      {!canRead && <p>The key of this session cannot list domains.</p>}
+      {canRead && value?.domains.length === 0 && (
+        <p class="soft">This account has no domains of its own yet.</p>
       )}
       <ul class="plain stack">
         {value?.domains.map((domain) => (

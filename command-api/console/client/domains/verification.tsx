@@ -47,12 +47,13 @@ export const Verification = (props: {
   return (
     <>
       <p>Create this DNS record, then verify the domain. A claim ends after 7 days.</p>
-      <dl class="data">
+      <dl class="data record">
         {parts.map((part) => (
           <div key={part}>
             <dt>{labels[part]}</dt>
-            <dd>
-              <code>{record[part]}</code> <CopyButton text={record[part]} what={`the ${part}`} />
+            <dd class="row">
+              <code class="long">{record[part]}</code>{' '}
+              <CopyButton text={record[part]} what={`the ${part}`} />
             </dd>
           </div>
         ))}
