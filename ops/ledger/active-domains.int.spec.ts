@@ -1,0 +1,189 @@
+import { expect } from 'chai';
+import { createDomainHandler } from '../../command-api/domains/handler.js';
+import { databaseFixture, ledgerFixture } from '../test/support/fixtures.js';
+import { fixture } from '../test/support/fixture.js';
+import { eventually, eventuallyPasses } from '../test/support/waiting.js';
+import { deferred, type Deferred } from '../platform/concurrency/deferred.js';
+import { createLogger } from '../platform/logging.js';
+import { listenToPostgres, type NotificationListener } from '../platform/postgres/listener.js';
+import { watchActiveDomains } from './active-domains.js';
+
+const logger = createLogger('silent');
+const actor = { actor: 'an operator', requestId: null };
+const withinMs = 1_000;
+
+describe('ledger: active domains in memory', () => {
+  const database = databaseFixture('domains');
+  const node = ledgerFixture(database);
+  const listener = fixture(
+    () => listenToPostgres(database.url, ['linklog_changes'], logger),
+    (running) => running.close(),
+  );
+  let names = 0;
+
+  const newName = (): string => {
+    names += 1;
+    return `domain-${names}.example`;
+  };
+  const handler = (): ReturnType<typeof createDomainHandler> =>
+    createDomainHandler(node.pool, node.outbox);
+  /** Adds a domain without a notification. */
+  const addSilently = async (name: string): Promise<void> => {
+    await node.pool.query(
+      `INSERT INTO ledger.domains (domain, account, created_at, verified_at, sequence, last_event_at)
+       VALUES ($1, 'acme', now(), now(), 1, now())`,
+      [name],
+    );
+  };
+
+  /** A listener whose notifications a test sends, and a pool whose next statement a test answers. */
+  const doubles = () => {
+    let notify: (payload: string) => void = () => undefined;
+    let announceGap: Parameters<NotificationListener['onGap']>[0] = () => undefined;
+    const failures: Deferred<never>[] = [];
+    return {
+      listener: {
+        on: (_: unknown, callback: typeof notify) => {
+          notify = callback;
+          return () => undefined;
+        },
+        onGap: (callback: typeof announceGap) => {
+          announceGap = callback;
+          return () => undefined;
+        },
+      },
+      pool: {
+        query: (...args: [never]) => failures.shift()?.promise ?? node.pool.query(...args),
+      },
+      notify: (domain: string) => {
+        notify(JSON.stringify({ kind: 'domain', domain }));
+      },
+      reconnect: () => {
+        announceGap('back');
+      },
+      /** The next statement is sent, and fails when the returned function is called. */
+      failNext: () => {
+        const failure = deferred<never>();
+        // It may be rejected before the statement.
+        failure.promise.catch(() => undefined);
+        failures.push(failure);
+        return () => {
+          failure.reject(new Error('the connection was lost'));
+        };
+      },
+      pending: () => failures.length,
+    };
+  };
+
+  it('are those of the start, and follow every change', async () => {
+    const [first, second] = [newName(), newName()];
+    await handler().add(first, 'acme', actor);
+    const domains = await watchActiveDomains({ listener, pool: node.pool, logger });
+    try {
+      const none = { rootRedirect: null, notFoundRedirect: null, expiredRedirect: null };
+      expect(domains.find(first)).to.deep.equal({ domain: first, account: 'acme', ...none });
+      expect(domains.find(second)).to.equal(undefined);
+      await handler().add(second, 'other', actor);
+      await eventuallyPasses(withinMs, () => {
+        expect(domains.find(second)).to.include({ account: 'other' });
+      });
+      const rootRedirect = 'https://example.com/';
+      await handler().change(first, 'acme', { rootRedirect }, actor);
+      await eventuallyPasses(withinMs, () => {
+        expect(domains.find(first)).to.deep.include({ ...none, rootRedirect });
+      });
+      await handler().releaseFromOwner(first, actor);
+      await eventually('it is released', () => domains.find(first) === undefined, withinMs);
+      await handler().add(first, 'other', actor);
+      await eventuallyPasses(withinMs, () => {
+        expect(domains.find(first)).to.deep.equal({ domain: first, account: 'other', ...none });
+      });
+    } finally {
+      domains.stop();
+    }
+  });
+
+  it('are not claims', async () => {
+    const [claimed, verified] = [newName(), newName()];
+    await handler().claim(claimed, 'acme', 5, actor);
+    const domains = await watchActiveDomains({ listener, pool: node.pool, logger });
+    try {
+      await handler().claim(verified, 'acme', 5, actor);
+      await handler().add(verified, 'acme', actor);
+      await eventually('it is active', () => domains.find(verified) !== undefined, withinMs);
+      expect(domains.find(claimed)).to.equal(undefined);
+    } finally {
+      domains.stop();
+    }
+  });
+
+  it('are read again after a lost connection and an unknown notification', async () => {
+    const domains = await watchActiveDomains({ listener, pool: node.pool, logger });
+    try {
+      for (const announce of [
+        () =>
+          node.pool.query(
+            `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+             WHERE datname = current_database() AND application_name = 'linklog listener'`,
+          ),
+        () => node.pool.query(`SELECT pg_notify('linklog_changes', '{"kind":"later"}')`),
+      ]) {
+        const name = newName();
+        await addSilently(name);
+        await announce();
+        await eventually('it is known', () => domains.find(name) !== undefined, 5_000);
+      }
+    } finally {
+      domains.stop();
+    }
+  });
+
+  it('are all read again if the connection was lost during a failing read of one', async () => {
+    const { failNext, notify, reconnect, pending, ...deps } = doubles();
+    const domains = await watchActiveDomains({ ...deps, logger });
+    try {
+      const [one, missed] = [newName(), newName()];
+      await addSilently(one);
+      const fail = failNext();
+      notify(one);
+      await eventually('the read is sent', () => pending() === 0);
+      await addSilently(missed);
+      reconnect();
+      fail();
+      await eventually('both are known', () =>
+        [one, missed].every((name) => domains.find(name) !== undefined),
+      );
+    } finally {
+      domains.stop();
+    }
+  });
+
+  it('of notifications during a failing read are read by the next attempt', async () => {
+    const { failNext, notify, pending, ...deps } = doubles();
+    const domains = await watchActiveDomains({ ...deps, logger });
+    try {
+      const [one, two] = [newName(), newName()];
+      for (const name of [one, two]) await addSilently(name);
+      const fail = failNext();
+      notify(one);
+      await eventually('the read is sent', () => pending() === 0);
+      notify(two);
+      fail();
+      await eventually('both are known', () =>
+        [one, two].every((name) => domains.find(name) !== undefined),
+      );
+    } finally {
+      domains.stop();
+    }
+  });
+
+  it('are complete at the start, after failed attempts', async () => {
+    const { failNext, ...deps } = doubles();
+    const name = newName();
+    await addSilently(name);
+    for (const fail of [failNext(), failNext()]) fail();
+    const domains = await watchActiveDomains({ ...deps, logger });
+    expect(domains.find(name)).to.include({ domain: name });
+    domains.stop();
+  });
+});
