@@ -2,15 +2,11 @@ import { expect } from 'chai';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { ActiveDomain } from '../ledger/domains.js';
 import { fixture } from '../test/support/fixture.js';
 import { sendRequest, type HttpResponse, type RequestOptions } from '../test/support/http.js';
 import { answerTlsAsk } from './tls-ask.js';
 
-const domain: ActiveDomain = {
-  ...{ domain: 'go.example', account: 'acme' },
-  ...{ rootRedirect: null, notFoundRedirect: null, expiredRedirect: null },
-};
+const domain = 'go.example';
 
 describe('HTTP: GET /tls/ask', () => {
   for (const [shortUrlHost, defaultNames] of [
@@ -24,10 +20,7 @@ describe('HTTP: GET /tls/ask', () => {
         async () => {
           const listening = createServer(
             answerTlsAsk(
-              {
-                domains: { find: (name) => (name === domain.domain ? domain : undefined) },
-                shortUrlHost,
-              },
+              { isDomain: (name) => name === domain, shortUrlHost },
               (_request, response) => response.writeHead(418).end(),
             ),
           ).listen(0, '127.0.0.1');
