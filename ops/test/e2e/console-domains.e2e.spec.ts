@@ -344,7 +344,7 @@ describe('the console’s domains', () => {
     await open(bench.product.admin);
     await signInAsOperator(page, bench.product.adminToken, 'ann');
     await goTo('Domains');
-    await page.getByRole('heading', { name: 'Domains' }).waitFor();
+    await page.getByRole('heading', { name: 'Domains', exact: true }).waitFor();
     await button('Add a domain').click();
     expect(await faultsInAllModes(page), 'add').to.deep.equal([]);
     await dialog().getByLabel('Domain').fill(domain);
