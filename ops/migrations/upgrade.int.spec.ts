@@ -393,6 +393,126 @@ describe('migrations of tables with rows', () => {
     expect(upgraded.map(migratedFields)).to.deep.equal(folded.map(migratedFields));
   });
 
+  it('keep the rows of links under the names of their subjects', async () => {
+    await migrateUpTo('0061');
+    const { pool } = database;
+    const document = `'[[],[],[],[],[],[],[]]'`;
+    // A table, its columns with the former names, and values without those of `code`.
+    const tables: readonly (readonly [string, string, string])[] = [
+      [
+        'ledger.links',
+        'key_id, account, sequence, last_event_at, created_at',
+        `'k', 'acme', 1, now(), now()`,
+      ],
+      [
+        'ledger.password_tries',
+        'client, checking, checking_until, touched_at',
+        `'c', 1, now(), now()`,
+      ],
+      [
+        'projection_redirects.links',
+        'status, url, account, created_at, sequence, title',
+        `'active', 'https://example.com', 'acme', now(), 1, 'A title'`,
+      ],
+      ['projection_redirects.link_tags', 'account, tag, created_at', `'acme', 'a tag', now()`],
+      [
+        'projection_history.events',
+        'sequence, time, id, type, data',
+        `1, now(), gen_random_uuid(), 'linklog.LinkCreated.v4', '{}'`,
+      ],
+      [
+        'projection_stats.codes',
+        'account, clicks, bots, day, uniques, series, document',
+        `'acme', 40, 1, 20000, 3, '[0,40,1]', ${document}`,
+      ],
+      ['projection_stats.links_by_clicks', 'account, clicks', `'acme', 40`],
+      [
+        'projection_stats.days',
+        'day, account, clicks, bots, uniques, series, document',
+        `20000, 'acme', 40, 1, 3, '[0,40,1]', ${document}`,
+      ],
+      ['projection_stats.quarters', 'day, quarter, document', `20000, 3, ${document}`],
+      [
+        'projection_stats.months',
+        'month, clicks, bots, uniques, document',
+        `600, 40, 1, 3, ${document}`,
+      ],
+      ['projection_stats.visitors', 'day, visitor', `20000, 'abc'`],
+    ];
+    for (const [table, columns, values] of tables) {
+      await pool.query(`INSERT INTO ${table} (code, ${columns}) VALUES ('Abc', ${values})`);
+    }
+    await pool.query(
+      `INSERT INTO ledger.idempotency (key_id, path, idempotency_key, body_hash, status, answer, codes, created_at)
+       VALUES ('k', '/v2/shorten', 'i', 'h', 201, '{}', '{Abc}', now());
+       INSERT INTO ledger.safety_scans (name, due_at, past_code) VALUES ('a scan', now(), 'Abc');
+       CREATE SCHEMA projection_stats_previous; CREATE TABLE projection_stats_previous.a ()`,
+    );
+    const rowsOf = async (table: string): Promise<readonly object[]> => {
+      const { rows } = await pool.query<{ row: object }>(
+        `SELECT to_jsonb(t) AS row FROM ${table} t`,
+      );
+      return rows.map(({ row }) => row);
+    };
+    const renamed: Readonly<Record<string, string>> = {
+      ...{ code: 'subject', codes: 'subjects', past_code: 'past_subject' },
+    };
+    const subjectsIn = (row: object): object =>
+      Object.fromEntries(
+        Object.entries(row).map(([name, value]) => [renamed[name] ?? name, value]),
+      );
+    const names = [...tables.map(([table]) => table), 'ledger.idempotency', 'ledger.safety_scans'];
+    const before = await Promise.all(names.map(rowsOf));
+    await migrate(pool);
+    for (const [index, name] of names.entries()) {
+      const table = name === 'projection_stats.codes' ? 'projection_stats.links' : name;
+      const rows = await rowsOf(table);
+      const [expected = {}] = before[index] ?? [];
+      expect(rows, table).to.have.lengthOf(before[index]?.length ?? 0);
+      expect(rows, table).to.deep.include(subjectsIn(expected));
+    }
+    expect(await rebuildsDue()).to.deep.equal([]);
+    const { rows: previous } = await pool.query(
+      `SELECT to_regnamespace('projection_stats_previous') AS schema`,
+    );
+    expect(previous).to.deep.equal([{ schema: null }]);
+    const links = await lockLinks(pool, ['Abc']);
+    expect(links.get('Abc')).to.include({ status: 'taken', account: 'acme' });
+    // A visit continues the statistics.
+    await feed(pool, stats).records(visits, [
+      recordOf(spooledVisit('Abc', { sequence: 1, account: 'acme' })),
+    ]);
+    const { rows: clicks } = await pool.query(
+      `SELECT clicks FROM projection_stats.links WHERE subject = 'Abc'`,
+    );
+    expect(clicks).to.deep.equal([{ clicks: 41 }]);
+  });
+
+  it('give later scopes to keys that were never restricted', async () => {
+    await migrateUpTo('0061');
+    const { pool } = database;
+    const six = 'links:create,links:read,links:write,stats:read,qr:read,keys:manage';
+    const restricted = ['links:create,stats:read,qr:read', six.split(',').slice(1).join(), ''];
+    const scopes = [six, six.split(',').reverse().join(), ...restricted];
+    for (const [index, list] of scopes.entries()) {
+      await pool.query(
+        `INSERT INTO ledger.api_keys
+           (id, name, plan, account, status, created_at, sequence, last_event_at, scopes, ancestors)
+         VALUES ($1, 'name', 'PRO', 'acme', 'active', now(), 1, now(), $2, '{}')`,
+        [`key-${index}`, `{${list}}`],
+      );
+    }
+    await migrate(pool);
+    const { rows } = await pool.query<{ scopes: readonly string[] | null }>(
+      'SELECT scopes FROM ledger.api_keys ORDER BY id',
+    );
+    expect(rows.map((row) => row.scopes?.join() ?? null)).to.deep.equal([
+      null,
+      null,
+      ...restricted,
+    ]);
+  });
+
   it('mark nothing for a rebuild in a new installation', async () => {
     await migrate(database.pool);
     expect(await rebuildsDue()).to.deep.equal([]);
