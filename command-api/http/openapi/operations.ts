@@ -380,7 +380,7 @@ export const paths = {
       tags: ['Links'],
       summary: 'Get a short link',
       description: 'A link of the account, including expired and deleted ones.',
-      responses: { 200: linkDetails('The link.', { link: details }), ...errors(403, 404) },
+      responses: { 200: linkDetails('The link.', { link: details }), ...errors(400, 403, 404) },
     },
     patch: {
       operationId: 'changeLink',
@@ -417,7 +417,7 @@ export const paths = {
       summary: 'Delete a short link permanently',
       description: 'Its code is never used again. Its details and statistics remain.',
       parameters: [ifMatch],
-      responses: { 204: done('The link is deleted.'), ...errors(403, 404, 412) },
+      responses: { 204: done('The link is deleted.'), ...errors(400, 403, 404, 412) },
     },
   },
   '/v2/links/{shortCode}/history': {

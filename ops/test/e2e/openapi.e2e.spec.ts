@@ -83,10 +83,11 @@ describe('command API: GET /openapi.json', () => {
     const seen: string[] = [];
     let alias: string;
     let keyId: string;
+    let domain: string;
 
-    /** The path with the short code or key. */
+    /** The path with the short code, key or domain. */
     const targetOf = (at: string): string =>
-      at.replace('{shortCode}', alias).replace('{id}', keyId);
+      at.replace('{shortCode}', alias).replace('{id}', keyId).replace('{domain}', domain);
 
     const expectDescribed = async (
       operation: string,
@@ -121,7 +122,15 @@ describe('command API: GET /openapi.json', () => {
       'POST /v2/keys/{id}/rotate',
       'DELETE /v2/keys/{id}',
     ] as const;
-    const everywhere = [...posts, ...changes, ...gets, ...keyCalls];
+    const domainCalls = [
+      'GET /v2/domains',
+      'POST /v2/domains',
+      'PATCH /v2/domains/{domain}',
+      'GET /v2/domains/{domain}',
+      'POST /v2/domains/{domain}/verify',
+      'DELETE /v2/domains/{domain}',
+    ] as const;
+    const everywhere = [...posts, ...changes, ...gets, ...domainCalls, ...keyCalls];
     /** Calls that do not count toward the monthly limit. */
     const free = ['GET /v2/usage', ...keyCalls] as readonly string[];
     const bodies = {
@@ -129,6 +138,8 @@ describe('command API: GET /openapi.json', () => {
       'POST /v2/shorten/batch': { urls: [{ url: destination }] },
       'PATCH /v2/links/{shortCode}': { title: 'Spring' },
       'POST /v2/links/bulk': { shortCodes: ['spring'], change: { disabled: true } },
+      'POST /v2/domains': { domain: 'go.example.com' },
+      'PATCH /v2/domains/{domain}': { rootRedirect: null },
       'POST /v2/keys': { name: 'made' },
       'PATCH /v2/keys/{id}': { active: true },
       'POST /v2/keys/{id}/rotate': {},
@@ -139,6 +150,7 @@ describe('command API: GET /openapi.json', () => {
     beforeEach(() => {
       keyId = '01990000-0000-7000-8000-000000000000';
       alias = `c${Math.random().toString(36).slice(2, 10)}x`;
+      domain = `${alias}.example.com`;
     });
 
     it('when a link is created', async () => {
@@ -254,6 +266,40 @@ describe('command API: GET /openapi.json', () => {
       expect((await bench.visit(alias)).status).to.equal(302);
       await expectDescribed('GET /v2/qr/{shortCode}', 410, pro.key);
       await expectDescribed('GET /v2/stats/{shortCode}', 200, pro.key);
+      for (const operation of [...gets.slice(0, 4), ...changes.slice(0, 2)]) {
+        await expectDescribed(operation, 400, pro.key, bodyOf(operation), '?domain=none');
+      }
+    });
+
+    it('when domains are claimed, verified, changed and released', async () => {
+      const [list, claim, change, show, verify, release] = domainCalls;
+      const operate = async (account: string): Promise<void> => {
+        const added = await bench.admin('POST', '/admin/domains', { domain, account });
+        expect(added.status, added.text).to.equal(201);
+      };
+      for (const status of [201, 200]) {
+        await expectDescribed(claim, status, pro.key, { body: { domain } });
+      }
+      await expectDescribed(claim, 403, (await bench.key('FREE')).key, { body: { domain } });
+      await expectDescribed(show, 200, pro.key);
+      await operate('another');
+      await expectDescribed(verify, 409, pro.key);
+      await expectDescribed(release, 204, pro.key);
+      for (const operation of [change, show, verify, release]) {
+        await expectDescribed(operation, 404, pro.key, bodyOf(operation));
+      }
+      domain = `own.${domain}`;
+      await operate('default');
+      await expectDescribed(verify, 200, pro.key);
+      const redirects = { rootRedirect: destination, notFoundRedirect: destination };
+      await expectDescribed(change, 200, pro.key, { body: redirects });
+      await expectDescribed(list, 200, pro.key);
+      const body = { url: destination, domain };
+      await expectDescribed('POST /v2/shorten', 201, pro.key, { body });
+      await expectDescribed('POST /v2/shorten', 400, pro.key, { body: { ...body, domain: alias } });
+      await expectDescribed('GET /v2/links', 200, pro.key, {}, `?domain=${domain}`);
+      await expectDescribed('GET /v2/stats', 200, pro.key, {}, `?include=links&domain=${domain}`);
+      await expectDescribed(release, 409, pro.key);
     });
 
     it('when keys are created, listed, changed, rotated and revoked', async () => {
@@ -309,7 +355,13 @@ describe('command API: GET /openapi.json', () => {
     it('when a body or a parameter is wrong', async () => {
       const headers = { 'Content-Type': 'application/json' };
       const wrong = { urls: [], active: 1, overlapSeconds: -1 };
-      for (const operation of [...posts, changes[0], changes[2], ...keyCalls.slice(1, 4)]) {
+      const withBody = [
+        changes[0],
+        changes[2],
+        ...domainCalls.slice(1, 3),
+        ...keyCalls.slice(1, 4),
+      ];
+      for (const operation of [...posts, ...withBody]) {
         await expectDescribed(operation, 400, pro.key, { body: { ...wrong } });
         await expectDescribed(operation, 400, pro.key, { body: '{', headers });
         await expectDescribed(operation, 400, pro.key, { body: '{"__proto__":1}', headers });
