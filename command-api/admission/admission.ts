@@ -10,10 +10,13 @@ import { writeOnly, type Statement, type Write } from '../../ops/platform/postgr
 import { scopesColumn } from '../../ops/ledger/api-keys.js';
 import type { LedgerClock } from '../../ops/ledger/clock.js';
 import {
+  countMinutes,
   lockMeters,
   meterColumns,
+  minuteOf,
   saveMeters,
   moveToMonth,
+  type CallsOfMinute,
   type LockedMeter,
 } from '../../ops/ledger/meters.js';
 import { BoundedMap } from '../../ops/platform/bounded-map.js';
@@ -23,7 +26,6 @@ import { monthAfter } from '../../schemas/folds/key-meter.js';
 import type { PlatformFeature } from '../../schemas/folds/platform.js';
 import type { PlanTable } from '../../schemas/plans.js';
 import { admitCalls, type AdmissionOutcome, type Call, type CallingKey } from './command.js';
-import { countMinutes, minuteOf, type CallsOfMinute } from './metering.js';
 
 /** A call, with the SHA-256 of its key; `null` if the request had no well-formed key. */
 export interface CallByHash extends Call {

@@ -1,6 +1,11 @@
 import { newId } from '../../ops/platform/new-id.js';
 import type { Outbox } from '../../ops/event-log/outbox/port.js';
-import { meterColumns, saveMeters, type LockedMeter } from '../../ops/ledger/meters.js';
+import {
+  meterColumns,
+  saveMeters,
+  type CallsOfMinute,
+  type LockedMeter,
+} from '../../ops/ledger/meters.js';
 import {
   lockingTransaction,
   unnest,
@@ -26,30 +31,6 @@ import type { EventNamed } from '../../schemas/events/catalogue.js';
 import { newEvent } from '../../schemas/events/codec.js';
 
 const pageSize = 500;
-
-/** Metered calls of a root key. */
-export interface CallsOfMinute {
-  readonly keyId: string;
-  readonly minute: Date;
-  readonly calls: number;
-}
-
-/** The start of the minute of a time. */
-export const minuteOf = (time: Date): Date => new Date(time.getTime() - (time.getTime() % 60_000));
-
-/** Adds calls to minutes, one per key. The transaction holds the locks of the meters. */
-export const countMinutes = (minutes: readonly CallsOfMinute[]): readonly Statement[] =>
-  minutes.length === 0
-    ? []
-    : [
-        {
-          name: 'minutes-count',
-          text: `INSERT INTO ledger.usage_minutes AS u (key_id, minute, calls)
-                 SELECT * FROM ${unnest(['text', 'timestamptz', 'integer'])}
-                 ON CONFLICT (key_id, minute) DO UPDATE SET calls = u.calls + excluded.calls`,
-          values: valuesByField(minutes, 'keyId', 'minute', 'calls'),
-        },
-      ];
 
 /** Closes minutes of a root key, the subject, in ascending order. */
 export type CloseMinutes = Command<
