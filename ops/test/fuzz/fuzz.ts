@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { projectFile } from '../../platform/files/project-file.js';
 import { createLink } from '../support/create-links.js';
+import { sendRequest } from '../support/http.js';
 import { generousPlansFile } from '../support/plans.js';
 import { startProduct } from '../support/product.js';
 import { temporaryDir } from '../support/process.js';
@@ -59,6 +60,13 @@ export const fuzz = async (args: readonly string[] = []): Promise<Fuzzing> => {
     const { key } = await product.createKey({ plan: 'PRO' });
     const authorization = `Bearer ${key}`;
     await createLink(product.api, key, { alias: 'made-before' });
+    const domain = 'made.example.com';
+    await sendRequest(`${product.admin}/admin/domains`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${product.adminToken}` },
+      body: { domain, account: 'default' },
+    });
+    await createLink(product.api, key, { alias: 'made-before', domain });
     const config = projectFile('ops', 'test', 'fuzz', 'schemathesis.toml');
     const target = [`${product.api}/openapi.json`, '--header', `Authorization: ${authorization}`];
     const outcome = await run(
