@@ -77,6 +77,20 @@ describe('product: links on domains', () => {
       expect(await bench.link(pro.key)).to.not.have.property('domain');
     });
 
+    it('and redirect on every edge immediately, also after a 404', async () => {
+      for (let round = 0; round < 5; round += 1) {
+        const alias = `live-at-201-${round}`;
+        const visit = (edge: string): Promise<HttpResponse> => calls.visit(domain, alias, {}, edge);
+        for (const edge of bench.product.edges) {
+          expect((await visit(edge)).status).to.equal(404);
+        }
+        await link({ alias });
+        for (const edge of bench.product.edges) {
+          expect((await visit(edge)).status).to.equal(302);
+        }
+      }
+    });
+
     it('with every spelling of the domain', async () => {
       for (const spelling of [domain.toUpperCase(), `${domain}.`]) {
         expect(await link({ domain: spelling })).to.include({ domain });
