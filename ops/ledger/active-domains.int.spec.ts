@@ -142,16 +142,16 @@ describe('ledger: active domains in memory', () => {
     const { failNext, notify, reconnect, pending, ...deps } = doubles();
     const domains = await watchActiveDomains({ ...deps, logger });
     try {
-      const [one, missed] = [newName(), newName()];
-      await addSilently(one);
+      const [notified, missed] = [newName(), newName()];
+      await addSilently(notified);
       const fail = failNext();
-      notify(one);
+      notify(notified);
       await eventually('the read is sent', () => pending() === 0);
       await addSilently(missed);
       reconnect();
       fail();
       await eventually('both are known', () =>
-        [one, missed].every((name) => domains.find(name) !== undefined),
+        [notified, missed].every((name) => domains.find(name) !== undefined),
       );
     } finally {
       domains.stop();
@@ -162,15 +162,15 @@ describe('ledger: active domains in memory', () => {
     const { failNext, notify, pending, ...deps } = doubles();
     const domains = await watchActiveDomains({ ...deps, logger });
     try {
-      const [one, two] = [newName(), newName()];
-      for (const name of [one, two]) await addSilently(name);
+      const [notified, later] = [newName(), newName()];
+      for (const name of [notified, later]) await addSilently(name);
       const fail = failNext();
-      notify(one);
+      notify(notified);
       await eventually('the read is sent', () => pending() === 0);
-      notify(two);
+      notify(later);
       fail();
       await eventually('both are known', () =>
-        [one, two].every((name) => domains.find(name) !== undefined),
+        [notified, later].every((name) => domains.find(name) !== undefined),
       );
     } finally {
       domains.stop();

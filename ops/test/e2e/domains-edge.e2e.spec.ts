@@ -144,8 +144,8 @@ describe('redirect edge: domains', () => {
       }
     });
 
-    for (const lane of ['fast path', 'node:http'] as const) {
-      it(`for each request of a connection: ${lane}`, async () => {
+    for (const server of ['fast path', 'node:http'] as const) {
+      it(`for each request of a connection: ${server}`, async () => {
         const { own, twin, code } = await twins();
         const [edge = ''] = bench.product.edges;
         const client = new RawClient(edge);
@@ -157,7 +157,7 @@ describe('redirect edge: domains', () => {
         };
         try {
           // The edge passes a connection on to node:http with the first request that is no redirect.
-          if (lane === 'node:http') expect(await send(domain, 'unknown-code')).to.equal('404');
+          if (server === 'node:http') expect(await send(domain, 'unknown-code')).to.equal('404');
           for (let round = 0; round < 4; round += 1) {
             for (const [host, url] of [
               [domain, own.url],
@@ -169,7 +169,7 @@ describe('redirect edge: domains', () => {
               expect(await send(host)).to.equal(url);
             }
           }
-          if (lane === 'node:http') expect(await send(domain, code, 'HEAD')).to.equal(own.url);
+          if (server === 'node:http') expect(await send(domain, code, 'HEAD')).to.equal(own.url);
         } finally {
           client.end();
         }

@@ -13,10 +13,10 @@ import { domainCalls, expectDomain, newName } from './domains-harness.js';
 import { Bench, destination, type Stats } from './harness.js';
 
 /** What happens to a link after its visits. Each code has another fate on each domain. */
-const fates = ['edited', 'expired', 'deleted', 'kept'] as const;
+const fates = ['edited', 'expired', 'deleted', 'active'] as const;
 const codes = ['one-code', 'One-code', 'one_code', 'code-one'];
 
-interface Place {
+interface TestLink {
   readonly domain: string | null;
   readonly code: string;
   readonly fate: (typeof fates)[number];
@@ -24,7 +24,7 @@ interface Place {
   readonly visits: number;
 }
 
-const queryOf = ({ domain }: Pick<Place, 'domain'>): string =>
+const queryOf = ({ domain }: Pick<TestLink, 'domain'>): string =>
   domain === null ? '' : `?domain=${domain}`;
 const editedUrl = (url: string): string => `${url}&edited`;
 
@@ -65,10 +65,10 @@ describe('product: one code on several domains', function () {
     const expiredRedirect = 'https://example.com/expired';
     expectDomain(await calls.change(key.key, domains[0] ?? '', { expiredRedirect }), 200);
     const released = await calls.activate(key.key);
-    const places = domains.flatMap((domain, row) =>
-      codes.map((code, column): Place => {
-        const fate = fates[(row + column) % fates.length] ?? 'kept';
-        const url = `${destination}&place=${row}-${column}`;
+    const testLinks = domains.flatMap((domain, row) =>
+      codes.map((code, column): TestLink => {
+        const fate = fates[(row + column) % fates.length] ?? 'active';
+        const url = `${destination}&number=${row}-${column}`;
         return { domain, code, fate, url, visits: 1 + ((row * codes.length + column) % 5) };
       }),
     );
@@ -76,7 +76,7 @@ describe('product: one code on several domains', function () {
     const orphan = await old.link(key.key, { domain: released, alias: codes[0] });
 
     /** The response of every edge. */
-    const visitAll = async (bench: Bench, { domain, code }: Pick<Place, 'domain' | 'code'>) => {
+    const visitAll = async (bench: Bench, { domain, code }: Pick<TestLink, 'domain' | 'code'>) => {
       const { visit } = domainCalls(bench, dns);
       const locations: (string | undefined)[] = [];
       for (const edge of bench.product.edges) {
@@ -90,46 +90,48 @@ describe('product: one code on several domains', function () {
       }
       return locations;
     };
-    const expectServed = (bench: Bench, place: Place): Promise<void> => {
-      const { fate, url } = place;
-      const expected = { edited: editedUrl(url), expired: '410', deleted: '410', kept: url }[fate];
+    const expectServed = (bench: Bench, testLink: TestLink): Promise<void> => {
+      const { fate, url } = testLink;
+      const expected = { edited: editedUrl(url), expired: '410', deleted: '410', active: url }[
+        fate
+      ];
       return eventuallyPasses(5_000, async () => {
-        const { domain, code } = place;
-        for (const location of await visitAll(bench, place)) {
+        const { domain, code } = testLink;
+        for (const location of await visitAll(bench, testLink)) {
           expect(location, `${domain ?? ''}/${code}`).to.equal(expected);
         }
       });
     };
-    const statsOf = async (bench: Bench, place: Place): Promise<Stats> =>
-      bench.stats(`${place.code}${queryOf(place)}`, key.key);
+    const statsOf = async (bench: Bench, testLink: TestLink): Promise<Stats> =>
+      bench.stats(`${testLink.code}${queryOf(testLink)}`, key.key);
 
-    for (const { domain, code, url } of places) {
+    for (const { domain, code, url } of testLinks) {
       const body = { alias: code, url, title: `${domain ?? 'default'} ${code}` };
       await old.link(key.key, { ...body, ...(domain !== null && { domain }) });
     }
-    for (const { domain, code, url, visits } of places) {
+    for (const { domain, code, url, visits } of testLinks) {
       for (let count = 0; count < visits; count += 1) {
         const response = await calls.visit(domain ?? 'localhost', code);
         expect([response.status, response.headers.location]).to.deep.equal([302, url]);
       }
     }
     await eventuallyPasses(10_000, async () => {
-      for (const place of places) {
-        const { clickCount, url } = await statsOf(old, place);
-        expect([url, clickCount]).to.deep.equal([place.url, place.visits]);
+      for (const testLink of testLinks) {
+        const { clickCount, url } = await statsOf(old, testLink);
+        expect([url, clickCount]).to.deep.equal([testLink.url, testLink.visits]);
       }
     });
 
-    for (const place of places) {
-      const { code, fate, url, visits } = place;
-      if (fate === 'kept') continue;
+    for (const testLink of testLinks) {
+      const { code, fate, url, visits } = testLink;
+      if (fate === 'active') continue;
       const bodies = { edited: { url: editedUrl(url) }, expired: { maxClicks: visits } };
-      const response = await old.api(`/v2/links/${code}${queryOf(place)}`, key.key, {
+      const response = await old.api(`/v2/links/${code}${queryOf(testLink)}`, key.key, {
         ...(fate === 'deleted' ? { method: 'DELETE' } : { method: 'PATCH', body: bodies[fate] }),
       });
       expect(response.status, response.text).to.be.oneOf([200, 204]);
     }
-    for (const place of places) await expectServed(old, place);
+    for (const testLink of testLinks) await expectServed(old, testLink);
     expect((await calls.release(released)).status).to.equal(200);
 
     /** The state that the owner and visitors see. */
@@ -140,15 +142,15 @@ describe('product: one code on several domains', function () {
         return response.json();
       };
       const links = new Map<string, unknown>();
-      for (const place of places) {
-        const { code, fate } = place;
-        const details = (await json(`/v2/links/${code}${queryOf(place)}`)) as LinkDetails;
+      for (const testLink of testLinks) {
+        const { code, fate } = testLink;
+        const details = (await json(`/v2/links/${code}${queryOf(testLink)}`)) as LinkDetails;
         expect(details.status).to.equal(
-          { edited: 'active', expired: 'expired', deleted: 'deleted', kept: 'active' }[fate],
+          { edited: 'active', expired: 'expired', deleted: 'deleted', active: 'active' }[fate],
         );
-        const history = await json(`/v2/links/${code}/history${queryOf(place)}`);
-        const { clickCount } = await statsOf(bench, place);
-        links.set(`${place.domain ?? ''}/${code}`, { details, history, clickCount });
+        const history = await json(`/v2/links/${code}/history${queryOf(testLink)}`);
+        const { clickCount } = await statsOf(bench, testLink);
+        links.set(`${testLink.domain ?? ''}/${code}`, { details, history, clickCount });
       }
       const ofDomains = [];
       for (const domain of domains) {
@@ -192,13 +194,13 @@ describe('product: one code on several domains', function () {
     restored.use(await startProduct({ env: env(), dataDir: target.path }));
 
     expect(await readState(restored)).to.deep.equal(before);
-    for (const place of places) await expectServed(restored, place);
+    for (const testLink of testLinks) await expectServed(restored, testLink);
     for (const location of await visitAll(restored, { domain: released, code: orphan.shortCode })) {
       // As on the default domain, where the code is another link.
       expect(location).to.not.equal(destination);
     }
     const after = domainCalls(restored, dns);
-    await expectTaken(restored, key, places);
+    await expectTaken(restored, key, testLinks);
     for (const admin of restored.product.admins) {
       const names = [...domains, released].flatMap((domain) => domain ?? []);
       for (const domain of names) {
@@ -206,19 +208,19 @@ describe('product: one code on several domains', function () {
         expect(status, domain).to.equal(domain === released ? 404 : 200);
       }
     }
-    const page = await after.visit(domains[0] ?? '', places[1]?.code ?? '', {
+    const page = await after.visit(domains[0] ?? '', testLinks[1]?.code ?? '', {
       headers: { Accept: 'text/html' },
     });
     expect(page.headers.location).to.equal(expiredRedirect);
 
     // Visits continue to be counted apart, and the released domain gets its link back.
-    const [kept] = places.filter(({ fate, domain }) => fate === 'kept' && domain !== null);
-    if (!kept) throw new Error('no link on a domain was kept');
-    await after.visit(kept.domain ?? '', kept.code);
+    const [counted] = testLinks.filter(({ fate, domain }) => fate === 'active' && domain !== null);
+    if (!counted) throw new Error('no link on a domain is active');
+    await after.visit(counted.domain ?? '', counted.code);
     await eventuallyPasses(10_000, async () => {
-      for (const place of places) {
-        const { clickCount } = await statsOf(restored, place);
-        expect(clickCount).to.equal(place.visits + (place === kept ? 1 : 0));
+      for (const testLink of testLinks) {
+        const { clickCount } = await statsOf(restored, testLink);
+        expect(clickCount).to.equal(testLink.visits + (testLink === counted ? 1 : 0));
       }
     });
     expectDomain(await after.add(released, key.account), 201);
@@ -233,9 +235,9 @@ describe('product: one code on several domains', function () {
   const expectTaken = async (
     bench: Bench,
     { key }: IssuedKey,
-    places: readonly Place[],
+    testLinks: readonly TestLink[],
   ): Promise<void> => {
-    for (const { domain, code } of places) {
+    for (const { domain, code } of testLinks) {
       const body = { url: destination, alias: code, domain };
       const response = await bench.shorten(key, body);
       expect(response.json(), response.text).to.include({ message: 'Alias is already taken' });

@@ -174,15 +174,15 @@ describe('product: links on domains', () => {
         { url: destination, domain, alias: 'in-batch' },
         { url: destination, domain: second, alias: 'in-batch' },
         { url: destination, alias: 'in-batch' },
-        { url: destination, domain: 'nobody.example' },
+        { url: destination, domain: 'unknown.example' },
         { url: destination, domain, alias: 'in-batch' },
         { url: destination, domain: 'localhost' },
         { url: destination, domain, alias: 'robots.txt' },
         { url: destination, domain: domain.toUpperCase() },
       ];
       const results = await batch(pro.key, urls);
-      const domains = results.map((one) =>
-        one.success ? (one['domain'] ?? null) : one['message'],
+      const domains = results.map((result) =>
+        result.success ? (result['domain'] ?? null) : result['message'],
       );
       expect(domains.slice(0, 5)).to.deep.equal([
         ...[domain, second, null, inactive, 'Alias is already taken'],
@@ -276,7 +276,7 @@ describe('product: links on domains', () => {
       const only = await link();
       for (const [method, path] of paths) {
         const at = path.replace(':code', only.shortCode);
-        for (const query of ['', `?domain=${second}`, '?domain=nobody.example']) {
+        for (const query of ['', `?domain=${second}`, '?domain=unknown.example']) {
           expectFailure(await send(method, at + query), 404, notFound);
         }
         for (const query of ['localhost', '1.2.3.4', `${domain}%3a80`, '', `${domain}%2f${code}`]) {
@@ -290,13 +290,13 @@ describe('product: links on domains', () => {
       expect(details.json()).to.include({ version: 1, status: 'active' });
     });
 
-    it('on every path, in every spelling, and another link is untouched', async () => {
+    it('on every path, in every spelling, and leaves the same code elsewhere', async () => {
       // The visits below change its clicks.
-      const untouched = async (): Promise<object> => {
+      const readTwin = async (): Promise<object> => {
         const details = (await bench.api(`/v2/links/${code}`, pro.key)).json() as LinkDetails;
         return { ...details, clickCount: null, lastAccessed: null };
       };
-      const before = await untouched();
+      const before = await readTwin();
       expect(before).to.include({ title: 'twin', domain: null, shortUrl: twin.shortUrl });
       for (const spelling of [domain, domain.toUpperCase(), `${domain}.`]) {
         const query = `?domain=${spelling}`;
@@ -336,7 +336,7 @@ describe('product: links on domains', () => {
       expect((await send('DELETE', `/v2/links/${code}${query}`)).status).to.equal(204);
       const visit = await calls.visit(domain, code);
       expect(visit.json()).to.include({ errorType: 'DELETED' });
-      expect(await untouched()).to.deep.equal(before);
+      expect(await readTwin()).to.deep.equal(before);
     });
 
     it('by QR codes, which contain the short URL on the domain', async () => {
@@ -380,8 +380,8 @@ describe('product: links on domains', () => {
       });
       const deleted = await bulk([`${domain}/${shortCode}`], { delete: true });
       expect(deleted[0]).to.include({ success: true, domain, status: 'deleted' });
-      const kept = await bench.api(`/v2/links/${shortCode}`, pro.key);
-      expect(kept.json()).to.include({ status: 'active' });
+      const remaining = await bench.api(`/v2/links/${shortCode}`, pro.key);
+      expect(remaining.json()).to.include({ status: 'active' });
     });
 
     it('in bulk only once, in every spelling', async () => {
@@ -416,7 +416,7 @@ describe('product: links on domains', () => {
       ] as const;
       const on = async (name: string | null, alias: string): Promise<OwnLink> =>
         bench.link(owner.key, { alias, ...(name !== null && { domain: name }) });
-      const [one, two] = [await on(first, 'filter-1'), await on(first, 'filter-2')];
+      const [filtered1, filtered2] = [await on(first, 'filter-1'), await on(first, 'filter-2')];
       await on(other, 'filter-1');
       await on(null, 'filter-1');
       for (const [host, code, visits] of [
@@ -458,14 +458,14 @@ describe('product: links on domains', () => {
         return response.json() as AccountStatsResponse;
       };
       await eventuallyPasses(5_000, async () => {
-        const all = await statsOf('');
-        expect(all).to.include({ linkCount: 4, clickCount: 10 });
-        expect(all.links?.map(({ clicks }) => clicks)).to.deep.equal([4, 3, 2, 1]);
+        const total = await statsOf('');
+        expect(total).to.include({ linkCount: 4, clickCount: 10 });
+        expect(total.links?.map(({ clicks }) => clicks)).to.deep.equal([4, 3, 2, 1]);
         const some = await statsOf(`&domain=${first}`);
         expect(some).to.include({ linkCount: 2, clickCount: 4 });
         expect(some.links).to.deep.equal([
-          { shortCode: one.shortCode, domain: first, url: destination, clicks: 3 },
-          { shortCode: two.shortCode, domain: first, url: destination, clicks: 1 },
+          { shortCode: filtered1.shortCode, domain: first, url: destination, clicks: 3 },
+          { shortCode: filtered2.shortCode, domain: first, url: destination, clicks: 1 },
         ]);
         expect(some.period).to.include({ clickCount: 4 });
       });

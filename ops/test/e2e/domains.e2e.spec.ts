@@ -216,7 +216,9 @@ describe('product: domains of accounts', () => {
       const domain = newName();
       const responses = await concurrently(10, () => claim(key, domain));
       expect(statuses(responses)).to.deep.equal({ 201: 1, 200: 9 });
-      const tokens = responses.map((one) => (one.json() as DomainResponse).verification?.value);
+      const tokens = responses.map(
+        (response) => (response.json() as DomainResponse).verification?.value,
+      );
       expect(new Set(tokens).size).to.equal(1);
     });
   });
@@ -351,9 +353,9 @@ describe('product: domains of accounts', () => {
       const { shortCode } = await bench.link(own.key, { domain });
       await bench.link(own.key, { domain });
       await bench.link(own.key);
-      expect((await listed(own.key)).map((one) => [one.domain, one.linkCount])).to.deep.equal([
-        [domain, 2],
-      ]);
+      expect(
+        (await listed(own.key)).map(({ domain: name, linkCount }) => [name, linkCount]),
+      ).to.deep.equal([[domain, 2]]);
       await bench.api(`/v2/links/${shortCode}?domain=${domain}`, own.key, { method: 'DELETE' });
       expect(expectDomain(await show(own.key, domain), 200).linkCount).to.equal(1);
       for (const name of [domain, newName(), 'localhost']) {
@@ -474,7 +476,7 @@ describe('product: domains of accounts', () => {
       expectFailure(await remove(key, domain), 404, unknown);
       expect(await listed(key)).to.deep.equal([]);
       expectFailure(await bench.shorten(key, { url: destination, domain }), 400, inactive);
-      // The code stays used, whoever has the domain.
+      // The code stays used, for every account.
       await calls.activate(key, domain);
       const again = await bench.shorten(key, { url: destination, domain, alias: shortCode });
       expectFailure(again, 400, 'Alias is already taken');
@@ -550,8 +552,8 @@ describe('product: domains of accounts', () => {
       expect(next).to.be.a('string');
       const after = await bench.admin('GET', `/admin/domains?after=${next ?? ''}`);
       expect(after.status).to.equal(200);
-      const all = [...domains, ...(after.json() as { domains: object[] }).domains];
-      expect(all).to.deep.include({ ...added, linkCount: 1 });
+      const listedDomains = [...domains, ...(after.json() as { domains: object[] }).domains];
+      expect(listedDomains).to.deep.include({ ...added, linkCount: 1 });
       // Operators release a domain with links.
       expect((await release(domain)).status).to.equal(200);
       expectFailure(await release(domain), 404, unknown);
