@@ -134,6 +134,21 @@ describe('product: one code on several domains', function () {
     for (const testLink of testLinks) await expectServed(old, testLink);
     expect((await calls.release(released)).status).to.equal(200);
 
+    /** Waits for the lists, which are exact within a second. */
+    const expectListed = (bench: Bench): Promise<void> =>
+      eventuallyPasses(5_000, async () => {
+        for (const domain of domains) {
+          if (domain === null) continue;
+          const response = await bench.api(`/v2/links?domain=${domain}`, key.key);
+          const { links } = response.json() as { links: readonly LinkDetails[] };
+          const listed = links.map(({ shortCode, url }) => [shortCode, url]);
+          const expected = testLinks
+            .filter((testLink) => testLink.domain === domain && testLink.fate !== 'deleted')
+            .map(({ code, fate, url }) => [code, fate === 'edited' ? editedUrl(url) : url]);
+          expect(listed).to.have.deep.members(expected);
+        }
+      });
+
     /** The state that the owner and visitors see. */
     const readState = async (bench: Bench): Promise<object> => {
       const json = async (route: string): Promise<unknown> => {
@@ -172,6 +187,7 @@ describe('product: one code on several domains', function () {
       await cli(['audit', 'verify', '--json'], dataDir);
     };
 
+    await expectListed(old);
     const before = await readState(old);
     await expectConsistent(old.product.dataDir);
     const replayed = await cli(['audit', 'replay', '--topic', 'accounts'], old.product.dataDir);
