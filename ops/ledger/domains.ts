@@ -149,17 +149,26 @@ export const readActiveDomains = async (
   return rows;
 };
 
-/** The accounts of active domains. They keep them until the transaction ends. */
+/** An active domain in a transaction that creates links on it. */
+export interface LockedDomain {
+  readonly account: string;
+  /** Milliseconds since the account has it. */
+  readonly age: number;
+}
+
+/** Active domains, by name. Their accounts keep them until the transaction ends. */
 export const lockActiveDomains = async (
   tx: Client,
   names: readonly string[],
-): Promise<ReadonlyMap<string, string>> => {
+): Promise<ReadonlyMap<string, LockedDomain>> => {
   if (names.length === 0) return new Map();
-  const { rows } = await tx.query<{ domain: string; account: string }>({
+  const { rows } = await tx.query<LockedDomain & { readonly domain: string }>({
     name: 'domains-lock-active',
-    text: `SELECT domain, account FROM ledger.domains
+    text: `SELECT domain, account,
+             (extract(epoch FROM clock_timestamp() - verified_at) * 1000)::bigint AS age
+           FROM ledger.domains
            WHERE domain = ANY ($1::text[]) AND account IS NOT NULL ORDER BY domain FOR SHARE`,
     values: [names],
   });
-  return new Map(rows.map(({ domain, account }) => [domain, account]));
+  return new Map(rows.map(({ domain, ...locked }) => [domain, locked]));
 };

@@ -41,8 +41,10 @@ export const txtLookup =
         });
         resolver.setServers(await Promise.all(addresses));
       }
-      // A value of more than 255 bytes comes in several parts.
-      return (await resolver.resolveTxt(name)).map((parts) => parts.join(''));
+      // A value of more than 255 bytes comes in several parts. Node decodes them as Latin-1.
+      return (await resolver.resolveTxt(name)).map((parts) =>
+        Buffer.from(parts.join(''), 'latin1').toString(),
+      );
     } catch (error) {
       if (hasCode(error, ...noRecord)) return [];
       throw new ResolverUnavailable(`no DNS server answered for ${name}`, { cause: error });

@@ -1,7 +1,7 @@
 import { createBatcher } from '../../../ops/platform/concurrency/batcher.js';
 import { ledgerNow, type LedgerClock } from '../../../ops/ledger/clock.js';
 import { lockMeters, saveMeters, type LockedMeter } from '../../../ops/ledger/meters.js';
-import { lockActiveDomains } from '../../../ops/ledger/domains.js';
+import { lockActiveDomains, type LockedDomain } from '../../../ops/ledger/domains.js';
 import { findTaken, insertLinks, isSubjectTaken } from '../../../ops/ledger/links.js';
 import { newId } from '../../../ops/platform/new-id.js';
 import {
@@ -61,6 +61,8 @@ export type ShortenResult =
       readonly outcomes: readonly ShortenOutcome[];
       /** Position of the group's events. */
       readonly outboxPosition: OutboxPosition;
+      /** Milliseconds until every edge serves the domains of the links. */
+      readonly liveIn: number;
     }
   | { readonly type: 'recorded'; readonly record: IdempotencyRecord };
 
@@ -81,6 +83,9 @@ export type ShortenHandler = ReturnType<typeof createShortenHandler>;
 /** Maximum number of commands in a group; a batch is one command. */
 const maxGroup = 200;
 const maxWaiting = 5_000;
+
+/** A domain is active on every edge after this time (ms). */
+const domainLiveMs = 1_000;
 
 const nameOf = ({ account, url, domain }: Destination): string =>
   `${account}\n${domain ?? ''}\n${url}`;
@@ -113,7 +118,7 @@ const openGroup = (
       const { data } = request;
       const destination = destinationOf(request);
       const { domain } = destination;
-      if (domain !== null && domains.get(domain) !== data.account) {
+      if (domain !== null && domains.get(domain)?.account !== data.account) {
         return { type: 'domainInactive' };
       }
       const link = data.reuse ? reused.get(nameOf(destination)) : undefined;
@@ -185,8 +190,8 @@ interface Locked {
   /** The existing idempotency records of the commands. */
   readonly records: readonly (IdempotencyRecord | null)[];
   readonly taken: ReadonlySet<string>;
-  /** The accounts of the active domains of the commands. */
-  readonly domains: ReadonlyMap<string, string>;
+  /** The active domains of the commands. */
+  readonly domains: ReadonlyMap<string, LockedDomain>;
   /** Links for requests with `reuse`, by `nameOf`. */
   readonly reusable: ReadonlyMap<string, ReusedLink>;
 }
@@ -203,6 +208,8 @@ const decideLocked = (
     if (!meter) throw new Error(`The key ${keyId} has no meter`);
     return records[index] ? [] : links.map((link) => group.decideLink(link, linkLimit, meter));
   });
+  const ages = Array.from(locked.domains.values(), ({ age }) => age);
+  const liveIn = Math.max(0, ...ages.map((age) => domainLiveMs - Math.max(0, age)));
   const events = decided.flat().flatMap(createdBy);
   const newRecords = commands.flatMap((command, index) =>
     records[index] ? [] : (recordToStore(command, decided[index] ?? []) ?? []),
@@ -217,7 +224,8 @@ const decideLocked = (
       const record = records[index];
       if (record) return { type: 'recorded', record };
       const hasCreated = outcomes.some(({ type }) => type === 'created');
-      return { type: 'decided', outcomes, outboxPosition: hasCreated ? position : noPosition };
+      const outboxPosition = hasCreated ? position : noPosition;
+      return { type: 'decided', outcomes, outboxPosition, liveIn };
     }),
   );
 };
@@ -347,7 +355,7 @@ export const createAdmittingHandler = <Request>({
           command?.type === 'read' ? [command.value] : [],
         );
         const locked = {
-          domains: new Map<string, string>(),
+          domains: new Map<string, LockedDomain>(),
           ...{ records: [], taken: new Set<string>(), reusable: new Map() },
         };
         const decided = decideLocked(deps, accepted, { meters, spent, now, ...locked });

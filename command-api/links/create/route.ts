@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Context } from 'koa';
 import type { LedgerClock } from '../../../ops/ledger/clock.js';
 import type { Outbox, OutboxDelivery } from '../../../ops/event-log/outbox/port.js';
@@ -57,7 +58,11 @@ export const createShortenHandlers = (deps: ShortenDeps) => {
     if (result.type === 'recorded') {
       return request ? idempotency.replay(result.record, request, body) : unavailable();
     }
-    const published = await delivery.published(result.outboxPosition, logWithinMs);
+    const [published] = await Promise.all([
+      delivery.published(result.outboxPosition, logWithinMs),
+      // A response of 201 promises that the link redirects on every edge.
+      result.liveIn > 0 ? sleep(result.liveIn) : null,
+    ]);
     if (!published) return unavailable(messages.logUnavailable);
     const response = toResponse(form, result.outcomes);
     if (response) {

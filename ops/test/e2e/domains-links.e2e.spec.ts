@@ -91,6 +91,21 @@ describe('product: links on domains', () => {
       }
     });
 
+    it('and redirect on every edge immediately, although the domain was added a moment before', async () => {
+      const { shortCode: alias } = await bench.link(pro.key, { alias: 'on-each-domain' });
+      const rounds = Array.from({ length: 10 }, async (_, round) => {
+        const added = newName();
+        expectDomain(await calls.add(added, pro.account), 201);
+        const url = `${elsewhere}/${round}`;
+        await link({ alias, url, domain: added });
+        for (const edge of bench.product.edges) {
+          const visit = await calls.visit(added, alias, {}, edge);
+          expect([visit.status, visit.headers.location]).to.deep.equal([302, url]);
+        }
+      });
+      await Promise.all(rounds);
+    });
+
     it('with every spelling of the domain', async () => {
       for (const spelling of [domain.toUpperCase(), `${domain}.`]) {
         expect(await link({ domain: spelling })).to.include({ domain });

@@ -195,6 +195,12 @@ describe('CLI: domains of accounts, on a running service', function () {
     const asOf = await linklog('audit', 'as-of', new Date().toISOString(), link);
     expect(asOf.stdout).to.match(/^rule +test \(always\) a \(weight 1\) /m);
     expect(await json(...edit, '--no-rules')).to.deep.include({ rules: null });
+    for (const [option, forwardQuery] of [
+      ['--forward-query', true],
+      ['--no-forward-query', false],
+    ] as const) {
+      expect(await json(...edit, option)).to.include({ forwardQuery });
+    }
     const stdin = JSON.stringify(rules.slice(2));
     const fromStdin = [...edit, '--rules', '-', '--json'];
     const output = await startLinklogCli(fromStdin, service().env, undefined, stdin).ended;

@@ -93,6 +93,7 @@ interface EditOptions {
   readonly tags: boolean;
   /** A file; `-`: stdin. */
   readonly rules?: string | false;
+  readonly forwardQuery?: boolean;
   readonly ifVersion?: number;
 }
 
@@ -110,7 +111,7 @@ const readRules = async (file: string): Promise<unknown> => {
 /** A field with `null` is removed. @throws CliError */
 const changeOf = async (options: EditOptions): Promise<object> => {
   const { url, expiresIn, expiresAt, startsAt, maxClicks } = options;
-  const { password, title, note, tag, tags, rules } = options;
+  const { password, title, note, tag, tags, rules, forwardQuery } = options;
   if (tag && !tags) throw new CliError('USAGE', '--tag and --no-tags exclude each other');
   if (password === true && rules === '-') {
     throw new CliError('USAGE', '--password and --rules - exclude each other');
@@ -126,6 +127,7 @@ const changeOf = async (options: EditOptions): Promise<object> => {
     ...(tag && { tags: tag }),
     ...(!tags && { tags: null }),
     ...(rules !== undefined && { rules: rules === false ? null : await readRules(rules) }),
+    ...(forwardQuery !== undefined && { forwardQuery }),
     ...(password === false && { password: null }),
   };
   if (password === true) return { ...change, password: await readPassword() };
@@ -133,7 +135,7 @@ const changeOf = async (options: EditOptions): Promise<object> => {
   throw new CliError(
     'USAGE',
     'nothing to change: use --url, --expires-in, --expires-at, --starts-at, --max-clicks, --password, --title, ' +
-      '--note, --tag or --rules',
+      '--note, --tag, --rules or --forward-query',
   );
 };
 
@@ -230,6 +232,8 @@ export const addLinkCommands = (program: Command, { connect, print }: CommandCon
     .option('--no-tags', 'remove all tags')
     .option('--rules <file>', 'replace all redirect rules by a JSON array; "-" is stdin')
     .option('--no-rules', 'remove all redirect rules')
+    .option('--forward-query', "append the visitor's query to that of the destination")
+    .option('--no-forward-query', "ignore the visitor's query")
     .option(...ifVersion)
     .examples(
       'links edit spring-sale --url https://example.com/summer --title "Summer sale"',

@@ -122,7 +122,7 @@ describe('CLI: command line, on a running service', () => {
         ['links', 'edit', 'nothing0'],
         2,
         'nothing to change: use --url, --expires-in, --expires-at, --starts-at, --max-clicks, --password, ' +
-          '--title, --note, --tag or --rules',
+          '--title, --note, --tag, --rules or --forward-query',
       ],
       [
         ['links', 'edit', 'x', '--tag', 'a', '--no-tags'],
