@@ -35,7 +35,14 @@ describe('platform: plain headers', () => {
   });
 
   const handlerNames = [
-    ...['user-agent', 'referer', 'accept-language', 'x-forwarded-for', 'x-forwarded-host', 'x-request-id'],
+    ...[
+      'user-agent',
+      'referer',
+      'accept-language',
+      'x-forwarded-for',
+      'x-forwarded-host',
+      'x-request-id',
+    ],
     ...['dnt', 'sec-gpc', 'sec-purpose', 'purpose', 'x-purpose', 'x-moz'],
   ];
   for (const name of handlerNames) {

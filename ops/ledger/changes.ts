@@ -5,7 +5,11 @@ import type { Statement } from '../platform/postgres/statement.js';
 /** A change that invalidates the caches of other processes. */
 const change = z.discriminatedUnion('kind', [
   /** `sequence` is that of the event. */
-  z.object({ kind: z.literal('link'), subject: z.string().max(1_024), sequence: z.int().positive() }),
+  z.object({
+    kind: z.literal('link'),
+    subject: z.string().max(1_024),
+    sequence: z.int().positive(),
+  }),
   z.object({ kind: z.literal('domain'), domain: z.string().max(253) }),
   z.object({ kind: z.literal('platform') }),
 ]);

@@ -19,11 +19,20 @@ DROP SCHEMA IF EXISTS projection_redirects_previous CASCADE;
 DROP SCHEMA IF EXISTS projection_history_previous CASCADE;
 DROP SCHEMA IF EXISTS projection_stats_previous CASCADE;
 
--- A rebuild names the indexes of its copies by their tables and columns.
+-- A rebuild names the indexes of its copies by their tables and columns. Renaming a column of a table does not rename
+-- those of its indexes.
 DO $$
 DECLARE
   index record;
 BEGIN
+  FOR index IN
+    SELECT c.oid::regclass AS name FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+    WHERE c.relkind = 'i' AND a.attname = 'code' AND c.relnamespace IN (
+      'ledger'::regnamespace, 'projection_redirects'::regnamespace,
+      'projection_history'::regnamespace, 'projection_stats'::regnamespace)
+  LOOP
+    EXECUTE format('ALTER TABLE %s RENAME COLUMN code TO subject', index.name);
+  END LOOP;
   FOR index IN
     SELECT schemaname, indexname FROM pg_indexes
     WHERE schemaname IN ('ledger', 'projection_redirects', 'projection_history', 'projection_stats')

@@ -82,7 +82,7 @@ describe('command API: reuse of a link', () => {
   });
 
   it('is rejected with any other option, and ignored in a batch', async () => {
-    const message = 'reuse can only be combined with url';
+    const message = 'reuse can only be combined with url and domain';
     for (const option of [{ alias: 'some-alias' }, { title: 'x' }, { expiresIn: 60 }]) {
       const body = { url: newUrl(), reuse: true, ...option };
       expectRefused(await bench.shorten(pro.key, body), 400, message);

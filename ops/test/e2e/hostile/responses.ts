@@ -13,6 +13,11 @@ import {
   scopeError,
   unauthorizedError,
 } from '../../../../schemas/http/errors.js';
+import {
+  domainPageResponse,
+  operatorsDomain,
+  releasedDomain,
+} from '../../../../schemas/http/domains.js';
 import { healthResponse } from '../../../../schemas/http/health.js';
 import { createdKeyResponse, keyPageResponse, keyResponse } from '../../../../schemas/http/keys.js';
 import { keyWithUsageResponse } from '../../../../schemas/http/keys.js';
@@ -56,6 +61,9 @@ const undocumentedSuccesses = z.union(
     projectionWorkResponse,
     aliasOverrideResponse,
     historyResponse,
+    domainPageResponse,
+    operatorsDomain,
+    releasedDomain,
     consoleAddressResponse,
     operatorSession,
   ].map((schema) => schema.strict()),

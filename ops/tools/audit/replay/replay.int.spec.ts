@@ -183,7 +183,9 @@ describe('audit: replay', () => {
         ),
       })),
     );
-    const csv = (await bytesOf(start(node.log, { filter: { subject: 'spring' } }), 'csv')).toString();
+    const csv = (
+      await bytesOf(start(node.log, { filter: { subject: 'spring' } }), 'csv')
+    ).toString();
     const lines = csv.trimEnd().split('\n');
     expect(lines).to.have.length(1 + visitsCount + 4);
     expect(lines[0]).to.match(/^topic,partition,offset,time,type,subject,account,actor,/);
