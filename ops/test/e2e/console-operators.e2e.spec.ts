@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
 import { browserFixture } from '../support/fixtures.js';
@@ -202,6 +203,12 @@ describe('the operators’ console', () => {
 
   it('switches features and maintenance, with the operator as actor', async () => {
     const { key } = await bench.key('PRO');
+    // A feature is off before the response arrives. Until then, its switch accepts no click.
+    await page.route('**/admin/platform', async (route) => {
+      const response = await route.fetch();
+      await sleep(300);
+      await route.fulfill({ response });
+    });
     await goTo('Platform');
     const switched = await doneToPlatform(async () => {
       for (const [name, on, off] of [

@@ -34,7 +34,12 @@ const Switch = (props: {
   return (
     <>
       <label class="check">
-        <input type="checkbox" checked={isOn !== isBusy} onChange={() => void change()} />
+        <input
+          type="checkbox"
+          checked={isOn !== isBusy}
+          aria-disabled={isBusy}
+          onChange={() => void change()}
+        />
         {label}
       </label>
       <Trouble failure={failure} />
