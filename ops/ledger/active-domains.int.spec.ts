@@ -64,7 +64,7 @@ describe('ledger: active domains in memory', () => {
       /** The next statement is sent, and fails when the returned function is called. */
       failNext: () => {
         const failure = deferred<never>();
-        // It may be rejected before the statement.
+        // The statement handles the rejection, but may come after it: until then, the rejection is not unhandled.
         failure.promise.catch(() => undefined);
         failures.push(failure);
         return () => {

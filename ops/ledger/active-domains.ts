@@ -28,7 +28,7 @@ export const watchActiveDomains = async (deps: {
   /** Whether notifications may have been lost, so that all domains are read. */
   let isIncomplete = true;
 
-  const readStale = coalesce(async () => {
+  const readStale = async (): Promise<void> => {
     const names = isIncomplete ? null : [...changed];
     isIncomplete = false;
     changed.clear();
@@ -42,17 +42,21 @@ export const watchActiveDomains = async (deps: {
       else for (const name of names) changed.add(name);
       throw error;
     }
+  };
+  const readUntilKnown = coalesce(async () => {
+    try {
+      await retry(readStale, {
+        pauses,
+        signal: stopping.signal,
+        onFailure(err) {
+          logger.warn({ err }, 'the active domains cannot be read; trying again');
+        },
+      });
+    } catch (error) {
+      // `stop` ends the attempts.
+      if (!stopping.signal.aborted) throw error;
+    }
   });
-  const readUntilKnown = coalesce(() =>
-    // It rejects only when the process stops.
-    retry(readStale, {
-      pauses,
-      signal: stopping.signal,
-      onFailure(err) {
-        logger.warn({ err }, 'the active domains cannot be read; trying again');
-      },
-    }).catch(() => undefined),
-  );
   const readAll = (): void => {
     isIncomplete = true;
     void readUntilKnown();
@@ -70,7 +74,7 @@ export const watchActiveDomains = async (deps: {
       if (state === 'back') readAll();
     }),
   ];
-  await readStale().catch(() => readUntilKnown());
+  await readUntilKnown();
 
   return {
     /** @param name in canonical form: see `domainNameOf` */
