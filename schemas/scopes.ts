@@ -9,6 +9,8 @@ export const scopeNames = [
   'qr:read',
   'keys:manage',
   'domains:manage',
+  'events:read',
+  'webhooks:manage',
 ] as const;
 
 export const scopeName = z.enum(scopeNames);
@@ -19,9 +21,14 @@ export type Scope = z.infer<typeof scopeName>;
 export const firstScopes: readonly Scope[] = ['links:create', 'stats:read', 'qr:read'];
 
 /** All scopes before there were domains. */
-export const scopesBeforeDomains: readonly Scope[] = scopeNames.filter(
-  (scope) => scope !== 'domains:manage',
-);
+export const scopesBeforeDomains: readonly Scope[] = [
+  'links:create',
+  'links:read',
+  'links:write',
+  'stats:read',
+  'qr:read',
+  'keys:manage',
+];
 
 /** The stored form of scopes. `null`: all, including those that later versions add. */
 export const storedScopes = (scopes: readonly Scope[]): Scope[] | null =>

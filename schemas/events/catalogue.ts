@@ -340,6 +340,42 @@ const domainEvents = defineEvents('accounts', {
   DomainReleased: { version: 1, data: z.strictObject({}) },
 });
 
+const webhookTerms = {
+  url: z.string(),
+  /** Names of event types without versions; `null`: the default of the feed. */
+  types: z.array(z.string()).nullable(),
+  /** Only events of links on this domain; `null`: all. */
+  domain: z.string().nullable(),
+  description: z.string().nullable(),
+};
+
+/** Signs deliveries: `whsec_` and base64. */
+const webhookSecret = z.string();
+
+/** Subject: the webhook's id. */
+const webhookEvents = defineEvents('accounts', {
+  WebhookCreated: {
+    version: 1,
+    data: z.strictObject({ ...webhookTerms, secret: webhookSecret.meta({ secret: true }) }),
+  },
+  /** All values after the change. */
+  WebhookChanged: {
+    version: 1,
+    data: z.strictObject({
+      ...webhookTerms,
+      status: z.enum(['enabled', 'paused', 'disabled']),
+      /** The newest first; `endsAt` is `null` for the newest. */
+      secrets: z
+        .array(z.strictObject({ secret: webhookSecret, endsAt: timestamp.nullable() }))
+        .meta({ secret: true }),
+    }),
+  },
+  /** Linklog delivers nothing until the account enables the webhook. */
+  WebhookDisabled: { version: 1, data: z.strictObject({ reason: z.string() }) },
+  /** Permanently. */
+  WebhookDeleted: { version: 1, data: z.strictObject({}) },
+});
+
 /** Subject: the key's id. */
 const usageEvents = defineEvents('usage', {
   /** Some or all calls of one key in one minute. */
@@ -382,6 +418,7 @@ export const catalogue = {
   ...keyEvents,
   ...overrideEvents,
   ...domainEvents,
+  ...webhookEvents,
   ...usageEvents,
   ...platformEvents,
 };
@@ -405,6 +442,7 @@ export type LinkEvent = EventNamed<keyof typeof linkEvents>;
 export type ApiKeyEvent = EventNamed<keyof typeof keyEvents>;
 export type AliasOverrideEvent = EventNamed<keyof typeof overrideEvents>;
 export type DomainEvent = EventNamed<keyof typeof domainEvents>;
+export type WebhookEvent = EventNamed<keyof typeof webhookEvents>;
 export type UsageEvent = EventNamed<keyof typeof usageEvents>;
 export type PlatformEvent = EventNamed<keyof typeof platformEvents>;
 
@@ -412,5 +450,6 @@ export const isLinkEvent = isOneOf(linkEvents);
 export const isApiKeyEvent = isOneOf(keyEvents);
 export const isAliasOverrideEvent = isOneOf(overrideEvents);
 export const isDomainEvent = isOneOf(domainEvents);
+export const isWebhookEvent = isOneOf(webhookEvents);
 export const isUsageEvent = isOneOf(usageEvents);
 export const isPlatformEvent = isOneOf(platformEvents);

@@ -198,6 +198,42 @@ export const domainReleased = (
   attributes: EventAttributes = {},
 ) => eventOf('DomainReleased', domain, {}, { sequence, account: 'acme', ...attributes });
 
+export const someWebhook: Data<'WebhookCreated'> = {
+  url: 'https://receiver.example/hook',
+  types: null,
+  domain: null,
+  description: null,
+  secret: 'whsec_first',
+};
+
+export const webhookCreated = (
+  id: string,
+  data: Partial<Data<'WebhookCreated'>> = {},
+  attributes: EventAttributes = {},
+) => eventOf('WebhookCreated', id, { ...someWebhook, ...data }, { account: 'acme', ...attributes });
+
+export const webhookChanged = (
+  id: string,
+  sequence: number,
+  data: Partial<Data<'WebhookChanged'>>,
+  attributes: EventAttributes = {},
+) => {
+  const { secret, ...terms } = someWebhook;
+  const values = { ...terms, status: 'enabled' as const, secrets: [{ secret, endsAt: null }] };
+  const metadata = { sequence, account: 'acme', ...attributes };
+  return eventOf('WebhookChanged', id, { ...values, ...data }, metadata);
+};
+
+export const webhookDisabled = (
+  id: string,
+  sequence: number,
+  reason: string,
+  attributes: EventAttributes = {},
+) => eventOf('WebhookDisabled', id, { reason }, { sequence, account: 'acme', ...attributes });
+
+export const webhookDeleted = (id: string, sequence: number, attributes: EventAttributes = {}) =>
+  eventOf('WebhookDeleted', id, {}, { sequence, account: 'acme', ...attributes });
+
 export const metered = (keyId: string, sequence: number, calls: number, minute = noon) =>
   eventOf(
     'CallsMetered',
@@ -298,6 +334,13 @@ const keyTerms = {
   expiresAt: nullable(timestamp),
 };
 
+const webhookTerms = {
+  url: fc.webUrl(),
+  types: nullable(fc.array(token(20), { maxLength: 3 })),
+  domain: nullable(fc.domain()),
+  description: nullable(anyText),
+};
+
 const dataByName: { [Name in EventName]: fc.Arbitrary<Data<Name>> } = {
   LinkCreated: fc.record(
     {
@@ -375,6 +418,16 @@ const dataByName: { [Name in EventName]: fc.Arbitrary<Data<Name>> } = {
     expiredRedirect: nullable(anyText),
   }),
   DomainReleased: fc.constant({}),
+  WebhookCreated: fc.record({ ...webhookTerms, secret: token(50) }),
+  WebhookChanged: fc.record({
+    ...webhookTerms,
+    status: fc.constantFrom('enabled', 'paused', 'disabled'),
+    secrets: fc.array(fc.record({ secret: token(50), endsAt: nullable(timestamp) }), {
+      maxLength: 2,
+    }),
+  }),
+  WebhookDisabled: fc.record({ reason: anyText }),
+  WebhookDeleted: fc.constant({}),
   CallsMetered: fc.record({ minute: timestamp, calls: count }),
   QrRendered: fc.record({ code: token(50) }),
   MaintenanceSwitched: fc.record({ on: fc.boolean() }),

@@ -12,6 +12,7 @@ import {
   isLinkEvent,
   isPlatformEvent,
   isUsageEvent,
+  isWebhookEvent,
   type LinklogEvent,
 } from '../../../schemas/events/catalogue.js';
 import { withoutSecrets } from '../../../schemas/events/redact.js';
@@ -45,6 +46,7 @@ export const streamOf = (event: LinklogEvent): string => {
   if (isApiKeyEvent(event)) return `key-${subject}`;
   if (isAliasOverrideEvent(event)) return `alias-${subject}`;
   if (isDomainEvent(event)) return `domain-${subject}`;
+  if (isWebhookEvent(event)) return `webhook-${subject}`;
   if (isUsageEvent(event)) return `usage-${subject}`;
   if (isPlatformEvent(event)) return 'platform';
   const unknown: never = event;
