@@ -40,6 +40,11 @@ export interface TopicPartition {
   readonly partition: number;
 }
 
+/** The offset of a record. */
+export interface RecordOffset extends TopicPartition {
+  readonly offset: number;
+}
+
 /** Consecutive records of one partition, at least one. */
 export interface Batch extends TopicPartition {
   readonly records: readonly LogRecord[];

@@ -1,9 +1,12 @@
 import { arrayLiteral } from '../../ops/platform/postgres/array-literal.js';
 import { unnest, valuesByField } from '../../ops/platform/postgres/pool.js';
 import { textArray } from '../../ops/platform/postgres/text-array.js';
-import { isLinkEvent } from '../../schemas/events/catalogue.js';
 import { topics } from '../../schemas/events/topics.js';
-import { rowOfEvent, type HistoryRow } from '../../schemas/read-models/history.js';
+import {
+  accountsPartition,
+  rowOfEvent,
+  type PositionedHistoryRow,
+} from '../../schemas/read-models/history.js';
 import type { Projection } from '../runtime/projection.js';
 
 /** SQL types by column. */
@@ -17,19 +20,29 @@ const types = {
   actor: 'text',
   correlationid: 'text',
   causationid: 'text',
+  partition: 'smallint',
+  record_offset: 'bigint',
   data: 'text',
-} as const satisfies Record<keyof HistoryRow, string>;
+} as const satisfies Record<keyof PositionedHistoryRow, string>;
 
-const columns = Object.keys(types) as (keyof HistoryRow)[];
+const columns = Object.keys(types) as (keyof PositionedHistoryRow)[];
 const columnsButData = columns.filter((column) => column !== 'data');
 
-export const history: Projection<HistoryRow> = {
+/** The events of links and accounts. */
+export const history: Projection<PositionedHistoryRow> = {
   name: 'history',
-  // Accounts and switches are read only to check their sequences: no other projection reads these topics.
+  // Switches are read only to check their sequences: no other projection reads this topic.
   topics: [topics.links.name, topics.accounts.name, topics.platform.name],
   checksSequencesOf: [topics.links.name, topics.accounts.name, topics.platform.name],
   mayWaitMs: 900,
-  toChange: (event) => (isLinkEvent(event) ? rowOfEvent(event) : null),
+  toChange(event, { topic, partition, offset }) {
+    if (topic === topics.platform.name) return null;
+    return {
+      ...rowOfEvent(event),
+      partition: topic === topics.accounts.name ? accountsPartition : partition,
+      record_offset: offset,
+    };
+  },
   async apply(tx, schema, rows) {
     await tx.query({
       name: `history-insert-${schema}`,
@@ -44,7 +57,8 @@ export const history: Projection<HistoryRow> = {
       const { rows } = await tx.query<{ subject: string; sequence: number }>({
         name: `history-sequences-${schema}`,
         text: `SELECT subject, sequence FROM unnest($1::text[]) AS c (subject) CROSS JOIN LATERAL
-                 (SELECT max(sequence) AS sequence FROM ${schema}.events e WHERE e.subject = c.subject) newest
+                 (SELECT max(sequence) AS sequence FROM ${schema}.events e
+                  WHERE e.subject = c.subject AND e.partition <> ${accountsPartition}) newest
                WHERE sequence IS NOT NULL`,
         values: [arrayLiteral(subjects)],
       });

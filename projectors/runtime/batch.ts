@@ -55,7 +55,7 @@ const chunkSize = 1_000;
 const readChanges = async (
   reader: Deduplicator,
   projection: Projection,
-  { records }: Delivery,
+  { topic, partition, records }: Delivery,
 ): Promise<{
   readonly changes: readonly unknown[];
   readonly fresh: number;
@@ -72,7 +72,9 @@ const readChanges = async (
         hasDeadLetters = true;
         continue;
       }
-      const change = projection.toChange(record.event);
+      const change = projection.toChange(record.event, {
+        ...{ topic, partition, offset: record.record.offset },
+      });
       if (change !== null) changes.push(change);
     }
   }
@@ -126,7 +128,7 @@ export const applyBatch = async (
   if (hasDeadLetters || (await attempt(tx, projection, schema, partition, changes)) !== null) {
     const whole = createReader();
     const incoming = await whole.read(batch.records.slice());
-    deadLetters = await applyOrSetAside(tx, projection, schema, partition, incoming, whole.blocked);
+    deadLetters = await applyOrSetAside(tx, projection, schema, batch, incoming, whole.blocked);
   }
   // If the projection's rows have the sequences, only those of dead letters are stored.
   const hasSequences = log.mayRepeatLedger && projection.sequences?.[topic] !== undefined;

@@ -218,8 +218,8 @@ describe('projectors: however a history is cut into batches', () => {
             const whole = await inOneBatch(history);
             const faulty: Projection<{ readonly subject: string; readonly change: unknown }> = {
               ...projection,
-              toChange(event) {
-                const change = projection.toChange(event);
+              toChange(event, recordOffset) {
+                const change = projection.toChange(event, recordOffset);
                 return change === null ? null : { subject: event.subject, change };
               },
               async apply(tx, schema, changes, partition) {

@@ -74,9 +74,14 @@ export const attempt = async (
 
 export const changesOf = (
   projection: Projection,
+  { topic, partition }: TopicPartition,
   records: readonly ReadableRecord[],
 ): readonly unknown[] =>
-  records.map(({ event }) => projection.toChange(event)).filter((change) => change !== null);
+  records
+    .map(({ event, record }) =>
+      projection.toChange(event, { topic, partition, offset: record.offset }),
+    )
+    .filter((change) => change !== null);
 
 /**
  * Applies records of one partition, in order and without repeats. Returns the dead letters: broken records, events that
@@ -89,7 +94,7 @@ export const applyOrSetAside = async (
   tx: Client,
   projection: Projection,
   schema: ProjectionSchema,
-  partition: number,
+  topicPartition: TopicPartition,
   incoming: readonly IncomingRecord[],
   blocked: Set<string>,
 ): Promise<readonly DeadLetter[]> => {
@@ -111,8 +116,8 @@ export const applyOrSetAside = async (
     const open = part.filter(({ subject }) => !failed.has(subject));
     for (const record of part) if (failed.has(record.subject)) setAside(record, null);
     if (open.length === 0) return;
-    const changes = changesOf(projection, open);
-    const error = await attempt(tx, projection, schema, partition, changes);
+    const changes = changesOf(projection, topicPartition, open);
+    const error = await attempt(tx, projection, schema, topicPartition.partition, changes);
     if (error === null) return;
     const [only] = open;
     if (only && open.length === 1) {

@@ -1,3 +1,4 @@
+import type { RecordOffset } from '../../ops/event-log/port.js';
 import type { Client } from '../../ops/platform/postgres/pool.js';
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
 import type { TopicName } from '../../schemas/events/topics.js';
@@ -27,7 +28,7 @@ export interface Projection<Change = unknown> {
   /** Topics whose missing events and visits it records. One projection checks each topic. */
   readonly checksSequencesOf?: readonly TopicName[];
   /** Returns the change for `apply`; `null` if the event changes nothing. */
-  toChange(event: LinklogEvent): Change | null;
+  toChange(event: LinklogEvent, recordOffset: RecordOffset): Change | null;
   /**
    * Folds changes of one partition, in order and without repeats, into the rows of `schema` with set-based statements.
    * The rows must depend on the changes only, regardless of the boundaries of batches.

@@ -109,12 +109,24 @@ export const redrive = async (options: {
       // if a record was unreadable before and thus had no sequence.
       const { fresh, raised } = dropRepeats(incoming, new Map(), log);
       const { partition } = topicPartition;
-      const remaining = await applyOrSetAside(tx, projection, schema, partition, fresh, new Set());
+      const remaining = await applyOrSetAside(
+        tx,
+        projection,
+        schema,
+        topicPartition,
+        fresh,
+        new Set(),
+      );
       const failed = new Set(remaining.map((deadLetter) => deadLetter.incoming));
       const applied = fresh.flatMap((record) =>
         'event' in record && !failed.has(record) ? [record] : [],
       );
-      await projection.redriven?.(tx, schema, changesOf(projection, applied), partition);
+      await projection.redriven?.(
+        tx,
+        schema,
+        changesOf(projection, topicPartition, applied),
+        partition,
+      );
       await insertDeadLetters(tx, schema, topicPartition, remaining);
       await saveMarks(tx, projection, topicPartition, log, raised, remaining);
       total.applied += applied.length;

@@ -1,10 +1,16 @@
 import type { LinklogEvent } from '../events/catalogue.js';
+import { ownActors } from '../decision.js';
+import { keyIdPattern } from '../http/keys.js';
 import { ledgerSource, writeSequence } from '../events/envelope.js';
+import { topics } from '../events/topics.js';
 import { publicDataOf } from '../events/redact.js';
 
+/** The number of the partition of accounts in the history; those of links follow the log. */
+export const accountsPartition = topics.links.partitions;
+
 /**
- * A row of `projection_history.events`: the attributes of a link's event that cannot be derived. Written by the
- * projector, read by the API.
+ * A row of `projection_history.events`: the attributes of an event of links or accounts that cannot be derived. Written
+ * by the projector, read by the API.
  */
 export interface HistoryRow {
   readonly subject: string;
@@ -18,6 +24,13 @@ export interface HistoryRow {
   readonly causationid: string | null;
   /** JSON without secret fields. */
   readonly data: string;
+}
+
+/** A row with its offset in the log. */
+export interface PositionedHistoryRow extends HistoryRow {
+  /** That of links, or `accountsPartition`. */
+  readonly partition: number;
+  readonly record_offset: number;
 }
 
 /** The row of an event of the ledger. */
@@ -55,3 +68,20 @@ export const eventOfRow = (row: HistoryRow): string => {
   });
   return `${attributes.slice(0, -1)},"data":${row.data}}`;
 };
+
+/** Actors that owners may see: keys and the actors of Linklog. */
+const isNamed = (actor: string): boolean =>
+  keyIdPattern.test(actor) || Object.values<string>(ownActors).includes(actor);
+
+const withoutReason = (data: string): string => {
+  // Avoids parsing: few events have a reason.
+  if (!data.includes('"reason"')) return data;
+  const entries = Object.entries(JSON.parse(data) as object);
+  return JSON.stringify(Object.fromEntries(entries.filter(([name]) => name !== 'reason')));
+};
+
+/** The row as the owner of the account sees it: without the names and reasons of operators. */
+export const ownerRowOf = (row: HistoryRow): HistoryRow =>
+  isNamed(row.actor ?? '')
+    ? row
+    : { ...row, actor: 'operator', correlationid: null, data: withoutReason(row.data) };

@@ -3,7 +3,11 @@ import type { Pool } from '../../../ops/platform/postgres/pool.js';
 import type { EventNamed, LinklogEvent } from '../../../schemas/events/catalogue.js';
 import { readEvent } from '../../../schemas/events/codec.js';
 import { topics } from '../../../schemas/events/topics.js';
-import { eventOfRow, type HistoryRow } from '../../../schemas/read-models/history.js';
+import {
+  accountsPartition,
+  eventOfRow,
+  type HistoryRow,
+} from '../../../schemas/read-models/history.js';
 
 /** The schema of the event requires a password hash, and the history stores none. */
 const withoutPassword = (row: HistoryRow): HistoryRow => ({
@@ -27,7 +31,8 @@ export const readCreatedLinks = async (
   const { rows } = await pool.query<HistoryRow>({
     name: 'history-created',
     text: `SELECT subject, sequence, time, id, type, account, actor, correlationid, causationid, data
-           FROM projection_history.events WHERE subject = ANY ($1::text[]) AND sequence = 1`,
+           FROM projection_history.events WHERE subject = ANY ($1::text[]) AND sequence = 1
+             AND partition <> ${accountsPartition}`,
     values: [subjects],
   });
   for (const row of rows) add(readEvent(eventOfRow(withoutPassword(row))));

@@ -1,28 +1,15 @@
 import type { Outbox } from '../../../ops/event-log/outbox/port.js';
 import type { Pool } from '../../../ops/platform/postgres/pool.js';
-import { ownActors } from '../../../schemas/decision.js';
 import { isLinkEvent } from '../../../schemas/events/catalogue.js';
 import { topics } from '../../../schemas/events/topics.js';
-import { keyIdPattern } from '../../../schemas/http/keys.js';
 import { maxPageBytes } from '../../../schemas/http/paging.js';
-import { eventOfRow, rowOfEvent, type HistoryRow } from '../../../schemas/read-models/history.js';
-
-/** Actors that owners may see: keys and the actors of Linklog. */
-const isNamed = (actor: string): boolean =>
-  keyIdPattern.test(actor) || Object.values<string>(ownActors).includes(actor);
-
-const withoutReason = (data: string): string => {
-  // Avoids parsing: few events have a reason.
-  if (!data.includes('"reason"')) return data;
-  const entries = Object.entries(JSON.parse(data) as object);
-  return JSON.stringify(Object.fromEntries(entries.filter(([name]) => name !== 'reason')));
-};
-
-/** An event without the names and reasons of operators. */
-const forOwner = (row: HistoryRow): HistoryRow =>
-  isNamed(row.actor ?? '')
-    ? row
-    : { ...row, actor: 'operator', correlationid: null, data: withoutReason(row.data) };
+import {
+  accountsPartition,
+  eventOfRow,
+  ownerRowOf,
+  rowOfEvent,
+  type HistoryRow,
+} from '../../../schemas/read-models/history.js';
 
 /** The maximum of events in one query of the outbox, which parses them. */
 const maxOutboxEvents = 100;
@@ -46,7 +33,8 @@ const readProjected = async (
     text: `SELECT subject, sequence, time, id, type, account, actor, correlationid, causationid, data
            FROM (SELECT *, sum(octet_length(data)) OVER (ORDER BY sequence) AS bytes
                  FROM (SELECT * FROM projection_history.events
-                       WHERE subject = $1 AND sequence > $2 ORDER BY sequence LIMIT $3) page) sized
+                       WHERE subject = $1 AND sequence > $2 AND partition <> ${accountsPartition}
+                       ORDER BY sequence LIMIT $3) page) sized
            WHERE bytes - octet_length(data) < $4 ORDER BY sequence`,
     values: [subject, after, limit, maxPageBytes],
   });
@@ -88,7 +76,7 @@ export const findLinkHistory = async (
   /** Adds events to the page; returns whether it has room for all of them. */
   const add = (rows: readonly HistoryRow[]): boolean => {
     for (const row of rows) {
-      const text = eventOfRow(request.forOwner === true ? forOwner(row) : row);
+      const text = eventOfRow(request.forOwner === true ? ownerRowOf(row) : row);
       const event = Buffer.from(events.length === 0 ? text : `,${text}`);
       if (events.length === limit || (events.length > 0 && bytes + event.length > maxPageBytes)) {
         return false;

@@ -1,0 +1,90 @@
+/** Positions in the feed: see schemas/feed.ts for its events. */
+import { createHash } from 'node:crypto';
+import { topics, type TopicName } from '../../schemas/events/topics.js';
+import type { TopicPartition } from '../event-log/port.js';
+
+/** The topics of the feed, in the order of its partitions. */
+export const feedTopics = [topics.links, topics.accounts, topics.visits] as const;
+
+/**
+ * The partitions of the feed. The index of a partition is its number in cursors; for links and accounts also in the
+ * history projection (schemas/read-models/history.ts).
+ */
+export const feedPartitions: readonly TopicPartition[] = feedTopics.flatMap(
+  ({ name: topic, partitions }) =>
+    Array.from({ length: partitions }, (_, partition) => ({ topic, partition })),
+);
+
+/** The index of the first partition of a topic. */
+export const firstIndexOf = (topic: TopicName): number =>
+  feedPartitions.findIndex((known) => known.topic === topic);
+
+/** The next offset to read, by index of the partition. */
+export type Cursor = readonly number[];
+
+export const startCursor: Cursor = feedPartitions.map(() => 0);
+
+const version = 1;
+const identityBytes = 8;
+const checksumBytes = 4;
+
+/** Identifies a log in cursors. @param logIds of its topics */
+export const logIdentity = (logIds: readonly string[]): string =>
+  createHash('sha256')
+    .update(logIds.join('\n'))
+    .digest()
+    .subarray(0, identityBytes)
+    .toString('hex');
+
+const checksumOf = (bytes: Uint8Array): Buffer =>
+  createHash('sha256').update(bytes).digest().subarray(0, checksumBytes);
+
+/** LEB128. */
+const writeVarint = (value: number): readonly number[] => {
+  const bytes: number[] = [];
+  let rest = value;
+  for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) bytes.push((rest % 0x80) + 0x80);
+  return [...bytes, rest];
+};
+
+/** All values of the bytes; `null` if the last one is cut or one is not a safe integer. */
+const readVarints = (bytes: Uint8Array): readonly number[] | null => {
+  const values: number[] = [];
+  let value = 0;
+  let factor = 1;
+  for (const byte of bytes) {
+    value += (byte % 0x80) * factor;
+    if (!Number.isSafeInteger(value)) return null;
+    factor *= 0x80;
+    if (byte >= 0x80) continue;
+    values.push(value);
+    value = 0;
+    factor = 1;
+  }
+  return factor === 1 ? values : null;
+};
+
+/** @param identity of the log: see `logIdentity` */
+export const encodeCursor = (identity: string, cursor: Cursor): string => {
+  const content = Buffer.from([
+    version,
+    ...Buffer.from(identity, 'hex'),
+    ...cursor.flatMap(writeVarint),
+  ]);
+  return Buffer.concat([content, checksumOf(content)]).toString('base64url');
+};
+
+/** The parts of a text that `encodeCursor` returned; `null` for other texts. */
+export const decodeCursor = (
+  text: string,
+): { readonly identity: string; readonly cursor: Cursor } | null => {
+  const bytes = Buffer.from(text, 'base64url');
+  if (bytes.toString('base64url') !== text || bytes.length < checksumBytes) return null;
+  const content = bytes.subarray(0, -checksumBytes);
+  if (content[0] !== version || !checksumOf(content).equals(bytes.subarray(-checksumBytes))) {
+    return null;
+  }
+  const identity = content.subarray(1, 1 + identityBytes).toString('hex');
+  const cursor = readVarints(content.subarray(1 + identityBytes));
+  return cursor?.length === feedPartitions.length ? { identity, cursor } : null;
+};

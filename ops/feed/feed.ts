@@ -1,0 +1,238 @@
+/**
+ * The events of an account after a cursor, for pages, streams and webhooks.
+ *
+ * - portion: the next events of a filter and the cursor after them. A portion may be empty although more events follow,
+ *   because the records that one portion reads are bounded.
+ * - follower: a client that reads portion after portion. At the head of the log, it reads from memory.
+ */
+import pLimit from 'p-limit';
+import { topicNames } from '../../schemas/events/topics.js';
+import { WakeUp } from '../platform/concurrency/wake-up.js';
+import type { Logger } from '../platform/logging.js';
+import type { Pool } from '../platform/postgres/pool.js';
+import type { EventLog } from '../event-log/port.js';
+import {
+  decodeCursor,
+  encodeCursor,
+  feedTopics,
+  logIdentity,
+  startCursor,
+  type Cursor,
+} from './cursor.js';
+import { indexesOf, isVisitsIndex, selects, type FeedEvent, type FeedFilter } from './filter.js';
+import { openHeads, type Heads } from './head.js';
+import { readHistory, readVisits, type PartitionEvents } from './stored-events.js';
+
+export interface Portion {
+  readonly events: readonly FeedEvent[];
+  /** The cursor after the events. */
+  readonly next: Cursor;
+  /** Whether no events follow now. */
+  readonly atEnd: boolean;
+  /** Records of visits that were read in vain. */
+  readonly skipped: number;
+}
+
+export interface PortionLimits {
+  readonly events: number;
+  /** Bytes of the events; the first one may be larger. */
+  readonly bytes: number;
+}
+
+/** Why a text is no cursor of this log. */
+export type CursorFault = 'malformed' | 'foreign';
+
+/** Records of a partition that one portion reads in search of visits. */
+const maxRecords = 10_000;
+
+/** Portions of stored events that followers of a process read at the same time. */
+const concurrentReads = 4;
+
+/** How often a follower polls stored events that are not complete yet (ms). */
+const pollMs = 200;
+
+/** Takes events of all partitions by time, without reordering a partition, up to the limits. */
+const mergePartitions = (
+  cursor: Cursor,
+  partitions: readonly PartitionEvents[],
+  limits: PortionLimits,
+): Portion => {
+  const taken = partitions.map(() => 0);
+  const events: FeedEvent[] = [];
+  let bytes = 0;
+  let isFull = false;
+  for (;;) {
+    let earliest: { readonly event: FeedEvent; readonly at: number } | null = null;
+    for (const [at, partition] of partitions.entries()) {
+      const event = partition.events[taken[at] ?? 0];
+      if (event && (!earliest || event.time < earliest.event.time)) earliest = { event, at };
+    }
+    if (!earliest) break;
+    bytes += Buffer.byteLength(earliest.event.json);
+    isFull = events.length >= limits.events || (events.length > 0 && bytes > limits.bytes);
+    if (isFull) break;
+    events.push(earliest.event);
+    taken[earliest.at] = (taken[earliest.at] ?? 0) + 1;
+  }
+  const next = [...cursor];
+  let skipped = 0;
+  for (const [at, { index, events: found, scanned }] of partitions.entries()) {
+    const left = found[taken[at] ?? 0];
+    const last = found[(taken[at] ?? 0) - 1];
+    const read = left ? (last ? last.offset + 1 : (cursor[index] ?? 0)) : scanned;
+    if (isVisitsIndex(index)) skipped += read - (cursor[index] ?? 0);
+    next[index] = read;
+  }
+  const atEnd = !isFull && partitions.every((partition) => partition.atEnd);
+  return { events, next, atEnd, skipped: skipped - events.length };
+};
+
+export const openFeed = (deps: {
+  readonly pool: Pool;
+  readonly log: EventLog;
+  readonly logger: Logger;
+}) => {
+  const { pool, log, logger } = deps;
+  const heads: Heads = openHeads(log, logger);
+  const limitReads = pLimit(concurrentReads);
+  const identity = (): string => logIdentity(topicNames.map((topic) => log.logId(topic)));
+
+  /** The ends of all partitions of the feed. */
+  const ends = async (): Promise<Cursor> => {
+    const ranges = await Promise.all(feedTopics.map(({ name }) => log.ranges(name)));
+    return ranges.flat().map(({ next }) => next);
+  };
+  let knownEnds: Cursor = startCursor;
+
+  const isWithin = (cursor: Cursor, limit: Cursor): boolean =>
+    cursor.every((offset, index) => offset <= (limit[index] ?? 0));
+
+  /** Ends of partitions that are not before a cursor, if they exist. */
+  const endsFrom = async (cursor: Cursor): Promise<Cursor> => {
+    if (!isWithin(cursor, knownEnds)) knownEnds = await ends();
+    return knownEnds;
+  };
+
+  const storedVisits = async (
+    filter: FeedFilter,
+    cursor: Cursor,
+    indexes: readonly number[],
+    limit: number,
+  ): Promise<readonly PartitionEvents[]> => {
+    if (indexes.length === 0) return [];
+    const to = await ends();
+    const share = Math.ceil(limit / indexes.length);
+    return Promise.all(
+      indexes.map((index) => {
+        const range = { index, from: cursor[index] ?? 0, end: to[index] ?? 0 };
+        return readVisits(log, filter, range, share, maxRecords);
+      }),
+    );
+  };
+
+  const readStored = async (
+    filter: FeedFilter,
+    cursor: Cursor,
+    indexes: readonly number[],
+    limits: PortionLimits,
+  ): Promise<readonly PartitionEvents[]> => {
+    const visits = indexes.filter(isVisitsIndex);
+    const others = indexes.filter((index) => !isVisitsIndex(index));
+    const [history, found] = await Promise.all([
+      readHistory(pool, filter, cursor, others, limits.events),
+      storedVisits(filter, cursor, visits, limits.events),
+    ]);
+    return [...history, ...found];
+  };
+
+  /** Reads the next portion of stored events. @throws HistoryIncomplete */
+  const read = async (
+    filter: FeedFilter,
+    cursor: Cursor,
+    limits: PortionLimits,
+  ): Promise<Portion> =>
+    mergePartitions(cursor, await readStored(filter, cursor, indexesOf(filter), limits), limits);
+
+  return {
+    ends,
+    read,
+
+    encode: (cursor: Cursor): string => encodeCursor(identity(), cursor),
+
+    /** Reads a cursor. A cursor beyond the end of the log is of another log. */
+    async decode(text: string): Promise<Cursor | CursorFault> {
+      const decoded = decodeCursor(text);
+      if (!decoded) return 'malformed';
+      const { cursor } = decoded;
+      if (decoded.identity !== identity()) return 'foreign';
+      return isWithin(cursor, await endsFrom(cursor)) ? cursor : 'foreign';
+    },
+
+    /** Starts to follow the events after a cursor. `close` must be called. */
+    follow(filter: FeedFilter, from: Cursor, limits: PortionLimits) {
+      const indexes = indexesOf(filter);
+      const wakeUp = new WakeUp();
+      const release = heads.join(filter.account, indexes, () => {
+        wakeUp.wake();
+      });
+      let cursor = from;
+      let isClosed = false;
+
+      const readNext = async (): Promise<{
+        readonly portion: Portion;
+        readonly atHead: boolean;
+      }> => {
+        const buffered = indexes.map((index) =>
+          heads.eventsFrom(filter.account, index, cursor[index] ?? 0),
+        );
+        const missing = indexes.filter((_, at) => buffered[at] === null);
+        const stored =
+          missing.length === 0
+            ? []
+            : await limitReads(() => readStored(filter, cursor, missing, limits));
+        const selected = buffered.flatMap((partition) =>
+          partition === null
+            ? []
+            : { ...partition, events: partition.events.filter((event) => selects(filter, event)) },
+        );
+        const portion = mergePartitions(cursor, [...selected, ...stored], limits);
+        return { portion, atHead: missing.length === 0 };
+      };
+
+      return {
+        /** The cursor after the last portion. */
+        get cursor(): Cursor {
+          return cursor;
+        },
+        /**
+         * Returns the next events: none after `withinMs` without any, or after `close`.
+         *
+         * @throws HistoryIncomplete
+         */
+        async next(withinMs: number): Promise<readonly FeedEvent[]> {
+          const deadline = performance.now() + withinMs;
+          for (;;) {
+            if (isClosed) return [];
+            const { portion, atHead } = await readNext();
+            cursor = portion.next;
+            if (portion.events.length > 0) return portion.events;
+            const leftMs = deadline - performance.now();
+            if (leftMs <= 0) return [];
+            // While stored records follow, only the limit of concurrent reads delays the next portion.
+            if (portion.atEnd) await wakeUp.sleep(atHead ? leftMs : Math.min(pollMs, leftMs));
+          }
+        },
+        close(): void {
+          isClosed = true;
+          release();
+          wakeUp.wake();
+        },
+      };
+    },
+
+    stop: () => heads.stop(),
+  };
+};
+
+export type Feed = ReturnType<typeof openFeed>;
+export type Follower = ReturnType<Feed['follow']>;

@@ -1,0 +1,164 @@
+/** Reads events of an account from the history projection, and visits from the log. */
+import { setImmediate as nextIteration } from 'node:timers/promises';
+import { readEvent, UnknownEventType, UnreadableEvent } from '../../schemas/events/codec.js';
+import type { LinklogEvent } from '../../schemas/events/catalogue.js';
+import { topics } from '../../schemas/events/topics.js';
+import { subjectRangeOf } from '../../schemas/link-subject.js';
+import { rebuildDue } from '../../schemas/read-models/rebuild-due.js';
+import type { HistoryRow } from '../../schemas/read-models/history.js';
+import type { EventLog, LogRecord } from '../event-log/port.js';
+import type { Pool } from '../platform/postgres/pool.js';
+import { feedPartitions, type Cursor } from './cursor.js';
+import {
+  accountsIndex,
+  feedEventOf,
+  feedEventOfRow,
+  selects,
+  type FeedEvent,
+  type FeedFilter,
+} from './filter.js';
+
+/** The next events of one partition. */
+export interface PartitionEvents {
+  readonly index: number;
+  readonly events: readonly FeedEvent[];
+  /** The next offset to read after these events; all events of the filter before it are included. */
+  readonly scanned: number;
+  /** Whether `scanned` was the end of the partition. */
+  readonly atEnd: boolean;
+}
+
+/** The history is being rebuilt after an upgrade and lacks offsets. */
+export class HistoryIncomplete extends Error {
+  readonly code = 'HISTORY_INCOMPLETE';
+
+  constructor() {
+    super('the history has no offsets before its rebuild');
+  }
+}
+
+/** Bytes of the events of one partition in one query; the first event may be larger. */
+const maxBytes = 200_000;
+
+interface Row extends HistoryRow {
+  readonly index: number;
+  /** The checkpoint of the projection; `null` before its first batch. */
+  readonly applied: number | null;
+  readonly isRebuildDue: boolean;
+  readonly rowOffset: number | null;
+  /** Whether the filter selects the row, and it is within `maxBytes`. */
+  readonly isRead: boolean;
+  readonly isSelected: boolean;
+}
+
+/**
+ * Reads events of links and accounts: at most `limit` rows of each partition, whether or not the filter selects them.
+ *
+ * @throws HistoryIncomplete
+ */
+export const readHistory = async (
+  pool: Pool,
+  filter: FeedFilter,
+  cursor: Cursor,
+  indexes: readonly number[],
+  limit: number,
+): Promise<readonly PartitionEvents[]> => {
+  if (indexes.length === 0) return [];
+  const { account, types, subject, domain } = filter;
+  const [after, before] = domain === null ? [null, null] : subjectRangeOf(domain);
+  // The events of one link are found by the primary key.
+  const ofSubject = subject === null ? '' : 'AND subject = $8';
+  const { rows } = await pool.query<Row>({
+    name: subject === null ? 'feed-history' : 'feed-history-subject',
+    text: `SELECT p.index, c.next_offset AS applied, e.*,
+             obj_description('projection_history'::regnamespace) = '${rebuildDue}' IS TRUE AS "isRebuildDue"
+           FROM unnest($2::smallint[], $3::bigint[]) AS p (index, "from")
+           LEFT JOIN projection_history.checkpoints c ON (c.topic, c.partition) =
+             (CASE p.index WHEN ${accountsIndex} THEN '${topics.accounts.name}' ELSE '${topics.links.name}' END,
+              CASE p.index WHEN ${accountsIndex} THEN 0 ELSE p.index END)
+           LEFT JOIN LATERAL (
+             SELECT record_offset AS "rowOffset", "isSelected", bytes - size < ${maxBytes} AS "isRead",
+               subject, sequence, time, id, type, account, actor, correlationid, causationid,
+               CASE WHEN "isSelected" AND bytes - size < ${maxBytes} THEN data END AS data
+             FROM (SELECT *, sum(size) OVER (ORDER BY record_offset) AS bytes
+                   FROM (SELECT *, CASE WHEN "isSelected" THEN octet_length(data) ELSE 0 END AS size
+                         FROM (SELECT *, type = ANY ($5::text[])
+                                 AND ($6::text IS NULL OR subject > $6 AND subject < $7) AS "isSelected"
+                               FROM projection_history.events
+                               WHERE account = $1 AND partition = p.index AND record_offset >= p."from" ${ofSubject}
+                               ORDER BY record_offset LIMIT $4) page) sized) summed
+           ) e ON true
+           ORDER BY p.index, "rowOffset"`,
+    values: [
+      ...[account, indexes, indexes.map((index) => cursor[index])],
+      ...[limit, [...types], after, before],
+      ...(subject === null ? [] : [subject]),
+    ],
+  });
+  if (rows[0]?.isRebuildDue) throw new HistoryIncomplete();
+  return indexes.map((index) => {
+    const found = rows.filter((row) => row.index === index);
+    const from = cursor[index] ?? 0;
+    const read = found.filter(({ rowOffset, isRead }) => rowOffset !== null && isRead);
+    const last = read.at(-1)?.rowOffset ?? null;
+    const isCut = found.length === limit || (last !== null && read.length < found.length);
+    return {
+      index,
+      events: read
+        .filter(({ isSelected }) => isSelected)
+        .map((row) => feedEventOfRow(row, index, row.rowOffset ?? 0)),
+      scanned: Math.max(from, last === null ? 0 : last + 1, isCut ? 0 : (found[0]?.applied ?? 0)),
+      atEnd: !isCut,
+    };
+  });
+};
+
+/** Records that are read between two iterations of the event loop. */
+const recordsPerIteration = 1_000;
+
+/** Reads an event for the feed; `null` if the record has none. @throws UnknownEventType */
+export const readForFeed = ({ value }: LogRecord): LinklogEvent | null => {
+  try {
+    return readEvent(value);
+  } catch (error) {
+    // A dead letter of the projections.
+    if (error instanceof UnreadableEvent && !(error instanceof UnknownEventType)) return null;
+    throw error;
+  }
+};
+
+/** Reads visits of one partition from the log: at most `limit` events of at most `maxRecords` records. */
+export const readVisits = async (
+  log: Pick<EventLog, 'read'>,
+  filter: FeedFilter,
+  { index, from, end }: { readonly index: number; readonly from: number; readonly end: number },
+  limit: number,
+  maxRecords: number,
+): Promise<PartitionEvents> => {
+  const known = feedPartitions[index];
+  if (!known) throw new RangeError(`the feed has no partition ${index}`);
+  // Parsing all records would take ten times as long.
+  const named = `"account":${JSON.stringify(filter.account)}`;
+  const to = Math.min(end, from + maxRecords);
+  const events: FeedEvent[] = [];
+  const portion = (scanned: number): PartitionEvents => ({
+    ...{ index, events, scanned, atEnd: scanned >= end },
+  });
+  let read = 0;
+  for await (const { records } of log.read(known.topic, known.partition, from, to)) {
+    for (const record of records) {
+      if (!record.value.includes(named)) continue;
+      if (filter.subject !== null && record.key !== filter.subject) continue;
+      const event = readForFeed(record);
+      if (event?.account !== filter.account || !selects(filter, event)) continue;
+      if (events.length === limit) return portion(record.offset);
+      events.push(feedEventOf(event, index, record.offset));
+    }
+    read += records.length;
+    if (read >= recordsPerIteration) {
+      read = 0;
+      await nextIteration();
+    }
+  }
+  return portion(to);
+};
