@@ -47,7 +47,9 @@ export type WebhookCommand =
     >
   | Command<'DeleteWebhook', { readonly account: string }>;
 
-export interface WebhookRefusal { readonly type: 'notFound' | 'webhooksExhausted' }
+export interface WebhookRefusal {
+  readonly type: 'notFound' | 'webhooksExhausted';
+}
 
 const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
 
