@@ -4,6 +4,7 @@ import type { Config } from '../ops/config/config.js';
 import type { ProxyTrust } from '../ops/http/client-address.js';
 import type { HealthCheck } from '../ops/http/health.js';
 import { txtLookup } from '../ops/platform/txt-records.js';
+import type { Feed } from '../ops/feed/feed.js';
 import type { ActiveDomains } from '../ops/ledger/active-domains.js';
 import { answerTlsAsk } from '../ops/http/tls-ask.js';
 import { onlyForHosts } from '../ops/http/known-hosts.js';
@@ -22,6 +23,8 @@ import { messages } from '../schemas/http/errors.js';
 import { scopeNames } from '../schemas/scopes.js';
 import { createAdminApp } from './http/admin.js';
 import type { ProjectionWorker } from './projections/worker.js';
+import { createStreamSlots } from './events/stream-slots.js';
+import { openStreams } from './events/streams.js';
 import { createApp, type AppDeps, type RequestState } from './http/app.js';
 import type { AllowedOrigins } from './http/cors.js';
 import { isConsolePath } from './console/server/console.js';
@@ -63,6 +66,7 @@ export interface CommandApiDeps {
   readonly edge: Pick<HttpListener, 'host' | 'port'> | null;
   readonly activeDomains: ActiveDomains;
   readonly pool: Pool;
+  readonly feed: Feed;
   readonly outbox: Outbox;
   readonly delivery: OutboxDelivery;
   readonly passwords: PasswordHasher;
@@ -145,6 +149,9 @@ const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
   await watch.check();
   const admission = createAdmission(pool, clock, plans);
   exposeApi(metrics, admission.counts, safety, watch);
+  const slots = createStreamSlots(pool);
+  const streams = openStreams({ pool, feed: deps.feed, slots, logger });
+  onFailure(() => streams.stop());
   const admin = await listen('ADMIN', config.admin, trustedProxies, () => ({
     http: answerTlsAsk(
       { isDomain, shortUrlHost: deps.shortUrlHost },
@@ -157,7 +164,7 @@ const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
     const requests = metrics.requests('api');
     const app = createApiApp({
       ...{ ...deps, clock, admission, plans, upgradeUrl, trustedProxies, hasConsole },
-      ...{ isOwnHost, isOwnName, requests, corsOrigins },
+      ...{ isOwnHost, isOwnName, requests, corsOrigins, slots, streams },
       txtRecords: txtLookup(config.dnsServers, verifyWithinMs),
     });
     return { http: listener(app) };
@@ -214,6 +221,7 @@ const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
       }),
     async stop(graceMs: number): Promise<void> {
       await Promise.all([
+        streams.stop(),
         api.stop(graceMs),
         admin.stop(graceMs),
         ...tasks.map((task) => task.stop()),

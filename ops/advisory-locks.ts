@@ -17,6 +17,8 @@ export const advisoryLocks = {
   compaction: 7_021_960,
   /** With the hash of an account's name: held while a key of the account creates a key. */
   accountKeys: 7_021_961,
+  /** With the hash of a root key: held while a stream of the feed takes a slot. */
+  streams: 7_021_964,
   /** Held by the process that counts missing visits of spools. */
   spoolWatch: 7_021_963,
 } as const;

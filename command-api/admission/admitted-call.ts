@@ -18,6 +18,8 @@ import type { Read } from '../http/requests.js';
 /** The state of an admitted request. */
 export interface V2State extends RequestState {
   call: AdmittedCall;
+  /** SHA-256 of the key's secret, hexadecimal. */
+  keyHash: string;
   platform: PlatformSwitches;
   /** The text of the body, if the route has one. */
   body: string;

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import type { Context } from 'koa';
 import { messages, type GeneralError } from '../../schemas/http/errors.js';
 
@@ -10,7 +11,7 @@ export interface ResponseState {
   ignoredFields?: string;
 }
 
-/** The result of a handler: JSON, raw bytes, or an error in the general envelope. */
+/** The result of a handler: JSON, raw bytes, a stream, or an error in the general envelope. */
 export type Reply = {
   readonly status: number;
   readonly headers?: Headers;
@@ -24,6 +25,11 @@ export type Reply = {
       readonly type: 'raw';
       readonly contentType: string;
       readonly body: Buffer | string | null;
+    }
+  | {
+      readonly type: 'stream';
+      /** Sends the body, after the head was sent. */
+      readonly start: (res: ServerResponse) => void;
     }
   | ({ readonly type: 'error' } & Pick<
       GeneralError,
@@ -52,10 +58,13 @@ const reasonOf = ({ reason }: ErrorReply): Pick<GeneralError, 'reason'> =>
   reason === undefined ? {} : { reason };
 
 /** An error as an item of a response. */
-export const itemErrorOf = (reply: Reply): object =>
-  reply.type === 'error'
-    ? { statusCode: reply.status, message: reply.message, ...reasonOf(reply) }
-    : (reply.body as object);
+export const itemErrorOf = (reply: Reply): object => {
+  if (reply.type === 'error') {
+    return { statusCode: reply.status, message: reply.message, ...reasonOf(reply) };
+  }
+  if (reply.type === 'json') return reply.body as object;
+  throw new TypeError(`a reply of type ${reply.type} is no item`);
+};
 
 /** 204 */
 export const noContent = (headers: Headers = {}): Reply => ({
@@ -102,6 +111,14 @@ export const send = (ctx: Context, reply: Reply): void => {
     // Without a body, Koa makes the status 204 and removes the type.
     ctx.status = reply.status;
     if (reply.contentType !== '') ctx.type = reply.contentType;
+    return;
+  }
+  if (reply.type === 'stream') {
+    ctx.respond = false;
+    // The client has disconnected, or has got a 503.
+    if (ctx.res.headersSent) return;
+    ctx.res.writeHead(reply.status, headers);
+    reply.start(ctx.res);
     return;
   }
   const body: GeneralError = {

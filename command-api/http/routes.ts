@@ -13,6 +13,7 @@ import {
   type V2State,
 } from '../admission/admitted-call.js';
 import { createBulkHandler } from '../links/bulk/route.js';
+import { createEventsHandler, type EventsDeps } from '../events/route.js';
 import { createDomainHandlers, type DomainDeps } from '../domains/route.js';
 import { createKeyHandlers } from '../keys/route.js';
 import { createHistoryHandler } from '../links/history/route.js';
@@ -22,7 +23,7 @@ import { createQrHandler, type QrDeps } from '../links/qr/route.js';
 import { createShortenHandlers, type ShortenDeps } from '../links/create/route.js';
 import { createStatsHandlers } from '../statistics/route.js';
 
-export type V2Deps = ShortenDeps & QrDeps & DomainDeps;
+export type V2Deps = ShortenDeps & QrDeps & DomainDeps & EventsDeps;
 
 export interface V2Route extends Route<V2State> {
   /** The required scope of the key, or `null`. */
@@ -124,6 +125,7 @@ export const v2Routes = (deps: V2Deps): readonly V2Route[] => {
       scope: 'domains:manage',
       handler: domains.verify,
     },
+    { method: 'GET', path: '/events', scope: 'events:read', handler: createEventsHandler(deps) },
     { method: 'GET', path: '/usage', scope: null, handler: usage, metered: false },
     { method: 'GET', path: '/keys', ...keyRoute, handler: keys.list },
     { method: 'POST', path: '/keys', ...keyRoute, ...withBody, handler: keys.make },
@@ -199,6 +201,7 @@ export const createV2 = (
     const logUnavailable = writes && (await deps.delivery.isStalled());
     const call = { metered, logUnavailable, ...(await authenticate(ctx)) };
     const state = ctx.state as V2State;
+    state.keyHash = call.keyHash ?? '';
     state.reserveCalls = (count) =>
       deps.admission.reserveCalls(state.call.key, count, call.keyHash);
     const reply =

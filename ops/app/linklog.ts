@@ -4,6 +4,7 @@ import type { RedirectEdge } from '../../redirect-edge/main.js';
 import { openCountries } from '../../redirect-edge/visitors/countries.js';
 import { firstFailure, never } from '../platform/concurrency/deferred.js';
 import type { Config } from '../config/config.js';
+import { openFeed } from '../feed/feed.js';
 import { watchActiveDomains } from '../ledger/active-domains.js';
 import { exposeLogFaults } from '../event-log/kafka/log-faults.js';
 import { installationOf } from '../event-log/log-binding.js';
@@ -54,7 +55,10 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
       roles.has('projectors') && roles.size > 1 ? openProjectorThread(logger) : null;
     onStop(() => projectorThread?.terminate());
     const subscribes = roles.has('projectors') && projectorThread === null;
-    const channels = ['linklog_changes' as const, ...logChannels(config, { subscribes })];
+    const channels = [
+      'linklog_changes' as const,
+      ...logChannels(config, { subscribes: subscribes || roles.has('api') }),
+    ];
     const database = await openDatabase({ config, channels, metrics, logger });
     onStop(() => database.stop());
     const { listener } = database;
@@ -170,21 +174,24 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
     const worker = roles.has('api') ? await startWorker() : null;
     onStop(() => worker?.stop());
 
+    const feed = worker && openFeed({ pool: database.pool('feed', 4, 'request'), log, logger });
+    onStop(() => feed?.stop());
     const edgePort = edgeAddress?.port ?? config.edge.port;
-    const api = worker
-      ? await (
-          await import('../../command-api/main.js')
-        ).startCommandApi({
-          config,
-          adminToken: config.adminToken ?? adminTokenOf(config.dataDir),
-          shortUrlHost: config.shortUrlHost ?? `http://localhost:${edgePort}`,
-          edge: edgeAddress,
-          activeDomains,
-          pool: database.pool('command-api', 8, 'request', true),
-          ...{ outbox, delivery, passwords, safety, health, metrics, logger },
-          projections: worker,
-        })
-      : null;
+    const api =
+      worker && feed
+        ? await (
+            await import('../../command-api/main.js')
+          ).startCommandApi({
+            config,
+            adminToken: config.adminToken ?? adminTokenOf(config.dataDir),
+            shortUrlHost: config.shortUrlHost ?? `http://localhost:${edgePort}`,
+            edge: edgeAddress,
+            activeDomains,
+            pool: database.pool('command-api', 8, 'request', true),
+            ...{ feed, outbox, delivery, passwords, safety, health, metrics, logger },
+            projections: worker,
+          })
+        : null;
     const admin =
       api?.admin ?? (await startMonitoring({ config, activeDomains, health, metrics, logger }));
     exposeConnections(metrics, {

@@ -80,7 +80,6 @@ CREATE INDEX ON delivery.deliveries (created_at);
 CREATE UNLOGGED TABLE delivery.streams (
   id uuid PRIMARY KEY,
   root_id text COLLATE "C" NOT NULL,
-  key_id text COLLATE "C" NOT NULL,
   leased_until timestamptz NOT NULL
 );
 CREATE INDEX ON delivery.streams (root_id);

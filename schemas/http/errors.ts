@@ -109,6 +109,8 @@ export const messages = {
   qrOff: 'QR code generation is currently disabled on this platform',
   expirationOff: 'URL expiration is currently disabled on this platform',
   tooManyLinks: 'Too many links in this period',
+  cursorForeign: 'The cursor belongs to another log',
+  historyIncomplete: 'The history is being built after an upgrade',
   statsIncomplete: 'Statistics are being built after an upgrade',
   idempotencyKey: 'Idempotency-Key must be between 1 and 255 characters',
   idempotencyMismatch: 'Idempotency-Key was already used with another request body',

@@ -1,6 +1,7 @@
 import { scopesColumn } from '../../../ops/ledger/api-keys.js';
 import type { Queryable } from '../../../ops/platform/postgres/pool.js';
 import type { ConsoleKey } from '../../../schemas/http/console.js';
+import { liveKeys } from '../../admission/live-keys.js';
 import { hashToken, newToken } from './console-sessions.js';
 
 /** The key of a secret. */
@@ -12,11 +13,6 @@ export interface KeyOfSecret extends ConsoleKey {
 type Row = ConsoleKey['key'] & Pick<KeyOfSecret, 'secretHash' | 'account'>;
 
 const columns = `s.hash AS "secretHash", k.account, k.id, k.name, r.plan, ${scopesColumn}`;
-/** The live keys, `k`, with their live secrets, `s`, and their roots, `r`. */
-const liveKeys = `ledger.key_secrets s
-  JOIN ledger.api_keys k ON k.id = s.key_id AND k.status = 'active'
-  JOIN ledger.api_keys r ON r.id = k.root_id AND r.status = 'active'
-  WHERE coalesce(clock_timestamp() < least(s.ends_at, k.expires_at, r.expires_at), true)`;
 
 const keyOf = ({ secretHash, account, ...key }: Row): KeyOfSecret => ({ secretHash, account, key });
 

@@ -1,0 +1,110 @@
+import { startCursor, type Cursor } from '../../ops/feed/cursor.js';
+import type { CursorFault, Feed } from '../../ops/feed/feed.js';
+import type { FeedEvent, FeedFilter } from '../../ops/feed/filter.js';
+import { HistoryIncomplete } from '../../ops/feed/stored-events.js';
+import { defaultFeedNames, typesOfNames } from '../../schemas/feed.js';
+import { messages } from '../../schemas/http/errors.js';
+import { cursorMalformed, eventsQuery, type EventsQuery } from '../../schemas/http/events.js';
+import { maxPageBytes } from '../../schemas/http/paging.js';
+import { subjectOf } from '../../schemas/link-subject.js';
+import type { V2State } from '../admission/admitted-call.js';
+import { failure, json, unavailable, type Reply } from '../http/reply.js';
+import { parseQuery, type Handler } from '../http/requests.js';
+import { maxStreams, type StreamSlots } from './stream-slots.js';
+import type { Streams } from './streams.js';
+
+export interface EventsDeps {
+  readonly feed: Feed;
+  readonly streams: Streams;
+  readonly slots: StreamSlots;
+}
+
+/** How long a page searches visits of the account among those of others (ms). */
+const searchMs = 1_000;
+
+/** An empty page at the end repeats its cursor, unless it skipped more visits of others than this. */
+const maxSkipped = 10_000;
+
+const filterOf = (query: EventsQuery, account: string): FeedFilter => {
+  const { types = defaultFeedNames, shortCode: code } = query;
+  const domain = query.domain ?? null;
+  const subject = code === undefined ? null : subjectOf({ domain, code });
+  return { account, types: typesOfNames(types), subject, domain };
+};
+
+const cursorRefusals: Readonly<Record<CursorFault, Reply>> = {
+  malformed: failure(400, cursorMalformed),
+  foreign: failure(409, messages.cursorForeign),
+};
+
+/** The cursor that a client requested. */
+const cursorOf = async (feed: Feed, after: string): Promise<Cursor | Reply> => {
+  if (after === 'start') return startCursor;
+  if (after === 'now') return feed.ends();
+  const cursor = await feed.decode(after);
+  return typeof cursor === 'string' ? cursorRefusals[cursor] : cursor;
+};
+
+const isReply = (value: Cursor | Reply): value is Reply => 'status' in value;
+
+/** `GET /v2/events`: a page, or a stream for `Accept: text/event-stream`. */
+export const createEventsHandler = ({ feed, streams, slots }: EventsDeps): Handler<V2State> => {
+  const page = async (filter: FeedFilter, after: Cursor, limit: number): Promise<Reply> => {
+    const deadline = performance.now() + searchMs;
+    const events: FeedEvent[] = [];
+    let bytes = 0;
+    let skipped = 0;
+    let next = after;
+    let atEnd = false;
+    while (!atEnd && events.length < limit && bytes < maxPageBytes) {
+      const rest = { events: limit - events.length, bytes: maxPageBytes - bytes };
+      const portion = await feed.read(filter, next, rest);
+      events.push(...portion.events);
+      for (const { json: event } of portion.events) bytes += Buffer.byteLength(event);
+      ({ next, atEnd } = portion);
+      skipped += portion.skipped;
+      if (performance.now() > deadline) break;
+    }
+    const isRepeated = events.length === 0 && atEnd && skipped < maxSkipped;
+    const cursor = feed.encode(isRepeated ? after : next);
+    return json(200, `{"events":[${events.map((event) => event.json).join()}],"next":"${cursor}"}`);
+  };
+
+  const stream = async (filter: FeedFilter, from: Cursor, state: V2State): Promise<Reply> => {
+    const { rootId } = state.call.key;
+    const slotId = await slots.take(rootId);
+    if (slotId === null) return failure(429, `At most ${maxStreams} streams a root key`);
+    return {
+      type: 'stream',
+      status: 200,
+      headers: {
+        'Content-Type': 'text/event-stream; charset=utf-8',
+        'Cache-Control': 'no-store, no-transform',
+        'X-Accel-Buffering': 'no',
+      },
+      start(res) {
+        streams.start({ filter, from, rootId, keyHash: state.keyHash }, slotId, res);
+      },
+    };
+  };
+
+  return async (ctx, state) => {
+    const query = parseQuery(eventsQuery, ctx);
+    if (query.type === 'refused') return query.reply;
+    const isStream =
+      ctx.method === 'GET' && ctx.get('Accept').toLowerCase().includes('text/event-stream');
+    const requested = query.value.after ?? (isStream ? 'now' : 'start');
+    const lastEventId = ctx.get('Last-Event-ID');
+    const after = await cursorOf(feed, isStream && lastEventId !== '' ? lastEventId : requested);
+    if (isReply(after)) return after;
+    const filter = filterOf(query.value, state.call.key.account);
+    try {
+      return isStream
+        ? await stream(filter, after, state)
+        : await page(filter, after, query.value.limit);
+    } catch (error) {
+      if (error instanceof HistoryIncomplete) return unavailable(messages.historyIncomplete, 30);
+      throw error;
+    }
+  };
+};

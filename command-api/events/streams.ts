@@ -1,0 +1,167 @@
+/** The open streams of this process. */
+import { randomInt } from 'node:crypto';
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import type { Cursor } from '../../ops/feed/cursor.js';
+import type { Feed, Follower } from '../../ops/feed/feed.js';
+import type { FeedEvent, FeedFilter } from '../../ops/feed/filter.js';
+import { periodically } from '../../ops/platform/concurrency/periodic.js';
+import type { Logger } from '../../ops/platform/logging.js';
+import type { Pool } from '../../ops/platform/postgres/pool.js';
+import { findLiveScopes } from '../admission/live-keys.js';
+import type { StreamSlots } from './stream-slots.js';
+
+/** How often an idle stream sends its position (ms). */
+const positionMs = 15_000;
+/** The life of a stream (ms). It is random, so that streams that started together do not end together. */
+const life = { shortestMs: 55 * 60_000, longestMs: 65 * 60_000 };
+/** How often the keys of streams are checked (ms): a stream ends within 1 s after its key. */
+const checkMs = 400;
+const renewMs = 10_000;
+/** Events that a stream holds in memory. */
+const limits = { events: 200, bytes: 500_000 };
+
+export interface StreamRequest {
+  readonly filter: FeedFilter;
+  readonly from: Cursor;
+  readonly rootId: string;
+  /** The secret that started the stream: SHA-256, hexadecimal. */
+  readonly keyHash: string;
+}
+
+class Stream {
+  readonly #follower: Follower;
+  #isEnded = false;
+
+  constructor(
+    private readonly feed: Feed,
+    readonly request: StreamRequest,
+    readonly slotId: string,
+    private readonly res: ServerResponse,
+  ) {
+    this.#follower = feed.follow(request.filter, request.from, limits);
+  }
+
+  /** Sends events until the stream ends or the client disconnects. */
+  async run(): Promise<void> {
+    const end = (): void => {
+      this.end();
+    };
+    this.res.once('close', end);
+    const timer = setTimeout(end, randomInt(life.shortestMs, life.longestMs)).unref();
+    try {
+      await this.#write('retry: 2000\n\n');
+      while (!this.#isEnded) {
+        const before = this.#follower.cursor;
+        const events = await this.#follower.next(positionMs);
+        // The stream has ended meanwhile, and the follower with it.
+        if (this.#isOver()) break;
+        await this.#write(events.length > 0 ? this.#messages(events, before) : this.#position());
+      }
+    } finally {
+      clearTimeout(timer);
+      this.#follower.close();
+      this.res.end();
+    }
+  }
+
+  end(): void {
+    this.#isEnded = true;
+    this.#follower.close();
+  }
+
+  #isOver(): boolean {
+    return this.#isEnded;
+  }
+
+  /** Waits for a slow client. The listener closes connections without write progress. */
+  async #write(text: string): Promise<void> {
+    if (this.res.destroyed || this.res.write(text)) return;
+    await Promise.race([once(this.res, 'drain'), once(this.res, 'close')]);
+  }
+
+  #messages(events: readonly FeedEvent[], before: Cursor): string {
+    const cursor = [...before];
+    const last = events.at(-1);
+    return events
+      .map((event) => {
+        cursor[event.index] = event.offset + 1;
+        const after = event === last ? this.#follower.cursor : cursor;
+        return `id: ${this.feed.encode(after)}\ndata: ${event.json}\n\n`;
+      })
+      .join('');
+  }
+
+  #position(): string {
+    const data = JSON.stringify({ time: new Date().toISOString() });
+    return `event: position\nid: ${this.feed.encode(this.#follower.cursor)}\ndata: ${data}\n\n`;
+  }
+}
+
+export const openStreams = (deps: {
+  readonly pool: Pool;
+  readonly feed: Feed;
+  readonly slots: StreamSlots;
+  readonly logger: Logger;
+}) => {
+  const { pool, feed, slots, logger } = deps;
+  const streams = new Set<Stream>();
+  let isStopped = false;
+
+  const endRevoked = async (): Promise<number> => {
+    if (streams.size === 0) return 0;
+    const hashes = [...new Set([...streams].map(({ request }) => request.keyHash))];
+    const scopes = await findLiveScopes(pool, hashes);
+    for (const stream of streams) {
+      if (!scopes.get(stream.request.keyHash)?.includes('events:read')) stream.end();
+    }
+    return 0;
+  };
+
+  const renew = async (): Promise<number> => {
+    const taken = [...streams].map(({ slotId: id, request }) => ({ id, rootId: request.rootId }));
+    if (taken.length > 0) await slots.renew(taken);
+    return 0;
+  };
+
+  const tasks = [
+    { name: 'end streams of revoked keys', everyMs: checkMs, task: endRevoked },
+    { name: 'renew slots of streams', everyMs: renewMs, task: renew },
+  ].map((task) => periodically({ ...task, logger }));
+
+  const run = async (stream: Stream): Promise<void> => {
+    streams.add(stream);
+    try {
+      await stream.run();
+    } catch (err) {
+      // The client reconnects with its last cursor.
+      logger.warn({ err }, 'a stream of events ended');
+    } finally {
+      streams.delete(stream);
+      // Its lease ends soon.
+      await slots.release(stream.slotId).catch((err: unknown) => {
+        logger.debug({ err }, 'the slot of a stream could not be released');
+      });
+    }
+  };
+
+  return {
+    count: () => streams.size,
+
+    /** Sends events to a response whose head was sent. */
+    start(request: StreamRequest, slotId: string, res: ServerResponse): void {
+      const stream = new Stream(feed, request, slotId, res);
+      if (isStopped) stream.end();
+      void run(stream);
+    },
+
+    /** Ends all streams. */
+    async stop(): Promise<void> {
+      isStopped = true;
+      for (const stream of streams) stream.end();
+      await Promise.all(tasks.map((task) => task.stop()));
+    },
+  };
+};
+
+export type Streams = ReturnType<typeof openStreams>;

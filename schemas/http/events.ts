@@ -1,0 +1,59 @@
+import { z } from 'zod';
+import { feedEventNames, isFeedEventName } from '../feed.js';
+import { shortCodePattern } from '../link-subject.js';
+import { domainName } from './link-address.js';
+import { pageLimit } from './paging.js';
+import { repeatable } from './query.js';
+
+const typesMessage = `types must be a list of ${feedEventNames.join(', ')}`;
+
+/** Names of event types in a query: `types=LinkCreated,LinkVisited`. */
+const eventTypes = repeatable(typesMessage)
+  .refine((names) => names.every(isFeedEventName), typesMessage)
+  .meta({
+    type: 'string',
+    description: `Names of event types, comma-separated or repeated: ${feedEventNames.join(', ')}. Default: all but LinkVisited.`,
+    examples: ['LinkCreated,LinkVisited'],
+  });
+
+const afterMessage = 'after must be start, now or a cursor';
+
+/** GET /v2/events */
+export const eventsQuery = z.object({
+  types: eventTypes.optional(),
+  after: z
+    .string({ error: afterMessage })
+    .optional()
+    .describe('`start`, `now` or a cursor. Default: `start` for a page, `now` for a stream.'),
+  limit: pageLimit.default(100),
+  shortCode: z
+    .string({ error: 'shortCode must be a short code' })
+    .regex(shortCodePattern, 'shortCode must be a short code')
+    .optional()
+    .describe('Only events of this link.'),
+  domain: domainName.optional().describe('Only events of links on this domain.'),
+});
+export type EventsQuery = z.output<typeof eventsQuery>;
+
+export const cursorMalformed = afterMessage;
+
+/** A CloudEvent of the feed. */
+export const feedEvent = z.looseObject({
+  specversion: z.literal('1.0'),
+  id: z.string(),
+  type: z.string().describe('`linklog.<Name>.v<version>`.'),
+  source: z.string(),
+  subject: z.string().describe('`code`, `domain/code`, or the ID of a key, domain or webhook.'),
+  time: z.string(),
+  datacontenttype: z.literal('application/json'),
+  sequence: z.string(),
+  account: z.string().optional(),
+  actor: z.string().optional(),
+  data: z.looseObject({}),
+});
+
+/** A page of `GET /v2/events`. */
+export const eventsResponse = z.object({
+  events: z.array(feedEvent),
+  next: z.string().describe('The cursor after the page. An empty page at the end repeats `after`.'),
+});
