@@ -5,6 +5,7 @@ import type { ProxyTrust } from '../ops/http/client-address.js';
 import type { HealthCheck } from '../ops/http/health.js';
 import { txtLookup } from '../ops/platform/txt-records.js';
 import type { Feed } from '../ops/feed/feed.js';
+import { createSender } from '../ops/webhooks/sender.js';
 import type { ActiveDomains } from '../ops/ledger/active-domains.js';
 import { answerTlsAsk } from '../ops/http/tls-ask.js';
 import { onlyForHosts } from '../ops/http/known-hosts.js';
@@ -59,6 +60,7 @@ export interface CommandApiDeps {
     | 'plans'
     | 'trustedProxies'
     | 'upgradeUrl'
+    | 'webhooks'
   >;
   readonly adminToken: string;
   readonly shortUrlHost: string;
@@ -166,6 +168,10 @@ const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
       ...{ ...deps, clock, admission, plans, upgradeUrl, trustedProxies, hasConsole },
       ...{ isOwnHost, isOwnName, requests, corsOrigins, slots, streams },
       txtRecords: txtLookup(config.dnsServers, verifyWithinMs),
+      sender: createSender({
+        dnsServers: config.dnsServers,
+        networks: config.webhooks.networks,
+      }),
     });
     return { http: listener(app) };
   });

@@ -1,15 +1,16 @@
-import { startCursor, type Cursor } from '../../ops/feed/cursor.js';
-import type { CursorFault, Feed } from '../../ops/feed/feed.js';
+import type { Cursor } from '../../ops/feed/cursor.js';
+import type { Feed } from '../../ops/feed/feed.js';
 import type { FeedEvent, FeedFilter } from '../../ops/feed/filter.js';
 import { HistoryIncomplete } from '../../ops/feed/stored-events.js';
 import { defaultFeedNames, typesOfNames } from '../../schemas/feed.js';
 import { messages } from '../../schemas/http/errors.js';
-import { cursorMalformed, eventsQuery, type EventsQuery } from '../../schemas/http/events.js';
+import { eventsQuery, type EventsQuery } from '../../schemas/http/events.js';
 import { maxPageBytes } from '../../schemas/http/paging.js';
 import { subjectOf } from '../../schemas/link-subject.js';
 import type { V2State } from '../admission/admitted-call.js';
 import { failure, json, unavailable, type Reply } from '../http/reply.js';
 import { parseQuery, type Handler } from '../http/requests.js';
+import { cursorOf } from './requested-cursor.js';
 import { maxStreams, type StreamSlots } from './stream-slots.js';
 import type { Streams } from './streams.js';
 
@@ -31,21 +32,6 @@ const filterOf = (query: EventsQuery, account: string): FeedFilter => {
   const subject = code === undefined ? null : subjectOf({ domain, code });
   return { account, types: typesOfNames(types), subject, domain };
 };
-
-const cursorRefusals: Readonly<Record<CursorFault, Reply>> = {
-  malformed: failure(400, cursorMalformed),
-  foreign: failure(409, messages.cursorForeign),
-};
-
-/** The cursor that a client requested. */
-const cursorOf = async (feed: Feed, after: string): Promise<Cursor | Reply> => {
-  if (after === 'start') return startCursor;
-  if (after === 'now') return feed.ends();
-  const cursor = await feed.decode(after);
-  return typeof cursor === 'string' ? cursorRefusals[cursor] : cursor;
-};
-
-const isReply = (value: Cursor | Reply): value is Reply => 'status' in value;
 
 /** `GET /v2/events`: a page, or a stream for `Accept: text/event-stream`. */
 export const createEventsHandler = ({ feed, streams, slots }: EventsDeps): Handler<V2State> => {
@@ -96,12 +82,12 @@ export const createEventsHandler = ({ feed, streams, slots }: EventsDeps): Handl
     const requested = query.value.after ?? (isStream ? 'now' : 'start');
     const lastEventId = ctx.get('Last-Event-ID');
     const after = await cursorOf(feed, isStream && lastEventId !== '' ? lastEventId : requested);
-    if (isReply(after)) return after;
+    if (after.type === 'refused') return after.reply;
     const filter = filterOf(query.value, state.call.key.account);
     try {
       return isStream
-        ? await stream(filter, after, state)
-        : await page(filter, after, query.value.limit);
+        ? await stream(filter, after.value, state)
+        : await page(filter, after.value, query.value.limit);
     } catch (error) {
       if (error instanceof HistoryIncomplete) return unavailable(messages.historyIncomplete, 30);
       throw error;

@@ -66,6 +66,11 @@ export const itemErrorOf = (reply: Reply): object => {
   throw new TypeError(`a reply of type ${reply.type} is no item`);
 };
 
+/** 202 */
+export const acceptedForLater: Reply = {
+  ...{ type: 'raw', status: 202, contentType: '', body: null },
+};
+
 /** 204 */
 export const noContent = (headers: Headers = {}): Reply => ({
   ...{ type: 'raw', status: 204, contentType: '', body: null, headers },

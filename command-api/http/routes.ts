@@ -21,9 +21,10 @@ import { createListHandler } from '../links/list/route.js';
 import { createLinkHandlers } from '../links/change/route.js';
 import { createQrHandler, type QrDeps } from '../links/qr/route.js';
 import { createShortenHandlers, type ShortenDeps } from '../links/create/route.js';
+import { createWebhookHandlers, type WebhookDeps } from '../webhooks/route.js';
 import { createStatsHandlers } from '../statistics/route.js';
 
-export type V2Deps = ShortenDeps & QrDeps & DomainDeps & EventsDeps;
+export type V2Deps = ShortenDeps & QrDeps & DomainDeps & EventsDeps & WebhookDeps;
 
 export interface V2Route extends Route<V2State> {
   /** The required scope of the key, or `null`. */
@@ -52,6 +53,9 @@ export const v2Routes = (deps: V2Deps): readonly V2Route[] => {
   const keys = createKeyHandlers(deps);
   const keyRoute = { scope: 'keys:manage', metered: false } as const;
   const withBody = { bodyLimit: bodyLimits.one };
+  const webhooks = createWebhookHandlers(deps);
+  const webhookScope = { scope: 'webhooks:manage' } as const;
+  const webhookRoute = { path: '/webhooks/:id', ...webhookScope } as const;
 
   const usage: Handler<V2State> = (_ctx, { call }) => json(200, usageOf(call, plans));
 
@@ -126,6 +130,34 @@ export const v2Routes = (deps: V2Deps): readonly V2Route[] => {
       handler: domains.verify,
     },
     { method: 'GET', path: '/events', scope: 'events:read', handler: createEventsHandler(deps) },
+    {
+      ...{ method: 'POST', path: '/webhooks', ...webhookScope, ...withBody },
+      handler: webhooks.create,
+    },
+    { method: 'GET', path: '/webhooks', ...webhookScope, handler: webhooks.list },
+    { method: 'GET', ...webhookRoute, handler: webhooks.show },
+    { method: 'PATCH', ...webhookRoute, ...withBody, handler: webhooks.change },
+    { method: 'DELETE', ...webhookRoute, handler: webhooks.remove },
+    {
+      ...{ method: 'POST', path: '/webhooks/:id/rotate', ...webhookScope, ...withBody },
+      handler: webhooks.rotate,
+    },
+    {
+      ...{ method: 'POST', path: '/webhooks/:id/test', ...webhookScope, writes: false },
+      handler: webhooks.test,
+    },
+    {
+      ...{ method: 'GET', path: '/webhooks/:id/deliveries', ...webhookScope },
+      handler: webhooks.deliveries,
+    },
+    {
+      ...{ method: 'POST', path: '/webhooks/:id/deliveries/:deliveryId/retry', ...webhookScope },
+      handler: webhooks.retry,
+    },
+    {
+      ...{ method: 'POST', path: '/webhooks/:id/replay', ...webhookScope, ...withBody },
+      handler: webhooks.replay,
+    },
     { method: 'GET', path: '/usage', scope: null, handler: usage, metered: false },
     { method: 'GET', path: '/keys', ...keyRoute, handler: keys.list },
     { method: 'POST', path: '/keys', ...keyRoute, ...withBody, handler: keys.make },

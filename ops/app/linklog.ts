@@ -94,9 +94,9 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
     const ownSealKeyFile = roles.size === allRoles.length ? sealKeyFileIn(config.dataDir) : null;
     const startProjectors = async (): Promise<ProjectorService> => {
       if (projectorThread) {
-        const { eventStoreUrl, kafka, sealKeyFile } = config;
+        const { dnsServers, eventStoreUrl, kafka, sealKeyFile, webhooks } = config;
         const settings = {
-          config: { eventStoreUrl, kafka, sealKeyFile },
+          config: { dnsServers, eventStoreUrl, kafka, sealKeyFile, webhooks },
           databaseUrl: database.url,
           ...{ ownSealKeyFile, logLevel: logger.level },
         };
@@ -126,6 +126,7 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
       optional: {
         ...(redis && { redis: () => redis.ping() }),
         ...(projectors?.checkSeals && { seals: projectors.checkSeals }),
+        ...(projectors?.checkWebhooks && { webhooks: projectors.checkWebhooks }),
         ...(projectors?.checkArchive && { archive: projectors.checkArchive }),
       },
       projections: () => projectionStatus(logPool, log),

@@ -1,13 +1,12 @@
 import { withinDeadline } from '../platform/concurrency/deadline.js';
 import { startThread } from '../platform/concurrency/thread.js';
-import type { Config } from '../config/config.js';
 import type { Logger } from '../platform/logging.js';
 import type { Figure, Gauges, Sample } from '../platform/metrics/figure.js';
-import type { ProjectorService } from './projectors.js';
+import type { ProjectorConfig, ProjectorService } from './projectors.js';
 
 /** The thread opens its own connections and its own reader of the log. */
 export interface ProjectorSettings {
-  readonly config: Pick<Config, 'eventStoreUrl' | 'kafka' | 'sealKeyFile'>;
+  readonly config: ProjectorConfig;
   /** Its database has been migrated. */
   readonly databaseUrl: string;
   readonly ownSealKeyFile: string | null;
@@ -18,11 +17,13 @@ export interface ProjectorThread {
   start(settings: ProjectorSettings): Promise<{
     readonly figures: readonly Omit<Figure, 'read'>[];
     readonly seals: boolean;
+    readonly webhooks: boolean;
     readonly archive: boolean;
   }>;
   samples(name: string): Promise<readonly Sample[]>;
   secondsBehind(): Promise<ReadonlyMap<string, number>>;
   checkSeals(): Promise<void>;
+  checkWebhooks(): Promise<void>;
   checkArchive(): Promise<void>;
   compaction: ProjectorService['compaction'];
   failed(): Promise<never>;
@@ -67,7 +68,7 @@ export const openProjectorThread = (logger: Logger) => {
 
   return {
     async start(settings: ProjectorSettings, metrics: Gauges): Promise<ProjectorService> {
-      const { figures, seals, archive } = await thread.call('start', settings);
+      const { figures, seals, webhooks, archive } = await thread.call('start', settings);
       const byName = new Map(figures.map((figure) => [figure.name, figure]));
       for (const { name, ...figure } of byName.values()) {
         const read = () => callWithin(() => thread.call('samples', name), []);
@@ -80,6 +81,7 @@ export const openProjectorThread = (logger: Logger) => {
       return {
         secondsBehind: () => callWithin(() => thread.call('secondsBehind'), new Map()),
         checkSeals: seals ? () => thread.call('checkSeals') : null,
+        checkWebhooks: webhooks ? () => thread.call('checkWebhooks') : null,
         checkArchive: archive ? () => thread.call('checkArchive') : null,
         compaction: () => thread.call('compaction'),
         failed,

@@ -49,6 +49,7 @@ serveCalls<ProjectorThread>({
     return {
       figures: figures.map(({ name, help, labels = [] }) => ({ name, help, labels })),
       seals: service.checkSeals !== null,
+      webhooks: service.checkWebhooks !== null,
       archive: service.checkArchive !== null,
     };
   },
@@ -61,6 +62,7 @@ serveCalls<ProjectorThread>({
   },
   secondsBehind: async () => (await started()).service.secondsBehind(),
   checkSeals: async () => (await started()).service.checkSeals?.(),
+  checkWebhooks: async () => (await started()).service.checkWebhooks?.(),
   checkArchive: async () => (await started()).service.checkArchive?.(),
   compaction: async () => (await started()).service.compaction(),
   failed: async () => (await started()).service.failed,

@@ -1,4 +1,7 @@
 import { startCompactor, type Compactor } from '../../projectors/log/compaction/compactor.js';
+import { startDeliverer } from '../../projectors/webhooks/deliverer.js';
+import { openFeed } from '../feed/feed.js';
+import { createSender } from '../webhooks/sender.js';
 import { startProjectors } from '../../projectors/main.js';
 import type { ChainBroken } from '../../projectors/log/seals/recomputed-chain.js';
 import { startSealing } from '../../projectors/log/seals/sealing.js';
@@ -14,6 +17,11 @@ import { startInOrder, type Stoppable } from '../platform/process/start-in-order
 /** Imported only if configured, because the client of EventStoreDB takes 0.5 s to load. */
 const archiveModule = () => import('../../projectors/log/archive/archive.js');
 
+export type ProjectorConfig = Pick<
+  Config,
+  'dnsServers' | 'eventStoreUrl' | 'kafka' | 'sealKeyFile' | 'webhooks'
+>;
+
 export interface ProjectorService extends Stoppable {
   /** By projection. Never rejects. */
   secondsBehind(): Promise<ReadonlyMap<string, number>>;
@@ -21,15 +29,17 @@ export interface ProjectorService extends Stoppable {
   readonly checkSeals: (() => Promise<void>) | null;
   /** The progress of the compaction; `null` if this process does not compact. */
   compaction(): Promise<ReturnType<Compactor['progress']>>;
+  /** Rejects while webhooks are not delivered; `null` if this process does not deliver. */
+  readonly checkWebhooks: (() => Promise<void>) | null;
   /** Rejects while EventStoreDB is unavailable; `null` without an archive. */
   readonly checkArchive: (() => Promise<void>) | null;
   /** Never resolves. Rejects if the projectors, the sealing or the archive must end. */
   readonly failed: Promise<never>;
 }
 
-/** Starts the projections, the sealing of the log, the compaction of an embedded log, and a configured archive. */
+/** Starts the projections, the delivery of webhooks, the sealing and compaction of the log, and a configured archive. */
 export const startProjectorService = (deps: {
-  readonly config: Pick<Config, 'eventStoreUrl' | 'kafka' | 'sealKeyFile'>;
+  readonly config: ProjectorConfig;
   readonly database: Database;
   readonly eventLog: OpenedLog;
   /** Created if SEAL_KEY_FILE is unset; `null` if the projectors run as a separate service. */
@@ -72,6 +82,18 @@ export const startProjectorService = (deps: {
       });
     }
 
+    const startWebhooks = () => {
+      const webhookPool = database.pool('webhooks', 6, 'background');
+      const feed = openFeed({ pool: webhookPool, log, logger });
+      onStop(() => feed.stop());
+      const { networks } = config.webhooks;
+      const sender = createSender({ dnsServers: config.dnsServers, networks });
+      const { outbox } = eventLog;
+      return startDeliverer({ pool: webhookPool, outbox, feed, sender, metrics, logger });
+    };
+    const deliverer = config.webhooks.deliver ? startWebhooks() : null;
+    onStop(() => deliverer?.stop());
+
     const { eventStoreUrl: url } = config;
     const archive =
       url === null
@@ -96,6 +118,7 @@ export const startProjectorService = (deps: {
           return broken ? Promise.reject(broken) : Promise.resolve();
         }),
       compaction: () => Promise.resolve(compactor?.progress() ?? null),
+      checkWebhooks: deliverer && (() => deliverer.check()),
       checkArchive: archive && (() => archive.check()),
       failed: firstFailure(failures),
     };

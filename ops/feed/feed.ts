@@ -14,6 +14,7 @@ import type { EventLog } from '../event-log/port.js';
 import {
   decodeCursor,
   encodeCursor,
+  feedPartitions,
   feedTopics,
   logIdentity,
   startCursor,
@@ -21,7 +22,14 @@ import {
 } from './cursor.js';
 import { indexesOf, isVisitsIndex, selects, type FeedEvent, type FeedFilter } from './filter.js';
 import { openHeads, type Heads } from './head.js';
-import { readHistory, readVisits, type PartitionEvents } from './stored-events.js';
+import { offsetOfTime } from './offset-of-time.js';
+import {
+  countHistory,
+  historyOffsetsSince,
+  readHistory,
+  readVisits,
+  type PartitionEvents,
+} from './stored-events.js';
 
 export interface Portion {
   readonly events: readonly FeedEvent[];
@@ -168,6 +176,34 @@ export const openFeed = (deps: {
       return isWithin(cursor, await endsFrom(cursor)) ? cursor : 'foreign';
     },
 
+    /** The number of events after a cursor; visits of other accounts count too. */
+    async countAfter(filter: FeedFilter, cursor: Cursor): Promise<number> {
+      const indexes = indexesOf(filter);
+      const others = indexes.filter((index) => !isVisitsIndex(index));
+      const [to, history] = await Promise.all([
+        ends(),
+        countHistory(pool, filter, cursor, others),
+      ]);
+      return indexes
+        .filter(isVisitsIndex)
+        .reduce((sum, index) => sum + Math.max(0, (to[index] ?? 0) - (cursor[index] ?? 0)), history);
+    },
+
+    /** The cursor before an account's events since a time. */
+    async cursorAt({ account }: FeedFilter, time: Date): Promise<Cursor> {
+      const [ranges, offsets] = await Promise.all([
+        Promise.all(feedTopics.map(({ name }) => log.ranges(name))),
+        historyOffsetsSince(pool, account, time),
+      ]);
+      return Promise.all(
+        ranges.flat().map((range, index) => {
+          const known = feedPartitions[index];
+          if (known && isVisitsIndex(index)) return offsetOfTime(log, known, range, time.getTime());
+          return offsets.get(index) ?? range.next;
+        }),
+      );
+    },
+
     /** Starts to follow the events after a cursor. `close` must be called. */
     follow(filter: FeedFilter, from: Cursor, limits: PortionLimits) {
       const indexes = indexesOf(filter);
@@ -221,6 +257,10 @@ export const openFeed = (deps: {
             // While stored records follow, only the limit of concurrent reads delays the next portion.
             if (portion.atEnd) await wakeUp.sleep(atHead ? leftMs : Math.min(pollMs, leftMs));
           }
+        },
+        /** Continues at another cursor. */
+        seek(to: Cursor): void {
+          cursor = to;
         },
         close(): void {
           isClosed = true;

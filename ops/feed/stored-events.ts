@@ -162,3 +162,46 @@ export const readVisits = async (
   }
   return portion(to);
 };
+
+/** Rows of a partition that are counted at most. */
+const maxCounted = 10_000;
+
+/** Counts the events of links and accounts after a cursor, at most 10,000 of each partition. */
+export const countHistory = async (
+  pool: Pool,
+  filter: FeedFilter,
+  cursor: Cursor,
+  indexes: readonly number[],
+): Promise<number> => {
+  const [after, before] = filter.domain === null ? [null, null] : subjectRangeOf(filter.domain);
+  const { rows } = await pool.query<{ count: number }>({
+    name: 'feed-count',
+    text: `SELECT count(*) AS count
+           FROM unnest($2::smallint[], $3::bigint[]) AS p (index, "from")
+           CROSS JOIN LATERAL (
+             SELECT type, subject FROM projection_history.events
+             WHERE account = $1 AND partition = p.index AND record_offset >= p."from"
+             ORDER BY record_offset LIMIT ${maxCounted}
+           ) e
+           WHERE type = ANY ($4::text[]) AND ($5::text IS NULL OR subject > $5 AND subject < $6)`,
+    values: [
+      ...[filter.account, indexes, indexes.map((index) => cursor[index])],
+      ...[[...filter.types], after, before],
+    ],
+  });
+  return rows[0]?.count ?? 0;
+};
+
+/** The offsets of an account's first events since a time, by index of the partition; none where there is none. */
+export const historyOffsetsSince = async (
+  pool: Pool,
+  account: string,
+  time: Date,
+): Promise<ReadonlyMap<number, number>> => {
+  const { rows } = await pool.query<{ index: number; offset: number }>(
+    `SELECT partition AS index, min(record_offset) AS "offset" FROM projection_history.events
+     WHERE account = $1 AND time >= $2 AND partition >= 0 GROUP BY partition`,
+    [account, time],
+  );
+  return new Map(rows.map(({ index, offset }) => [index, offset]));
+};

@@ -21,6 +21,12 @@ GRANT SELECT ON ledger.links, ledger.platform TO linklog_edge, linklog_projector
 GRANT SELECT (domain, account, root_redirect, not_found_redirect, expired_redirect, sequence)
   ON ledger.domains TO linklog_edge, linklog_projectors;
 
+-- The relay compares the sequences of webhooks too; projectors deliver, and disable webhooks whose receivers fail.
+GRANT SELECT (id, sequence) ON ledger.webhooks TO linklog_edge;
+GRANT SELECT, INSERT, UPDATE ON ledger.webhooks TO linklog_projectors;
+GRANT USAGE ON SCHEMA delivery TO linklog_api, linklog_projectors;
+GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA delivery TO linklog_api, linklog_projectors;
+
 -- The API decides all but clicks. It has no key of the edges.
 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ledger TO linklog_api;
 REVOKE ALL ON ledger.password_tries, ledger.client_hash_key, ledger.copy_key, ledger.visitor_keys FROM linklog_api;

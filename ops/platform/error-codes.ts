@@ -90,6 +90,7 @@ export const ownCodes = {
   BATCH_NOT_AT_CHECKPOINT: 'temporary',
   CHAIN_BROKEN: 'permanent',
   CHAIN_MOVED: 'temporary',
+  LEASE_LOST: 'temporary',
   NO_PREVIOUS_PROJECTION: 'permanent',
   REBUILD_RUNNING: 'temporary',
   STREAM_REFUSED: 'permanent',

@@ -27,6 +27,8 @@ export const openApiDocument = () => ({
   tags: [
     { name: 'Links' },
     { name: 'Reports' },
+    { name: 'Events' },
+    { name: 'Webhooks' },
     { name: 'Domains' },
     { name: 'Keys' },
     { name: 'Health' },

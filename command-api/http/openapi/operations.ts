@@ -23,14 +23,8 @@ import {
   type SchemaPart,
   type SchemaName,
 } from './schemas.js';
-import type { Scope } from '../../../schemas/scopes.js';
-
-const requestId = {
-  name: 'X-Request-Id',
-  in: 'header',
-  description: '1 to 128 visible characters, which the response repeats. Default: generated.',
-  schema: { type: 'string' },
-};
+import { eventPaths } from './event-operations.js';
+import { body, needs, requestId } from './operation-parts.js';
 
 const idempotencyKey = {
   name: 'Idempotency-Key',
@@ -59,11 +53,6 @@ const shortCode = { name: 'shortCode', in: 'path', required: true, schema: short
 
 /** The parameters of a path with a link. */
 const ofLink = [shortCode, ...parametersOf(linkDomainQuery), requestId];
-
-const body = (name: SchemaName, examples: SchemaPart): SchemaPart => ({
-  required: true,
-  content: { 'application/json': { schema: refTo(name), examples } },
-});
 
 const link = {
   shortUrl: 'http://localhost:8081/spring-sale',
@@ -124,8 +113,6 @@ const links = {
   stats: { operationId: 'getStats', parameters: { shortCode: '$response.body#/shortCode' } },
   qr: { operationId: 'getQrCode', parameters: { shortCode: '$response.body#/shortCode' } },
 };
-
-const needs = (scope: Scope): SchemaPart => ({ security: [{ apiKey: [scope] }] });
 
 const details = {
   ...link,
@@ -608,6 +595,7 @@ export const paths = {
       },
     },
   },
+  ...eventPaths,
   '/v2/usage': {
     parameters: [requestId],
     get: {

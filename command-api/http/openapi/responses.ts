@@ -102,7 +102,18 @@ export const changedLink = (description: string, bodies: Examples): SchemaPart =
   content: json({ anyOf: [refTo('LinkDetails'), refTo('ChangedLink')] }, bodies),
 });
 
-/** 204 */
+/** A page of events, or a stream of them. */
+export const pageOrStream = (description: string, bodies: Examples): SchemaPart =>
+  success(description, 'Events', bodies, {
+    content: {
+      ...json(refTo('Events'), bodies),
+      'text/event-stream': {
+        schema: { type: 'string', description: 'Messages with `id` (a cursor) and `data` (a CloudEvent).' },
+      },
+    },
+  });
+
+/** 202 or 204 */
 export const done = (description: string): SchemaPart => ({
   description,
   headers: headers([...ofAll, ...ofKnownKey]),
@@ -221,7 +232,7 @@ const errorResponses = [
     },
     { schema: { anyOf: [refTo('ScopeError'), refTo('PlanError'), refTo('GeneralError')] } },
   ),
-  error(404, 'NotFound', 'The link, the key or the domain does not exist.', {
+  error(404, 'NotFound', 'The link, the key, the domain or the webhook does not exist.', {
     unknown: general(404, messages.codeNotFound, stats),
   }),
   error(
@@ -234,11 +245,13 @@ const errorResponses = [
   error(
     409,
     'Conflict',
-    'A request with this `Idempotency-Key` is still in progress, or the domain is in another state.',
+    'A request with this `Idempotency-Key` is still in progress, the domain is in another state, or ' +
+      'the cursor is of another log.',
     {
       inFlight: general(409, messages.idempotencyInFlight),
       record: general(409, messages.domainUnverified, verify, { found: ['v=spf1 -all'] }),
       another: general(409, messages.domainOfAnother, verify),
+      cursor: general(409, messages.cursorForeign, ['GET', '/v2/events']),
       links: general(409, messages.domainHasLinks, ['DELETE', '/v2/domains/go.example.com']),
     },
   ),

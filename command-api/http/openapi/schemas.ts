@@ -31,6 +31,17 @@ import {
   ownKeyResponse,
   rotateKeyRequest,
 } from '../../../schemas/http/keys.js';
+import { eventsResponse } from '../../../schemas/http/events.js';
+import {
+  changeWebhookRequest,
+  createWebhookRequest,
+  deliveriesResponse,
+  replayRequest,
+  testedWebhookResponse,
+  webhookListResponse,
+  webhookResponse,
+  webhookWithSecretResponse,
+} from '../../../schemas/http/webhooks.js';
 import { linkResponse, shortCode, shortenRequest } from '../../../schemas/http/shorten.js';
 import { accountStatsResponse, statsResponse } from '../../../schemas/http/statistics.js';
 
@@ -49,6 +60,9 @@ const requests = {
   RotateKeyRequest: rotateKeyRequest,
   ClaimDomainRequest: claimDomainRequest,
   ChangeDomainRequest: changeDomainRequest(() => false),
+  CreateWebhookRequest: createWebhookRequest,
+  ChangeWebhookRequest: changeWebhookRequest,
+  ReplayRequest: replayRequest,
 };
 
 const responses = {
@@ -67,6 +81,12 @@ const responses = {
   MadeApiKey: madeKeyResponse,
   Domain: domainResponse,
   Domains: domainListResponse,
+  Events: eventsResponse,
+  Webhook: webhookResponse,
+  Webhooks: webhookListResponse,
+  WebhookWithSecret: webhookWithSecretResponse,
+  TestedWebhook: testedWebhookResponse,
+  Deliveries: deliveriesResponse,
   Liveness: livenessResponse,
   Readiness: healthResponse,
   GeneralError: generalError,

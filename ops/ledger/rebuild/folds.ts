@@ -11,6 +11,7 @@ import type {
   LinklogEvent,
   PlatformEvent,
   UsageEvent,
+  WebhookEvent,
 } from '../../../schemas/events/catalogue.js';
 import {
   evolveAliasOverride,
@@ -34,6 +35,7 @@ import {
   type LedgerLinkState,
 } from '../../../schemas/folds/ledger-link.js';
 import { evolvePlatform, type PlatformState } from '../../../schemas/folds/platform.js';
+import { evolveWebhook, noWebhook, type WebhookState } from '../../../schemas/folds/webhook.js';
 import type { KnownKey } from '../api-keys.js';
 
 /** A visit of a link with a limit, which the ledger decided. */
@@ -128,6 +130,19 @@ export const foldDomains = (
     const domain = changed.get(event.subject) ?? known.get(event.subject) ?? noDomain;
     if (event.sequence <= domain.sequence) continue;
     changed.set(event.subject, evolveDomain(domain, event));
+  }
+  return changed;
+};
+
+export const foldWebhooks = (
+  known: ReadonlyMap<string, WebhookState>,
+  events: readonly WebhookEvent[],
+): ReadonlyMap<string, WebhookState> => {
+  const changed = new Map<string, WebhookState>();
+  for (const event of events) {
+    const webhook = changed.get(event.subject) ?? known.get(event.subject) ?? noWebhook;
+    if (event.sequence <= webhook.sequence) continue;
+    changed.set(event.subject, evolveWebhook(webhook, event));
   }
   return changed;
 };

@@ -5,6 +5,7 @@ import {
   isLinkEvent,
   isPlatformEvent,
   isUsageEvent,
+  isWebhookEvent,
   type EventNamed,
   type LinklogEvent,
 } from '../../../schemas/events/catalogue.js';
@@ -14,6 +15,7 @@ import { lockOverrides, saveOverrides } from '../alias-overrides.js';
 import { lockKeys, saveKey } from '../api-keys.js';
 import { lockDomains, saveDomain } from '../domains.js';
 import { insertLinks, isInitial, lockLinks, saveLinks } from '../links.js';
+import { lockWebhooks, saveWebhook } from '../webhooks.js';
 import { lockStoredMeters, saveFoldedMeters } from '../meters.js';
 import { readableEvents } from '../readable-events.js';
 import { readPlatform, savePlatform } from '../platform.js';
@@ -27,6 +29,7 @@ import {
   foldMeters,
   foldOverrides,
   foldPlatform,
+  foldWebhooks,
   isLimitedVisit,
 } from './folds.js';
 
@@ -61,6 +64,13 @@ const addAccounts: Add = async (tx, schema, events) => {
     saveDomain(name, domain, schema),
   );
   await execute(tx, writeOnly(savedDomains));
+
+  const webhookEvents = events.filter(isWebhookEvent);
+  const webhooks = await lockWebhooks(tx, subjectsOf(webhookEvents), schema);
+  const savedWebhooks = [...foldWebhooks(webhooks, webhookEvents)].flatMap(([id, webhook]) =>
+    saveWebhook(id, webhook, schema),
+  );
+  await execute(tx, writeOnly(savedWebhooks));
 };
 
 const addPlatform: Add = async (tx, schema, events) => {

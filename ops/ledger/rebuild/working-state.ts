@@ -36,6 +36,7 @@ export const foldedTables = [
   'key_secrets',
   'alias_overrides',
   'domains',
+  'webhooks',
   'platform',
   'links',
   'key_meters',

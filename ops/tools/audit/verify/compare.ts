@@ -16,6 +16,7 @@ type RowPair = Readonly<Record<'found' | 'expected', Row | null>>;
 const secretColumns: ReadonlySet<string> = new Set([
   'links.password_hash',
   'key_secrets.hash',
+  'webhooks.secrets',
   'dead_letters.value',
 ]);
 

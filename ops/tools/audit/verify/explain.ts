@@ -108,6 +108,8 @@ const patternOf = ({ model, table, key }: Difference): Pattern => {
       return bySubject(accounts, key['alias']);
     case 'ledger.domains':
       return bySubject(accounts, key['domain']);
+    case 'ledger.webhooks':
+      return bySubject(accounts, key['id']);
     case 'ledger.platform':
       return { topics: [platform.name], matches: (event) => event !== null };
     default:

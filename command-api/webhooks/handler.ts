@@ -1,0 +1,90 @@
+import { nanoid } from 'nanoid';
+import type { Outbox, OutboxPosition } from '../../ops/event-log/outbox/port.js';
+import { decideIn } from '../../ops/ledger/decide.js';
+import { lockWebhooks, webhooks } from '../../ops/ledger/webhooks.js';
+import { transaction, type Client, type Pool } from '../../ops/platform/postgres/pool.js';
+import { newSecret } from '../../ops/webhooks/signature.js';
+import { deleteDeliveries, insertCursor } from '../../ops/webhooks/store.js';
+import type { Actor, CommandRequest } from '../../schemas/decision.js';
+import {
+  exists,
+  noWebhook,
+  type WebhookState,
+  type WebhookTerms,
+} from '../../schemas/folds/webhook.js';
+import {
+  maxWebhooks,
+  webhookDecider,
+  type WebhookChanges,
+  type WebhookCommand,
+  type WebhookRefusal,
+} from './command.js';
+
+export type WebhookOutcome =
+  | {
+      readonly type: 'done';
+      readonly id: string;
+      readonly state: WebhookState;
+      readonly outboxPosition: OutboxPosition;
+    }
+  | { readonly type: 'refused'; readonly refusal: WebhookRefusal };
+
+type Request = Omit<CommandRequest<WebhookCommand>, 'subject' | 'metadata'>;
+
+const countWebhooks = async (tx: Client, account: string): Promise<number> => {
+  const { rows } = await tx.query<{ count: number }>(
+    `SELECT count(*) AS count FROM ledger.webhooks WHERE account = $1 AND status <> 'deleted'`,
+    [account],
+  );
+  return rows[0]?.count ?? 0;
+};
+
+/** Decides commands on webhooks, one at a time. */
+export const createWebhookHandler = (pool: Pool, outbox: Outbox) => {
+  /** `requestOf` gets the webhook under its lock. */
+  const decide = (
+    id: string,
+    metadata: Actor,
+    requestOf: (tx: Client, state: WebhookState) => Promise<Request>,
+  ): Promise<WebhookOutcome> =>
+    transaction(pool, async (tx) => {
+      const state = (await lockWebhooks(tx, [id])).get(id) ?? noWebhook;
+      const request = { ...(await requestOf(tx, state)), subject: id, metadata };
+      const group = await decideIn(tx, outbox, webhooks, webhookDecider, [
+        request as CommandRequest<WebhookCommand>,
+      ]);
+      const [result] = group.results;
+      if (!result) throw new Error('decideIn() returned no result for 1 command');
+      const { decision } = result;
+      if (decision.type === 'refused') return decision;
+      return { type: 'done', id, state: result.state, outboxPosition: group.outboxPosition };
+    });
+
+  return {
+    /** @param cursor an end of the log before the webhook's own WebhookCreated event */
+    create: (account: string, terms: WebhookTerms, cursor: string, actor: Actor) => {
+      const id = `wh_${nanoid()}`;
+      return decide(id, actor, async (tx) => {
+        const count = await countWebhooks(tx, account);
+        if (count < maxWebhooks) await insertCursor(tx, id, cursor);
+        const data = { account, terms, count, secret: newSecret() };
+        return { type: 'CreateWebhook', data };
+      });
+    },
+
+    change: (id: string, account: string, changes: WebhookChanges, actor: Actor) =>
+      decide(id, actor, () => Promise.resolve({ type: 'ChangeWebhook', data: { account, changes } })),
+
+    rotate: (id: string, account: string, overlapSeconds: number, actor: Actor) =>
+      decide(id, actor, () => {
+        const data = { account, overlapSeconds, secret: newSecret() };
+        return Promise.resolve({ type: 'RotateWebhookSecret', data });
+      }),
+
+    delete: (id: string, account: string, actor: Actor) =>
+      decide(id, actor, async (tx, state) => {
+        if (exists(state) && state.account === account) await deleteDeliveries(tx, id);
+        return { type: 'DeleteWebhook', data: { account } };
+      }),
+  };
+};

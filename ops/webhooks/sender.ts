@@ -1,0 +1,89 @@
+import type { DnsServer } from '../platform/dns-query.js';
+import { addressLookup } from '../platform/networks/address-lookup.js';
+import { guardedPost, type PostOutcome } from '../platform/networks/guarded-request.js';
+import { networkGuard } from '../platform/networks/network-guard.js';
+import type { Webhook } from '../../schemas/folds/webhook.js';
+import { signatureHeaders } from './signature.js';
+
+/** The result of an attempt. */
+export interface Attempt {
+  /** ISO 8601. */
+  readonly at: string;
+  /** The status of the response; `null` without one. */
+  readonly status: number | null;
+  readonly durationMs: number;
+  /** Why there was no response. */
+  readonly error: string | null;
+}
+
+/** An attempt, and when the receiver wants the next one (seconds, or a date); `null` if it did not say. */
+export interface AttemptOutcome {
+  readonly attempt: Attempt;
+  readonly retryAfter: string | null;
+}
+
+export const isDelivered = ({ status }: Attempt): boolean =>
+  status !== null && status >= 200 && status <= 299;
+
+/** The bodies of a delivery. */
+const contentTypes = {
+  single: 'application/cloudevents+json',
+  batch: 'application/cloudevents-batch+json',
+} as const;
+
+/** The body of a batch is an array. */
+const contentTypeOf = (body: string): string =>
+  body.startsWith('[') ? contentTypes.batch : contentTypes.single;
+
+/** The secrets that sign at a time. */
+export const liveSecrets = ({ secrets }: Pick<Webhook, 'secrets'>, now: Date): readonly string[] =>
+  secrets
+    .filter(({ endsAt }) => endsAt === null || now.getTime() < Date.parse(endsAt))
+    .map(({ secret }) => secret);
+
+const attemptOf = (at: string, outcome: PostOutcome): AttemptOutcome => {
+  const { durationMs } = outcome;
+  return outcome.type === 'responded'
+    ? {
+        attempt: { at, status: outcome.status, durationMs, error: null },
+        retryAfter: outcome.retryAfter,
+      }
+    : { attempt: { at, status: null, durationMs, error: outcome.error }, retryAfter: null };
+};
+
+/** Sends deliveries to public addresses, and to those of WEBHOOK_NETWORKS. */
+export const createSender = (settings: {
+  readonly dnsServers: readonly DnsServer[];
+  readonly networks: Parameters<typeof networkGuard>[1];
+}) => {
+  const guard = networkGuard(addressLookup(settings.dnsServers), settings.networks);
+  const post = guardedPost(guard);
+  return {
+    /** Whether a webhook may have this URL. */
+    async allows(url: URL): Promise<boolean> {
+      return (await guard(url)).type !== 'refused';
+    },
+
+    /** Sends a body once. @param id of the delivery */
+    async send(
+      webhook: Pick<Webhook, 'url' | 'secrets'>,
+      id: string,
+      body: string,
+      signal?: AbortSignal,
+    ): Promise<AttemptOutcome> {
+      const timestamp = new Date();
+      const headers = {
+        'Content-Type': contentTypeOf(body),
+        'User-Agent': 'Linklog-Webhooks/1',
+        ...signatureHeaders({ id, timestamp, body, secrets: liveSecrets(webhook, timestamp) }),
+      };
+      const options = signal ? { signal } : {};
+      return attemptOf(
+        timestamp.toISOString(),
+        await post(new URL(webhook.url), headers, body, options),
+      );
+    },
+  };
+};
+
+export type Sender = ReturnType<typeof createSender>;
