@@ -138,8 +138,14 @@ const configOf = (vars: z.infer<typeof variables>) => ({
     notFoundRedirect: vars.NOT_FOUND_REDIRECT ?? null,
     expiredRedirect: vars.EXPIRED_REDIRECT ?? null,
   },
-  /** The DNS servers that verify domains; empty: those of the system. */
+  /** The DNS servers for domains and webhooks; empty: those of the system. */
   dnsServers: vars.DNS_SERVERS,
+  webhooks: {
+    /** Whether this process delivers webhooks. */
+    deliver: vars.WEBHOOKS,
+    /** Networks that webhooks may reach in addition to public addresses; `null`: none. */
+    networks: vars.WEBHOOK_NETWORKS ?? null,
+  },
   logLevel: vars.LOG_LEVEL,
   spool: {
     root: path.resolve(vars.SPOOL_DIR ?? path.join(vars.DATA_DIR, 'spool')),

@@ -43,6 +43,7 @@ describe('configuration', () => {
       sealKeyFile: null,
       redirects: { rootRedirect: null, notFoundRedirect: null, expiredRedirect: null },
       dnsServers: [],
+      webhooks: { deliver: true, networks: null },
       logLevel: 'info',
       spool: { root: path.resolve('.data/spool'), maxBytes: 1_073_741_824, fsync: false },
       safety: { blocklistFile: null, safeBrowsing: null },
@@ -50,7 +51,7 @@ describe('configuration', () => {
   });
 
   it('reads every variable', () => {
-    const { trustedProxies, ...config } = readConfig({
+    const { trustedProxies, webhooks, ...config } = readConfig({
       HOST: '0.0.0.0',
       API_HOST: '::1',
       API_PORT: '0',
@@ -85,6 +86,8 @@ describe('configuration', () => {
       NOT_FOUND_REDIRECT: 'https://example.org/404',
       EXPIRED_REDIRECT: 'https://example.org/over',
       DNS_SERVERS: '192.0.2.53,dns.example:5353,[2001:db8::53]:5300',
+      WEBHOOKS: '0',
+      WEBHOOK_NETWORKS: '10.1.0.0/16, fd00::/8, 192.0.2.1',
       LOG_LEVEL: 'warn',
       SPOOL_DIR: '/mnt/spool',
       SPOOL_MAX_BYTES: '1048576',
@@ -93,6 +96,10 @@ describe('configuration', () => {
       SOMETHING_ELSE: 'of another program',
     });
     expect([trustedProxies('10.1.2.3'), trustedProxies('11.1.2.3')]).to.deep.equal([true, false]);
+    expect(webhooks.deliver).to.equal(false);
+    expect(webhooks.networks?.rules).to.have.members([
+      ...['Subnet: IPv4 10.1.0.0/16', 'Subnet: IPv6 fd00::/8', 'Subnet: IPv4 192.0.2.1/32'],
+    ]);
     expect(config).to.deep.equal({
       api: { host: '::1', port: 0 },
       edge: { host: '0.0.0.0', port: 65_535 },
@@ -188,6 +195,8 @@ describe('configuration', () => {
     ],
     ['DATABASE_URL', 'mysql://db/linklog', 'localhost:5432'],
     ['DNS_SERVERS', 'dns://192.0.2.53', '192.0.2.53:99999', 'a b'],
+    ['WEBHOOKS', 'off', '2'],
+    ['WEBHOOK_NETWORKS', '10.0.0.0/33', 'receiver', 'fe80::1%eth0', '10.0.0.0/8,'],
     ['EXPIRED_REDIRECT', '/home'],
     ['NOT_FOUND_REDIRECT', '/home'],
     ['ROOT_REDIRECT', '/home', 'https://@example.org', 'https://example.org\\@example.com'],

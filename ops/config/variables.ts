@@ -3,7 +3,7 @@ import { BlockList, isIP } from 'node:net';
 import { z } from 'zod';
 import type { KafkaSettings, KafkaTls } from '../event-log/kafka/settings.js';
 import { destinationPattern } from '../../schemas/http/link-fields.js';
-import type { DnsServer } from '../platform/txt-records.js';
+import type { DnsServer } from '../platform/dns-query.js';
 import { trustIn } from '../http/client-address.js';
 import { parseUrl } from '../../schemas/parse-url.js';
 
@@ -21,7 +21,7 @@ const bindAddress = z
   .refine((value) => isIP(value) !== 0 || /^[a-z0-9.-]+$/i.test(value), 'must be an address');
 
 /** Comma-separated CIDRs, or single addresses. */
-const addressBlocks = z.string().transform((text, ctx) => {
+const addressBlocks = z.string().transform((text, ctx): BlockList => {
   const blocks = new BlockList();
   for (const block of text.split(',').map((part) => part.trim())) {
     const [, address = '', prefix] = /^([^/]*)(?:\/(\d{1,3}))?$/.exec(block) ?? [];
@@ -34,7 +34,7 @@ const addressBlocks = z.string().transform((text, ctx) => {
     }
     blocks.addSubnet(address, length, bits === 32 ? 'ipv4' : 'ipv6');
   }
-  return trustIn(blocks);
+  return blocks;
 });
 
 /** The options of EventStoreDB's client. Its warning about another option would log the string with its password. */
@@ -171,7 +171,7 @@ export const variables = z.object({
   CONSOLE: flagOr('1'),
   CORS_ORIGINS: origins.default([]),
   PLANS_FILE: z.string().optional(),
-  TRUSTED_PROXIES: addressBlocks.optional(),
+  TRUSTED_PROXIES: addressBlocks.transform(trustIn).optional(),
   BLOCKLIST_FILE: z.string().optional(),
   GEOIP_FILE: z.string().optional(),
   SAFE_BROWSING_API_KEY: z
@@ -184,6 +184,8 @@ export const variables = z.object({
   NOT_FOUND_REDIRECT: redirect,
   EXPIRED_REDIRECT: redirect,
   DNS_SERVERS: dnsServers.default([]),
+  WEBHOOKS: flagOr('1'),
+  WEBHOOK_NETWORKS: addressBlocks.optional(),
   LOG_LEVEL: z
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], {
       error: 'must be one of trace, debug, info, warn, error, fatal, silent',

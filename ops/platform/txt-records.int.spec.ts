@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { dnsServerFixture, startDnsServer } from '../test/support/dns-server.js';
 import { rejection } from '../test/support/waiting.js';
-import { ResolverUnavailable, txtLookup, type DnsServer } from './txt-records.js';
+import { ResolverUnavailable, type DnsServer } from './dns-query.js';
+import { txtLookup } from './txt-records.js';
 
 const name = '_linklog.go.example';
 const withinMs = 300;

@@ -50,9 +50,10 @@ const inherited = {
     'SAFE_BROWSING_API_KEY',
     'SAFE_BROWSING_URL',
     'TRUSTED_PROXIES',
+    'WEBHOOK_NETWORKS',
   ],
   edge: ['GEOIP_FILE', 'OWN_HOSTS', 'SHORT_URL_HOST', 'TRUSTED_PROXIES'],
-  projector: [],
+  projector: ['WEBHOOK_NETWORKS'],
 } as const;
 
 describe('local servers: docker-compose.yml', () => {
@@ -89,6 +90,7 @@ describe('local servers: docker-compose.yml', () => {
         'SAFE_BROWSING_API_KEY',
         'SAFE_BROWSING_URL',
         'TRUSTED_PROXIES',
+        'WEBHOOK_NETWORKS',
       ]) {
         expect([undefined, `\${${variable}:-}`], name).to.include(environment[variable]);
       }
