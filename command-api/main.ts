@@ -136,8 +136,14 @@ const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
   let isOwnHost = ownHosts(ownUrls, [], isDomain);
   const ownNames = new Set([...ownUrls.map((url) => new URL(url).hostname), ...config.admin.names]);
   const isOwnName = (name: string): boolean => ownNames.has(name);
+  const slots = createStreamSlots(pool);
+  const streams = openStreams({ pool, feed: deps.feed, slots, logger });
+  onFailure(() => streams.stop());
+  const { networks } = config.webhooks;
+  const sender = createSender({ dnsServers: config.dnsServers, networks });
   const adminApp = createAdminApp({
     ...deps,
+    ...{ slots, streams, sender },
     consoleUrl: () => consoleUrl,
     isOwnHost: (destination) => isOwnHost(destination),
     isOwnName,
@@ -151,9 +157,6 @@ const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
   await watch.check();
   const admission = createAdmission(pool, clock, plans);
   exposeApi(metrics, admission.counts, safety, watch);
-  const slots = createStreamSlots(pool);
-  const streams = openStreams({ pool, feed: deps.feed, slots, logger });
-  onFailure(() => streams.stop());
   const admin = await listen('ADMIN', config.admin, trustedProxies, () => ({
     http: answerTlsAsk(
       { isDomain, shortUrlHost: deps.shortUrlHost },
@@ -166,12 +169,8 @@ const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
     const requests = metrics.requests('api');
     const app = createApiApp({
       ...{ ...deps, clock, admission, plans, upgradeUrl, trustedProxies, hasConsole },
-      ...{ isOwnHost, isOwnName, requests, corsOrigins, slots, streams },
+      ...{ isOwnHost, isOwnName, requests, corsOrigins, slots, streams, sender },
       txtRecords: txtLookup(config.dnsServers, verifyWithinMs),
-      sender: createSender({
-        dnsServers: config.dnsServers,
-        networks: config.webhooks.networks,
-      }),
     });
     return { http: listener(app) };
   });

@@ -1,23 +1,31 @@
+import type { Context } from 'koa';
 import type { Cursor } from '../../ops/feed/cursor.js';
 import type { Feed } from '../../ops/feed/feed.js';
 import type { FeedEvent, FeedFilter } from '../../ops/feed/filter.js';
 import { HistoryIncomplete } from '../../ops/feed/stored-events.js';
 import { defaultFeedNames, typesOfNames } from '../../schemas/feed.js';
 import { messages } from '../../schemas/http/errors.js';
-import { eventsQuery, type EventsQuery } from '../../schemas/http/events.js';
+import { eventsQuery, operatorsEventsQuery, type EventsQuery } from '../../schemas/http/events.js';
 import { maxPageBytes } from '../../schemas/http/paging.js';
 import { subjectOf } from '../../schemas/link-subject.js';
 import type { V2State } from '../admission/admitted-call.js';
 import { failure, json, unavailable, type Reply } from '../http/reply.js';
+import { withQuery, type AdminRoutes } from '../http/operator-requests.js';
 import { parseQuery, type Handler } from '../http/requests.js';
 import { cursorOf } from './requested-cursor.js';
 import { maxStreams, type StreamSlots } from './stream-slots.js';
-import type { Streams } from './streams.js';
+import type { StreamRequest, Streams } from './streams.js';
 
 export interface EventsDeps {
   readonly feed: Feed;
   readonly streams: Streams;
   readonly slots: StreamSlots;
+}
+
+/** The holder of a stream: a key, or an operator, whose streams are not limited. */
+interface Holder {
+  /** `null` if the key has too many streams. */
+  readonly take: () => Promise<StreamRequest['slot'] | null>;
 }
 
 /** How long a page searches visits of the account among those of others (ms). */
@@ -33,8 +41,8 @@ const filterOf = (query: EventsQuery, account: string): FeedFilter => {
   return { account, types: typesOfNames(types), subject, domain };
 };
 
-/** `GET /v2/events`: a page, or a stream for `Accept: text/event-stream`. */
-export const createEventsHandler = ({ feed, streams, slots }: EventsDeps): Handler<V2State> => {
+/** Responds with a page or, for `Accept: text/event-stream`, with a stream. */
+const createEventsReader = ({ feed, streams }: EventsDeps) => {
   const page = async (filter: FeedFilter, after: Cursor, limit: number): Promise<Reply> => {
     const deadline = performance.now() + searchMs;
     const events: FeedEvent[] = [];
@@ -56,10 +64,11 @@ export const createEventsHandler = ({ feed, streams, slots }: EventsDeps): Handl
     return json(200, `{"events":[${events.map((event) => event.json).join()}],"next":"${cursor}"}`);
   };
 
-  const stream = async (filter: FeedFilter, from: Cursor, state: V2State): Promise<Reply> => {
-    const { rootId } = state.call.key;
-    const slotId = await slots.take(rootId);
-    if (slotId === null) return failure(429, `At most ${maxStreams} streams a root key`);
+  const stream = async (filter: FeedFilter, from: Cursor, holder: Holder): Promise<Reply> => {
+    // A history that is incomplete gets a 503, which a stream could not send later.
+    await feed.read(filter, from, { events: 1, bytes: maxPageBytes });
+    const slot = await holder.take();
+    if (slot === null) return failure(429, `At most ${maxStreams} streams a root key`);
     return {
       type: 'stream',
       status: 200,
@@ -69,28 +78,61 @@ export const createEventsHandler = ({ feed, streams, slots }: EventsDeps): Handl
         'X-Accel-Buffering': 'no',
       },
       start(res) {
-        streams.start({ filter, from, rootId, keyHash: state.keyHash }, slotId, res);
+        streams.start({ filter, from, slot }, res);
       },
     };
   };
 
-  return async (ctx, state) => {
-    const query = parseQuery(eventsQuery, ctx);
-    if (query.type === 'refused') return query.reply;
+  return async (
+    ctx: Context,
+    query: EventsQuery,
+    account: string,
+    holder: Holder,
+  ): Promise<Reply> => {
     const isStream =
       ctx.method === 'GET' && ctx.get('Accept').toLowerCase().includes('text/event-stream');
-    const requested = query.value.after ?? (isStream ? 'now' : 'start');
+    const requested = query.after ?? (isStream ? 'now' : 'start');
     const lastEventId = ctx.get('Last-Event-ID');
     const after = await cursorOf(feed, isStream && lastEventId !== '' ? lastEventId : requested);
     if (after.type === 'refused') return after.reply;
-    const filter = filterOf(query.value, state.call.key.account);
+    const filter = filterOf(query, account);
     try {
       return isStream
-        ? await stream(filter, after.value, state)
-        : await page(filter, after.value, query.value.limit);
+        ? await stream(filter, after.value, holder)
+        : await page(filter, after.value, query.limit);
     } catch (error) {
       if (error instanceof HistoryIncomplete) return unavailable(messages.historyIncomplete, 30);
       throw error;
     }
   };
+};
+
+/** `GET /v2/events`. */
+export const createEventsHandler = (deps: EventsDeps): Handler<V2State> => {
+  const respond = createEventsReader(deps);
+  return async (ctx, { call, keyHash }) => {
+    const query = parseQuery(eventsQuery, ctx);
+    if (query.type === 'refused') return query.reply;
+    const { account, rootId } = call.key;
+    return respond(ctx, query.value, account, {
+      async take() {
+        const id = await deps.slots.take(rootId);
+        return id === null ? null : { id, rootId, keyHash };
+      },
+    });
+  };
+};
+
+/** `GET /admin/events`: the events of an account. */
+export const eventRoutes: AdminRoutes = (deps) => {
+  const respond = createEventsReader(deps);
+  return [
+    {
+      method: 'GET',
+      path: '/events',
+      handler: withQuery(operatorsEventsQuery, (query, _parameter, ctx) =>
+        respond(ctx, query, query.account, { take: () => Promise.resolve('unlimited') }),
+      ),
+    },
+  ];
 };

@@ -24,22 +24,30 @@ const limits = { events: 200, bytes: 500_000 };
 export interface StreamRequest {
   readonly filter: FeedFilter;
   readonly from: Cursor;
+  readonly slot: StreamSlot | 'unlimited';
+}
+
+/** The slot of a key's stream. */
+export interface StreamSlot {
+  readonly id: string;
   readonly rootId: string;
   /** The secret that started the stream: SHA-256, hexadecimal. */
   readonly keyHash: string;
 }
 
 class Stream {
+  /** `null`: the stream is an operator's. */
+  readonly slot: StreamSlot | null;
   readonly #follower: Follower;
   #isEnded = false;
 
   constructor(
     private readonly feed: Feed,
-    readonly request: StreamRequest,
-    readonly slotId: string,
+    { filter, from, slot }: StreamRequest,
     private readonly res: ServerResponse,
   ) {
-    this.#follower = feed.follow(request.filter, request.from, limits);
+    this.slot = slot === 'unlimited' ? null : slot;
+    this.#follower = feed.follow(filter, from, limits);
   }
 
   /** Sends events until the stream ends or the client disconnects. */
@@ -108,18 +116,21 @@ export const openStreams = (deps: {
   const streams = new Set<Stream>();
   let isStopped = false;
 
+  const slotsOf = (): readonly StreamSlot[] => [...streams].flatMap(({ slot }) => slot ?? []);
+
   const endRevoked = async (): Promise<number> => {
-    if (streams.size === 0) return 0;
-    const hashes = [...new Set([...streams].map(({ request }) => request.keyHash))];
+    const hashes = [...new Set(slotsOf().map(({ keyHash }) => keyHash))];
+    if (hashes.length === 0) return 0;
     const scopes = await findLiveScopes(pool, hashes);
     for (const stream of streams) {
-      if (!scopes.get(stream.request.keyHash)?.includes('events:read')) stream.end();
+      const hash = stream.slot?.keyHash;
+      if (hash !== undefined && !scopes.get(hash)?.includes('events:read')) stream.end();
     }
     return 0;
   };
 
   const renew = async (): Promise<number> => {
-    const taken = [...streams].map(({ slotId: id, request }) => ({ id, rootId: request.rootId }));
+    const taken = slotsOf();
     if (taken.length > 0) await slots.renew(taken);
     return 0;
   };
@@ -139,9 +150,11 @@ export const openStreams = (deps: {
     } finally {
       streams.delete(stream);
       // Its lease ends soon.
-      await slots.release(stream.slotId).catch((err: unknown) => {
-        logger.debug({ err }, 'the slot of a stream could not be released');
-      });
+      if (stream.slot) {
+        await slots.release(stream.slot.id).catch((err: unknown) => {
+          logger.debug({ err }, 'the slot of a stream could not be released');
+        });
+      }
     }
   };
 
@@ -149,8 +162,8 @@ export const openStreams = (deps: {
     count: () => streams.size,
 
     /** Sends events to a response whose head was sent. */
-    start(request: StreamRequest, slotId: string, res: ServerResponse): void {
-      const stream = new Stream(feed, request, slotId, res);
+    start(request: StreamRequest, res: ServerResponse): void {
+      const stream = new Stream(feed, request, res);
       if (isStopped) stream.end();
       void run(stream);
     },

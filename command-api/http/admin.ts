@@ -12,6 +12,8 @@ import { createGuesses } from './guesses.js';
 import { failure, json, refusesMethod, send, type Reply } from './reply.js';
 import { createDispatcher, parseAs } from './requests.js';
 import { consoleRoutes } from '../console/server/route.js';
+import { eventRoutes } from '../events/route.js';
+import { webhookRoutes } from '../webhooks/operator-route.js';
 import { domainRoutes } from '../domains/operator-route.js';
 import { keyRoutes } from '../keys/operator-route.js';
 import { overrideRoutes } from '../aliases/route.js';
@@ -48,7 +50,7 @@ export const adminRoutes: AdminRoutes = (deps) =>
   [
     ...[keyRoutes, domainRoutes, consoleRoutes, platformRoutes],
     ...[blockRoutes, historyRoutes, listRoutes, managedLinkRoutes],
-    ...[overrideRoutes, projectionRoutes],
+    ...[overrideRoutes, projectionRoutes, eventRoutes, webhookRoutes],
   ].flatMap((routes) => routes(deps));
 
 /**

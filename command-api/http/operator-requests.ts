@@ -4,6 +4,8 @@ import type { OutboxDelivery, OutboxPosition } from '../../ops/event-log/outbox/
 import type { Actor } from '../../schemas/decision.js';
 import type { PlanTable } from '../../schemas/plans.js';
 import type { RequestState } from './app.js';
+import type { EventsDeps } from '../events/route.js';
+import type { WebhookCallsDeps } from '../webhooks/webhook-calls.js';
 import type { ManagedLinksDeps } from '../links/change/managed-links.js';
 import { json, type Reply } from './reply.js';
 import { bodyReader, parseJsonAs, parseQuery, type Handler, type Route } from './requests.js';
@@ -14,7 +16,7 @@ export interface AdminState extends RequestState {
   actor: Actor;
 }
 
-export interface AdminDeps extends ManagedLinksDeps {
+export interface AdminDeps extends ManagedLinksDeps, EventsDeps, WebhookCallsDeps {
   readonly plans: PlanTable;
   readonly isOwnHost: (destination: URL) => boolean;
   /** Whether a name is that of the installation itself. */

@@ -73,7 +73,9 @@ export const createWebhookHandler = (pool: Pool, outbox: Outbox) => {
     },
 
     change: (id: string, account: string, changes: WebhookChanges, actor: Actor) =>
-      decide(id, actor, () => Promise.resolve({ type: 'ChangeWebhook', data: { account, changes } })),
+      decide(id, actor, () =>
+        Promise.resolve({ type: 'ChangeWebhook', data: { account, changes } }),
+      ),
 
     rotate: (id: string, account: string, overlapSeconds: number, actor: Actor) =>
       decide(id, actor, () => {

@@ -1,17 +1,6 @@
 import type { Outbox, OutboxDelivery } from '../../ops/event-log/outbox/port.js';
-import type { Feed } from '../../ops/feed/feed.js';
-import { webhookFilter } from '../../ops/webhooks/filter.js';
-import { isDelivered, type Sender } from '../../ops/webhooks/sender.js';
-import {
-  listDeliveries,
-  readProgress,
-  replaceCursor,
-  retryDelivery,
-  type Progress,
-} from '../../ops/webhooks/store.js';
-import { readWebhooksOf } from '../../ops/ledger/webhooks.js';
-import { newId } from '../../ops/platform/new-id.js';
-import type { Pool } from '../../ops/platform/postgres/pool.js';
+import { listDeliveries, retryDelivery } from '../../ops/webhooks/store.js';
+import { readWebhooks } from '../../ops/ledger/webhooks.js';
 import { exists, type Webhook } from '../../schemas/folds/webhook.js';
 import { messages } from '../../schemas/http/errors.js';
 import { rotateKeyRequest } from '../../schemas/http/keys.js';
@@ -21,28 +10,29 @@ import {
   deliveriesQuery,
   replayRequest,
   type DeliveriesResponse,
-  type TestedWebhookResponse,
-  type WebhookResponse,
   type WebhookWithSecretResponse,
 } from '../../schemas/http/webhooks.js';
-import { webhookTested } from '../../schemas/webhook-tested.js';
 import type { V2State } from '../admission/admitted-call.js';
-import { cursorOf } from '../events/requested-cursor.js';
-import { acceptedForLater, failure, json, noContent, unavailable, type Reply } from '../http/reply.js';
+import {
+  acceptedForLater,
+  failure,
+  json,
+  noContent,
+  unavailable,
+  type Reply,
+} from '../http/reply.js';
 import { parseJsonAs, parseQuery, type Handler } from '../http/requests.js';
 import { logWithinMs } from '../links/create/route.js';
 import { maxWebhooks, type WebhookRefusal } from './command.js';
 import { createWebhookHandler, type WebhookOutcome } from './handler.js';
+import { createWebhookCalls, termsOf, type WebhookCallsDeps } from './webhook-calls.js';
 
-export interface WebhookDeps {
-  readonly pool: Pool;
+export interface WebhookDeps extends WebhookCallsDeps {
   readonly outbox: Outbox;
   readonly delivery: OutboxDelivery;
-  readonly feed: Feed;
-  readonly sender: Sender;
 }
 
-const unknownWebhook = failure(404, messages.webhookNotFound);
+export const unknownWebhook = failure(404, messages.webhookNotFound);
 const refusedUrl = failure(400, messages.webhookUrlRefused);
 
 const refusals: Readonly<Record<WebhookRefusal['type'], Reply>> = {
@@ -50,53 +40,17 @@ const refusals: Readonly<Record<WebhookRefusal['type'], Reply>> = {
   webhooksExhausted: failure(400, `At most ${maxWebhooks} webhooks an account`),
 };
 
-const termsOf = ({ url, types, domain, description, createdAt }: Webhook) => ({
-  ...{ url, types, domain, description, createdAt },
-});
-
-/** Why an enabled webhook without a cursor delivers nothing. */
-const cursorLost = 'The position of this webhook was lost by a restore. Replay from a point of the log';
-
 const uuidPattern = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** `/v2/webhooks`. */
 export const createWebhookHandlers = (deps: WebhookDeps) => {
   const { pool, outbox, delivery, feed, sender } = deps;
   const handler = createWebhookHandler(pool, outbox);
+  const calls = createWebhookCalls(deps);
 
   /** The webhook of the path; `null` if the account has none with this ID. */
   const find = async ({ call }: V2State, id: string): Promise<Webhook | null> =>
-    (await readWebhooksOf(pool, call.key.account, id)).get(id) ?? null;
-
-  const lagOf = async (webhook: Webhook, progress: Progress): Promise<number> => {
-    const cursor = await feed.decode(progress.cursor);
-    const waiting =
-      typeof cursor === 'string' ? 0 : await feed.countAfter(webhookFilter(webhook), cursor);
-    return waiting + progress.pendingEvents;
-  };
-
-  const toResponse = async (
-    id: string,
-    webhook: Webhook,
-    progress: Progress | undefined,
-  ): Promise<WebhookResponse> => {
-    const stopped = progress ? progress.stoppedReason : cursorLost;
-    const isStopped = webhook.status === 'enabled' && stopped !== null;
-    const last = progress?.lastDelivery;
-    return {
-      id,
-      ...termsOf(webhook),
-      status: isStopped ? 'disabled' : webhook.status,
-      disabledReason: isStopped ? stopped : webhook.disabledReason,
-      lag: progress ? await lagOf(webhook, progress) : 0,
-      lastDelivery: last ? { ...last, at: last.at.toISOString() } : null,
-    };
-  };
-
-  const respondWith = async (webhooks: ReadonlyMap<string, Webhook>) => {
-    const progress = await readProgress(pool, [...webhooks.keys()]);
-    return Promise.all([...webhooks].map(([id, webhook]) => toResponse(id, webhook, progress.get(id))));
-  };
+    (await readWebhooks(pool, call.key.account, id)).get(id) ?? null;
 
   /** The response to a command, as soon as the log has its event. */
   const respond = async (
@@ -136,14 +90,14 @@ export const createWebhookHandlers = (deps: WebhookDeps) => {
   };
 
   const list: Handler<V2State> = async (_ctx, { call }) => {
-    const webhooks = await readWebhooksOf(pool, call.key.account);
-    return json(200, { webhooks: await respondWith(webhooks) });
+    const webhooks = await readWebhooks(pool, call.key.account);
+    return json(200, { webhooks: await calls.shown(webhooks) });
   };
 
   const show: Handler<V2State> = async (_ctx, state, parameter) => {
     const webhook = await find(state, parameter('id'));
     if (!webhook) return unknownWebhook;
-    const [response] = await respondWith(new Map([[parameter('id'), webhook]]));
+    const [response] = await calls.shown(new Map([[parameter('id'), webhook]]));
     return response ? json(200, response) : unknownWebhook;
   };
 
@@ -159,7 +113,9 @@ export const createWebhookHandlers = (deps: WebhookDeps) => {
 
   const remove: Handler<V2State> = async (_ctx, state, parameter) => {
     const { account } = state.call.key;
-    return respond(await handler.delete(parameter('id'), account, actorOf(state)), () => noContent());
+    return respond(await handler.delete(parameter('id'), account, actorOf(state)), () =>
+      noContent(),
+    );
   };
 
   const rotate: Handler<V2State> = async (_ctx, state, parameter) => {
@@ -174,16 +130,7 @@ export const createWebhookHandlers = (deps: WebhookDeps) => {
     const id = parameter('id');
     const webhook = await find(state, id);
     if (!webhook) return unknownWebhook;
-    const eventId = newId();
-    const { account } = state.call.key;
-    const event = webhookTested({ id: eventId, webhookId: id, account, time: new Date() });
-    const sent = sender.send(webhook, eventId, JSON.stringify(event));
-    const { attempt } = await state.uncounted(sent);
-    const { status, durationMs, error } = attempt;
-    const body: TestedWebhookResponse = {
-      ...{ delivered: isDelivered(attempt), status, durationMs, error },
-    };
-    return json(200, body);
+    return calls.test(id, webhook, state);
   };
 
   const deliveries: Handler<V2State> = async (ctx, state, parameter) => {
@@ -222,14 +169,7 @@ export const createWebhookHandlers = (deps: WebhookDeps) => {
     const id = parameter('id');
     const webhook = await find(state, id);
     if (!webhook) return unknownWebhook;
-    const { after } = request.value;
-    const time = Date.parse(after);
-    const cursor = Number.isNaN(time)
-      ? await cursorOf(feed, after)
-      : { type: 'read' as const, value: await feed.cursorAt(webhookFilter(webhook), new Date(time)) };
-    if (cursor.type === 'refused') return cursor.reply;
-    await replaceCursor(pool, id, feed.encode(cursor.value));
-    return acceptedForLater;
+    return calls.replay(id, webhook, request.value.after);
   };
 
   return { create, list, show, change, remove, rotate, test, deliveries, retry, replay };

@@ -180,13 +180,13 @@ export const openFeed = (deps: {
     async countAfter(filter: FeedFilter, cursor: Cursor): Promise<number> {
       const indexes = indexesOf(filter);
       const others = indexes.filter((index) => !isVisitsIndex(index));
-      const [to, history] = await Promise.all([
-        ends(),
-        countHistory(pool, filter, cursor, others),
-      ]);
+      const [to, history] = await Promise.all([ends(), countHistory(pool, filter, cursor, others)]);
       return indexes
         .filter(isVisitsIndex)
-        .reduce((sum, index) => sum + Math.max(0, (to[index] ?? 0) - (cursor[index] ?? 0)), history);
+        .reduce(
+          (sum, index) => sum + Math.max(0, (to[index] ?? 0) - (cursor[index] ?? 0)),
+          history,
+        );
     },
 
     /** The cursor before an account's events since a time. */
@@ -198,8 +198,9 @@ export const openFeed = (deps: {
       return Promise.all(
         ranges.flat().map((range, index) => {
           const known = feedPartitions[index];
-          if (known && isVisitsIndex(index)) return offsetOfTime(log, known, range, time.getTime());
-          return offsets.get(index) ?? range.next;
+          return known && isVisitsIndex(index)
+            ? offsetOfTime(log, known, range, time.getTime())
+            : Promise.resolve(offsets.get(index) ?? range.next);
         }),
       );
     },

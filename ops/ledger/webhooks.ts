@@ -15,11 +15,17 @@ export const webhookColumns = `w.id, w.account, w.status, w.url, w.types, w.doma
   w.disabled_reason AS "disabledReason", w.secrets, w.created_at AS "createdAt", w.sequence,
   w.last_event_at AS "lastEventAt"`;
 
-const stateOfRow = ({ id: _, status, createdAt, ...row }: WebhookRow): WebhookState => {
-  const { account, sequence, lastEventAt } = row;
-  return status === 'deleted'
-    ? { status, account, sequence, lastEventAt }
-    : { ...row, status, createdAt: createdAt.toISOString() };
+/** Webhooks of all accounts that are read at most. */
+const maxRead = 1_000;
+
+const stateOfRow = (row: WebhookRow): WebhookState => {
+  const { account, status, sequence, lastEventAt } = row;
+  if (status === 'deleted') return { status, account, sequence, lastEventAt };
+  const { url, types, domain, description, disabledReason, secrets, createdAt } = row;
+  return {
+    ...{ account, status, sequence, lastEventAt, url, types, domain, description },
+    ...{ disabledReason, secrets, createdAt: createdAt.toISOString() },
+  };
 };
 
 /** The webhook of a row that is not deleted. */
@@ -77,17 +83,17 @@ export const webhooks: LedgerRows<WebhookState, WebhookEvent> = {
   save: (states) => [...states].flatMap(([id, state]) => saveWebhook(id, state)),
 };
 
-/** The webhooks of an account that are not deleted, by ID, the oldest first. @param id only this one */
-export const readWebhooksOf = async (
+/** Webhooks that are not deleted, by ID, the oldest first. @param account `null`: of all. @param id `null`: all */
+export const readWebhooks = async (
   postgres: Queryable,
-  account: string,
+  account: string | null,
   id: string | null = null,
 ): Promise<ReadonlyMap<string, Webhook>> => {
   const { rows } = await postgres.query<WebhookRow>({
-    name: 'webhooks-of-account',
+    name: 'webhooks-read',
     text: `SELECT ${webhookColumns} FROM ledger.webhooks w
-           WHERE account = $1 AND status <> 'deleted' AND ($2::text IS NULL OR id = $2)
-           ORDER BY created_at, id`,
+           WHERE status <> 'deleted' AND ($1::text IS NULL OR account = $1) AND ($2::text IS NULL OR id = $2)
+           ORDER BY created_at, id LIMIT ${maxRead}`,
     values: [account, id],
   });
   return new Map(rows.map((row) => [row.id, webhookOfRow(row)]));

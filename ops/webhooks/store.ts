@@ -81,7 +81,12 @@ export const readProgress = async (
   return new Map(
     rows.map(({ webhook, cursor, stoppedReason, pendingEvents, id, status, at }) => [
       webhook,
-      { cursor, stoppedReason, pendingEvents, lastDelivery: id === null ? null : { id, status, at } },
+      {
+        cursor,
+        stoppedReason,
+        pendingEvents,
+        lastDelivery: id === null ? null : { id, status, at },
+      },
     ]),
   );
 };

@@ -75,9 +75,10 @@ export const leaseWebhooks = async (pool: Pool, owner: string): Promise<readonly
 };
 
 export const releaseLeases = async (pool: Pool, owner: string): Promise<void> => {
-  await pool.query('UPDATE delivery.cursors SET owner = NULL, leased_until = NULL WHERE owner = $1', [
-    owner,
-  ]);
+  await pool.query(
+    'UPDATE delivery.cursors SET owner = NULL, leased_until = NULL WHERE owner = $1',
+    [owner],
+  );
 };
 
 /** One process's right to move the cursor of a webhook. */
@@ -87,7 +88,8 @@ export interface Lease {
   readonly generation: number;
 }
 
-const heldBy = 'webhook = $1 AND owner = $2 AND generation = $3 AND leased_until > clock_timestamp()';
+const heldBy =
+  'webhook = $1 AND owner = $2 AND generation = $3 AND leased_until > clock_timestamp()';
 const valuesOf = ({ id, owner, generation }: Lease) => [id, owner, generation];
 
 /** @throws LeaseLost */

@@ -87,9 +87,7 @@ export const startWorker = (deps: WorkerDeps, { id, webhook, generation }: Lease
     }
     const now = new Date();
     const next =
-      attempt.status === gone
-        ? null
-        : nextAttemptAt(attempts + 1, now, retryAfter, Math.random());
+      attempt.status === gone ? null : nextAttemptAt(attempts + 1, now, retryAfter, Math.random());
     const failingSince = await recordAttempt(
       ...([pool, id, delivery, attempt] as const),
       next ? { status: 'pending', nextAttemptAt: next } : { status: 'failed' },
@@ -203,12 +201,14 @@ export const startWorker = (deps: WorkerDeps, { id, webhook, generation }: Lease
     onFailure(err) {
       logger.warn({ err, webhook: id }, 'a webhook cannot be delivered; trying again');
     },
-  }).catch((error: unknown) => {
-    // The next lease of this process starts another worker.
-    if (!signal.aborted && !(error instanceof LeaseLost)) throw error;
-  }).finally(() => {
-    isDone = true;
-  });
+  })
+    .catch((error: unknown) => {
+      // The next lease of this process starts another worker.
+      if (!signal.aborted && !(error instanceof LeaseLost)) throw error;
+    })
+    .finally(() => {
+      isDone = true;
+    });
 
   return {
     webhook,

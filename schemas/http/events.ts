@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { feedEventNames, isFeedEventName } from '../feed.js';
 import { shortCodePattern } from '../link-subject.js';
+import { accountName } from './keys.js';
 import { domainName } from './link-address.js';
 import { pageLimit } from './paging.js';
 import { repeatable } from './query.js';
@@ -33,6 +34,11 @@ export const eventsQuery = z.object({
     .describe('Only events of this link.'),
   domain: domainName.optional().describe('Only events of links on this domain.'),
 });
+/** GET /admin/events */
+export const operatorsEventsQuery = eventsQuery.extend({
+  account: accountName.default('default'),
+});
+
 export type EventsQuery = z.output<typeof eventsQuery>;
 
 export const cursorMalformed = afterMessage;

@@ -3,6 +3,7 @@ import { timestamp } from '../events/envelope.js';
 import { feedEventNames, isFeedEventName } from '../feed.js';
 import { parseUrl } from '../parse-url.js';
 import { invalidTime, optional, sentTime } from './fields.js';
+import { accountName } from './keys.js';
 import { domainName } from './link-address.js';
 import { text } from './link-fields.js';
 import { nothingToChange } from './links.js';
@@ -57,7 +58,9 @@ export const changeWebhookRequest = z
       types: types.nullish(),
       domain: domainName.nullish().meta({ description: 'Only events of links on this domain.' }),
       description: description.nullish(),
-      status: z.enum(['enabled', 'paused'], { error: 'status must be enabled or paused' }).nullish(),
+      status: z
+        .enum(['enabled', 'paused'], { error: 'status must be enabled or paused' })
+        .nullish(),
     },
     { error: nothingToChange },
   )
@@ -153,10 +156,23 @@ const replayMessage = `after must be start, a cursor or a time: ${invalidTime}`;
 /** POST /v2/webhooks/:id/replay */
 export const replayRequest = z.object(
   {
-    after: z.union([z.literal('start'), sentTime(replayMessage), z.string().regex(/^[\w-]{20,}$/)], {
-      error: replayMessage,
-    }),
+    after: z.union(
+      [
+        sentTime(replayMessage),
+        z.string({ error: replayMessage }).regex(/^(?:start|[\w-]{20,})$/, replayMessage),
+      ],
+      {
+        error: replayMessage,
+      },
+    ),
   },
   { error: replayMessage },
 );
 
+/** GET /admin/webhooks */
+export const operatorsWebhooksQuery = z.object({ account: accountName.optional() });
+
+export const operatorsWebhookListResponse = z.object({
+  webhooks: z.array(webhookResponse.extend({ account: accountName })),
+});
+export type OperatorsWebhookListResponse = z.infer<typeof operatorsWebhookListResponse>;

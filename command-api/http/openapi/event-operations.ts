@@ -102,7 +102,8 @@ export const eventPaths = {
       operationId: 'createWebhook',
       ...manages,
       summary: 'Create a webhook',
-      description: 'The events after its creation are delivered. An account has at most 10 webhooks.',
+      description:
+        'The events after its creation are delivered. An account has at most 10 webhooks.',
       requestBody: body('CreateWebhookRequest', {
         visits: { value: { url: terms.url, types: terms.types } },
       }),

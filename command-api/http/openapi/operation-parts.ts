@@ -15,4 +15,3 @@ export const body = (name: SchemaName, examples: SchemaPart): SchemaPart => ({
 });
 
 export const needs = (scope: Scope): SchemaPart => ({ security: [{ apiKey: [scope] }] });
-

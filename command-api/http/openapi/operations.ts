@@ -16,13 +16,7 @@ import {
   success,
   successOfBody,
 } from './responses.js';
-import {
-  parametersOf,
-  refTo,
-  shortCodeSchema,
-  type SchemaPart,
-  type SchemaName,
-} from './schemas.js';
+import { parametersOf, shortCodeSchema, type SchemaPart } from './schemas.js';
 import { eventPaths } from './event-operations.js';
 import { body, needs, requestId } from './operation-parts.js';
 

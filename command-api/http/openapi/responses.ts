@@ -108,7 +108,10 @@ export const pageOrStream = (description: string, bodies: Examples): SchemaPart 
     content: {
       ...json(refTo('Events'), bodies),
       'text/event-stream': {
-        schema: { type: 'string', description: 'Messages with `id` (a cursor) and `data` (a CloudEvent).' },
+        schema: {
+          type: 'string',
+          description: 'Messages with `id` (a cursor) and `data` (a CloudEvent).',
+        },
       },
     },
   });

@@ -1,0 +1,92 @@
+/** Calls that accounts and operators share. */
+import type { Feed } from '../../ops/feed/feed.js';
+import type { Pool } from '../../ops/platform/postgres/pool.js';
+import { newId } from '../../ops/platform/new-id.js';
+import { webhookFilter } from '../../ops/webhooks/filter.js';
+import { isDelivered, type Sender } from '../../ops/webhooks/sender.js';
+import { readProgress, replaceCursor, type Progress } from '../../ops/webhooks/store.js';
+import type { Webhook } from '../../schemas/folds/webhook.js';
+import type { TestedWebhookResponse, WebhookResponse } from '../../schemas/http/webhooks.js';
+import { webhookTested } from '../../schemas/webhook-tested.js';
+import { cursorOf } from '../events/requested-cursor.js';
+import type { RequestState } from '../http/app.js';
+import { acceptedForLater, json, type Reply } from '../http/reply.js';
+
+export interface WebhookCallsDeps {
+  readonly pool: Pool;
+  readonly feed: Feed;
+  readonly sender: Sender;
+}
+
+export const termsOf = ({ url, types, domain, description, createdAt }: Webhook) => ({
+  ...{ url, types, domain, description, createdAt },
+});
+
+/** Why an enabled webhook without a cursor delivers nothing. */
+const cursorLost =
+  'The position of this webhook was lost by a restore. Replay from a point of the log';
+
+export const createWebhookCalls = ({ pool, feed, sender }: WebhookCallsDeps) => {
+  const lagOf = async (webhook: Webhook, progress: Progress): Promise<number> => {
+    const cursor = await feed.decode(progress.cursor);
+    const waiting =
+      typeof cursor === 'string' ? 0 : await feed.countAfter(webhookFilter(webhook), cursor);
+    return waiting + progress.pendingEvents;
+  };
+
+  const toResponse = async (
+    id: string,
+    webhook: Webhook,
+    progress: Progress | undefined,
+  ): Promise<WebhookResponse> => {
+    const stopped = progress ? progress.stoppedReason : cursorLost;
+    const isStopped = webhook.status === 'enabled' && stopped !== null;
+    const last = progress?.lastDelivery;
+    return {
+      id,
+      ...termsOf(webhook),
+      status: isStopped ? 'disabled' : webhook.status,
+      disabledReason: isStopped ? stopped : webhook.disabledReason,
+      lag: progress ? await lagOf(webhook, progress) : 0,
+      lastDelivery: last ? { ...last, at: last.at.toISOString() } : null,
+    };
+  };
+
+  const shown = async (webhooks: ReadonlyMap<string, Webhook>) => {
+    const progress = await readProgress(pool, [...webhooks.keys()]);
+    return Promise.all(
+      [...webhooks].map(([id, webhook]) => toResponse(id, webhook, progress.get(id))),
+    );
+  };
+
+  return {
+    /** The webhooks as responses show them, in order. */
+    shown,
+
+    async test(id: string, webhook: Webhook, { uncounted }: RequestState): Promise<Reply> {
+      const eventId = newId();
+      const { account } = webhook;
+      const event = webhookTested({ id: eventId, webhookId: id, account, time: new Date() });
+      const { attempt } = await uncounted(sender.send(webhook, eventId, JSON.stringify(event)));
+      const { status, durationMs, error } = attempt;
+      const body: TestedWebhookResponse = {
+        ...{ delivered: isDelivered(attempt), status, durationMs, error },
+      };
+      return json(200, body);
+    },
+
+    /** @param after `start`, a cursor, or a time */
+    async replay(id: string, webhook: Webhook, after: string): Promise<Reply> {
+      const time = Date.parse(after);
+      const cursor = Number.isNaN(time)
+        ? await cursorOf(feed, after)
+        : {
+            type: 'read' as const,
+            value: await feed.cursorAt(webhookFilter(webhook), new Date(time)),
+          };
+      if (cursor.type === 'refused') return cursor.reply;
+      await replaceCursor(pool, id, feed.encode(cursor.value));
+      return acceptedForLater;
+    },
+  };
+};
