@@ -117,12 +117,12 @@ describe('local servers: docker-compose.yml', () => {
     }
   });
 
-  it('connects only APIs and edges to an external network', () => {
+  it('connects only services to an external network, and publishes only APIs and edges', () => {
     expect(networks).to.deep.equal({ edge: null, internal: { internal: true } });
     for (const [name, { networks: connected, ports }] of entries) {
-      const isPublic = name.startsWith(folders.api) || name.startsWith(folders.edge);
-      expect(connected, name).to.deep.equal(isPublic ? ['edge', 'internal'] : ['internal']);
-      if (!isPublic) expect(ports, name).to.deep.equal([]);
+      const isService = serviceKinds.some((kind) => name.startsWith(folders[kind]));
+      expect(connected, name).to.deep.equal(isService ? ['edge', 'internal'] : ['internal']);
+      if (!isService || name.startsWith(folders.projector)) expect(ports, name).to.deep.equal([]);
     }
   });
 

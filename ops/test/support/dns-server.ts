@@ -1,11 +1,22 @@
 import { once } from 'node:events';
 import { createSocket } from 'node:dgram';
-import { createServer, type AddressInfo, type Socket } from 'node:net';
-import { decode, encode, streamDecode, streamEncode, type Packet } from 'dns-packet';
+import { createServer, isIPv4, type AddressInfo, type Socket } from 'node:net';
+import { decode, encode, streamDecode, streamEncode, type Answer, type Packet } from 'dns-packet';
 import { fixture, type FixtureOptions } from './fixture.js';
 
 /** A value of a TXT record: a text, or the strings of at most 255 bytes each that it consists of. */
 export type TxtValue = string | readonly string[];
+
+/** The records of a name. */
+interface NameRecords {
+  readonly txt: readonly TxtValue[];
+  /** For A and for AAAA queries: the addresses of the next responses; the last ones are repeated. */
+  readonly A: readonly (readonly string[])[];
+  readonly AAAA: readonly (readonly string[])[];
+  readonly cname: string | null;
+}
+
+const noRecords: NameRecords = { txt: [], A: [], AAAA: [], cname: null };
 
 /** The low bits of the flags are the response code (RFC 1035). */
 const codes = { noError: 0, serverFailure: 2, nameError: 3 } as const;
@@ -15,7 +26,7 @@ const truncatedFlag = 1 << 9;
 /** How the server responds to a query; `records`: with the records of the name, or NXDOMAIN without any. */
 export type DnsMode = 'records' | 'silent' | 'SERVFAIL' | 'truncated';
 
-/** A DNS server on loopback, by UDP and TCP, for TXT records that tests set. */
+/** A DNS server on loopback, by UDP and TCP, for records that tests set. */
 export interface DnsServerDouble {
   /** For DNS_SERVERS. */
   readonly address: string;
@@ -25,16 +36,44 @@ export interface DnsServerDouble {
   mode: DnsMode;
   /** Sets the values of a name; without values, the name exists without TXT records. */
   setTxt(name: string, ...values: readonly TxtValue[]): void;
+  /**
+   * Sets the IPv4 and IPv6 addresses of a name. With several lists, each query of a type gets the next list; the last
+   * one is repeated.
+   */
+  setAddresses(name: string, ...responses: readonly (readonly string[])[]): void;
+  /** Makes a name an alias. */
+  setCname(name: string, target: string): void;
   /** Removes the name: queries get NXDOMAIN. */
   remove(name: string): void;
   close(): Promise<void>;
 }
 
 export const startDnsServer = async (): Promise<DnsServerDouble> => {
-  const records = new Map<string, readonly TxtValue[]>();
+  const records = new Map<string, NameRecords>();
   const connections = new Set<Socket>();
   let mode: DnsMode = 'records';
   let queries = 0;
+
+  const setRecords = (name: string, changed: Partial<NameRecords>): void => {
+    const key = name.toLowerCase();
+    records.set(key, { ...(records.get(key) ?? noRecords), ...changed });
+  };
+
+  const answersTo = (name: string, type: string): Answer[] => {
+    const { txt, cname, ...addresses } = records.get(name.toLowerCase()) ?? noRecords;
+    if (cname !== null) {
+      return [{ type: 'CNAME', name, ttl: 0, data: cname }, ...answersTo(cname, type)];
+    }
+    if (type === 'TXT') {
+      return txt.map((value) => ({
+        ...{ type, name, ttl: 0, data: typeof value === 'string' ? value : [...value] },
+      }));
+    }
+    if (type !== 'A' && type !== 'AAAA') return [];
+    const [current = [], ...later] = addresses[type];
+    if (later.length > 0) setRecords(name, { [type]: later });
+    return current.map((data) => ({ type, name, ttl: 0, data }));
+  };
 
   /** `null`: no response. */
   const respondTo = ({ id, questions = [] }: Packet, isTcp: boolean): Packet | null => {
@@ -48,15 +87,9 @@ export const startDnsServer = async (): Promise<DnsServerDouble> => {
     });
     if (mode === 'SERVFAIL') return response(codes.serverFailure);
     if (mode === 'truncated' && !isTcp) return response(truncatedFlag);
-    const values = records.get(name.toLowerCase());
-    if (!values) return response(codes.nameError);
-    if (question?.type !== 'TXT') return response(codes.noError);
-    return {
-      ...response(codes.noError),
-      answers: values.map((value) => ({
-        ...{ type: 'TXT', name, ttl: 0, data: typeof value === 'string' ? value : [...value] },
-      })),
-    };
+    if (!records.has(name.toLowerCase())) return response(codes.nameError);
+    const answers = answersTo(name, question?.type ?? '');
+    return { ...response(codes.noError), answers };
   };
 
   const tcp = createServer((socket) => {
@@ -99,7 +132,16 @@ export const startDnsServer = async (): Promise<DnsServerDouble> => {
       mode = next;
     },
     setTxt(name, ...values) {
-      records.set(name.toLowerCase(), values);
+      setRecords(name, { txt: values });
+    },
+    setAddresses(name, ...responses) {
+      setRecords(name, {
+        A: responses.map((addresses) => addresses.filter(isIPv4)),
+        AAAA: responses.map((addresses) => addresses.filter((address) => !isIPv4(address))),
+      });
+    },
+    setCname(name, target) {
+      setRecords(name, { cname: target });
     },
     remove(name) {
       records.delete(name.toLowerCase());
