@@ -3,7 +3,7 @@
 const services = ['command-api', 'redirect-edge', 'projectors'];
 
 /** Rooms of `ops` that services use. */
-const shared = ['platform', 'http', 'config', 'event-log', 'ledger', 'webhooks'];
+const shared = ['platform', 'http', 'config', 'event-log', 'ledger', 'feed', 'webhooks'];
 
 /** Tests, and the folders that only tests use. */
 const tests = '(\\.(spec|suite)\\.ts$|/testing/|^ops/test/)';
@@ -39,7 +39,8 @@ export default {
     only('ops/config', 'schemas', 'ops/platform', 'ops/http', 'ops/event-log'),
     only('ops/event-log', 'schemas', 'ops/platform', 'ops/advisory-locks'),
     only('ops/ledger', 'schemas', 'ops/platform', 'ops/event-log'),
-    only('ops/webhooks', 'schemas', 'ops/platform'),
+    only('ops/feed', 'schemas', 'ops/platform', 'ops/event-log'),
+    only('ops/webhooks', 'schemas', 'ops/platform', 'ops/feed'),
     only('ops/migrations', 'ops/platform', 'ops/advisory-locks'),
     only('ops/local', 'ops/platform', 'ops/http', 'ops/config'),
     ...services.map((service) =>

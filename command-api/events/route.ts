@@ -5,12 +5,11 @@ import type { FeedEvent, FeedFilter } from '../../ops/feed/filter.js';
 import { HistoryIncomplete } from '../../ops/feed/stored-events.js';
 import { defaultFeedNames, typesOfNames } from '../../schemas/feed.js';
 import { messages } from '../../schemas/http/errors.js';
-import { eventsQuery, operatorsEventsQuery, type EventsQuery } from '../../schemas/http/events.js';
+import { eventsQuery, type EventsQuery } from '../../schemas/http/events.js';
 import { maxPageBytes } from '../../schemas/http/paging.js';
 import { subjectOf } from '../../schemas/link-subject.js';
 import type { V2State } from '../admission/admitted-call.js';
 import { failure, json, unavailable, type Reply } from '../http/reply.js';
-import { withQuery, type AdminRoutes } from '../http/operator-requests.js';
 import { parseQuery, type Handler } from '../http/requests.js';
 import { cursorOf } from './requested-cursor.js';
 import { maxStreams, type StreamSlots } from './stream-slots.js';
@@ -42,7 +41,7 @@ const filterOf = (query: EventsQuery, account: string): FeedFilter => {
 };
 
 /** Responds with a page or, for `Accept: text/event-stream`, with a stream. */
-const createEventsReader = ({ feed, streams }: EventsDeps) => {
+export const createEventsReader = ({ feed, streams }: EventsDeps) => {
   const page = async (filter: FeedFilter, after: Cursor, limit: number): Promise<Reply> => {
     const deadline = performance.now() + searchMs;
     const events: FeedEvent[] = [];
@@ -121,18 +120,4 @@ export const createEventsHandler = (deps: EventsDeps): Handler<V2State> => {
       },
     });
   };
-};
-
-/** `GET /admin/events`: the events of an account. */
-export const eventRoutes: AdminRoutes = (deps) => {
-  const respond = createEventsReader(deps);
-  return [
-    {
-      method: 'GET',
-      path: '/events',
-      handler: withQuery(operatorsEventsQuery, (query, _parameter, ctx) =>
-        respond(ctx, query, query.account, { take: () => Promise.resolve('unlimited') }),
-      ),
-    },
-  ];
 };

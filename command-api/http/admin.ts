@@ -12,7 +12,7 @@ import { createGuesses } from './guesses.js';
 import { failure, json, refusesMethod, send, type Reply } from './reply.js';
 import { createDispatcher, parseAs } from './requests.js';
 import { consoleRoutes } from '../console/server/route.js';
-import { eventRoutes } from '../events/route.js';
+import { eventRoutes } from '../events/operator-route.js';
 import { webhookRoutes } from '../webhooks/operator-route.js';
 import { domainRoutes } from '../domains/operator-route.js';
 import { keyRoutes } from '../keys/operator-route.js';

@@ -6,7 +6,7 @@ import type { Webhook } from '../../schemas/folds/webhook.js';
 import type { NewDelivery } from './grouping.js';
 
 /** How long a lease lasts after its process was killed (s), and from when on it is renewed. */
-const lease = { seconds: 10, renewSeconds: 6 };
+const leaseTerms = { seconds: 10, renewSeconds: 6 };
 
 /** Webhooks that one process delivers at most. */
 const maxLeases = 500;
@@ -15,7 +15,7 @@ const maxLeases = 500;
 const firstAttemptSeconds = 300;
 
 /** Bytes of bodies that stay stored after their delivery, so that it can be repeated. */
-const maxKeptBody = 8_192;
+const maxStoredBody = 8_192;
 
 const keepDeliveriesDays = 30;
 
@@ -48,7 +48,7 @@ const renewLeases = async (pool: Pool, owner: string): Promise<void> => {
                    AND leased_until >= clock_timestamp() + $3 * interval '1 second')
                  FOR UPDATE OF c SKIP LOCKED) due
            WHERE c.webhook = due.webhook`,
-    values: [owner, lease.seconds, lease.renewSeconds, maxLeases],
+    values: [owner, leaseTerms.seconds, leaseTerms.renewSeconds, maxLeases],
   });
 };
 
@@ -88,19 +88,19 @@ export interface Lease {
   readonly generation: number;
 }
 
-const heldBy =
+const isCurrent =
   'webhook = $1 AND owner = $2 AND generation = $3 AND leased_until > clock_timestamp()';
 const valuesOf = ({ id, owner, generation }: Lease) => [id, owner, generation];
 
 /** @throws LeaseLost */
-export const readCursor = async (postgres: Queryable, held: Lease): Promise<string> => {
+export const readCursor = async (postgres: Queryable, lease: Lease): Promise<string> => {
   const { rows } = await postgres.query<{ cursor: string }>({
     name: 'webhooks-cursor',
-    text: `SELECT cursor FROM delivery.cursors WHERE ${heldBy}`,
-    values: valuesOf(held),
+    text: `SELECT cursor FROM delivery.cursors WHERE ${isCurrent}`,
+    values: valuesOf(lease),
   });
   const [row] = rows;
-  if (!row) throw new LeaseLost(`the lease of ${held.id} was lost`);
+  if (!row) throw new LeaseLost(`the lease of ${lease.id} was lost`);
   return row.cursor;
 };
 
@@ -111,13 +111,13 @@ export const readCursor = async (postgres: Queryable, held: Lease): Promise<stri
  */
 export const saveDeliveries = async (
   postgres: Queryable,
-  held: Lease,
+  lease: Lease,
   cursor: string,
   deliveries: readonly NewDelivery[],
 ): Promise<number> => {
   const { rows } = await postgres.query<{ pending: number }>({
     name: 'webhooks-save',
-    text: `WITH moved AS (UPDATE delivery.cursors SET cursor = $4 WHERE ${heldBy} RETURNING webhook),
+    text: `WITH moved AS (UPDATE delivery.cursors SET cursor = $4 WHERE ${isCurrent} RETURNING webhook),
            inserted AS (
              INSERT INTO delivery.deliveries
                (id, webhook, created_at, types, count, status, next_attempt_at, body)
@@ -129,13 +129,13 @@ export const saveDeliveries = async (
            SELECT (SELECT count(*) FROM delivery.deliveries
                    WHERE webhook = m.webhook AND status = 'pending') AS pending FROM moved m`,
     values: [
-      ...[...valuesOf(held), cursor, deliveries.map(({ id }) => id)],
+      ...[...valuesOf(lease), cursor, deliveries.map(({ id }) => id)],
       ...[deliveries.map(({ types }) => types.join()), deliveries.map(({ count }) => count)],
       ...[deliveries.map(({ body }) => body), firstAttemptSeconds],
     ],
   });
   const [row] = rows;
-  if (!row) throw new LeaseLost(`the lease of ${held.id} was lost`);
+  if (!row) throw new LeaseLost(`the lease of ${lease.id} was lost`);
   return row.pending + deliveries.length;
 };
 
@@ -197,7 +197,7 @@ export const recordAttempt = async (
     text: `WITH attempted AS (
              UPDATE delivery.deliveries SET attempts = attempts || $3::jsonb, status = $4,
                next_attempt_at = $5,
-               body = CASE WHEN $4 <> 'delivered' OR octet_length(body) <= ${maxKeptBody} THEN body END
+               body = CASE WHEN $4 <> 'delivered' OR octet_length(body) <= ${maxStoredBody} THEN body END
              WHERE id = $2
            )
            UPDATE delivery.cursors
@@ -216,16 +216,16 @@ export const recordAttempt = async (
 /** Stops a webhook whose cursor is not of this log. */
 export const stopWebhook = async (
   postgres: Queryable,
-  held: Lease,
+  lease: Lease,
   reason: string,
 ): Promise<void> => {
-  await postgres.query(`UPDATE delivery.cursors SET stopped_reason = $4 WHERE ${heldBy}`, [
-    ...valuesOf(held),
+  await postgres.query(`UPDATE delivery.cursors SET stopped_reason = $4 WHERE ${isCurrent}`, [
+    ...valuesOf(lease),
     reason,
   ]);
 };
 
-const deletedAtOnce = 10_000;
+const deletedTogether = 10_000;
 
 /** Deletes old deliveries. Returns their number, at most 10,000. */
 export const deleteOldDeliveries = async (pool: Pool): Promise<number> => {
@@ -233,7 +233,7 @@ export const deleteOldDeliveries = async (pool: Pool): Promise<number> => {
     `DELETE FROM delivery.deliveries WHERE id IN (
        SELECT id FROM delivery.deliveries
        WHERE created_at < clock_timestamp() - $1 * interval '1 day' ORDER BY created_at LIMIT $2)`,
-    [keepDeliveriesDays, deletedAtOnce],
+    [keepDeliveriesDays, deletedTogether],
   );
   return rowCount ?? 0;
 };

@@ -37,7 +37,7 @@ const visitsMs = 1_000;
 const idleMs = 10_000;
 const pendingPollMs = 1_000;
 const concurrentRetries = 4;
-const dueAtOnce = 20;
+const dueTogether = 20;
 const pauses = { firstMs: 500, longestMs: 10_000 };
 
 const gone = 410;
@@ -61,7 +61,7 @@ export interface WorkerDeps {
 /** Delivers the events of one leased webhook until `stop`, or until its lease is lost. */
 export const startWorker = (deps: WorkerDeps, { id, webhook, generation }: Leased) => {
   const { pool, outbox, feed, sender, owner, logger } = deps;
-  const held: Lease = { id, owner, generation };
+  const lease: Lease = { id, owner, generation };
   const stopping = new AbortController();
   const { signal } = stopping;
   const due = new WakeUp();
@@ -108,7 +108,7 @@ export const startWorker = (deps: WorkerDeps, { id, webhook, generation }: Lease
   /** Attempts all deliveries that are due. */
   const attemptDue = async (ending: AbortSignal): Promise<void> => {
     for (;;) {
-      const deliveries = await readDue(pool, id, dueAtOnce);
+      const deliveries = await readDue(pool, id, dueTogether);
       if (deliveries.length === 0) return;
       const options = { concurrency: concurrentRetries, signal: ending };
       await concurrently(deliveries, options, attempt);
@@ -159,7 +159,7 @@ export const startWorker = (deps: WorkerDeps, { id, webhook, generation }: Lease
       );
       oldest = events[0] ? Date.parse(events[0].time) : null;
       const deliveries = groupEvents(events);
-      pending = await saveDeliveries(pool, held, cursor, deliveries);
+      pending = await saveDeliveries(pool, lease, cursor, deliveries);
       saved = cursor;
       if (hasVisits(events)) visitsAt = performance.now();
       for (const delivery of deliveries) await attempt({ ...delivery, attempts: 0 });
@@ -168,9 +168,9 @@ export const startWorker = (deps: WorkerDeps, { id, webhook, generation }: Lease
   };
 
   const run = async (): Promise<void> => {
-    const cursor = await feed.decode(await readCursor(pool, held));
+    const cursor = await feed.decode(await readCursor(pool, lease));
     if (typeof cursor === 'string') {
-      await stopWebhook(pool, held, reasons.foreign);
+      await stopWebhook(pool, lease, reasons.foreign);
       logger.warn({ webhook: id, account: webhook.account }, reasons.foreign);
       return;
     }
