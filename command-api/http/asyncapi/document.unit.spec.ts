@@ -43,7 +43,7 @@ payloads.addSchema(document, 'document', false, false);
 const payloadFaults = (value: unknown, message: string): readonly string[] => {
   const validate = payloads.getSchema(`document#/components/messages/${message}/payload`);
   if (!validate) throw new Error(`the document has no message ${message}`);
-  validate(value);
+  if (validate(value) === true) return [];
   return (validate.errors ?? []).map(
     ({ instancePath, message = '' }) => `${instancePath} ${message}`,
   );

@@ -7,7 +7,7 @@ import { feedEventNames } from '../../../schemas/feed.js';
 import { redirectRule } from '../../../schemas/redirect-rules.js';
 import { webhookTestedData, webhookTestedType } from '../../../schemas/webhook-tested.js';
 import { toSchemas, type SchemaPart } from '../openapi/schemas.js';
-import { eventDescriptions } from './descriptions.js';
+import * as descriptions from './descriptions.js';
 
 export const refTo = (...path: readonly string[]): SchemaPart => ({ $ref: `#/${path.join('/')}` });
 
@@ -15,7 +15,7 @@ interface Message {
   /** Its key in `components.messages`; that of its data in `components.schemas`. */
   readonly key: string;
   readonly type: string;
-  readonly data: z.ZodType;
+  readonly data: z.ZodObject;
   readonly description: string;
   /** Whether the log has it. */
   readonly isRecord: boolean;
@@ -23,16 +23,27 @@ interface Message {
 
 type Definition = (typeof catalogue)[EventName];
 
+const described = (
+  schema: z.ZodObject,
+  texts: Readonly<Record<string, string | undefined>> = {},
+): Readonly<Record<string, z.ZodType>> =>
+  Object.fromEntries(
+    Object.entries(schema.shape as Record<string, z.ZodType>).map(([field, type]) => {
+      const text = texts[field];
+      return [field, text === undefined ? type : type.describe(text)];
+    }),
+  );
+
 /** The versions that the log may hold, the current one first. */
 const recordsOf = ({ name, version, data, retired }: Definition): readonly Message[] =>
   [{ version, data }, ...retired.toReversed()].map((known) => ({
     key: `${name}.v${known.version}`,
     type: `linklog.${name}.v${known.version}`,
-    data: known.data,
+    data: z.strictObject(described(known.data as z.ZodObject, descriptions.dataFields[name])),
     description:
       known.version === version
-        ? eventDescriptions[name]
-        : `Written by earlier releases instead of version ${version}.`,
+        ? descriptions.events[name]
+        : `Earlier releases wrote it instead of version ${version}.`,
     isRecord: true,
   }));
 
@@ -42,11 +53,10 @@ const feedDataOf = (data: z.ZodObject): z.ZodObject => {
   const { reason } = data.shape as { reason?: z.ZodType };
   if (secrets.length === 0 && !reason) return data;
   const shown = Object.entries(data.shape).filter(([field]) => !secrets.includes(field));
+  const optionalReason = reason?.optional().describe('Absent if an operator is the `actor`.');
   return z.strictObject({
     ...Object.fromEntries(shown),
-    ...(reason && {
-      reason: reason.optional().describe('Absent if an operator is the `actor`.'),
-    }),
+    ...(optionalReason && { reason: optionalReason }),
   });
 };
 
@@ -54,8 +64,8 @@ const feedDataOf = (data: z.ZodObject): z.ZodObject => {
 const feedMessageOf = (definition: Definition): Message => {
   const [record] = recordsOf(definition);
   if (!record) throw new Error(`${definition.name} has no version`);
-  const data = feedDataOf(definition.data);
-  return data === definition.data
+  const data = feedDataOf(record.data);
+  return data === record.data
     ? record
     : { ...record, key: `${record.key}.feed`, data, isRecord: false };
 };
@@ -157,7 +167,7 @@ export const componentSchemas = (): SchemaPart => ({
   ...toSchemas(
     {
       // Not strict: `allOf` cannot add the type and the data to a closed object.
-      CloudEvent: z.object(envelope.shape),
+      CloudEvent: z.object(described(envelope, descriptions.attributes)),
       ...Object.fromEntries(messages.map(({ key, data }) => [key, data])),
       RedirectRule: redirectRule,
       Position: z.object({ time: timestamp.describe('The time of the server.') }),
