@@ -76,7 +76,7 @@ const topicChannels = Object.entries(records).map(([name, text]) => {
   return [name, channel] as const;
 });
 
-const sends = (channel: string, more: SchemaPart): SchemaPart => ({
+const sends = (channel: string, more: SchemaPart = {}): SchemaPart => ({
   action: 'send',
   channel: refTo('channels', channel),
   ...more,
@@ -145,12 +145,7 @@ export const asyncApiDocument = () => ({
       summary: 'Delivers the events of an account to a receiver.',
       bindings: { http: { method: 'POST', ...httpBinding } },
     }),
-    ...Object.fromEntries(
-      topicChannels.map(([name]) => [
-        `append-${name}`,
-        sends(name, { summary: records[name as keyof typeof records] }),
-      ]),
-    ),
+    ...Object.fromEntries(topicChannels.map(([name]) => [`append-${name}`, sends(name)])),
   },
   components: {
     securitySchemes: {
