@@ -15,7 +15,7 @@ const description = `Every change in Linklog is an event: a CloudEvents 1.0 obje
 
 Accounts read the events of their links, visits, keys, domains and webhooks as a stream, or receive them as
 webhooks. Operators read all events, with their secret fields, in Kafka. An event may be delivered more than
-once, with the same \`source\` and \`id\`. Events of one \`subject\` are delivered in order.`;
+once, with the same \`source\` and \`id\`. The stream and Kafka have the events of one \`subject\` in order.`;
 
 const httpBinding = { bindingVersion: '0.3.0' };
 const kafkaBinding = { bindingVersion: '0.5.0' };
@@ -129,7 +129,8 @@ export const asyncApiDocument = () => ({
       title: 'Webhooks',
       description:
         'Requests of Standard Webhooks 1.0 to the URL of a webhook, with the events of the account since its ' +
-        'cursor. Any 2xx within 15 s is a success, 410 disables the webhook, and other results are retried.',
+        'cursor. Any 2xx within 15 s is a success, 410 disables the webhook, and other results are retried. Other deliveries continue in the ' +
+        'meantime, so the events of a retried one may arrive after newer ones.',
       servers: [refTo('servers', 'receiver')],
       messages: webhookMessages,
     },
