@@ -1,7 +1,7 @@
 import { linklogVersion } from '../../../ops/platform/files/project-file.js';
 import { topics } from '../../../schemas/events/topics.js';
-import { feedEventNames } from '../../../schemas/feed.js';
-import type { SchemaPart } from '../openapi/schemas.js';
+import { eventsQuery } from '../../../schemas/http/events.js';
+import { parametersOf, type SchemaPart } from '../openapi/schemas.js';
 import {
   componentMessages,
   componentSchemas,
@@ -20,32 +20,15 @@ once, with the same \`source\` and \`id\`. The stream and Kafka have the events 
 const httpBinding = { bindingVersion: '0.3.0' };
 const kafkaBinding = { bindingVersion: '0.5.0' };
 
+/** The query of the stream: that of `GET /v2/events`. */
 const streamQuery = {
   type: 'object',
-  properties: {
-    types: {
-      type: 'array',
-      items: { enum: feedEventNames },
-      description: 'Comma-separated names of events. Default: all except `LinkVisited`.',
-    },
-    after: {
-      type: 'string',
-      default: 'now',
-      description: '`start`, `now` or a cursor. The header `Last-Event-ID` takes precedence.',
-    },
-    limit: {
-      type: 'integer',
-      minimum: 1,
-      maximum: 1_000,
-      default: 100,
-      description: 'Events of a page. A stream has no limit.',
-    },
-    shortCode: { type: 'string', description: 'Only events of this link.' },
-    domain: {
-      type: 'string',
-      description: 'Only events of links on this domain. Default: all domains.',
-    },
-  },
+  properties: Object.fromEntries(
+    parametersOf(eventsQuery).map(({ name, description, schema }) => [
+      name,
+      { ...(schema as object), description },
+    ]),
+  ),
 };
 
 const records = {
