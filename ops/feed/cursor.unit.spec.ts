@@ -32,7 +32,9 @@ const someText = fc
   .tuple(someIdentity, someCursor)
   .map(([identity, cursor]) => encodeCursor(identity, cursor));
 
-const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+const base64url = Array.from({ length: 256 }, (_, byte) => String.fromCharCode(byte)).filter(
+  (character) => /[\w-]/.test(character),
+);
 
 const checksumBytes = 4;
 
@@ -103,7 +105,7 @@ describe('feed: cursors', () => {
 
   it('are rejected if any character is changed', () => {
     fc.assert(
-      fc.property(someText, fc.nat(), fc.constantFrom(...alphabet), (text, number, character) => {
+      fc.property(someText, fc.nat(), fc.constantFrom(...base64url), (text, number, character) => {
         const at = number % text.length;
         fc.pre(text[at] !== character);
         isRejected(text.slice(0, at) + character + text.slice(at + 1));
