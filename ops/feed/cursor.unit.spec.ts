@@ -168,6 +168,7 @@ describe('feed: cursors', () => {
       (content) => content.subarray(0, 1),
       (content) => content.subarray(0, 0),
       (content) => Buffer.concat([content, Buffer.from([0])]),
+      (content) => Buffer.concat([content, Buffer.from([0x80])]),
       (content) => Buffer.concat([content.subarray(0, -1), Buffer.from([0x80])]),
       (content) => Buffer.concat([content.subarray(0, -1), Buffer.from(unsafe)]),
       (content) => Buffer.concat([content.subarray(0, -1), Buffer.alloc(200, 0xff)]),
