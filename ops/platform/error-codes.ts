@@ -73,6 +73,8 @@ export const ownCodes = {
   POSITION_MOVED: 'temporary',
   TOPIC_DIFFERS: 'permanent',
   TOPIC_MISSING: 'temporary',
+  // ops/feed
+  HISTORY_INCOMPLETE: 'temporary',
   // ops/local
   SERVER_FAILED: 'permanent',
   SERVER_UNAVAILABLE: 'permanent',
