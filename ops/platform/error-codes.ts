@@ -66,7 +66,6 @@ export const ownCodes = {
   DAMAGED_RECORDS: 'permanent',
   FOREIGN_LOG: 'permanent',
   FOREIGN_POSITION: 'permanent',
-  HISTORY_INCOMPLETE: 'temporary',
   LOG_INCOMPLETE: 'permanent',
   NOT_ACKNOWLEDGED: 'temporary',
   PARTITIONS_DIFFER: 'permanent',
