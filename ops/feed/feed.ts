@@ -103,7 +103,12 @@ export const openFeed = (deps: {
   const { pool, log, logger } = deps;
   const heads: Heads = openHeads(log, logger);
   const limitReads = pLimit(concurrentReads);
-  const identity = (): string => logIdentity(topicNames.map((topic) => log.logId(topic)));
+  let knownIdentity: string | null = null;
+  /** The IDs of a log never change, but Kafka's are unknown before it is reached. */
+  const identity = (): string => {
+    knownIdentity ??= logIdentity(topicNames.map((topic) => log.logId(topic)));
+    return knownIdentity;
+  };
 
   /** The ends of all partitions of the feed. */
   const ends = async (): Promise<Cursor> => {
