@@ -143,7 +143,7 @@ export const v2Routes = (deps: V2Deps): readonly V2Route[] => {
       handler: webhooks.rotate,
     },
     {
-      ...{ method: 'POST', path: '/webhooks/:id/test', ...webhookScope, writes: false },
+      ...{ method: 'POST', path: '/webhooks/:id/test', ...webhookScope },
       handler: webhooks.test,
     },
     {

@@ -2,14 +2,14 @@ import { z } from 'zod';
 import { catalogue, type LinklogEvent } from './catalogue.js';
 import { writeSequence } from './envelope.js';
 
-/** The names of the secret data fields of each type. */
+/** The names of the secret fields of an event's data. */
+export const secretFieldsOf = (data: z.ZodObject): readonly string[] =>
+  Object.entries(data.shape)
+    .filter(([, schema]) => z.globalRegistry.get(schema as z.ZodType)?.['secret'] === true)
+    .map(([name]) => name);
+
 const secretsByType = new Map<string, readonly string[]>(
-  Object.values(catalogue).map(({ type, data }) => [
-    type,
-    Object.entries(data.shape)
-      .filter(([, schema]) => z.globalRegistry.get(schema as z.ZodType)?.['secret'] === true)
-      .map(([name]) => name),
-  ]),
+  Object.values(catalogue).map(({ type, data }) => [type, secretFieldsOf(data)]),
 );
 
 /** The data of an event without its secret fields. */

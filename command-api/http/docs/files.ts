@@ -2,8 +2,10 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Context, Next } from 'koa';
 import { projectFile } from '../../../ops/platform/files/project-file.js';
+import { asyncApiDocument } from '../asyncapi/document.js';
 import { openApiDocument } from '../openapi/document.js';
 import { sendFile, staticFile } from '../static-files.js';
+import { eventsPage } from './events-page.js';
 
 const contentSecurityPolicy = [
   "default-src 'none'",
@@ -23,25 +25,32 @@ const ownFile = (name: string): Buffer =>
 const swaggerFile = (name: string): Buffer =>
   readFileSync(fileURLToPath(import.meta.resolve(`swagger-ui-dist/${name}`)));
 
+const html = 'text/html; charset=utf-8';
+const json = 'application/json; charset=utf-8';
 const script = 'text/javascript; charset=utf-8';
+const style = 'text/css; charset=utf-8';
 
 const readFiles = () => {
-  const document = Buffer.from(JSON.stringify(openApiDocument()));
+  const openApi = Buffer.from(JSON.stringify(openApiDocument()));
+  const asyncApi = asyncApiDocument();
   const pageHeaders = {
     'Content-Security-Policy': contentSecurityPolicy,
     'Referrer-Policy': 'no-referrer',
   };
   return new Map([
-    ['/openapi.json', staticFile('application/json; charset=utf-8', document)],
-    ['/docs', staticFile('text/html; charset=utf-8', ownFile('index.html'), pageHeaders)],
+    ['/openapi.json', staticFile(json, openApi)],
+    ['/asyncapi.json', staticFile(json, Buffer.from(JSON.stringify(asyncApi)))],
+    ['/docs', staticFile(html, ownFile('index.html'), pageHeaders)],
+    ['/docs/events', staticFile(html, eventsPage(asyncApi), pageHeaders)],
+    ['/docs/events.css', staticFile(style, ownFile('events.css'))],
     ['/docs/initializer.js', staticFile(script, ownFile('initializer.js'))],
     ['/docs/swagger-ui-bundle.js', staticFile(script, swaggerFile('swagger-ui-bundle.js'))],
-    ['/docs/swagger-ui.css', staticFile('text/css; charset=utf-8', swaggerFile('swagger-ui.css'))],
+    ['/docs/swagger-ui.css', staticFile(style, swaggerFile('swagger-ui.css'))],
     ['/docs/favicon-32x32.png', staticFile('image/png', swaggerFile('favicon-32x32.png'))],
   ]);
 };
 
-/** The OpenAPI document and Swagger UI, in memory. */
+/** The OpenAPI document in Swagger UI, and the AsyncAPI document with its page, in memory. */
 export const documentation = () => {
   const files = readFiles();
   return {

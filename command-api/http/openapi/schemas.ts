@@ -106,6 +106,10 @@ export const refTo = (name: SchemaName): JsonSchema => ({ $ref: pathOf(name) });
 const plain = ({ jsonSchema }: { jsonSchema: Record<string, unknown> }): void => {
   // In JSON Schema, `readOnly` means that clients cannot send the field.
   delete jsonSchema['readOnly'];
+  if (jsonSchema['secret'] === true) {
+    delete jsonSchema['secret'];
+    jsonSchema['x-secret'] = true;
+  }
   if (jsonSchema['minimum'] === Number.MIN_SAFE_INTEGER) delete jsonSchema['minimum'];
   if (jsonSchema['maximum'] === Number.MAX_SAFE_INTEGER) delete jsonSchema['maximum'];
   // The format is sufficient; the pattern contains the leap years.
@@ -120,13 +124,15 @@ const ownKeywords = new Set(['$schema', '$id']);
 const withoutOwnKeywords = (schema: object): JsonSchema =>
   Object.fromEntries(Object.entries(schema).filter(([keyword]) => !ownKeywords.has(keyword)));
 
-const toSchemas = (
+/** The schemas of a document's components, which reference each other. @param target AsyncAPI has draft 7 */
+export const toSchemas = (
   named: Readonly<Record<string, z.ZodType>>,
   io: 'input' | 'output',
+  target: 'draft-07' | 'draft-2020-12' = 'draft-2020-12',
 ): Record<string, JsonSchema> => {
   const registry = z.registry<{ id: string }>();
   for (const [id, schema] of Object.entries(named)) registry.add(schema, { id });
-  const { schemas } = z.toJSONSchema(registry, { io, uri: pathOf, override: plain });
+  const { schemas } = z.toJSONSchema(registry, { io, target, uri: pathOf, override: plain });
   return Object.fromEntries(
     Object.entries(schemas).map(([name, schema]) => [name, withoutOwnKeywords(schema)]),
   );

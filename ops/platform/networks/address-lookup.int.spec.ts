@@ -11,7 +11,7 @@ describe('addresses of a name', () => {
     return addressLookup([{ host, port: Number(port) }], 300)(name);
   };
 
-  it('are those of addresses families, also of an alias', async () => {
+  it('are IPv4 and IPv6 addresses, also of an alias', async () => {
     dns.setAddresses('addresses.example', ['192.0.2.1', '2001:db8::1', '192.0.2.2']);
     dns.setAddresses('one.example', ['2001:db8::2']);
     dns.setCname('alias.example', 'addresses.example');

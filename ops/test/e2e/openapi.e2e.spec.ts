@@ -58,7 +58,7 @@ describe('command API: GET /openapi.json', () => {
     const head = await bench.api('/openapi.json', null, { method: 'HEAD' });
     expect([head.status, head.text]).to.deep.equal([200, '']);
     expect(Number(head.headers['content-length'])).to.be.above(10_000);
-    for (const at of ['/openapi.json', '/docs']) {
+    for (const at of ['/openapi.json', '/docs', '/asyncapi.json', '/docs/events']) {
       const refused = await bench.api(at, null, { method: 'POST' });
       const message = 'Method Not Allowed';
       expectEnvelope(refused, { status: 405, message, path: at, method: 'POST' });
@@ -69,7 +69,7 @@ describe('command API: GET /openapi.json', () => {
 
   it('is on no other listener', async () => {
     for (const origin of [bench.product.edge, bench.product.admin]) {
-      for (const at of ['/openapi.json', '/docs']) {
+      for (const at of ['/openapi.json', '/docs', '/asyncapi.json', '/docs/events']) {
         expect((await sendRequest(origin + at)).status, origin + at).to.equal(404);
       }
     }

@@ -1,0 +1,110 @@
+/** A product whose processes are killed with -9 while clients use it. */
+import { rm } from 'node:fs/promises';
+import { catalogue, type LinklogEvent } from '../../../schemas/events/catalogue.js';
+import { generousPlansFile } from '../support/plans.js';
+import { startEmbeddedProduct, issueKey, serversFor, type Product } from '../support/product.js';
+import { startLinklogCli, temporaryDir } from '../support/process.js';
+import { startStackProcess, type RunningStack } from '../support/stack.js';
+import type { Random } from '../support/random.js';
+
+/** An event of the log, with what identifies it. */
+export interface LoggedEvent {
+  readonly account: string;
+  readonly name: string;
+  /** Source and ID: the identity of a CloudEvent. */
+  readonly identity: string;
+}
+
+export interface FeedTarget {
+  /** Addresses of all processes; they may change after a kill. */
+  readonly apis: () => readonly string[];
+  readonly edge: () => string;
+  /** Creates a key of an account. */
+  createKey(account: string): Promise<string>;
+  /** Kills a process with -9, and waits until its successor is ready. */
+  readonly kill: (random: Random, kind?: 'projector') => Promise<void>;
+  /** Every event of the log once, in any order. */
+  readLog(): Promise<readonly LoggedEvent[]>;
+  readonly stop: () => Promise<void>;
+}
+
+const typeNames = new Map<string, string>(
+  Object.values(catalogue).map(({ type, name }) => [type, name]),
+);
+
+/** The events of JSON Lines, as `audit replay` writes them. */
+const loggedEvents = (lines: string): readonly LoggedEvent[] =>
+  lines
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => {
+      const { account = '', type, source, id } = JSON.parse(line) as LinklogEvent;
+      return { account, name: typeNames.get(type) ?? type, identity: `${source} ${id}` };
+    });
+
+const replayLog = async (
+  env: Readonly<Record<string, string>>,
+): Promise<readonly LoggedEvent[]> => {
+  const { exitCode, stdout, stderr } = await startLinklogCli(['audit', 'replay'], env).ended;
+  if (exitCode !== 0) throw new Error(`audit replay ended with ${exitCode ?? '?'}: ${stderr}`);
+  return loggedEvents(stdout);
+};
+
+/** All services in one process with PostgreSQL, which is killed too. */
+export const startEmbeddedTarget = async (
+  more: Readonly<Record<string, string>> = {},
+): Promise<FeedTarget> => {
+  const dataDir = await temporaryDir();
+  const env = { PLANS_FILE: await generousPlansFile(dataDir), ...more };
+  let product: Product = await startEmbeddedProduct({ dataDir, env });
+  return {
+    apis: () => [product.api],
+    edge: () => product.edge,
+    createKey: async (account) => (await product.createKey({ plan: 'PRO', account })).key,
+    async kill() {
+      await product.killTree();
+      product = await startEmbeddedProduct({ dataDir, env });
+    },
+    readLog: () => replayLog({ DATA_DIR: dataDir }),
+    async stop() {
+      await product.cleanup();
+      await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+};
+
+const killed = ['api', 'projector', 'edge'] as const;
+type Killed = (typeof killed)[number];
+
+/** Two of each service, Kafka, PostgreSQL and Redis. Services are killed one at a time. */
+export const startStackTarget = async (
+  more: Readonly<Record<string, string>> = {},
+): Promise<FeedTarget> => {
+  const folder = await temporaryDir();
+  const servers = await serversFor(folder, true);
+  const stack: RunningStack = await startStackProcess({
+    ...servers,
+    PLANS_FILE: await generousPlansFile(folder),
+    ...more,
+  });
+  return {
+    apis: () => stack.apis,
+    edge: () => stack.edges[0] ?? '',
+    createKey: async (account) => (await issueKey(stack, { plan: 'PRO', account })).key,
+    async kill(random, only) {
+      const kind: Killed = only ?? killed[random.below(killed.length)] ?? 'api';
+      const index = random.below(2);
+      const before = stack.restarts(kind, index);
+      process.kill(stack.pids[kind][index] ?? 0, 'SIGKILL');
+      for (let waited = 0; stack.restarts(kind, index) === before; waited += 1) {
+        if (waited > 300) throw new Error(`${kind} ${index} was not restarted`);
+        await new Promise((resolve) => setTimeout(resolve, 100));
+      }
+    },
+    readLog: () => replayLog({ ...servers, DATA_DIR: stack.dataDir, DATABASE_URL: stack.postgres }),
+    async stop() {
+      await stack.stop();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+};
