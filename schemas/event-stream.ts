@@ -12,7 +12,7 @@ export interface StreamMessage {
 export class EventStreamParser {
   /** The start of a line. */
   #rest = '';
-  /** Whether the last chunk ended with CR: a following LF ends no further line. */
+  /** Whether the last chunk ended with CR: a following LF ends no other line. */
   #endsWithCr = false;
   #id = '';
   #event = '';

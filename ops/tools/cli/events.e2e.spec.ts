@@ -59,11 +59,11 @@ describe('CLI: linklog events tail, on a running service', () => {
     );
 
     const next = await shorten(key.key);
-    const further = tail(['--account', 'lines', '--after', cursor, '--json']);
-    await waitForLines(further, 1);
-    expect(await end(further, 'SIGTERM')).to.not.equal(cursor);
-    expect(subjectsOf(further)).to.deep.equal([next]);
-    const [event = ''] = linesOf(further);
+    const continued = tail(['--account', 'lines', '--after', cursor, '--json']);
+    await waitForLines(continued, 1);
+    expect(await end(continued, 'SIGTERM')).to.not.equal(cursor);
+    expect(subjectsOf(continued)).to.deep.equal([next]);
+    const [event = ''] = linesOf(continued);
     expect(JSON.parse(event)).to.include({
       ...{ specversion: '1.0', account: 'lines', actor: key.id },
     });
@@ -121,8 +121,8 @@ describe('CLI: linklog events tail, on a running service', () => {
     expect(exitCode).to.equal(0);
     const [, cursor = ''] = /^linklog: continue with --after (\S+)\n$/.exec(stderr) ?? [];
     // The event that could not be written follows the cursor.
-    const further = tail(['--account', 'head', '--after', cursor, '--json']);
-    await waitForLines(further, 1);
-    await end(further, 'SIGINT');
+    const continued = tail(['--account', 'head', '--after', cursor, '--json']);
+    await waitForLines(continued, 1);
+    await end(continued, 'SIGINT');
   });
 });

@@ -17,11 +17,10 @@ const message = (id: string): StreamMessage => ({
 /** The messages of one connection; an error: it is lost or refused. */
 type Connection = readonly (StreamMessage | CliError)[] | CliError;
 
-// eslint-disable-next-line @typescript-eslint/require-await -- connections are asynchronous
 async function* messagesOf(connection: Exclude<Connection, CliError>) {
   for (const next of connection) {
     if (next instanceof CliError) throw next;
-    yield next;
+    yield await Promise.resolve(next);
   }
 }
 
