@@ -19,7 +19,7 @@ const life = { shortestMs: 55 * 60_000, longestMs: 65 * 60_000 };
 const checkMs = 400;
 const renewMs = 10_000;
 /** Events that a stream holds in memory. */
-const limits = { events: 200, bytes: 500_000 };
+const limits = { events: 1_000, bytes: 500_000 };
 
 export interface StreamRequest {
   readonly filter: FeedFilter;

@@ -1,5 +1,6 @@
 /** Positions in the feed: see schemas/feed.ts for its events. */
 import { createHash } from 'node:crypto';
+import { crc32 } from 'node:zlib';
 import { topics, type TopicName } from '../../schemas/events/topics.js';
 import type { TopicPartition } from '../event-log/port.js';
 
@@ -36,15 +37,19 @@ export const logIdentity = (logIds: readonly string[]): string =>
     .subarray(0, identityBytes)
     .toString('hex');
 
-const checksumOf = (bytes: Uint8Array): Buffer =>
-  createHash('sha256').update(bytes).digest().subarray(0, checksumBytes);
+/** The longest cursor: varints of safe integers have at most 8 bytes. */
+const buffer = Buffer.alloc(1 + identityBytes + 8 * feedPartitions.length + checksumBytes);
 
-/** LEB128. */
-const writeVarint = (value: number): readonly number[] => {
-  const bytes: number[] = [];
+/** Writes LEB128. Returns the end. */
+const writeVarint = (value: number, at: number): number => {
+  let end = at;
   let rest = value;
-  for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) bytes.push((rest % 0x80) + 0x80);
-  return [...bytes, rest];
+  for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) {
+    buffer[end] = (rest % 0x80) + 0x80;
+    end += 1;
+  }
+  buffer[end] = rest;
+  return end + 1;
 };
 
 /** All values of the bytes; `null` if the last one is cut or one is not a safe integer. */
@@ -64,14 +69,13 @@ const readVarints = (bytes: Uint8Array): readonly number[] | null => {
   return factor === 1 ? values : null;
 };
 
-/** @param identity of the log: see `logIdentity` */
+/** A stream encodes a cursor for each event. @param identity of the log: see `logIdentity` */
 export const encodeCursor = (identity: string, cursor: Cursor): string => {
-  const content = Buffer.from([
-    version,
-    ...Buffer.from(identity, 'hex'),
-    ...cursor.flatMap(writeVarint),
-  ]);
-  return Buffer.concat([content, checksumOf(content)]).toString('base64url');
+  buffer[0] = version;
+  let end = 1 + buffer.write(identity, 1, 'hex');
+  for (const offset of cursor) end = writeVarint(offset, end);
+  end = buffer.writeUInt32BE(crc32(buffer.subarray(0, end)), end);
+  return buffer.toString('base64url', 0, end);
 };
 
 /** The parts of a text that `encodeCursor` returned; `null` for other texts. */
@@ -81,9 +85,7 @@ export const decodeCursor = (
   const bytes = Buffer.from(text, 'base64url');
   if (bytes.toString('base64url') !== text || bytes.length < checksumBytes) return null;
   const content = bytes.subarray(0, -checksumBytes);
-  if (content[0] !== version || !checksumOf(content).equals(bytes.subarray(-checksumBytes))) {
-    return null;
-  }
+  if (content[0] !== version || crc32(content) !== bytes.readUInt32BE(content.length)) return null;
   const identity = content.subarray(1, 1 + identityBytes).toString('hex');
   const cursor = readVarints(content.subarray(1 + identityBytes));
   return cursor?.length === feedPartitions.length ? { identity, cursor } : null;

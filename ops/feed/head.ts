@@ -133,6 +133,8 @@ export class TopicHead {
     const positions = ranges.map(({ next }) => next);
     this.#positions = positions;
     for (const known of this.#accounts.values()) known.partitions = emptyBuffers(positions);
+    // After a failure, clients at the former position must read the stored events up to this one.
+    for (const { wakeUps } of this.#accounts.values()) for (const wake of wakeUps) wake();
     const subscription: Subscription = this.log.subscribe({
       // Each process reads all records.
       group: `feed-${randomUUID()}`,
@@ -144,7 +146,8 @@ export class TopicHead {
           offset: positions[partition] ?? 0,
         }),
       handle: (batch) => {
-        this.#add(batch, positions);
+        // A batch of an earlier subscription may be late.
+        if (this.#positions === positions) this.#add(batch, positions);
         return Promise.resolve();
       },
     });
@@ -162,18 +165,24 @@ export class TopicHead {
 
   #add({ partition, records }: Delivery, positions: number[]): void {
     const index = this.#firstIndex + partition;
-    const changed = new Set<AccountEvents>();
+    const found: { readonly known: AccountEvents; readonly event: FeedEvent }[] = [];
+    // Throws before the first change, because a failed batch is delivered again.
     for (const record of records.slice()) {
       // Parses only events of accounts with clients.
       const account = /"account":("(?:[^"\\]|\\.)*")/.exec(record.value)?.[1];
       const known = account && this.#accounts.get(JSON.parse(account) as string);
-      const buffered = known && known.partitions[partition];
-      if (!buffered) continue;
+      if (!known) continue;
       const event = readForFeed(record);
-      if (!event) continue;
-      const feedEvent = feedEventOf(event, index, record.offset);
-      buffered.events.push(feedEvent);
-      buffered.bytes += feedEvent.json.length;
+      // The data may have an account too.
+      if (!event || this.#accounts.get(event.account ?? '') !== known) continue;
+      found.push({ known, event: feedEventOf(event, index, record.offset) });
+    }
+    const changed = new Set<AccountEvents>();
+    for (const { known, event } of found) {
+      const buffered = known.partitions[partition];
+      if (!buffered) continue;
+      buffered.events.push(event);
+      buffered.bytes += event.json.length;
       bound(buffered);
       changed.add(known);
     }

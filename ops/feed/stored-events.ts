@@ -71,7 +71,7 @@ export const readHistory = async (
   const { rows } = await pool.query<Row>({
     name: subject === null ? 'feed-history' : 'feed-history-subject',
     text: `SELECT p.index, c.next_offset AS applied, e.*,
-             obj_description('projection_history'::regnamespace) = '${rebuildDue}' IS TRUE AS "isRebuildDue"
+             obj_description('projection_history'::regnamespace, 'pg_namespace') = '${rebuildDue}' IS TRUE AS "isRebuildDue"
            FROM unnest($2::smallint[], $3::bigint[]) AS p (index, "from")
            LEFT JOIN projection_history.checkpoints c ON (c.topic, c.partition) =
              (CASE p.index WHEN ${accountsIndex} THEN '${topics.accounts.name}' ELSE '${topics.links.name}' END,
@@ -97,17 +97,23 @@ export const readHistory = async (
   });
   if (rows[0]?.isRebuildDue) throw new HistoryIncomplete();
   return indexes.map((index) => {
-    const found = rows.filter((row) => row.index === index);
+    const ofPartition = rows.filter((row) => row.index === index);
+    // A partition without events has one row.
+    const found = ofPartition.filter(({ rowOffset }) => rowOffset !== null);
     const from = cursor[index] ?? 0;
-    const read = found.filter(({ rowOffset, isRead }) => rowOffset !== null && isRead);
+    const read = found.filter(({ isRead }) => isRead);
     const last = read.at(-1)?.rowOffset ?? null;
-    const isCut = found.length === limit || (last !== null && read.length < found.length);
+    const isCut = found.length === limit || read.length < found.length;
     return {
       index,
       events: read
         .filter(({ isSelected }) => isSelected)
         .map((row) => feedEventOfRow(row, index, row.rowOffset ?? 0)),
-      scanned: Math.max(from, last === null ? 0 : last + 1, isCut ? 0 : (found[0]?.applied ?? 0)),
+      scanned: Math.max(
+        from,
+        last === null ? 0 : last + 1,
+        isCut ? 0 : (ofPartition[0]?.applied ?? 0),
+      ),
       atEnd: !isCut,
     };
   });
@@ -139,7 +145,8 @@ export const readVisits = async (
   if (!known) throw new RangeError(`the feed has no partition ${index}`);
   // Parsing all records would take ten times as long.
   const named = `"account":${JSON.stringify(filter.account)}`;
-  const to = Math.min(end, from + maxRecords);
+  // A broker that lags behind may report an end before `from`.
+  const to = Math.max(from, Math.min(end, from + maxRecords));
   const events: FeedEvent[] = [];
   const portion = (scanned: number): PartitionEvents => ({
     ...{ index, events, scanned, atEnd: scanned >= end },

@@ -29,7 +29,7 @@ import { createLogger } from '../platform/logging.js';
 import { topics } from '../../schemas/events/topics.js';
 import { withoutSecrets } from '../../schemas/events/redact.js';
 import { rebuildDue } from '../../schemas/read-models/rebuild-due.js';
-import { rowOfEvent, type HistoryRow } from '../../schemas/read-models/history.js';
+import { rowOfEvent, type PositionedHistoryRow } from '../../schemas/read-models/history.js';
 import { projectFile } from '../platform/files/project-file.js';
 import { migrate } from './migrate.js';
 import { fixture } from '../test/support/fixture.js';
@@ -179,10 +179,12 @@ describe('migrations of tables with rows', () => {
       ]);
     }
     await migrate(pool);
-    const { rows } = await pool.query<HistoryRow>(
+    const { rows } = await pool.query<PositionedHistoryRow>(
       'SELECT * FROM projection_history.events ORDER BY sequence',
     );
-    expect(rows).to.deep.equal(events.map(rowOfEvent));
+    // The rebuild sets the offsets.
+    const offset = { partition: -1, record_offset: -1 };
+    expect(rows).to.deep.equal(events.map((event) => ({ ...rowOfEvent(event), ...offset })));
   });
 
   it('count the links of each key', async () => {
@@ -461,6 +463,10 @@ describe('migrations of tables with rows', () => {
       Object.fromEntries(
         Object.entries(row).map(([name, value]) => [renamed[name] ?? name, value]),
       );
+    /** Columns that 0062 adds. */
+    const added: Readonly<Record<string, object>> = {
+      'projection_history.events': { partition: -1, record_offset: -1 },
+    };
     const names = [...tables.map(([table]) => table), 'ledger.idempotency', 'ledger.safety_scans'];
     const before = await Promise.all(names.map(rowsOf));
     await migrate(pool);
@@ -469,7 +475,7 @@ describe('migrations of tables with rows', () => {
       const rows = await rowsOf(table);
       const [expected = {}] = before[index] ?? [];
       expect(rows, table).to.have.lengthOf(before[index]?.length ?? 0);
-      expect(rows, table).to.deep.include(subjectsIn(expected));
+      expect(rows, table).to.deep.include({ ...subjectsIn(expected), ...added[table] });
     }
     expect(await rebuildsDue()).to.deep.equal([]);
     const { rows: previous } = await pool.query(
@@ -511,6 +517,24 @@ describe('migrations of tables with rows', () => {
       null,
       ...restricted,
     ]);
+  });
+
+  it('mark a history without offsets for a rebuild, and drop its previous version', async () => {
+    await migrateUpTo('0062');
+    const { pool } = database;
+    await pool.query(
+      `INSERT INTO projection_history.checkpoints (topic, partition, next_offset, log_id)
+       VALUES ('${links}', 0, 0, 'a log')`,
+    );
+    await pool.query(
+      `CREATE SCHEMA projection_history_previous; CREATE TABLE projection_history_previous.a ()`,
+    );
+    await migrate(pool);
+    expect(await rebuildsDue()).to.deep.equal(['projection_history']);
+    const { rows } = await pool.query(
+      `SELECT to_regnamespace('projection_history_previous') AS schema`,
+    );
+    expect(rows).to.deep.equal([{ schema: null }]);
   });
 
   it('mark nothing for a rebuild in a new installation', async () => {

@@ -66,13 +66,14 @@ export const ownCodes = {
   DAMAGED_RECORDS: 'permanent',
   FOREIGN_LOG: 'permanent',
   FOREIGN_POSITION: 'permanent',
-  HISTORY_INCOMPLETE: 'temporary',
   LOG_INCOMPLETE: 'permanent',
   NOT_ACKNOWLEDGED: 'temporary',
   PARTITIONS_DIFFER: 'permanent',
   POSITION_MOVED: 'temporary',
   TOPIC_DIFFERS: 'permanent',
   TOPIC_MISSING: 'temporary',
+  // ops/feed
+  HISTORY_INCOMPLETE: 'temporary',
   // ops/local
   SERVER_FAILED: 'permanent',
   SERVER_UNAVAILABLE: 'permanent',

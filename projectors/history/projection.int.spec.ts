@@ -4,14 +4,39 @@ import { catalogue, type LinklogEvent } from '../../schemas/events/catalogue.js'
 import { readEvent, topicOf } from '../../schemas/events/codec.js';
 import { ledgerSource } from '../../schemas/events/envelope.js';
 import { withoutSecrets } from '../../schemas/events/redact.js';
-import { topics } from '../../schemas/events/topics.js';
-import { eventOfRow, type HistoryRow } from '../../schemas/read-models/history.js';
-import { blocked, created, recordOf, someEvent, unblocked } from '../../schemas/testing/events.js';
+import { topics, type TopicName } from '../../schemas/events/topics.js';
+import {
+  accountsPartition,
+  eventOfRow,
+  type PositionedHistoryRow,
+} from '../../schemas/read-models/history.js';
+import {
+  at,
+  blocked,
+  created,
+  domainClaimed,
+  keyChanged,
+  keyCreated,
+  keyHash,
+  keyRevoked,
+  keyRotated,
+  maintenanceSwitched,
+  recordOf,
+  someEvent,
+  unblocked,
+  webhookChanged,
+  webhookCreated,
+} from '../../schemas/testing/events.js';
 import { feed } from '../testing/harness.js';
 import { emptyTables } from '../testing/tables.js';
 import { history } from './projection.js';
 import { fixture } from '../../ops/test/support/fixture.js';
 import { databaseFixture } from '../../ops/test/support/fixtures.js';
+
+const storedTopics: readonly TopicName[] = [topics.links.name, topics.accounts.name];
+
+const isStored = (event: Pick<LinklogEvent, 'type'>): boolean =>
+  storedTopics.includes(topicOf(event));
 
 describe('projectors: projection history', () => {
   const database = databaseFixture('history');
@@ -19,12 +44,15 @@ describe('projectors: projection history', () => {
 
   beforeEach(() => emptyTables(database.pool, 'projection_history'));
 
-  const rows = async (): Promise<readonly HistoryRow[]> => {
-    const found = await database.pool.query<HistoryRow>(
-      'SELECT * FROM projection_history.events ORDER BY subject, sequence',
+  const rows = async (): Promise<readonly PositionedHistoryRow[]> => {
+    const found = await database.pool.query<PositionedHistoryRow>(
+      'SELECT * FROM projection_history.events ORDER BY subject, sequence, partition',
     );
     return found.rows;
   };
+
+  const namesOfRows = async (): Promise<readonly unknown[]> =>
+    (await rows()).map((row) => [row.subject, row.sequence, row.partition, row.record_offset]);
 
   it('stores every event of a link in order', async () => {
     await given.events(created('abc'), blocked('abc', 2), created('xyz'), unblocked('abc', 3));
@@ -38,18 +66,84 @@ describe('projectors: projection history', () => {
     ]);
   });
 
+  it('stores the events of keys, domains and webhooks, and no switches', async () => {
+    await given.events(
+      keyCreated('key-1'),
+      domainClaimed('go.example', 1, 'token'),
+      webhookCreated('hook-1'),
+      maintenanceSwitched(1, true),
+      keyRevoked('key-1', 2),
+    );
+    expect(
+      (await rows()).map(({ subject, sequence, type }) => [subject, sequence, type]),
+    ).to.deep.equal([
+      ['go.example', 1, 'linklog.DomainClaimed.v1'],
+      ['hook-1', 1, 'linklog.WebhookCreated.v1'],
+      ['key-1', 1, catalogue.ApiKeyCreated.type],
+      ['key-1', 2, 'linklog.ApiKeyRevoked.v1'],
+    ]);
+  });
+
+  it('stores the offset of each event in the log, and the partition of accounts as the last', async () => {
+    await given.records(topics.links.name, [created('abc'), created('xyz')].map(recordOf), 0);
+    await given.events(keyCreated('key-1'));
+    await given.records(topics.links.name, [blocked('abc', 2)].map(recordOf), 2);
+    await given.events(keyRevoked('key-1', 2));
+    expect(await namesOfRows()).to.deep.equal([
+      ['abc', 1, 0, 0],
+      ['abc', 2, 0, 2],
+      ['key-1', 1, accountsPartition, 0],
+      ['key-1', 2, accountsPartition, 1],
+      ['xyz', 1, 0, 1],
+    ]);
+  });
+
+  it('keeps the first offset of a repeated event', async () => {
+    await given.events(created('abc'), keyCreated('key-1'));
+    await given.events(created('abc'), created('xyz'), keyCreated('key-1'), keyRevoked('key-1', 2));
+    expect(await namesOfRows()).to.deep.equal([
+      ['abc', 1, 0, 0],
+      ['key-1', 1, accountsPartition, 0],
+      ['key-1', 2, accountsPartition, 2],
+      ['xyz', 1, 0, 2],
+    ]);
+  });
+
+  it('separates a link from a key whose id equals its code', async () => {
+    await given.events(keyCreated('abc'), keyChanged('abc', 2, {}), keyRevoked('abc', 3));
+    await given.events(created('abc'));
+    // The sequences of the key are not those of the link: the block is no repeat.
+    await given.events(blocked('abc', 2), blocked('abc', 2));
+    expect(
+      (await rows()).map(({ type, sequence, partition }) => [type, sequence, partition]),
+    ).to.deep.equal([
+      ['linklog.LinkCreated.v4', 1, 0],
+      [catalogue.ApiKeyCreated.type, 1, accountsPartition],
+      ['linklog.LinkBlocked.v1', 2, 0],
+      [catalogue.ApiKeyChanged.type, 2, accountsPartition],
+      ['linklog.ApiKeyRevoked.v1', 3, accountsPartition],
+    ]);
+  });
+
   it('stores no secrets', async () => {
-    await given.events(created('abc', { passwordHash: '$argon2id$secret' }));
-    const [row] = await rows();
-    expect(row?.data).not.to.contain('argon2id');
-    expect(row?.data).to.contain('"url"');
+    const secret = 'a-secret';
+    await given.events(
+      created('abc', { passwordHash: secret }),
+      keyCreated('key-1'),
+      keyRotated('key-1', 2, { hash: keyHash, earlierEndAt: at(1).toISOString() }),
+      webhookCreated('hook-1', { secret }),
+      webhookChanged('hook-1', 2, { secrets: [{ secret, endsAt: null }] }),
+    );
+    const data = (await rows()).map((row) => row.data);
+    expect(data).to.have.length(5);
+    expect(data.join()).not.to.contain(secret).and.not.to.contain(keyHash);
+    expect(data[0]).to.contain('"url"');
   });
 
   it('returns every type and attribute of an event, without secrets', async () => {
     // The ids of the ledger's events are UUIDs.
-    const ofLinks = someEvent.filter(
-      ({ id, ...event }) =>
-        topicOf(event) === topics.links.name && event.source === ledgerSource && id.length === 36,
+    const stored = someEvent.filter(
+      ({ id, ...event }) => isStored(event) && event.source === ledgerSource && id.length === 36,
     );
     const distinct = {
       selector: ({ subject }: LinklogEvent) => subject,
@@ -58,7 +152,7 @@ describe('projectors: projection history', () => {
     };
     const types = new Set<string>();
     await fc.assert(
-      fc.asyncProperty(fc.uniqueArray(ofLinks, distinct), async (events) => {
+      fc.asyncProperty(fc.uniqueArray(stored, distinct), async (events) => {
         await emptyTables(database.pool, 'projection_history');
         await given.events(...events);
         const bySubject = new Map((await rows()).map((row) => [row.subject, row]));
@@ -72,9 +166,13 @@ describe('projectors: projection history', () => {
           types.add(event.type);
         }
       }),
-      { numRuns: 30 },
+      { numRuns: 60 },
     );
-    const linkEvents = Object.values(catalogue).filter(({ topic }) => topic === 'links');
-    expect(types.size).to.equal(linkEvents.length);
+    expect([...types].sort()).to.deep.equal(
+      Object.values(catalogue)
+        .filter(isStored)
+        .map(({ type }) => type)
+        .sort(),
+    );
   });
 });

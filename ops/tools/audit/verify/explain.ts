@@ -6,6 +6,7 @@ import { topics, type TopicName } from '../../../../schemas/events/topics.js';
 import { summedUnder } from '../../../../schemas/statistics/summed-visits.js';
 import { monthOf, quarterAt } from '../../../../schemas/statistics/calendar.js';
 import { spendingOf } from '../../../../schemas/folds/key-meter.js';
+import { accountsPartition } from '../../../../schemas/read-models/history.js';
 import { isLimitedVisit } from '../../../ledger/rebuild/folds.js';
 import { partitionOf } from '../../../event-log/partition.js';
 import type { EventLog, LogRecord } from '../../../event-log/port.js';
@@ -86,7 +87,7 @@ const patternOf = ({ model, table, key }: Difference): Pattern => {
   switch (`${model}.${table}`) {
     case 'history.events':
       return {
-        ...bySubject(links, key['subject']),
+        ...bySubject(key['partition'] === accountsPartition ? accounts : links, key['subject']),
         matches: (event) => event?.sequence === key['sequence'],
       };
     case 'quotas.months':

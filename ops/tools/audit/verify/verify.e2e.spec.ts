@@ -1,8 +1,12 @@
 import { expect } from 'chai';
+import { catalogue } from '../../../../schemas/events/catalogue.js';
+import { topics } from '../../../../schemas/events/topics.js';
+import { accountsPartition } from '../../../../schemas/read-models/history.js';
 import { projections } from '../../../../projectors/projections.js';
 import { rebuild } from '../../../../projectors/runtime/rebuild.js';
 import { withDatabase } from '../../cli/database.js';
 import { destination, productFixture } from '../../../test/e2e/harness.js';
+import { partitionOf } from '../../../event-log/partition.js';
 import { readConfig } from '../../../config/config.js';
 import type { Pool } from '../../../platform/postgres/pool.js';
 import { isClean, type Difference, type Verification } from './report.js';
@@ -129,6 +133,8 @@ describe('audit verify, on a running service', function () {
       `UPDATE projection_stats.links SET clicks = clicks + 1 WHERE subject = '${a}'`,
       `UPDATE projection_history.events SET data = replace(data, 'phishing', 'fishing')
          WHERE subject = '${b}' AND sequence = 2`,
+      `UPDATE projection_history.events SET actor = 'evil'
+         WHERE subject = '${busy.id}' AND sequence = 1`,
       `UPDATE projection_quotas.months SET links = links - 1 WHERE key_id = '${busy.id}'`,
       `INSERT INTO projection_quotas.high_water_marks
          SELECT topic, partition, key, 1 FROM log.events
@@ -156,7 +162,7 @@ describe('audit verify, on a running service', function () {
          created_at, expires_at, max_clicks, password_hash, sequence
          FROM projection_redirects.links WHERE subject = '${f}'`,
       `INSERT INTO projection_stats.links VALUES ('unknown', '', 1, 0, NULL, 0, 0, '[]', '[]', '', '')`,
-      `INSERT INTO projection_history.events VALUES ('unknown', 1, now(), gen_random_uuid(), 'a', null, null, null, null, '{}')`,
+      `INSERT INTO projection_history.events VALUES ('unknown', 1, now(), gen_random_uuid(), 'a', null, null, null, null, '{}', 0, 1)`,
       `INSERT INTO projection_quotas.months VALUES ('unknown', '2026-01-01', 1, 2, 3)`,
       `INSERT INTO ledger.links (subject, key_id, account, expired, blocked, expires_at, max_clicks, clicks,
          sequence, last_event_at, cleared, created_at)
@@ -184,9 +190,10 @@ describe('audit verify, on a running service', function () {
       `stats.links ${a} differs clicks`,
       `stats.links ${c} missing`,
       'stats.links unknown extra',
-      `history.events ${b}/2 differs data`,
-      `history.events ${c}/1 missing`,
-      'history.events unknown/1 extra',
+      `history.events ${b}/2/${partitionOf(b, topics.links.partitions)} differs data`,
+      `history.events ${c}/1/${partitionOf(c, topics.links.partitions)} missing`,
+      `history.events ${busy.id}/1/${accountsPartition} differs actor`,
+      'history.events unknown/1/0 extra',
       `quotas.months ${busy.id}/${month} differs links`,
       'quotas.months unknown/2026-01-01 extra',
       `ledger.links ${d} differs max_clicks`,
@@ -239,6 +246,8 @@ describe('audit verify, on a running service', function () {
     });
     expect(explained('quotas.months unknown').eventCount).to.equal(0);
     const eventsOf = (start: string) => explained(start).events.map(({ type }) => type);
+    expect(eventsOf(`history.events ${busy.id}`)).to.deep.equal([catalogue.ApiKeyCreated.type]);
+    expect(eventsOf(`history.events ${c}`)).to.deep.equal([catalogue.LinkCreated.type]);
     expect(eventsOf('ledger.domains a.example.com')).to.deep.equal(['linklog.DomainVerified.v1']);
     expect(eventsOf('ledger.domains c.example.com')).to.deep.equal([
       ...['linklog.DomainVerified.v1', 'linklog.DomainReleased.v1'],
@@ -265,7 +274,7 @@ describe('audit verify, on a running service', function () {
     const found = await verified();
     expect(found.differences.map(formatDifference)).to.include.members([
       `redirects.links ${e} differs url folded`,
-      `history.events ${e}/1 differs data`,
+      `history.events ${e}/1/${partitionOf(e, topics.links.partitions)} differs data`,
     ]);
     expect(found.differences.map(formatDifference)).to.not.include(
       `redirects.links ${f} differs url folded`,

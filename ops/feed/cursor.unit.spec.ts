@@ -1,0 +1,190 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { crc32 } from 'node:zlib';
+import { accountsPartition } from '../../schemas/read-models/history.js';
+import { topics } from '../../schemas/events/topics.js';
+import {
+  decodeCursor,
+  encodeCursor,
+  feedPartitions,
+  firstIndexOf,
+  logIdentity,
+  startCursor,
+  type Cursor,
+} from './cursor.js';
+
+const someLogIds = fc.array(fc.string(), { minLength: 1, maxLength: 5 });
+const someIdentity = someLogIds.map(logIdentity);
+const someOffset = fc.oneof(
+  fc.nat(300),
+  fc.maxSafeNat(),
+  // The limits of each length of a varint.
+  fc
+    .tuple(fc.integer({ min: 0, max: 52 }), fc.integer({ min: -1, max: 1 }))
+    .map(([bits, step]) => Math.max(0, 2 ** bits + step)),
+  fc.constant(Number.MAX_SAFE_INTEGER),
+);
+const someCursor: fc.Arbitrary<Cursor> = fc.array(someOffset, {
+  minLength: feedPartitions.length,
+  maxLength: feedPartitions.length,
+});
+const someText = fc
+  .tuple(someIdentity, someCursor)
+  .map(([identity, cursor]) => encodeCursor(identity, cursor));
+
+const base64url = Array.from({ length: 256 }, (_, byte) => String.fromCharCode(byte)).filter(
+  (character) => /[\w-]/.test(character),
+);
+
+const checksumBytes = 4;
+
+/** A text with other content and a valid checksum. */
+const withContent = (text: string, change: (content: Buffer) => Buffer): string => {
+  const content = change(Buffer.from(text, 'base64url').subarray(0, -checksumBytes));
+  const checksum = Buffer.alloc(checksumBytes);
+  checksum.writeUInt32BE(crc32(content));
+  return Buffer.concat([content, checksum]).toString('base64url');
+};
+
+const decodesTo =
+  (expected: ReturnType<typeof decodeCursor>) =>
+  (text: string): void => {
+    expect(decodeCursor(text), text).to.deep.equal(expected);
+  };
+const isRejected = decodesTo(null);
+
+describe('feed: cursors', () => {
+  it('have all partitions of links, accounts and visits, in the order of the history', () => {
+    expect(feedPartitions).to.have.length(17);
+    expect(feedPartitions[firstIndexOf(topics.links.name)]).to.deep.equal({
+      topic: topics.links.name,
+      partition: 0,
+    });
+    expect(firstIndexOf(topics.links.name)).to.equal(0);
+    expect(firstIndexOf(topics.accounts.name)).to.equal(accountsPartition);
+    expect(firstIndexOf(topics.visits.name)).to.equal(accountsPartition + 1);
+    expect(startCursor).to.deep.equal(feedPartitions.map(() => 0));
+  });
+
+  it('are returned with the identity of their log', () => {
+    fc.assert(
+      fc.property(someIdentity, someCursor, (identity, cursor) => {
+        decodesTo({ identity, cursor })(encodeCursor(identity, cursor));
+      }),
+    );
+  });
+
+  it('are short texts for URLs', () => {
+    const text = encodeCursor(logIdentity(['a']), startCursor);
+    expect(text).to.have.length(40);
+    fc.assert(
+      fc.property(someText, (cursor) => {
+        expect(cursor).to.match(/^[\w-]{40,199}$/);
+      }),
+    );
+  });
+
+  it('of different logs or offsets differ', () => {
+    fc.assert(
+      fc.property(
+        someLogIds,
+        someLogIds,
+        someCursor,
+        someCursor,
+        (ids, otherIds, cursor, other) => {
+          const text = encodeCursor(logIdentity(ids), cursor);
+          if (cursor.join() !== other.join()) {
+            expect(encodeCursor(logIdentity(ids), other)).not.to.equal(text);
+          }
+          if (ids.join('\n') !== otherIds.join('\n')) {
+            expect(encodeCursor(logIdentity(otherIds), cursor)).not.to.equal(text);
+          }
+        },
+      ),
+    );
+  });
+
+  it('are rejected if any character is changed', () => {
+    fc.assert(
+      fc.property(someText, fc.nat(), fc.constantFrom(...base64url), (text, number, character) => {
+        const at = number % text.length;
+        fc.pre(text[at] !== character);
+        isRejected(text.slice(0, at) + character + text.slice(at + 1));
+      }),
+    );
+  });
+
+  it('are rejected if any bit is changed', () => {
+    const bytes = Buffer.from(encodeCursor(logIdentity(['a']), startCursor), 'base64url');
+    for (let bit = 0; bit < bytes.length * 8; bit += 1) {
+      const changed = Buffer.from(bytes);
+      changed[bit >> 3] = (bytes[bit >> 3] ?? 0) ^ (1 << (bit & 7));
+      isRejected(changed.toString('base64url'));
+    }
+  });
+
+  it('are rejected if they are cut, extended or repeated', () => {
+    fc.assert(
+      fc.property(someText, fc.string({ minLength: 1 }), (text, other) => {
+        for (let length = 0; length < text.length; length += 1) {
+          isRejected(text.slice(0, length));
+          isRejected(text.slice(text.length - length));
+        }
+        isRejected(text + other);
+        isRejected(other + text);
+        isRejected(text + text);
+      }),
+      { numRuns: 30 },
+    );
+  });
+
+  it('are rejected in other alphabets, with padding or white space', () => {
+    // The first byte of the identity makes `-` and `_` certain.
+    const text = encodeCursor('fbffbfefbeffffff', startCursor);
+    expect(text).to.include('-').and.include('_');
+    isRejected(Buffer.from(text, 'base64url').toString('base64'));
+    isRejected(Buffer.from(text, 'base64url').toString('hex'));
+    const oneByteMore = encodeCursor('fbffbfefbeffffff', [...startCursor.slice(1), 128]);
+    for (const padded of [`${text}=`, `${oneByteMore}=`, `${oneByteMore}==`]) isRejected(padded);
+    for (const space of [' ', '\n', '\t', '\0', '.', '%20']) {
+      isRejected(text + space);
+      isRejected(space + text);
+      isRejected(`${text.slice(0, 8)}${space}${text.slice(8)}`);
+    }
+  });
+
+  it('of other versions are rejected', () => {
+    const text = encodeCursor(logIdentity(['a']), startCursor);
+    decodesTo(decodeCursor(text))(withContent(text, (content) => content));
+    for (const version of [0, 2, 3, 255]) {
+      isRejected(withContent(text, (content) => Buffer.from([version, ...content.subarray(1)])));
+    }
+  });
+
+  it('of another number of partitions, with cut or unsafe offsets are rejected', () => {
+    const text = encodeCursor(logIdentity(['a']), startCursor);
+    const unsafe = [0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x10];
+    const changes: readonly ((content: Buffer) => Buffer)[] = [
+      (content) => content.subarray(0, -1),
+      (content) => content.subarray(0, 1),
+      (content) => content.subarray(0, 0),
+      (content) => Buffer.concat([content, Buffer.from([0])]),
+      (content) => Buffer.concat([content, Buffer.from([0x80])]),
+      (content) => Buffer.concat([content.subarray(0, -1), Buffer.from([0x80])]),
+      (content) => Buffer.concat([content.subarray(0, -1), Buffer.from(unsafe)]),
+      (content) => Buffer.concat([content.subarray(0, -1), Buffer.alloc(200, 0xff)]),
+    ];
+    for (const change of changes) isRejected(withContent(text, change));
+  });
+
+  it('reject other texts', () => {
+    for (const text of ['', 'start', 'now', '0', '-1', 'AQ', 'A'.repeat(40), 'ä', '\ud800']) {
+      isRejected(text);
+    }
+    fc.assert(
+      fc.property(fc.oneof(fc.string(), fc.base64String()), (text) => {
+        isRejected(text);
+      }),
+    );
+  });
+});

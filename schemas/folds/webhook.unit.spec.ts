@@ -1,0 +1,157 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { isWebhookEvent, type LinklogEvent } from '../events/catalogue.js';
+import { foldSpecification } from '../testing/decider-specification.js';
+import {
+  at,
+  created,
+  noon,
+  someEventNamed,
+  someWebhook,
+  webhookChanged,
+  webhookCreated,
+  webhookDeleted,
+  webhookDisabled,
+} from '../testing/events.js';
+import { evolveWebhook, exists, noWebhook, type Webhook } from './webhook.js';
+
+const given = foldSpecification({ initialState: noWebhook, evolve: evolveWebhook });
+
+const { secret, ...terms } = someWebhook;
+
+const webhook: Webhook = {
+  ...terms,
+  status: 'enabled',
+  disabledReason: null,
+  secrets: [{ secret, endsAt: null }],
+  account: 'acme',
+  createdAt: noon.toISOString(),
+  sequence: 1,
+  lastEventAt: noon,
+};
+
+const stateAfter = (sequence: number, second: number, state: Partial<Webhook>): Webhook => ({
+  ...{ ...webhook, ...state },
+  ...{ sequence, lastEventAt: at(second) },
+});
+
+const creation = webhookCreated('hook-1');
+const disabled = webhookDisabled('hook-1', 2, 'the receiver returned 410', { time: at(1) });
+
+describe('schemas: state of a webhook', () => {
+  it('does not exist at first', () => {
+    given().then({ status: 'none', sequence: 0, lastEventAt: new Date(0) });
+    expect(exists(noWebhook)).to.equal(false);
+  });
+
+  it('is enabled with one secret after its creation', () => {
+    given(creation).then(webhook);
+    const others = {
+      url: 'https://other.example/',
+      types: ['LinkCreated'],
+      domain: 'go.example',
+      description: 'Orders',
+    };
+    given()
+      .when(webhookCreated('hook-1', { ...others, secret: 'whsec_b' }, { account: 'other' }))
+      .then({
+        ...webhook,
+        ...others,
+        ...{ account: 'other', secrets: [{ secret: 'whsec_b', endsAt: null }] },
+      });
+  });
+
+  it('has the values of its last change', () => {
+    const change = {
+      url: 'https://other.example/',
+      types: ['LinkVisited'],
+      domain: 'go.example',
+      description: 'Orders',
+      status: 'paused' as const,
+      secrets: [
+        { secret: 'whsec_b', endsAt: null },
+        { secret, endsAt: at(60).toISOString() },
+      ],
+    };
+    given(creation)
+      .when(webhookChanged('hook-1', 2, change, { time: at(1) }))
+      .then(stateAfter(2, 1, change));
+    given(creation, webhookChanged('hook-1', 2, change))
+      .when(webhookChanged('hook-1', 3, {}, { time: at(2) }))
+      .then(stateAfter(3, 2, {}));
+  });
+
+  it('has a reason while it is disabled', () => {
+    const reason = 'the receiver returned 410';
+    given(creation)
+      .when(disabled)
+      .then(stateAfter(2, 1, { status: 'disabled', disabledReason: reason }));
+    // A change of another value.
+    const change = { url: 'https://other.example/', status: 'disabled' as const };
+    given(creation, disabled)
+      .when(webhookChanged('hook-1', 3, change, { time: at(2) }))
+      .then(stateAfter(3, 2, { ...change, disabledReason: reason }));
+    given(creation, disabled)
+      .when(webhookDisabled('hook-1', 3, 'no delivery for 5 days', { time: at(2) }))
+      .then(stateAfter(3, 2, { status: 'disabled', disabledReason: 'no delivery for 5 days' }));
+  });
+
+  for (const status of ['enabled', 'paused'] as const) {
+    it(`has no reason after it is ${status}`, () => {
+      given(creation, disabled)
+        .when(webhookChanged('hook-1', 3, { status }, { time: at(2) }))
+        .then(stateAfter(3, 2, { status, disabledReason: null }));
+    });
+  }
+
+  it('keeps only its account and sequence after its deletion, and stays deleted', () => {
+    const deletion = webhookDeleted('hook-1', 3, { time: at(2) });
+    const rest = { status: 'deleted', account: 'acme', sequence: 3, lastEventAt: at(2) } as const;
+    given(creation, disabled).when(deletion).then(rest);
+    expect(exists(rest)).to.equal(false);
+    for (const repeat of [webhookChanged('hook-1', 2, {}), disabled, deletion]) {
+      given(creation, disabled, deletion).when(repeat).thenNothingChanges();
+    }
+  });
+
+  it('does not exist without its creation', () => {
+    for (const event of [webhookChanged('hook-1', 1, {}), webhookDeleted('hook-1', 1), disabled]) {
+      given().when(event).thenNothingChanges();
+    }
+  });
+
+  it('rejects events of other subjects', () => {
+    const event = created('abc') as LinklogEvent;
+    given(creation)
+      .when(event as typeof creation)
+      .thenThrows(/LinkCreated/);
+  });
+
+  it('folds any events: it has a reason only while it is disabled', () => {
+    const names = [
+      'WebhookCreated',
+      'WebhookChanged',
+      'WebhookDisabled',
+      'WebhookDeleted',
+    ] as const;
+    const someWebhookEvent = fc.oneof(...names.map(someEventNamed)).filter(isWebhookEvent);
+    fc.assert(
+      fc.property(fc.array(someWebhookEvent, { maxLength: 8 }), (history) => {
+        const events = [{ ...creation, account: 'acme' }, ...history];
+        for (let length = 1; length <= events.length; length += 1) {
+          const state = events.slice(0, length).reduce(evolveWebhook, noWebhook);
+          const last = events[length - 1];
+          if (!exists(state)) {
+            expect(Object.keys(state)).to.have.members([
+              ...['status', 'account', 'sequence', 'lastEventAt'],
+            ]);
+            continue;
+          }
+          expect(state.disabledReason !== null && state.status !== 'disabled').to.equal(false);
+          expect(state.sequence).to.equal(last?.sequence);
+          expect(state.lastEventAt.toISOString()).to.equal(last?.time);
+        }
+      }),
+    );
+  });
+});
