@@ -85,6 +85,7 @@ export const ownCodes = {
   NO_DATABASE: 'temporary',
   NO_SERVICE: 'temporary',
   REFUSED: 'permanent',
+  UNAVAILABLE: 'temporary',
   USAGE: 'permanent',
   // projectors
   ARCHIVE_CUT: 'temporary',

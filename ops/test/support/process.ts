@@ -132,6 +132,8 @@ export interface CommandOutput {
 export interface RunningCommand {
   readonly child: ChildProcess;
   readonly ended: Promise<CommandOutput>;
+  readonly stdout: () => string;
+  readonly stderr: () => string;
 }
 
 /** Starts the command line of this or another build, with this environment only. */
@@ -141,9 +143,10 @@ export const startLinklogCli = (
   program = cliFile,
   input = '',
 ): RunningCommand => {
-  const { child, ended } = start([program, ...args], env, { detached: false, input });
+  const running = start([program, ...args], env, { detached: false, input });
+  const { ended } = running;
   const output = ended.then(({ exitCode, stdout, stderr }) => ({ exitCode, stdout, stderr }));
-  return { child, ended: output };
+  return { ...running, ended: output };
 };
 
 /** Stops (SIGSTOP) a process and its children, such as backends of PostgreSQL. @returns a function that continues them */

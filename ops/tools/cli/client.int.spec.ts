@@ -164,7 +164,7 @@ describe('CLI: client of the admin API', () => {
     ]);
     respondWith(500, { message: 'Internal server error' }, { 'X-Request-Id': 'r-1' });
     expect(await failure(client.findKey('7'))).to.deep.equal([
-      'REFUSED',
+      'UNAVAILABLE',
       'Internal server error (see request r-1 in its log)',
     ]);
   });

@@ -1,8 +1,9 @@
-import { request } from 'node:http';
+import { request, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { z } from 'zod';
 import { healthResponse } from '../../../schemas/http/health.js';
 import { domainNameOf } from '../../../schemas/domain-name.js';
+import { EventStreamParser, type StreamMessage } from '../../../schemas/event-stream.js';
 import { consoleAddressResponse } from '../../../schemas/http/console.js';
 import {
   domainPageResponse,
@@ -17,6 +18,7 @@ import {
   type ChangeKeyRequest,
   type CreateKeyRequest,
 } from '../../../schemas/http/keys.js';
+import { eventsResponse } from '../../../schemas/http/events.js';
 import { historyResponse } from '../../../schemas/http/history.js';
 import {
   aliasOverrideResponse,
@@ -28,6 +30,10 @@ import {
   type OperatorsLinkPage,
   type SwitchPlatformRequest,
 } from '../../../schemas/http/operators.js';
+import {
+  operatorsWebhookListResponse,
+  testedWebhookResponse,
+} from '../../../schemas/http/webhooks.js';
 import { pastedLink } from '../../../schemas/pasted-code.js';
 import { hasCode } from '../../platform/errors.js';
 import { jsonText } from '../../platform/json.js';
@@ -52,9 +58,28 @@ interface HttpResponse {
   readonly text: string;
 }
 
+interface SendOptions {
+  readonly body?: object | undefined;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** From the request to the end of the response (ms). */
+  readonly timeoutMs?: number;
+}
+
+export interface EventsQuery {
+  readonly account: string;
+  /** Comma-separated names; `undefined`: all but LinkVisited. */
+  readonly types: string | undefined;
+  /** `start`, `now` or a cursor. */
+  readonly after: string;
+}
+
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-const timeoutMs = 10_000;
+const usualTimeoutMs = 10_000;
+/** A receiver has 15 s to respond to a test. */
+const testTimeoutMs = 20_000;
+/** A connection without a message for this time is dead (ms): an idle stream sends one every 15 s. */
+const silenceMs = 60_000;
 const pageSize = 1_000;
 const linksPerPage = 100;
 
@@ -72,14 +97,29 @@ const lookUps = [
   ['/admin/platform', 'platform show'],
   ['/admin/links/', 'links history'],
   ['/admin/domains', 'domains list'],
+  ['/admin/webhooks', 'webhooks list'],
   ['/admin/reserved-aliases/', 'aliases --help'],
 ] as const;
+
+/** Without the parameters that are `undefined`. */
+const queryOf = (parameters: ListLinksQuery['filter']): string => {
+  const query = new URLSearchParams();
+  for (const [name, values = []] of Object.entries(parameters)) {
+    for (const value of [values].flat()) query.append(name, value);
+  }
+  return query.toString();
+};
 
 const errorMessage = jsonText.pipe(z.object({ message: z.string() }));
 
 /** A client of the admin API. Every method throws CliError. */
 export const createAdminClient = ({ url, token, shortUrlHost }: Service, actor: string) => {
-  const explain = (cause: unknown, method: Method, path: string): CliError => {
+  const explain = (
+    cause: unknown,
+    method: Method,
+    path: string,
+    timeoutMs = usualTimeoutMs,
+  ): CliError => {
     const first: unknown = cause instanceof AggregateError ? cause.errors[0] : cause;
     if (hasCode(first, ...unreachable)) {
       const message = `no service listens at ${url}; start it with "npm start"`;
@@ -95,45 +135,60 @@ export const createAdminClient = ({ url, token, shortUrlHost }: Service, actor: 
   };
 
   // `fetch` would refuse some ports (6000, 6667 …).
+  const open = (
+    method: Method,
+    path: string,
+    { body, headers }: SendOptions,
+    signal: AbortSignal,
+  ): Promise<IncomingMessage> =>
+    new Promise((resolve, reject) => {
+      const options = {
+        ...{ method, path, signal, agent: false, timeout: silenceMs },
+        headers: {
+          'X-Actor': actor,
+          ...(token !== null && { Authorization: `Bearer ${token}` }),
+          ...(body && { 'Content-Type': 'application/json' }),
+          ...headers,
+        },
+      };
+      const sent = request(new URL(url), options, resolve);
+      sent.on('error', reject);
+      sent.on('timeout', () => {
+        sent.destroy(new Error(`no data for ${silenceMs / 1_000} s`));
+      });
+      sent.end(body && JSON.stringify(body));
+    });
+
+  const readAll = async (response: IncomingMessage): Promise<HttpResponse> => ({
+    status: response.statusCode ?? 0,
+    requestId: String(response.headers['x-request-id']),
+    text: await text(response),
+  });
+
   const send = async (
     method: Method,
     path: string,
-    body?: object,
-    headers: Readonly<Record<string, string>> = {},
+    options: SendOptions = {},
   ): Promise<HttpResponse> => {
+    const { timeoutMs = usualTimeoutMs } = options;
     try {
-      return await new Promise((resolve, reject) => {
-        const sent = request(
-          new URL(url),
-          {
-            method,
-            path,
-            agent: false,
-            signal: AbortSignal.timeout(timeoutMs),
-            headers: {
-              'X-Actor': actor,
-              ...(token !== null && { Authorization: `Bearer ${token}` }),
-              ...(body && { 'Content-Type': 'application/json' }),
-              ...headers,
-            },
-          },
-          (response) => {
-            text(response).then((content) => {
-              resolve({
-                status: response.statusCode ?? 0,
-                requestId: String(response.headers['x-request-id']),
-                text: content,
-              });
-            }, reject);
-          },
-        );
-        sent.on('error', reject);
-        sent.end(body && JSON.stringify(body));
-      });
+      return await readAll(await open(method, path, options, AbortSignal.timeout(timeoutMs)));
     } catch (error) {
-      throw explain(error, method, path);
+      throw explain(error, method, path, timeoutMs);
     }
   };
+
+  async function* readMessages(
+    response: IncomingMessage,
+    path: string,
+  ): AsyncGenerator<StreamMessage> {
+    const parser = new EventStreamParser();
+    try {
+      for await (const chunk of response.setEncoding('utf8')) yield* parser.push(String(chunk));
+    } catch (error) {
+      throw explain(error, 'GET', path);
+    }
+  }
 
   const refusal = ({ status, requestId, text: body }: HttpResponse): CliError => {
     if (status === 401) {
@@ -147,8 +202,10 @@ export const createAdminClient = ({ url, token, shortUrlHost }: Service, actor: 
     if (!parsed.success) {
       return new CliError('BAD_RESPONSE', `the server at ${url} is not Linklog (HTTP ${status})`);
     }
-    const where = status >= 500 ? ` (see request ${requestId} in its log)` : '';
-    return new CliError('REFUSED', parsed.data.message + where);
+    const { message } = parsed.data;
+    return status >= 500
+      ? new CliError('UNAVAILABLE', `${message} (see request ${requestId} in its log)`)
+      : new CliError('REFUSED', message);
   };
 
   const read = <Schema extends z.ZodType>(
@@ -199,12 +256,8 @@ export const createAdminClient = ({ url, token, shortUrlHost }: Service, actor: 
     const links: OperatorsLink[] = [];
     for (let next = after; ;) {
       const count = String(Math.min(linksPerPage, limit - links.length));
-      const parameters = Object.entries({ ...filter, limit: count, after: next ?? undefined });
-      const query = new URLSearchParams();
-      for (const [name, values = []] of parameters) {
-        for (const value of [values].flat()) query.append(name, value);
-      }
-      const page = await get(`/admin/links?${query.toString()}`, operatorsLinkPage);
+      const query = queryOf({ ...filter, limit: count, after: next ?? undefined });
+      const page = await get(`/admin/links?${query}`, operatorsLinkPage);
       links.push(...page.links);
       ({ next } = page);
       if (next === null || links.length >= limit) return { links, next };
@@ -216,9 +269,9 @@ export const createAdminClient = ({ url, token, shortUrlHost }: Service, actor: 
     path: string,
     schema: Schema,
     body?: object,
-    headers: Readonly<Record<string, string>> = {},
+    options: Omit<SendOptions, 'body'> = {},
   ): Promise<Changed<z.output<Schema>>> => {
-    const response = await send(method, path, body, headers);
+    const response = await send(method, path, { ...options, body });
     if (![200, 201, 202].includes(response.status)) throw refusal(response);
     return { value: read(schema, response), inLog: response.status !== 202 };
   };
@@ -245,8 +298,10 @@ export const createAdminClient = ({ url, token, shortUrlHost }: Service, actor: 
     const query = domain === null ? '' : `?domain=${encodeURIComponent(domain)}`;
     return `/admin/links/${encodeURIComponent(code)}${call && `/${call}`}${query}`;
   };
-  const ifVersion = (version: number | undefined): Readonly<Record<string, string>> =>
-    version === undefined ? {} : { 'If-Match': `"${version}"` };
+  const ifVersion = (version: number | undefined): SendOptions =>
+    version === undefined ? {} : { headers: { 'If-Match': `"${version}"` } };
+  const webhookPath = (id: string, call: string): string =>
+    `/admin/webhooks/${encodeURIComponent(id)}/${call}`;
   const overridePath = (alias: string): string =>
     `/admin/reserved-aliases/${encodeURIComponent(alias)}/override`;
 
@@ -285,6 +340,39 @@ export const createAdminClient = ({ url, token, shortUrlHost }: Service, actor: 
       (await pages('/admin/domains', domainPageResponse)).flatMap(({ domains }) => domains),
     removeDomain: (domain: string) =>
       change('DELETE', `/admin/domains/${encodeURIComponent(domain)}`, releasedDomain),
+    /** The next page of at most `limit` events. */
+    readEvents: (query: EventsQuery, limit: number) =>
+      get(`/admin/events?${queryOf({ ...query, limit: String(limit) })}`, eventsResponse),
+    /** Opens a stream of events. Its messages end with the connection. @throws CliError, also while they are read */
+    async openEvents(
+      query: EventsQuery,
+      signal: AbortSignal,
+    ): Promise<AsyncIterable<StreamMessage>> {
+      const path = `/admin/events?${queryOf({ ...query })}`;
+      let refused: HttpResponse;
+      try {
+        const headers = { Accept: 'text/event-stream' };
+        const response = await open('GET', path, { headers }, signal);
+        if (response.statusCode === 200) return readMessages(response, path);
+        refused = await readAll(response);
+      } catch (error) {
+        throw explain(error, 'GET', path);
+      }
+      throw refusal(refused);
+    },
+    /** Of one account, or of all. */
+    listWebhooks: async (account: string | undefined) =>
+      (await get(`/admin/webhooks?${queryOf({ account })}`, operatorsWebhookListResponse)).webhooks,
+    testWebhook: async (id: string) => {
+      const options = { timeoutMs: testTimeoutMs };
+      const path = webhookPath(id, 'test');
+      return (await change('POST', path, testedWebhookResponse, undefined, options)).value;
+    },
+    /** @param after `start`, a cursor or a time */
+    replayWebhook: async (id: string, after: string): Promise<void> => {
+      const response = await send('POST', webhookPath(id, 'replay'), { body: { after } });
+      if (response.status !== 202) throw refusal(response);
+    },
     allowAlias: (alias: string, account: string) =>
       change('PUT', overridePath(alias), aliasOverrideResponse, { account }),
     disallowAlias: (alias: string) => change('DELETE', overridePath(alias), aliasOverrideResponse),

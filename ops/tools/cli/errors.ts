@@ -13,6 +13,8 @@ const exitCodes = {
   NO_SERVICE: 1,
   /** The connection failed, or the response is not one of this version of Linklog. */
   BAD_RESPONSE: 1,
+  /** The service responded with a 5xx status. */
+  UNAVAILABLE: 1,
   /** The service, or the command itself, refused. */
   REFUSED: 1,
   NO_DATABASE: 1,

@@ -15,7 +15,7 @@ import {
 } from './arguments.js';
 import type { Command, CommandContext } from './command.js';
 import { CliError, messageOf } from './errors.js';
-import { changed, count, formatFields, plain, table } from './output.js';
+import { changed, count, eventNameOf, formatFields, plain, table } from './output.js';
 import { readPassword } from './password.js';
 import { ruleFields } from './rule-text.js';
 
@@ -142,10 +142,9 @@ const changeOf = async (options: EditOptions): Promise<object> => {
 const version = wholeNumber('version');
 
 const historyRowOf = ({ time, type, actor, data }: HistoryResponse['events'][number]): string[] => {
-  const what = /^linklog\.(.+)\.v\d+$/.exec(type)?.[1] ?? type;
   const { reason, url, ...rest } = data;
   const why = reason ?? url ?? Object.values(rest).join(', ');
-  return [time, what, actor ?? '', typeof why === 'string' ? why : ''];
+  return [time, eventNameOf(type), actor ?? '', typeof why === 'string' ? why : ''];
 };
 
 export const addLinkCommands = (program: Command, { connect, print }: CommandContext): void => {

@@ -1,4 +1,5 @@
 import { SingleBar } from 'cli-progress';
+import { hasCode } from '../../platform/errors.js';
 import { onEndSignals } from '../../platform/process/run-to-end.js';
 import { CliError } from './errors.js';
 import { count } from './output.js';
@@ -35,6 +36,25 @@ export const interruptible = async <Result>(
   try {
     return await work(controller.signal);
   } finally {
+    forget();
+  }
+};
+
+/** Runs work without an end until SIGINT, SIGTERM, or the exit of the reader of stdout, all of which are successes. */
+export const untilEnded = async (work: (signal: AbortSignal) => Promise<void>): Promise<void> => {
+  const controller = new AbortController();
+  const end = (): void => {
+    controller.abort();
+  };
+  const forget = onEndSignals({ first: end, again: () => process.exit(130) });
+  // Only EPIPE gets here: main.ts exits after other errors.
+  process.stdout.on('error', end);
+  try {
+    await work(controller.signal);
+  } catch (error) {
+    if (!controller.signal.aborted && !hasCode(error, 'EPIPE')) throw error;
+  } finally {
+    process.stdout.off('error', end);
     forget();
   }
 };

@@ -1,4 +1,6 @@
 import { expect } from 'chai';
+import { encodeCursor, startCursor } from '../../feed/cursor.js';
+import { feedEventNames } from '../../../schemas/feed.js';
 import { shareSchema } from '../../../projectors/runtime/checkpoints.js';
 import { projectionNames } from '../../../projectors/runtime/projection.js';
 import { runLinklogCli } from '../../test/support/command-line.js';
@@ -162,6 +164,23 @@ describe('CLI: command line, on a running service', () => {
         ['platform', 'set', '--maintenence', 'on'],
         2,
         "unknown option '--maintenence' (did you mean --maintenance?)",
+      ],
+      [['events', 'tail', '--after', 'yesterday'], 1, 'after must be start, now or a cursor'],
+      [
+        ['events', 'tail', '--after', encodeCursor('0123456789abcdef', startCursor)],
+        1,
+        'The cursor belongs to another log',
+      ],
+      [
+        ['events', 'tail', '--account', 'a b'],
+        1,
+        'account must have 1 to 64 characters: letters, digits, dots, hyphens and underscores',
+      ],
+      [
+        ['events', 'tail', '--types', 'LinkCreated,LinkVisitd'],
+        2,
+        `there is no event type "LinkVisitd": it is one of ${feedEventNames.join(', ')} ` +
+          '(did you mean LinkVisited?)',
       ],
       [['audit', 'as-of', '2999-01-01'], 2, '2999-01-01T00:00:00.000Z is in the future'],
       [

@@ -37,6 +37,10 @@ export const plain = (text: string): string =>
     return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
   });
 
+/** The name of an event type, without its version. */
+export const eventNameOf = (type: string): string =>
+  /^linklog\.(.+)\.v\d+$/.exec(type)?.[1] ?? type;
+
 const isNumeric = (cell: string): boolean => /^(\d[\d,]*|-)$/.test(cell);
 
 /** Formats a table. Columns of numbers are right-aligned. */

@@ -21,6 +21,8 @@ Examples:
   $ linklog console
   $ linklog links block spring-sale --reason phishing
   $ linklog domains add go.example.com --account acme
+  $ linklog events tail
+  $ linklog webhooks list
   $ linklog platform set --maintenance on
   $ linklog stats spring-sale
   $ linklog projections status
@@ -42,6 +44,8 @@ const commands = new Map<string, () => Promise<AddCommands>>([
   ['console', async () => (await import('./console.js')).addConsoleCommand],
   ['links', async () => (await import('./links.js')).addLinkCommands],
   ['domains', async () => (await import('./domains.js')).addDomainCommands],
+  ['events', async () => (await import('./events.js')).addEventCommands],
+  ['webhooks', async () => (await import('./webhooks.js')).addWebhookCommands],
   ['aliases', async () => (await import('./aliases.js')).addAliasCommands],
   ['platform', async () => (await import('./platform.js')).addPlatformCommands],
   ['stats', async () => (await import('./stats.js')).addStatsCommand],

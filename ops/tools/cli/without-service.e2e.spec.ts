@@ -4,7 +4,7 @@ import { runLinklogCli } from '../../test/support/command-line.js';
 import { startLinklogCli, type CommandOutput } from '../../test/support/process.js';
 import { folderFixture } from '../../test/support/fixtures.js';
 
-const unknownKey = '01990000-0000-7000-8000-000000000000';
+const unknownId = '01990000-0000-7000-8000-000000000000';
 
 describe('CLI: command line, without a service', () => {
   const dataDir = folderFixture();
@@ -29,9 +29,9 @@ describe('CLI: command line, without a service', () => {
   for (const args of [
     ['keys', 'create', '--name', 'x', '--plan', 'PRO'],
     ['keys', 'list', '--json'],
-    ['keys', 'show', unknownKey],
-    ['keys', 'change', unknownKey, '--inactive'],
-    ['keys', 'revoke', unknownKey],
+    ['keys', 'show', unknownId],
+    ['keys', 'change', unknownId, '--inactive'],
+    ['keys', 'revoke', unknownId],
     ['console'],
     ['links', 'block', 'spring', '--reason', 'x'],
     ['links', 'history', 'spring'],
@@ -44,6 +44,11 @@ describe('CLI: command line, without a service', () => {
     ['domains', 'add', 'go.example.com', '--account', 'x'],
     ['domains', 'list'],
     ['domains', 'remove', 'go.example.com'],
+    ['events', 'tail'],
+    ['events', 'tail', '--after', 'start', '--json'],
+    ['webhooks', 'list'],
+    ['webhooks', 'test', unknownId],
+    ['webhooks', 'replay', unknownId, '--after', 'start'],
     ['aliases', 'disallow', 'docs'],
     ['platform', 'show'],
     ['platform', 'set', '--qr', 'off'],
@@ -106,6 +111,12 @@ describe('CLI: command line, without a service', () => {
       ['domains', 'add'],
       ['domains', 'list'],
       ['domains', 'remove'],
+      ['events'],
+      ['events', 'tail'],
+      ['webhooks'],
+      ['webhooks', 'list'],
+      ['webhooks', 'test'],
+      ['webhooks', 'replay'],
       ['aliases'],
       ['aliases', 'allow'],
       ['aliases', 'disallow'],
@@ -151,6 +162,8 @@ describe('CLI: command line, without a service', () => {
       ['keys'],
       ['links'],
       ['domains'],
+      ['events'],
+      ['webhooks'],
       ['aliases'],
       ['platform'],
       ['projections'],

@@ -24,12 +24,12 @@ interface Started {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** Runs commands on a service, which the hooks of the calling suite start and stop. */
-export const onService = () => {
+/** Runs commands on a service, which the hooks of the calling suite start and stop. @param settings of the service */
+export const onService = (settings: Readonly<Record<string, string>> = {}) => {
   let started: Started | undefined;
 
   before('start the product', async () => {
-    const product = await startProduct();
+    const product = await startProduct({ env: settings });
     const { dataDir } = product;
     const env = { ...(await serversFor(dataDir)), DATA_DIR: dataDir };
     const databaseUrl = await runningPostgresUrl(dataDir);
