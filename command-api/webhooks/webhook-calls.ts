@@ -1,4 +1,5 @@
 /** Calls that accounts and operators share. */
+import type { Cursor } from '../../ops/feed/cursor.js';
 import type { Feed } from '../../ops/feed/feed.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import { newId } from '../../ops/platform/new-id.js';
@@ -10,6 +11,7 @@ import type { TestedWebhookResponse, WebhookResponse } from '../../schemas/http/
 import { webhookTested } from '../../schemas/webhook-tested.js';
 import { cursorOf } from '../events/requested-cursor.js';
 import type { RequestState } from '../http/app.js';
+import type { Read } from '../http/requests.js';
 import { acceptedForLater, json, type Reply } from '../http/reply.js';
 
 export interface WebhookCallsDeps {
@@ -75,15 +77,12 @@ export const createWebhookCalls = ({ pool, feed, sender }: WebhookCallsDeps) => 
       return json(200, body);
     },
 
-    /** @param after `start`, a cursor, or a time */
-    async replay(id: string, webhook: Webhook, after: string): Promise<Reply> {
-      const time = Date.parse(after);
-      const cursor = Number.isNaN(time)
-        ? await cursorOf(feed, after)
-        : {
-            type: 'read' as const,
-            value: await feed.cursorAt(webhookFilter(webhook), new Date(time)),
-          };
+    /** @param after `start` or a cursor, or a time */
+    async replay(id: string, webhook: Webhook, after: Date | string): Promise<Reply> {
+      const cursor: Read<Cursor> =
+        after instanceof Date
+          ? { type: 'read', value: await feed.cursorAt(webhookFilter(webhook), after) }
+          : await cursorOf(feed, after);
       if (cursor.type === 'refused') return cursor.reply;
       await replaceCursor(pool, id, feed.encode(cursor.value));
       return acceptedForLater;

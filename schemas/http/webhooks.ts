@@ -158,7 +158,7 @@ export const replayRequest = z.object(
   {
     after: z.union(
       [
-        sentTime(replayMessage),
+        sentTime(replayMessage).transform((time) => new Date(time)),
         z.string({ error: replayMessage }).regex(/^(?:start|[\w-]{20,})$/, replayMessage),
       ],
       {

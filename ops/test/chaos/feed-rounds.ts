@@ -108,16 +108,16 @@ export const runFeedRounds = async (target: FeedTarget, plan: FeedPlan): Promise
   for (const account of accounts) {
     const key = await target.createKey(account);
     keys.set(account, key);
-    const made: string[] = [];
+    const createdCodes: string[] = [];
     for (let index = 0; index < plan.links / accounts.length; index += 1) {
       const response = await sendRequest(`${target.apis()[0]}/v2/shorten`, {
         method: 'POST',
         headers: { Authorization: `Bearer ${key}` },
         body: { url: `https://example.com/${account}/${index}` },
       });
-      made.push((response.json() as { shortCode: string }).shortCode);
+      createdCodes.push((response.json() as { shortCode: string }).shortCode);
     }
-    codes.set(account, made);
+    codes.set(account, createdCodes);
   }
 
   let written = 0;
@@ -208,18 +208,18 @@ export const runFeedRounds = async (target: FeedTarget, plan: FeedPlan): Promise
         .map(({ identity }) => identity),
     );
   // Spools of killed edges reach the log after a while.
-  let logged = await target.readLog();
+  let logEvents = await target.readLog();
   await eventually(
     'the log is complete',
     async () => {
       await sleep(3_000);
-      const before = logged.length;
-      logged = await target.readLog();
-      return logged.length === before;
+      const before = logEvents.length;
+      logEvents = await target.readLog();
+      return logEvents.length === before;
     },
     finalMs,
   );
-  const expected = new Map(accounts.map((account) => [account, expectedOf(logged, account)]));
+  const expected = new Map(accounts.map((account) => [account, expectedOf(logEvents, account)]));
   await eventually(
     'every client has every event',
     () =>
@@ -232,9 +232,9 @@ export const runFeedRounds = async (target: FeedTarget, plan: FeedPlan): Promise
   await Promise.all(following);
 
   const broken = clients.flatMap(({ account, received }, index) => {
-    const all = expected.get(account) ?? new Set<string>();
-    const missing = [...all].filter((identity) => !received.identities.has(identity));
-    const unknown = [...received.identities].filter((identity) => !all.has(identity));
+    const identities = expected.get(account) ?? new Set<string>();
+    const missing = [...identities].filter((identity) => !received.identities.has(identity));
+    const unknown = [...received.identities].filter((identity) => !identities.has(identity));
     return [
       ...received.broken,
       ...missing.slice(0, 5).map((identity) => `client ${index} of ${account} lacks ${identity}`),

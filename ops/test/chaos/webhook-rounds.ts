@@ -160,7 +160,7 @@ export const runWebhookRounds = async (
   };
   await Promise.all([write(), killAll(), dead.dieFor(plan.deadMs)]);
 
-  const logged = (await target.readLog()).filter(
+  const logEvents = (await target.readLog()).filter(
     ({ account, name }) => account === 'acme' && types.includes(name),
   );
   /** Retries are due after up to a day, so the account repeats them now. */
@@ -174,7 +174,7 @@ export const runWebhookRounds = async (
     }
   };
   const isComplete = (): boolean =>
-    receivers.every(({ delivered }) => logged.every(({ identity }) => delivered.has(identity)));
+    receivers.every(({ delivered }) => logEvents.every(({ identity }) => delivered.has(identity)));
   await eventually(
     'every receiver has every event',
     async () => {
@@ -187,7 +187,7 @@ export const runWebhookRounds = async (
   ).catch(() => undefined); // The comparison below names what is missing.
   await Promise.all(receivers.map(({ stop }) => stop()));
 
-  const known = new Set(logged.map(({ identity }) => identity));
+  const known = new Set(logEvents.map(({ identity }) => identity));
   const broken = receivers.flatMap(({ name, ids, delivered }) => {
     const missing = [...known].filter((identity) => !delivered.has(identity));
     const unknown = [...delivered].filter((identity) => !known.has(identity));
@@ -200,7 +200,7 @@ export const runWebhookRounds = async (
   });
   return {
     broken,
-    events: logged.length,
+    events: logEvents.length,
     kills,
     receivers: Object.fromEntries(receivers.map(({ name, counts }) => [name, counts()])),
     fastMs: { median: percentile(fast.latencies, 0.5), p99: percentile(fast.latencies, 0.99) },

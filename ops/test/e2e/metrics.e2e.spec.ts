@@ -346,14 +346,16 @@ describe('product: metrics of the running product', () => {
       'projection-work',
       'edge',
       'command-api',
+      'feed',
+      'webhooks',
       'archive',
       // Requests wait for the relay to Kafka.
       ...(onStack ? ['delivery'] : []),
     ]);
     const value = (name: string): number => total(series, name);
-    expect(value('linklog_postgres_pool_connections')).to.be.within(1, 34);
+    expect(value('linklog_postgres_pool_connections')).to.be.within(1, 44);
     expect(value('linklog_postgres_pool_waiting_requests')).to.equal(0);
-    expect(value('linklog_dependency_up')).to.equal(6);
+    expect(value('linklog_dependency_up')).to.equal(7);
     expect(value('linklog_edge_shared_cache_circuit')).to.equal(1);
     expect(value('linklog_outbox_appended_events_total')).to.be.at.least(
       value('linklog_outbox_append_duration_seconds_count'),
