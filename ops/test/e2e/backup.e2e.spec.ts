@@ -4,7 +4,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { concurrently, statuses } from '../support/http.js';
 import { serversFor, startProduct, type IssuedKey } from '../support/product.js';
-import { Bench, destination, passwordForm, type Link } from './harness.js';
+import { Bench, destination, expectError, passwordForm, type Link } from './harness.js';
 import {
   type RunningCommand,
   type CommandOutput,
@@ -65,6 +65,9 @@ describe('product: backup under load, restored into a new installation', () => {
   let stateBefore: Record<string, unknown>;
   let usageBefore: unknown;
   let busyLinks: readonly string[];
+  let webhookId: string;
+  /** A cursor of the old log. */
+  let cursor: string;
   /** Counts acknowledged when the backup started. */
   let acknowledged: { visits: number; links: number; qrCodes: number; calls: number };
 
@@ -169,6 +172,12 @@ describe('product: backup under load, restored into a new installation', () => {
     await old.admin('POST', `/admin/links/${blocked.shortCode}/block`, block);
     await manage();
     await old.admin('PATCH', '/admin/platform', { features: { expiration: false } });
+    const created = await old.api('/v2/webhooks', quiet.key, {
+      ...{ method: 'POST', body: { url: 'https://receiver.invalid/hook' } },
+    });
+    webhookId = (created.json() as { id: string }).id;
+    const page = await old.api('/v2/events?limit=5', quiet.key);
+    cursor = (page.json() as { next: string }).next;
     for (let number = 0; number < 3; number += 1) {
       const response = await old.api(`/v2/qr/${plain.shortCode}`, quiet.key);
       expect(response.status).to.equal(200);
@@ -235,6 +244,29 @@ describe('product: backup under load, restored into a new installation', () => {
     const late = await restored.shorten(quiet.key, { url: destination, expiresIn: 60 });
     expect(late.status).to.equal(400);
     expect((await restored.api('/v2/usage', revoked.key)).status).to.equal(401);
+  });
+
+  it('rejects cursors of the former log, and disables webhooks until a replay', async () => {
+    const page = await restored.api(`/v2/events?after=${cursor}`, quiet.key);
+    expectError(page, {
+      ...{
+        status: 409,
+        message: 'The cursor belongs to another log',
+        path: '/v2/events',
+        method: 'GET',
+      },
+    });
+    const webhook = async () => (await restored.api(`/v2/webhooks/${webhookId}`, quiet.key)).json();
+    expect(await webhook()).to.include({
+      status: 'disabled',
+      disabledReason:
+        'The position of this webhook was lost by a restore. Replay from a point of the log',
+    });
+    const replay = await restored.admin('POST', `/admin/webhooks/${webhookId}/replay`, {
+      after: 'start',
+    });
+    expect(replay.status).to.equal(202);
+    expect(await webhook()).to.include({ status: 'enabled', disabledReason: null });
   });
 
   it('restores what owners changed: links with their versions, keys with scopes and secrets', async () => {
