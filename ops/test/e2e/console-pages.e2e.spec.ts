@@ -546,6 +546,8 @@ describe('the console’s pages', () => {
       'Make QR',
       'Manage keys',
       'Manage domains',
+      'Read events',
+      'Manage webhooks',
     ]) {
       await page.getByLabel(scope).uncheck();
     }
