@@ -73,27 +73,20 @@ const Rotate = (props: ChangeProps & { readonly onSecret: (secret: string) => vo
   );
 };
 
-const Revoke = ({ subject, onClose, onChanged }: ChangeProps) => {
-  const action = useAction();
-  const revoke = async (): Promise<void> => {
-    const done = await action.run(() => callApi(`/v2/keys/${subject.id}`, { method: 'DELETE' }));
-    if (done) onChanged();
-  };
-  return (
-    <Confirm
-      title="Revoke the key?"
-      verb="Revoke"
-      action={action}
-      onConfirm={revoke}
-      onClose={onClose}
-    >
-      <p>
-        Calls with <bdi>{subject.name}</bdi>, and with the keys that were made with it, are refused
-        from now on. This cannot be undone. Its links stay.
-      </p>
-    </Confirm>
-  );
-};
+const Revoke = ({ subject, onClose, onChanged }: ChangeProps) => (
+  <Confirm
+    title="Revoke the key?"
+    verb="Revoke"
+    call={() => callApi(`/v2/keys/${subject.id}`, { method: 'DELETE' })}
+    onDone={onChanged}
+    onClose={onClose}
+  >
+    <p>
+      Calls with <bdi>{subject.name}</bdi>, and with the keys that were made with it, are refused
+      from now on. This cannot be undone. Its links stay.
+    </p>
+  </Confirm>
+);
 
 const Create = (props: {
   readonly scopes: readonly Scope[];
