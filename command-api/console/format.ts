@@ -60,6 +60,12 @@ export const formatStart = (start: string, interval: string): string => {
   return interval === 'hour' ? `${date}, ${time}` : date;
 };
 
+/** `linklog.LinkCreated.v1` or `LinkCreated` in words: `Link created`. */
+export const formatEventType = (type: string): string => {
+  const name = (type.split('.')[1] ?? type).replace(/^Api/, 'API');
+  return name.replaceAll(/(?<=[a-zI])[A-Z](?=[a-z])/g, (capital) => ` ${capital.toLowerCase()}`);
+};
+
 const nameBy = (names: Intl.DisplayNames, code: string): string => {
   try {
     return names.of(code) ?? code;
