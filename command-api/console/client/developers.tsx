@@ -11,12 +11,15 @@ import { LinkPage } from './link/link-page.js';
 import { Links } from './links/links.js';
 import { Make } from './make/make.js';
 import { Overview } from './overview/overview.js';
+import { WebhookPage } from './webhooks/webhook-page.js';
+import { Webhooks } from './webhooks/webhooks.js';
 
 const pages = [
   ['/console', 'Overview'],
   ['/console/links', 'Links'],
   ['/console/new', 'New link'],
   ['/console/domains', 'Domains'],
+  ['/console/webhooks', 'Webhooks'],
   ['/console/keys', 'Keys'],
   ['/docs', 'API'],
 ] as const;
@@ -70,6 +73,16 @@ const App = () => (
               <Route path="/console/links" component={Links} shortUrlHost={shortUrlHost} />
               <Route path="/console/links/:code/:tab?" component={LinkPage} />
               <Route path="/console/domains" component={Domains} scopes={key.scopes} />
+              <Route
+                path="/console/webhooks"
+                component={Webhooks}
+                canManage={key.scopes.includes('webhooks:manage')}
+              />
+              <Route
+                path="/console/webhooks/:id"
+                component={WebhookPage}
+                canManage={key.scopes.includes('webhooks:manage')}
+              />
               <Route path="/console/keys" component={Keys} scopes={key.scopes} ownId={key.id} />
               <Route default component={NoPage} />
             </Router>
