@@ -19,6 +19,7 @@ const changes = numberFormat({
   signDisplay: 'exceptZero',
 });
 const times = timeFormat({ dateStyle: 'medium', timeStyle: 'short' });
+const clocks = timeFormat({ timeStyle: 'medium' });
 const dates = timeFormat({ dateStyle: 'medium' });
 const countries = once(() => new Intl.DisplayNames('en', { type: 'region' }));
 const languages = once(() => new Intl.DisplayNames('en', { type: 'language' }));
@@ -40,6 +41,7 @@ export const formatChange = (now: number, before: number): string | null =>
 
 /** In the time zone of the browser. */
 export const formatTime = (time: string): string => times().format(new Date(time));
+export const formatClock = (time: string): string => clocks().format(new Date(time));
 export const formatDate = (time: string): string => dates().format(new Date(time));
 
 /** A day without a zone, such as `2026-12-01`. */

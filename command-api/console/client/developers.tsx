@@ -68,21 +68,18 @@ const App = () => (
         >
           <OwnDomains canRead={key.scopes.includes('links:read')}>
             <Router>
-              <Route path="/console" component={Overview} upgradeUrl={upgradeUrl} />
+              <Route
+                path="/console"
+                component={Overview}
+                upgradeUrl={upgradeUrl}
+                scopes={key.scopes}
+              />
               <Route path="/console/new" component={Make} shortUrlHost={shortUrlHost} />
               <Route path="/console/links" component={Links} shortUrlHost={shortUrlHost} />
-              <Route path="/console/links/:code/:tab?" component={LinkPage} />
+              <Route path="/console/links/:code/:tab?" component={LinkPage} scopes={key.scopes} />
               <Route path="/console/domains" component={Domains} scopes={key.scopes} />
-              <Route
-                path="/console/webhooks"
-                component={Webhooks}
-                canManage={key.scopes.includes('webhooks:manage')}
-              />
-              <Route
-                path="/console/webhooks/:id"
-                component={WebhookPage}
-                canManage={key.scopes.includes('webhooks:manage')}
-              />
+              <Route path="/console/webhooks" component={Webhooks} scopes={key.scopes} />
+              <Route path="/console/webhooks/:id" component={WebhookPage} scopes={key.scopes} />
               <Route path="/console/keys" component={Keys} scopes={key.scopes} ownId={key.id} />
               <Route default component={NoPage} />
             </Router>

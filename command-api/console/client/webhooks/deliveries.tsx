@@ -1,5 +1,11 @@
 import { useLocation } from 'preact-iso/router';
-import { formatEventType, formatNumber, formatTime } from '../../format.js';
+import {
+  formatClock,
+  formatDate,
+  formatEventType,
+  formatNumber,
+  formatTime,
+} from '../../format.js';
 import { callApi } from '../app/api.js';
 import { useAction } from '../app/hooks.js';
 import type { Delivery, DeliveryPage, TestedWebhook } from '../app/types.js';
@@ -47,7 +53,10 @@ const Attempts = ({ attempts }: Pick<Delivery, 'attempts'>) => (
     <ol>
       {attempts.map((attempt) => (
         <li key={attempt.at}>
-          <span class="soft">{formatTime(attempt.at)}:</span> {formatAttempt(attempt)}
+          <span class="soft">
+            {formatDate(attempt.at)}, {formatClock(attempt.at)}:
+          </span>{' '}
+          {formatAttempt(attempt)}
         </li>
       ))}
     </ol>

@@ -8,12 +8,10 @@ import { DomainSelect } from '../components/own-domains.js';
 
 type Terms = Pick<Webhook, 'url' | 'types' | 'domain' | 'description'>;
 
-const allButVisits = eventNames.filter((name) => name !== 'LinkVisited');
-
 /** The fields of a webhook. @param terms absent for a new one */
 export const WebhookFields = ({ terms }: { readonly terms?: Terms }) => {
   const [isDefault, setDefault] = useState((terms?.types ?? null) === null);
-  const chosen: readonly string[] = terms?.types ?? allButVisits;
+  const chosen: readonly string[] = terms?.types ?? [];
   return (
     <>
       <Input

@@ -1,4 +1,5 @@
 import { useRoute } from 'preact-iso/router';
+import type { Scope } from '../../../../schemas/scopes.js';
 import { callApi } from '../app/api.js';
 import { useLoad, useReloadOnReturn } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
@@ -42,9 +43,13 @@ const OneWebhook = ({ id }: { readonly id: string }) => {
   );
 };
 
-/** A webhook with its deliveries. @param canManage whether the key of the session has webhooks:manage */
-export const WebhookPage = ({ canManage }: { readonly canManage: boolean }) => {
+/** A webhook with its deliveries. @param scopes those of the session's key */
+export const WebhookPage = ({ scopes }: { readonly scopes: readonly Scope[] }) => {
   const { id = '' } = useRoute().params;
   // A new key resets the state for another webhook.
-  return canManage ? <OneWebhook key={id} id={id} /> : <Webhooks canManage={false} />;
+  return scopes.includes('webhooks:manage') ? (
+    <OneWebhook key={id} id={id} />
+  ) : (
+    <Webhooks scopes={scopes} />
+  );
 };

@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import type { Scope } from '../../../../schemas/scopes.js';
 import { callApi } from '../app/api.js';
 import { onSubmit, useAction, useLoad, useReloadOnReturn } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
@@ -85,9 +86,13 @@ const List = () => {
   );
 };
 
-/** The webhooks of the account. @param canManage whether the key of the session has webhooks:manage */
-export const Webhooks = ({ canManage }: { readonly canManage: boolean }) => (
+/** The webhooks of the account. @param scopes those of the session's key */
+export const Webhooks = ({ scopes }: { readonly scopes: readonly Scope[] }) => (
   <Page title="Webhooks">
-    {canManage ? <List /> : <p>The key of this session cannot manage webhooks.</p>}
+    {scopes.includes('webhooks:manage') ? (
+      <List />
+    ) : (
+      <p>The key of this session cannot manage webhooks.</p>
+    )}
   </Page>
 );
