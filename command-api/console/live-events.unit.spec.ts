@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { describeEvent, newestOf, pauseAfter, type LiveEvent } from './live-events.js';
+import { describeEvent, linkOf, newestOf, pauseAfter, type LiveEvent } from './live-events.js';
 
 const event = (id: number, more: Partial<LiveEvent> = {}): LiveEvent => ({
   ...{ id: String(id), type: 'linklog.LinkVisited.v3', subject: 'spring', data: {} },
@@ -30,6 +30,14 @@ describe('events of the live view', () => {
     );
     expect(describeEvent(event(1, { data: { bot: true, country: null } }))).to.equal('Bot');
     expect(describeEvent(event(1))).to.equal('Visit');
+  });
+
+  it('name the link of their subject', () => {
+    expect(linkOf(event(1))).to.deep.equal({ shortCode: 'spring', domain: null });
+    const subject = 'go.example.com/spring';
+    expect(linkOf(event(1, { subject }))).to.deep.equal({
+      ...{ shortCode: 'spring', domain: 'go.example.com' },
+    });
   });
 
   it('name other changes', () => {

@@ -32,6 +32,7 @@ const receiverFixture = () =>
       const received: Received[] = [];
       const receiver = { received, status: 204, url: '' };
       const server = createServer((request, response) => {
+        // A request that is cut rejects, which fails the test.
         void text(request).then((body) => {
           const id = String(request.headers['webhook-id']);
           const signatures = String(request.headers['webhook-signature']).split(' ');

@@ -27,21 +27,19 @@ const useDelayed = (value: number, ms: number): number => {
   return shown;
 };
 
-const Row = ({ event }: { readonly event: LiveEvent }) => {
-  return (
-    <li>
-      <time class="soft" dateTime={event.time}>
-        {formatClock(event.time)}
-      </time>{' '}
-      <a href={linkPage(linkOf(event))}>{event.subject}</a>{' '}
-      {isVisit(event) ? (
-        <bdi>{describeEvent(event)}</bdi>
-      ) : (
-        <span class="badge">{describeEvent(event)}</span>
-      )}
-    </li>
-  );
-};
+const Row = ({ event }: { readonly event: LiveEvent }) => (
+  <li>
+    <time class="soft" dateTime={event.time}>
+      {formatClock(event.time)}
+    </time>{' '}
+    <a href={linkPage(linkOf(event))}>{event.subject}</a>{' '}
+    {isVisit(event) ? (
+      <bdi>{describeEvent(event)}</bdi>
+    ) : (
+      <span class="badge">{describeEvent(event)}</span>
+    )}
+  </li>
+);
 
 interface Props {
   /** Those of the session's key. */
@@ -83,7 +81,7 @@ const Stream = ({ path }: { readonly path: string }) => {
         </p>
       )}
       <p class="unseen" role="status">
-        {announced > 0 && `${formatNumber(announced)} new`}
+        {announced > 0 && `New events: ${formatNumber(announced)}`}
       </p>
       {events.length === 0 ? (
         <p class="soft">Visits and changes appear here when they happen.</p>

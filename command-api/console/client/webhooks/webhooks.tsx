@@ -35,7 +35,7 @@ const Row = ({ webhook }: { readonly webhook: Webhook }) => (
   <li class="card stack">
     <div>
       <h2 class="row">
-        <a class="long" href={`/console/webhooks/${webhook.id}`}>
+        <a class="long clamp" href={`/console/webhooks/${webhook.id}`}>
           {webhook.url}
         </a>{' '}
         <span class={`badge ${webhook.status}`}>{webhook.status}</span>
