@@ -19,6 +19,7 @@ const changes = numberFormat({
   signDisplay: 'exceptZero',
 });
 const times = timeFormat({ dateStyle: 'medium', timeStyle: 'short' });
+const clocks = timeFormat({ timeStyle: 'medium' });
 const dates = timeFormat({ dateStyle: 'medium' });
 const countries = once(() => new Intl.DisplayNames('en', { type: 'region' }));
 const languages = once(() => new Intl.DisplayNames('en', { type: 'language' }));
@@ -40,6 +41,7 @@ export const formatChange = (now: number, before: number): string | null =>
 
 /** In the time zone of the browser. */
 export const formatTime = (time: string): string => times().format(new Date(time));
+export const formatClock = (time: string): string => clocks().format(new Date(time));
 export const formatDate = (time: string): string => dates().format(new Date(time));
 
 /** A day without a zone, such as `2026-12-01`. */
@@ -58,6 +60,12 @@ export const formatStart = (start: string, interval: string): string => {
   if (interval === 'month') return `${name} ${year}`;
   const date = `${name} ${Number(day)}`;
   return interval === 'hour' ? `${date}, ${time}` : date;
+};
+
+/** `linklog.LinkCreated.v1` or `LinkCreated` in words: `Link created`. */
+export const formatEventType = (type: string): string => {
+  const name = (type.split('.')[1] ?? type).replace(/^Api/, 'API');
+  return name.replaceAll(/(?<=[a-zI])[A-Z](?=[a-z])/g, (capital) => ` ${capital.toLowerCase()}`);
 };
 
 const nameBy = (names: Intl.DisplayNames, code: string): string => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { formatChange, formatShare, formatStart, formatValue } from './format.js';
+import { formatChange, formatEventType, formatShare, formatStart, formatValue } from './format.js';
 
 describe('formats of the console', () => {
   it('names the values of breakdowns', () => {
@@ -21,6 +21,13 @@ describe('formats of the console', () => {
     expect(formatStart('2026-11-22T00:00:00+05:45', 'day')).to.equal('Nov 22');
     expect(formatStart('2026-11-22T13:00:00-11:00', 'hour')).to.equal('Nov 22, 13:00');
     expect(formatStart('2026-11-01T00:00:00+00:00', 'month')).to.equal('Nov 2026');
+  });
+
+  it('names event types, with or without a version', () => {
+    expect(formatEventType('linklog.LinkCreated.v4')).to.equal('Link created');
+    expect(formatEventType('WebhookDisabled')).to.equal('Webhook disabled');
+    expect(formatEventType('ApiKeyRotated')).to.equal('API key rotated');
+    expect(formatEventType('other')).to.equal('other');
   });
 
   it('computes shares and changes, including those of 0', () => {

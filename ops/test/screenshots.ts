@@ -4,11 +4,13 @@
  */
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
+import type { Page, Request } from 'playwright-core';
 import { launchBrowser } from './support/browser.js';
 import { openConsole, signIn, signInAsOperator } from './support/console.js';
 import { temporaryDir } from './support/process.js';
 import { startProduct } from './support/product.js';
 import { createSampleLinks, sampleEnv, sampleLink } from './support/sample-links.js';
+import { eventually } from './support/waiting.js';
 
 const modes = {
   light: { colorScheme: 'light', viewport: { width: 1_280, height: 860 } },
@@ -26,6 +28,7 @@ const developers = {
   settings: `/links/${sampleLink}/settings`,
   history: `/links/${sampleLink}/history`,
   domains: '/domains',
+  webhooks: '/webhooks',
   keys: '/keys',
 };
 
@@ -37,6 +40,23 @@ const operators = {
   'all-domains': '/domains',
   projections: '/projections',
   platform: '/platform',
+};
+
+/** Waits until a page had no calls for 500 ms. `networkidle` would wait for the stream of the live view too. */
+const idleOf = (page: Page): (() => Promise<void>) => {
+  const calls = new Set<Request>();
+  let endedAt = 0;
+  const end = (request: Request): void => {
+    calls.delete(request);
+    endedAt = performance.now();
+  };
+  page.on('request', (request) => {
+    if (!request.url().includes('/v2/events?')) calls.add(request);
+  });
+  page.on('requestfinished', end);
+  page.on('requestfailed', end);
+  return () =>
+    eventually('the page is idle', () => calls.size === 0 && performance.now() - endedAt > 500);
 };
 
 const [folder = await temporaryDir()] = process.argv.slice(2);
@@ -51,10 +71,12 @@ try {
       [product.admin, operators],
     ] as const) {
       const { page } = await openConsole(browser, listener, options);
+      const idle = idleOf(page);
       if (pages === developers) await signIn(page, key);
       else await signInAsOperator(page, product.adminToken, 'ann');
       for (const [name, at] of Object.entries(pages)) {
-        await page.goto(`${listener}/console${at}`, { waitUntil: 'networkidle' });
+        await page.goto(`${listener}/console${at}`);
+        await idle();
         await page.screenshot({ path: path.join(folder, `${name}-${mode}.png`), fullPage: true });
       }
       await page.context().close();

@@ -11,12 +11,15 @@ import { LinkPage } from './link/link-page.js';
 import { Links } from './links/links.js';
 import { Make } from './make/make.js';
 import { Overview } from './overview/overview.js';
+import { WebhookPage } from './webhooks/webhook-page.js';
+import { Webhooks } from './webhooks/webhooks.js';
 
 const pages = [
   ['/console', 'Overview'],
   ['/console/links', 'Links'],
   ['/console/new', 'New link'],
   ['/console/domains', 'Domains'],
+  ['/console/webhooks', 'Webhooks'],
   ['/console/keys', 'Keys'],
   ['/docs', 'API'],
 ] as const;
@@ -65,11 +68,18 @@ const App = () => (
         >
           <OwnDomains canRead={key.scopes.includes('links:read')}>
             <Router>
-              <Route path="/console" component={Overview} upgradeUrl={upgradeUrl} />
+              <Route
+                path="/console"
+                component={Overview}
+                upgradeUrl={upgradeUrl}
+                scopes={key.scopes}
+              />
               <Route path="/console/new" component={Make} shortUrlHost={shortUrlHost} />
               <Route path="/console/links" component={Links} shortUrlHost={shortUrlHost} />
-              <Route path="/console/links/:code/:tab?" component={LinkPage} />
+              <Route path="/console/links/:code/:tab?" component={LinkPage} scopes={key.scopes} />
               <Route path="/console/domains" component={Domains} scopes={key.scopes} />
+              <Route path="/console/webhooks" component={Webhooks} scopes={key.scopes} />
+              <Route path="/console/webhooks/:id" component={WebhookPage} scopes={key.scopes} />
               <Route path="/console/keys" component={Keys} scopes={key.scopes} ownId={key.id} />
               <Route default component={NoPage} />
             </Router>

@@ -271,7 +271,7 @@ describe('the console’s pages', () => {
     await page.goto(`${bench.product.api}/console/links/${shortCode}`);
     await page.locator('.plot canvas').waitFor();
     await page.context().setOffline(true);
-    for (const name of ['History', 'Overview', 'Links', 'Domains', 'Keys']) {
+    for (const name of ['History', 'Overview', 'Links', 'Domains', 'Webhooks', 'Keys']) {
       await goTo(name);
       await page.getByText('The service cannot be reached.').first().waitFor();
       expect(await faultsInAllModes(page), name).to.deep.equal([]);
@@ -546,6 +546,8 @@ describe('the console’s pages', () => {
       'Make QR',
       'Manage keys',
       'Manage domains',
+      'Read events',
+      'Manage webhooks',
     ]) {
       await page.getByLabel(scope).uncheck();
     }

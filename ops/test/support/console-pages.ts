@@ -20,6 +20,7 @@ export const developerRoutes = (code: string): readonly ConsoleRoute[] => [
   { name: 'its settings', path: `/links/${code}/settings`, needs: ['input[name=url]'] },
   { name: 'its history', path: `/links/${code}/history`, needs: ['.history li'] },
   { name: 'domains', path: '/domains', needs: ['form'] },
+  { name: 'webhooks', path: '/webhooks', needs: ['form'] },
   { name: 'keys', path: '/keys', needs: ['li.card', 'form'] },
   { name: 'none', path: '/nowhere', needs: ['h1'] },
 ];

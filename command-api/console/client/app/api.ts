@@ -8,7 +8,12 @@ export type Failure =
   /** The service cannot be reached. */
   | { readonly kind: 'offline' }
   /** The rate limit is reached, or the service is unavailable. */
-  | { readonly kind: 'wait'; readonly message: string; readonly seconds: number }
+  | {
+      readonly kind: 'wait';
+      readonly message: string;
+      readonly status: number;
+      readonly seconds: number;
+    }
   /** The plan lacks the feature, or its monthly quota is used up. */
   | { readonly kind: 'plan'; readonly message: string; readonly upgradeUrl: string }
   /** Any other error. */
@@ -40,13 +45,17 @@ interface ErrorBody {
 
 const failureOf = async (response: Response): Promise<Failure> => {
   const body = (await response.json().catch(() => ({}))) as ErrorBody;
-  const { message = `The service responded with ${response.status}.`, upgradeUrl, found } = body;
+  const { status } = response;
+  const { message = `The service responded with ${status}.`, upgradeUrl, found } = body;
   if (upgradeUrl !== undefined) return { kind: 'plan', message, upgradeUrl };
   const seconds = Number(response.headers.get('Retry-After'));
   return seconds > 0
-    ? { kind: 'wait', message, seconds }
-    : { kind: 'refused', message, status: response.status, found };
+    ? { kind: 'wait', message, status, seconds }
+    : { kind: 'refused', message, status, found };
 };
+
+/** 202 and 204 may have no body. */
+const parseBody = (text: string): unknown => (text === '' ? undefined : JSON.parse(text));
 
 /** Sends one request. */
 export const send = async <Value>(path: string, call: Call = {}): Promise<Result<Value>> => {
@@ -60,15 +69,39 @@ export const send = async <Value>(path: string, call: Call = {}): Promise<Result
     });
     if (!response.ok) return { ok: false, failure: await failureOf(response) };
     const value = (
-      as === 'blob'
-        ? await response.blob()
-        : response.status === 204
-          ? undefined
-          : await response.json()
+      as === 'blob' ? await response.blob() : parseBody(await response.text())
     ) as Value;
     return { ok: true, value, status: response.status };
   } catch {
     // `fetch` and aborted bodies throw.
+    return { ok: false, failure: { kind: 'offline' } };
+  }
+};
+
+/**
+ * Opens a stream of server-sent events.
+ *
+ * @param lastEventId where it continues; empty: with new events
+ */
+export const openStream = async (
+  path: string,
+  lastEventId: string,
+  signal: AbortSignal,
+): Promise<Result<ReadableStream<BufferSource>>> => {
+  try {
+    const response = await fetch(`/console${path}`, {
+      headers: {
+        Accept: 'text/event-stream',
+        ...(lastEventId !== '' && { 'Last-Event-ID': lastEventId }),
+      },
+      signal,
+    });
+    const { ok, body, status } = response;
+    return ok && body
+      ? { ok: true, value: body, status }
+      : { ok: false, failure: await failureOf(response) };
+  } catch {
+    // The node cannot be reached, or the request was aborted.
     return { ok: false, failure: { kind: 'offline' } };
   }
 };

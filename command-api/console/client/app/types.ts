@@ -1,5 +1,6 @@
 /** The types of responses. */
 import type { DomainResponse, OperatorsDomain } from '../../../../schemas/http/domains.js';
+import type { DeliveriesResponse } from '../../../../schemas/http/webhooks.js';
 import type { KeyWithUsageResponse } from '../../../../schemas/http/keys.js';
 
 export type { BatchResponse, BatchResult } from '../../../../schemas/http/batch.js';
@@ -29,6 +30,14 @@ export type {
   KeyWithUsageResponse as AnyKey,
   OwnKeyResponse as OwnKey,
 } from '../../../../schemas/http/keys.js';
+
+export type {
+  TestedWebhookResponse as TestedWebhook,
+  WebhookResponse as Webhook,
+  WebhookWithSecretResponse as WebhookWithSecret,
+} from '../../../../schemas/http/webhooks.js';
+export type DeliveryPage = DeliveriesResponse;
+export type Delivery = DeliveriesResponse['deliveries'][number];
 
 export interface AnyKeyPage {
   readonly keys: readonly KeyWithUsageResponse[];

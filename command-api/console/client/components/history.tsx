@@ -1,16 +1,10 @@
 import { useState } from 'preact/hooks';
-import { formatTime } from '../../format.js';
+import { formatEventType, formatTime } from '../../format.js';
 import { linkPath, type AddressedLink } from '../../link-address.js';
 import { callApi } from '../app/api.js';
 import { useLoad } from '../app/hooks.js';
 import type { HistoryResponse } from '../app/types.js';
 import { Trouble } from './trouble.js';
-
-/** `linklog.LinkCreated.v1` in words: `Link created`. */
-const nameOf = (type: string): string => {
-  const words = (type.split('.')[1] ?? type).replaceAll(/(?!^)[A-Z]/g, (capital) => ` ${capital}`);
-  return words.charAt(0) + words.slice(1).toLowerCase();
-};
 
 const textOf = (value: unknown): string => {
   if (Array.isArray(value)) return value.map(textOf).join(', ');
@@ -22,7 +16,7 @@ type Event = HistoryResponse['events'][number];
 const Entry = ({ event }: { readonly event: Event }) => (
   <li class="card">
     <p class="row spread">
-      <strong>{nameOf(event.type)}</strong>
+      <strong>{formatEventType(event.type)}</strong>
       <span class="soft">
         {formatTime(event.time)}
         {event.actor !== undefined && (

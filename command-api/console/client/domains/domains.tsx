@@ -67,28 +67,21 @@ const EditRedirects = ({ domain, onClose, onChanged }: Props) => {
   );
 };
 
-const Remove = ({ domain: { domain, status }, onClose, onChanged }: Props) => {
-  const action = useAction();
-  const remove = async (): Promise<void> => {
-    const path = `/v2/domains/${domain}`;
-    if (await action.run(() => callApi(path, { method: 'DELETE' }))) onChanged();
-  };
-  return (
-    <Confirm
-      title={`Remove ${domain}?`}
-      verb="Remove"
-      action={action}
-      onConfirm={remove}
-      onClose={onClose}
-    >
-      <p>
-        {status === 'pending'
-          ? 'The claim ends. A new claim gets another TXT record.'
-          : 'This account can no longer create links on it, and another account may claim it. A domain with links cannot be removed: delete its links first.'}
-      </p>
-    </Confirm>
-  );
-};
+const Remove = ({ domain: { domain, status }, onClose, onChanged }: Props) => (
+  <Confirm
+    title={`Remove ${domain}?`}
+    verb="Remove"
+    call={() => callApi(`/v2/domains/${domain}`, { method: 'DELETE' })}
+    onDone={onChanged}
+    onClose={onClose}
+  >
+    <p>
+      {status === 'pending'
+        ? 'The claim ends. A new claim gets another TXT record.'
+        : 'This account can no longer create links on it, and another account may claim it. A domain with links cannot be removed: delete its links first.'}
+    </p>
+  </Confirm>
+);
 
 const ClaimForm = ({ onClaimed }: { readonly onClaimed: () => void }) => {
   const { isBusy, failure, run } = useAction();

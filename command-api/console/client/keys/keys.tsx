@@ -10,14 +10,8 @@ import { Dialog } from '../components/dialog.js';
 import { Input, Select } from '../components/field.js';
 import { Trouble } from '../components/trouble.js';
 import { NewSecret } from '../components/new-secret.js';
+import { Rotate } from '../components/rotate.js';
 import { keyLifetimes, ScopeFields, scopesIn } from './scope-fields.js';
-
-const overlaps = [
-  ['0', 'Now'],
-  ['3600', 'In an hour'],
-  ['86400', 'In a day'],
-  ['604800', 'In a week'],
-] as const;
 
 interface ChangeProps {
   readonly subject: OwnKey;
@@ -48,52 +42,20 @@ const Edit = (props: ChangeProps & { readonly scopes: readonly Scope[] }) => {
   );
 };
 
-const Rotate = (props: ChangeProps & { readonly onSecret: (secret: string) => void }) => {
-  const { subject, onClose, onSecret } = props;
-  const { isBusy, failure, run } = useAction();
-  const submit = onSubmit(async (form) => {
-    const body = { overlapSeconds: Number(new FormData(form).get('overlapSeconds')) };
-    const path = `/v2/keys/${subject.id}/rotate`;
-    const done = await run(() => callApi<Pick<CreatedKey, 'key'>>(path, { method: 'POST', body }));
-    if (done) onSecret(done.value.key);
-  });
-  return (
-    <Dialog title="Rotate the key" onClose={onClose}>
-      <form class="stack" onSubmit={submit}>
-        <p>
-          <bdi>{subject.name}</bdi> gets a new secret, and keeps its id, limits and usage.
-        </p>
-        <Select label="The old secret ends" name="overlapSeconds" value="0" options={overlaps} />
-        <Trouble failure={failure} />
-        <button class="primary" aria-disabled={isBusy}>
-          Rotate
-        </button>
-      </form>
-    </Dialog>
-  );
-};
-
-const Revoke = ({ subject, onClose, onChanged }: ChangeProps) => {
-  const action = useAction();
-  const revoke = async (): Promise<void> => {
-    const done = await action.run(() => callApi(`/v2/keys/${subject.id}`, { method: 'DELETE' }));
-    if (done) onChanged();
-  };
-  return (
-    <Confirm
-      title="Revoke the key?"
-      verb="Revoke"
-      action={action}
-      onConfirm={revoke}
-      onClose={onClose}
-    >
-      <p>
-        Calls with <bdi>{subject.name}</bdi>, and with the keys that were made with it, are refused
-        from now on. This cannot be undone. Its links stay.
-      </p>
-    </Confirm>
-  );
-};
+const Revoke = ({ subject, onClose, onChanged }: ChangeProps) => (
+  <Confirm
+    title="Revoke the key?"
+    verb="Revoke"
+    call={() => callApi(`/v2/keys/${subject.id}`, { method: 'DELETE' })}
+    onDone={onChanged}
+    onClose={onClose}
+  >
+    <p>
+      Calls with <bdi>{subject.name}</bdi>, and with the keys that were made with it, are refused
+      from now on. This cannot be undone. Its links stay.
+    </p>
+  </Confirm>
+);
 
 const Create = (props: {
   readonly scopes: readonly Scope[];
@@ -236,7 +198,18 @@ export const Keys = ({ scopes, ownId }: Props) => {
       </ul>
       {value && <Create scopes={scopes} onSecret={showSecret} />}
       {dialog && opened.what === 'edit' && <Edit {...dialog} scopes={scopes} />}
-      {dialog && opened.what === 'rotate' && <Rotate {...dialog} onSecret={showSecret} />}
+      {dialog && opened.what === 'rotate' && (
+        <Rotate<Pick<CreatedKey, 'key'>>
+          title="Rotate the key"
+          path={`/v2/keys/${opened.subject.id}`}
+          onRotated={({ key }) => {
+            showSecret(key);
+          }}
+          onClose={close}
+        >
+          <bdi>{opened.subject.name}</bdi> gets a new secret, and keeps its id, limits and usage.
+        </Rotate>
+      )}
       {dialog && opened.what === 'revoke' && <Revoke {...dialog} />}
       {secret !== undefined && (
         <NewSecret

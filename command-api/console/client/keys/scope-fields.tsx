@@ -9,6 +9,8 @@ const meanings: Readonly<Record<Scope, string>> = {
   'qr:read': 'Make QR codes',
   'keys:manage': 'Manage keys',
   'domains:manage': 'Manage domains',
+  'events:read': 'Read events',
+  'webhooks:manage': 'Manage webhooks',
 };
 
 export const allScopes = Object.keys(meanings) as readonly Scope[];

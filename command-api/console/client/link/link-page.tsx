@@ -1,3 +1,4 @@
+import type { Scope } from '../../../../schemas/scopes.js';
 import { linkPath, subjectOfLink, type AddressedLink } from '../../link-address.js';
 import { callApi } from '../app/api.js';
 import { useLoad } from '../app/hooks.js';
@@ -6,6 +7,7 @@ import type { LinkDetails } from '../app/types.js';
 import { Trouble } from '../components/trouble.js';
 import { Statistics, usePeriodStats } from '../statistics/statistics.js';
 import { History } from '../components/history.js';
+import { LiveEvents } from '../live/live-events.js';
 import { LinkSummary } from './link-summary.js';
 import { LinkTabs, useLinkRoute } from './link-tabs.js';
 import { QrCode } from './qr-code.js';
@@ -22,8 +24,13 @@ const LinkStatistics = ({ code }: { readonly code: string }) => (
   <Statistics stats={usePeriodStats(code)} />
 );
 
-const OneLink = (props: { readonly address: AddressedLink; readonly tab: string }) => {
-  const { address, tab } = props;
+interface Props {
+  /** Those of the session's key. */
+  readonly scopes: readonly Scope[];
+}
+
+const OneLink = (props: Props & { readonly address: AddressedLink; readonly tab: string }) => {
+  const { address, tab, scopes } = props;
   const path = linkPath('/v2/links', address);
   const { value: link, failure, reload } = useLoad(() => callApi<LinkDetails>(path), path);
   return (
@@ -32,6 +39,7 @@ const OneLink = (props: { readonly address: AddressedLink; readonly tab: string 
       {link && <LinkSummary link={link} />}
       <LinkTabs tabs={tabs} address={address} tab={tab} />
       {!failure && tab === '' && <LinkStatistics code={address.shortCode} />}
+      {link && tab === '' && <LiveEvents scopes={scopes} {...address} />}
       {link && tab === 'qr' && <QrCode link={address} />}
       {link && tab === 'settings' && (
         <Settings key={link.version} link={link} path={path} onChanged={reload} />
@@ -41,8 +49,8 @@ const OneLink = (props: { readonly address: AddressedLink; readonly tab: string 
   );
 };
 
-export const LinkPage = () => {
+export const LinkPage = ({ scopes }: Props) => {
   const { address, tab } = useLinkRoute();
   // A new key resets the state for another link.
-  return <OneLink key={subjectOfLink(address)} address={address} tab={tab} />;
+  return <OneLink key={subjectOfLink(address)} address={address} tab={tab} scopes={scopes} />;
 };

@@ -126,7 +126,6 @@ const Edit = (props: Props) => {
 export const Settings = (props: Props) => {
   const { link, onChanged } = props;
   const switching = useAction();
-  const deleting = useAction();
   const [isConfirming, setConfirming] = useState(false);
   if (link.status === 'deleted') {
     return <p class="card">This link is deleted. Its statistics and history stay.</p>;
@@ -134,11 +133,6 @@ export const Settings = (props: Props) => {
   const isDisabled = link.status === 'disabled';
   const toggle = async (): Promise<void> => {
     if (await switching.run(() => send(props, 'PATCH', { disabled: !isDisabled }))) onChanged();
-  };
-  const remove = async (): Promise<void> => {
-    if (!(await deleting.run(() => send(props, 'DELETE')))) return;
-    setConfirming(false);
-    onChanged();
   };
   return (
     <div class="stack">
@@ -166,8 +160,11 @@ export const Settings = (props: Props) => {
         <Confirm
           title={`Delete ${subjectOfLink(link)}?`}
           verb="Delete"
-          action={deleting}
-          onConfirm={remove}
+          call={() => send(props, 'DELETE')}
+          onDone={() => {
+            setConfirming(false);
+            onChanged();
+          }}
           onClose={() => {
             setConfirming(false);
           }}

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import { formatNumber } from '../../format.js';
 import { subjectOfLink } from '../../link-address.js';
 import { splitTags } from '../../tags.js';
-import { callApi } from '../app/api.js';
+import { callApi, type Result } from '../app/api.js';
 import { fieldsOf, onSubmit, useAction, type Action } from '../app/hooks.js';
 import type { BulkResponse, LinkDetails } from '../app/types.js';
 import { Confirm } from '../components/confirm.js';
@@ -16,8 +16,7 @@ type Change =
   | { readonly disabled: boolean }
   | { readonly delete: true };
 
-type Result = BulkResponse['results'][number];
-export type Failed = Extract<Result, { readonly success: false }>;
+export type Failed = Extract<BulkResponse['results'][number], { readonly success: false }>;
 
 interface Props {
   readonly selected: readonly LinkDetails[];
@@ -54,8 +53,8 @@ const maxNamed = 5;
 
 const DeleteDialog = (props: {
   readonly selected: readonly LinkDetails[];
-  readonly action: Action;
-  readonly onConfirm: () => unknown;
+  readonly call: () => Promise<Result<BulkResponse>>;
+  readonly onDone: (response: BulkResponse) => void;
   readonly onClose: () => void;
 }) => {
   const { selected } = props;
@@ -86,14 +85,13 @@ export const Bulk = ({ selected, onChanged }: Props) => {
   // Each action shows its failure where the user started it.
   const switching = useAction();
   const tagging = useAction();
-  const deleting = useAction();
 
-  const change = async ({ run }: Action, requested: Change): Promise<void> => {
-    const body = { shortCodes: selected.map(subjectOfLink), change: requested };
-    const done = await run(() => callApi<BulkResponse>('/v2/links/bulk', { method: 'POST', body }));
-    if (!done) return;
+  const send = (change: Change) => {
+    const body = { shortCodes: selected.map(subjectOfLink), change };
+    return callApi<BulkResponse>('/v2/links/bulk', { method: 'POST', body });
+  };
+  const show = ({ results }: BulkResponse): void => {
     setOpened(null);
-    const { results } = done.value;
     onChanged(
       // Without the scope links:read, the response has only a few fields of each link.
       results.flatMap((result) => {
@@ -102,6 +100,10 @@ export const Bulk = ({ selected, onChanged }: Props) => {
       }),
       results.filter((result) => !result.success),
     );
+  };
+  const change = async ({ run }: Action, requested: Change): Promise<void> => {
+    const done = await run(() => send(requested));
+    if (done) show(done.value);
   };
 
   const close = (): void => {
@@ -162,8 +164,8 @@ export const Bulk = ({ selected, onChanged }: Props) => {
       {opened === 'delete' && (
         <DeleteDialog
           selected={selected}
-          action={deleting}
-          onConfirm={() => change(deleting, { delete: true })}
+          call={() => send({ delete: true })}
+          onDone={show}
           onClose={close}
         />
       )}

@@ -7,10 +7,11 @@ import { useLoad } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
 import type { LinkDetails, LinkPage } from '../app/types.js';
 import { Begin } from '../components/begin.js';
+import { ListPages } from '../components/list-pages.js';
 import { Trouble } from '../components/trouble.js';
 import { Bulk, type Failed } from './bulk.js';
 import { Filters } from './filters.js';
-import { LinkTable, ListPages } from './link-table.js';
+import { LinkTable } from './link-table.js';
 
 const pageSize = 50;
 

@@ -46,17 +46,12 @@ const Add = ({ onClose, onChanged }: DialogProps) => {
 const Release = (props: DialogProps & { readonly subject: OperatorsDomain }) => {
   const { subject, onClose, onChanged } = props;
   const { domain, account } = subject;
-  const action = useAction();
-  const release = async (): Promise<void> => {
-    const path = `/admin/domains/${domain}`;
-    if (await action.run(() => callApi(path, { method: 'DELETE' }))) onChanged();
-  };
   return (
     <Confirm
       title={`Release ${domain}?`}
       verb="Release"
-      action={action}
-      onConfirm={release}
+      call={() => callApi(`/admin/domains/${domain}`, { method: 'DELETE' })}
+      onDone={onChanged}
       onClose={onClose}
     >
       <p>Its links return 404 until account {account} gets the domain again.</p>

@@ -92,16 +92,10 @@ const Row = (props: { readonly subject: AnyKey; readonly onChanged: () => void }
   const { id, name, plan, account, active, scopes, rootId, createdAt, expiresAt, usage } = subject;
   const path = `/admin/keys/${id}`;
   const changing = useAction();
-  const revoking = useAction();
   const [isConfirming, setConfirming] = useState(false);
   const [isEditing, setEditing] = useState(false);
   const change = async (body: object): Promise<void> => {
     await changing.run(() => callApi(path, { method: 'PATCH', body }));
-    onChanged();
-  };
-  const revoke = async (): Promise<void> => {
-    if (!(await revoking.run(() => callApi(path, { method: 'DELETE' })))) return;
-    setConfirming(false);
     onChanged();
   };
   return (
@@ -193,8 +187,11 @@ const Row = (props: { readonly subject: AnyKey; readonly onChanged: () => void }
         <Confirm
           title="Revoke the key?"
           verb="Revoke"
-          action={revoking}
-          onConfirm={revoke}
+          call={() => callApi(path, { method: 'DELETE' })}
+          onDone={() => {
+            setConfirming(false);
+            onChanged();
+          }}
           onClose={() => {
             setConfirming(false);
           }}

@@ -8,9 +8,10 @@ import { fieldsOf, onSubmit, useAction, useLoad } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
 import type { OperatorsLinkPage } from '../app/types.js';
 import { Input } from '../components/field.js';
+import { ListPages } from '../components/list-pages.js';
 import { Trouble } from '../components/trouble.js';
 import { Filters } from '../links/filters.js';
-import { LinkTable, ListPages } from '../links/link-table.js';
+import { LinkTable } from '../links/link-table.js';
 
 const pageSize = 50;
 

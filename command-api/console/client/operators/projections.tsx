@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { formatNumber, formatShare, formatTime } from '../../format.js';
 import { callApi } from '../app/api.js';
-import { useAction, useLoad } from '../app/hooks.js';
+import { useLoad } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
 import type { ProjectionsResponse, ProjectionWorkResponse } from '../app/types.js';
 import { Confirm } from '../components/confirm.js';
@@ -119,17 +119,12 @@ const ConfirmWork = (props: {
   readonly onClose: () => void;
 }) => {
   const { name, work, onDone, onClose } = props;
-  const action = useAction();
-  const begin = async (): Promise<void> => {
-    const path = `/admin/projections/${name}/${work}`;
-    if (await action.run(() => callApi(path, { method: 'POST', body: {} }))) onDone();
-  };
   return (
     <Confirm
       title={`${names[work]} ${name}?`}
       verb={names[work]}
-      action={action}
-      onConfirm={begin}
+      call={() => callApi(`/admin/projections/${name}/${work}`, { method: 'POST', body: {} })}
+      onDone={onDone}
       onClose={onClose}
     >
       <p>{consequences[work]}</p>

@@ -1,5 +1,6 @@
 import { useLocation } from 'preact-iso/router';
 import { useRef } from 'preact/hooks';
+import type { Scope } from '../../../../schemas/scopes.js';
 import { formatDay, formatNumber } from '../../format.js';
 import { linkPage, subjectOfLink } from '../../link-address.js';
 import { callApi } from '../app/api.js';
@@ -9,6 +10,7 @@ import type { AccountStatsResponse, UsageResponse } from '../app/types.js';
 import { Begin } from '../components/begin.js';
 import { Meter } from '../components/meter.js';
 import { DomainSelect } from '../components/own-domains.js';
+import { LiveEvents } from '../live/live-events.js';
 import { Trouble } from '../components/trouble.js';
 import {
   periodQuery,
@@ -26,9 +28,11 @@ const atLimit = {
 
 interface Props {
   readonly upgradeUrl: string;
+  /** Those of the session's key. */
+  readonly scopes: readonly Scope[];
 }
 
-const Quotas = ({ upgradeUrl }: Props) => {
+const Quotas = ({ upgradeUrl }: Pick<Props, 'upgradeUrl'>) => {
   const { value, failure, reload } = useLoad(() => callApi<UsageResponse>('/v2/usage'), '');
   return (
     <section class="stack" aria-labelledby="quotas">
@@ -79,7 +83,7 @@ const TopLinks = () => {
 };
 
 /** The statistics and quotas of the account. */
-export const Overview = ({ upgradeUrl }: Props) => {
+export const Overview = ({ upgradeUrl, scopes }: Props) => {
   const stats = usePeriodStats<AccountStatsResponse>(null);
   /** Decided when the statistics are loaded, because those of another domain are shown until then. */
   const isEmpty = useRef(false);
@@ -111,6 +115,7 @@ export const Overview = ({ upgradeUrl }: Props) => {
           <TopLinks />
         </Statistics>
       )}
+      <LiveEvents scopes={scopes} domain={domain} />
       <Quotas upgradeUrl={upgradeUrl} />
     </Page>
   );

@@ -1,0 +1,109 @@
+import { EventStreamParser } from '../../event-stream.js';
+import { pauseAfter, type LiveEvent } from '../../live-events.js';
+import { openStream, type Failure } from '../app/api.js';
+
+/** The pause before a reconnection until the server requests another one (ms). */
+const defaultRetryMs = 2_000;
+/** A stream sends a message every 15 s. After this silence, its connection is lost (ms). */
+const silenceMs = 45_000;
+/** After a longer interruption, the stream continues with new events (ms), because many may be waiting. */
+const maxMissedMs = 60_000;
+
+/** Where the next connection continues. */
+export interface Position {
+  /** Empty: with new events. */
+  lastEventId: string;
+  /** The time of the last message (ms since 1970). */
+  at: number;
+}
+
+interface Listener {
+  /** A failure ends the stream. */
+  readonly onState: (state: 'live' | 'reconnecting' | Failure) => void;
+  readonly onEvents: (events: readonly LiveEvent[]) => void;
+}
+
+/** Resolves after some time, or when the signal is aborted. */
+const pause = (ms: number, signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    const end = (): void => {
+      clearTimeout(timer);
+      resolve();
+    };
+    if (signal.aborted) end();
+    else signal.addEventListener('abort', end);
+  });
+
+/** Reads a stream until it ends. Returns the shortest pause before a reconnection (ms). */
+const readStream = async (
+  stream: ReadableStream<BufferSource>,
+  onSilence: () => void,
+  onMessages: (lastEventId: string, events: readonly LiveEvent[]) => void,
+): Promise<number> => {
+  const parser = new EventStreamParser();
+  const reader = stream.pipeThrough(new TextDecoderStream()).getReader();
+  try {
+    for (;;) {
+      const silence = setTimeout(onSilence, silenceMs);
+      const { value, done } = await reader.read().finally(() => {
+        clearTimeout(silence);
+      });
+      if (done) break;
+      const messages = parser.push(value);
+      if (messages.length === 0) continue;
+      const events = messages.filter(({ type }) => type === 'message');
+      onMessages(
+        parser.lastEventId,
+        events.map(({ data }) => JSON.parse(data) as LiveEvent),
+      );
+    }
+  } catch {
+    // The connection was lost, or the stream was aborted.
+  }
+  return parser.retryMs ?? defaultRetryMs;
+};
+
+/** Whether another attempt can succeed without the user. */
+const isTemporary = (failure: Failure): boolean =>
+  failure.kind === 'offline' || (failure.kind !== 'plan' && failure.status >= 500);
+
+/** Follows a stream of events, with reconnections, until the signal is aborted. */
+export const followEvents = async (
+  path: string,
+  position: Position,
+  signal: AbortSignal,
+  { onState, onEvents }: Listener,
+): Promise<void> => {
+  let failures = 0;
+  let retryMs = defaultRetryMs;
+  while (!signal.aborted) {
+    if (Date.now() - position.at > maxMissedMs) position.lastEventId = '';
+    const connection = new AbortController();
+    const either = AbortSignal.any([signal, connection.signal]);
+    const opened = await openStream(path, position.lastEventId, either);
+    if (opened.ok) {
+      onState('live');
+      const onSilence = (): void => {
+        connection.abort();
+      };
+      retryMs = await readStream(opened.value, onSilence, (lastEventId, events) => {
+        failures = 0;
+        Object.assign(position, { lastEventId, at: Date.now() });
+        onEvents(events);
+      });
+    } else {
+      const { failure } = opened;
+      // After a restore, the cursor is of another log.
+      if (failure.kind === 'refused' && failure.status === 409) position.lastEventId = '';
+      else if (!isTemporary(failure)) {
+        onState(failure);
+        return;
+      }
+      if (failure.kind === 'wait') retryMs = Math.max(retryMs, failure.seconds * 1_000);
+    }
+    onState('reconnecting');
+    await pause(pauseAfter(failures, retryMs), signal);
+    failures += 1;
+  }
+};

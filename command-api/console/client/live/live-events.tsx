@@ -1,0 +1,109 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { Scope } from '../../../../schemas/scopes.js';
+import { linkEventNames } from '../../event-names.js';
+import { formatClock, formatNumber } from '../../format.js';
+import { linkPage } from '../../link-address.js';
+import { describeEvent, isVisit, linkOf, type LiveEvent } from '../../live-events.js';
+import { useLiveEvents } from './use-live-events.js';
+
+/** The shortest time between two announcements to screen readers (ms). */
+const announceMs = 15_000;
+
+/** Follows a number with a delay. */
+const useDelayed = (value: number, ms: number): number => {
+  const [shown, show] = useState(value);
+  const latest = useRef(value);
+  latest.current = value;
+  useEffect(() => {
+    if (value === shown) return undefined;
+    const timer = setTimeout(() => {
+      show(latest.current);
+    }, ms);
+    return () => {
+      clearTimeout(timer);
+    };
+    // Not at every change of the value: that would start the delay again.
+  }, [value === shown]);
+  return shown;
+};
+
+const Row = ({ event }: { readonly event: LiveEvent }) => (
+  <li>
+    <time class="soft" dateTime={event.time}>
+      {formatClock(event.time)}
+    </time>{' '}
+    <a href={linkPage(linkOf(event))}>{event.subject}</a>{' '}
+    {isVisit(event) ? (
+      <bdi>{describeEvent(event)}</bdi>
+    ) : (
+      <span class="badge">{describeEvent(event)}</span>
+    )}
+  </li>
+);
+
+interface Props {
+  /** Those of the session's key. */
+  readonly scopes: readonly Scope[];
+  /** The link whose events are shown; absent: all links. */
+  readonly shortCode?: string;
+  /** Absent, `null` or empty: all domains, or the default domain of the link. */
+  readonly domain?: string | null | undefined;
+}
+
+const Stream = ({ path }: { readonly path: string }) => {
+  const [isPaused, setPaused] = useState(false);
+  const { state, events, count, retry } = useLiveEvents(path, isPaused);
+  const announced = useDelayed(count, announceMs);
+  const hasFailed = typeof state !== 'string';
+  return (
+    <section class="card stack" aria-labelledby="live">
+      <div class="row spread">
+        <div class="row">
+          <h2 id="live">Live</h2>
+          <span role="status" class={`badge ${hasFailed ? 'failed' : state}`}>
+            {hasFailed ? 'ended' : state}
+          </span>
+        </div>
+        <button
+          type="button"
+          class="small"
+          onClick={() => {
+            if (hasFailed) retry();
+            else setPaused(!isPaused);
+          }}
+        >
+          {hasFailed ? 'Try again' : isPaused ? 'Continue' : 'Pause'}
+        </button>
+      </div>
+      {hasFailed && state.kind !== 'offline' && (
+        <p class="bad" role="alert">
+          {state.message}
+        </p>
+      )}
+      <p class="unseen" role="status">
+        {announced > 0 && `New events: ${formatNumber(announced)}`}
+      </p>
+      {events.length === 0 ? (
+        <p class="soft">Visits and changes appear here when they happen.</p>
+      ) : (
+        <ol class="plain live">
+          {events.map((event) => (
+            <Row key={event.id} event={event} />
+          ))}
+        </ol>
+      )}
+    </section>
+  );
+};
+
+/** Visits and changes of links when they happen, for keys that may read events. */
+export const LiveEvents = ({ scopes, shortCode, domain = '' }: Props) => {
+  if (!scopes.includes('events:read')) return null;
+  const query = new URLSearchParams({
+    types: linkEventNames.join(),
+    ...(shortCode !== undefined && { shortCode }),
+    ...(domain !== null && domain !== '' && { domain }),
+  }).toString();
+  // A new key resets the list.
+  return <Stream key={query} path={`/v2/events?${query}`} />;
+};

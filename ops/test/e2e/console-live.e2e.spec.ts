@@ -1,0 +1,193 @@
+import { expect } from 'chai';
+import type { Page, Request } from 'playwright-core';
+import { scopeNames } from '../../../schemas/scopes.js';
+import {
+  faultsInAllModes,
+  loadError,
+  openConsole,
+  signIn,
+  type ConsolePage,
+} from '../support/console.js';
+import { fixture } from '../support/fixture.js';
+import { browserFixture } from '../support/fixtures.js';
+import type { IssuedKey } from '../support/product.js';
+import { startTcpProxy } from '../support/tcp-proxy.js';
+import { eventually } from '../support/waiting.js';
+import { destination, productFixture } from './harness.js';
+
+const phone =
+  'Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 Version/18.0 Mobile/15E148 Safari/604.1';
+
+describe('the console’s live view', () => {
+  const bench = productFixture();
+  const proxy = fixture(
+    () => startTcpProxy(bench.product.api),
+    (started) => started.close(),
+  );
+  const browser = browserFixture();
+  const origin = (): string => new URL(proxy.url).origin;
+  let opened: ConsolePage;
+  let page: Page;
+  let key: IssuedKey;
+  /** The open streams of the page. */
+  let streams: Set<Request>;
+  /** The faults that a test expects. */
+  let provoked: readonly string[];
+
+  beforeEach(async () => {
+    key = await bench.key('PRO', { account: `live-${Date.now()}` });
+    opened = await openConsole(browser, origin());
+    ({ page } = opened);
+    provoked = [];
+    streams = new Set();
+    page.on('request', (request) => {
+      if (request.url().includes('/v2/events?')) streams.add(request);
+    });
+    page.on('requestfinished', (request) => streams.delete(request));
+    page.on('requestfailed', (request) => streams.delete(request));
+  });
+
+  afterEach(async () => {
+    await page.context().close();
+    expect(opened.faults).to.deep.equal(provoked);
+  });
+
+  const section = () => page.getByRole('region', { name: 'Live' });
+
+  const expectState = (state: string): Promise<void> =>
+    section().getByText(state, { exact: true }).waitFor();
+
+  const rows = () => section().getByRole('listitem');
+
+  const button = (name: string) => page.getByRole('button', { name, exact: true });
+
+  /** Sets what the page knows of its visibility. */
+  const show = (visibility: 'visible' | 'hidden'): Promise<void> =>
+    page.evaluate(
+      `Object.defineProperty(document, 'visibilityState', { value: '${visibility}', configurable: true });
+       document.dispatchEvent(new Event('visibilitychange'));`,
+    );
+
+  it('shows visits and changes of all links, the newest first', async () => {
+    const { shortCode } = await bench.link(key.key);
+    await signIn(page, key.key);
+    await expectState('live');
+    expect(await faultsInAllModes(page), 'no events').to.deep.equal([]);
+    const headers = { 'User-Agent': phone, Referer: 'https://news.example/' };
+    await bench.visit(`${shortCode}?qr`, { headers });
+    await rows().getByText('Safari, Mobile, from news.example, QR code').waitFor();
+    await bench.change(shortCode, key.key, { url: `${destination}&changed` });
+    await rows().first().getByText('Link edited').waitFor();
+    expect(await faultsInAllModes(page), 'events').to.deep.equal([]);
+    for (let visit = 0; visit < 11; visit += 1) await bench.visit(shortCode);
+    await section().getByText('Link edited').waitFor({ state: 'detached' });
+    expect(await rows().count()).to.equal(10);
+    await rows().first().getByRole('link', { name: shortCode }).click();
+    await page.waitForURL(new RegExp(`/links/${shortCode}$`));
+  });
+
+  it('shows only the link of a page, by one stream, which ends with the page', async () => {
+    const [link, other] = [await bench.link(key.key), await bench.link(key.key)];
+    await signIn(page, key.key);
+    await expectState('live');
+    await page.goto(`${origin()}/console/links/${link.shortCode}`);
+    await expectState('live');
+    await bench.visit(other.shortCode);
+    await bench.visit(link.shortCode);
+    await rows().getByText(link.shortCode).waitFor();
+    expect(await rows().count()).to.equal(1);
+    expect(await faultsInAllModes(page)).to.deep.equal([]);
+    expect(streams.size).to.equal(1);
+    await page.getByRole('link', { name: 'Overview' }).click();
+    await expectState('live');
+    await eventually('one stream is open', () => streams.size === 1);
+    await page.getByRole('link', { name: 'Keys' }).click();
+    await eventually('no stream is open', () => streams.size === 0);
+  });
+
+  it('continues after an interruption, without a gap', async () => {
+    const { shortCode } = await bench.link(key.key);
+    await signIn(page, key.key);
+    await expectState('live');
+    await bench.visit(shortCode);
+    await rows().first().waitFor();
+    proxy.pause();
+    proxy.cut();
+    await expectState('reconnecting');
+    await bench.visit(shortCode);
+    proxy.resume();
+    await expectState('live');
+    await eventually('the missed visit is shown', async () => (await rows().count()) === 2);
+    provoked = opened.faults.filter((fault) => fault.includes('net::ERR_'));
+  });
+
+  it('is paused by the user, and while the page is hidden', async () => {
+    const { shortCode } = await bench.link(key.key);
+    await signIn(page, key.key);
+    await expectState('live');
+    await bench.visit(shortCode);
+    await rows().first().waitFor();
+    await button('Pause').focus();
+    await page.keyboard.press('Enter');
+    await expectState('paused');
+    await eventually('no stream is open', () => streams.size === 0);
+    expect(await faultsInAllModes(page), 'paused').to.deep.equal([]);
+    await bench.visit(shortCode);
+    await button('Continue').click();
+    await eventually('the missed visit is shown', async () => (await rows().count()) === 2);
+
+    await show('hidden');
+    await expectState('paused');
+    await eventually('no stream is open', () => streams.size === 0);
+    await show('visible');
+    await expectState('live');
+    await bench.visit(shortCode);
+    await eventually('the next visit is shown', async () => (await rows().count()) === 3);
+  });
+
+  it('ends with a message while the key has too many streams', async () => {
+    const others = new AbortController();
+    const headers = { Accept: 'text/event-stream', Authorization: `Bearer ${key.key}` };
+    for (let stream = 0; stream < 10; stream += 1) {
+      await fetch(`${bench.product.api}/v2/events`, { headers, signal: others.signal });
+    }
+    await signIn(page, key.key);
+    await section().getByText('At most 10 streams a root key').waitFor();
+    provoked = [loadError(429)];
+    expect(await faultsInAllModes(page)).to.deep.equal([]);
+    others.abort();
+    await eventually('the view is live', async () => {
+      if (await button('Try again').isVisible()) await button('Try again').click();
+      return section().getByText('live', { exact: true }).isVisible();
+    });
+    provoked = opened.faults.filter((fault) => fault === loadError(429));
+  });
+
+  it('ends with a message when the key loses the scope, and when it ends', async () => {
+    await signIn(page, key.key);
+    await expectState('live');
+    const scopes = scopeNames.filter((scope) => scope !== 'events:read');
+    await bench.admin('PATCH', `/admin/keys/${key.id}`, { scopes });
+    await section().getByText('This key lacks the scope events:read.').waitFor();
+    await bench.admin('PATCH', `/admin/keys/${key.id}`, { scopes: scopeNames });
+    await button('Try again').click();
+    await expectState('live');
+    await bench.admin('PATCH', `/admin/keys/${key.id}`, { active: false });
+    await section().getByText('You are not signed in').waitFor();
+    expect(await faultsInAllModes(page)).to.deep.equal([]);
+    provoked = [loadError(403), loadError(401)];
+  });
+
+  it('needs the scope events:read', async () => {
+    const scopes = scopeNames.filter((scope) => scope !== 'events:read');
+    const { key: reader } = await bench.key('PRO', { account: key.account, scopes });
+    const { shortCode } = await bench.link(key.key);
+    await signIn(page, reader);
+    await page.getByRole('heading', { name: 'This month' }).waitFor();
+    expect(await section().count()).to.equal(0);
+    await page.goto(`${origin()}/console/links/${shortCode}`);
+    await page.locator('.plot canvas').waitFor();
+    expect(await section().count()).to.equal(0);
+    expect(streams.size).to.equal(0);
+  });
+});
