@@ -2,8 +2,8 @@ import { EventStreamParser } from '../../event-stream.js';
 import { pauseAfter, type LiveEvent } from '../../live-events.js';
 import { openStream, type Failure } from '../app/api.js';
 
-/** The pause before a reconnection until the server requests another one (ms). */
-const defaultRetryMs = 2_000;
+/** The pause before a reconnection, as the stream's `retry` requests it (ms). */
+const retryAfterMs = 2_000;
 /** A stream sends a message every 15 s. After this silence, its connection is lost (ms). */
 const silenceMs = 45_000;
 /** After a longer interruption, the stream continues with new events (ms), because many may be waiting. */
@@ -35,12 +35,12 @@ const pause = (ms: number, signal: AbortSignal): Promise<void> =>
     else signal.addEventListener('abort', end);
   });
 
-/** Reads a stream until it ends. Returns the shortest pause before a reconnection (ms). */
+/** Reads a stream until it ends. */
 const readStream = async (
   stream: ReadableStream<BufferSource>,
   onSilence: () => void,
   onMessages: (lastEventId: string, events: readonly LiveEvent[]) => void,
-): Promise<number> => {
+): Promise<void> => {
   const parser = new EventStreamParser();
   const reader = stream.pipeThrough(new TextDecoderStream()).getReader();
   try {
@@ -51,17 +51,17 @@ const readStream = async (
       });
       if (done) break;
       const messages = parser.push(value);
-      if (messages.length === 0) continue;
-      const events = messages.filter(({ type }) => type === 'message');
+      const last = messages.at(-1);
+      if (!last) continue;
+      const events = messages.filter(({ event }) => event === 'message');
       onMessages(
-        parser.lastEventId,
+        last.id,
         events.map(({ data }) => JSON.parse(data) as LiveEvent),
       );
     }
   } catch {
     // The connection was lost, or the stream was aborted.
   }
-  return parser.retryMs ?? defaultRetryMs;
 };
 
 /** Whether another attempt can succeed without the user. */
@@ -76,8 +76,8 @@ export const followEvents = async (
   { onState, onEvents }: Listener,
 ): Promise<void> => {
   let failures = 0;
-  let retryMs = defaultRetryMs;
   while (!signal.aborted) {
+    let retryMs = retryAfterMs;
     if (Date.now() - position.at > maxMissedMs) position.lastEventId = '';
     const connection = new AbortController();
     const either = AbortSignal.any([signal, connection.signal]);
@@ -87,7 +87,7 @@ export const followEvents = async (
       const onSilence = (): void => {
         connection.abort();
       };
-      retryMs = await readStream(opened.value, onSilence, (lastEventId, events) => {
+      await readStream(opened.value, onSilence, (lastEventId, events) => {
         failures = 0;
         Object.assign(position, { lastEventId, at: Date.now() });
         onEvents(events);
