@@ -20,6 +20,8 @@ export interface V2State extends RequestState {
   call: AdmittedCall;
   /** SHA-256 of the key's secret, hexadecimal. */
   keyHash: string;
+  /** See `Credential`. */
+  sessionHash: Buffer | null;
   platform: PlatformSwitches;
   /** The text of the body, if the route has one. */
   body: string;
@@ -57,6 +59,8 @@ export const rateLimitHeaders = ({ key, window }: AdmittedCall): Record<string, 
 export interface Credential {
   /** SHA-256 of the secret; `null` if the request has no well-formed secret. */
   readonly keyHash: string | null;
+  /** The hash of the console session's token; absent for other requests. */
+  readonly sessionHash?: Buffer | null;
   /** The message of the 401 if no active key has this secret. */
   readonly message: string;
 }

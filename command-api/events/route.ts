@@ -109,14 +109,14 @@ export const createEventsReader = ({ feed, streams }: EventsDeps) => {
 /** `GET /v2/events`. */
 export const createEventsHandler = (deps: EventsDeps): Handler<V2State> => {
   const respond = createEventsReader(deps);
-  return async (ctx, { call, keyHash }) => {
+  return async (ctx, { call, keyHash, sessionHash }) => {
     const query = parseQuery(eventsQuery, ctx);
     if (query.type === 'refused') return query.reply;
     const { account, rootId } = call.key;
     return respond(ctx, query.value, account, {
       async take() {
         const id = await deps.slots.take(rootId);
-        return id === null ? null : { id, rootId, keyHash };
+        return id === null ? null : { id, rootId, keyHash, sessionHash };
       },
     });
   };

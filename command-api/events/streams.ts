@@ -8,6 +8,7 @@ import type { FeedEvent, FeedFilter } from '../../ops/feed/filter.js';
 import { periodically } from '../../ops/platform/concurrency/periodic.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
+import { findLiveSessions } from '../console/server/console-sessions.js';
 import { findLiveScopes } from '../admission/live-keys.js';
 import type { StreamSlots } from './stream-slots.js';
 
@@ -33,6 +34,8 @@ export interface StreamSlot {
   readonly rootId: string;
   /** The secret that started the stream: SHA-256, hexadecimal. */
   readonly keyHash: string;
+  /** The session that started the stream; `null` unless it is the console's. */
+  readonly sessionHash: Buffer | null;
 }
 
 class Stream {
@@ -119,12 +122,21 @@ export const openStreams = (deps: {
   const slotsOf = (): readonly StreamSlot[] => [...streams].flatMap(({ slot }) => slot ?? []);
 
   const endRevoked = async (): Promise<number> => {
-    const hashes = [...new Set(slotsOf().map(({ keyHash }) => keyHash))];
-    if (hashes.length === 0) return 0;
-    const scopes = await findLiveScopes(pool, hashes);
+    const taken = slotsOf();
+    if (taken.length === 0) return 0;
+    const hashes = [...new Set(taken.map(({ keyHash }) => keyHash))];
+    const sessionHashes = taken.flatMap(({ sessionHash }) => sessionHash ?? []);
+    const [scopes, sessions] = await Promise.all([
+      findLiveScopes(pool, hashes),
+      findLiveSessions(pool, sessionHashes),
+    ]);
     for (const stream of streams) {
-      const hash = stream.slot?.keyHash;
-      if (hash !== undefined && !scopes.get(hash)?.includes('events:read')) stream.end();
+      const { keyHash, sessionHash } = stream.slot ?? {};
+      const mayContinue =
+        keyHash === undefined ||
+        (scopes.get(keyHash)?.includes('events:read') === true &&
+          (!sessionHash || sessions.has(sessionHash.toString('hex'))));
+      if (!mayContinue) stream.end();
     }
     return 0;
   };

@@ -234,6 +234,7 @@ export const createV2 = (
     const call = { metered, logUnavailable, ...(await authenticate(ctx)) };
     const state = ctx.state as V2State;
     state.keyHash = call.keyHash ?? '';
+    state.sessionHash = call.sessionHash ?? null;
     state.reserveCalls = (count) =>
       deps.admission.reserveCalls(state.call.key, count, call.keyHash);
     const reply =

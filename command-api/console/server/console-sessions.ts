@@ -82,6 +82,21 @@ export const createConsoleSessions = (pool: Pool, listener: 'api' | 'admin') => 
   },
 });
 
+/** The hashes of tokens, hexadecimal, that have a live session. Does not record its use. */
+export const findLiveSessions = async (
+  client: Queryable,
+  hashes: readonly Buffer[],
+): Promise<ReadonlySet<string>> => {
+  if (hashes.length === 0) return new Set();
+  const { rows } = await client.query<{ hash: string }>({
+    name: 'console-sessions-live',
+    text: `SELECT encode(token_hash, 'hex') AS hash FROM ledger.console_sessions
+           WHERE token_hash = ANY ($1::bytea[]) AND ${isLive}`,
+    values: [hashes],
+  });
+  return new Set(rows.map(({ hash }) => hash));
+};
+
 /** Deletes expired sessions; returns their number. */
 export const deleteExpiredSessions = async (client: Queryable): Promise<number> => {
   const { rowCount } = await client.query(

@@ -7,7 +7,7 @@ import { messages } from '../../../schemas/http/errors.js';
 import { hashKeyToken, isKeyToken } from '../../keys/key-token.js';
 import { createConsoleAdmission } from '../../admission/console-calls.js';
 import { findKeyBySecret, findKeyByToken, type KeyOfSecret } from './console-keys.js';
-import { createConsoleSessions } from './console-sessions.js';
+import { createConsoleSessions, hashToken } from './console-sessions.js';
 import { withBody } from '../../http/operator-requests.js';
 import type { RequestState } from '../../http/app.js';
 import type { Guesses } from '../../http/guesses.js';
@@ -80,8 +80,13 @@ export const developersConsole = (
   };
 
   const bySession: Authenticate = async (ctx) => {
-    const session = await sessions.find(cookie.read(ctx));
-    return { keyHash: session?.boundTo.toString('hex') ?? null, message: messages.sessionOver };
+    const token = cookie.read(ctx);
+    const session = await sessions.find(token);
+    return {
+      keyHash: session?.boundTo.toString('hex') ?? null,
+      sessionHash: hashToken(token),
+      message: messages.sessionOver,
+    };
   };
 
   const prefix = '/console/v2';

@@ -25,10 +25,10 @@ const streamQuery = {
   type: 'object',
   properties: Object.fromEntries(
     parametersOf(eventsQuery).map(({ name, description, schema }) => [
-      name,
+      String(name),
       { ...(schema as object), description },
     ]),
-  ),
+  ) as SchemaPart,
 };
 
 const records = {
