@@ -92,7 +92,8 @@ const mergePartitions = (
     next[index] = read;
   }
   const atEnd = !isFull && partitions.every((partition) => partition.atEnd);
-  return { events, next, atEnd, skipped: skipped - events.length };
+  const visits = events.filter(({ index }) => isVisitsIndex(index)).length;
+  return { events, next, atEnd, skipped: skipped - visits };
 };
 
 export const openFeed = (deps: {

@@ -211,9 +211,9 @@ describe('feed: visits in the log', () => {
     const first = await read(0, 3);
     expect(offsetsOf(first)).to.deep.equal([1, 3, 5]);
     expect(first).to.include({ index, scanned: 7, atEnd: false });
-    const portion = await read(0, 5_000);
-    expect(portion.events).to.have.length(1_500);
-    expect(portion).to.include({ scanned: end, atEnd: true });
+    const whole = await read(0, 5_000);
+    expect(whole.events).to.have.length(1_500);
+    expect(whole).to.include({ scanned: end, atEnd: true });
     const last = await read(end - 1, 1);
     expect(offsetsOf(last)).to.deep.equal([end - 1]);
     expect(last).to.include({ scanned: end, atEnd: true });

@@ -19,6 +19,7 @@ export const exactPaths: readonly string[] = [
   'ops/ledger/',
   'ops/platform/concurrency/',
   'ops/event-log/',
+  'ops/feed/',
   'ops/test/chaos/',
   'ops/test/e2e/idempotency.e2e.spec.ts',
   'ops/test/e2e/live-at-201.e2e.spec.ts',

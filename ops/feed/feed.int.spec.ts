@@ -1,0 +1,757 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { history } from '../../projectors/history/projection.js';
+import { endsOf, type CatchUpTarget } from '../../projectors/runtime/catch-up.js';
+import { rebuildDueProjections } from '../../projectors/runtime/rebuild.js';
+import { startProjection } from '../../projectors/runtime/live-projection.js';
+import { topics } from '../../schemas/events/topics.js';
+import { feedEventNames, typesOfNames } from '../../schemas/feed.js';
+import { rebuildDue } from '../../schemas/read-models/rebuild-due.js';
+import {
+  at,
+  created,
+  described,
+  keyCreated,
+  recordOf,
+  spooledVisit,
+  webhookCreated,
+} from '../../schemas/testing/events.js';
+import type { LinklogEvent } from '../../schemas/events/catalogue.js';
+import { readEvent, topicOf } from '../../schemas/events/codec.js';
+import { openKafkaLog } from '../event-log/kafka/kafka-log.js';
+import { partitionOf } from '../event-log/partition.js';
+import { ForeignPosition, type EventLog, type Subscription } from '../event-log/port.js';
+import { deferred, type Deferred } from '../platform/concurrency/deferred.js';
+import { createLogger } from '../platform/logging.js';
+import type { Pool } from '../platform/postgres/pool.js';
+import { settingsOf } from '../test/conformance/event-log/kafka-harness.js';
+import { fixture } from '../test/support/fixture.js';
+import { databaseFixture, kafkaFixture } from '../test/support/fixtures.js';
+import { testNode } from '../test/support/node.js';
+import {
+  appendTo,
+  expectedEvents,
+  guaranteedPart,
+  namesOf,
+  parseEvents,
+  projectHistory,
+  recordsOfRun,
+  someSteps,
+  type FeedRecord,
+} from '../test/support/feed-records.js';
+import { rejection } from '../test/support/waiting.js';
+import type { TestDatabase } from '../test/support/database.js';
+import { encodeCursor, feedPartitions, logIdentity, startCursor, type Cursor } from './cursor.js';
+import { openFeed, type Feed, type Follower, type PortionLimits } from './feed.js';
+import type { FeedEvent, FeedFilter } from './filter.js';
+import { HistoryIncomplete } from './stored-events.js';
+
+const logger = createLogger('silent');
+const allTypes = typesOfNames(feedEventNames);
+const plenty: PortionLimits = { events: 1_000, bytes: 1_000_000 };
+/** Longer than a test: `next` must return because of events. */
+const patientMs = 600_000;
+
+const filterOf = (account: string, values: Partial<FeedFilter> = {}): FeedFilter => ({
+  ...{ account, types: allTypes, subject: null, domain: null },
+  ...values,
+});
+
+const bytesOf = (events: readonly FeedEvent[]): number =>
+  events.reduce((sum, { json }) => sum + Buffer.byteLength(json), 0);
+
+interface Given {
+  readonly pool: Pool;
+  readonly log: EventLog;
+  close(): Promise<void>;
+}
+
+let runs = 0;
+/** A number for the names of a run. */
+const newRun = (): number => {
+  runs += 1;
+  return runs;
+};
+
+const eventRecord = (event: LinklogEvent): FeedRecord => {
+  const record = recordOf(event);
+  return { ...record, topic: topicOf(event), event: readEvent(record.value) };
+};
+
+const someLimits = fc.array(
+  fc.record({
+    events: fc.oneof(fc.integer({ min: 1, max: 5 }), fc.constant(1_000)),
+    bytes: fc.oneof(fc.integer({ min: 1, max: 3_000 }), fc.constant(1_000_000)),
+  }),
+  { minLength: 1, maxLength: 4 },
+);
+
+/** Filters by the names of a run. */
+const someFilter = fc
+  .record({
+    account: fc.nat(2),
+    names: fc.oneof(fc.constant([...feedEventNames]), fc.subarray([...feedEventNames])),
+    link: fc.option(fc.nat(5), { nil: null }),
+    domain: fc.option(fc.nat(1), { nil: null }),
+  })
+  .map(({ account, names, link, domain }) => (run: number): FeedFilter => {
+    const { accounts, links, domains } = namesOf(run);
+    return {
+      account: accounts[account] ?? '',
+      types: typesOfNames(names),
+      subject: link === null ? null : (links[link] ?? ''),
+      domain: domain === null ? null : (domains[domain] ?? ''),
+    };
+  });
+
+const unreachable = new Error('the log is unreachable');
+
+/** A log whose subscriptions and ranges a test can let fail. */
+const breakable = (log: EventLog) => {
+  const running = new Map<Subscription, Deferred<never>>();
+  let failures = 0;
+  const own: EventLog = {
+    ...log,
+    logId: (topic) => log.logId(topic),
+    ranges(topic) {
+      if (failures === 0) return log.ranges(topic);
+      failures -= 1;
+      return Promise.reject(unreachable);
+    },
+    subscribe(options) {
+      const subscription = log.subscribe(options);
+      const broken = deferred<never>();
+      running.set(subscription, broken);
+      return {
+        done: Promise.race([subscription.done, broken.promise]),
+        stop: () => subscription.stop(),
+      };
+    },
+  };
+  return {
+    log: own,
+    /** Ends all subscriptions with a permanent failure; then `count` calls of `ranges` fail. */
+    async fail(count: number): Promise<void> {
+      failures = count;
+      const ended = [...running];
+      running.clear();
+      for (const [subscription, broken] of ended) {
+        broken.reject(new ForeignPosition('the log was cut'));
+        await subscription.stop();
+      }
+    },
+  };
+};
+
+const describeFeed = (
+  title: string,
+  { open, numRuns }: { readonly open: () => () => Promise<Given>; readonly numRuns: number },
+): void => {
+  describe(`feed ${title}`, function () {
+    this.timeout(60_000);
+    const given = fixture(open(), (opened) => opened.close());
+    const feeds: Feed[] = [];
+    const followers: Follower[] = [];
+
+    const openTestFeed = (log: EventLog = given.log): Feed => {
+      const feed = openFeed({ pool: given.pool, log, logger });
+      feeds.push(feed);
+      return feed;
+    };
+
+    const follow = (feed: Feed, filter: FeedFilter, from: Cursor, limits = plenty): Follower => {
+      const follower = feed.follow(filter, from, limits);
+      followers.push(follower);
+      return follower;
+    };
+
+    afterEach(async () => {
+      for (const follower of followers.splice(0)) follower.close();
+      for (const feed of feeds.splice(0)) await feed.stop();
+      await projectHistory(given.pool, given.log);
+    });
+
+    const append = (...events: readonly LinklogEvent[]): Promise<void> =>
+      appendTo(given.log, events.map(eventRecord));
+    const project = (targets?: readonly CatchUpTarget[]): Promise<void> =>
+      projectHistory(given.pool, given.log, targets);
+
+    /** The cursor as another process reads it. */
+    const passedOn = async (feed: Feed, cursor: Cursor): Promise<Cursor> => {
+      const decoded = await openTestFeed().decode(feed.encode(cursor));
+      if (typeof decoded === 'string') throw new Error(`the cursor is ${decoded}`);
+      expect(decoded).to.deep.equal(cursor);
+      return decoded;
+    };
+
+    /** Reads portions to the end, and checks each of them. */
+    const readAll = async (
+      filter: FeedFilter,
+      from: Cursor,
+      limits: readonly PortionLimits[] = [plenty],
+    ): Promise<{ readonly events: readonly FeedEvent[]; readonly next: Cursor }> => {
+      const feed = openTestFeed();
+      const events: FeedEvent[] = [];
+      let cursor = from;
+      for (let count = 0; ; count += 1) {
+        const limit = limits[count % limits.length] ?? plenty;
+        const portion = await feed.read(filter, cursor, limit);
+        expect(portion.events.length).to.be.at.most(limit.events);
+        if (portion.events.length > 1) {
+          expect(bytesOf(portion.events)).to.be.at.most(limit.bytes);
+        }
+        for (const { index, offset } of portion.events) {
+          expect(offset).to.be.within(cursor[index] ?? 0, (portion.next[index] ?? 0) - 1);
+        }
+        const moved = portion.next.map((offset, index) => offset - (cursor[index] ?? 0));
+        expect(Math.min(...moved), 'no partition moves back').to.be.at.least(0);
+        if (!portion.atEnd) expect(Math.max(...moved), 'a portion moves').to.be.above(0);
+        expect(portion.skipped).to.be.at.least(0);
+        events.push(...portion.events);
+        cursor = await passedOn(feed, portion.next);
+        if (portion.atEnd) break;
+      }
+      expect(await feed.read(filter, cursor, plenty)).to.deep.equal({
+        ...{ events: [], next: cursor, atEnd: true, skipped: 0 },
+      });
+      return { events, next: cursor };
+    };
+
+    const expectExactly = (
+      found: readonly FeedEvent[],
+      filter: FeedFilter,
+      records: readonly FeedRecord[],
+    ): void => {
+      const expected = expectedEvents(filter, records);
+      expect(guaranteedPart(parseEvents(found))).to.deep.equal(guaranteedPart(expected));
+      expect(found).to.have.length(expected.length);
+    };
+
+    describe('in portions', () => {
+      it('has exactly the events of the account and filter, with any limits and stops', async () => {
+        await fc.assert(
+          fc.asyncProperty(
+            ...[someSteps(1, 60), someSteps(0, 20), someFilter, someLimits],
+            async (steps, laterSteps, toFilter, limits) => {
+              const run = newRun();
+              const filter = toFilter(run);
+              const toRecords = recordsOfRun(run);
+              const records = toRecords(steps);
+              await appendTo(given.log, records);
+              await project();
+              const first = await readAll(filter, startCursor, limits);
+              expectExactly(first.events, filter, records);
+              // The cursor of the end stays valid.
+              const later = toRecords(laterSteps);
+              await appendTo(given.log, later);
+              await project();
+              const second = await readAll(filter, first.next, limits);
+              expectExactly(second.events, filter, later);
+            },
+          ),
+          { numRuns },
+        );
+      });
+
+      it('has the same events with a filter for each type', async () => {
+        const run = newRun();
+        const records = recordsOfRun(run)(fc.sample(someSteps(80, 80), 1)[0] ?? []);
+        await appendTo(given.log, records);
+        await project();
+        const [account] = namesOf(run).accounts;
+        const whole = await readAll(filterOf(account), startCursor);
+        expect(whole.events).not.to.have.length(0);
+        const parts: FeedEvent[] = [];
+        for (const name of feedEventNames) {
+          const types = typesOfNames([name]);
+          const { events } = await readAll(filterOf(account, { types }), startCursor, [
+            { events: 3, bytes: 10_000 },
+          ]);
+          expect(new Set(events.map(({ type }) => type)).size, name).to.be.below(2);
+          parts.push(...events);
+        }
+        expect(parts).to.have.deep.members([...whole.events]);
+      });
+
+      it('continues at any cursor on its way', async () => {
+        const run = newRun();
+        const records = recordsOfRun(run)(fc.sample(someSteps(40, 40), 1)[0] ?? []);
+        await appendTo(given.log, records);
+        await project();
+        const filter = filterOf(namesOf(run).accounts[1]);
+        const whole = await readAll(filter, startCursor);
+        const feed = openTestFeed();
+        for (let count = 1; count < whole.events.length; count += 1) {
+          const limits = { events: count, bytes: 1_000_000 };
+          let { events, next } = await feed.read(filter, startCursor, limits);
+          // The first partitions may have no visits among their records.
+          while (events.length < count) {
+            const more = await feed.read(filter, next, {
+              ...limits,
+              events: count - events.length,
+            });
+            ({ events, next } = { events: [...events, ...more.events], next: more.next });
+          }
+          const { events: rest } = await readAll(filter, next);
+          expectExactly([...events, ...rest], filter, records);
+        }
+      });
+
+      it('has the events of all partitions by time', async () => {
+        const run = newRun();
+        const [account] = namesOf(run).accounts;
+        const seconds = [5, 3, 8, 1, 9, 2, 7, 4, 6, 0];
+        await append(
+          ...seconds.map((second) =>
+            created(`l${second}-${run}`, {}, { account, time: at(second) }),
+          ),
+          keyCreated(`key-${run}`, {}, { account, time: at(4.5) }),
+          spooledVisit(`l1-${run}`, { spool: `spool-${run}`, account, time: at(2.5) }),
+        );
+        await project();
+        const { events } = await openTestFeed().read(filterOf(account), startCursor, plenty);
+        const inPartition = new Map<number, number>();
+        const isInOrder = events.every(({ index, offset }) => {
+          const previous = inPartition.get(index) ?? -1;
+          inPartition.set(index, offset);
+          return offset > previous;
+        });
+        expect(isInOrder, 'the offsets of each partition ascend').to.equal(true);
+        // Each event is the earliest of the next ones of all partitions.
+        for (const [number, { index, time }] of events.entries()) {
+          const later = events.slice(number + 1);
+          for (const other of new Set(later.map((event) => event.index))) {
+            const next = later.find((event) => event.index === other);
+            if (other !== index) expect(time <= (next?.time ?? '')).to.equal(true);
+          }
+        }
+      });
+
+      it('has the bytes of its limit, or one event', async () => {
+        const run = newRun();
+        const [account] = namesOf(run).accounts;
+        const [code] = namesOf(run).links;
+        const note = 'x'.repeat(8_000);
+        await append(
+          created(code, {}, { account }),
+          ...Array.from({ length: 60 }, (_, index) =>
+            described(code, index + 2, { note }, { account }),
+          ),
+        );
+        await project();
+        const filter = filterOf(account);
+        const read = await openTestFeed().read(filter, startCursor, { events: 1_000, bytes: 1 });
+        expect(read.events).to.have.length(1);
+        expect(read.atEnd).to.equal(false);
+        const limits = [{ events: 1_000, bytes: 100_000 }];
+        const { events } = await readAll(filter, startCursor, limits);
+        expect(events).to.have.length(61);
+        expect(events.map(({ offset }) => offset)).to.deep.equal(
+          events.map(({ offset }) => offset).sort((a, b) => a - b),
+        );
+      });
+
+      it('counts the visits of other accounts that it has read', async () => {
+        const run = newRun();
+        const [account, other] = namesOf(run).accounts;
+        const [code] = namesOf(run).links;
+        const feed = openTestFeed();
+        const from = await feed.ends();
+        await append(
+          ...[created(code, {}, { account }), keyCreated(`key-${run}`, {}, { account })],
+          ...Array.from({ length: 10 }, (_, index) =>
+            spooledVisit(code, {
+              ...{ spool: `spool-${run}`, sequence: index + 1 },
+              account: index % 5 === 0 ? account : other,
+            }),
+          ),
+        );
+        await project();
+        expect(await feed.read(filterOf(account), from, plenty)).to.include({ skipped: 8 });
+        const types = typesOfNames(['LinkCreated']);
+        expect(await feed.read(filterOf(account, { types }), from, plenty)).to.include({
+          skipped: 0,
+        });
+      });
+    });
+
+    describe('cursors', () => {
+      it('beyond the end, of another log or of other texts are rejected', async () => {
+        const feed = openTestFeed();
+        const ends = await feed.ends();
+        expect(ends).to.have.length(feedPartitions.length);
+        expect(await feed.decode(feed.encode(ends))).to.deep.equal(ends);
+        expect(await feed.decode(feed.encode(startCursor))).to.deep.equal(startCursor);
+        for (const [index, end] of ends.entries()) {
+          const beyond = feed.encode(ends.with(index, end + 1));
+          expect(await feed.decode(beyond), `partition ${index}`).to.equal('foreign');
+        }
+        const other = encodeCursor(logIdentity(['another log']), startCursor);
+        expect(await feed.decode(other)).to.equal('foreign');
+        const text = feed.encode(ends);
+        for (const malformed of ['', 'start', text.slice(1), `${text}A`, text.toLowerCase()]) {
+          expect(await feed.decode(malformed), malformed).to.equal('malformed');
+        }
+      });
+
+      it('are valid as soon as the log has their offsets', async () => {
+        const feed = openTestFeed();
+        const visit = spooledVisit('abc', { spool: `spool-${newRun()}` });
+        await append(visit);
+        const ends = await feed.ends();
+        const index = feedPartitions.findIndex(
+          ({ topic }, at) => topic === topics.visits.name && (ends[at] ?? 0) > 0,
+        );
+        const next = feed.encode(ends.map((end, at) => (at < index ? end : end + 1)));
+        expect(await feed.decode(next)).to.equal('foreign');
+        const run = newRun();
+        // Each partition of visits gets a record.
+        await append(
+          ...Array.from({ length: 200 }, (_, count) =>
+            spooledVisit(`code-${count}`, { spool: `spool-${run}`, sequence: count + 1 }),
+          ),
+        );
+        expect(await feed.decode(next)).to.deep.equal(
+          ends.map((end, at) => (at < index ? end : end + 1)),
+        );
+      });
+    });
+
+    describe('with a history that is due for a rebuild', () => {
+      it('is incomplete until the rebuild', async () => {
+        const run = newRun();
+        const records = recordsOfRun(run)(fc.sample(someSteps(40, 40), 1)[0] ?? []);
+        await appendTo(given.log, records);
+        await project();
+        const filter = filterOf(namesOf(run).accounts[0]);
+        const feed = openTestFeed();
+        const before = await readAll(filter, startCursor);
+        // Rows of an earlier version.
+        await given.pool.query(
+          `COMMENT ON SCHEMA projection_history IS '${rebuildDue}';
+           UPDATE projection_history.events SET record_offset = -1`,
+        );
+        const failures = [
+          await rejection(feed.read(filter, startCursor, plenty)),
+          await rejection(follow(feed, filter, startCursor).next(patientMs)),
+        ];
+        for (const failure of failures) {
+          expect(failure).to.be.instanceOf(HistoryIncomplete).and.include({
+            code: 'HISTORY_INCOMPLETE',
+          });
+        }
+        const visits = filterOf(filter.account, { types: typesOfNames(['LinkVisited']) });
+        expectExactly((await readAll(visits, startCursor)).events, visits, records);
+        const signal = new AbortController().signal;
+        await rebuildDueProjections({ ...given, logger, projections: [history], signal });
+        expect(await readAll(filter, startCursor)).to.deep.equal(before);
+      });
+    });
+
+    describe('with followers', () => {
+      /** The next events; a client repeats the call after a failure of the log. */
+      const nextEvents = async (follower: Follower): Promise<readonly FeedEvent[]> => {
+        for (;;) {
+          try {
+            return await follower.next(patientMs);
+          } catch (error) {
+            if (error !== unreachable) throw error;
+            await sleep(5);
+          }
+        }
+      };
+
+      /** Reads until the follower has all events of its filter among the records. */
+      const readUntilComplete = async (
+        follower: Follower,
+        filter: FeedFilter,
+        records: readonly FeedRecord[],
+        eachTime: () => Promise<unknown> = () => Promise.resolve(),
+      ): Promise<readonly FeedEvent[]> => {
+        const expected = guaranteedPart(expectedEvents(filter, records));
+        const total = Object.values(expected).flat().length;
+        const found: FeedEvent[] = [];
+        const size = (): number => Object.values(guaranteedPart(parseEvents(found))).flat().length;
+        while (size() < total) {
+          const events = await nextEvents(follower);
+          if (events.length === 0) throw new Error('the follower was closed');
+          found.push(...events);
+          await eachTime();
+        }
+        expect(guaranteedPart(parseEvents(found))).to.deep.equal(expected);
+        return found;
+      };
+
+      /** Waits until the shared readers run: a follower gets events of links and accounts that are not projected. */
+      const readersRun = async (feed: Feed): Promise<void> => {
+        const missing = new Set<string>([topics.links.name, topics.accounts.name]);
+        while (missing.size > 0) {
+          const run = newRun();
+          const account = `probe-${run}`;
+          // Its cursor is not before the events in memory if the readers run.
+          const probe = follow(feed, filterOf(account), await openTestFeed().ends());
+          const codes = Array.from({ length: 30 }, (_, index) => `p${index}-${run}`);
+          await append(
+            ...codes.map((code) => created(code, {}, { account })),
+            webhookCreated(`hook-${run}`, {}, { account }),
+          );
+          for (let events = await probe.next(500); events.length > 0;) {
+            for (const event of parseEvents(events)) missing.delete(topicOf(event));
+            events = await probe.next(0);
+          }
+          probe.close();
+        }
+      };
+
+      /** Waits until a follower with the current end as its cursor reads from memory. */
+      const isAtHead = async (feed: Feed, follower: Follower): Promise<void> => {
+        await readersRun(feed);
+        await project();
+        expect(await follower.next(0)).to.deep.equal([]);
+      };
+
+      it('returns nothing after its time, and after it is closed', async () => {
+        const feed = openTestFeed();
+        const run = newRun();
+        const follower = follow(feed, filterOf(namesOf(run).accounts[0]), await feed.ends());
+        expect(await follower.next(0)).to.deep.equal([]);
+        expect(await follower.next(300)).to.deep.equal([]);
+        const waiting = follower.next(patientMs);
+        follower.close();
+        follower.close();
+        expect(await waiting).to.deep.equal([]);
+        expect(await follower.next(patientMs)).to.deep.equal([]);
+      });
+
+      it('returns new events before they are projected', async () => {
+        const feed = openTestFeed();
+        const run = newRun();
+        const filter = filterOf(namesOf(run).accounts[0]);
+        const follower = follow(feed, filter, await feed.ends());
+        await isAtHead(feed, follower);
+        const records = recordsOfRun(run)(fc.sample(someSteps(60, 60), 1)[0] ?? []);
+        await appendTo(given.log, records);
+        const found = await readUntilComplete(follower, filter, records);
+        expectExactly(found, filter, records);
+        // The history returns the same events.
+        await project();
+        const { events } = await readAll(filter, startCursor);
+        expect(found).to.have.deep.members([...events]);
+        expect(await readAll(filter, follower.cursor)).to.deep.include({ events: [] });
+      });
+
+      it('returns every event while others are appended and projected, from any cursor', async () => {
+        await fc.assert(
+          fc.asyncProperty(
+            ...[someSteps(1, 40), someSteps(20, 60), someFilter, someLimits, fc.nat(40)],
+            async (steps, laterSteps, toFilter, limits, read) => {
+              const run = newRun();
+              const filter = toFilter(run);
+              const toRecords = recordsOfRun(run);
+              const records = toRecords(steps);
+              const later = toRecords(laterSteps);
+              await appendTo(given.log, records);
+              await project();
+              const feed = openTestFeed();
+              const portion = await feed.read(filter, startCursor, { ...plenty, events: 1 + read });
+              const from = await passedOn(feed, portion.next);
+              const names = new Set(
+                Object.values(guaranteedPart(parseEvents(portion.events))).flat(),
+              );
+              const remaining = records.filter(
+                ({ event }) => event === null || !names.has(`${event.source} ${event.id}`),
+              );
+              const projection = startProjection({ ...given, logger, projection: history });
+              const followed = [
+                follow(feed, filter, from, limits[0]),
+                follow(openTestFeed(), filter, from),
+              ];
+              const writing = (async () => {
+                for (let at = 0; at < later.length; at += 7) {
+                  await appendTo(given.log, later.slice(at, at + 7));
+                  await sleep(5);
+                }
+              })();
+              const all = [...remaining, ...later];
+              const found = await Promise.all(
+                followed.map((follower, index) =>
+                  readUntilComplete(follower, filter, all, () => sleep(index)),
+                ),
+              );
+              await writing;
+              await projection.stop();
+              for (const events of found) expectExactly(events, filter, all);
+              for (const follower of followed) follower.close();
+            },
+          ),
+          { numRuns: Math.ceil(numRuns / 5) },
+        );
+      });
+
+      it('loses nothing if it is slower than the events in memory are replaced', async () => {
+        const feed = openTestFeed();
+        const run = newRun();
+        const [account] = namesOf(run).accounts;
+        const [code] = namesOf(run).links;
+        const filter = filterOf(account);
+        const first = created(code, {}, { account });
+        const limits = { events: 40, bytes: 20_000 };
+        const follower = follow(feed, filter, await feed.ends(), limits);
+        await isAtHead(feed, follower);
+        const later = Array.from({ length: 1_300 }, (_, index) =>
+          index % 2 === 0
+            ? described(code, index / 2 + 2, { note: '' }, { account, time: at(index) })
+            : spooledVisit(code, {
+                ...{ spool: `spool-${run}`, sequence: index, account, time: at(index) },
+              }),
+        );
+        const records = [first, ...later].map(eventRecord);
+        await append(first);
+        const found = [...(await follower.next(patientMs))];
+        expect(parseEvents(found).map(({ id }) => id)).to.deep.equal([first.id]);
+        for (const { name } of [topics.links, topics.visits]) {
+          await append(...later.filter((event) => topicOf(event) === name));
+        }
+        const reading = readUntilComplete(follower, filter, records.slice(1), () => sleep(1));
+        await project();
+        found.push(...(await reading));
+        expectExactly(found, filter, records);
+      });
+
+      it('loses nothing if the shared reader fails and starts again', async () => {
+        const failing = breakable(given.log);
+        const feed = openTestFeed(failing.log);
+        const run = newRun();
+        const filter = filterOf(namesOf(run).accounts[0]);
+        const follower = follow(feed, filter, await feed.ends());
+        await isAtHead(feed, follower);
+        const toRecords = recordsOfRun(run);
+        const all: FeedRecord[] = [];
+        const found: FeedEvent[] = [];
+        for (const failures of [0, 2]) {
+          const reading = nextEvents(follower);
+          await failing.fail(failures);
+          const records = toRecords(fc.sample(someSteps(60, 60), 1)[0] ?? []);
+          await appendTo(given.log, records);
+          await project();
+          all.push(...records);
+          found.push(...(await reading));
+          const names = new Set(parseEvents(found).map(({ source, id }) => `${source} ${id}`));
+          const remaining = all.filter(
+            ({ event }) => event === null || !names.has(`${event.source} ${event.id}`),
+          );
+          found.push(...(await readUntilComplete(follower, filter, remaining)));
+        }
+        expectExactly(found, filter, all);
+        await isAtHead(feed, follower);
+        // These events are not projected.
+        const records = toRecords(fc.sample(someSteps(60, 60), 1)[0] ?? []);
+        await appendTo(given.log, records);
+        await readUntilComplete(follower, filter, records);
+      });
+
+      it('waits for the history if its cursor is before the events in memory', async () => {
+        const feed = openTestFeed();
+        const run = newRun();
+        const filter = filterOf(namesOf(run).accounts[0], {
+          types: typesOfNames(feedEventNames.filter((name) => name !== 'LinkVisited')),
+        });
+        const { account } = filter;
+        const [code] = namesOf(run).links;
+        await project();
+        const from = await feed.ends();
+        const before = await endsOf(given.log, history);
+        const events = Array.from({ length: 6 }, (_, index) =>
+          index === 0
+            ? created(code, {}, { account })
+            : described(code, index + 1, { note: '' }, { account }),
+        );
+        /** The numbers of events. */
+        const numbersOf = (found: readonly FeedEvent[]): readonly number[] =>
+          parseEvents(found).map(({ id }) => events.findIndex((event) => event.id === id) + 1);
+        await append(...events.slice(0, 4));
+        const follower = follow(feed, filter, from);
+        await readersRun(feed);
+        await append(...events.slice(4));
+        // The last two events are in memory, the first four are not projected.
+        for (let attempt = 0; attempt < 5; attempt += 1) {
+          expect(await follower.next(50)).to.deep.equal([]);
+        }
+        const own = partitionOf(code, topics.links.partitions);
+        const upTo = (count: number): readonly CatchUpTarget[] =>
+          before.map(({ topic, partition, to }) => {
+            const isOwn = topic === topics.links.name && partition === own;
+            return { topic, partition, to: isOwn ? to + count : to };
+          });
+        await project(upTo(2));
+        expect(numbersOf(await follower.next(patientMs))).to.deep.equal([1, 2]);
+        await project(upTo(4));
+        const found: number[] = [];
+        while (found.length < 4) found.push(...numbersOf(await follower.next(patientMs)));
+        // The history has four events: the others are of the shared reader.
+        expect(found).to.deep.equal([3, 4, 5, 6]);
+      });
+
+      it('returns the events of one link, domain or type only', async () => {
+        const feed = openTestFeed();
+        const run = newRun();
+        const { accounts, links, domains } = namesOf(run);
+        const filters = [
+          filterOf(accounts[2], { subject: links[2] }),
+          filterOf(accounts[2], { domain: domains[0] }),
+          filterOf(accounts[0], { types: typesOfNames(['ApiKeyCreated', 'LinkVisited']) }),
+          filterOf(accounts[1], { types: typesOfNames(['LinkVisited']), domain: domains[1] }),
+        ];
+        const ends = await feed.ends();
+        const followed = filters.map((filter) => follow(feed, filter, ends));
+        for (const follower of followed) await isAtHead(feed, follower);
+        const records = recordsOfRun(run)(fc.sample(someSteps(120, 120), 1)[0] ?? []);
+        await appendTo(given.log, records);
+        for (const [number, filter] of filters.entries()) {
+          const follower = followed[number];
+          if (!follower) continue;
+          expectExactly(await readUntilComplete(follower, filter, records), filter, records);
+          expect(await follower.next(0)).to.deep.equal([]);
+        }
+      });
+
+      it('returns repeats of the log in order of their subjects; the history has none', async () => {
+        const feed = openTestFeed();
+        const run = newRun();
+        const filter = filterOf(namesOf(run).accounts[0]);
+        const follower = follow(feed, filter, await feed.ends());
+        await isAtHead(feed, follower);
+        const records = recordsOfRun(run)(fc.sample(someSteps(40, 40), 1)[0] ?? []).filter(
+          ({ topic }) => topic !== topics.visits.name,
+        );
+        await appendTo(given.log, records);
+        await appendTo(given.log, records);
+        await readUntilComplete(follower, filter, records);
+        await project();
+        if (!given.log.mayRepeatLedger) return;
+        expectExactly((await readAll(filter, startCursor)).events, filter, records);
+      });
+    });
+  });
+};
+
+describeFeed('on the embedded log', {
+  numRuns: 30,
+  open() {
+    const database = databaseFixture('feed');
+    return () => testNode(database);
+  },
+});
+
+const openOnKafka = (): (() => Promise<Given>) => {
+  const database: TestDatabase = databaseFixture('feed');
+  const kafka = kafkaFixture('feed');
+  return async () => {
+    const log = openKafkaLog({ settings: settingsOf(kafka), logger });
+    await log.ready;
+    return { pool: database.pool, log, close: () => log.close() };
+  };
+};
+
+describeFeed('on Kafka', { numRuns: 5, open: openOnKafka });
