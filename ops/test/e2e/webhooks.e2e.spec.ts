@@ -12,7 +12,6 @@ import { eventually, eventuallyPasses } from '../support/waiting.js';
 import { newName } from './domains-harness.js';
 import { eventPages, foreignCursors } from './events-harness.js';
 import {
-  destination,
   expectBody,
   expectError,
   lacking,
