@@ -11,13 +11,7 @@ import { isSignedWith, receiverFixture, type Hook } from '../support/receiver.js
 import { eventually, eventuallyPasses } from '../support/waiting.js';
 import { newName } from './domains-harness.js';
 import { eventPages, foreignCursors } from './events-harness.js';
-import {
-  expectBody,
-  expectError,
-  lacking,
-  productFixture,
-  timestampPattern,
-} from './harness.js';
+import { expectBody, expectError, lacking, productFixture, timestampPattern } from './harness.js';
 import { deliveredWithinMs, webhookCalls } from './webhooks-harness.js';
 
 const urlMessage = 'url must be an https URL of at most 2048 characters, without a user name';
