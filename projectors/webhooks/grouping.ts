@@ -24,15 +24,19 @@ export const hasVisits = (events: readonly FeedEvent[]): boolean =>
 /** `LinkCreated` for `linklog.LinkCreated.v4`. */
 const nameOf = ({ type }: FeedEvent): string => type.split('.')[1] ?? type;
 
-const deliveryOf = (events: readonly FeedEvent[], body: string): NewDelivery => ({
-  id: newId(),
+const deliveryOf = (id: string, events: readonly FeedEvent[], body: string): NewDelivery => ({
+  id,
   types: [...new Set(events.map(nameOf))],
   count: events.length,
   body,
 });
 
 /** The deliveries of events within `deliveryLimits`, in order. Visits are always sent as a batch. */
-export const groupEvents = (events: readonly FeedEvent[]): readonly NewDelivery[] =>
-  events.length > maxSingle || hasVisits(events)
-    ? [deliveryOf(events, `[${events.map(({ json }) => json).join()}]`)]
-    : events.map((event) => deliveryOf([event], event.json));
+export const groupEvents = (events: readonly FeedEvent[]): readonly NewDelivery[] => {
+  if (events.length > maxSingle || hasVisits(events)) {
+    return [deliveryOf(newId(), events, `[${events.map(({ json }) => json).join()}]`)];
+  }
+  // Lists are in the order of the IDs, and those of one millisecond are random.
+  const ids = events.map(() => newId()).sort();
+  return events.map((event, index) => deliveryOf(ids[index] ?? newId(), [event], event.json));
+};

@@ -176,6 +176,8 @@ export const startWorker = (deps: WorkerDeps, { id, webhook, generation }: Lease
     }
     await resumeDeliveries(pool, id);
     await attemptDue(signal);
+    // A signal that was aborted before has no event to end the parts with.
+    signal.throwIfAborted();
     const failed = new AbortController();
     const ending = AbortSignal.any([signal, failed.signal]);
     const follower = feed.follow(webhookFilter(webhook), cursor, deliveryLimits);

@@ -1,0 +1,108 @@
+import { expect } from 'chai';
+import type {
+  DeliveriesResponse,
+  TestedWebhookResponse,
+  WebhookResponse,
+  WebhookWithSecretResponse,
+} from '../../../schemas/http/webhooks.js';
+import type { HttpResponse } from '../support/http.js';
+import { withLedger } from '../support/ledger-events.js';
+import { eventuallyPasses } from '../support/waiting.js';
+import type { Bench } from './harness.js';
+
+export type Delivery = DeliveriesResponse['deliveries'][number];
+
+/** For PostgreSQL, projections, leases (1 s) and retries (5 s). */
+export const deliveredWithinMs = 30_000;
+
+interface Caller {
+  readonly key: string;
+}
+
+interface Identified {
+  readonly id: string;
+}
+
+const jsonOf = (response: HttpResponse, status: number): unknown => {
+  expect(response.status, response.text).to.equal(status);
+  return response.json();
+};
+
+/** Requests about webhooks to a running product. */
+export const webhookCalls = (bench: Bench) => {
+  const send = ({ key }: Caller, method: string, at = '', body?: unknown): Promise<HttpResponse> =>
+    bench.api(`/v2/webhooks${at}`, key, { method, ...(body !== undefined && { body }) });
+
+  const show = async (caller: Caller, { id }: Identified): Promise<WebhookResponse> =>
+    jsonOf(await send(caller, 'GET', `/${id}`), 200) as WebhookResponse;
+
+  const deliveries = async (
+    caller: Caller,
+    { id }: Identified,
+    query = '',
+  ): Promise<DeliveriesResponse> =>
+    jsonOf(await send(caller, 'GET', `/${id}/deliveries?${query}`), 200) as DeliveriesResponse;
+
+  const runSql = async (statement: string, { id }: Identified, ...values: unknown[]) => {
+    await withLedger(bench.product, (pool) => pool.query(statement, [id, ...values]));
+  };
+
+  return {
+    send,
+    show,
+    deliveries,
+    runSql,
+
+    create: async (caller: Caller, body: object): Promise<WebhookWithSecretResponse> =>
+      jsonOf(await send(caller, 'POST', '', body), 201) as WebhookWithSecretResponse,
+
+    change: async (caller: Caller, { id }: Identified, body: object): Promise<WebhookResponse> =>
+      jsonOf(await send(caller, 'PATCH', `/${id}`, body), 200) as WebhookResponse,
+
+    rotate: async (
+      caller: Caller,
+      { id }: Identified,
+      body: object = {},
+    ): Promise<WebhookWithSecretResponse> =>
+      jsonOf(await send(caller, 'POST', `/${id}/rotate`, body), 200) as WebhookWithSecretResponse,
+
+    test: async (caller: Caller, { id }: Identified): Promise<TestedWebhookResponse> =>
+      jsonOf(await send(caller, 'POST', `/${id}/test`), 200) as TestedWebhookResponse,
+
+    replay: async (caller: Caller, { id }: Identified, after: string): Promise<void> => {
+      const response = await send(caller, 'POST', `/${id}/replay`, { after });
+      expect([response.status, response.text]).to.deep.equal([202, '']);
+    },
+
+    /** Waits until the newest delivery has this number of attempts. Returns the delivery. */
+    async expectAttempts(caller: Caller, webhook: Identified, count: number): Promise<Delivery> {
+      let newest: Delivery | undefined;
+      await eventuallyPasses(deliveredWithinMs, async () => {
+        [newest] = (await deliveries(caller, webhook)).deliveries;
+        expect(newest?.attempts).to.have.length(count);
+      });
+      if (!newest) throw new Error('the webhook has no delivery');
+      return newest;
+    },
+
+    expectShown: (caller: Caller, webhook: Identified, expected: object): Promise<void> =>
+      eventuallyPasses(deliveredWithinMs, async () => {
+        expect(await show(caller, webhook)).to.deep.include(expected);
+      }),
+
+    /** Ends the lease, so that no process delivers by an earlier state of the webhook. */
+    endLease: (webhook: Identified): Promise<void> =>
+      runSql(
+        'UPDATE delivery.cursors SET leased_until = clock_timestamp() WHERE webhook = $1',
+        webhook,
+      ),
+
+    /** Makes deliveries due that wait for a retry. */
+    makeDue: (webhook: Identified): Promise<void> =>
+      runSql(
+        `UPDATE delivery.deliveries SET next_attempt_at = clock_timestamp()
+         WHERE webhook = $1 AND status = 'pending'`,
+        webhook,
+      ),
+  };
+};
