@@ -320,7 +320,7 @@ describe('command API: streams of events', () => {
   });
 
   describe('of the console', () => {
-    it('are those of the account, by the cookie of a session', async () => {
+    it('are those of the account, by the cookie of a session, and end with it', async () => {
       const { api } = bench.product;
       const key = await newKey();
       const signedIn = await sendRequest(`${api}/console/session`, {
@@ -339,8 +339,12 @@ describe('command API: streams of events', () => {
       await expectEnd(signedOut);
       expect(signedOut.status).to.equal(401);
       expect(JSON.parse(signedOut.text())).to.include({ message: messages.sessionOver });
-      await bench.admin('DELETE', `/admin/keys/${key.id}`);
+      const left = await sendRequest(`${api}/console/session`, {
+        ...{ method: 'DELETE', headers: { Origin: api, Cookie } },
+      });
+      expect(left.status).to.equal(204);
       await expectEnd(stream);
+      await expectEnd(resumed);
     });
   });
 
