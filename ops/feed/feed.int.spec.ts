@@ -573,15 +573,15 @@ const describeFeed = (
                   await sleep(5);
                 }
               })();
-              const all = [...remaining, ...later];
+              const appended = [...remaining, ...later];
               const found = await Promise.all(
                 followed.map((follower, index) =>
-                  readUntilComplete(follower, filter, all, () => sleep(index)),
+                  readUntilComplete(follower, filter, appended, () => sleep(index)),
                 ),
               );
               await writing;
               await projection.stop();
-              for (const events of found) expectExactly(events, filter, all);
+              for (const events of found) expectExactly(events, filter, appended);
               for (const follower of followed) follower.close();
             },
           ),
@@ -627,7 +627,7 @@ const describeFeed = (
         const follower = follow(feed, filter, await feed.ends());
         await isAtHead(feed, follower);
         const toRecords = recordsOfRun(run);
-        const all: FeedRecord[] = [];
+        const appended: FeedRecord[] = [];
         const found: FeedEvent[] = [];
         for (const failures of [0, 2]) {
           const reading = nextEvents(follower);
@@ -635,15 +635,15 @@ const describeFeed = (
           const records = toRecords(fc.sample(someSteps(60, 60), 1)[0] ?? []);
           await appendTo(given.log, records);
           await project();
-          all.push(...records);
+          appended.push(...records);
           found.push(...(await reading));
           const names = new Set(parseEvents(found).map(({ source, id }) => `${source} ${id}`));
-          const remaining = all.filter(
+          const remaining = appended.filter(
             ({ event }) => event === null || !names.has(`${event.source} ${event.id}`),
           );
           found.push(...(await readUntilComplete(follower, filter, remaining)));
         }
-        expectExactly(found, filter, all);
+        expectExactly(found, filter, appended);
         await isAtHead(feed, follower);
         // These events are not projected.
         const records = toRecords(fc.sample(someSteps(60, 60), 1)[0] ?? []);
