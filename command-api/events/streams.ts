@@ -17,7 +17,7 @@ const positionMs = 15_000;
 /** The life of a stream (ms). It is random, so that streams that started together do not end together. */
 const life = { shortestMs: 55 * 60_000, longestMs: 65 * 60_000 };
 /** How often the keys of streams are checked (ms): a stream ends within 1 s after its key. */
-const checkMs = 400;
+const checkMs = 600;
 const renewMs = 10_000;
 /** Events that a stream holds in memory. */
 const limits = { events: 1_000, bytes: 500_000 };
@@ -119,10 +119,9 @@ export const openStreams = (deps: {
   const streams = new Set<Stream>();
   let isStopped = false;
 
-  const slotsOf = (): readonly StreamSlot[] => [...streams].flatMap(({ slot }) => slot ?? []);
-
   const endRevoked = async (): Promise<number> => {
-    const taken = slotsOf();
+    const checked = [...streams];
+    const taken = checked.flatMap(({ slot }) => slot ?? []);
     if (taken.length === 0) return 0;
     const hashes = [...new Set(taken.map(({ keyHash }) => keyHash))];
     const sessionHashes = taken.flatMap(({ sessionHash }) => sessionHash ?? []);
@@ -130,7 +129,8 @@ export const openStreams = (deps: {
       findLiveScopes(pool, hashes),
       findLiveSessions(pool, sessionHashes),
     ]);
-    for (const stream of streams) {
+    // Not those that started during the queries.
+    for (const stream of checked) {
       const { keyHash, sessionHash } = stream.slot ?? {};
       const mayContinue =
         keyHash === undefined ||
@@ -142,7 +142,7 @@ export const openStreams = (deps: {
   };
 
   const renew = async (): Promise<number> => {
-    const taken = slotsOf();
+    const taken = [...streams].flatMap(({ slot }) => slot ?? []);
     if (taken.length > 0) await slots.renew(taken);
     return 0;
   };

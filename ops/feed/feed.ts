@@ -271,7 +271,10 @@ export const openFeed = (deps: {
             const leftMs = deadline - performance.now();
             if (leftMs <= 0) return [];
             // While stored records follow, only the limit of concurrent reads delays the next portion.
-            if (portion.atEnd) await wakeUp.sleep(atHead ? leftMs : Math.min(pollMs, leftMs));
+            if (!portion.atEnd) continue;
+            await wakeUp.sleep(atHead ? leftMs : Math.min(pollMs, leftMs));
+            // The next call reads events that came at this moment.
+            if (atHead && performance.now() >= deadline) return [];
           }
         },
         /** Continues at another cursor. */

@@ -24,7 +24,8 @@ export const openStreams = async (
         `GET /v2/events?types=LinkCreated HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${key}\r\n` +
           'Accept: text/event-stream\r\n\r\n',
       );
-      await once(socket, 'data');
+      const [head] = (await once(socket, 'data')) as [Buffer];
+      if (!head.toString().startsWith('HTTP/1.1 200 ')) throw new Error(head.toString());
       socket.setEncoding('utf8').on('data', (text: string) => {
         for (const [, time = ''] of text.matchAll(/^data: .*?"type":.*?"time":"([^"]+)"/gm)) {
           latencies.push(Date.now() - Date.parse(time));

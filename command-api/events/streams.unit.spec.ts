@@ -1,0 +1,85 @@
+import { EventEmitter } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from 'chai';
+import { startCursor } from '../../ops/feed/cursor.js';
+import { deferred } from '../../ops/platform/concurrency/deferred.js';
+import { createLogger } from '../../ops/platform/logging.js';
+import { eventually } from '../../ops/test/support/waiting.js';
+import { openStreams } from './streams.js';
+
+type Deps = Parameters<typeof openStreams>[0];
+type Request = Parameters<ReturnType<typeof openStreams>['start']>[0];
+
+const filter = { account: 'acme', types: new Set<string>(), subject: null, domain: null };
+
+const requestOf = (keyHash: string): Request => ({
+  ...{ filter, from: startCursor },
+  slot: { id: keyHash, rootId: keyHash, keyHash, sessionHash: null },
+});
+
+/** A response that records its end. */
+const newResponse = () => {
+  const response = Object.assign(new EventEmitter(), {
+    ...{ isEnded: false, destroyed: false, write: () => true },
+    end() {
+      response.isEnded = true;
+    },
+  });
+  return response;
+};
+
+/** A follower without events. */
+const follow = () => {
+  const closed = deferred();
+  return {
+    cursor: startCursor,
+    next: () => closed.promise.then(() => []),
+    close: closed.resolve,
+  };
+};
+
+describe('streams of events', () => {
+  it('that start while keys are checked go on; those of revoked keys end', async () => {
+    const queries: { readonly keys: readonly string[]; readonly respond: () => void }[] = [];
+    const pool = {
+      query: ({ values }: { readonly values: readonly [readonly string[]] }) => {
+        const result = deferred<unknown>();
+        const [keys] = values;
+        const rows = keys
+          .filter((hash) => hash !== 'revoked')
+          .map((hash) => ({ hash, scopes: ['events:read'] }));
+        queries.push({
+          keys,
+          respond: () => {
+            result.resolve({ rows });
+          },
+        });
+        return result.promise;
+      },
+    };
+    const streams = openStreams({
+      pool,
+      feed: { follow, encode: () => '' },
+      slots: { renew: () => Promise.resolve(), release: () => Promise.resolve() },
+      logger: createLogger('silent'),
+    } as unknown as Deps);
+    const start = (keyHash: string) => {
+      const response = newResponse();
+      streams.start(requestOf(keyHash), response as unknown as ServerResponse);
+      return response;
+    };
+    const [live, revoked] = [start('live'), start('revoked')];
+    await eventually('the keys are checked', () => queries.length === 1);
+    const late = start('late');
+    expect(queries[0]?.keys).to.have.members(['live', 'revoked']);
+    queries[0]?.respond();
+    await eventually('the stream of the revoked key ends', () => revoked.isEnded);
+    await sleep(1);
+    expect([live.isEnded, late.isEnded]).to.deep.equal([false, false]);
+    const stopped = streams.stop();
+    for (const { respond } of queries) respond();
+    await stopped;
+    await eventually('all streams end', () => live.isEnded && late.isEnded);
+  });
+});
