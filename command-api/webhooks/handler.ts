@@ -4,7 +4,7 @@ import { decideIn } from '../../ops/ledger/decide.js';
 import { lockWebhooks, webhooks } from '../../ops/ledger/webhooks.js';
 import { transaction, type Client, type Pool } from '../../ops/platform/postgres/pool.js';
 import { newSecret } from '../../ops/webhooks/signature.js';
-import { deleteDeliveries, insertCursor } from '../../ops/webhooks/store.js';
+import { deleteDeliveries, forgetFailures, insertCursor } from '../../ops/webhooks/store.js';
 import type { Actor, CommandRequest } from '../../schemas/decision.js';
 import {
   exists,
@@ -73,9 +73,11 @@ export const createWebhookHandler = (pool: Pool, outbox: Outbox) => {
     },
 
     change: (id: string, account: string, changes: WebhookChanges, actor: Actor) =>
-      decide(id, actor, () =>
-        Promise.resolve({ type: 'ChangeWebhook', data: { account, changes } }),
-      ),
+      decide(id, actor, async (tx, state) => {
+        const enables = exists(state) && state.account === account && changes.status === 'enabled';
+        if (enables) await forgetFailures(tx, id);
+        return { type: 'ChangeWebhook', data: { account, changes } };
+      }),
 
     rotate: (id: string, account: string, overlapSeconds: number, actor: Actor) =>
       decide(id, actor, () => {

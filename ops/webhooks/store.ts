@@ -37,6 +37,11 @@ export const replaceCursor = async (
   );
 };
 
+/** Restarts the time after which failures disable a webhook. */
+export const forgetFailures = async (tx: Client, webhook: string): Promise<void> => {
+  await tx.query('UPDATE delivery.cursors SET failing_since = NULL WHERE webhook = $1', [webhook]);
+};
+
 /** Removes everything of a deleted webhook. */
 export const deleteDeliveries = async (tx: Client, webhook: string): Promise<void> => {
   await tx.query('DELETE FROM delivery.cursors WHERE webhook = $1', [webhook]);

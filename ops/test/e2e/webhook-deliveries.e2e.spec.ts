@@ -431,6 +431,12 @@ describe('product: deliveries of webhooks', () => {
       await failSince('5 days');
       await calls.makeDue(webhook);
       await expectDisabled(subscribed, 'No delivery succeeded for 5 days');
+      // Enabling starts the time anew.
+      await enable(subscribed);
+      await bench.link(key.key);
+      await eventually('another attempt fails', () => hook.deliveries.length > 5);
+      await calls.expectAttempts(key, webhook, 1);
+      expect(await calls.show(key, webhook)).to.include({ status: 'enabled' });
     });
   });
 
