@@ -8,6 +8,7 @@ import {
   changeWebhookRequest,
   createWebhookRequest,
   deliveriesQuery,
+  deliveryIdPattern,
   replayRequest,
   type DeliveriesResponse,
   type WebhookWithSecretResponse,
@@ -39,8 +40,6 @@ const refusals: Readonly<Record<WebhookRefusal['type'], Reply>> = {
   notFound: unknownWebhook,
   webhooksExhausted: failure(400, `At most ${maxWebhooks} webhooks an account`),
 };
-
-const uuidPattern = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** `/v2/webhooks`. */
 export const createWebhookHandlers = (deps: WebhookDeps) => {
@@ -156,7 +155,7 @@ export const createWebhookHandlers = (deps: WebhookDeps) => {
   const retry: Handler<V2State> = async (_ctx, state, parameter) => {
     const [id, deliveryId] = [parameter('id'), parameter('deliveryId')];
     if (!(await find(state, id))) return unknownWebhook;
-    const outcome = uuidPattern.test(deliveryId)
+    const outcome = deliveryIdPattern.test(deliveryId)
       ? await retryDelivery(pool, id, deliveryId)
       : 'notFound';
     if (outcome === 'notFound') return failure(404, messages.deliveryNotFound);

@@ -51,17 +51,21 @@ const attemptOf = (at: string, outcome: PostOutcome): AttemptOutcome => {
     : { attempt: { at, status: null, durationMs, error: outcome.error }, retryAfter: null };
 };
 
+/** The longest look-up of a request (ms), whose 503 is due within 2 s. There may be two: DNS and the hosts file. */
+const checkWithinMs = 700;
+
 /** Sends deliveries to public addresses, and to those of WEBHOOK_NETWORKS. */
 export const createSender = (settings: {
   readonly dnsServers: readonly DnsServer[];
   readonly networks: Parameters<typeof networkGuard>[1];
 }) => {
-  const guard = networkGuard(addressLookup(settings.dnsServers), settings.networks);
-  const post = guardedPost(guard);
+  const { dnsServers, networks } = settings;
+  const post = guardedPost(networkGuard(addressLookup(dnsServers), networks));
+  const guardOfRequests = networkGuard(addressLookup(dnsServers, checkWithinMs), networks);
   return {
-    /** Whether a webhook may have this URL. */
+    /** Whether a webhook may have this URL. Each attempt checks it again. */
     async allows(url: URL): Promise<boolean> {
-      return (await guard(url)).type !== 'refused';
+      return (await guardOfRequests(url)).type !== 'refused';
     },
 
     /** Sends a body once. @param id of the delivery */

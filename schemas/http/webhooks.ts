@@ -118,9 +118,12 @@ export const testedWebhookResponse = z.object({
 });
 export type TestedWebhookResponse = z.infer<typeof testedWebhookResponse>;
 
+/** UUIDs in lower case. */
+export const deliveryIdPattern = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
 const deliveryId = z
   .string({ error: 'after must be the id of a delivery' })
-  .regex(/^[0-9a-f-]{36}$/, 'after must be the id of a delivery');
+  .regex(deliveryIdPattern, 'after must be the id of a delivery');
 
 /** The query of GET /v2/webhooks/:id/deliveries. */
 export const deliveriesQuery = z.object({

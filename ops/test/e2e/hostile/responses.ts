@@ -18,6 +18,7 @@ import {
   operatorsDomain,
   releasedDomain,
 } from '../../../../schemas/http/domains.js';
+import { eventsResponse } from '../../../../schemas/http/events.js';
 import { healthResponse } from '../../../../schemas/http/health.js';
 import { createdKeyResponse, keyPageResponse, keyResponse } from '../../../../schemas/http/keys.js';
 import { keyWithUsageResponse } from '../../../../schemas/http/keys.js';
@@ -33,6 +34,10 @@ import {
   projectionsResponse,
   projectionWorkResponse,
 } from '../../../../schemas/http/projections.js';
+import {
+  operatorsWebhookListResponse,
+  testedWebhookResponse,
+} from '../../../../schemas/http/webhooks.js';
 import { originFormOf } from '../../../http/refusal.js';
 import type { Document } from '../../support/openapi.js';
 import type { RawResponse } from '../../support/raw-http.js';
@@ -66,6 +71,9 @@ const undocumentedSuccesses = z.union(
     releasedDomain,
     consoleAddressResponse,
     operatorSession,
+    eventsResponse,
+    operatorsWebhookListResponse,
+    testedWebhookResponse,
   ].map((schema) => schema.strict()),
 );
 
