@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Outbox, OutboxPosition } from '../../ops/event-log/outbox/port.js';
-import { decideIn } from '../../ops/ledger/decide.js';
+import { decideOneIn } from '../../ops/ledger/decide.js';
 import { domains, lockDomains } from '../../ops/ledger/domains.js';
 import {
   transaction,
@@ -74,12 +74,9 @@ export const createDomainHandler = (pool: Pool, outbox: Outbox) => {
       const domain = (await lockDomains(tx, [name])).get(name) ?? null;
       const command = await commandOf(tx, domain);
       const request = { ...command, subject: name, metadata } as CommandRequest<DomainCommand>;
-      const group = await decideIn(tx, outbox, domains, domainDecider, [request]);
-      const [result] = group.results;
-      if (!result) throw new Error('decideIn() returned no result for 1 command');
-      const { decision, state } = result;
+      const decided = await decideOneIn(tx, outbox, domains, domainDecider, request);
+      const { decision, state, outboxPosition } = decided;
       if (decision.type === 'refused') return decision;
-      const { outboxPosition } = group;
       return { type: 'done', changed: decision.type === 'accepted', domain: state, outboxPosition };
     });
 

@@ -8,7 +8,7 @@ import {
   type KeyRow,
   type KnownKey,
 } from '../../ops/ledger/api-keys.js';
-import { decideIn } from '../../ops/ledger/decide.js';
+import { decideOneIn } from '../../ops/ledger/decide.js';
 import type { Outbox, OutboxPosition } from '../../ops/event-log/outbox/port.js';
 import { advisoryLocks } from '../../ops/advisory-locks.js';
 import { createBatcher } from '../../ops/platform/concurrency/batcher.js';
@@ -140,12 +140,8 @@ export const createApiKeyHandler = (pool: Pool, outbox: Outbox) => {
     tx: Client,
     command: CommandRequest<ApiKeyCommand>,
   ): Promise<ApiKeyOutcome> => {
-    const { results, outboxPosition } = await decideIn(tx, outbox, apiKeys, apiKeyDecider, [
-      command,
-    ]);
-    const [result] = results;
-    if (!result) throw new Error('decideIn() returned no result for 1 command');
-    const { decision, state } = result;
+    const decided = await decideOneIn(tx, outbox, apiKeys, apiKeyDecider, command);
+    const { decision, state, outboxPosition } = decided;
     if (decision.type === 'refused') return decision;
     if (state.status === 'none') throw new Error(`${command.type} returned no key`);
     return { type: 'done', state, outboxPosition };

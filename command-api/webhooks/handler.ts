@@ -1,6 +1,6 @@
 import { nanoid } from 'nanoid';
 import type { Outbox, OutboxPosition } from '../../ops/event-log/outbox/port.js';
-import { decideIn } from '../../ops/ledger/decide.js';
+import { decideOneIn } from '../../ops/ledger/decide.js';
 import { lockWebhooks, webhooks } from '../../ops/ledger/webhooks.js';
 import { transaction, type Client, type Pool } from '../../ops/platform/postgres/pool.js';
 import { newSecret } from '../../ops/webhooks/signature.js';
@@ -48,16 +48,13 @@ export const createWebhookHandler = (pool: Pool, outbox: Outbox) => {
     requestOf: (tx: Client, state: WebhookState) => Promise<Request>,
   ): Promise<WebhookOutcome> =>
     transaction(pool, async (tx) => {
-      const state = (await lockWebhooks(tx, [id])).get(id) ?? noWebhook;
-      const request = { ...(await requestOf(tx, state)), subject: id, metadata };
-      const group = await decideIn(tx, outbox, webhooks, webhookDecider, [
-        request as CommandRequest<WebhookCommand>,
-      ]);
-      const [result] = group.results;
-      if (!result) throw new Error('decideIn() returned no result for 1 command');
-      const { decision } = result;
+      const locked = (await lockWebhooks(tx, [id])).get(id) ?? noWebhook;
+      const command = { ...(await requestOf(tx, locked)), subject: id, metadata };
+      const request = command as CommandRequest<WebhookCommand>;
+      const decided = await decideOneIn(tx, outbox, webhooks, webhookDecider, request);
+      const { decision, state, outboxPosition } = decided;
       if (decision.type === 'refused') return decision;
-      return { type: 'done', id, state: result.state, outboxPosition: group.outboxPosition };
+      return { type: 'done', id, state, outboxPosition };
     });
 
   return {

@@ -44,6 +44,15 @@ interface DecidedGroup<Decidable extends Command, Event, State, Refused extends 
   readonly outboxPosition: OutboxPosition;
 }
 
+/** The result of a group of one command. */
+const onlyResult = <Decidable extends Command, Event, State, Refused extends Refusal>({
+  results: [result],
+  outboxPosition,
+}: DecidedGroup<Decidable, Event, State, Refused>) => {
+  if (!result) throw new Error('a group of 1 command has no result');
+  return { ...result, outboxPosition };
+};
+
 interface LockedStates<State> {
   readonly states: ReadonlyMap<string, State>;
   readonly now: Date;
@@ -110,6 +119,20 @@ export const decideIn = async <
 ): Promise<DecidedGroup<Decidable, Event, State, Refused>> =>
   execute(tx, decideLocked(outbox, rows, decider, commands, await lockStates(tx, rows, commands)));
 
+/** Decides one command as the last step of a transaction. */
+export const decideOneIn = async <
+  Decidable extends Command,
+  Event extends LinklogEvent,
+  State,
+  Refused extends Refusal,
+>(
+  tx: Client,
+  outbox: Outbox,
+  rows: LedgerRows<State, Event>,
+  decider: Decider<Decidable, Event, State, Refused>,
+  command: CommandRequest<Decidable>,
+) => onlyResult(await decideIn(tx, outbox, rows, decider, [command]));
+
 export interface Ledger {
   readonly pool: Pool;
   readonly outbox: Outbox;
@@ -146,9 +169,4 @@ export const decideOne = async <
   rows: LedgerRows<State, Event>,
   decider: Decider<Decidable, Event, State, Refused>,
   command: CommandRequest<Decidable>,
-) => {
-  const { results, outboxPosition } = await decideAll(ledger, rows, decider, [command]);
-  const [result] = results;
-  if (!result) throw new Error('decideAll() returned no result for 1 command');
-  return { ...result, outboxPosition };
-};
+) => onlyResult(await decideAll(ledger, rows, decider, [command]));

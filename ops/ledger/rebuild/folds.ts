@@ -108,44 +108,33 @@ export const foldKeys = (
   return changed;
 };
 
-export const foldOverrides = (
-  known: ReadonlyMap<string, AliasOverride>,
-  events: readonly AliasOverrideEvent[],
-): ReadonlyMap<string, AliasOverride> => {
-  const changed = new Map<string, AliasOverride>();
-  for (const event of events) {
-    const override = changed.get(event.subject) ?? known.get(event.subject) ?? noOverride;
-    if (event.sequence <= override.sequence) continue;
-    changed.set(event.subject, evolveAliasOverride(override, event));
-  }
-  return changed;
-};
+/** Creates a fold of subjects whose events all have the sequence of the state. */
+const foldSubjects =
+  <
+    State extends { readonly sequence: number },
+    Event extends { readonly subject: string; readonly sequence: number },
+  >(
+    initialState: State,
+    evolve: (state: State, event: Event) => State,
+  ) =>
+  (known: ReadonlyMap<string, State>, events: readonly Event[]): ReadonlyMap<string, State> => {
+    const changed = new Map<string, State>();
+    for (const event of events) {
+      const state = changed.get(event.subject) ?? known.get(event.subject) ?? initialState;
+      if (event.sequence <= state.sequence) continue;
+      changed.set(event.subject, evolve(state, event));
+    }
+    return changed;
+  };
 
-export const foldDomains = (
-  known: ReadonlyMap<string, Domain>,
-  events: readonly DomainEvent[],
-): ReadonlyMap<string, Domain> => {
-  const changed = new Map<string, Domain>();
-  for (const event of events) {
-    const domain = changed.get(event.subject) ?? known.get(event.subject) ?? noDomain;
-    if (event.sequence <= domain.sequence) continue;
-    changed.set(event.subject, evolveDomain(domain, event));
-  }
-  return changed;
-};
+export const foldOverrides = foldSubjects<AliasOverride, AliasOverrideEvent>(
+  noOverride,
+  evolveAliasOverride,
+);
 
-export const foldWebhooks = (
-  known: ReadonlyMap<string, WebhookState>,
-  events: readonly WebhookEvent[],
-): ReadonlyMap<string, WebhookState> => {
-  const changed = new Map<string, WebhookState>();
-  for (const event of events) {
-    const webhook = changed.get(event.subject) ?? known.get(event.subject) ?? noWebhook;
-    if (event.sequence <= webhook.sequence) continue;
-    changed.set(event.subject, evolveWebhook(webhook, event));
-  }
-  return changed;
-};
+export const foldDomains = foldSubjects<Domain, DomainEvent>(noDomain, evolveDomain);
+
+export const foldWebhooks = foldSubjects<WebhookState, WebhookEvent>(noWebhook, evolveWebhook);
 
 export const foldPlatform = (
   known: PlatformState,
