@@ -65,7 +65,7 @@ export const createEventsReader = ({ feed, streams }: EventsDeps) => {
 
   const stream = async (filter: FeedFilter, from: Cursor, holder: Holder): Promise<Reply> => {
     // A history that is incomplete gets a 503, which a stream could not send later.
-    await feed.read(filter, from, { events: 1, bytes: maxPageBytes });
+    await feed.requireHistory();
     const slot = await holder.take();
     if (slot === null) return failure(429, `At most ${maxStreams} streams a root key`);
     return {

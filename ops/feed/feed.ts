@@ -28,6 +28,7 @@ import {
   historyOffsetsSince,
   readHistory,
   readVisits,
+  requireHistory,
   type PartitionEvents,
 } from './stored-events.js';
 
@@ -179,6 +180,9 @@ export const openFeed = (deps: {
   return {
     ends,
     read,
+
+    /** Checks that stored events can be read. @throws HistoryIncomplete */
+    requireHistory: () => requireHistory(pool),
 
     encode: (cursor: Cursor): string => encodeCursor(identity(), cursor),
 

@@ -3,6 +3,7 @@ import { writeEvent } from '../../schemas/events/codec.js';
 import { topics } from '../../schemas/events/topics.js';
 import { subjectRangeOf } from '../../schemas/link-subject.js';
 import {
+  accountsPartition,
   eventOfRow,
   ownerRowOf,
   rowOfEvent,
@@ -34,11 +35,6 @@ export interface FeedEvent {
   readonly json: string;
 }
 
-/** The index of the partition of accounts, whose subjects are no links. */
-export const accountsIndex = feedPartitions.findIndex(
-  ({ topic }) => topic === topics.accounts.name,
-);
-
 const visitsIndex = feedPartitions.findIndex(({ topic }) => topic === topics.visits.name);
 
 export const isVisitsIndex = (index: number): boolean => index >= visitsIndex;
@@ -52,7 +48,7 @@ export const indexesOf = ({ types, subject, domain }: FeedFilter): readonly numb
       ? types.has(visitType)
       : types.size > (types.has(visitType) ? 1 : 0);
     if (!hasTypes) return [];
-    if (index === accountsIndex) return subject === null && domain === null ? [index] : [];
+    if (index === accountsPartition) return subject === null && domain === null ? [index] : [];
     const count = topics[topic === topics.links.name ? 'links' : 'visits'].partitions;
     return subject === null || partitionOf(subject, count) === partition ? [index] : [];
   });

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { accountsPartition } from '../../schemas/read-models/history.js';
 import fc from 'fast-check';
 import { ownActors } from '../../schemas/decision.js';
 import { topicOf, writeEvent } from '../../schemas/events/codec.js';
@@ -19,14 +20,7 @@ import {
 } from '../../schemas/testing/events.js';
 import { partitionOf } from '../event-log/partition.js';
 import { feedPartitions } from './cursor.js';
-import {
-  accountsIndex,
-  feedEventOf,
-  indexesOf,
-  isVisitsIndex,
-  selects,
-  type FeedFilter,
-} from './filter.js';
+import { feedEventOf, indexesOf, isVisitsIndex, selects, type FeedFilter } from './filter.js';
 
 const filterOf = (
   names: readonly string[],
@@ -40,7 +34,7 @@ const range = (from: number, to: number): readonly number[] =>
   Array.from({ length: to - from }, (_, index) => from + index);
 
 const links = range(0, topics.links.partitions);
-const visits = range(accountsIndex + 1, feedPartitions.length);
+const visits = range(accountsPartition + 1, feedPartitions.length);
 const others = ['LinkCreated', 'LinkBlocked', 'ApiKeyCreated', 'WebhookDeleted'];
 
 const someHost = fc.domain().map((host) => host.toLowerCase());
@@ -51,9 +45,9 @@ const someLink = fc.record({
 
 describe('feed: partitions of a filter', () => {
   it('are those of links and accounts by default', () => {
-    expect(indexesOf(filterOf(defaultFeedNames))).to.deep.equal([...links, accountsIndex]);
+    expect(indexesOf(filterOf(defaultFeedNames))).to.deep.equal([...links, accountsPartition]);
     for (const name of others) {
-      expect(indexesOf(filterOf([name])), name).to.deep.equal([...links, accountsIndex]);
+      expect(indexesOf(filterOf([name])), name).to.deep.equal([...links, accountsPartition]);
     }
   });
 
@@ -84,7 +78,7 @@ describe('feed: partitions of a filter', () => {
         const values = withDomain ? { subject, domain: link.domain } : { subject };
         expect(indexesOf(filterOf(feedEventNames, values))).to.deep.equal([
           partition,
-          accountsIndex + 1 + partition,
+          accountsPartition + 1 + partition,
         ]);
       }),
     );
@@ -107,7 +101,7 @@ describe('feed: partitions of a filter', () => {
             topicOf(known) === topic &&
             partition === partitionOf(known.subject, byTopic.get(topic) ?? 1),
         );
-        fc.pre(index >= 0 && (index !== accountsIndex || filter.subject === null));
+        fc.pre(index >= 0 && (index !== accountsPartition || filter.subject === null));
         if (selects(filter, known)) expect(indexesOf(filter)).to.include(index);
       }),
     );
@@ -235,10 +229,10 @@ describe('feed: content of an event', () => {
 
   it('is unchanged for visits', () => {
     for (const visit of [spooledVisit('abc', { account: 'acme' }), spooledVisit('a.example/abc')]) {
-      const { json, ...rest } = feedEventOf(visit, accountsIndex + 1, 4);
+      const { json, ...rest } = feedEventOf(visit, accountsPartition + 1, 4);
       expect(json).to.equal(writeEvent(visit));
       expect(rest).to.deep.equal({
-        ...{ index: accountsIndex + 1, offset: 4 },
+        ...{ index: accountsPartition + 1, offset: 4 },
         ...{ type: visit.type, subject: visit.subject, time: visit.time },
       });
     }

@@ -19,7 +19,8 @@ import { rejection } from '../test/support/waiting.js';
 import { projectHistory } from '../test/support/feed-records.js';
 import { databaseFixture, ledgerFixture } from '../test/support/fixtures.js';
 import { firstIndexOf, startCursor } from './cursor.js';
-import { accountsIndex, feedEventOf, type FeedFilter } from './filter.js';
+import { accountsPartition } from '../../schemas/read-models/history.js';
+import { feedEventOf, type FeedFilter } from './filter.js';
 import { readHistory, readVisits, type PartitionEvents } from './stored-events.js';
 
 const visits = topics.visits.name;
@@ -161,7 +162,7 @@ describe('feed: events in the history', () => {
     const found = await read(filterOf('acme', { subject: code }), 100);
     expect(found.events.map(({ type }) => type)).to.deep.equal(['linklog.LinkCreated.v4']);
     expect(found).to.include({ scanned: 3, atEnd: true });
-    const ofAccount = await read(filterOf('acme'), 100, 0, accountsIndex);
+    const ofAccount = await read(filterOf('acme'), 100, 0, accountsPartition);
     expect(subjectsOf(ofAccount)).to.deep.equal([code, code]);
     expect(ofAccount).to.include({ scanned: 2, atEnd: true });
   });

@@ -5,18 +5,11 @@ import type { LinklogEvent } from '../../schemas/events/catalogue.js';
 import { topics } from '../../schemas/events/topics.js';
 import { subjectRangeOf } from '../../schemas/link-subject.js';
 import { rebuildDue } from '../../schemas/read-models/rebuild-due.js';
-import type { HistoryRow } from '../../schemas/read-models/history.js';
+import { accountsPartition, type HistoryRow } from '../../schemas/read-models/history.js';
 import type { EventLog, LogRecord } from '../event-log/port.js';
 import type { Pool } from '../platform/postgres/pool.js';
 import { feedPartitions, type Cursor } from './cursor.js';
-import {
-  accountsIndex,
-  feedEventOf,
-  feedEventOfRow,
-  selects,
-  type FeedEvent,
-  type FeedFilter,
-} from './filter.js';
+import { feedEventOf, feedEventOfRow, selects, type FeedEvent, type FeedFilter } from './filter.js';
 
 /** The next events of one partition. */
 export interface PartitionEvents {
@@ -36,6 +29,14 @@ export class HistoryIncomplete extends Error {
     super('the history has no offsets before its rebuild');
   }
 }
+
+const isRebuildDue = `obj_description('projection_history'::regnamespace, 'pg_namespace') = '${rebuildDue}' IS TRUE`;
+
+/** Checks that the history has offsets. @throws HistoryIncomplete */
+export const requireHistory = async (pool: Pool): Promise<void> => {
+  const { rows } = await pool.query<{ isDue: boolean }>(`SELECT ${isRebuildDue} AS "isDue"`);
+  if (rows[0]?.isDue) throw new HistoryIncomplete();
+};
 
 /** Bytes of the events of one partition in one query; the first event may be larger. */
 const maxBytes = 200_000;
@@ -71,11 +72,11 @@ export const readHistory = async (
   const { rows } = await pool.query<Row>({
     name: subject === null ? 'feed-history' : 'feed-history-subject',
     text: `SELECT p.index, c.next_offset AS applied, e.*,
-             obj_description('projection_history'::regnamespace, 'pg_namespace') = '${rebuildDue}' IS TRUE AS "isRebuildDue"
+             ${isRebuildDue} AS "isRebuildDue"
            FROM unnest($2::smallint[], $3::bigint[]) AS p (index, "from")
            LEFT JOIN projection_history.checkpoints c ON (c.topic, c.partition) =
-             (CASE p.index WHEN ${accountsIndex} THEN '${topics.accounts.name}' ELSE '${topics.links.name}' END,
-              CASE p.index WHEN ${accountsIndex} THEN 0 ELSE p.index END)
+             (CASE p.index WHEN ${accountsPartition} THEN '${topics.accounts.name}' ELSE '${topics.links.name}' END,
+              CASE p.index WHEN ${accountsPartition} THEN 0 ELSE p.index END)
            LEFT JOIN LATERAL (
              SELECT record_offset AS "rowOffset", "isSelected", bytes - size < ${maxBytes} AS "isRead",
                subject, sequence, time, id, type, account, actor, correlationid, causationid,

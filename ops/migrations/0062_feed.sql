@@ -54,7 +54,6 @@ CREATE TABLE delivery.cursors (
   -- The process that delivers until this time.
   owner text,
   leased_until timestamptz,
-  last_delivery_at timestamptz,
   -- When the deliveries began to fail without a success in between.
   failing_since timestamptz
 );

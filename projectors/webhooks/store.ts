@@ -201,8 +201,7 @@ export const recordAttempt = async (
              WHERE id = $2
            )
            UPDATE delivery.cursors
-           SET last_delivery_at = $6,
-             failing_since = CASE WHEN $4 <> 'delivered' THEN coalesce(failing_since, $6) END
+           SET failing_since = CASE WHEN $4 <> 'delivered' THEN coalesce(failing_since, $6) END
            WHERE webhook = $1
            RETURNING failing_since AS "failingSince"`,
     values: [

@@ -6,7 +6,8 @@ import { domainName } from './link-address.js';
 import { pageLimit } from './paging.js';
 import { repeatable } from './query.js';
 
-const typesMessage = `types must be a list of ${feedEventNames.join(', ')}`;
+/** The message of an unknown type. */
+export const typesMessage = `types must be a list of ${feedEventNames.join(', ')}`;
 
 /** Names of event types in a query: `types=LinkCreated,LinkVisited`. */
 const eventTypes = repeatable(typesMessage)
@@ -17,13 +18,13 @@ const eventTypes = repeatable(typesMessage)
     examples: ['LinkCreated,LinkVisited'],
   });
 
-const afterMessage = 'after must be start, now or a cursor';
+export const cursorMalformed = 'after must be start, now or a cursor';
 
 /** GET /v2/events */
 export const eventsQuery = z.object({
   types: eventTypes.optional(),
   after: z
-    .string({ error: afterMessage })
+    .string({ error: cursorMalformed })
     .optional()
     .describe('`start`, `now` or a cursor. Default: `start` for a page, `now` for a stream.'),
   limit: pageLimit.default(100),
@@ -40,8 +41,6 @@ export const operatorsEventsQuery = eventsQuery.extend({
 });
 
 export type EventsQuery = z.output<typeof eventsQuery>;
-
-export const cursorMalformed = afterMessage;
 
 /** A CloudEvent of the feed. */
 export const feedEvent = z.looseObject({

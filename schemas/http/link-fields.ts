@@ -148,11 +148,15 @@ export const text = (
     });
 };
 
-export const title = text(
-  { maxLength: 200 },
-  /^[^\u0000-\u001f\u007f-\u009f]*$/,
-  'title must have at most 200 characters, none of them control characters',
-);
+/** A text of one line. */
+export const lineNamed = (field: string) =>
+  text(
+    { maxLength: 200 },
+    /^[^\u0000-\u001f\u007f-\u009f]*$/,
+    `${field} must have at most 200 characters, none of them control characters`,
+  );
+
+export const title = lineNamed('title');
 
 export const note = text(
   { maxLength: 2_000 },

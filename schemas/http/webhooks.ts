@@ -2,10 +2,11 @@ import { z } from 'zod';
 import { timestamp } from '../events/envelope.js';
 import { feedEventNames, isFeedEventName } from '../feed.js';
 import { parseUrl } from '../parse-url.js';
+import { typesMessage } from './events.js';
 import { invalidTime, optional, sentTime } from './fields.js';
 import { accountName } from './keys.js';
 import { domainName } from './link-address.js';
-import { text } from './link-fields.js';
+import { lineNamed } from './link-fields.js';
 import { nothingToChange } from './links.js';
 import { pageLimit } from './paging.js';
 
@@ -27,7 +28,6 @@ const url = z
     examples: ['https://receiver.example/hook'],
   });
 
-const typesMessage = `types must be a list of ${feedEventNames.join(', ')}`;
 const types = z
   .array(z.string({ error: typesMessage }), { error: typesMessage })
   .min(1, typesMessage)
@@ -35,11 +35,7 @@ const types = z
   .transform((names) => feedEventNames.filter((name) => names.includes(name)))
   .meta({ description: 'Names of event types. Default: all but LinkVisited.' });
 
-const description = text(
-  { maxLength: 200 },
-  /^[^\u0000-\u001f\u007f-\u009f]*$/,
-  'description must have at most 200 characters, none of them control characters',
-);
+const description = lineNamed('description');
 
 const terms = {
   types: optional(types),

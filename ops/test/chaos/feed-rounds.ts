@@ -1,6 +1,7 @@
 /** Writers, clients that reconnect, and kills: every client must have every event of its account. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
+import { EventStreamParser } from '../../../schemas/event-stream.js';
 import { feedEventNames } from '../../../schemas/feed.js';
 import { ledgerSource } from '../../../schemas/events/envelope.js';
 import { sendRequest } from '../support/http.js';
@@ -89,14 +90,10 @@ const followStream = async (
     signal,
   });
   if (!response.ok || !response.body) throw new Error(`${response.status}`);
-  let text = '';
+  const parser = new EventStreamParser();
   for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
-    text += chunk;
-    const messages = text.split('\n\n');
-    text = messages.pop() ?? '';
-    for (const message of messages) {
-      const [, id = '', data] = /^id: (.*)\ndata: (.*)$/.exec(message) ?? [];
-      if (data !== undefined) received.add(id, data);
+    for (const { id, event, data } of parser.push(chunk)) {
+      if (event === 'message') received.add(id, data);
     }
   }
 };
