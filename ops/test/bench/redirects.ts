@@ -11,6 +11,7 @@ import { freePort } from '../../local/process/server.js';
 import { hasCode } from '../../platform/errors.js';
 import { stopTestServer, testDatabase } from '../support/database.js';
 import { sendRequest } from '../support/http.js';
+import { openStreams } from '../support/idle-streams.js';
 import { median } from '../support/median.js';
 import { wholeNumber } from '../support/options.js';
 import { generousPlansFile } from '../support/plans.js';
@@ -24,13 +25,15 @@ import { createLinks } from '../support/create-links.js';
 /**
  * Redirects of the edge alone and of everything in one process, compared with bare node:http and nginx (a map and
  * an access log; skipped if it is not installed), which send the same headers:
- * `node dist/ops/test/bench/redirects.js [--rounds N] [--seconds N] [--links N] [--visitors] [--processes] [--rules] [--domains] [--bare]`
+ * `node dist/ops/test/bench/redirects.js [--rounds N] [--seconds N] [--links N] [--visitors] [--processes] [--rules] [--domains] [--streams N] [--bare]`
  *
  * The measured server has core 0. `wrk` has core 1, which it shares with the API and the PostgreSQL of the edge
  * alone, at a higher priority. Each round measures each server, in another order. `--visitors`: 10,000 addresses
  * and 500 user agents instead of one. `--processes`: also an edge of two processes, which shares both cores with
  * `wrk` at the same priority. `--rules`: also the edge alone with links that have three rules, by country, device and
- * language, of which none matches. `--domains`: also the edge alone with links on one of 10,000 domains. `--bare`: only everything in one process, and bare node:http.
+ * language, of which none matches. `--domains`: also the edge alone with links on one of 10,000 domains. `--streams`:
+ * also everything in one process with N idle streams of events. `--bare`: only everything in one process, and bare
+ * node:http.
  */
 const options = new Command('redirects')
   .option('--rounds <count>', 'rounds', wholeNumber, 5)
@@ -40,10 +43,11 @@ const options = new Command('redirects')
   .option('--processes', 'also an edge of two processes')
   .option('--rules', 'also links with three rules')
   .option('--domains', 'also links on one of 10,000 domains')
+  .option('--streams <count>', 'also everything in one process with idle streams', wholeNumber, 0)
   .option('--bare', 'only everything in one process, and bare node:http')
   .parse()
   .opts<
-    Record<'rounds' | 'seconds' | 'links', number> &
+    Record<'rounds' | 'seconds' | 'links' | 'streams', number> &
       Partial<Record<'visitors' | 'processes' | 'rules' | 'domains' | 'bare', true>>
   >();
 const { rounds, seconds, links } = options;
@@ -215,17 +219,20 @@ const start = async (name: string, program: readonly string[], env: Record<strin
   };
 };
 
-const startAllInOne = async (): Promise<Server> => {
+const startAllInOne = async (streams: number): Promise<Server> => {
   startOn(serverCore);
   const product = await startEmbeddedProduct({ env: environment });
   startOn(otherCore);
   const { api, edge, pid, firstKey } = product;
   const codes = await createLinks(api, firstKey ?? '', links, urlOf);
+  const idle = await openStreams(product, streams);
   const stop = async (): Promise<void> => {
+    idle.close();
     await product.stop();
     await product.cleanup();
   };
-  return { name: 'all in one', url: edge, pid, codes, stop };
+  const name = streams === 0 ? 'all in one' : `all in one, ${streams} idle streams`;
+  return { name, url: edge, pid, codes, stop };
 };
 
 const domain = 'go.bench.example';
@@ -354,8 +361,9 @@ const startNginx = async (codes: readonly string[]): Promise<Server | null> => {
 };
 
 try {
-  const allInOne = await startAllInOne();
+  const allInOne = await startAllInOne(0);
   servers.push(allInOne);
+  if (options.streams > 0) servers.push(await startAllInOne(options.streams));
   const { codes } = allInOne;
   if (!options.bare) servers.push(...(await startEdgesAlone()));
   const bare = await startBare(codes);

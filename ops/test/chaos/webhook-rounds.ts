@@ -9,10 +9,15 @@ import { sendRequest } from '../support/http.js';
 import { seededRandom } from '../support/random.js';
 import type { FeedTarget } from './feed-target.js';
 
+/** One responds at once, one with 500 to 30 % of its requests, and one refuses connections at first. */
+const receiverNames = ['fast', 'failing', 'dead'] as const;
+
 export interface WebhookPlan {
   readonly events: number;
+  /** All by default. */
+  readonly receivers?: readonly (typeof receiverNames)[number][];
   readonly kills: number;
-  /** How long one receiver refuses connections (ms). */
+  /** How long the receiver `dead` refuses connections (ms). */
   readonly deadMs: number;
   readonly seed: number;
   readonly onProgress?: (line: string) => void;
@@ -112,12 +117,14 @@ export const runWebhookRounds = async (
       ...(body && { body }),
       timeoutMs: 10_000,
     });
-  const receivers = await Promise.all([
-    startReceiver('fast', 0, plan.seed),
-    startReceiver('failing', 0.3, plan.seed),
-    startReceiver('dead', 0, plan.seed),
-  ]);
-  const [fast, , dead] = receivers;
+  const receivers = await Promise.all(
+    (plan.receivers ?? receiverNames).map((name) =>
+      startReceiver(name, name === 'failing' ? 0.3 : 0, plan.seed),
+    ),
+  );
+  const named = (wanted: (typeof receiverNames)[number]) =>
+    receivers.find(({ name }) => name === wanted);
+  const latencies = named('fast')?.latencies ?? [];
   const webhooks: string[] = [];
   for (const { url } of receivers) {
     const response = await call('/webhooks', { url, types });
@@ -157,7 +164,7 @@ export const runWebhookRounds = async (
       plan.onProgress?.(`${kills} kills, ${written} events`);
     }
   };
-  await Promise.all([write(), killAll(), dead.dieFor(plan.deadMs)]);
+  await Promise.all([write(), killAll(), named('dead')?.dieFor(plan.deadMs)]);
 
   const logEvents = (await target.readLog()).filter(
     ({ account, name }) => account === 'acme' && types.includes(name),
@@ -198,6 +205,6 @@ export const runWebhookRounds = async (
     events: logEvents.length,
     kills,
     receivers: Object.fromEntries(receivers.map(({ name, counts }) => [name, counts()])),
-    fastMs: { median: percentile(fast.latencies, 0.5), p99: percentile(fast.latencies, 0.99) },
+    fastMs: { median: percentile(latencies, 0.5), p99: percentile(latencies, 0.99) },
   };
 };

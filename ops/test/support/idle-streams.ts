@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { issueKey, type Product } from './product.js';
 
-/** Streams of one root key. */
-const streamsOfKey = 10;
+/** Streams that one root key may have. */
+export const streamsOfKey = 10;
 
 /** Opens streams of the feed on raw connections, with default types, from now on. */
 export const openStreams = async (

@@ -25,7 +25,10 @@ export interface KafkaHarness extends LogHarness {
   connect(): Promise<KafkaClient>;
 }
 
-export const settingsOf = ({ brokers, prefix }: TestKafka): KafkaSettings => ({
+export const settingsOf = ({
+  brokers,
+  prefix,
+}: Pick<TestKafka, 'brokers' | 'prefix'>): KafkaSettings => ({
   brokers: [brokers],
   ssl: false,
   sasl: null,
