@@ -76,6 +76,3 @@ export class ImportFileFault extends Error {
 
 /** The longest record of a file, in characters. */
 export const maxRecordLength = 100_000;
-
-/** Values of links and visits are cut by the importer, and codes and URLs that are longer than this make a record invalid. */
-export const maxEchoed = 2_048;
