@@ -9,6 +9,7 @@ describe('schemas: events of the feed', () => {
   it('are those of links, visits, keys, domains and webhooks', () => {
     expect(feedEventNames).to.have.members([
       'LinkCreated',
+      'LinkImported',
       'LinkEdited',
       'LinkDescribed',
       'LinkDisabled',

@@ -6,6 +6,7 @@ import type { EventName } from '../../schemas/events/catalogue.js';
 
 export const linkEventNames = [
   'LinkCreated',
+  'LinkImported',
   'LinkEdited',
   'LinkDescribed',
   'LinkDisabled',

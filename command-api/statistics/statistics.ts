@@ -31,6 +31,8 @@ interface Tables {
   readonly lastAccessed: string;
   /** Accounts have separate rows for each partition of the log. */
   readonly samePart: string;
+  /** The opening balance of a row: see `openingsPartition`. */
+  readonly imported: string;
 }
 
 const ofLink = {
@@ -39,6 +41,7 @@ const ofLink = {
   prefix: '',
   lastAccessed: 'last_accessed',
   samePart: '',
+  imported: 'opening',
 };
 const ofAccount = {
   subject: 'account',
@@ -46,6 +49,7 @@ const ofAccount = {
   prefix: 'account_',
   lastAccessed: 'NULL::timestamptz',
   samePart: 'AND months.partition = days.partition',
+  imported: 'CASE WHEN partition < 0 THEN clicks END',
 };
 
 /** SQL for the month of a day, both counted since 1970. */
@@ -57,31 +61,32 @@ const monthOf = (day: string): string => {
 /**
  * One statement, for a consistent snapshot of the rows of a `Coverage`. $1: subject; $2: whether documents are needed.
  */
-const rowsOf = ({ subject, newest, prefix, lastAccessed, samePart }: Tables): string => `
+const rowsOf = ({ subject, newest, prefix, lastAccessed, samePart, imported }: Tables): string => `
   SELECT day, 0 AS clicks, 0 AS bots, uniques, series, document,
-    clicks AS "allClicks", ${lastAccessed} AS "lastAccessed"
+    clicks AS "allClicks", ${imported} AS imported, ${lastAccessed} AS "lastAccessed"
   FROM projection_stats.${newest} WHERE ${subject} = $1
   UNION ALL
   SELECT day, days.clicks, days.bots, days.uniques,
     CASE WHEN day = ANY ($5::integer[]) THEN series END,
     CASE WHEN $2 AND months.month IS NULL AND (day >= $6 AND day < $7 OR day = ANY ($8::integer[]))
       THEN days.document END,
-    NULL, NULL
+    NULL, NULL, NULL
   FROM projection_stats.${prefix}days days LEFT JOIN projection_stats.${prefix}months months
     ON months.${subject} = $1 AND months.month = ${monthOf('days.day')} ${samePart}
     AND months.month >= $9 AND months.month < $10
   WHERE days.${subject} = $1 AND day >= $3 AND day < $4
   UNION ALL
-  SELECT NULL, 0, 0, 0, NULL, document, NULL, NULL FROM projection_stats.${prefix}quarters
+  SELECT NULL, 0, 0, 0, NULL, document, NULL, NULL, NULL FROM projection_stats.${prefix}quarters
   WHERE $2 AND ${subject} = $1 AND day = ANY ($8::integer[])
     AND day * 96 + quarter >= $11 AND day * 96 + quarter < $12
   UNION ALL
-  SELECT NULL, 0, 0, 0, NULL, document, NULL, NULL FROM projection_stats.${prefix}months
+  SELECT NULL, 0, 0, 0, NULL, document, NULL, NULL, NULL FROM projection_stats.${prefix}months
   WHERE $2 AND ${subject} = $1 AND month >= $9 AND month < $10`;
 
 type Row = StatisticsRow & {
   /** Only in rows of newest quarters. */
   readonly allClicks: number | null;
+  readonly imported: number | null;
   readonly lastAccessed: Date | null;
 };
 
@@ -109,10 +114,14 @@ const readerOf = (tables: Tables) => {
         ...quarters,
       ],
     });
+    const importedClicks = rows.reduce((sum, { imported }) => sum + (imported ?? 0), 0);
     return {
       clicks: rows.reduce((sum, { allClicks }) => sum + (allClicks ?? 0), 0),
       lastAccessed: rows.find(({ lastAccessed }) => lastAccessed)?.lastAccessed ?? null,
-      ofPeriod: periodStatsOf(period, rows, include, limit),
+      ofPeriod: {
+        ...periodStatsOf(period, rows, include, limit),
+        ...(importedClicks > 0 && { importedClicks }),
+      },
     };
   };
 };

@@ -430,8 +430,8 @@ describe('projectors: rebuild', () => {
       });
       expect(outcome).to.deep.equal({ applied: 20, repeats: 0, deadLetters: 0, parked: 0 });
       expect([heard[0], heard.at(-1)]).to.deep.equal([
-        [400, 420],
-        [420, 420],
+        [533, 553],
+        [553, 553],
       ]);
       expect(await exists('projection_stats_next')).to.be.false;
       expect(await dump(pool, 'projection_stats_previous')).to.deep.equal(rebuilt);

@@ -2,12 +2,13 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import type { EventNamed } from '../../schemas/events/catalogue.js';
 import { topics } from '../../schemas/events/topics.js';
-import { noon, recordOf, spooledVisit } from '../../schemas/testing/events.js';
+import { imported, noon, recordOf, spooledVisit } from '../../schemas/testing/events.js';
 import { redrive } from '../runtime/redrive.js';
 import type { Projection } from '../runtime/projection.js';
 import { feed, namedLog } from '../testing/harness.js';
 import { emptyTables } from '../testing/tables.js';
 import { visitOf } from './link-statistics.js';
+import { openingBalanceOf } from './opening-balances.js';
 import { stats } from './projection.js';
 import { naiveRows, type Rows } from './testing/naive.js';
 import { databaseFixture } from '../../ops/test/support/fixtures.js';
@@ -103,6 +104,42 @@ describe('projectors: statistics', () => {
         await emptyTables(database.pool, 'projection_stats');
         await give(events, Math.max(size, Math.ceil(events.length / 12)));
         expect(textOf(await rowsNow())).to.deep.equal(naive(events));
+      }),
+      { numRuns: 25 },
+    );
+  });
+
+  it('include the clicks that imported links bring along, before or after their visits', async () => {
+    const subjects = ['a', 'b', 'c', 'd', 'go.example/a', 'go.example/d'];
+    const imports = fc
+      .tuple(
+        fc.shuffledSubarray(subjects, { minLength: 1 }),
+        fc.array(fc.nat(50), { minLength: subjects.length, maxLength: subjects.length }),
+      )
+      .map(([some, clicks]) =>
+        some.map((subject, index) =>
+          imported(
+            subject,
+            { clicks: clicks[index] ?? 0 },
+            { account: subject === 'c' ? 'other' : 'acme' },
+          ),
+        ),
+      );
+    await fc.assert(
+      fc.asyncProperty(imports, someVisits(20), fc.nat(700), async (events, visits, at) => {
+        await emptyTables(database.pool, 'projection_stats');
+        const given = feed(database.pool, stats);
+        await give(visits.slice(0, at), 200);
+        await given.records(topics.links.name, events.slice(0, 1).map(recordOf));
+        if (events.length > 1) {
+          await given.records(topics.links.name, events.slice(1).map(recordOf));
+        }
+        // The relay repeats records after a crash.
+        await given.records(topics.links.name, events.map(recordOf));
+        await give(visits.slice(at), 200);
+        const openings = events.flatMap((event) => openingBalanceOf(event) ?? []);
+        const expected = textOf(naiveRows(visits.map(visitOf), 0, openings));
+        expect(textOf(await rowsNow())).to.deep.equal(expected);
       }),
       { numRuns: 25 },
     );

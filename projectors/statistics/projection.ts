@@ -1,11 +1,16 @@
 import { groupBy } from '../../ops/platform/group-by.js';
 import { valuesByField, type Client } from '../../ops/platform/postgres/pool.js';
-import type { EventNamed, LinklogEvent } from '../../schemas/events/catalogue.js';
 import { topics } from '../../schemas/events/topics.js';
 import { summedUnder } from '../../schemas/statistics/summed-visits.js';
 import type { Projection, ProjectionSchema } from '../runtime/projection.js';
 import { LinkStatistics, visitOf, type Visit } from './link-statistics.js';
 import { writeLinksByClicks } from './links-by-clicks.js';
+import {
+  addOpeningBalances,
+  openingBalanceOf,
+  readOpened,
+  type OpeningBalance,
+} from './opening-balances.js';
 import { Statistics } from './statistics.js';
 import { accountsIn, links, readStatistics, writeStatistics } from './tables.js';
 
@@ -171,18 +176,31 @@ const addVisits = async (
   await addToAccounts(tx, schema, partition, visits);
 };
 
-const isVisit = (event: LinklogEvent): event is EventNamed<'LinkVisited'> =>
-  event.type === 'linklog.LinkVisited.v3';
+type Change = Visit | OpeningBalance;
 
-/** Visits of links and accounts by time, origin and client. */
-export const stats: Projection<Visit> = {
+const isOpening = (change: Change): change is OpeningBalance => 'type' in change;
+
+/** The changes of a batch are of one topic. */
+const areOpenings = (changes: readonly Change[]): changes is readonly OpeningBalance[] =>
+  changes[0] !== undefined && isOpening(changes[0]);
+
+/** Visits of links and accounts by time, origin and client, and the clicks that imported links bring along. */
+export const stats: Projection<Change> = {
   name: 'stats',
-  topics: [topics.visits.name],
+  topics: [topics.visits.name, topics.links.name],
   checksSequencesOf: [topics.visits.name],
-  toChange: (event) => (isVisit(event) ? visitOf(event) : null),
-  apply: addVisits,
+  toChange(event) {
+    if (event.type === 'linklog.LinkVisited.v3') return visitOf(event);
+    return event.type === 'linklog.LinkImported.v1' ? openingBalanceOf(event) : null;
+  },
+  apply: (tx, schema, changes, partition) =>
+    areOpenings(changes)
+      ? addOpeningBalances(tx, schema, partition, changes)
+      : addVisits(tx, schema, changes as readonly Visit[], partition),
+  sequences: { [topics.links.name]: readOpened },
   /** An account keeps the first values of a day, so a rebuild may keep other values of these days. */
-  async redriven(tx, schema, visits, partition) {
+  async redriven(tx, schema, changes, partition) {
+    const visits = changes.filter((change): change is Visit => !isOpening(change));
     const days = visits.flatMap(({ account, subject, day }) =>
       summedUnder(account, subject).map((key) => ({ account: key, day })),
     );

@@ -50,16 +50,18 @@ const secondEditData = firstEditData.extend({
   clicks: z.int().min(0).exactOptional(),
 });
 
+// Optional to keep events small: most links have no texts, start or rules.
+const creationData = thirdCreationData.extend({
+  rules: z.array(redirectRule).min(1).exactOptional(),
+  forwardQuery: z.literal(true).exactOptional(),
+});
+
 /** The events of the topic of links. Subject: the short code. */
 const linkEvents = defineEvents('links', {
   /** The event's time is the time of creation. */
   LinkCreated: {
     version: 4,
-    // Optional to keep events small: most links have no texts, start or rules.
-    data: thirdCreationData.extend({
-      rules: z.array(redirectRule).min(1).exactOptional(),
-      forwardQuery: z.literal(true).exactOptional(),
-    }),
+    data: creationData,
     retired: [
       {
         version: 1,
@@ -77,6 +79,19 @@ const linkEvents = defineEvents('links', {
         upcast: (third: z.output<typeof thirdCreationData>) => third,
       },
     ],
+  },
+  /** A link of another service was created. The event's time is the time of the import. */
+  LinkImported: {
+    version: 1,
+    data: creationData.extend({
+      importId: z.string(),
+      /** The format of the file or the service, such as `yourls-sql`. */
+      source: z.string(),
+      /** The time of creation at the source, or of the import if it is unknown. */
+      createdAt: timestamp,
+      /** The opening balance: the clicks at the source that were not imported as visits. They belong to no period. */
+      clicks: z.int().min(0),
+    }),
   },
   /** An absent field is unchanged; `null` removes the value. */
   LinkEdited: {
@@ -447,6 +462,12 @@ export type UsageEvent = EventNamed<keyof typeof usageEvents>;
 export type PlatformEvent = EventNamed<keyof typeof platformEvents>;
 
 export const isLinkEvent = isOneOf(linkEvents);
+
+/** The first event of a link. */
+export type CreationEvent = EventNamed<'LinkCreated' | 'LinkImported'>;
+
+const { LinkCreated, LinkImported } = linkEvents;
+export const isCreation = isOneOf({ LinkCreated, LinkImported });
 export const isApiKeyEvent = isOneOf(keyEvents);
 export const isAliasOverrideEvent = isOneOf(overrideEvents);
 export const isDomainEvent = isOneOf(domainEvents);

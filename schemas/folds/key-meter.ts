@@ -1,4 +1,4 @@
-import type { LinklogEvent, UsageEvent } from '../events/catalogue.js';
+import { isCreation, type LinklogEvent, type UsageEvent } from '../events/catalogue.js';
 
 /** The amounts that one event adds to a key's month. */
 export interface Spending {
@@ -24,7 +24,7 @@ const nothing = { calls: 0, links: 0, qrCodes: 0 } as const;
 
 /** The spending of an event; `null` if it costs nothing. */
 export const spendingOf = (event: LinklogEvent): Spending | null => {
-  if (event.type === 'linklog.LinkCreated.v4') {
+  if (isCreation(event)) {
     return { ...nothing, keyId: event.data.keyId, month: monthOf(event.time), links: 1 };
   }
   if (event.type === 'linklog.CallsMetered.v1') {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { notBefore } from '../decision.js';
-import type { EventNamed, LinkEvent } from '../events/catalogue.js';
+import { isCreation, type EventNamed, type LinkEvent } from '../events/catalogue.js';
 import { unknownEvent } from '../events/event-type.js';
 import { liftsExpiry, securedBy, type SecuredFields } from './link.js';
 import { noRestraints, type Restraints } from './link-status.js';
@@ -25,11 +25,11 @@ export interface LedgerLink extends Restraints {
   readonly startsAt: Date | null;
   readonly expiresAt: Date | null;
   readonly maxClicks: number | null;
-  /** Clicks counted against the limit, including those from before the limit was set. */
+  /** Clicks counted against the limit, including those from before the limit was set or before an import. */
   readonly clicks: number;
   /** The sequence of the last visit that the ledger recorded. Opening balances of clicks do not change it. */
   readonly visitSequence: number;
-  /** Edited secured fields; an absent field still has the value of LinkCreated. */
+  /** Edited secured fields; an absent field still has the value of the link's creation. */
   readonly edited: SecuredFields | null;
   /** The sequence of the link's last event in the topic of links. */
   readonly sequence: number;
@@ -61,7 +61,7 @@ export const initialFields = {
  * Applies an event to a link. The ledger's rows are changed in no other way.
  *
  * A log with other writers may have histories that no decider makes. For these, too, this fold and `evolveLink` agree:
- * a second LinkCreated and all events before the first one change nothing, and the first reason of an expiry stays. An
+ * a second creation and all events before the first one change nothing, and the first reason of an expiry stays. An
  * error would set aside the later events of the link.
  */
 export const evolveLedgerLink = (
@@ -69,11 +69,11 @@ export const evolveLedgerLink = (
   event: LedgerLinkEvent,
 ): LedgerLinkState => {
   const time = new Date(event.time);
-  if (event.type === 'linklog.LinkCreated.v4') {
+  if (isCreation(event)) {
     if (link.status !== 'none') return link;
     const { keyId, url, custom, startsAt, expiresAt, maxClicks } = event.data;
     const { account = 'default' } = event;
-    return {
+    const created = {
       subject: event.subject,
       keyId,
       account,
@@ -87,6 +87,9 @@ export const evolveLedgerLink = (
       // Last: in Node 20 each property after a spread costs a microsecond.
       ...initialFields,
     };
+    if (event.type === 'linklog.LinkCreated.v4') return created;
+    const { createdAt, clicks } = event.data;
+    return { ...created, createdAt: new Date(createdAt), clicks };
   }
   if (link.status === 'none') return link;
   const { sequence } = event;

@@ -9,6 +9,7 @@ import {
   edited,
   enabled,
   expired,
+  imported,
   noon,
   unblocked,
   visited,
@@ -52,6 +53,24 @@ describe('schemas: link in the ledger', () => {
     given(created('spring', { custom: true }, { account: 'acme' })).then({
       ...{ ...taken, reuseKey: null, keyId: 'key-1' },
       ...{ expiresAt: null, maxClicks: null },
+    });
+  });
+
+  it('has the creation time and the clicks of LinkImported', () => {
+    const createdAt = '2019-03-01T12:00:00.000Z';
+    const balance = imported(
+      'spring',
+      { createdAt, clicks: 1_204, maxClicks: 2_000 },
+      { account: 'acme' },
+    );
+    const counted = {
+      ...{ ...taken, reuseKey: null, keyId: 'key-1', expiresAt: null },
+      ...{ createdAt: new Date(createdAt), maxClicks: 2_000, clicks: 1_204 },
+    };
+    given(balance).then(counted);
+    given(balance, visited('spring', 1_205, { sequence: 1 })).then({
+      ...counted,
+      ...{ clicks: 1_205, visitSequence: 1 },
     });
   });
 

@@ -1,4 +1,4 @@
-import type { EventNamed, LinkEvent } from '../events/catalogue.js';
+import { isCreation, type EventNamed, type LinkEvent } from '../events/catalogue.js';
 import { unknownEvent } from '../events/event-type.js';
 import type { RedirectRule } from '../redirect-rules.js';
 import {
@@ -34,7 +34,7 @@ export interface Link {
   readonly updatedAt: string;
   /** When it began to redirect to this destination. Web-safety re-checks start again at this time. */
   readonly liveSince: string;
-  /** The secured fields of LinkCreated that were edited since. */
+  /** The secured fields of its first event that were edited since. */
   readonly original: SecuredFields | null;
 }
 
@@ -112,7 +112,7 @@ const edit = (
 /** Applies an event to a link; see `evolveLedgerLink` for histories that no decider makes. */
 export const evolveLink = (state: LinkState, event: LinkEvent): LinkState => {
   const { time } = event;
-  if (event.type === 'linklog.LinkCreated.v4') {
+  if (isCreation(event)) {
     if (state.status !== 'none') return state;
     const { url, custom, expiresAt, maxClicks, passwordHash } = event.data;
     const { startsAt = null, title = null, note = null, tags = [] } = event.data;
@@ -132,7 +132,7 @@ export const evolveLink = (state: LinkState, event: LinkEvent): LinkState => {
       title,
       note,
       tags,
-      createdAt: time,
+      createdAt: event.type === 'linklog.LinkImported.v1' ? event.data.createdAt : time,
       updatedAt: time,
       liveSince: time,
       original: null,

@@ -9,6 +9,7 @@ import {
   edited,
   enabled,
   expired,
+  imported,
   noon,
   unblocked,
 } from '../testing/events.js';
@@ -52,6 +53,17 @@ const state = (change: Partial<Link> = {}, restraints: Partial<Restraints> = {})
 describe('schemas: link’s state', () => {
   it('has the values of LinkCreated', () => {
     given(creation).then(state());
+  });
+
+  it('has the creation time of LinkImported at the source, and redirects since the import', () => {
+    const createdAt = '2019-03-01T12:00:00.000Z';
+    given(imported('old', { createdAt, clicks: 7, tags: ['archived'] })).then(
+      state({
+        ...{ subject: 'old', url: 'https://example.com/old', account: 'default', custom: true },
+        ...{ expiresAt: null, maxClicks: null, passwordHash: null, createdAt },
+        ...{ title: null, note: null, tags: ['archived'] },
+      }),
+    );
   });
 
   it('has the account default and no texts by default', () => {

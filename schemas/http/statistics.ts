@@ -112,6 +112,12 @@ const ofPeriod = {
     Dimension,
     typeof valueList
   >),
+  importedClicks: clicks
+    .min(1)
+    .describe(
+      'The part of the total clicks that imported links brought along. It belongs to no period.',
+    )
+    .optional(),
   bots: clicks.describe('Visits of bots, which do not count as clicks.').optional(),
   uniques: clicks
     .describe('The unique visitors of each UTC day that the period overlaps, summed up.')
@@ -133,7 +139,9 @@ export type PeriodStats = z.infer<typeof periodStats>;
 export const statsResponse = z.object({
   shortCode,
   url: z.string(),
-  clickCount: clicks.describe('Redirected visits, without bots and HEAD requests.'),
+  clickCount: clicks.describe(
+    'Redirected visits, without bots and HEAD requests, and the clicks that an imported link brought along.',
+  ),
   createdAt: timestamp,
   lastAccessed: timestamp.nullable(),
   expiresAt: timestamp.nullable(),

@@ -40,21 +40,38 @@ const eventOf = <Name extends EventName>(
   return newEvent(name, data, { id, subject, time: noon, sequence, ...attributes });
 };
 
+const creationData = (code: string): Data<'LinkCreated'> => ({
+  url: `https://example.com/${code}`,
+  custom: false,
+  expiresAt: null,
+  maxClicks: null,
+  passwordHash: null,
+  keyId: 'key-1',
+});
+
 export const created = (
   code: string,
   data: Partial<Data<'LinkCreated'>> = {},
   attributes: EventAttributes = {},
 ): EventNamed<'LinkCreated'> =>
+  eventOf('LinkCreated', code, { ...creationData(code), ...data }, attributes);
+
+/** Its time of creation is a year before `noon`. */
+export const imported = (
+  code: string,
+  data: Partial<Data<'LinkImported'>> = {},
+  attributes: EventAttributes = {},
+): EventNamed<'LinkImported'> =>
   eventOf(
-    'LinkCreated',
+    'LinkImported',
     code,
     {
-      url: `https://example.com/${code}`,
-      custom: false,
-      expiresAt: null,
-      maxClicks: null,
-      passwordHash: null,
-      keyId: 'key-1',
+      ...creationData(code),
+      custom: true,
+      importId: 'import-1',
+      source: 'csv',
+      createdAt: at(-365 * 86_400).toISOString(),
+      clicks: 0,
       ...data,
     },
     attributes,
@@ -341,21 +358,40 @@ const webhookTerms = {
   description: nullable(anyText),
 };
 
+const creationFields = {
+  url: anyText,
+  custom: fc.boolean(),
+  expiresAt: nullable(timestamp),
+  maxClicks: nullable(count),
+  passwordHash: nullable(anyText),
+  keyId: token(36),
+};
+
+const optionalCreationFields = {
+  startsAt: timestamp,
+  rules: someRules,
+  forwardQuery: fc.constant(true as const),
+  ...texts,
+};
+
+const importFields = {
+  importId: token(36),
+  source: token(20),
+  createdAt: timestamp,
+  clicks: fc.nat(1_000_000),
+};
+
+const keysOf = <Fields extends object>(fields: Fields) =>
+  Object.keys(fields) as (keyof Fields & string)[];
+
 const dataByName: { [Name in EventName]: fc.Arbitrary<Data<Name>> } = {
   LinkCreated: fc.record(
-    {
-      url: anyText,
-      custom: fc.boolean(),
-      expiresAt: nullable(timestamp),
-      maxClicks: nullable(count),
-      passwordHash: nullable(anyText),
-      keyId: token(36),
-      startsAt: timestamp,
-      rules: someRules,
-      forwardQuery: fc.constant(true as const),
-      ...texts,
-    },
-    { requiredKeys: ['url', 'custom', 'expiresAt', 'maxClicks', 'passwordHash', 'keyId'] },
+    { ...creationFields, ...optionalCreationFields },
+    { requiredKeys: keysOf(creationFields) },
+  ),
+  LinkImported: fc.record(
+    { ...creationFields, ...importFields, ...optionalCreationFields },
+    { requiredKeys: keysOf({ ...creationFields, ...importFields }) },
   ),
   LinkEdited: fc.record(
     {

@@ -37,6 +37,16 @@ export const dataFields: { readonly [Name in EventName]?: Descriptions<EventName
       passwordHash,
       keyId: 'The root key whose quota the link uses.',
     },
+    LinkImported: {
+      custom: 'Whether the code is an alias; always true.',
+      passwordHash,
+      keyId: 'The root key whose quota the link uses.',
+      importId: 'The ID of the import.',
+      source: 'The format of the file, or the service.',
+      createdAt: 'The time of creation at the source, or of the import if it is unknown.',
+      clicks:
+        'The clicks at the source that were not imported as visits. They belong to no period.',
+    },
     LinkEdited: {
       passwordHash,
       clicks: 'The clicks counted so far, if the link had no limit before.',
@@ -68,6 +78,8 @@ export const dataFields: { readonly [Name in EventName]?: Descriptions<EventName
 
 export const events: Readonly<Record<EventName, string>> = {
   LinkCreated: 'A link was created. The time of the event is the time of creation.',
+  LinkImported:
+    'A link of another service was created. The time of the event is the time of the import.',
   LinkEdited:
     'The destination, rules, limits or password changed. An absent field is unchanged; `null` removes the value.',
   LinkDescribed:

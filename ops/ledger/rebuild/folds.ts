@@ -2,16 +2,18 @@
  * The ledger as a pure function of the log. Each fold takes the known states of the events' subjects and returns the changed
  * ones. Repeats, whose sequence is not above that of the state, and events of unknown subjects are dropped.
  */
-import type {
-  AliasOverrideEvent,
-  ApiKeyEvent,
-  DomainEvent,
-  EventNamed,
-  LinkEvent,
-  LinklogEvent,
-  PlatformEvent,
-  UsageEvent,
-  WebhookEvent,
+import {
+  isCreation,
+  type AliasOverrideEvent,
+  type ApiKeyEvent,
+  type CreationEvent,
+  type DomainEvent,
+  type EventNamed,
+  type LinkEvent,
+  type LinklogEvent,
+  type PlatformEvent,
+  type UsageEvent,
+  type WebhookEvent,
 } from '../../../schemas/events/catalogue.js';
 import {
   evolveAliasOverride,
@@ -47,8 +49,8 @@ export const isLimitedVisit = (event: LinklogEvent): event is LimitedVisit =>
   event.type === 'linklog.LinkVisited.v3' && event.data.click !== null;
 
 const isKnownToLedgerLink = (link: LedgerLinkState, event: LedgerLinkEvent): boolean => {
-  const isCreation = event.type === 'linklog.LinkCreated.v4';
-  if (isCreation || link.status === 'none') return isCreation === (link.status === 'taken');
+  const isFirst = isCreation(event);
+  if (isFirst || link.status === 'none') return isFirst === (link.status === 'taken');
   if (event.type === 'linklog.LinkVisited.v3') return event.sequence <= link.visitSequence;
   return event.sequence <= link.sequence;
 };
@@ -59,16 +61,16 @@ export const foldLedgerLinks = (
   events: readonly (LinkEvent | LimitedVisit)[],
 ): {
   readonly changed: ReadonlyMap<string, LedgerLink>;
-  readonly creations: readonly EventNamed<'LinkCreated'>[];
+  readonly creations: readonly CreationEvent[];
 } => {
   const changed = new Map<string, LedgerLink>();
-  const creations: EventNamed<'LinkCreated'>[] = [];
+  const creations: CreationEvent[] = [];
   for (const event of events) {
     const link = changed.get(event.subject) ?? known.get(event.subject) ?? initialState;
     if (isKnownToLedgerLink(link, event)) continue;
     const next = evolveLedgerLink(link, event);
     if (next.status === 'taken') changed.set(event.subject, next);
-    if (event.type === 'linklog.LinkCreated.v4') creations.push(event);
+    if (isCreation(event)) creations.push(event);
   }
   return { changed, creations };
 };
@@ -76,7 +78,7 @@ export const foldLedgerLinks = (
 /** Folds creations, without repeats, and events of the usage topic. */
 export const foldMeters = (
   known: ReadonlyMap<string, KeyMeter>,
-  events: readonly (EventNamed<'LinkCreated'> | UsageEvent)[],
+  events: readonly (CreationEvent | UsageEvent)[],
 ): ReadonlyMap<string, KeyMeter> => {
   const changed = new Map<string, KeyMeter>();
   for (const event of events) {
@@ -84,7 +86,7 @@ export const foldMeters = (
     if (spending === null) continue;
     const { keyId } = spending;
     const meter = changed.get(keyId) ?? known.get(keyId) ?? unusedMeter;
-    if (event.type === 'linklog.LinkCreated.v4') changed.set(keyId, addSpending(meter, spending));
+    if (isCreation(event)) changed.set(keyId, addSpending(meter, spending));
     else if (event.sequence > meter.usageSequence) changed.set(keyId, evolveMeter(meter, event));
   }
   return changed;

@@ -1,12 +1,13 @@
 import {
   isAliasOverrideEvent,
   isApiKeyEvent,
+  isCreation,
   isDomainEvent,
   isLinkEvent,
   isPlatformEvent,
   isUsageEvent,
   isWebhookEvent,
-  type EventNamed,
+  type CreationEvent,
   type LinklogEvent,
 } from '../../../schemas/events/catalogue.js';
 import { topics, type TopicName } from '../../../schemas/events/topics.js';
@@ -80,9 +81,7 @@ const addPlatform: Add = async (tx, schema, events) => {
 };
 
 const addSpendings: Add<Parameters<typeof foldMeters>[1][number]> = async (tx, schema, events) => {
-  const keyIds = events.map((event) =>
-    event.type === 'linklog.LinkCreated.v4' ? event.data.keyId : event.subject,
-  );
+  const keyIds = events.map((event) => (isCreation(event) ? event.data.keyId : event.subject));
   const stored = await lockStoredMeters(tx, keyIds, schema);
   const meters = new Map(stored.map((meter) => [meter.keyId, meter]));
   await execute(tx, writeOnly(saveFoldedMeters(foldMeters(meters, events), schema)));
@@ -92,7 +91,7 @@ const addToLinks = async (
   tx: Client,
   schema: LedgerSchema,
   events: readonly EventOfLink[],
-): Promise<readonly EventNamed<'LinkCreated'>[]> => {
+): Promise<readonly CreationEvent[]> => {
   const known = await lockLinks(tx, subjectsOf(events), schema);
   const { changed, creations } = foldLedgerLinks(known, events);
   const links = [...changed.values()];

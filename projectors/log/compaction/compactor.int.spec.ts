@@ -275,7 +275,7 @@ describe('compaction of the embedded log', () => {
         );
       }
     };
-    await applied(300, 'redirects', 'quotas');
+    await applied(300, 'redirects', 'quotas', 'stats');
     await applied(200, 'history');
     await compact(100);
     expect(await rows()).to.deep.equal([200]);

@@ -2,7 +2,9 @@ import { summedUnder } from '../../../schemas/statistics/summed-visits.js';
 import { groupBy } from '../../../ops/platform/group-by.js';
 import { firstDayOf, monthOf, quartersOfDay } from '../../../schemas/statistics/calendar.js';
 import { dimensionNames, otherValue } from '../../../schemas/statistics/document.js';
+import { openingsPartition } from '../../../schemas/statistics/openings-partition.js';
 import type { Visit } from '../link-statistics.js';
+import type { OpeningBalance } from '../opening-balances.js';
 
 export type Rows = Record<string, unknown>[];
 
@@ -89,8 +91,43 @@ const rowsOf = (visits: readonly NaiveVisit[], key: object, ofDay: object) => {
   };
 };
 
-/** Computes the rows from all visits of one partition, in the order of the log. */
-export const naiveRows = (visits: readonly Visit[], partition: number): Record<string, Rows> => {
+/** The counts of an owner without visits. */
+const withoutVisits = { bots: 0, day: 0, uniques: 0, series: '[]', document: '' };
+
+/** Adds opening balances to the rows of links. */
+const openLinks = (links: readonly Rows[number][], openings: readonly OpeningBalance[]): Rows => {
+  const opened = new Map(openings.map((opening) => [opening.subject, opening]));
+  const known = links.map((row): Rows[number] => {
+    const opening = opened.get(row['subject'] as string)?.clicks ?? null;
+    opened.delete(row['subject'] as string);
+    return { ...row, clicks: (row['clicks'] as number) + (opening ?? 0), opening };
+  });
+  const unvisited = [...opened.values()].map(({ subject, account, clicks }) => ({
+    ...{ subject, account, clicks, opening: clicks, ...withoutVisits },
+    ...{ last_accessed: null, visitors: '', visitors_before: '' },
+  }));
+  return [...known, ...unvisited];
+};
+
+const openAccounts = (openings: readonly OpeningBalance[], partition: number): Rows => {
+  const summed = openings.flatMap((opening) =>
+    summedUnder(opening.account, opening.subject).map((account) => ({ ...opening, account })),
+  );
+  return [...groupBy(summed, ({ account }) => account)].map(([account, ofAccount]) => ({
+    ...{ account, partition: openingsPartition(partition), ...withoutVisits },
+    clicks: ofAccount.reduce((sum, { clicks }) => sum + clicks, 0),
+  }));
+};
+
+/**
+ * Computes the rows from all visits of one partition, in the order of the log, and the opening balances of the same
+ * partition of links.
+ */
+export const naiveRows = (
+  visits: readonly Visit[],
+  partition: number,
+  openings: readonly OpeningBalance[] = [],
+): Record<string, Rows> => {
   const counted = new Map<Visit, NaiveVisit>();
   const visitors: Rows = [];
   const subjects: Rows = [];
@@ -137,16 +174,20 @@ export const naiveRows = (visits: readonly Visit[], partition: number): Record<s
   const accounts = visitsOf.map(([account, accountVisits]) =>
     rowsOf(accountVisits, { account, partition }, {}),
   );
+  const opened = openLinks(subjects, openings);
   return {
-    links: subjects,
-    links_by_clicks: subjects.flatMap(({ account, clicks, subject }) =>
+    links: opened,
+    links_by_clicks: opened.flatMap(({ account, clicks, subject }) =>
       clicks === 0 ? [] : [{ account, clicks, subject }],
     ),
     days: links.flatMap(({ days }) => days),
     quarters: links.flatMap(({ quarters }) => quarters),
     months: links.flatMap(({ months }) => months),
     visitors,
-    accounts: accounts.flatMap(({ newest }) => newest),
+    accounts: [
+      ...accounts.flatMap(({ newest }) => newest),
+      ...openAccounts(openings, partition),
+    ],
     account_days: accounts.flatMap(({ days }) => days),
     account_quarters: accounts.flatMap(({ quarters }) => quarters),
     account_months: accounts.flatMap(({ months }) => months),

@@ -61,7 +61,7 @@ const linkText = (snapshot: LinkSnapshot): string => {
     const later = snapshot.madeLater === null ? '' : `; it was created at ${snapshot.madeLater}`;
     return `At ${asOf} there was no link ${link}${later}`;
   }
-  const { blocked, expired, expiresAt, maxClicks, clickCount } = snapshot;
+  const { blocked, expired, expiresAt, maxClicks, clickCount, importedClicks } = snapshot;
   const limit = maxClicks === null ? '' : ` of ${count(maxClicks)}`;
   return formatFields([
     ['at', asOf],
@@ -76,6 +76,7 @@ const linkText = (snapshot: LinkSnapshot): string => {
     ['expires', expiresAt ?? 'never'],
     ['password', snapshot.hasPassword ? 'yes' : 'no'],
     ['clicks', `${count(clickCount)}${limit}, and ${count(snapshot.botCount)} by bots`],
+    ['imported', importedClicks === 0 ? null : `${count(importedClicks)} of the clicks`],
     ['last click', snapshot.lastAccessed ?? 'none'],
     ['uniques', `${count(snapshot.uniques)}, the sum of all UTC days`],
     ...dimensionNames.map((name) => [name, valuesText(snapshot[name])] as const),

@@ -1,8 +1,9 @@
 import {
   isAliasOverrideEvent,
   isApiKeyEvent,
+  isCreation,
   isDomainEvent,
-  type EventNamed,
+  type CreationEvent,
   type LinklogEvent,
 } from '../../../../schemas/events/catalogue.js';
 import { topics } from '../../../../schemas/events/topics.js';
@@ -114,7 +115,7 @@ export const keyAsOf = async (query: AsOfQuery, wanted: string, { plans }: PlanT
   /** The month's first day, UTC. */
   const month = `${moment.toISOString().slice(0, 7)}-01`;
   const subjects = new Set<string>();
-  const isNew = ({ subject }: EventNamed<'LinkCreated'>): boolean => {
+  const isNew = ({ subject }: CreationEvent): boolean => {
     const before = subjects.size;
     return subjects.add(subject).size > before;
   };
@@ -142,7 +143,7 @@ export const keyAsOf = async (query: AsOfQuery, wanted: string, { plans }: PlanT
         .map(({ event }) => event)
         .filter(isSpending)
         .filter((event) =>
-          event.type === 'linklog.LinkCreated.v4'
+          isCreation(event)
             ? event.data.keyId === spender && event.time >= month && happened(event) && isNew(event)
             : event.type === 'linklog.CallsMetered.v1' || happened(event),
         );

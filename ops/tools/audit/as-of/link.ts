@@ -1,4 +1,4 @@
-import { isLinkEvent, type LinkEvent } from '../../../../schemas/events/catalogue.js';
+import { isCreation, isLinkEvent, type LinkEvent } from '../../../../schemas/events/catalogue.js';
 import { topics } from '../../../../schemas/events/topics.js';
 import {
   evolveLink,
@@ -14,6 +14,8 @@ import { VisitStatistics } from './visits.js';
 class LinkFold {
   state: LinkState = initialState;
   keyId = '';
+  /** The opening balance of an imported link. */
+  importedClicks = 0;
   blocked: { readonly at: string; readonly by: string | null; readonly reason: string } | null =
     null;
   /** The time of the link's creation if it is after the moment. */
@@ -21,7 +23,8 @@ class LinkFold {
 
   add(event: LinkEvent): void {
     this.state = evolveLink(this.state, event);
-    if (event.type === 'linklog.LinkCreated.v4') this.keyId = event.data.keyId;
+    if (isCreation(event)) this.keyId = event.data.keyId;
+    if (event.type === 'linklog.LinkImported.v1') this.importedClicks = event.data.clicks;
     if (event.type === 'linklog.LinkUnblocked.v1') this.blocked = null;
     else if (event.type === 'linklog.LinkBlocked.v1') {
       this.blocked = { at: event.time, by: event.actor ?? null, reason: event.data.reason };
@@ -43,13 +46,13 @@ export const linkAsOf = async (query: AsOfQuery, subject: string) => {
     for (const { event } of readings) {
       if (isRepeat(event)) continue;
       if (!happened(event)) {
-        if (event.type === 'linklog.LinkCreated.v4') fold.madeLater = event.time;
+        if (isCreation(event)) fold.madeLater = event.time;
       } else if (event.type === 'linklog.LinkVisited.v3') visits.add(event);
       else if (isLinkEvent(event)) fold.add(event);
     }
   });
 
-  const { state, keyId, blocked, madeLater } = fold;
+  const { state, keyId, importedClicks, blocked, madeLater } = fold;
   const { clickCount, botCount, uniques, lastAccessed } = visits;
   const { domain, code } = linkOfSubject(subject);
   const common = { ...summary, asOf: moment.toISOString(), shortCode: code, domain };
@@ -77,7 +80,8 @@ export const linkAsOf = async (query: AsOfQuery, subject: string) => {
     rules,
     forwardQuery,
     hasPassword: passwordHash !== null,
-    clickCount,
+    clickCount: clickCount + importedClicks,
+    importedClicks,
     botCount,
     uniques,
     lastAccessed,

@@ -1,3 +1,4 @@
+import { isCreation, type CreationEvent } from '../../../../schemas/events/catalogue.js';
 import { publicDataOf, withoutSecrets } from '../../../../schemas/events/redact.js';
 import { linkOfSubject } from '../../../../schemas/link-subject.js';
 import type { Config } from '../../../config/config.js';
@@ -22,7 +23,7 @@ interface Timeline {
   readonly end: (visits: VisitSummary) => string;
 }
 
-const created = ({ data, account }: TimelineEvent & { type: 'linklog.LinkCreated.v4' }): string => {
+const created = ({ data, account }: CreationEvent): string => {
   const { url, custom, startsAt, expiresAt, maxClicks, passwordHash, rules } = data;
   const limits = [
     custom ? 'an alias' : 'a generated code',
@@ -32,6 +33,9 @@ const created = ({ data, account }: TimelineEvent & { type: 'linklog.LinkCreated
     ...(passwordHash === null ? [] : ['with a password']),
     ...(rules === undefined ? [] : [`with ${counted(rules.length, 'redirect rule')}`]),
     ...(account === undefined ? [] : [`of account ${account}`]),
+    ...('importId' in data
+      ? [`from ${data.source}, created at ${data.createdAt}, with ${counted(data.clicks, 'click')}`]
+      : []),
   ];
   return `${url} (${limits.join(', ')})`;
 };
@@ -40,7 +44,7 @@ const textOf = (value: unknown): string =>
   value === null ? 'none' : typeof value === 'string' ? value : JSON.stringify(value);
 
 const detailsOf = (event: TimelineEvent): string => {
-  if (event.type === 'linklog.LinkCreated.v4') return created(event);
+  if (isCreation(event)) return created(event);
   if (event.type === 'linklog.LinkExpired.v1') {
     return event.data.reason === 'time' ? 'end of its period' : 'click limit';
   }
