@@ -184,10 +184,7 @@ export const naiveRows = (
     quarters: links.flatMap(({ quarters }) => quarters),
     months: links.flatMap(({ months }) => months),
     visitors,
-    accounts: [
-      ...accounts.flatMap(({ newest }) => newest),
-      ...openAccounts(openings, partition),
-    ],
+    accounts: [...accounts.flatMap(({ newest }) => newest), ...openAccounts(openings, partition)],
     account_days: accounts.flatMap(({ days }) => days),
     account_quarters: accounts.flatMap(({ quarters }) => quarters),
     account_months: accounts.flatMap(({ months }) => months),
