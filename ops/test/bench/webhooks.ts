@@ -5,8 +5,8 @@ import { wholeNumber } from '../support/options.js';
 import { markdownTable } from '../support/table.js';
 
 /**
- * How late events arrive at a webhook's receiver that responds at once: alone, and next to a receiver that fails 30 % of
- * its requests and one that is dead for 2 minutes:
+ * How late events arrive at a webhook's receiver: alone, and next to a receiver that fails 30 % of its requests and a
+ * receiver that is dead for 2 minutes:
  * `node dist/ops/test/bench/webhooks.js [--events N] [--rounds N] [--kafka]`
  *
  * `--kafka`: two of each service, Kafka and PostgreSQL, instead of everything in one process.

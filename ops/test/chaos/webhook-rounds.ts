@@ -9,7 +9,7 @@ import { sendRequest } from '../support/http.js';
 import { seededRandom } from '../support/random.js';
 import type { FeedTarget } from './feed-target.js';
 
-/** One responds at once, one with 500 to 30 % of its requests, and one refuses connections at first. */
+/** `fast` always responds with 204, `failing` with 500 to 30 % of its requests, and `dead` refuses connections at first. */
 const receiverNames = ['fast', 'failing', 'dead'] as const;
 
 export interface WebhookPlan {
