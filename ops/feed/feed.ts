@@ -23,6 +23,7 @@ import {
 import { indexesOf, isVisitsIndex, selects, type FeedEvent, type FeedFilter } from './filter.js';
 import { openHeads, type Heads } from './head.js';
 import { offsetOfTime } from './offset-of-time.js';
+import { createReadAheads, noReadAhead, type ReadAhead } from './read-ahead.js';
 import {
   countHistory,
   historyOffsetsSince,
@@ -105,6 +106,7 @@ export const openFeed = (deps: {
   const { pool, log, logger } = deps;
   const heads: Heads = openHeads(log, logger);
   const limitReads = pLimit(concurrentReads);
+  const readAheads = createReadAheads();
   let knownIdentity: string | null = null;
   /** The IDs of a log never change, but Kafka's are unknown before it is reached. */
   const identity = (): string => {
@@ -133,21 +135,28 @@ export const openFeed = (deps: {
     cursor: Cursor,
     indexes: readonly number[],
     limit: number,
+    ahead: ReadAhead,
   ): Promise<readonly PartitionEvents[]> => {
     if (indexes.length === 0) return [];
     const to = await ends();
-    // One after the other, because a query reads a thousand records; the one first that is the furthest behind.
+    // One after the other, because a query reads a thousand records: first those in memory, which bounds them, then the
+    // partition that is the furthest behind.
     const ranges = indexes
-      .map((index) => ({ index, from: cursor[index] ?? 0, end: to[index] ?? 0 }))
-      .sort((a, b) => a.from * b.end - b.from * a.end);
+      .map((index) => {
+        const from = cursor[index] ?? 0;
+        return { index, from, end: to[index] ?? 0, known: ahead.take(index, from) };
+      })
+      .sort((a, b) => Number(!a.known) - Number(!b.known) || a.from * b.end - b.from * a.end);
     const found: PartitionEvents[] = [];
     let count = 0;
     for (const range of ranges) {
-      const { index, from, end } = range;
-      const isUnread = count < limit && from < end;
-      const visits = isUnread
-        ? await readVisits(log, filter, range, limit - count, maxRecords)
-        : { index, events: [], scanned: from, atEnd: from >= end };
+      const { index, from, end, known } = range;
+      const isUnread = !known && count < limit && from < end;
+      const read = isUnread
+        ? await readVisits(log, filter, range, ahead.limitFor(limit - count), maxRecords)
+        : null;
+      if (read) ahead.keep(read);
+      const visits = known ?? read ?? { index, events: [], scanned: from, atEnd: from >= end };
       count += visits.events.length;
       found.push(visits);
     }
@@ -159,12 +168,13 @@ export const openFeed = (deps: {
     cursor: Cursor,
     indexes: readonly number[],
     limits: PortionLimits,
+    ahead: ReadAhead,
   ): Promise<readonly PartitionEvents[]> => {
     const visits = indexes.filter(isVisitsIndex);
     const others = indexes.filter((index) => !isVisitsIndex(index));
     const [history, found] = await Promise.all([
       readHistory(pool, filter, cursor, others, limits.events),
-      storedVisits(filter, cursor, visits, limits.events),
+      storedVisits(filter, cursor, visits, limits.events, ahead),
     ]);
     return [...history, ...found];
   };
@@ -175,7 +185,11 @@ export const openFeed = (deps: {
     cursor: Cursor,
     limits: PortionLimits,
   ): Promise<Portion> =>
-    mergePartitions(cursor, await readStored(filter, cursor, indexesOf(filter), limits), limits);
+    mergePartitions(
+      cursor,
+      await readStored(filter, cursor, indexesOf(filter), limits, noReadAhead),
+      limits,
+    );
 
   return {
     ends,
@@ -228,6 +242,7 @@ export const openFeed = (deps: {
     follow(filter: FeedFilter, from: Cursor, limits: PortionLimits) {
       const indexes = indexesOf(filter);
       const wakeUp = new WakeUp();
+      const ahead = readAheads.open();
       const release = heads.join(filter.account, indexes, () => {
         wakeUp.wake();
       });
@@ -245,7 +260,7 @@ export const openFeed = (deps: {
         const stored =
           missing.length === 0
             ? []
-            : await limitReads(() => readStored(filter, cursor, missing, limits));
+            : await limitReads(() => readStored(filter, cursor, missing, limits, ahead));
         const selected = buffered.flatMap((partition) =>
           partition === null
             ? []
@@ -283,10 +298,12 @@ export const openFeed = (deps: {
         },
         /** Continues at another cursor. */
         seek(to: Cursor): void {
+          ahead.clear();
           cursor = to;
         },
         close(): void {
           isClosed = true;
+          ahead.clear();
           release();
           wakeUp.wake();
         },
