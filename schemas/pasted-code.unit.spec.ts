@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { shortCodePattern } from './link-subject.js';
+import { aliasPattern } from './link-subject.js';
 import { codeOfShortUrl, pastedCode, pastedLink } from './pasted-code.js';
 
 describe('schemas: pasted short codes and URLs', () => {
@@ -29,7 +29,7 @@ describe('schemas: pasted short codes and URLs', () => {
 
   it('is the identity on short codes', () => {
     fc.assert(
-      fc.property(fc.stringMatching(shortCodePattern), (code) => {
+      fc.property(fc.stringMatching(aliasPattern), (code) => {
         expect(pastedCode(code)).to.equal(code);
         expect(pastedCode(`https://sho.rt/${code}+`)).to.equal(code);
       }),

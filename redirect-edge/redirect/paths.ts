@@ -1,4 +1,4 @@
-import { shortCodePattern } from '../../schemas/link-subject.js';
+import { aliasPattern } from '../../schemas/link-subject.js';
 import { edgeRoutes } from '../../schemas/edge-routes.js';
 import { invisible } from '../../schemas/trim-invisible.js';
 
@@ -9,7 +9,7 @@ export const fixedPaths: ReadonlySet<string> = new Set(
 
 /** Whether a text can be a short code. */
 export const isCode = (text: string): boolean =>
-  shortCodePattern.test(text) && !fixedPaths.has(`/${text}`);
+  aliasPattern.test(text) && !fixedPaths.has(`/${text}`);
 
 /** A path of a link or of its preview. */
 export interface LinkName {
@@ -44,8 +44,7 @@ const nameIn = (path: string): string | null => {
 export const linkNameIn = (path: string): LinkName | null => {
   const plain = path.slice(1);
   // The usual case.
-  if (shortCodePattern.test(plain) && !plain.endsWith('_'))
-    return { codes: [plain], previewed: false };
+  if (aliasPattern.test(plain) && !plain.endsWith('_')) return { codes: [plain], previewed: false };
   const name = nameIn(path);
   if (name === null) return null;
   const pasted = withoutTrailing(name, trailing);

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { feedEventNames, isFeedEventName } from '../feed.js';
-import { shortCodePattern } from '../link-subject.js';
+import { aliasPattern } from '../link-subject.js';
 import { accountName } from './keys.js';
 import { domainName } from './link-address.js';
 import { pageLimit } from './paging.js';
@@ -30,7 +30,7 @@ export const eventsQuery = z.object({
   limit: pageLimit.default(100),
   shortCode: z
     .string({ error: 'shortCode must be a short code' })
-    .regex(shortCodePattern, 'shortCode must be a short code')
+    .regex(aliasPattern, 'shortCode must be a short code')
     .optional()
     .describe('Only events of this link.'),
   domain: domainName.optional().describe('Only events of links on this domain.'),

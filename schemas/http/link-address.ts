@@ -1,7 +1,7 @@
 /** How requests address links on domains. */
 import { z } from 'zod';
 import { domainNameOf } from '../domain-name.js';
-import { linkOfSubject, shortCodePattern, subjectOf } from '../link-subject.js';
+import { linkOfSubject, aliasPattern, subjectOf } from '../link-subject.js';
 import { readAs } from './query.js';
 
 /** A domain in a request, in its canonical form. */
@@ -18,7 +18,7 @@ export const linkDomainQuery = z.object({
 /** The subject that a text names, `code` or `domain/code`; `null` if no link can have it. */
 export const subjectIn = (text: string): string | null => {
   const { domain, code } = linkOfSubject(text);
-  if (!shortCodePattern.test(code)) return null;
+  if (!aliasPattern.test(code)) return null;
   if (domain === null) return code;
   const name = domainNameOf(domain);
   return name === null ? null : subjectOf({ domain: name, code });

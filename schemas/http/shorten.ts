@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { timestamp } from '../events/envelope.js';
-import { shortCodePattern } from '../link-subject.js';
+import { aliasPattern } from '../link-subject.js';
 import { redirectRule } from '../redirect-rules.js';
 import {
   expiresAt,
@@ -23,7 +23,7 @@ import {
 import { domainName } from './link-address.js';
 import { rulesField } from './rules.js';
 
-export const shortCode = z.string().regex(shortCodePattern);
+export const shortCode = z.string().regex(aliasPattern);
 
 const aliasLengthMessage = 'Alias must be between 3 and 50 characters';
 
@@ -41,7 +41,7 @@ const creationFields = (isOwnHost: (destination: URL) => boolean, now: () => num
       .string({ error: 'alias must be a string' })
       .min(3, { error: aliasLengthMessage, abort: true })
       .max(50, { error: aliasLengthMessage, abort: true })
-      .regex(shortCodePattern, {
+      .regex(aliasPattern, {
         error: 'Alias may only contain letters, numbers, hyphens and underscores',
       }),
   ).meta({
