@@ -20,10 +20,8 @@ import {
   tags,
   title,
 } from './link-fields.js';
-import { domainName } from './link-address.js';
+import { domainName, shortCode } from './link-address.js';
 import { rulesField } from './rules.js';
-
-export const shortCode = z.string().regex(aliasPattern);
 
 const aliasLengthMessage = 'Alias must be between 3 and 50 characters';
 
