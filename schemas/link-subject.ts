@@ -40,8 +40,8 @@ export const aliasPattern = /^[A-Za-z0-9_-]{3,50}$/;
 export const maxCodeLength = 190;
 
 /**
- * Of texts that are normalised, in code points. A code point decomposes into at most four (Unicode FAQ on normalization).
- * Normalization takes quadratic time if many marks follow each other.
+ * The longest text that is normalised, in code points. A code point decomposes into at most four (Unicode FAQ on
+ * normalization). Normalization takes quadratic time if many marks follow each other.
  */
 const maxDecomposedLength = 4 * maxCodeLength;
 
