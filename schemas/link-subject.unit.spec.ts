@@ -1,6 +1,91 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { linkOfSubject, shortUrlOf, subjectOf, subjectRangeOf } from './link-subject.js';
+import {
+  aliasPattern,
+  compareSubjects,
+  linkCodeOf,
+  linkOfSubject,
+  shortUrlOf,
+  subjectOf,
+  subjectRangeOf,
+} from './link-subject.js';
+import { arbitraryCode, sampleCodes } from './testing/link-codes.js';
+
+describe('schemas: code of a link', () => {
+  it('has letters, marks, digits, emoji, hyphens, underscores, dots and tildes', () => {
+    for (const code of sampleCodes) expect(linkCodeOf(code), code).to.equal(code);
+  });
+
+  it('may be any alias', () => {
+    fc.assert(
+      fc.property(fc.stringMatching(aliasPattern), (alias) => {
+        expect(linkCodeOf(alias)).to.equal(alias);
+      }),
+    );
+  });
+
+  it('is case-sensitive, and in NFC', () => {
+    expect(linkCodeOf('ABC')).to.equal('ABC');
+    expect(linkCodeOf('cafe\u0301')).to.equal('caf\u00e9');
+    expect(linkCodeOf('I\u0307')).to.equal('\u0130');
+    // 190 characters of four code points each when decomposed.
+    expect(linkCodeOf('\u1f82'.repeat(190).normalize('NFD'))).to.equal('\u1f82'.repeat(190));
+    fc.assert(
+      fc.property(arbitraryCode, (code) => {
+        expect(linkCodeOf(code.normalize('NFD'))).to.equal(code);
+      }),
+    );
+  });
+
+  it('has 1 to 190 code points', () => {
+    for (const character of ['x', 'é', '東', '🎉']) {
+      expect(linkCodeOf(character.repeat(190))).to.equal(character.repeat(190));
+      expect(linkCodeOf(character.repeat(191))).to.equal(null);
+    }
+    expect(linkCodeOf('')).to.equal(null);
+  });
+
+  const refused: readonly (readonly [what: string, texts: readonly string[]])[] = [
+    ['dot segments and routes of the edge', ['.', '..', 'robots.txt', 'favicon.ico', 'health']],
+    ['slashes and pluses', ['/', 'a/b', 'health/ready', '+', 'a+', 'a+b']],
+    ['other punctuation and symbols', Array.from('!"#$%&\'()*,:;<=>?@[\\]^`{|}€→½²①Ⅷ')],
+    ['percent-encoded texts', ['%', '%61', 'a%2Fb', 'caf%C3%A9']],
+    [
+      'white space and control characters',
+      [' ', 'a b', 'a\tb', 'a\nb', 'a\0b', 'a\u00a0b', '\x7f'],
+    ],
+    ['invisible characters', ['\u200b', 'a\u200cb', 'a\u200db', 'a\u00adb', '\ufeff', 'a\u2060']],
+    ['direction marks', ['a\u202eb', 'a\u200fb', 'a\u2066b\u2069', '\u061c']],
+    [
+      'joiners that join no emoji',
+      ['\u200d', '🎉\u200d', '\u200d🎉', '1\u200d2', '🎉\u200d\u200d🎉'],
+    ],
+    ['tag characters outside of a flag', ['\u{e0067}', 'a\u{e0067}\u{e007f}', '🏴\u{e0067}']],
+    ['unpaired surrogates', ['\ud83c', '\udf89', 'a\ud83cb', '\udf89\ud83c']],
+    ['unassigned and private characters', ['\u0378', '\ue000', '\uffff', '\u{10ffff}']],
+  ];
+  for (const [what, texts] of refused) {
+    it(`has no ${what}`, () => {
+      for (const text of texts) expect(linkCodeOf(text), JSON.stringify(text)).to.equal(null);
+    });
+  }
+
+  it('is in NFC, well-formed, and refused or accepted in linear time', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (text) => {
+        const code = linkCodeOf(text);
+        if (code === null) return;
+        expect(code).to.equal(code.normalize('NFC'));
+        expect(code.isWellFormed()).to.equal(true);
+        expect(linkCodeOf(code)).to.equal(code);
+      }),
+    );
+    // Exponential time would take years.
+    for (const part of ['1', 'ℹ', '👩🏽‍🚀', '❤️‍🔥', '🏴󠁧󠁢󠁥󠁮󠁧󠁿', '#️⃣']) {
+      expect(linkCodeOf(`${part.repeat(100)}!`), part).to.equal(null);
+    }
+  });
+});
 
 describe('schemas: subject of a link', () => {
   it('is the code on the default domain, and domain/code elsewhere', () => {
@@ -35,6 +120,36 @@ describe('schemas: subject of a link', () => {
     expect(shortUrlOf('go.example/abc', 'http://localhost:8081')).to.equal('http://go.example/abc');
     expect(shortUrlOf('go.example/abc', 'https://short.example')).to.equal(
       'https://go.example/abc',
+    );
+  });
+
+  it('has a short URL that is valid, and ASCII', () => {
+    const host = 'https://short.example';
+    for (const code of ['abc', 'a.b', 'a~b_-', '...']) {
+      expect(shortUrlOf(code, host)).to.equal(`${host}/${code}`);
+    }
+    expect(shortUrlOf('café', host)).to.equal(`${host}/caf%C3%A9`);
+    expect(shortUrlOf('go.example/#️⃣', host)).to.equal('https://go.example/%23%EF%B8%8F%E2%83%A3');
+    fc.assert(
+      fc.property(arbitraryCode, (code) => {
+        const url = shortUrlOf(code, host);
+        expect(new URL(url).href).to.equal(url);
+        expect(decodeURIComponent(url)).to.equal(`${host}/${code}`);
+      }),
+    );
+  });
+
+  it('is in the order of its bytes', () => {
+    // UTF-16 sorts U+FA30 after the emoji.
+    expect(compareSubjects('\ufa30', '🎉')).to.be.below(0);
+    const sign = (order: number): number => Math.sign(order);
+    fc.assert(
+      fc.property(arbitraryCode, arbitraryCode, (a, b) => {
+        const bytes = Buffer.compare(Buffer.from(a), Buffer.from(b));
+        expect(sign(compareSubjects(a, b))).to.equal(bytes);
+        expect(compareSubjects(a, a)).to.equal(0);
+        expect(sign(compareSubjects(a, `${a}${b}`))).to.equal(-1);
+      }),
     );
   });
 });

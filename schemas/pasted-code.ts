@@ -1,5 +1,5 @@
 import { domainNameOf } from './domain-name.js';
-import type { LinkIdentity } from './link-subject.js';
+import { linkCodeOf, type LinkIdentity } from './link-subject.js';
 import { trimInvisible } from './trim-invisible.js';
 
 /** A short URL with or without its scheme: host, code, and characters that are pasted with it. */
@@ -12,12 +12,22 @@ interface Pasted {
   readonly hasScheme: boolean;
 }
 
+/** The code in NFC that a text is, percent-encoded or not; any other text as it is. No code contains a `%`. */
+const codeIn = (text: string): string => {
+  try {
+    return linkCodeOf(decodeURIComponent(text)) ?? text;
+  } catch {
+    return text;
+  }
+};
+
 const read = (text: string): Pasted => {
   const trimmed = trimInvisible(text);
   const [, scheme, host, code] = shortUrl.exec(trimmed) ?? [];
   const hasScheme = scheme !== undefined;
-  if (host === undefined || code === undefined) return { host: null, code: trimmed, hasScheme };
-  return { host: host.toLowerCase(), code, hasScheme };
+  return host === undefined || code === undefined
+    ? { host: null, code: codeIn(trimmed), hasScheme }
+    : { host: host.toLowerCase(), code: codeIn(code), hasScheme };
 };
 
 /** The short code in a pasted text, which is a short code or a short URL of any host. */

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { shortCodePattern } from './link-subject.js';
+import { arbitraryCode } from './testing/link-codes.js';
 import { codeOfShortUrl, pastedCode, pastedLink } from './pasted-code.js';
 
 describe('schemas: pasted short codes and URLs', () => {
@@ -27,13 +27,26 @@ describe('schemas: pasted short codes and URLs', () => {
     }
   });
 
-  it('is the identity on short codes', () => {
+  it('is the identity on short codes, percent-encoded or not', () => {
     fc.assert(
-      fc.property(fc.stringMatching(shortCodePattern), (code) => {
+      fc.property(arbitraryCode, (code) => {
         expect(pastedCode(code)).to.equal(code);
-        expect(pastedCode(`https://sho.rt/${code}+`)).to.equal(code);
+        expect(pastedCode(encodeURIComponent(code))).to.equal(code);
+        expect(pastedCode(`https://sho.rt/${encodeURIComponent(code)}+`)).to.equal(code);
       }),
     );
+  });
+
+  it('decodes and normalises the code of a short URL', () => {
+    for (const text of [
+      ...['café', 'cafe\u0301', 'caf%C3%A9', 'cafe%CC%81', 'sho.rt/café', 'sho.rt/caf%c3%a9'],
+      ...['https://sho.rt/café', 'https://sho.rt/caf%C3%A9?qr', 'https://sho.rt/cafe%CC%81+'],
+    ]) {
+      expect(pastedCode(text), text).to.equal('café');
+    }
+    for (const text of ['caf%C3', '100%25', 'a%20b', 'a%2Fb']) {
+      expect(pastedCode(text)).to.equal(text);
+    }
   });
 
   it('distinguishes short URLs of this installation from destinations', () => {

@@ -2,7 +2,7 @@ import { aliasOverrides } from '../../ops/ledger/alias-overrides.js';
 import { decideOne } from '../../ops/ledger/decide.js';
 import type { Actor } from '../../schemas/decision.js';
 import { aliasOverrideRequest } from '../../schemas/http/operators.js';
-import { shortCodePattern } from '../../schemas/link-subject.js';
+import { aliasPattern } from '../../schemas/link-subject.js';
 import { withBody, type AdminRoutes } from '../http/operator-requests.js';
 import { failure } from '../http/reply.js';
 import { aliasOverrideDecider } from './command.js';
@@ -24,7 +24,7 @@ export const overrideRoutes: AdminRoutes = ({ respond, ...ledger }) => {
       path,
       handler: withBody(aliasOverrideRequest, async ({ account }, { actor }, parameter) => {
         const alias = parameter('alias').toLowerCase();
-        if (!shortCodePattern.test(alias)) return failure(400, invalidAlias);
+        if (!aliasPattern.test(alias)) return failure(400, invalidAlias);
         const { outboxPosition } = await set(alias, account, actor);
         return respond(outboxPosition, 200, { alias, account });
       }),
@@ -34,7 +34,7 @@ export const overrideRoutes: AdminRoutes = ({ respond, ...ledger }) => {
       path,
       handler: async (_ctx, { actor }, parameter) => {
         const alias = parameter('alias').toLowerCase();
-        if (shortCodePattern.test(alias)) {
+        if (aliasPattern.test(alias)) {
           const { decision, outboxPosition } = await set(alias, null, actor);
           if (decision.type === 'accepted')
             return respond(outboxPosition, 200, { alias, account: null });

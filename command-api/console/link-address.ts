@@ -32,6 +32,9 @@ export const linkPath = (
   return query === '' ? path : `${path}?${query}`;
 };
 
+/** A short URL as browsers display it: the code is not percent-encoded. */
+export const textOfShortUrl = (shortUrl: string): string => decodeURIComponent(shortUrl);
+
 /** The address of the page of a link, or of a tab of it. */
 export const linkPage = (link: AddressedLink, tab = ''): string =>
   linkPath('/console/links', link, tab && `/${tab}`);

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { linkPage, linkPath, subjectOfLink } from './link-address.js';
+import { shortUrlOf } from '../../schemas/link-subject.js';
+import { linkPage, linkPath, subjectOfLink, textOfShortUrl } from './link-address.js';
 
 const onDefault = { shortCode: 'spring' };
 const onDomain = { shortCode: 'spring', domain: 'go.example.com' };
@@ -16,6 +17,15 @@ describe('the console’s addresses of links', () => {
 
   it('encode texts that are not short codes', () => {
     expect(linkPage({ shortCode: '../keys?a' })).to.equal('/console/links/..%2Fkeys%3Fa');
+    expect(linkPage({ shortCode: 'café' }, 'qr')).to.equal('/console/links/caf%C3%A9/qr');
+    expect(linkPage({ shortCode: '#️⃣' })).to.equal('/console/links/%23%EF%B8%8F%E2%83%A3');
+  });
+
+  it('are short URLs whose codes are displayed as text', () => {
+    for (const code of ['spring', 'café', '👍🏽', '#️⃣']) {
+      const shortUrl = shortUrlOf(code, 'http://localhost:8081');
+      expect(textOfShortUrl(shortUrl)).to.equal(`http://localhost:8081/${code}`);
+    }
   });
 
   it('distinguish the same code on two domains', () => {

@@ -196,7 +196,9 @@ export const createDispatcher = <AnyRoute extends Route<never>>(
   const routeOfLayer = new Map(
     routes.map((route) => {
       const handle = async (ctx: RouterContext): Promise<void> => {
-        const parameter = (name: string): string => ctx.params[name] ?? '';
+        // No ID has a null character, which PostgreSQL does not accept in a query.
+        const parameter = (name: string): string =>
+          (ctx.params[name] ?? '').replaceAll('\0', '\ufffd');
         send(ctx, await route.handler(ctx, ctx.state as never, parameter));
       };
       return [router.register(route.path, [route.method], handle), route];

@@ -1,7 +1,7 @@
 import type { Context } from 'koa';
 import { messages } from '../../schemas/http/errors.js';
 import { linkDomainQuery } from '../../schemas/http/link-address.js';
-import { shortCodePattern, subjectOf } from '../../schemas/link-subject.js';
+import { linkCodeOf, subjectOf } from '../../schemas/link-subject.js';
 import { failure } from '../http/reply.js';
 import { parseQuery, refusedWith, type Read } from '../http/requests.js';
 
@@ -10,8 +10,8 @@ export const addressedLink = (ctx: Context, parameter: (name: string) => string)
   const query = parseQuery(linkDomainQuery, ctx);
   if (query.type === 'refused') return query;
   const { domain = null } = query.value;
-  const code = parameter('shortCode');
-  return shortCodePattern.test(code)
-    ? { type: 'read', value: subjectOf({ domain, code }) }
-    : refusedWith(failure(404, messages.codeNotFound));
+  const code = linkCodeOf(parameter('shortCode'));
+  return code === null
+    ? refusedWith(failure(404, messages.codeNotFound))
+    : { type: 'read', value: subjectOf({ domain, code }) };
 };

@@ -10,9 +10,11 @@ export const randomCode = customAlphabet('0123456789abcdefghijklmnopqrstuvwxyz',
 /** The values of a test's link. The code is random by default. */
 export type LinkValues = Partial<NewLink> & { readonly code?: string };
 
+type LinkOwner = Pick<TestKey, 'id' | 'account'>;
+
 /** The command to create a link, by default without options. */
 export const linkToCreate = (
-  key: TestKey,
+  key: LinkOwner,
   { code = randomCode(), ...changes }: LinkValues = {},
 ): CommandRequest<CreateLink> => ({
   type: 'CreateLink',
@@ -38,7 +40,7 @@ export const linkToCreate = (
   metadata: { actor: key.id, requestId: 'request-1' },
 });
 
-export const shortenCommand = (key: TestKey, links: readonly LinkValues[]): ShortenCommand => ({
+export const shortenCommand = (key: LinkOwner, links: readonly LinkValues[]): ShortenCommand => ({
   keyId: key.id,
   linkLimit: null,
   idempotency: null,

@@ -4,7 +4,7 @@ import { createHeaderReader, matches } from './plain-headers.js';
 
 /** The simplest GET request: HTTP/1.1, without a body, alone in its packet, on a persistent connection. */
 export interface PlainRequest {
-  /** The path without its slash: letters, digits, hyphens and underscores. */
+  /** The path without its slash: ASCII letters and digits, `-`, `_`, `.` and `~`. */
   readonly name: string;
   /** The query without its question mark: the same characters, `=` and `&`. */
   readonly query: string;
@@ -37,7 +37,7 @@ const version = Buffer.from(' HTTP/1.1\r\n');
 const plain = new Uint8Array(256);
 for (let byte = 0; byte < 0x80; byte += 1) {
   const character = String.fromCharCode(byte);
-  if (/[\w-]/.test(character)) plain[byte] = 1;
+  if (/[\w.~-]/.test(character)) plain[byte] = 1;
   if (/[=&]/.test(character)) plain[byte] = 2;
 }
 

@@ -5,6 +5,7 @@ import {
   type LedgerLinkEvent,
   type LedgerLinkState,
 } from '../../schemas/folds/ledger-link.js';
+import { compareSubjects } from '../../schemas/link-subject.js';
 import { unnest, valuesByField, type Client, type Queryable } from '../platform/postgres/pool.js';
 import type { Statement } from '../platform/postgres/statement.js';
 import type { LedgerClock } from './clock.js';
@@ -45,7 +46,7 @@ const selected = fields.map((field) => `${columnOf(field)} AS "${field}"`).join(
 const selectLinks = (schema: LedgerSchema): string =>
   `SELECT 'taken' AS status, ${selected} FROM ${schema}.links`;
 
-const bySubject = (a: LedgerLink, b: LedgerLink): number => (a.subject < b.subject ? -1 : 1);
+const bySubject = (a: LedgerLink, b: LedgerLink): number => compareSubjects(a.subject, b.subject);
 
 const valuesOf = (links: readonly LedgerLink[], selection: readonly Field[]): unknown[] =>
   valuesByField([...links].sort(bySubject), ...selection);

@@ -36,7 +36,7 @@ const maxAgeSeconds = 600;
 
 const costOf = (link: ServedLink): number =>
   entryOverhead +
-  link.subject.length +
+  2 * link.subject.length +
   link.account.length +
   2 * link.location.length +
   (link.passwordHash?.length ?? 0) +

@@ -40,8 +40,14 @@ const cachedLinks = [
     ],
     forwardQuery: true,
   }),
+  // Codes of imported links.
+  ...['a', 'a.b', '~', 'x'.repeat(190)].map((subject) => link(subject)),
+  link('café', { location: 'https://example.com/cafe' }),
 ];
-const uncachedLinks = [link('cold'), link('cold-limited', { limited: true })];
+const uncachedLinks = [
+  ...[link('cold'), link('cold-limited', { limited: true }), link('c.d')],
+  link('🎉', { location: 'https://example.com/party' }),
+];
 
 const anyPort = { host: '127.0.0.1', port: 0 };
 
@@ -181,7 +187,8 @@ const startEdge = async (withFastPath: boolean) => {
 };
 
 const paths = [
-  ...[...cachedLinks, ...uncachedLinks].map(({ subject }) => `/${subject}`),
+  ...[...cachedLinks, ...uncachedLinks].map(({ subject }) => `/${encodeURIComponent(subject)}`),
+  ...['/cafe%CC%81', '/a.b.', '/a.b+', '/c.d.', '/.', '/robots.txt'],
   ...['/', '/nothing-here', '/plain+', '/plain?a=b', '/plain?', '/plain?qr', '/plain?a b'],
   ...['/ruled?c=d', '/ruled?qr&c=d&ms-office=1', '/ruled?qr=1', '/ruled?&c'],
   ...['/plain?qr=%20', '/pl%61in', '/plain.', '/plain_', '/plain%20', '/plain_+', '/limited)'],
@@ -367,6 +374,25 @@ describe('redirect edge: fast path', () => {
     expect(edge.visits).to.be.empty;
     expect(await exchange('/plain?qr&ms-office', office)).to.match(/^HTTP\/1\.1 302 /);
     expect(edge.visits).to.have.length(1);
+  });
+
+  it('redirects links with ASCII codes of any length', async () => {
+    const edge = await start();
+    const codes = ['a', 'a.b', '~', 'x'.repeat(190)];
+    for (const code of codes) await edge.exchange([get.replace('plain', code)]);
+    expect(edge.visits.map(({ subject }) => subject)).to.deep.equal(codes);
+    expect(edge.counts).to.deep.equal({ handled: codes.length, fallbacks: 0 });
+  });
+
+  it('falls back to node:http, which decodes and normalises paths', async () => {
+    const edge = await start();
+    for (const path of ['/caf%C3%A9', '/cafe%CC%81', '/caf%c3%a9.', '/%F0%9F%8E%89']) {
+      const response = await edge.exchange([get.replace('/plain', path)]);
+      expect(response, path).to.match(/\r\nLocation: https:\/\/example.com\/(?:cafe|party)\r\n/);
+    }
+    const subjects = edge.visits.map(({ subject }) => subject);
+    expect(subjects).to.deep.equal(['café', 'café', 'café', '🎉']);
+    expect(edge.counts.handled).to.equal(0);
   });
 
   it('responds to a client that closes its side after the request', async () => {

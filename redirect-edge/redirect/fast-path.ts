@@ -9,7 +9,7 @@ import type { LinkReader } from '../links/link-reader.js';
 import type { Done } from '../spool/appender.js';
 import type { ClientParts, VisitAnalyzer, Visitor } from '../visitors/visit-analyzer.js';
 import { redirectHead } from './response.js';
-import { isCode } from './paths.js';
+import { linkCodeOf } from '../../schemas/link-subject.js';
 import type { CachedVisits } from './cached-visits.js';
 
 /** Time until node:http reads the link again, with its own deadline (ms). */
@@ -79,7 +79,7 @@ export const createEdgeFastPath = (deps: {
         return true;
       }
       const isCached = links.peek(domain.prefix + code) !== undefined;
-      if (platform.maintenance || !isCode(code) || isCached) return false;
+      if (platform.maintenance || linkCodeOf(code) === null || isCached) return false;
       redirectUncached(domain, code, query).catch(() => {
         // The handler of node:http gets the same error and reports it.
         respond(null);

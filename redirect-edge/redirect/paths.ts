@@ -1,4 +1,4 @@
-import { shortCodePattern } from '../../schemas/link-subject.js';
+import { aliasPattern, linkCodeOf } from '../../schemas/link-subject.js';
 import { edgeRoutes } from '../../schemas/edge-routes.js';
 import { invisible } from '../../schemas/trim-invisible.js';
 
@@ -7,10 +7,6 @@ export const fixedPaths: ReadonlySet<string> = new Set(
   ['', ...edgeRoutes].map((route) => `/${route}`),
 );
 
-/** Whether a text can be a short code. */
-export const isCode = (text: string): boolean =>
-  shortCodePattern.test(text) && !fixedPaths.has(`/${text}`);
-
 /** A path of a link or of its preview. */
 export interface LinkName {
   /** Candidates: the requested code, then the code without the characters that were pasted after it. */
@@ -18,9 +14,14 @@ export interface LinkName {
   readonly previewed: boolean;
 }
 
-/** Characters that are copied together with a short URL: punctuation, markup, white space, invisible characters. */
-const punctuation = new RegExp(`[/.,;:!?)\\]}>'"”’»*~]|${invisible.source}`);
-/** The same, and `_`, which codes may end with. */
+/**
+ * Characters that are copied together with a short URL: punctuation, markup, white space, invisible characters. No code
+ * ends with one of these.
+ */
+const separator = new RegExp(`[/,;:!?)\\]}>'"”’»*]|${invisible.source}`);
+/** The same, and characters of codes that are usually punctuation. */
+const punctuation = new RegExp(`${separator.source}|[.~]`);
+/** The same, and `_`, which is markup at the end of a text, but frequent in codes. */
 const trailing = new RegExp(`${punctuation.source}|_`);
 
 /** Not by a pattern that is anchored at the end, which would take quadratic time. */
@@ -44,15 +45,16 @@ const nameIn = (path: string): string | null => {
 export const linkNameIn = (path: string): LinkName | null => {
   const plain = path.slice(1);
   // The usual case.
-  if (shortCodePattern.test(plain) && !plain.endsWith('_'))
-    return { codes: [plain], previewed: false };
+  if (aliasPattern.test(plain) && !plain.endsWith('_')) return { codes: [plain], previewed: false };
   const name = nameIn(path);
   if (name === null) return null;
   const pasted = withoutTrailing(name, trailing);
   const previewed = pasted.endsWith('+');
   const text = previewed ? pasted.slice(0, -1) : name;
-  const candidates = [punctuation, trailing].map((end) => withoutTrailing(text, end));
-  const [code, ...others] = [...new Set(candidates)].filter(isCode);
+  const texts = new Set(
+    [separator, punctuation, trailing].map((end) => withoutTrailing(text, end)),
+  );
+  const [code, ...others] = [...texts].flatMap((candidate) => linkCodeOf(candidate) ?? []);
   return code === undefined ? null : { codes: [code, ...others], previewed };
 };
 

@@ -1,4 +1,7 @@
 import { expect } from 'chai';
+import fc from 'fast-check';
+import { aliasPattern } from '../../schemas/link-subject.js';
+import { arbitraryCode, sampleCodes } from '../../schemas/testing/link-codes.js';
 import { linkNameIn, routeOf } from './paths.js';
 
 describe('redirect edge: link of a path', () => {
@@ -11,21 +14,31 @@ describe('redirect edge: link of a path', () => {
     ['/spring_', ['spring_', 'spring']],
     ['/spring__', ['spring__', 'spring']],
     ['/spring_+', ['spring_', 'spring'], true],
-    ['/ab_', ['ab_']],
+    ['/ab_', ['ab_', 'ab']],
     ['/spring-', ['spring-']],
-    ['/spring.', ['spring']],
+    ['/spring.', ['spring.', 'spring']],
     ['/spring/', ['spring']],
     ['/spring///', ['spring']],
     ['/spring+.', ['spring'], true],
-    ['/spring.+', ['spring'], true],
+    ['/spring.+', ['spring.', 'spring'], true],
     ['/spring).', ['spring']],
+    ['/spring.)', ['spring.', 'spring']],
     ['/spring%20', ['spring']],
     ['/spring%C2%A0%0A', ['spring']],
     ['/spring%E2%80%8B', ['spring']],
-    ['/spring_.', ['spring_', 'spring']],
+    ['/spring_.', ['spring_.', 'spring_', 'spring']],
     ['/spring_+.', ['spring_', 'spring'], true],
     ['/spring*_*', ['spring']],
     ['/spring*_~', ['spring']],
+    ['/a', ['a']],
+    ['/1+', ['1'], true],
+    ['/a.b', ['a.b']],
+    ['/a.b.', ['a.b.', 'a.b']],
+    ['/.a', ['.a']],
+    ['/robots.txt.', ['robots.txt.']],
+    ['/caf%C3%A9', ['café']],
+    ['/cafe%CC%81+', ['café'], true],
+    ['/caf%C3%A9%E2%80%9D.', ['café']],
     [`/spring${'.'.repeat(10_000)}`, ['spring']],
   ];
   for (const [path, codes, previewed = false] of named) {
@@ -48,9 +61,42 @@ describe('redirect edge: link of a path', () => {
     }
   });
 
+  it('is each code of an imported link, percent-encoded', () => {
+    for (const code of sampleCodes) {
+      const path = `/${encodeURIComponent(code)}`;
+      expect(linkNameIn(path)?.codes[0], code).to.equal(code);
+      expect(linkNameIn(`${path}+`), code).to.deep.include({ previewed: true });
+    }
+    fc.assert(
+      fc.property(arbitraryCode, (code) => {
+        const path = `/${encodeURIComponent(code.normalize('NFD'))}`;
+        expect(linkNameIn(path)?.codes[0]).to.equal(code);
+        expect(linkNameIn(`${path}+)`)?.codes[0]).to.equal(code);
+      }),
+    );
+  });
+
+  it('has at most three candidates', () => {
+    fc.assert(
+      fc.property(fc.webPath(), fc.stringMatching(/^[._~)*+]{0,9}$/), (path, end) => {
+        expect(linkNameIn(`/${path}${end}`)?.codes ?? []).to.have.length.within(0, 3);
+      }),
+    );
+  });
+
+  it('has one candidate for a usual code', () => {
+    fc.assert(
+      fc.property(fc.stringMatching(aliasPattern), (code) => {
+        fc.pre(!code.endsWith('_'));
+        expect(linkNameIn(`/${code}`)).to.deep.equal({ codes: [code], previewed: false });
+      }),
+    );
+  });
+
   for (const path of [
-    ...['/', '/.', '/ab', '/ab.', '/a.b', '/.spring', '/spring%', '/spring%ff', '/spring#', '/+'],
-    ...['/spring&', '/spring-+-', `/${'a'.repeat(51)}`, '/v2/usage', '/spring%00'],
+    ...['/', '/.', '/..', '/spring%', '/spring%ff', '/spring#', '/+', '/.+', '/robots.txt+'],
+    ...['/spring&', '/spring-+-', `/${'a'.repeat(191)}`, '/v2/usage', '/spring%00'],
+    ...['/%2e%2e', '/%72obots.txt', '/a%2Fb', '/a%252Eb', '/%ED%A0%80', '/a%E2%80%AEb'],
   ]) {
     it(`does not exist in ${JSON.stringify(path)}`, () => {
       expect(linkNameIn(path)).to.be.null;

@@ -14,7 +14,7 @@ import {
   type VisitDecision,
 } from './decision.js';
 import { serves, type ServedDomain } from '../domains/served-domain.js';
-import { linkOfSubject } from '../../schemas/link-subject.js';
+import { linkOfSubject, pathOfCode } from '../../schemas/link-subject.js';
 import { chooseDestination, type Destination } from './destination.js';
 import { isMarked, withMark } from '../visitors/office.js';
 import type { ClickBudget } from '../links/click-budget.js';
@@ -144,7 +144,9 @@ export const createVisits = (deps: VisitDeps) => {
         sendPage(
           response,
           200,
-          refreshPage(`/${linkOfSubject(subject).code}?${withMark(queryOf(response.req))}`),
+          refreshPage(
+            `${pathOfCode(linkOfSubject(subject).code)}?${withMark(queryOf(response.req))}`,
+          ),
         );
         return;
       case 'noForm':

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { crc32 } from 'node:zlib';
+import { maxCodeLength, subjectOf } from '../../schemas/link-subject.js';
 import {
   readRecord,
   RecordBuffer,
@@ -109,6 +110,14 @@ describe('redirect edge: spool’s records', () => {
       { sequence: 1, visit: visit(1) },
       { sequence: 4, visit: longest },
     ]);
+  });
+
+  it('have room for the longest code on the longest domain', () => {
+    const buffer = new RecordBuffer(64);
+    const code = '🎉'.repeat(maxCodeLength);
+    const visited = { ...visit(1), subject: subjectOf({ domain: 'x'.repeat(253), code }) };
+    buffer.add(1, visited);
+    expect(decode(buffer.bytes())).to.deep.equal([{ sequence: 1, visit: visited }]);
   });
 
   it('have about 60 bytes, and at most 120 with all data', () => {

@@ -20,7 +20,16 @@ describe('schemas: body of POST /v2/links/bulk', () => {
   });
 
   const codesMessage = 'shortCodes must be 1 to 100 texts, none of them twice';
-  for (const wrong of [{}, null, 'a', [], ['a', 5], ['a', 'b', 'a'], codes(101)]) {
+  for (const wrong of [
+    {},
+    null,
+    'a',
+    [],
+    ['a', 5],
+    ['a', 'b', 'a'],
+    ['é', 'e\u0301'],
+    codes(101),
+  ]) {
     it(`is refused with the short codes ${JSON.stringify(wrong).slice(0, 20)}`, () => {
       const messages = messagesOf({ shortCodes: wrong, change: { delete: true } });
       expect(messages).to.deep.equal([codesMessage]);

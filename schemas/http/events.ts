@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { feedEventNames, isFeedEventName } from '../feed.js';
-import { shortCodePattern } from '../link-subject.js';
 import { accountName } from './keys.js';
-import { domainName } from './link-address.js';
+import { domainName, requestedCode } from './link-address.js';
 import { pageLimit } from './paging.js';
 import { repeatable } from './query.js';
 
@@ -28,11 +27,7 @@ export const eventsQuery = z.object({
     .optional()
     .describe('`start`, `now` or a cursor. Default: `start` for a page, `now` for a stream.'),
   limit: pageLimit.default(100),
-  shortCode: z
-    .string({ error: 'shortCode must be a short code' })
-    .regex(shortCodePattern, 'shortCode must be a short code')
-    .optional()
-    .describe('Only events of this link.'),
+  shortCode: requestedCode.optional().describe('Only events of this link.'),
   domain: domainName.optional().describe('Only events of links on this domain.'),
 });
 /** GET /admin/events */

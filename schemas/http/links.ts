@@ -13,7 +13,7 @@ import {
   title,
 } from './link-fields.js';
 import { rulesField } from './rules.js';
-import { shortCode } from './shorten.js';
+import { shortCode } from './link-address.js';
 
 export const nothingToChange = 'Nothing to change';
 

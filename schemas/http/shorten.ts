@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { timestamp } from '../events/envelope.js';
-import { shortCodePattern } from '../link-subject.js';
+import { aliasPattern } from '../link-subject.js';
 import { redirectRule } from '../redirect-rules.js';
 import {
   expiresAt,
@@ -20,10 +20,8 @@ import {
   tags,
   title,
 } from './link-fields.js';
-import { domainName } from './link-address.js';
+import { domainName, shortCode } from './link-address.js';
 import { rulesField } from './rules.js';
-
-export const shortCode = z.string().regex(shortCodePattern);
 
 const aliasLengthMessage = 'Alias must be between 3 and 50 characters';
 
@@ -41,7 +39,7 @@ const creationFields = (isOwnHost: (destination: URL) => boolean, now: () => num
       .string({ error: 'alias must be a string' })
       .min(3, { error: aliasLengthMessage, abort: true })
       .max(50, { error: aliasLengthMessage, abort: true })
-      .regex(shortCodePattern, {
+      .regex(aliasPattern, {
         error: 'Alias may only contain letters, numbers, hyphens and underscores',
       }),
   ).meta({

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { urlFaultOf, type UrlFault } from './link-fields.js';
-import { shortCodePattern } from '../link-subject.js';
+import { aliasPattern } from '../link-subject.js';
 import { shortenRequest } from './shorten.js';
 
 const invalidUrl = 'Please provide a valid URL';
@@ -337,7 +337,7 @@ describe('schemas: short code', () => {
   it('matches exactly the valid aliases', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 52 }), (alias) => {
-        expect(shortCodePattern.test(alias)).to.equal(messageOf({ url, alias }) === null);
+        expect(aliasPattern.test(alias)).to.equal(messageOf({ url, alias }) === null);
       }),
     );
   });

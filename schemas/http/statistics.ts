@@ -5,7 +5,7 @@ import { intervals, periodOf, type Period } from '../statistics/period.js';
 import { messages } from './errors.js';
 import { domainName } from './link-address.js';
 import { readAs, readSentTime, repeatable, timeZone, wholeNumber } from './query.js';
-import { shortCode } from './shorten.js';
+import { shortCode } from './link-address.js';
 
 const breakdowns = ['timeseries', ...dimensionNames, 'bots', 'uniques'] as const;
 export type Breakdown = (typeof breakdowns)[number];

@@ -6,17 +6,15 @@ import { typesMessage } from './events.js';
 import { invalidTime, optional, sentTime } from './fields.js';
 import { accountName } from './keys.js';
 import { domainName } from './link-address.js';
-import { lineNamed } from './link-fields.js';
+import { destinationPattern, lineNamed } from './link-fields.js';
 import { nothingToChange } from './links.js';
 import { pageLimit } from './paging.js';
 
 const maxUrlLength = 2_048;
 const urlMessage = `url must be an https URL of at most ${maxUrlLength} characters, without a user name`;
 
-const isReceiverUrl = (value: string): boolean => {
-  const url = /^https?:\/\//i.test(value) ? parseUrl(value) : null;
-  return url !== null && url.username === '' && url.password === '';
-};
+const isReceiverUrl = (value: string): boolean =>
+  destinationPattern.test(value) && value.isWellFormed() && parseUrl(value) !== null;
 
 const url = z
   .string({ error: urlMessage })

@@ -42,7 +42,8 @@ import {
   webhookResponse,
   webhookWithSecretResponse,
 } from '../../../schemas/http/webhooks.js';
-import { linkResponse, shortCode, shortenRequest } from '../../../schemas/http/shorten.js';
+import { shortCode } from '../../../schemas/http/link-address.js';
+import { linkResponse, shortenRequest } from '../../../schemas/http/shorten.js';
 import { accountStatsResponse, statsResponse } from '../../../schemas/http/statistics.js';
 
 /** An object of the document. */

@@ -1,3 +1,4 @@
+import { linkOfSubject } from '../../../schemas/link-subject.js';
 import { messages } from '../../../schemas/http/errors.js';
 import { blockRequest, type BlockResponse } from '../../../schemas/http/operators.js';
 import { withBody, type AdminRoutes } from '../../http/operator-requests.js';
@@ -15,7 +16,7 @@ export const blockRoutes: AdminRoutes = ({ pool, outbox, respond }) => {
       const outcome = await blocks.handle(subject.value, { type, reason }, actor);
       if (outcome === 'notFound') return failure(404, messages.codeNotFound);
       const body: BlockResponse = {
-        shortCode: parameter('shortCode'),
+        shortCode: linkOfSubject(subject.value).code,
         blocked: type === 'BlockLink',
       };
       return respond(outcome, 200, body);

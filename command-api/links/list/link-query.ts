@@ -5,7 +5,7 @@ import { accountName } from '../../../schemas/http/keys.js';
 import { foldedTextOf, foldText } from '../../../schemas/folded-text.js';
 import { creationPeriodOf, type LinkQuery } from '../../../schemas/http/list-links.js';
 import { destinationsOf, type RuledLink } from '../../../schemas/redirect-rules.js';
-import { linkOfSubject } from '../../../schemas/link-subject.js';
+import { compareSubjects, linkOfSubject } from '../../../schemas/link-subject.js';
 import { parseUrl } from '../../../schemas/parse-url.js';
 
 /** A query for the links of an account; `null`: of all accounts, account by account. */
@@ -74,7 +74,7 @@ export interface ListCursor {
 
 export const compareCursors = (a: ListCursor, b: ListCursor): number => {
   if (a.clicks !== b.clicks) return b.clicks - a.clicks;
-  const bySubject = a.subject === b.subject ? 0 : a.subject < b.subject ? -1 : 1;
+  const bySubject = compareSubjects(a.subject, b.subject);
   return a.clicks > 0 ? bySubject : b.createdAt - a.createdAt || -bySubject;
 };
 
@@ -98,8 +98,8 @@ const written = z.tuple([
   accountName,
   z.int().min(0),
   z.int().min(0).max(8.64e15),
-  // Empty: before the first link of this time.
-  z.string().regex(/^(?:[a-z0-9._-]{1,253}\/)?[\w-]{0,50}$/),
+  // Empty: before the first link of this time. PostgreSQL accepts no null character.
+  z.string().refine((subject) => !subject.includes('\0')),
 ]);
 
 export const writeCursor = (

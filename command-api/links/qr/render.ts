@@ -139,9 +139,37 @@ const svg = (layout: QrLayout, isDark: IsDark, light: Colour, dark: Colour): str
   );
 };
 
+/** The modules of a QR code. */
+export interface QrModules {
+  /** The number of modules per side: 21 to 177. */
+  readonly size: number;
+  /** Row by row; 1 is dark. */
+  readonly data: ArrayLike<number>;
+}
+
+type ErrorCorrection = QrQuery['ecc'];
+
+/** The bytes in a code of 177 modules by its level of error correction, highest level first (ISO/IEC 18004). */
+const capacities: readonly (readonly [level: ErrorCorrection, bytes: number])[] = [
+  ['H', 1_273],
+  ['Q', 1_663],
+  ['M', 2_331],
+  ['L', 2_953],
+];
+
+/**
+ * Encodes a URL with the requested error correction, or with less if the URL is too long for it. The longest short URL
+ * has 2,545 characters.
+ */
+export const encodeQr = (url: string, requested: ErrorCorrection): QrModules => {
+  const first = capacities.findIndex(([level]) => level === requested);
+  const [level = requested] =
+    capacities.slice(first).find(([, bytes]) => url.length <= bytes) ?? [];
+  return create(url, { errorCorrectionLevel: level }).modules;
+};
+
 /** Renders a QR code: SVG as text, PNG as bytes. */
-export const renderQr = (text: string, query: QrQuery): Buffer | string => {
-  const { size: modules, data } = create(text, { errorCorrectionLevel: query.ecc }).modules;
+export const renderQr = ({ size: modules, data }: QrModules, query: QrQuery): Buffer | string => {
   const isDark: IsDark = (column, row) =>
     column >= 0 && column < modules && row >= 0 && data[row * modules + column] === 1;
   const draw = query.format === 'png' ? png : svg;

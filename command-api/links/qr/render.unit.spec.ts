@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { inflateSync } from 'node:zlib';
 import { create } from 'qrcode';
 import { qrQuery } from '../../../schemas/http/qr.js';
-import { layOut, renderQr } from './render.js';
+import { encodeQr, layOut, renderQr } from './render.js';
 
 /** The rows of a PNG with one bit per pixel, as text: `0` and `1`. */
 const pixelsOf = (png: Buffer): readonly string[] => {
@@ -39,7 +39,7 @@ describe('command API: PNG of a QR code', () => {
   ] as const) {
     it(`has every module at its position, ${size} pixels with a margin of ${margin}`, () => {
       const query = qrQuery.parse({ size, margin, ecc: 'Q' });
-      const pixels = pixelsOf(renderQr(text, query) as Buffer);
+      const pixels = pixelsOf(renderQr(encodeQr(text, 'Q'), query) as Buffer);
       const { size: modules, data } = create(text, { errorCorrectionLevel: 'Q' }).modules;
       const { scale, start } = layOut(Number(size), modules, Number(margin));
       const rowOf = (module: number): string => {
@@ -85,5 +85,27 @@ describe('command API: layout of a QR code', () => {
 
   it('reduces the margin if a long address needs the room', () => {
     expect(layOut(100, 97, 10)).to.include({ scale: 1, start: 1 });
+  });
+});
+
+describe('command API: error correction of a QR code', () => {
+  const levels = ['L', 'M', 'Q', 'H'] as const;
+
+  it('has the requested level if the URL fits', () => {
+    for (const level of levels) {
+      const url = `https://sho.rt/${'x'.repeat(190)}`;
+      const { size } = create(url, { errorCorrectionLevel: level }).modules;
+      expect(encodeQr(url, level).size).to.equal(size);
+    }
+  });
+
+  it('has a lower level if the URL is too long for it', () => {
+    // The longest host, scheme and code, and the mark.
+    const url = `https://${'x'.repeat(253)}/${encodeURIComponent('🎉').repeat(190)}?qr`;
+    expect(url).to.have.length(2_545);
+    for (const level of levels) {
+      expect(encodeQr(url.slice(0, 1_273), level).size).to.be.at.most(177);
+      expect(encodeQr(url, level).size).to.be.at.most(177);
+    }
   });
 });

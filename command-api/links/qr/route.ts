@@ -8,7 +8,7 @@ import { messages } from '../../../schemas/http/errors.js';
 import { qrQuery } from '../../../schemas/http/qr.js';
 import { shortUrlOf } from '../../../schemas/link-subject.js';
 import { createQrCodeQuota } from './handler.js';
-import { renderQr } from './render.js';
+import { encodeQr, renderQr } from './render.js';
 import { failure, type Reply } from '../../http/reply.js';
 import { parseQuery, type Handler } from '../../http/requests.js';
 import { addressedLink } from '../addressed-link.js';
@@ -53,14 +53,17 @@ export const createQrHandler = (deps: QrDeps): Handler<V2State> => {
       .update(JSON.stringify([text, query.value]))
       .digest('base64url');
     const headers = { ETag: `"${tag}"`, 'Cache-Control': 'private, max-age=3600' };
-    // 304 and HEAD return no QR code, so they spend none, and none is rendered.
+    // 304 and HEAD return no QR code, so they spend none.
     if (ctx.headers['if-none-match']?.includes(headers.ETag)) {
       return { type: 'raw', status: 304, contentType: '', body: null, headers };
     }
+    const code = encodeQr(text, query.value.ecc);
+    if (code.size > query.value.size)
+      return failure(400, `size must be at least ${code.size} for this short URL`);
     const contentType = contentTypes[query.value.format];
     if (ctx.method === 'HEAD')
       return { type: 'raw', status: 200, contentType, body: null, headers };
-    const body = renderQr(text, query.value);
+    const body = renderQr(code, query.value);
     const decision = await quota.spend({
       type: 'SpendQrCode',
       subject: key.rootId,

@@ -292,7 +292,7 @@ describe('command API: pages of events', () => {
           'MaintenanceSwitched',
         ],
         limit: ['0', '1001', '-1', '1.5', 'x', '', '1&limit=2'],
-        shortCode: ['a', 'a.b', ''],
+        shortCode: ['a%20b', 'a%2Fb', '..', 'x'.repeat(191), ''],
         domain: ['http://x', ''],
         after: ['x', '', 'Start', '0'],
       };

@@ -211,6 +211,13 @@ describe('command API: webhooks', () => {
     expect((await send(key, 'GET')).json()).to.deep.equal({ webhooks: [] });
   });
 
+  it('have no ID with a null character', async () => {
+    const key = await newKey();
+    for (const [method, at, body] of callsOfOne) {
+      expect((await send(key, method, `/%00${at}`, body)).status, `${method} ${at}`).to.equal(404);
+    }
+  });
+
   describe('POST /v2/webhooks/:id/rotate', () => {
     /** The secrets that sign now. */
     const signingSecrets = async (
@@ -449,6 +456,9 @@ describe('command API: webhooks', () => {
               'ftp://x.example',
               'https://a@x.example',
               'https://a:b@x.example',
+              'https://x.example/\0',
+              'https://x.example/\ud800',
+              'https://x.example\\y',
               long,
               1,
             ].map((value) => [{ url: value }, urlMessage] as const),

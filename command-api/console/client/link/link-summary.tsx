@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { formatNumber, formatTime } from '../../format.js';
+import { textOfShortUrl } from '../../link-address.js';
 import type { LinkDetails } from '../app/types.js';
 import { CopyButton } from '../components/copy-button.js';
 import { RuleList } from '../rules/rule-list.js';
@@ -14,7 +15,7 @@ export const LinkSummary = ({ link, children }: Props) => (
   <section class="card facts" aria-label="The link">
     <p class="row">
       <a class="clip" href={link.shortUrl} target="_blank" rel="noreferrer">
-        {link.shortUrl}
+        {textOfShortUrl(link.shortUrl)}
       </a>
       <CopyButton text={link.shortUrl} what="the short link" />
       <span class={`badge ${link.status}`}>{link.status}</span>

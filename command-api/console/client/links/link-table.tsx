@@ -1,5 +1,5 @@
 import { formatNumber } from '../../format.js';
-import { linkPage, subjectOfLink } from '../../link-address.js';
+import { linkPage, subjectOfLink, textOfShortUrl } from '../../link-address.js';
 import type { LinkDetails } from '../app/types.js';
 import { CopyButton } from '../components/copy-button.js';
 
@@ -36,7 +36,7 @@ const Row = (props: Omit<Props, 'links'> & { readonly link: Props['links'][numbe
       <td class="code">
         <div class="row">
           <a class="clip" href={linkPage(link)}>
-            {shortUrl.replace(/^https?:\/\//, '')}
+            {textOfShortUrl(shortUrl).replace(/^https?:\/\//, '')}
           </a>
           <CopyButton text={shortUrl} what={shortUrl} />
         </div>
