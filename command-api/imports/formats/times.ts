@@ -24,15 +24,23 @@ interface LocalTime {
 
 const minuteMs = 60_000;
 
+const daysInMonth = (year: number, month: number): number => {
+  if (month === 2) return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28;
+  return month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31;
+};
+
+/** The Gregorian calendar repeats after 400 years. */
+const cycleYears = 400;
+const cycleMs = 146_097 * 86_400_000;
+
 /** The local time as if it were UTC, in milliseconds since the epoch; `null` if there is no such date or time. */
 const utcMilliseconds = (time: LocalTime): number | null => {
   const { year, month, day, hour, minute, second, millisecond } = time;
-  if (year < 1 || hour > 23 || minute > 59 || second > 60) return null;
+  if (year < 1 || month < 1 || month > 12 || day < 1 || day > daysInMonth(year, month)) return null;
+  if (hour > 23 || minute > 59 || second > 60) return null;
   // `Date.UTC` reads the years 0 to 99 as 1900 to 1999.
-  const date = new Date(0);
-  date.setUTCFullYear(year, month - 1, day);
-  if (date.getUTCMonth() !== month - 1 || date.getUTCDate() !== day) return null;
-  return date.setUTCHours(hour, minute, Math.min(second, 59), millisecond);
+  const date = [month - 1, day, hour, minute, Math.min(second, 59), millisecond] as const;
+  return Date.UTC(year + cycleYears, ...date) - cycleMs;
 };
 
 /** RFC 3339 in UTC with milliseconds, for the years 1 to 9999. PostgreSQL has no year 0. */
@@ -62,9 +70,13 @@ const offsetMilliseconds = (offset: string): number | null => {
 const readIso = (fields: readonly (string | undefined)[], zone: string): string | null => {
   const [, year, month, day, hour = 0, minute = 0, second = 0, fraction = '', offset] = fields;
   const time = {
-    ...{ year: Number(year), month: Number(month), day: Number(day) },
-    ...{ hour: Number(hour), minute: Number(minute), second: Number(second) },
-    millisecond: Number(fraction.slice(0, 3).padEnd(3, '0')),
+    year: Number(year),
+    month: Number(month),
+    day: Number(day),
+    hour: Number(hour),
+    minute: Number(minute),
+    second: Number(second),
+    millisecond: fraction === '' ? 0 : Number(fraction.slice(0, 3).padEnd(3, '0')),
   };
   if (offset === undefined) return inZone(time, zone);
   const [milliseconds, shift] = [utcMilliseconds(time), offsetMilliseconds(offset)];
