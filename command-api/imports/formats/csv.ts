@@ -326,11 +326,15 @@ const withoutHeader = (records: readonly Cells[], delimiter: string): Layout | n
   return { delimiter, hasHeader: false, width: 2, columns, duplicate: null };
 };
 
+const maxSampleSteps = 100;
+
 /** Records at the start of a file, to detect its layout. */
 const sampleRecords = (head: string, delimiter: string, maxRecords = 50): readonly Cells[] => {
   const readRecord = recordScanner(delimiter.charCodeAt(0));
   const records: Cells[] = [];
-  for (let position = 0; position < head.length && records.length < maxRecords;) {
+  // The number of steps is bounded, so that malformed records do not use up the budget of the scanner.
+  for (let [position, steps] = [0, 0]; steps < maxSampleSteps; steps += 1) {
+    if (position >= head.length || records.length === maxRecords) break;
     const step = readRecord(head, position, true);
     if (step?.item && 'cells' in step.item && !isBlank(step.item.cells)) {
       records.push(withoutGaps(step.item.cells, delimiter));
@@ -411,8 +415,9 @@ const toRecord = (
   const addMessage = (message: string): number => messages.push(message);
   const time = (field: Field, name: string): string | null =>
     readOptionalTime(cellOf(field), name, (text) => format.readTime(text, linkZone), addMessage);
-  const domain = cellOf('domain').trim().toLowerCase() || null;
+  const domain = cellOf('domain').trim().toLowerCase().replace(/:\d+$/, '') || null;
   const short = readShortUrl(cellOf('code'), domain !== null);
+  const maxClicks = readCount(cellOf('maxClicks'), 'limit of clicks', addMessage);
   const tags = cellOf('tags') === '' ? [] : format.separateTags(cellOf('tags'));
   return linkRecord(row, {
     ...emptyLink,
@@ -429,7 +434,8 @@ const toRecord = (
     createdAt: time('createdAt', 'creation time'),
     startsAt: time('startsAt', 'start'),
     expiresAt: time('expiresAt', 'end'),
-    maxClicks: readCount(cellOf('maxClicks'), 'limit of clicks', addMessage) || null,
+    // Other services write 0 if there is no limit.
+    maxClicks: maxClicks === 0 ? null : maxClicks,
     clicks: readCount(cellOf('clicks'), 'number of clicks', addMessage) ?? 0,
     disabled: isTrue(cellOf('disabled')),
     hasPassword: isTrue(cellOf('hasPassword')),

@@ -47,7 +47,7 @@ describe('imports: CSV', () => {
   it('reads the columns of a file with a header', async () => {
     const text =
       'Code,Long URL,title,Tags,note,created_at,expires at,maxClicks,clicks,domain,disabled\n' +
-      `abc,${url},"A ""quoted""\r\ntitle","a, b,",n,2024-01-02 03:04:05,1780000000,5,7,Go.Example,1\n`;
+      `abc,${url},"A ""quoted""\r\ntitle","a, b,",n,2024-01-02 03:04:05,1780000000,5,7,Go.Example:443,1\n`;
     expect(await read(text, csv, { linkZone: 'Europe/Berlin' })).to.deep.equal([
       link(2, {
         ...{ code: 'abc', url, title: 'A "quoted"\r\ntitle', tags: ['a', 'b'], note: 'n' },
@@ -171,8 +171,8 @@ describe('imports: CSV', () => {
       link(2, {
         ...{ code: 'abc', url },
         messages: [
-          'The creation time "yesterday" cannot be read and was left out.',
           'The limit of clicks "-1" is not a whole number and was left out.',
+          'The creation time "yesterday" cannot be read and was left out.',
           'The number of clicks "many" is not a whole number and was left out.',
         ],
       }),
@@ -395,13 +395,18 @@ describe('imports: CSV, properties', () => {
   });
 
   it('reads the same records from chunks that cut records of a longer file', async () => {
-    const rows = Array.from({ length: 6_000 }, (_, index) => `"c${index}",${url},"a\r\nb"\r\n`);
+    const title = 'x'.repeat(200);
+    const rows = Array.from(
+      { length: 1_000 },
+      (_, index) => `"c${index}",${url},"a\r\n${title}"\r\n`,
+    );
     const file = `code,url,title\r\n${rows.join('')}`;
     const whole = await read(file);
-    expect(whole).to.have.length(6_000);
-    expect(whole.at(-1)).to.have.property('row', 12_000);
+    expect(whole).to.have.length(1_000);
+    expect(whole.at(-1)).to.have.property('row', 2_000);
     for (const size of [1_000, 65_535, 65_536, 65_537]) {
-      expect(await readRecords(readCsv, cutText(file, size))).to.deep.equal(whole);
+      const cut = await readRecords(readCsv, cutText(file, size));
+      expect(JSON.stringify(cut)).to.equal(JSON.stringify(whole));
     }
   });
 

@@ -5,8 +5,12 @@ export interface ShortUrl {
   readonly code: string;
 }
 
-/** A host with a dot, or one with a port, before the first slash: `go.example/abc`, `localhost:8080/abc`. */
-const hostAndPath = /^([^/?#\s]+\.[^/?#\s]+|\[?[\w.:-]+\]?:\d+)\/(.*)$/s;
+/** The longest host with a port, in characters. */
+const maxHostLength = 260;
+
+/** A host with a dot, or one with a port: `go.example/abc`, `localhost:8080/abc`. */
+const isHost = (text: string): boolean =>
+  text.length <= maxHostLength && /^(?:[^?#\s]+\.[^?#\s]+|[\w.:[\]-]+:\d+)$/.test(text);
 
 const urlWithHost = /^[a-z][a-z0-9+.-]*:\/\/([^/?#]*)(.*)$/is;
 
@@ -50,8 +54,10 @@ export const readShortUrl = (text: string, hasDomain: boolean): ShortUrl => {
   const trimmed = trimAscii(text);
   const url = urlWithHost.exec(trimmed);
   if (url) return { domain: domainOf(url[1] ?? ''), code: codeOfPath(url[2] ?? '') };
-  const hosted = hasDomain ? null : hostAndPath.exec(trimmed);
-  if (hosted) return { domain: domainOf(hosted[1] ?? ''), code: codeOfPath(hosted[2] ?? '') };
+  const slash = trimmed.indexOf('/');
+  if (!hasDomain && slash > 0 && isHost(trimmed.slice(0, slash))) {
+    return { domain: domainOf(trimmed.slice(0, slash)), code: codeOfPath(trimmed.slice(slash)) };
+  }
   if (trimmed.startsWith('/')) return { domain: null, code: codeOfPath(trimmed) };
   return { domain: null, code: decodePercent(trimmed) };
 };
