@@ -102,6 +102,7 @@ describe('imports: text of files', () => {
         expect(await decode(utf16(value), size)).to.equal(value);
         expect(await decode(gzipSync(utf16(value).swap16()), size)).to.equal(value);
       }),
+      { numRuns: 30 },
     );
   });
 
