@@ -376,7 +376,7 @@ export const detectLayout = (head: string, format: CsvFormat): Layout | null => 
 
 const faultOfHead = (head: string, format: CsvFormat): ImportFileFault => {
   const [cells = []] = sampleRecords(head, head.includes(',') ? ',' : ';', 1);
-  if (cells.length === 0) return new ImportFileFault('The file is empty.');
+  if (head.trim() === '') return new ImportFileFault('The file is empty.');
   const columns = cells.slice(0, 10).map(quote).join(', ');
   return new ImportFileFault(
     `The file is no ${format.name}: no columns for the code and for the URL. Its first record is ${columns}.`,
