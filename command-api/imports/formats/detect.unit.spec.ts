@@ -93,16 +93,14 @@ describe('imports: formats', () => {
       const text = part.repeat(90_000 / part.length);
       expect(() => detectFormat(text)).not.to.throw();
       expect(() => detectFormat(`[${text}`)).not.to.throw();
-      for (const reader of Object.values(readers)) {
-        for (const file of [
-          `code,url,createdat\n${text},a,${text}`,
-          `[${text}`,
-          `{"data":[${text}`,
-        ]) {
-          await readRecords(reader, file).catch((error: unknown) => {
-            expect(error).to.be.instanceOf(ImportFileFault);
-          });
-        }
+      for (const [reader, file] of [
+        [readers.csv, `code,url,createdat\n${text},a,${text}`],
+        [readers['kutt-json'], `[${text}`],
+        [readers['kutt-json'], `{"data":[${text}`],
+      ] as const) {
+        await readRecords(reader, file).catch((error: unknown) => {
+          expect(error).to.be.instanceOf(ImportFileFault);
+        });
       }
     }
   }).timeout(60_000);
