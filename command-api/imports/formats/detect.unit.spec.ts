@@ -1,0 +1,126 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { readRecords } from '../../testing/import-files.js';
+import { detectFormat, type ImportFormat } from './detect.js';
+import { readers } from './readers.js';
+import { ImportFileFault, maxRecordLength } from './source-record.js';
+
+/** The start of files of each format, and of files of other services. */
+const heads: readonly (readonly [name: string, head: string, format: ImportFormat | null])[] = [
+  ['generic CSV', 'Code;Long_URL\nabc;https://example.org/\n', 'csv'],
+  ['CSV with a `sep=` line', 'sep=;\r\nshort;long\r\n', 'csv'],
+  ['two columns without header', 'https://old.test/abc https://example.org/\n', 'csv'],
+  ['lstu', 'short,url,counter,timestamp,created_by,disabled\n', 'csv'],
+  [
+    'short URLs of Shlink',
+    '"createdAt","domain","shortCode","shortUrl","longUrl","title","tags","visits"\n',
+    'shlink-csv',
+  ],
+  [
+    'short URLs of old Shlink',
+    '"createdAt","shortUrl","longUrl","title","tags","visits"\n',
+    'shlink-csv',
+  ],
+  ['pages of Bitly', 'Link,Custom Link,Destination URL,Title,Created,Engagements\n', 'bitly-csv'],
+  ['Dub', 'Short link,Destination URL,Clicks,Created at,Updated at,Tags,Archived\n', 'dub-csv'],
+  ['our JSON Lines', '{"domain":null,"code":"a","alias":null,"url":"b"}\n', 'linklog'],
+  [
+    'API of Kutt',
+    '{"total":2,"limit":50,"skip":0,"data":[\n{"address":"a","target":"b"}',
+    'kutt-json',
+  ],
+  ['array of Kutt', ' [{"address":"a","target":"b"}]', 'kutt-json'],
+  [
+    'API of Bitly',
+    '{"links":[{"id":"bit.ly/3","long_url":"https://shop.example/"}],"pagination":{}}',
+    'bitly-json',
+  ],
+  [
+    'YOURLS, whose log is first',
+    '-- MySQL dump 10.19\n/*!40101 SET NAMES utf8mb4 */;\nDROP TABLE IF EXISTS `yourls_log`;\nCREATE TABLE `yourls_log` (\n',
+    'yourls-sql',
+  ],
+  ['rows of YOURLS', "INSERT INTO your_url (keyword, url) VALUES ('a','b');", 'yourls-sql'],
+  [
+    'Polr',
+    "INSERT INTO `links` (`id`,`short_url`,`long_url`) VALUES (1,'0','https://a.example/')",
+    null,
+  ],
+  ['SQL of Kutt', 'COPY public.links (id, address, target) FROM stdin;\n', null],
+  ['Chhoto', '[{"shortlink":"a","longlink":"https://example.org/","hits":12}]', null],
+  [
+    'Rebrandly',
+    '[{"id":"f","title":"Burn","slashtag":"b","destination":"https://www.example/x"}]',
+    null,
+  ],
+  ['Short.io', '{"links":[{"id":"l","path":"sale","originalURL":"https://shop.example/"}]}', null],
+  ['visits of Shlink', 'date,potentialBot,userAgent,referer,visitedUrl,type\n', null],
+  [
+    'visits of the command line of Shlink',
+    'Date,"Potential bot","User agent",Referer,Country,Region,City,"Visited URL","Redirect URL",Type\n',
+    null,
+  ],
+  ['Firebase', 'Short Link,Long Dynamic Link,Name\n', null],
+  ['an empty listing', '{"links":[]}', null],
+  ['text', 'This is a text, not a list of links.\n', null],
+  ['an empty file', '', null],
+];
+
+describe('imports: formats', () => {
+  for (const [name, head, format] of heads) {
+    it(`detects ${name} as ${format}`, () => {
+      expect(detectFormat(head)).to.equal(format);
+      expect(detectFormat(`\n${head}`.replace(/^\n(?=sep=)/, ''))).to.equal(format);
+    });
+  }
+
+  it('reads long hostile texts in linear time', async () => {
+    const parts = [
+      '.a',
+      ':1',
+      '\n',
+      ' ',
+      '{"a":',
+      '"',
+      '{"a":{},',
+      '},{',
+      'a","b\n',
+      '/',
+      '1',
+      "'",
+    ];
+    for (const part of parts) {
+      const text = part.repeat(90_000 / part.length);
+      expect(() => detectFormat(text)).not.to.throw();
+      expect(() => detectFormat(`[${text}`)).not.to.throw();
+      for (const [reader, file] of [
+        [readers.csv, `code,url,createdat\n${text},a,${text}`],
+        [readers['kutt-json'], `[${text}`],
+        [readers['kutt-json'], `{"data":[${text}`],
+      ] as const) {
+        await readRecords(reader, file).catch((error: unknown) => {
+          expect(error).to.be.instanceOf(ImportFileFault);
+        });
+      }
+    }
+  }).timeout(60_000);
+
+  it('throws nothing but faults for any text, and returns bounded records', async () => {
+    const text = fc.oneof(
+      fc.string(),
+      fc.string({ unit: 'binary' }),
+      fc.tuple(fc.constantFrom(...heads), fc.string()).map(([[, head], rest]) => head + rest),
+      fc.json().map((json) => `[${json},{"address":"a","target":"b"}]`),
+    );
+    await fc.assert(
+      fc.asyncProperty(text, async (file) => {
+        detectFormat(file);
+        for (const reader of Object.values(readers)) {
+          const records = await readRecords(reader, file).catch((error: unknown) => error);
+          if (records instanceof Error) expect(records).to.be.instanceOf(ImportFileFault);
+          else expect(JSON.stringify(records).length).to.be.below(maxRecordLength);
+        }
+      }),
+    );
+  });
+});

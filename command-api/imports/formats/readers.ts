@@ -1,0 +1,15 @@
+import { bitlyCsv, csv, csvReader, dubCsv, shlinkCsv } from './csv.js';
+import type { ImportFormat } from './detect.js';
+import { readBitlyJson, readKuttJson, readLinklog } from './json.js';
+import type { SourceReader } from './source-record.js';
+
+/** The readers of import files by format. */
+export const readers: Readonly<Record<Exclude<ImportFormat, 'yourls-sql'>, SourceReader>> = {
+  csv: csvReader(csv),
+  linklog: readLinklog,
+  'shlink-csv': csvReader(shlinkCsv),
+  'kutt-json': readKuttJson,
+  'bitly-json': readBitlyJson,
+  'bitly-csv': csvReader(bitlyCsv),
+  'dub-csv': csvReader(dubCsv),
+};

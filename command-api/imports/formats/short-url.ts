@@ -1,0 +1,63 @@
+/** Where a short link is: its domain and its code. */
+export interface ShortUrl {
+  /** In lower case without port; `null` if the text has none. */
+  readonly domain: string | null;
+  readonly code: string;
+}
+
+/** The longest host with a port, in characters. */
+const maxHostLength = 260;
+
+/** A host with a dot, or one with a port: `go.example/abc`, `localhost:8080/abc`. */
+const isHost = (text: string): boolean =>
+  text.length <= maxHostLength && /^(?:[^?#\s]+\.[^?#\s]+|[\w.:[\]-]+:\d+)$/.test(text);
+
+const urlWithHost = /^[a-z][a-z0-9+.-]*:\/\/([^/?#]*)(.*)$/is;
+
+/** Percent-decoded, if its encoding is correct. */
+const decodePercent = (text: string): string => {
+  if (!text.includes('%')) return text;
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+};
+
+const domainOf = (authority: string): string | null =>
+  authority
+    .slice(authority.lastIndexOf('@') + 1)
+    .replace(/:\d*$/, '')
+    .toLowerCase() || null;
+
+/** Without the slash before it, one slash after it, and a query. */
+const codeOfPath = (path: string): string => {
+  const [code = ''] = path.split(/[?#]/, 1);
+  return decodePercent(code.replace(/^\/+/, '').replace(/\/$/, ''));
+};
+
+/** White space of ASCII is not part of a code. Other white space is, so that it is not removed silently. */
+const trimAscii = (text: string): string => {
+  const isSpace = (index: number): boolean => ' \t\r\n'.includes(text.charAt(index));
+  let [start, end] = [0, text.length];
+  while (start < end && isSpace(start)) start += 1;
+  while (end > start && isSpace(end - 1)) end -= 1;
+  return text.slice(start, end);
+};
+
+/**
+ * Reads a code, a path, `host/code` or a URL.
+ *
+ * @param hasDomain whether the domain is known: then a text without a scheme is a code or a path
+ */
+export const readShortUrl = (text: string, hasDomain: boolean): ShortUrl => {
+  const trimmed = trimAscii(text);
+  const url = urlWithHost.exec(trimmed);
+  if (url) return { domain: domainOf(url[1] ?? ''), code: codeOfPath(url[2] ?? '') };
+  const slash = trimmed.indexOf('/');
+  if (!hasDomain && slash > 0 && isHost(trimmed.slice(0, slash))) {
+    return { domain: domainOf(trimmed.slice(0, slash)), code: codeOfPath(trimmed.slice(slash)) };
+  }
+  if (trimmed.startsWith('/')) return { domain: null, code: codeOfPath(trimmed) };
+  return { domain: null, code: decodePercent(trimmed) };
+};
