@@ -1,0 +1,459 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { maxRecordLength } from './source-record.js';
+import { readSqlRecords, type SqlRecord, type SqlValue } from './sql-tokens.js';
+
+async function* stream(chunks: readonly string[]): AsyncGenerator<string, void, undefined> {
+  for (const chunk of chunks) yield await Promise.resolve(chunk);
+}
+
+type IsWanted = (table: string) => boolean;
+
+const readChunks = async (
+  chunks: readonly string[],
+  isWanted: IsWanted = () => true,
+  maxLength?: number,
+): Promise<SqlRecord[]> => {
+  const records: SqlRecord[] = [];
+  for await (const record of readSqlRecords(stream(chunks), isWanted, maxLength))
+    records.push(record);
+  return records;
+};
+
+/** Reads a text as a whole and in chunks of one character. */
+const read = async (sql: string, isWanted?: IsWanted, maxLength?: number): Promise<SqlRecord[]> => {
+  const records = await readChunks([sql], isWanted, maxLength);
+  expect(await readChunks(sql.split(''), isWanted, maxLength)).to.deep.equal(records);
+  return records;
+};
+
+/** The values of the rows: texts, numbers as `{ number }`, blobs as `{ hex }`. Of an invalid row, its message. */
+const contentOf = (records: readonly SqlRecord[]): unknown[] =>
+  records.flatMap((record): unknown[] => {
+    if (record.type === 'table') return [];
+    if (record.type === 'invalid') return [record.message];
+    const values = record.values.map((value) => {
+      if (value === null) return null;
+      return value.type === 'string' ? value.text : { [value.type]: value.text };
+    });
+    return [values];
+  });
+
+const readContent = async (...args: Parameters<typeof read>): Promise<unknown[]> =>
+  contentOf(await read(...args));
+
+const readValues = async (values: string): Promise<unknown> =>
+  (await readContent(`INSERT INTO t VALUES (${values});`))[0];
+
+const notLiteral = 'The row is not a list of literal values.';
+const malformed = 'The INSERT statement is malformed.';
+const cutRow = 'The file ends within this row.';
+const cutInsert = 'The file ends within this INSERT statement.';
+
+/** Cuts a text at positions that are fractions of its length. */
+const cut = (text: string, fractions: readonly number[]): readonly string[] => {
+  const at = fractions.map((fraction) => Math.floor(fraction * text.length)).sort((a, b) => a - b);
+  return [0, ...at].map((start, index) => text.slice(start, at[index] ?? text.length));
+};
+
+const fractions = fc.array(fc.double({ min: 0, max: 1, noNaN: true }));
+
+/** Joins texts of an arbitrary. */
+const joined = (
+  part: fc.Arbitrary<string>,
+  separator: string,
+  maxLength: number,
+): fc.Arbitrary<string> =>
+  fc.array(part, { minLength: 1, maxLength, size: 'max' }).map((parts) => parts.join(separator));
+
+const sqlBlank = fc.constantFrom(
+  ...['', '', '', ' ', '\n', '\r\n', "-- '\n", '--\n', '# (\n', '/*);*/', '/***/', '/*/ */'],
+  ...["/*!1 ' */ ; ' /* */ -- */\n*/", '/*M! * / */', '\ufeff'],
+);
+
+const sqlValue = fc.oneof(
+  {
+    weight: 9,
+    arbitrary: fc.constantFrom(
+      ...["'a'", "'\\''", "'\\\\'", "''''", '"\\""', '""""', "';'", "'END--//'", "'😀'"],
+      ...['1', '-1.5e-3', '.5', '1.', '0x4', "x'41'", 'NULL', "_binary ''", '- 1', '12'],
+    ),
+  },
+  fc.constantFrom(
+    ...['END', 'NOW()', '(1)', "'a''", "'", '/', '-', '*/', '\\', '1e+', '--1', 'é', '`a\\`'],
+  ),
+);
+
+const sqlRow = fc
+  .tuple(
+    joined(
+      fc.tuple(sqlBlank, sqlValue, sqlBlank).map((parts) => parts.join('')),
+      ',',
+      4,
+    ),
+    sqlBlank,
+  )
+  .map(([values, blank]) => `(${values})${blank}`);
+
+const sqlHead = fc.constantFrom(
+  ...['INSERT INTO', 'REPLACE `d`.', 'INSERT IGNORE', 'INSERT /*!1 IGNORE */ INTO d.', 'SET'],
+  ...['CREATE TABLE', 'CREATE TABLE IF NOT EXISTS', 'CREATE', 'DELIMITER', 'insert into d .'],
+);
+
+const sqlName = fc.constantFrom('t', '`t`', '"t"', 'u', 't (a)', 't (`a``b`, "c")', 't (');
+
+const sqlStatement = fc
+  .tuple(sqlHead, sqlBlank, sqlName, sqlBlank, fc.constantFrom('VALUES', 'VALUES', 'value', ''))
+  .chain((head) => joined(sqlRow, ',', 3).map((rows) => [...head, rows].join(' ')));
+
+const sqlDelimiter = fc.constantFrom(';', ';', ';;', '//', 'END', '--', '/', '##', 'E');
+
+/** Dumps in which some statements, values or delimiters are malformed. */
+const trickySql = joined(
+  fc.oneof(
+    {
+      weight: 8,
+      arbitrary: fc.tuple(sqlStatement, sqlBlank, sqlDelimiter).map((parts) => parts.join('')),
+    },
+    sqlDelimiter.map((text) => `\nDELIMITER ${text}\n`),
+    sqlValue,
+    fc.string(),
+  ),
+  '',
+  6,
+);
+
+/** Texts with the characters that dumps escape. */
+const trickyText = fc
+  .array(
+    fc.oneof(
+      fc.string({ unit: 'binary' }),
+      fc.constantFrom("'", '"', '\\', '\n', '\r', '\t', '\0', '\x1a', '%', '_', '😀', '\\%', "');"),
+      fc.constantFrom('\nINSERT INTO `t` VALUES (1);\n', '-- ', '#', '/*', '*/', 'NULL', '0x41'),
+    ),
+  )
+  .map((parts) => parts.join(''));
+
+/** As `mysql_real_escape_string` of mysqldump. */
+const mysqlEscapes: Readonly<Record<string, string>> = {
+  ...{ '\0': '\\0', '\n': '\\n', '\r': '\\r', '\x1a': '\\Z' },
+  ...{ "'": "\\'", '"': '\\"', '\\': '\\\\' },
+};
+const writeString = (text: string): string =>
+  `'${text.replaceAll(/[\0\n\r\x1a'"\\]/g, (character) => mysqlEscapes[character] ?? '')}'`;
+
+describe('imports: tokenizer of SQL dumps', () => {
+  describe('reads values', () => {
+    it('of strings with escapes and doubled quotes', async () => {
+      const sql = String.raw`'\'\"\\\n\r\t\0\Z\b\x', 'it''s ""', "say ""hi"" ''", ''`;
+      expect(await readValues(sql)).to.deep.equal([
+        '\'"\\\n\r\t\0\x1a\bx',
+        'it\'s ""',
+        'say "hi" \'\'',
+        '',
+      ]);
+    });
+
+    it('of strings with % and _, whose backslash MySQL keeps', async () => {
+      expect(await readValues(String.raw`'10\% a\_b'`)).to.deep.equal([String.raw`10\% a\_b`]);
+    });
+
+    it('of strings that look like SQL', async () => {
+      const text = "');\nINSERT INTO `t` VALUES (1);\n-- # /* */ DELIMITER //";
+      expect(
+        await readValues(`${writeString(text)}, '${text.replaceAll("'", "''")}'`),
+      ).to.deep.equal([text, text]);
+    });
+
+    it('of numbers, as in the file', async () => {
+      expect(
+        await readValues('0,-17,+4,1.50,-.5,1.,2e10,1.5E-3,18446744073709551615'),
+      ).to.deep.equal(
+        ['0', '-17', '4', '1.50', '-.5', '1.', '2e10', '1.5E-3', '18446744073709551615'].map(
+          (number) => ({ number }),
+        ),
+      );
+    });
+
+    it('of blobs and NULL', async () => {
+      expect(await readValues(`0x636166C3a9,x'41',X'',0xF,NULL,null`)).to.deep.equal([
+        ...['636166C3a9', '41', '', '0F'].map((hex) => ({ hex })),
+        ...[null, null],
+      ]);
+    });
+
+    it('with character sets before them', async () => {
+      const values = String.raw`_binary 'a\'b',_utf8mb4'é',_latin1 0x41,_binary x'42',N'n'`;
+      expect(await readValues(values)).to.deep.equal([
+        ...["a'b", 'é', { hex: '41' }, { hex: '42' }, 'n'],
+      ]);
+    });
+
+    it('with comments and line ends between them', async () => {
+      expect(await readValues(`1 /* ); */,-- ' \r\n\t2,# "\n3 /*!40101 ' */ ' */`)).to.deep.equal(
+        [1, 2, 3].map((number) => ({ number: String(number) })),
+      );
+    });
+  });
+
+  describe('reports a row as invalid, and reads the rows after it, if', () => {
+    const invalidRows: Readonly<Record<string, string>> = {
+      'it calls a function': "NOW(), CONCAT('a);', (1))",
+      'it has an expression': '1+1',
+      'two strings follow each other': "'a' 'b'",
+      'a value is missing': '1,,2',
+      'the last value is missing': '1,',
+      'it is empty': '',
+      'a word is unknown': 'DEFAULT',
+      'a blob has other characters': "x'4g'",
+      'a number continues as a word': '12abc',
+      'a sign has no number': "-'1'",
+    };
+    for (const [what, values] of Object.entries(invalidRows)) {
+      it(what, async () => {
+        const sql = `INSERT INTO t VALUES (1),(${values}),(2);INSERT INTO t VALUES (3);`;
+        const [first, second, third] = ['1', '2', '3'].map((number) => [{ number }]);
+        expect(await readContent(sql)).to.deep.equal([first, notLiteral, second, third]);
+      });
+    }
+
+    it('it is too long', async () => {
+      const long = `(1,'${'x'.repeat(maxRecordLength)}',2)`;
+      const sql = `INSERT INTO t VALUES ('a'),${long},('b');`;
+      const message = 'The row is longer than 100000 characters.';
+      expect(await readContent(sql)).to.deep.equal([['a'], message, ['b']]);
+      const [, record] = await read(sql);
+      expect(record).to.deep.include({ message, values: [{ type: 'number', text: '1' }] });
+    });
+
+    it('it has no comma before it', async () => {
+      const sql = "INSERT INTO t VALUES ('a')('b'),('c');INSERT INTO t VALUES ('d');";
+      expect(await readContent(sql)).to.deep.equal([['a'], malformed, ['d']]);
+    });
+
+    it('it has no end before the end of the statement', async () => {
+      const sql = "INSERT INTO t VALUES ('a',;INSERT INTO t VALUES ('b');";
+      expect(await readContent(sql)).to.deep.equal([notLiteral, ['b']]);
+    });
+  });
+
+  it('reads a row of exactly the maximum length', async () => {
+    const text = 'x'.repeat(maxRecordLength - 4);
+    expect(await readContent(`INSERT INTO t VALUES ('${text}')`)).to.deep.equal([[text]]);
+    expect(await readContent(`INSERT INTO t VALUES ('${text}x')`)).to.not.deep.equal([
+      [`${text}x`],
+    ]);
+  });
+
+  it('reads a long row in chunks of one character', async () => {
+    const text = "it\\'s ".repeat(16_000);
+    const content = await readContent(`INSERT INTO t VALUES ('${text}'),(1);`);
+    expect(content).to.deep.equal([[text.replaceAll('\\', '')], [{ number: '1' }]]);
+  });
+
+  it('skips a long string of doubled quotes', async () => {
+    const sql = `SELECT '${"''".repeat(200_000)}';INSERT INTO t VALUES (1);`;
+    expect(await readContent(sql)).to.deep.equal([[{ number: '1' }]]);
+  });
+
+  describe('reads the columns', () => {
+    const columnsOf = async (sql: string): Promise<unknown> =>
+      (await read(sql)).flatMap((record) => (record.type === 'row' ? [record.columns] : []));
+
+    it('of the statement', async () => {
+      const sql = 'INSERT INTO t (`a``b`, "c""d", e) VALUES (1,2,3);';
+      expect(await columnsOf(sql)).to.deep.equal([['a`b', 'c"d', 'e']]);
+    });
+
+    it('of the last CREATE TABLE, without keys', async () => {
+      const create = `CREATE TABLE IF NOT EXISTS \`db\`.\`t\` (
+        \`id\` int(11) unsigned NOT NULL DEFAULT '1, \`x\`' COMMENT ');', -- a comment, \`y\` int
+        \`key\` enum('a','b') DEFAULT (1 + (2)),
+        timestamp timestamp /*!50606 STORAGE DISK */ DEFAULT current_timestamp(),
+        PRIMARY KEY (\`id\`, \`key\`), UNIQUE KEY \`u\` (\`key\`(10)), KEY k (timestamp),
+        CONSTRAINT c CHECK (id > 0), FULLTEXT KEY f (\`key\`)
+      ) ENGINE=InnoDB COMMENT='(;';`;
+      const other = 'CREATE TABLE t (z int);';
+      const columns = ['id', 'key', 'timestamp'];
+      expect(await columnsOf(`${other}${create}INSERT t VALUES (1,2,3);`)).to.deep.equal([columns]);
+      expect((await read(create))[0]).to.deep.equal({
+        type: 'table',
+        line: 1,
+        table: 't',
+        columns,
+      });
+    });
+
+    it('and has none without both', async () => {
+      const sql = 'CREATE TABLE t LIKE u; CREATE TABLE v (a int); INSERT INTO t VALUES (1);';
+      expect(await columnsOf(sql)).to.deep.equal([null]);
+    });
+
+    it('of the 100 last tables', async () => {
+      const create = (index: number): string => `CREATE TABLE t${index} (a int);`;
+      const sql = Array.from({ length: 101 }, (_, index) => create(index)).join('\n');
+      const inserts = 'INSERT INTO t0 VALUES (1);INSERT INTO t1 VALUES (1);';
+      expect(await columnsOf(sql + inserts)).to.deep.equal([null, ['a']]);
+    });
+  });
+
+  it('reads the statements that insert rows', async () => {
+    const statements = [
+      ...["INSERT IGNORE INTO `t` VALUES ('a')", "replace into t value ('b')"],
+      ...["INSERT LOW_PRIORITY `db` . `t` VALUES ('c')", "INSERT INTO db.t (x) VALUES\n('d')"],
+      ...["INSERT /*!32302 IGNORE */ INTO t VALUES ('e') ON DUPLICATE KEY UPDATE x = VALUES(x)"],
+      ...["INSERT INTO `in``to` VALUES ('f') AS new", 'INSERT INTO "t" VALUES (\'g\')'],
+      ...["INSERT INTO `d\\`.t VALUES ('h') /*! -- */\n ; ' */"],
+    ];
+    const records = await read(statements.join(';\n'));
+    expect(contentOf(records)).to.deep.equal(Array.from('abcdefgh', (value) => [value]));
+    expect(new Set(records.map(({ table }) => table))).to.deep.equal(new Set(['t', 'in`to']));
+  });
+
+  it('reports statements whose rows it cannot read', async () => {
+    const unsupported = 'The INSERT statement has no VALUES.';
+    const sql = [
+      ...['INSERT INTO t SET a = 1', 'INSERT INTO t SELECT 1', 'INSERT INTO t (a', 'INSERT INTO t'],
+      ...[
+        'INSERT INTO t (NULL, ) VALUES (1)',
+        `INSERT INTO t (${'a,'.repeat(60_000)}a) VALUES (1)`,
+      ],
+      ...['INSERT INTO t VALUES 1', 'INSERT INTO t VALUES (1)'],
+    ];
+    expect(await readContent(sql.join(';'))).to.deep.equal([
+      ...[unsupported, unsupported, malformed, unsupported, malformed],
+      'The INSERT statement has more than 100000 characters before its rows.',
+      ...[malformed, [{ number: '1' }]],
+    ]);
+  });
+
+  it('skips comments, other statements and tables that are not wanted', async () => {
+    const insert = "INSERT INTO t VALUES ('no');";
+    const sql = `/*M!999999\\- enable the sandbox mode */
+-- MySQL dump ${insert}
+--
+# ${insert}
+/* ${insert} */ /* don't */
+/*!40101 SET NAMES utf8mb4 */; /*!50003 ${insert} /* nested */ ${insert} -- don't */
+  SET x = '*/'; ${insert} */;
+--\t${insert}
+SET x = 1 --${insert}
+LOCK TABLES t WRITE; UPDATE t SET a = 'INSERT INTO t VALUES (1);';
+INSERT INTO other VALUES (NOW()),('a;b'),(1;
+CREATE TABLE other (a int);
+INSERT INTO t VALUES ('yes');`;
+    expect(await readContent(sql, (table) => table === 't')).to.deep.equal([['yes']]);
+  });
+
+  it('skips triggers and routines, whose statements end with another delimiter', async () => {
+    const trigger =
+      'CREATE TRIGGER x BEFORE INSERT ON t FOR EACH ROW BEGIN INSERT INTO t VALUES (1);';
+    const sql = [
+      ...['DELIMITER ;;', `/*!50003 CREATE*/ /*!50003 TRIGGER y BEGIN ${trigger} END */;;`],
+      ...['DELIMITER ;', "INSERT INTO t VALUES ('a');", 'delimiter $$ ', `${trigger} END$$`],
+      ...["INSERT INTO t VALUES ('b'),(';')$$", 'DELIMITER //', `${trigger} END // DELIMITER ;`],
+      ...["INSERT INTO t VALUES ('c');", 'DELIMITER', 'DELIMITER "', "INSERT INTO t VALUES ('d');"],
+    ].join('\r\n');
+    expect(await readContent(sql)).to.deep.equal([['a'], ['b'], [';'], ['c'], ['d']]);
+  });
+
+  describe('of a truncated dump', () => {
+    const sql = "CREATE TABLE t (a int);\nINSERT INTO t VALUES ('a'),\n('b\\'c')";
+
+    it('reads the complete rows', async () => {
+      expect(await readContent(sql)).to.deep.equal([['a'], ["b'c"]]);
+    });
+
+    it('reports the row or the statement that is cut', async () => {
+      const start = sql.indexOf('INSERT');
+      const name = sql.indexOf('t VALUES', start);
+      const values = sql.indexOf('(', start);
+      const second = sql.indexOf("('b", start);
+      for (let end = start; end < sql.length; end += 1) {
+        const expected: unknown[] = end > name ? [cutInsert] : [];
+        if (end > values) expected[0] = cutRow;
+        if (end >= second - 2) expected[0] = ['a'];
+        if (end >= second - 1) expected[1] = end > second ? cutRow : cutInsert;
+        const text = sql.slice(0, end);
+        expect(await readContent(text, (table) => table === 't'), text).to.deep.equal(expected);
+      }
+    });
+
+    it('reads a dump that follows without a delimiter', async () => {
+      const content = await readContent(`${sql}\n${sql};`);
+      expect(content).to.deep.equal([['a'], ["b'c"], ['a'], ["b'c"]]);
+    });
+  });
+
+  it('returns the line on which each row starts', async () => {
+    const sql =
+      "\n/*\n*/INSERT INTO t VALUES\n(1),('a\nb'),\r\n(\n2),(NOW(\n)),(3);\n\nINSERT INTO t SET a = 1;";
+    const lines = [4, 4, 6, 7, 8, 10];
+    expect((await read(sql)).map(({ line }) => line)).to.deep.equal(lines);
+  });
+
+  it('returns rows before the statement ends', async () => {
+    let chunks = 0;
+    async function* endless(): AsyncGenerator<string, void, undefined> {
+      yield 'INSERT INTO t VALUES (0)';
+      for (; ; chunks += 1) yield await Promise.resolve(`,(${chunks})`);
+    }
+    for await (const record of readSqlRecords(endless(), () => true))
+      if (record.type === 'row' && record.values[0]?.text === '1000') break;
+    expect(chunks).to.be.below(1_010);
+  });
+
+  it('reads tokens that continue in the next chunk', async () => {
+    const sql = String.raw`REPLACE INTO d . t VALUES /*!1 ' */ ' */ ('a''b\'c',-1.5e-3,x'41') -- '`;
+    const isWanted = (table: string): boolean => table === 't';
+    const records = await read(sql, isWanted);
+    expect(contentOf(records)).to.deep.equal([["a'b'c", { number: '-1.5e-3' }, { hex: '41' }]]);
+    for (let at = 0; at < sql.length; at += 1)
+      expect(await readChunks([sql.slice(0, at), sql.slice(at)], isWanted)).to.deep.equal(records);
+  });
+
+  it('reads the same records from any chunks', async () => {
+    const maxLengths = fc.constantFrom(15, 40, 1_000);
+    await fc.assert(
+      fc.asyncProperty(trickySql, fractions, maxLengths, async (sql, at, maxLength) => {
+        const isWanted = (table: string): boolean => table !== 'u' && table !== 'd';
+        const records = await read(sql, isWanted, maxLength);
+        expect(await readChunks(cut(sql, at), isWanted, maxLength)).to.deep.equal(records);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('reads what mysqldump writes', async () => {
+    const value = fc.oneof(
+      trickyText.map((text): SqlValue => ({ type: 'string', text })),
+      fc.integer().map((number): SqlValue => ({ type: 'number', text: String(number) })),
+      fc.uint8Array({ minLength: 1 }).map((bytes): SqlValue => ({
+        ...{ type: 'hex', text: Buffer.from(bytes).toString('hex') },
+      })),
+      fc.constant(null),
+    );
+    const writeValue = (written: SqlValue | null): string => {
+      if (written === null) return 'NULL';
+      const { type, text } = written;
+      return type === 'string' ? writeString(text) : type === 'hex' ? `0x${text}` : text;
+    };
+    const rows = fc.array(fc.array(value, { minLength: 1 }), { minLength: 1 });
+    await fc.assert(
+      fc.asyncProperty(fc.array(rows), fractions, async (statements, at) => {
+        const sql = statements.map((written) => {
+          const list = written.map((values) => `(${values.map(writeValue).join(',')})`);
+          return `INSERT INTO \`t\` VALUES ${list.join(',')};\n`;
+        });
+        const line = (index: number): number => index + 1;
+        expect(await readChunks(cut(sql.join(''), at))).to.deep.equal(
+          statements.flatMap((written, index) =>
+            written.map((values) => ({
+              ...{ type: 'row', line: line(index), table: 't', columns: null, values },
+            })),
+          ),
+        );
+      }),
+    );
+  });
+});

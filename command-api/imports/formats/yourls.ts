@@ -1,0 +1,183 @@
+/**
+ * Reads SQL dumps of YOURLS (`yourls-sql`): a link for each row of its table of URLs, and a visit for each row of its
+ * log. The schema is in `includes/functions-install.php` of YOURLS. The addresses of visitors and authors are dropped.
+ */
+import { readTime } from './times.js';
+import { ImportFileFault, type SourceReader, type SourceRecord } from './source-record.js';
+import { readSqlRecords, type SqlRecord, type SqlValue } from './sql-tokens.js';
+
+type TableKind = 'url' | 'log';
+
+/** A table has these columns, or it is not of YOURLS: other programs have tables with such names. */
+const requiredColumns: Readonly<Record<TableKind, readonly string[]>> = {
+  url: ['keyword', 'url', 'timestamp'],
+  log: ['click_time', 'shorturl'],
+};
+
+/** The columns of a dump that has only rows (`mysqldump --no-create-info`). */
+const defaultColumns: Readonly<Record<TableKind, readonly string[]>> = {
+  url: ['keyword', 'url', 'title', 'timestamp', 'ip', 'clicks'],
+  log: [
+    ...['click_id', 'click_time', 'shorturl', 'referrer', 'user_agent', 'ip_address'],
+    'country_code',
+  ],
+};
+
+/** The prefix of the tables is a setting of YOURLS. */
+const tablePattern = /(?:^|_)(url|log)$/i;
+
+const tableKind = (table: string): TableKind | null =>
+  (tablePattern.exec(table)?.[1]?.toLowerCase() as TableKind | undefined) ?? null;
+
+/** The longest code and URL in an invalid record, in characters. */
+const maxReportedLength = 2_048;
+
+const countPattern = /^\d{1,15}$/;
+
+/** A value as it was in the database. Text that YOURLS stored with the wrong character set stays as it is. */
+const textOf = (value: SqlValue | null | undefined): string | null => {
+  if (!value) return null;
+  return value.type === 'hex' ? Buffer.from(value.text, 'hex').toString('utf8') : value.text;
+};
+
+const nonEmpty = (text: string | null): string | null => (text === '' ? null : text);
+
+/** For messages. */
+const quoted = (text: string): string =>
+  `"${text.length > 40 ? `${text.slice(0, 40).toWellFormed()}…` : text}"`;
+
+type Row = Extract<SqlRecord, { values: unknown }>;
+
+/** The positions of the columns. */
+type Layout = ReadonlyMap<string, number>;
+
+/** `null`: not a table of YOURLS. */
+const layoutOf = (kind: TableKind, columns: readonly string[]): Layout | null => {
+  const layout = new Map(columns.map((column, index) => [column.toLowerCase(), index]));
+  return requiredColumns[kind].every((column) => layout.has(column)) ? layout : null;
+};
+
+type ReadColumn = (column: string) => string | null;
+
+const columnsOf =
+  (layout: Layout, { values }: Row): ReadColumn =>
+  (column) =>
+    textOf(values[layout.get(column) ?? -1]);
+
+const invalid = (
+  row: number,
+  code: string | null,
+  url: string | null,
+  message: string,
+): SourceRecord => ({
+  ...{ type: 'invalid', row, message },
+  code: code?.slice(0, maxReportedLength).toWellFormed() ?? null,
+  url: url?.slice(0, maxReportedLength).toWellFormed() ?? null,
+});
+
+const readLink = (row: number, read: ReadColumn, zone: string): SourceRecord => {
+  const [code, url] = [read('keyword'), read('url')];
+  if (code === null || url === null) {
+    const message = `The ${code === null ? 'keyword' : 'url'} is NULL.`;
+    return invalid(row, code, url, message);
+  }
+  const messages: string[] = [];
+  const [timestamp, clicks] = [read('timestamp'), read('clicks')];
+  const createdAt = timestamp === null ? null : readTime(timestamp, zone);
+  if (timestamp !== null && createdAt === null)
+    messages.push(`The creation time ${quoted(timestamp)} is not a time.`);
+  const isCount = clicks === null || countPattern.test(clicks);
+  if (!isCount) messages.push(`The number of clicks ${quoted(clicks)} is not a number.`);
+  return {
+    type: 'link',
+    row,
+    link: {
+      code,
+      domain: null,
+      url,
+      title: nonEmpty(read('title')),
+      note: null,
+      tags: [],
+      createdAt,
+      startsAt: null,
+      expiresAt: null,
+      maxClicks: null,
+      clicks: isCount ? Number(clicks) : 0,
+      disabled: false,
+      hasPassword: false,
+      forwardQuery: false,
+      rules: [],
+      messages,
+    },
+  };
+};
+
+const readVisit = (row: number, read: ReadColumn, zone: string): SourceRecord => {
+  const [code, clickTime] = [read('shorturl'), read('click_time')];
+  if (code === null) return invalid(row, null, null, 'The shorturl of the click is NULL.');
+  const time = clickTime === null ? null : readTime(clickTime, zone);
+  if (time === null) {
+    const message = `The time of the click, ${clickTime === null ? 'NULL' : quoted(clickTime)}, is not a time.`;
+    return invalid(row, code, null, message);
+  }
+  const country = read('country_code')?.toUpperCase() ?? '';
+  const referrer = nonEmpty(read('referrer'));
+  return {
+    type: 'visit',
+    row,
+    visit: {
+      code,
+      domain: null,
+      time,
+      country: /^[A-Z]{2}$/.test(country) ? country : null,
+      referrer: referrer === 'direct' ? null : referrer,
+      userAgent: nonEmpty(read('user_agent')),
+    },
+  };
+};
+
+/** A function that returns the layout of a row, which it computes once for all rows of a statement. */
+const cachedLayouts = (): ((record: SqlRecord, kind: TableKind) => Layout | null) => {
+  let last: { columns: readonly string[]; kind: TableKind; layout: Layout | null } | null = null;
+  return (record, kind) => {
+    const columns = record.columns ?? defaultColumns[kind];
+    if (last?.columns !== columns || last.kind !== kind)
+      last = { columns, kind, layout: layoutOf(kind, columns) };
+    return last.layout;
+  };
+};
+
+export const readYourls: SourceReader = async function* (text, { linkZone, visitZone }) {
+  const layoutFor = cachedLayouts();
+  let isFound = false;
+  for await (const record of readSqlRecords(text, (table) => tableKind(table) !== null)) {
+    const kind = tableKind(record.table);
+    const layout = kind && layoutFor(record, kind);
+    if (!kind || !layout) continue;
+    const width = (record.columns ?? defaultColumns[kind]).length;
+    // Without names of columns, only their number identifies a table of YOURLS.
+    if (record.type === 'row' && record.columns === null && record.values.length !== width)
+      continue;
+    isFound = true;
+    if (record.type === 'table') continue;
+    const { line } = record;
+    const read = columnsOf(layout, record);
+    const isLink = kind === 'url';
+    if (record.type === 'invalid' || record.values.length !== width) {
+      const message =
+        record.type === 'invalid'
+          ? record.message
+          : `The row has ${record.values.length} values for ${width} columns.`;
+      yield invalid(
+        line,
+        read(isLink ? 'keyword' : 'shorturl'),
+        isLink ? read('url') : null,
+        message,
+      );
+    } else yield isLink ? readLink(line, read, linkZone) : readVisit(line, read, visitZone);
+  }
+  if (!isFound)
+    throw new ImportFileFault(
+      'The file has no table of YOURLS: a table of links has the columns keyword, url and timestamp.',
+    );
+};

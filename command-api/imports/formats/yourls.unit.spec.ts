@@ -1,0 +1,283 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import {
+  ImportFileFault,
+  type ReaderOptions,
+  type SourceLink,
+  type SourceRecord,
+  type SourceVisit,
+} from './source-record.js';
+import { readYourls } from './yourls.js';
+
+const utc: ReaderOptions = { linkZone: 'UTC', visitZone: 'UTC' };
+
+const read = async (sql: string, options = utc, chunkLength = 7): Promise<SourceRecord[]> => {
+  async function* chunks(): AsyncGenerator<string, void, undefined> {
+    for (let at = 0; at < sql.length; at += chunkLength)
+      yield await Promise.resolve(sql.slice(at, at + chunkLength));
+  }
+  const records: SourceRecord[] = [];
+  for await (const record of readYourls(chunks(), options)) records.push(record);
+  return records;
+};
+
+/** A dump of mysqldump of MariaDB; `´` stands for a backtick. */
+const dump = String.raw`-- MySQL dump 10.19  Distrib 10.3.39-MariaDB, for debian-linux-gnu (x86_64)
+/*!40101 SET NAMES utf8mb4 */;
+/*!40103 SET @OLD_TIME_ZONE=@@TIME_ZONE */;
+/*!40103 SET TIME_ZONE='+00:00' */;
+DROP TABLE IF EXISTS ´yourls_log´;
+CREATE TABLE ´yourls_log´ (
+  ´click_id´ int(11) NOT NULL AUTO_INCREMENT,
+  ´click_time´ datetime NOT NULL,
+  ´shorturl´ varchar(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+  ´referrer´ varchar(200) NOT NULL,
+  ´user_agent´ varchar(255) NOT NULL,
+  ´ip_address´ varchar(41) NOT NULL,
+  ´country_code´ char(2) NOT NULL,
+  PRIMARY KEY (´click_id´)
+) ENGINE=InnoDB AUTO_INCREMENT=4 DEFAULT CHARSET=utf8mb4;
+LOCK TABLES ´yourls_log´ WRITE;
+INSERT INTO ´yourls_log´ VALUES (1,'2023-05-02 09:14:55','1','direct','Mozilla/5.0 (X11; Linux x86_64; rv:109.0) Gecko/20100101 Firefox/112.0','203.0.113.7','DE'),(2,'2023-05-02 09:14:55','1','https://news.example/?q=a','curl/7.88.1','2001:db8::17',''),(3,'2023-05-03 00:00:00','gone','direct','x','198.51.100.9','US');
+UNLOCK TABLES;
+CREATE TABLE ´yourls_url´ (
+  ´keyword´ varchar(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL DEFAULT '',
+  ´url´ text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+  ´title´ text DEFAULT NULL,
+  ´timestamp´ timestamp NOT NULL DEFAULT current_timestamp(),
+  ´ip´ varchar(41) NOT NULL,
+  ´clicks´ int(10) unsigned NOT NULL,
+  PRIMARY KEY (´keyword´)
+) DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+INSERT INTO ´yourls_url´ VALUES ('1','https://example.org/','It\'s \"one\"; -- not a comment','2023-05-01 08:00:00','203.0.113.7',17),('ozh','http://ozh.example/a,b);(','Zeile\nzwei','2023-05-01 08:00:01','203.0.113.7',0),('caf\\e','ftp://files.example/x',NULL,'2023-05-01 08:00:02','203.0.113.7',3),('Abc','https://example.org/upper','','2023-05-01 08:00:03','203.0.113.7',1),('abc','https://example.org/lower','','2023-05-01 08:00:03','203.0.113.7',2);
+`.replaceAll('´', '`');
+
+const urlColumns = '(`keyword`, `url`, `title`, `timestamp`, `ip`, `clicks`)';
+const logColumns =
+  '(`click_time`, `shorturl`, `referrer`, `user_agent`, `ip_address`, `country_code`)';
+const insertUrl = (values: string): string =>
+  `INSERT INTO \`url\` ${urlColumns} VALUES (${values});`;
+const insertLog = (values: string): string =>
+  `INSERT INTO \`log\` ${logColumns} VALUES (${values});`;
+
+const link = (row: number, changes: Partial<SourceLink>): SourceRecord => ({
+  type: 'link',
+  row,
+  link: {
+    ...{ code: 'a', domain: null, url: 'https://a.example/', title: null, note: null, tags: [] },
+    ...{ createdAt: '2023-05-01T08:00:00.000Z', startsAt: null, expiresAt: null },
+    ...{ maxClicks: null, clicks: 0, disabled: false, hasPassword: false, forwardQuery: false },
+    ...{ rules: [], messages: [] },
+    ...changes,
+  },
+});
+
+const visit = (row: number, changes: Partial<SourceVisit>): SourceRecord => ({
+  type: 'visit',
+  row,
+  visit: {
+    ...{ code: 'a', domain: null, time: '2023-05-02T09:14:55.000Z' },
+    ...{ country: null, referrer: null, userAgent: null },
+    ...changes,
+  },
+});
+
+describe('imports: SQL dumps of YOURLS', () => {
+  it('have a link for each URL, and a visit for each click', async () => {
+    const rows = { log: 17, url: 28 };
+    const minute = '2023-05-01T08:00';
+    expect(await read(dump)).to.deep.equal([
+      visit(rows.log, {
+        ...{ code: '1', country: 'DE' },
+        userAgent: 'Mozilla/5.0 (X11; Linux x86_64; rv:109.0) Gecko/20100101 Firefox/112.0',
+      }),
+      visit(rows.log, {
+        ...{ code: '1', referrer: 'https://news.example/?q=a', userAgent: 'curl/7.88.1' },
+      }),
+      visit(rows.log, {
+        ...{ code: 'gone', time: '2023-05-03T00:00:00.000Z', country: 'US', userAgent: 'x' },
+      }),
+      link(rows.url, {
+        ...{ code: '1', url: 'https://example.org/', title: 'It\'s "one"; -- not a comment' },
+        ...{ createdAt: `${minute}:00.000Z`, clicks: 17 },
+      }),
+      link(rows.url, {
+        ...{ code: 'ozh', url: 'http://ozh.example/a,b);(', title: 'Zeile\nzwei' },
+        createdAt: `${minute}:01.000Z`,
+      }),
+      link(rows.url, {
+        ...{ code: 'caf\\e', url: 'ftp://files.example/x' },
+        ...{ createdAt: `${minute}:02.000Z`, clicks: 3 },
+      }),
+      link(rows.url, {
+        ...{ code: 'Abc', url: 'https://example.org/upper' },
+        ...{ createdAt: `${minute}:03.000Z`, clicks: 1 },
+      }),
+      link(rows.url, {
+        ...{ code: 'abc', url: 'https://example.org/lower' },
+        ...{ createdAt: `${minute}:03.000Z`, clicks: 2 },
+      }),
+    ]);
+  });
+
+  it('have no addresses', async () => {
+    const text = JSON.stringify(await read(dump));
+    expect(text).to.not.match(/203\.0\.113\.7|2001:db8::17|198\.51\.100\.9/);
+  });
+
+  it('have times of links and visits in a zone each', async () => {
+    const options = { linkZone: 'Europe/Berlin', visitZone: 'America/New_York' };
+    const sql =
+      insertUrl("'a','https://a.example/','','2023-05-01 10:00:00','',0") +
+      insertLog("'2023-05-02 05:14:55','a','','','',''");
+    expect(await read(sql, options)).to.deep.equal([link(1, {}), visit(1, {})]);
+  });
+
+  describe('are read with', () => {
+    const values = "'a','https://a.example/','','2023-05-01 08:00:00','203.0.113.7',0";
+    const clicks = "'2023-05-02 09:14:55','a','direct','','203.0.113.7',''";
+    const logTable =
+      'click_id int, click_time datetime, shorturl text, referrer text, user_agent text, ip_address text, country_code text';
+    const urlTable =
+      'keyword text, url text, title text, `timestamp` timestamp, ip text, clicks int';
+
+    const dumps: Readonly<Record<string, string>> = {
+      'any prefix, and the name of a database':
+        `INSERT INTO \`db\`.\`your_url\` ${urlColumns} VALUES (${values});` +
+        `INSERT INTO my_other_LOG ${logColumns} VALUES (${clicks});`,
+      'no prefix': insertUrl(values) + insertLog(clicks),
+      'the columns of CREATE TABLE in another order':
+        'CREATE TABLE x_url (clicks int, IP text, Title text, URL text, `timestamp` timestamp, KEYWORD text, plugin int);' +
+        'CREATE TABLE x_log (shorturl text, click_time datetime);' +
+        "INSERT INTO x_url VALUES (0,'','','https://a.example/','2023-05-01 08:00:00','a',5);" +
+        "INSERT INTO x_log VALUES ('a','2023-05-02 09:14:55');",
+      'the columns of INSERT before those of CREATE TABLE':
+        `CREATE TABLE x_url (${urlTable});CREATE TABLE x_log (${logTable});` +
+        "INSERT INTO x_url (url,`timestamp`,keyword) VALUES ('https://a.example/','2023-05-01 08:00:00','a');" +
+        "INSERT INTO x_log (shorturl,click_time) VALUES ('a','2023-05-02 09:14:55');",
+      'no columns': `INSERT INTO y_url VALUES (${values});INSERT INTO y_log VALUES (1,${clicks});`,
+      blobs:
+        insertUrl(
+          "0x61,_binary 'https://a.example/','',0x323032332d30352d30312030383a30303a3030,'',0",
+        ) + insertLog("'2023-05-02 09:14:55',x'61','','','',''"),
+      'tables of other programs':
+        'CREATE TABLE wp_log (id int, message text);CREATE TABLE wp_url (id int, url text);' +
+        "INSERT INTO wp_log VALUES (1,'a'),(NOW());INSERT INTO wp_url VALUES (1,'a',3);" +
+        'INSERT INTO z_log VALUES (1,2);INSERT INTO urls VALUES (1,2,3,4,5,6);' +
+        insertUrl(values) +
+        insertLog(clicks),
+    };
+    for (const [what, sql] of Object.entries(dumps)) {
+      it(what, async () => {
+        expect(await read(sql)).to.deep.equal([link(1, {}), visit(1, {})]);
+      });
+    }
+  });
+
+  it('have a link without creation time, if that is no time', async () => {
+    const messages = ['The creation time "0000-00-00 00:00:00" is not a time.'];
+    const sql =
+      insertUrl("'a','https://a.example/','','0000-00-00 00:00:00','',0") +
+      insertUrl("'a','https://a.example/',NULL,NULL,NULL,NULL");
+    expect(await read(sql)).to.deep.equal([
+      link(1, { createdAt: null, messages }),
+      link(1, { createdAt: null }),
+    ]);
+  });
+
+  it('have a link without clicks, if those are no number', async () => {
+    const sql = insertUrl(
+      `'a','https://a.example/','','2023-05-01 08:00:00','','-${'1'.repeat(99)}'`,
+    );
+    const messages = [`The number of clicks "-${'1'.repeat(39)}…" is not a number.`];
+    expect(await read(sql)).to.deep.equal([link(1, { messages })]);
+  });
+
+  it('have clicks up to the maximum of their column', async () => {
+    const sql = insertUrl("'a','https://a.example/','','2023-05-01 08:00:00','',4294967295");
+    expect(await read(sql)).to.deep.equal([link(1, { clicks: 4_294_967_295 })]);
+  });
+
+  it('have no country for a code of another format', async () => {
+    const sql = ['de', 'D', '??', 'DEU'].map((country) =>
+      insertLog(`'2023-05-02 09:14:55','a','','','','${country}'`),
+    );
+    const countries = ['DE', null, null, null];
+    expect(await read(sql.join(''))).to.deep.equal(
+      countries.map((country) => visit(1, { country })),
+    );
+  });
+
+  it('have invalid rows, with their code and URL as far as they are known', async () => {
+    const time = "'2023-05-02 09:14:55'";
+    const long = 'x'.repeat(100_000);
+    const sql = [
+      insertLog("'0000-00-00 00:00:00','a','','','',''"),
+      insertLog("NULL,'a','','','',''"),
+      insertLog(`${time},NULL,'','','',''`),
+      insertUrl("NULL,'https://a.example/','',NULL,'',0"),
+      insertUrl("'a',NULL,'',NULL,'',0"),
+      insertUrl("'a','https://a.example/',''"),
+      insertUrl("'a','https://a.example/',UPPER('x'),NULL,'',0"),
+      insertUrl(`'a','https://a.example/','${long}',NULL,'',0`),
+      insertUrl(`'${long.slice(0, 3_000)}','a'`),
+      "INSERT INTO yourls_url VALUES ('a','https://a.ex",
+    ];
+    const url = 'https://a.example/';
+    const expected: readonly (readonly [
+      code: string | null,
+      url: string | null,
+      message: string,
+    ])[] = [
+      ['a', null, 'The time of the click, "0000-00-00 00:00:00", is not a time.'],
+      ['a', null, 'The time of the click, NULL, is not a time.'],
+      [null, null, 'The shorturl of the click is NULL.'],
+      [null, url, 'The keyword is NULL.'],
+      ['a', null, 'The url is NULL.'],
+      ['a', url, 'The row has 3 values for 6 columns.'],
+      ['a', url, 'The row is not a list of literal values.'],
+      ['a', url, 'The row is longer than 100000 characters.'],
+      ['x'.repeat(2_048), 'a', 'The row has 2 values for 6 columns.'],
+      ['a', null, 'The file ends within this row.'],
+    ];
+    expect(await read(sql.join('\n'), utc, 4_096)).to.deep.equal(
+      expected.map(([code, destination, message], index) => ({
+        ...{ type: 'invalid', row: index + 1, code, url: destination, message },
+      })),
+    );
+  });
+
+  it('can have empty tables', async () => {
+    expect(await read(dump.replaceAll(/^INSERT .*$/gm, ''))).to.deep.equal([]);
+  });
+
+  it('without a table of YOURLS are rejected', async () => {
+    for (const sql of ['', 'keyword,url\na,b', 'CREATE TABLE x_url (id int, url text);']) {
+      const fault = await read(sql).catch((error: unknown) => error);
+      expect(fault).to.be.instanceOf(ImportFileFault);
+      expect(fault).to.have.property(
+        'message',
+        'The file has no table of YOURLS: a table of links has the columns keyword, url and timestamp.',
+      );
+    }
+  });
+
+  it('are read to the end, whatever they contain', async () => {
+    const parts = fc.oneof(
+      fc.string({ unit: 'binary' }),
+      fc.constantFrom(...dump.split(/(?<=[\n,(;'`])/), '(', ')', "'", '\\', ';', '/*', '*/'),
+      fc.nat(dump.length).map((start) => dump.slice(start)),
+      fc.nat(dump.length).map((end) => dump.slice(0, end)),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(parts, { maxLength: 8 }), async (texts) => {
+        try {
+          for (const record of await read(texts.join(''), utc, 1_000))
+            expect(record.row).to.be.within(1, texts.join('').split('\n').length);
+        } catch (error) {
+          expect(error).to.be.instanceOf(ImportFileFault);
+        }
+      }),
+    );
+  });
+});
