@@ -41,10 +41,10 @@ export const exportedLinkOf = ({ link: state, clicks }: ListedLink): ExportedLin
 const columns = Object.keys(exportedLink.shape) as readonly (keyof ExportedLink)[];
 
 /** A cell: empty for `null`; tags have no commas; rules are JSON. */
-const cellOf = (name: keyof ExportedLink, value: ExportedLink[keyof ExportedLink]): string => {
-  if (value === null) return '';
-  if (typeof value !== 'object') return String(value);
-  return name === 'tags' ? value.join() : JSON.stringify(value);
+const cellOf = (link: ExportedLink, name: keyof ExportedLink): string => {
+  if (name === 'tags') return link.tags.join();
+  if (name === 'rules') return link.rules === null ? '' : JSON.stringify(link.rules);
+  return String(link[name] ?? '');
 };
 
 export const formats: Readonly<Record<ExportFormat, Format>> = {
@@ -56,6 +56,6 @@ export const formats: Readonly<Record<ExportFormat, Format>> = {
   csv: {
     contentType: 'text/csv; charset=utf-8',
     head: csvRow(columns),
-    line: (link) => csvRow(columns.map((name) => cellOf(name, link[name]))),
+    line: (link) => csvRow(columns.map((name) => cellOf(link, name))),
   },
 };
