@@ -298,12 +298,16 @@ export async function* listAll(
   effort = bounded,
 ): AsyncGenerator<readonly ListedLink[]> {
   const selection = await selectionOf(tx, request.query, request.now);
-  let after: ListCursor | null = null;
-  do {
-    const found: Found = await findByCreation(tx, selection, after, size(), effort);
-    yield await readListed(tx, outbox, request, found.links);
-    after = found.end;
-  } while (after !== null);
+  const findAfter = (after: ListCursor | null): Promise<Found> =>
+    findByCreation(tx, selection, after, size(), effort);
+  let finding: Promise<Found> | null = findAfter(null);
+  while (finding !== null) {
+    const { links, end }: Found = await finding;
+    // PostgreSQL finds the next links while this thread parses the current ones.
+    finding = end && findAfter(end);
+    finding?.catch(() => undefined);
+    yield await readListed(tx, outbox, request, links);
+  }
 }
 
 /**
