@@ -35,6 +35,7 @@ import { createGuesses } from './http/guesses.js';
 import { failure, send } from './http/reply.js';
 import { createV2, v2Routes, type V2Deps } from './http/routes.js';
 import { LedgerClock, readClockMs } from '../ops/ledger/clock.js';
+import { createExports } from './links/export/exports.js';
 import { createLinkBlockHandler } from './links/block/handler.js';
 import { createAdmission } from './admission/admission.js';
 import { createApiKeyHandler } from './keys/handler.js';
@@ -68,6 +69,7 @@ export interface CommandApiDeps {
   readonly edge: Pick<HttpListener, 'host' | 'port'> | null;
   readonly activeDomains: ActiveDomains;
   readonly pool: Pool;
+  readonly exportPool: Pool;
   readonly feed: Feed;
   readonly outbox: Outbox;
   readonly delivery: OutboxDelivery;
@@ -139,11 +141,12 @@ const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
   const slots = createStreamSlots(pool);
   const streams = openStreams({ pool, feed: deps.feed, slots, logger });
   onFailure(() => streams.stop());
+  const exports = createExports({ pool: deps.exportPool, outbox, logger });
   const { networks } = config.webhooks;
   const sender = createSender({ dnsServers: config.dnsServers, networks });
   const adminApp = createAdminApp({
     ...deps,
-    ...{ slots, streams, sender },
+    ...{ slots, streams, sender, exports },
     consoleUrl: () => consoleUrl,
     isOwnHost: (destination) => isOwnHost(destination),
     isOwnName,
@@ -169,7 +172,7 @@ const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
     const requests = metrics.requests('api');
     const app = createApiApp({
       ...{ ...deps, clock, admission, plans, upgradeUrl, trustedProxies, hasConsole },
-      ...{ isOwnHost, isOwnName, requests, corsOrigins, slots, streams, sender },
+      ...{ isOwnHost, isOwnName, requests, corsOrigins, slots, streams, sender, exports },
       txtRecords: txtLookup(config.dnsServers, verifyWithinMs),
     });
     return { http: listener(app) };

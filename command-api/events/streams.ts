@@ -1,6 +1,5 @@
 /** The open streams of this process. */
 import { randomInt } from 'node:crypto';
-import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { Cursor } from '../../ops/feed/cursor.js';
 import type { Feed, Follower } from '../../ops/feed/feed.js';
@@ -9,6 +8,7 @@ import { periodically } from '../../ops/platform/concurrency/periodic.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import { findLiveSessions } from '../console/server/console-sessions.js';
+import { writePart } from '../http/write.js';
 import { findLiveScopes } from '../admission/live-keys.js';
 import type { StreamSlots } from './stream-slots.js';
 
@@ -61,13 +61,16 @@ class Stream {
     this.res.once('close', end);
     const timer = setTimeout(end, randomInt(life.shortestMs, life.longestMs)).unref();
     try {
-      await this.#write('retry: 2000\n\n');
+      await writePart(this.res, 'retry: 2000\n\n');
       while (!this.#isEnded) {
         const before = this.#follower.cursor;
         const events = await this.#follower.next(positionMs);
         // The stream has ended meanwhile, and the follower with it.
         if (this.#isOver()) break;
-        await this.#write(events.length > 0 ? this.#messages(events, before) : this.#position());
+        await writePart(
+          this.res,
+          events.length > 0 ? this.#messages(events, before) : this.#position(),
+        );
       }
     } finally {
       clearTimeout(timer);
@@ -83,12 +86,6 @@ class Stream {
 
   #isOver(): boolean {
     return this.#isEnded;
-  }
-
-  /** Waits for a slow client. The listener closes connections without write progress. */
-  async #write(text: string): Promise<void> {
-    if (this.res.destroyed || this.res.write(text)) return;
-    await Promise.race([once(this.res, 'drain'), once(this.res, 'close')]);
   }
 
   #messages(events: readonly FeedEvent[], before: Cursor): string {

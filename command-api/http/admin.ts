@@ -18,6 +18,7 @@ import { domainRoutes } from '../domains/operator-route.js';
 import { keyRoutes } from '../keys/operator-route.js';
 import { overrideRoutes } from '../aliases/route.js';
 import { blockRoutes } from '../links/block/route.js';
+import { exportRoutes } from '../links/export/operator-route.js';
 import { historyRoutes } from '../links/history/operator-route.js';
 import { listRoutes } from '../links/list/operator-route.js';
 import { managedLinkRoutes } from '../links/change/operator-route.js';
@@ -49,7 +50,7 @@ const digest = (text: string): Buffer => createHash('sha256').update(text).diges
 export const adminRoutes: AdminRoutes = (deps) =>
   [
     ...[keyRoutes, domainRoutes, consoleRoutes, platformRoutes],
-    ...[blockRoutes, historyRoutes, listRoutes, managedLinkRoutes],
+    ...[blockRoutes, historyRoutes, listRoutes, exportRoutes, managedLinkRoutes],
     ...[overrideRoutes, projectionRoutes, eventRoutes, webhookRoutes],
   ].flatMap((routes) => routes(deps));
 

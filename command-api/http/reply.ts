@@ -30,6 +30,8 @@ export type Reply = {
       readonly type: 'stream';
       /** Sends the body, after the head was sent. */
       readonly start: (res: ServerResponse) => void;
+      /** Called instead of `start` if the response cannot be sent: releases what the reply holds. */
+      readonly cancel?: () => void;
     }
   | ({ readonly type: 'error' } & Pick<
       GeneralError,
@@ -64,6 +66,13 @@ export const itemErrorOf = (reply: Reply): object => {
   }
   if (reply.type === 'json') return reply.body as object;
   throw new TypeError(`a reply of type ${reply.type} is no item`);
+};
+
+/** Adds a header of the request to `Vary` of every response. */
+export const varyBy = (ctx: Context, header: string): void => {
+  const { headers } = ctx.state as ResponseState;
+  const { Vary: others } = headers;
+  headers['Vary'] = others === undefined ? header : `${others}, ${header}`;
 };
 
 /** 202 */
@@ -121,7 +130,10 @@ export const send = (ctx: Context, reply: Reply): void => {
   if (reply.type === 'stream') {
     ctx.respond = false;
     // The client has disconnected, or has got a 503.
-    if (ctx.res.headersSent) return;
+    if (ctx.res.headersSent || ctx.res.destroyed) {
+      reply.cancel?.();
+      return;
+    }
     ctx.res.writeHead(reply.status, headers);
     reply.start(ctx.res);
     return;

@@ -16,6 +16,7 @@ import { createBulkHandler } from '../links/bulk/route.js';
 import { createEventsHandler, type EventsDeps } from '../events/route.js';
 import { createDomainHandlers, type DomainDeps } from '../domains/route.js';
 import { createKeyHandlers } from '../keys/route.js';
+import { createExportHandler, type ExportDeps } from '../links/export/route.js';
 import { createHistoryHandler } from '../links/history/route.js';
 import { createListHandler } from '../links/list/route.js';
 import { createLinkHandlers } from '../links/change/route.js';
@@ -24,7 +25,7 @@ import { createShortenHandlers, type ShortenDeps } from '../links/create/route.j
 import { createWebhookHandlers, type WebhookDeps } from '../webhooks/route.js';
 import { createStatsHandlers } from '../statistics/route.js';
 
-export type V2Deps = ShortenDeps & QrDeps & DomainDeps & EventsDeps & WebhookDeps;
+export type V2Deps = ShortenDeps & QrDeps & DomainDeps & EventsDeps & WebhookDeps & ExportDeps;
 
 export interface V2Route extends Route<V2State> {
   /** The required scope of the key, or `null`. */
@@ -80,6 +81,7 @@ export const v2Routes = (deps: V2Deps): readonly V2Route[] => {
     { method: 'GET', path: '/stats', scope: 'stats:read', handler: stats.account },
     { method: 'GET', path: '/stats/:shortCode', scope: 'stats:read', handler: stats.link },
     { method: 'GET', path: '/links', scope: 'links:read', handler: createListHandler(deps) },
+    { method: 'GET', path: '/export', scope: 'links:read', handler: createExportHandler(deps) },
     {
       method: 'POST',
       path: '/links/bulk',

@@ -4,6 +4,7 @@ import { messages } from '../../schemas/http/errors.js';
 import { accountStatsQuery, readStatsQuery, statsQuery } from '../../schemas/http/statistics.js';
 import { addressedLink } from '../links/addressed-link.js';
 import { findAccountStats } from './account-statistics.js';
+import { csvOf, requestedTable } from './csv.js';
 import { findLinkStats } from './link-statistics.js';
 import { failure, json, unavailable } from '../http/reply.js';
 import { queryOf, type Handler } from '../http/requests.js';
@@ -27,13 +28,15 @@ export const createStatsHandlers = ({
     const request =
       ctx.querystring === '' ? null : readStatsQuery(statsQuery, query.value, call.now);
     if (request && 'refused' in request) return failure(400, request.refused);
+    const table = requestedTable(ctx, request);
+    if (table.type === 'refused') return table.reply;
     const subject = addressedLink(ctx, parameter);
     if (subject.type === 'refused') return subject.reply;
     const found = await findLinkStats(pool, outbox, subject.value, request);
     if (found === 'incomplete') return incompleteStats;
     // Links of other accounts get 404 too.
     if (found?.account !== call.key.account) return failure(404, messages.codeNotFound);
-    return json(200, found.stats);
+    return table.value === null ? json(200, found.stats) : csvOf(found.stats, table.value);
   },
 
   account: async (ctx, { call }) => {
@@ -41,8 +44,11 @@ export const createStatsHandlers = ({
     if (query.type === 'refused') return query.reply;
     const request = readStatsQuery(accountStatsQuery, query.value, call.now);
     if ('refused' in request) return failure(400, request.refused);
+    const table = requestedTable(ctx, request);
+    if (table.type === 'refused') return table.reply;
     const stats = await findAccountStats(pool, outbox, call.key.account, request);
     if (stats === 'incomplete') return incompleteStats;
-    return stats === 'tooManyLinks' ? failure(400, messages.tooManyLinks) : json(200, stats);
+    if (stats === 'tooManyLinks') return failure(400, messages.tooManyLinks);
+    return table.value === null ? json(200, stats) : csvOf(stats, table.value);
   },
 });

@@ -256,10 +256,15 @@ export const openPostgresLog = async (options: {
     async after(postgres, topic, known, limit): Promise<readonly LinklogEvent[]> {
       const { rows } = await postgres.query<{ value: string }>({
         name: 'outbox-after',
+        // A look-up for each subject: without sorts, as in lists, PostgreSQL would join all records with all subjects.
         text: `SELECT e.value
                FROM unnest($1::text[], $2::smallint[], $3::bigint[]) AS known (key, partition_id, sequence)
-               JOIN log.records e ON e.key = known.key AND e.partition_id = known.partition_id
-                AND e.ledger_sequence > known.sequence
+               CROSS JOIN LATERAL (
+                 SELECT key, ledger_sequence, value FROM log.records
+                 WHERE key = known.key AND partition_id = known.partition_id
+                   AND ledger_sequence > known.sequence
+                 ORDER BY ledger_sequence OFFSET 0
+               ) e
                ORDER BY e.key, e.ledger_sequence LIMIT $4`,
         values: [
           known.map(({ subject }) => subject),

@@ -24,8 +24,8 @@ describe('feed: visits in memory', () => {
   });
 
   it('are those of at most 4 followers; others read just their portion', () => {
-    const all = createReadAheads();
-    const followers = Array.from({ length: 5 }, () => all.open());
+    const readAheads = createReadAheads();
+    const followers = Array.from({ length: 5 }, () => readAheads.open());
     for (const follower of followers.slice(0, 4)) follower.keep(visitsAt(9, 1));
     const last = followers[4];
     expect(followers[0]?.limitFor(1_000)).to.equal(5_000);
@@ -34,6 +34,6 @@ describe('feed: visits in memory', () => {
     expect(last?.limitFor(1_000)).to.equal(5_000);
     last?.keep(visitsAt(9, 1));
     followers[2]?.take(9, 2);
-    expect(all.open().limitFor(1_000)).to.equal(5_000);
+    expect(readAheads.open().limitFor(1_000)).to.equal(5_000);
   });
 });

@@ -1,9 +1,10 @@
 import { expect } from 'chai';
 import { once } from 'node:events';
+import { IncomingMessage, ServerResponse } from 'node:http';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { eventually } from '../test/support/waiting.js';
 import { trustNone } from './client-address.js';
-import { OpenConnections } from './connections.js';
+import { allowStall, OpenConnections } from './connections.js';
 
 describe('platform: stalled connections', () => {
   let server: Server;
@@ -50,6 +51,17 @@ describe('platform: stalled connections', () => {
     connections.endStalled(10_000);
     await once(socket, 'close');
     expect(socket.destroyed).to.equal(true);
+  });
+
+  it('are closed after the limit of their response', async () => {
+    const response = new ServerResponse(new IncomingMessage(socket));
+    response.assignSocket(socket);
+    allowStall(response, 60_000);
+    await fill();
+    for (const now of [0, 10_000, 59_999]) connections.endStalled(now);
+    expect(socket.destroyed).to.equal(false);
+    connections.endStalled(60_000);
+    await once(socket, 'close');
   });
 
   it('are not connections of a slow reader', async () => {

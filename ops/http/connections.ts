@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { EventLoopQueue } from '../platform/concurrency/event-loop-queue.js';
 import type { Metrics } from '../platform/metrics/metrics.js';
@@ -8,6 +9,22 @@ export const maxConnections = 10_000;
 
 /** How long the writes of a connection may make no progress (ms). */
 const stalledMs = 10_000;
+
+/** The limits of connections with another one than `stalledMs`. */
+const stallLimits = new WeakMap<Socket, number>();
+
+/**
+ * Lets a response make no write progress for a longer time (ms). Linux accepts more bytes only when a third of the send
+ * buffer is free, which a slow client takes long for.
+ */
+export const allowStall = (res: ServerResponse, ms: number): void => {
+  const { socket } = res;
+  if (!socket) return;
+  stallLimits.set(socket, ms);
+  res.once('close', () => {
+    stallLimits.delete(socket);
+  });
+};
 
 /** The pending writes of a connection. They make progress if `written` or `queued` changes. */
 interface Pending {
@@ -63,7 +80,7 @@ export class OpenConnections {
     return true;
   }
 
-  /** Closes connections without write progress for 10 s. @param now of a monotonic clock (ms) */
+  /** Closes connections without write progress for 10 s, or their own limit. @param now of a monotonic clock (ms) */
   endStalled(now: number): void {
     for (const socket of this.#sockets) {
       if (socket.writableLength === 0) {
@@ -75,7 +92,7 @@ export class OpenConnections {
       const before = this.#pending.get(socket);
       if (before?.written !== written || before.queued !== queued) {
         this.#pending.set(socket, { written, queued, since: now });
-      } else if (now - before.since >= stalledMs) {
+      } else if (now - before.since >= (stallLimits.get(socket) ?? stalledMs)) {
         this.#stalled.add(() => {
           socket.destroy();
         });

@@ -34,6 +34,32 @@ const selected = redirectColumns
   .map((column) => `${columnsOfLedger[column] ?? `projected.${column}`} AS ${column}`)
   .join();
 
+const reader =
+  (name: string, condition: string) =>
+  async (postgres: Queryable, outbox: Outbox, subjects: readonly string[]) => {
+    const { rows } = await postgres.query<RedirectRow>({
+      name,
+      text: `SELECT ${selected}
+             FROM projection_redirects.links projected JOIN ledger.links ledger USING (subject)
+             WHERE ${condition}`,
+      values: [subjects],
+    });
+    const links = new Map<string, { readonly state: LinkState; readonly sequence: number }>(
+      rows.map((row) => [row.subject, { state: linkOfRow(row), sequence: row.sequence }]),
+    );
+    const known = subjects.map((subject) => ({
+      subject,
+      sequence: links.get(subject)?.sequence ?? 0,
+    }));
+    for (const event of await outbox.after(postgres, topics.links.name, known)) {
+      if (!isLinkEvent(event)) continue;
+      const { subject, sequence } = event;
+      const state = evolveLink(links.get(subject)?.state ?? initialState, event);
+      links.set(subject, { state, sequence });
+    }
+    return links;
+  };
+
 /**
  * Returns the current states of links, without unknown subjects: the projected rows with later events of the outbox, so a link
  * is found as soon as its 201 was sent. The sequence is that of the last event in the state.
@@ -41,31 +67,17 @@ const selected = redirectColumns
  * Existence, destination, limits and blocks are of the ledger, because a writer of the log could forge events. The ledger
  * does not have a destination or password that was never edited; that of LinkCreated is used then.
  */
-export const readLinkStates = async (
-  postgres: Queryable,
-  outbox: Outbox,
-  subjects: readonly string[],
-) => {
+export const readLinkStates = reader(
+  'redirects-read',
   // Both tables are restricted, because a plan for small tables would scan one of them.
-  const { rows } = await postgres.query<RedirectRow>({
-    name: 'redirects-read',
-    text: `SELECT ${selected}
-           FROM projection_redirects.links projected JOIN ledger.links ledger USING (subject)
-           WHERE projected.subject = ANY ($1::text[]) AND ledger.subject = ANY ($1::text[])`,
-    values: [subjects],
-  });
-  const links = new Map<string, { readonly state: LinkState; readonly sequence: number }>(
-    rows.map((row) => [row.subject, { state: linkOfRow(row), sequence: row.sequence }]),
-  );
-  const known = subjects.map((subject) => ({
-    subject,
-    sequence: links.get(subject)?.sequence ?? 0,
-  }));
-  for (const event of await outbox.after(postgres, topics.links.name, known)) {
-    if (!isLinkEvent(event)) continue;
-    const { subject, sequence } = event;
-    const state = evolveLink(links.get(subject)?.state ?? initialState, event);
-    links.set(subject, { state, sequence });
-  }
-  return links;
-};
+  'projected.subject = ANY ($1::text[]) AND ledger.subject = ANY ($1::text[])',
+);
+
+/**
+ * Like `readLinkStates`, for a transaction without sequential scans. The time is linear in the number of links: PostgreSQL
+ * expects about ten, so it compares all rows of two restricted tables with each other (70 ms for 1,000 links).
+ */
+export const readManyLinkStates = reader(
+  'redirects-read-many',
+  'projected.subject = ANY ($1::text[])',
+);

@@ -72,6 +72,8 @@ export const ownCodes = {
   POSITION_MOVED: 'temporary',
   TOPIC_DIFFERS: 'permanent',
   TOPIC_MISSING: 'temporary',
+  // command-api
+  TABLES_REPLACED: 'temporary',
   // ops/feed
   HISTORY_INCOMPLETE: 'temporary',
   // ops/local

@@ -109,6 +109,7 @@ export const messages = {
   qrOff: 'QR code generation is currently disabled on this platform',
   expirationOff: 'URL expiration is currently disabled on this platform',
   tooManyLinks: 'Too many links in this period',
+  tooManyExports: 'Too many exports are running',
   webhookNotFound: 'Webhook not found',
   webhookUrlRefused: 'The webhook URL is not allowed',
   deliveryNotFound: 'Delivery not found',

@@ -10,6 +10,13 @@ import { shortCode } from './link-address.js';
 const breakdowns = ['timeseries', ...dimensionNames, 'bots', 'uniques'] as const;
 export type Breakdown = (typeof breakdowns)[number];
 
+/** What a response can be as CSV. */
+export const tables = ['timeseries', ...dimensionNames, 'links'] as const;
+export type StatisticsTable = (typeof tables)[number];
+
+export const isTable = (name: Breakdown | 'links'): name is StatisticsTable =>
+  tables.some((table) => table === name);
+
 const includeOf = (names: readonly (Breakdown | 'links')[]) => {
   const error = `include must be all, or some of ${names.join(', ')}, with commas between them`;
   return repeatable(error)

@@ -1,3 +1,4 @@
+import { exportQuery } from '../../../schemas/http/export.js';
 import { historyQuery } from '../../../schemas/http/history.js';
 import { linkDomainQuery } from '../../../schemas/http/link-address.js';
 import { listLinksQuery } from '../../../schemas/http/list-links.js';
@@ -8,11 +9,13 @@ import {
   changedLink,
   done,
   errors,
+  exportFile,
   health,
   linkDetails,
   successOfIdempotent,
   reusedLink,
   qrImages,
+  statistics,
   success,
   successOfBody,
 } from './responses.js';
@@ -101,6 +104,14 @@ const statsOfPeriod = {
   ],
   bots: 3,
 };
+
+const asCsv =
+  '`Accept: text/csv` returns one list or the series as CSV; `include` then names exactly one.';
+
+const exportedCsv =
+  'domain,code,alias,url,title,note,tags,createdAt,expiresAt,startsAt,maxClicks,clicks,disabled,rules,' +
+  'forwardQuery,hasPassword\r\n,spring-sale,spring-sale,https://example.com/a?b=c,Spring sale,,"sale,letter",' +
+  '2026-05-01T12:00:00.000Z,2026-05-02T12:00:00.000Z,,100,12,false,,false,false\r\n';
 
 /** OpenAPI links: operations with the created link, whose code is in the body. */
 const links = {
@@ -353,6 +364,25 @@ export const paths = {
       },
     },
   },
+  '/v2/export': {
+    parameters: [requestId],
+    get: {
+      operationId: 'exportLinks',
+      ...needs('links:read'),
+      tags: ['Links'],
+      summary: 'Export short links as a file',
+      description:
+        'All links that `GET /v2/links` lists for these conditions, newest first, from one snapshot. Costs one ' +
+        'call. A file is complete only if the response ends regularly: after an error, or after 30 minutes, the ' +
+        'connection is reset. In CSV, an apostrophe precedes each value that starts with `=`, `+`, `-`, `@`, an ' +
+        'apostrophe, a tab or CR. An account may run two exports at the same time on each node: otherwise 503.',
+      parameters: parametersOf(exportQuery),
+      responses: {
+        200: exportFile('The file.', exportedCsv),
+        ...errors(400, 403),
+      },
+    },
+  },
   '/v2/links/{shortCode}': {
     parameters: ofLink,
     get: {
@@ -457,10 +487,11 @@ export const paths = {
       description:
         'Of all time, and of a period: by default the last 30 days. `uniques` is the sum over the ' +
         'links. A period in which more than 200,000 links had a click on a day, summed over its ' +
-        'days, has no `links`: 400.',
+        'days, has no `links`: 400. ' +
+        asCsv,
       parameters: parametersOf(accountStatsQuery),
       responses: {
-        200: success('The statistics, from one snapshot.', 'AccountStats', {
+        200: statistics('The statistics, from one snapshot.', 'AccountStats', {
           account: {
             linkCount: 40,
             clickCount: 1_200,
@@ -481,10 +512,11 @@ export const paths = {
       summary: 'Get the clicks of a short link',
       description:
         "Of the account's links, including expired ones. `include` adds the statistics of a period. " +
-        'The sum of each list is `period.clickCount`.',
+        'The sum of each list is `period.clickCount`. ' +
+        asCsv,
       parameters: parametersOf(statsQuery),
       responses: {
-        200: success('The statistics.', 'Stats', {
+        200: statistics('The statistics.', 'Stats', {
           stats: {
             shortCode: link.shortCode,
             url: link.url,

@@ -27,6 +27,8 @@ export const componentHeaders = {
   'WWW-Authenticate': header('How to authenticate.', { ...text, const: 'Bearer' }),
   Allow: header('The methods of this path.', text),
   ETag: header('Of an image, for `If-None-Match`; the version of a link, for `If-Match`.', text),
+  'Content-Disposition': header('The name of the file.', text),
+  Vary: header('The headers of the request that the response depends on.', text),
   'Retry-After': header('Seconds until the next attempt.', { type: 'integer', minimum: 1 }),
   'Linklog-Ignored-Fields': header(
     'Unknown fields of the body, which were stripped: percent-encoded, in the order of the body, ' +
@@ -113,6 +115,30 @@ export const pageOrStream = (description: string, bodies: Examples): SchemaPart 
           description: 'Messages with `id` (a cursor) and `data` (a CloudEvent).',
         },
       },
+    },
+  });
+
+/** The file of an export. JSON Schema describes neither JSON lines nor CSV. */
+export const exportFile = (description: string, csv: string): SchemaPart => ({
+  description,
+  headers: headers([...ofAll, ...ofKnownKey, 'Content-Disposition']),
+  content: {
+    'application/x-ndjson': { 'x-itemSchema': refTo('ExportedLink') },
+    'text/csv': { example: csv },
+  },
+});
+
+/** Statistics as JSON, or one of them as CSV. */
+export const statistics = (
+  description: string,
+  name: 'Stats' | 'AccountStats',
+  bodies: Examples,
+): SchemaPart =>
+  success(description, name, bodies, {
+    headers: headers([...ofAll, ...ofKnownKey, 'Vary']),
+    content: {
+      ...json(refTo(name), bodies),
+      'text/csv': { example: 'value,clicks\r\nNP,6\r\n,4\r\n(other),2\r\n' },
     },
   });
 
@@ -303,6 +329,7 @@ const errorResponses = [
       unavailable: general(503, messages.unavailable),
       safety: general(503, messages.safetyUnavailable),
       statistics: general(503, messages.statsIncomplete, stats),
+      exports: general(503, messages.tooManyExports, ['GET', '/v2/export']),
     },
     { headers: { ...ofKeylessError, ...headers(['Retry-After']) } },
   ),

@@ -14,6 +14,7 @@ import {
   scopeError,
   unauthorizedError,
 } from '../../../schemas/http/errors.js';
+import { exportedLink } from '../../../schemas/http/export.js';
 import { healthResponse, livenessResponse } from '../../../schemas/http/health.js';
 import { historyResponse } from '../../../schemas/http/history.js';
 import {
@@ -73,6 +74,7 @@ const responses = {
   ChangedLink: changedLink,
   BulkResponse: bulkResponse,
   Links: linkPage,
+  ExportedLink: exportedLink,
   LinkHistory: historyResponse,
   Stats: statsResponse,
   AccountStats: accountStatsResponse,

@@ -21,7 +21,7 @@ import {
   spooledVisit,
 } from '../../../schemas/testing/events.js';
 import { readCursor, writeCursor, type AccountQuery, type ListQuery } from './link-query.js';
-import { listLinks, type Effort } from './link-list.js';
+import { listAll, listLinks, startSnapshot, type Effort } from './link-list.js';
 import { findExamined, selectionOf } from './link-selection.js';
 import { fixture } from '../../../ops/test/support/fixture.js';
 import { databaseFixture, ledgerFixture } from '../../../ops/test/support/fixtures.js';
@@ -233,6 +233,17 @@ describe('command API: lists of links', () => {
     return subjects;
   };
 
+  /** The list in portions of one snapshot, as exports read it. */
+  const exported = (query: AccountQuery, size: number, effort?: Effort) =>
+    transaction(node.pool, async (tx) => {
+      await startSnapshot(tx);
+      const subjects: string[] = [];
+      for await (const portion of listAll(tx, node.outbox, { query, now }, () => size, effort)) {
+        subjects.push(...portion.map(({ link }) => link.link.subject));
+      }
+      return subjects;
+    });
+
   it('equals a naive list, page by page, for any bound of the work per page', async () => {
     const efforts = [
       undefined,
@@ -261,7 +272,9 @@ describe('command API: lists of links', () => {
           for (const [values, limit, effort] of queries) {
             const query = queryOf(values);
             expect(await wholeList(query, limit, effort)).to.deep.equal(naive(known, query));
-            const allAccounts = { ...query, account: null, sort: 'created' as const };
+            const created = { ...query, sort: 'created' as const };
+            expect(await exported(created, limit, effort)).to.deep.equal(naive(known, created));
+            const allAccounts = { ...created, account: null };
             expect(await wholeList(allAccounts, limit, effort)).to.deep.equal(
               naive(known, allAccounts),
             );

@@ -1,4 +1,4 @@
-import { readLinkStates } from '../../../ops/ledger/link-states.js';
+import { readManyLinkStates } from '../../../ops/ledger/link-states.js';
 import type { Outbox } from '../../../ops/event-log/outbox/port.js';
 import {
   planByKey,
@@ -257,6 +257,59 @@ const find = async (
   return findInOrder(tx, selection, after, wanted, effort);
 };
 
+/** Makes an open transaction a snapshot for lists. */
+export const startSnapshot = async (tx: Client): Promise<void> => {
+  await tx.query(`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY; ${inOrderOfIndexes}`);
+};
+
+/** Reads the current states and clicks of found links. Those that no longer match are absent. */
+const readListed = async (
+  tx: Client,
+  outbox: Outbox,
+  { query, now }: Pick<ListRequest, 'query' | 'now'>,
+  found: readonly FoundLink[],
+): Promise<readonly ListedLink[]> => {
+  const subjects = found.map(({ subject }) => subject);
+  const [clicks, states] = await Promise.all([
+    readClicks(tx, subjects),
+    readManyLinkStates(tx, outbox, subjects),
+  ]);
+  // The projection lags, so the current state is checked again.
+  const matches = linkMatcher(query, now);
+  return found.flatMap(({ sequence, ...cursor }): ListedLink[] => {
+    const { subject } = cursor;
+    const { state, sequence: version } = states.get(subject) ?? {};
+    if (state === undefined || version === undefined) return [];
+    if (state.status === 'none' || !matches(state, version !== sequence)) return [];
+    return [{ cursor, link: state, version, clicks: clicks.get(subject) ?? noClicks }];
+  });
+};
+
+/**
+ * Reads all links of a query in portions, newest first, from the snapshot of the caller.
+ *
+ * @param size the number of links to find for the next portion, which may have fewer
+ */
+export async function* listAll(
+  tx: Client,
+  outbox: Outbox,
+  request: { readonly query: AccountQuery; readonly now: Date },
+  size: () => number,
+  effort = bounded,
+): AsyncGenerator<readonly ListedLink[]> {
+  const selection = await selectionOf(tx, request.query, request.now);
+  const findAfter = (after: ListCursor | null): Promise<Found> =>
+    findByCreation(tx, selection, after, size(), effort);
+  let finding: Promise<Found> | null = findAfter(null);
+  while (finding !== null) {
+    const { links, end }: Found = await finding;
+    // PostgreSQL finds the next links while this thread parses the current ones.
+    finding = end && findAfter(end);
+    finding?.catch(() => undefined);
+    yield await readListed(tx, outbox, request, links);
+  }
+}
+
 /**
  * Reads a page of links from one snapshot. A page before the last one may have fewer links than `limit`, even none: the
  * work for each page is bounded.
@@ -268,23 +321,10 @@ export const listLinks = (
   effort = bounded,
 ): Promise<ListedLinks> =>
   transaction(pool, async (tx) => {
-    await tx.query(
-      `SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY; ${inOrderOfIndexes}`,
-    );
-    const { query, limit, now } = request;
+    await startSnapshot(tx);
+    const { limit } = request;
     const { links: found, end } = await find(tx, request, limit + 1, effort);
     const page = found.slice(0, limit);
-    const subjects = page.map(({ subject }) => subject);
-    const clicks = await readClicks(tx, subjects);
-    const states = await readLinkStates(tx, outbox, subjects);
-    // The projection lags, so the current state is checked again.
-    const matches = linkMatcher(query, now);
-    const links = page.flatMap(({ sequence, ...cursor }): ListedLink[] => {
-      const { subject } = cursor;
-      const { state, sequence: version } = states.get(subject) ?? {};
-      if (state === undefined || version === undefined) return [];
-      if (state.status === 'none' || !matches(state, version !== sequence)) return [];
-      return [{ cursor, link: state, version, clicks: clicks.get(subject) ?? noClicks }];
-    });
+    const links = await readListed(tx, outbox, request, page);
     return { links, next: found.length > limit ? (page.at(-1) ?? null) : end };
   });

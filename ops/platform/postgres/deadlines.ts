@@ -23,6 +23,11 @@ export const deadlines = {
    * 100,000 visits, which takes seconds on a slow core.
    */
   background: { connect: 2_000, statement: 15_000, lock: 15_000, idleInTransaction: 10_000 },
+  /**
+   * For exports, which wait for their client between two statements. `command-api/links/export/exports.ts` ends them after
+   * 30 minutes.
+   */
+  export: { connect: 1_000, statement: 15_000, lock: 1_000, idleInTransaction: 35 * 60_000 },
   /** For migrations, rebuilds and commands. */
   patient: { connect: 60_000, statement: null, lock: null, idleInTransaction: 30_000 },
 } as const satisfies Record<string, Deadlines>;

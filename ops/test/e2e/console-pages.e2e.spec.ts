@@ -133,10 +133,38 @@ describe('the console’s pages', () => {
     ]);
     const table = await readFile(await download.path(), 'utf8');
     expect(table.split('\r\n')).to.have.length(55);
-    const code = /([^/"]+)",""\r\n/.exec(table)?.[1] ?? '';
+    const code = /([^/,]+),\r\n/.exec(table)?.[1] ?? '';
     const details = await bench.api(`/v2/links/${code}`, key.key);
     expect(details.json()).to.deep.include({ tags: ['many', '=1+1'] });
-    expect(table).to.include(`"'=HYPERLINK(""x"")","","Please provide a valid URL"`);
+    expect(table).to.include(`"'=HYPERLINK(""x"")",,Please provide a valid URL`);
+  });
+
+  it('export the links of the current filter, and save statistics as CSV', async () => {
+    const own = await bench.key('PRO', { account: 'exporting' });
+    for (const alias of ['to-export', 'not-to-export']) {
+      await bench.link(own.key, { alias, tags: alias === 'to-export' ? ['wanted'] : [] });
+    }
+    expect((await bench.visit('to-export')).status).to.equal(302);
+    await bench.expectClicks('to-export', own.key, 1);
+    await signIn(page, own.key);
+    const download = async (role: 'button' | 'link', name: string): Promise<string> => {
+      const [saved] = await Promise.all([
+        page.waitForEvent('download'),
+        page.getByRole(role, { name }).click(),
+      ]);
+      return readFile(await saved.path(), 'utf8');
+    };
+    expect(await download('button', 'Download CSV of clicks over time')).to.match(
+      /^start,clicks\r\n[^]*T00:00:00[+-]\d\d:\d\d,1\r\n/,
+    );
+    expect(await download('button', 'Download CSV of Countries')).to.equal(
+      'value,clicks\r\n,1\r\n',
+    );
+    await page.goto(`${bench.product.api}/console/links?tag=wanted`);
+    const links = await download('link', 'Export');
+    expect(links.split('\r\n')).to.have.length(3);
+    expect(links).to.match(/^domain,code,.*\r\n,to-export,to-export,https:/);
+    expect(await faultsInAllModes(page)).to.deep.equal([]);
   });
 
   it('request a new session when the session ends, and continue', async () => {

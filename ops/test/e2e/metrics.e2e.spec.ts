@@ -346,6 +346,7 @@ describe('product: metrics of the running product', () => {
       'projection-work',
       'edge',
       'command-api',
+      'exports',
       'feed',
       'webhooks',
       'archive',

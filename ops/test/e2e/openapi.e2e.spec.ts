@@ -113,7 +113,7 @@ describe('command API: GET /openapi.json', () => {
     const gets = [
       ...(['GET /v2/qr/{shortCode}', 'GET /v2/stats/{shortCode}'] as const),
       ...(['GET /v2/links/{shortCode}', 'GET /v2/links/{shortCode}/history'] as const),
-      ...(['GET /v2/stats', 'GET /v2/usage', 'GET /v2/links'] as const),
+      ...(['GET /v2/stats', 'GET /v2/usage', 'GET /v2/links', 'GET /v2/export'] as const),
     ] as const;
     const keyCalls = [
       'GET /v2/keys',
@@ -216,6 +216,13 @@ describe('command API: GET /openapi.json', () => {
       await expectDescribed('GET /v2/stats', 200, pro.key, {}, '?include=all,links');
       await expectDescribed('GET /v2/links', 200, pro.key, {}, '?limit=1&sort=clicks&tag=x&tag=y');
       await expectDescribed('GET /v2/links', 400, pro.key, {}, '?after=x');
+      await expectDescribed('GET /v2/export', 200, pro.key, {}, '?format=csv');
+      await expectDescribed('GET /v2/export', 400, pro.key, {}, '?format=xml');
+      const csv = { headers: { Accept: 'text/csv' } };
+      for (const operation of ['GET /v2/stats/{shortCode}', 'GET /v2/stats']) {
+        await expectDescribed(operation, 200, pro.key, csv, '?include=countries');
+        await expectDescribed(operation, 400, pro.key, csv);
+      }
     });
 
     it('when a link is changed or deleted', async () => {

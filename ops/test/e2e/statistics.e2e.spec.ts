@@ -157,6 +157,47 @@ describe('command API: statistics of a period', () => {
     expect((await statsOf(key, shortCode, again)).timeseries).to.deep.equal(timeseries);
   });
 
+  it('returns one breakdown, or the series, as CSV', async () => {
+    const key = await newAccount();
+    const { shortCode } = await bench.link(key, { alias: 'as-csv' });
+    await visit(shortCode, person, person, silent);
+    await bench.expectClicks(shortCode, key, 3);
+    const ask = (query: string, accept = 'text/csv', code = '') =>
+      bench.api(`/v2/stats${code}?${query}`, key, { headers: { Accept: accept } });
+    for (const code of ['', `/${shortCode}`]) {
+      const response = await ask('include=countries', 'text/csv', code);
+      expect(response.text).to.equal('value,clicks\r\nUS,2\r\n,1\r\n');
+      expect(response.headers).to.include({
+        ...{ 'content-type': 'text/csv; charset=utf-8', vary: 'Accept' },
+        'cache-control': 'no-store',
+      });
+      const day = 'include=timeseries&from=2026-05-01&to=2026-05-02';
+      expect((await ask(day, 'text/csv', code)).text).to.equal(
+        'start,clicks\r\n2026-05-01T00:00:00+00:00,0\r\n',
+      );
+      for (const accept of ['*/*', 'text/csv;q=0.5, application/json', 'text/html']) {
+        const json = await ask('include=countries', accept, code);
+        expect(json.headers['content-type'], accept).to.equal('application/json; charset=utf-8');
+        expect(json.headers.vary).to.equal('Accept');
+      }
+      for (const include of ['', 'include=all', 'include=countries,os', 'include=bots']) {
+        const refused = await ask(include, 'text/csv, */*;q=0.1', code);
+        expect(refused.status).to.equal(400);
+        expect(refused.json()).to.deep.include({
+          message:
+            'include must name exactly one of timeseries, referrers, countries, browsers, os, devices, ' +
+            'languages, triggers, targets, links for text/csv',
+        });
+      }
+    }
+    expect((await ask('include=links')).text).to.equal('value,clicks\r\nas-csv,3\r\n');
+    const head = await bench.api('/v2/stats?include=os', key, {
+      ...{ method: 'HEAD', headers: { Accept: 'text/csv' } },
+    });
+    expect([head.status, head.text]).to.deep.equal([200, '']);
+    expect(head.headers['content-type']).to.equal('text/csv; charset=utf-8');
+  });
+
   it('counts the links of an account from their 201 on, and lists the most clicked', async () => {
     const key = await newAccount();
     expect(await accountStats(key)).to.deep.include({ linkCount: 0, clickCount: 0 });

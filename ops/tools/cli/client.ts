@@ -18,6 +18,7 @@ import {
   type ChangeKeyRequest,
   type CreateKeyRequest,
 } from '../../../schemas/http/keys.js';
+import type { ExportFormat } from '../../../schemas/http/export.js';
 import { eventsResponse } from '../../../schemas/http/events.js';
 import { historyResponse } from '../../../schemas/http/history.js';
 import {
@@ -100,6 +101,11 @@ const lookUps = [
   ['/admin/webhooks', 'webhooks list'],
   ['/admin/reserved-aliases/', 'aliases --help'],
 ] as const;
+
+export interface ExportLinksQuery {
+  readonly account: string;
+  readonly format: ExportFormat;
+}
 
 /** Without the parameters that are `undefined`. */
 const queryOf = (parameters: ListLinksQuery['filter']): string => {
@@ -185,6 +191,14 @@ export const createAdminClient = ({ url, token, shortUrlHost }: Service, actor: 
     const parser = new EventStreamParser();
     try {
       for await (const chunk of response.setEncoding('utf8')) yield* parser.push(String(chunk));
+    } catch (error) {
+      throw explain(error, 'GET', path);
+    }
+  }
+
+  async function* readBytes(response: IncomingMessage, path: string): AsyncGenerator<Buffer> {
+    try {
+      for await (const chunk of response as AsyncIterable<Buffer>) yield chunk;
     } catch (error) {
       throw explain(error, 'GET', path);
     }
@@ -354,6 +368,19 @@ export const createAdminClient = ({ url, token, shortUrlHost }: Service, actor: 
         const headers = { Accept: 'text/event-stream' };
         const response = await open('GET', path, { headers }, signal);
         if (response.statusCode === 200) return readMessages(response, path);
+        refused = await readAll(response);
+      } catch (error) {
+        throw explain(error, 'GET', path);
+      }
+      throw refusal(refused);
+    },
+    /** Opens a file of links. Its bytes end with the connection. @throws CliError, also while they are read */
+    async openExport(query: ExportLinksQuery, signal: AbortSignal): Promise<AsyncIterable<Buffer>> {
+      const path = `/admin/export?${queryOf({ ...query })}`;
+      let refused: HttpResponse;
+      try {
+        const response = await open('GET', path, {}, signal);
+        if (response.statusCode === 200) return readBytes(response, path);
         refused = await readAll(response);
       } catch (error) {
         throw explain(error, 'GET', path);

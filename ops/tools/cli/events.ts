@@ -3,7 +3,7 @@ import { oneOf } from './arguments.js';
 import type { Command, CommandContext } from './command.js';
 import { followEvents, type FeedEvent } from './follow-events.js';
 import { untilEnded } from './long-work.js';
-import { eventNameOf, plain } from './output.js';
+import { eventNameOf, plain, writeOut } from './output.js';
 
 const maxDataLength = 120;
 
@@ -20,14 +20,6 @@ const dataText = (data: FeedEvent['data']): string => {
 /** One line: time, type, subject, actor, data. */
 export const eventLine = ({ time, type, subject, actor = '-', data }: FeedEvent): string =>
   plain([time, eventNameOf(type).padEnd(15), subject, actor, dataText(data)].join('  ')).trimEnd();
-
-const writeLine = (line: string): Promise<void> =>
-  new Promise((resolve, reject) => {
-    process.stdout.write(`${line}\n`, (error) => {
-      if (error) reject(error);
-      else resolve();
-    });
-  });
 
 interface TailOptions {
   readonly account: string;
@@ -70,7 +62,7 @@ Examples:
         const query = { account, types, after };
         for await (const step of followEvents({ connect, query, report, signal })) {
           const { event } = step;
-          if (event) await writeLine(isJson() ? JSON.stringify(event) : eventLine(event));
+          if (event) await writeOut(`${isJson() ? JSON.stringify(event) : eventLine(event)}\n`);
           ({ cursor } = step);
         }
       });

@@ -40,13 +40,14 @@ export const interruptible = async <Result>(
   }
 };
 
-/** Runs work without an end until SIGINT, SIGTERM, or the exit of the reader of stdout, all of which are successes. */
-export const untilEnded = async (work: (signal: AbortSignal) => Promise<void>): Promise<void> => {
+type Work = (signal: AbortSignal) => Promise<void>;
+
+/** Runs work until the exit of the reader of stdout, such as head, which is a success. */
+export const untilReaderExits = async (work: Work): Promise<void> => {
   const controller = new AbortController();
   const end = (): void => {
     controller.abort();
   };
-  const forget = onEndSignals({ first: end, again: () => process.exit(130) });
   // Only EPIPE gets here: main.ts exits after other errors.
   process.stdout.on('error', end);
   try {
@@ -55,9 +56,27 @@ export const untilEnded = async (work: (signal: AbortSignal) => Promise<void>): 
     if (!controller.signal.aborted && !hasCode(error, 'EPIPE')) throw error;
   } finally {
     process.stdout.off('error', end);
-    forget();
   }
 };
+
+/** Runs work without an end until SIGINT, SIGTERM, or the exit of the reader of stdout, all of which are successes. */
+export const untilEnded = (work: Work): Promise<void> =>
+  untilReaderExits(async (readerExited) => {
+    const controller = new AbortController();
+    const forget = onEndSignals({
+      first: () => {
+        controller.abort();
+      },
+      again: () => process.exit(130),
+    });
+    try {
+      await work(AbortSignal.any([readerExited, controller.signal]));
+    } catch (error) {
+      if (!controller.signal.aborted) throw error;
+    } finally {
+      forget();
+    }
+  });
 
 /** Seconds since a `performance.now()`, with two decimals. */
 export const secondsSince = (started: number): number =>

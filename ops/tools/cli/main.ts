@@ -8,7 +8,7 @@ setFlagsFromString('--heap-growing-percent=50');
 
 // The reader of the output may exit early, as `head` does.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  // `untilEnded` listens too, and ends its command.
+  // `untilReaderExits` listens too, and ends its command.
   if (error.code === 'EPIPE' && process.stdout.listenerCount('error') > 1) return;
   if (error.code !== 'EPIPE') process.stderr.write(`linklog: stdout: ${error.message}\n`);
   process.exit(1);

@@ -25,6 +25,15 @@ export const changed = <Value extends object>(
     : 'the change is in effect; its event is sent when the log is available again',
 });
 
+/** Writes to stdout. Resolves when its reader may get more. */
+export const writeOut = (part: string | Buffer): Promise<void> =>
+  new Promise((resolve, reject) => {
+    process.stdout.write(part, (error) => {
+      if (error) reject(error);
+      else resolve();
+    });
+  });
+
 export const count = (value: number): string => value.toLocaleString('en-US');
 
 /** `1 link`, `2 links`. */

@@ -21,6 +21,7 @@ Examples:
   $ linklog console
   $ linklog links block spring-sale --reason phishing
   $ linklog domains add go.example.com --account acme
+  $ linklog export --account shop > links.jsonl
   $ linklog events tail
   $ linklog webhooks list
   $ linklog platform set --maintenance on
@@ -44,6 +45,7 @@ const commands = new Map<string, () => Promise<AddCommands>>([
   ['console', async () => (await import('./console.js')).addConsoleCommand],
   ['links', async () => (await import('./links.js')).addLinkCommands],
   ['domains', async () => (await import('./domains.js')).addDomainCommands],
+  ['export', async () => (await import('./export.js')).addExportCommand],
   ['events', async () => (await import('./events.js')).addEventCommands],
   ['webhooks', async () => (await import('./webhooks.js')).addWebhookCommands],
   ['aliases', async () => (await import('./aliases.js')).addAliasCommands],

@@ -20,6 +20,10 @@ const addressOf = (filter: LinkFilter): string => {
   return query === '' ? '/console/links' : `/console/links?${query}`;
 };
 
+/** The address of a file with all links of a filter. */
+const exportAddressOf = (filter: LinkFilter): string =>
+  `/console/v2/export?format=csv&${writeFilter({ ...filter, sort: 'created', after: '' })}`;
+
 const Failures = ({ failed }: { readonly failed: readonly Failed[] }) => (
   <div class="trouble" role="alert">
     <ul>
@@ -80,9 +84,14 @@ export const Links = ({ shortUrlHost }: { readonly shortUrlHost: string }) => {
     <Page
       title="Links"
       aside={
-        <a class="button primary" href="/console/new">
-          New link
-        </a>
+        <div class="row">
+          <a class="button" href={exportAddressOf(filter)} download>
+            Export
+          </a>
+          <a class="button primary" href="/console/new">
+            New link
+          </a>
+        </div>
       }
     >
       {isEmpty && isFirstPage && !hasNext && showsAll(filter) && !isLoading ? (

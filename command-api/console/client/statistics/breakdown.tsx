@@ -2,6 +2,7 @@ import { useId, useState } from 'preact/hooks';
 import { formatNumber, formatShare, formatValue } from '../../format.js';
 import type { Dimension, PeriodStats } from '../app/types.js';
 import { Dialog } from '../components/dialog.js';
+import { DownloadCsv } from './download-csv.js';
 
 interface Row {
   readonly value: string | null;
@@ -17,6 +18,8 @@ interface Props {
   readonly dimensions: Dimensions;
   /** `undefined` until they are loaded. */
   readonly stats: PeriodStats | undefined;
+  /** The call that returns a dimension. */
+  readonly pathOf: (include: string) => string;
 }
 
 const shownAtFirst = 6;
@@ -45,7 +48,7 @@ const Rows = (props: {
 };
 
 /** The clicks of a period by a selected dimension: the first values, and all in a dialog. */
-export const Breakdown = ({ title, dimensions, stats }: Props) => {
+export const Breakdown = ({ title, dimensions, stats, pathOf }: Props) => {
   const [chosen, setChosen] = useState(0);
   const [isOpen, setOpen] = useState(false);
   const id = useId();
@@ -85,6 +88,9 @@ export const Breakdown = ({ title, dimensions, stats }: Props) => {
           All {formatNumber(rows.length)}
           <span class="unseen"> {name}</span>
         </button>
+      )}
+      {rows && rows.length > 0 && (
+        <DownloadCsv include={dimension} title={name} path={pathOf(dimension)} />
       )}
       {rows && isOpen && (
         <Dialog

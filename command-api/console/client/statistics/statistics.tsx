@@ -15,6 +15,7 @@ import { useLoad, useReloadOnReturn } from '../app/hooks.js';
 import type { PeriodStats } from '../app/types.js';
 import { Trouble } from '../components/trouble.js';
 import { Breakdown, type Dimensions } from './breakdown.js';
+import { DownloadCsv } from './download-csv.js';
 import { PeriodPicker } from './period-picker.js';
 import { Plot, usePlotLibrary, type PlotLibrary } from './plot.js';
 
@@ -173,6 +174,8 @@ const Series = (props: SeriesProps & { readonly library: PlotLibrary | null }) =
 
 /** `value` stays while other statistics are loaded. */
 export interface LoadedStats<Stats extends PeriodStats> {
+  /** `null`: all links. */
+  readonly shortCode: string | null;
   readonly value: Stats | undefined;
   /** The previous period, if it is compared. */
   readonly before: PeriodStats | undefined;
@@ -199,7 +202,7 @@ export const usePeriodStats = <Stats extends PeriodStats>(
     view.compare ? earlier : '',
   );
   const before = view.compare ? compared.value : undefined;
-  return { ...stats, before, failure: stats.failure ?? compared.failure };
+  return { ...stats, shortCode, before, failure: stats.failure ?? compared.failure };
 };
 
 interface Props {
@@ -217,6 +220,8 @@ export const Statistics = ({ stats, children, filter }: Props) => {
   const [view, hrefOf] = useView();
   const library = usePlotLibrary();
   const hasTargets = value?.targets?.some((target) => target.value !== null) ?? false;
+  const pathOf = (include: string): string =>
+    `${statsPath(stats.shortCode)}${periodQuery(view, view, include)}&limit=200`;
   const hrefOfDay = (day: string): string =>
     hrefOf({ preset: 'custom', from: day, to: addDays(day, 1), interval: 'hour' });
 
@@ -262,6 +267,13 @@ export const Statistics = ({ stats, children, filter }: Props) => {
           ) : (
             <div class="plot" />
           )}
+          {value && (
+            <DownloadCsv
+              include="timeseries"
+              title="clicks over time"
+              path={pathOf('timeseries')}
+            />
+          )}
         </section>
         <div class="columns breakdowns">
           {children}
@@ -269,9 +281,10 @@ export const Statistics = ({ stats, children, filter }: Props) => {
             title="Sources"
             dimensions={hasTargets ? withTargets : sources}
             stats={value}
+            pathOf={pathOf}
           />
-          <Breakdown title="Visitors" dimensions={visitors} stats={value} />
-          <Breakdown title="Devices" dimensions={devices} stats={value} />
+          <Breakdown title="Visitors" dimensions={visitors} stats={value} pathOf={pathOf} />
+          <Breakdown title="Devices" dimensions={devices} stats={value} pathOf={pathOf} />
         </div>
       </div>
     </>

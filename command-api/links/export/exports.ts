@@ -1,0 +1,212 @@
+/** The running exports of this process. */
+import type { ServerResponse } from 'node:http';
+import type { Outbox } from '../../../ops/event-log/outbox/port.js';
+import { allowStall } from '../../../ops/http/connections.js';
+import { deferred } from '../../../ops/platform/concurrency/deferred.js';
+import type { Logger } from '../../../ops/platform/logging.js';
+import {
+  transactionOn,
+  withConnection,
+  type Client,
+  type Pool,
+} from '../../../ops/platform/postgres/pool.js';
+import type { ExportFormat } from '../../../schemas/http/export.js';
+import { areIncomplete } from '../../statistics/statistics.js';
+import { writePart } from '../../http/write.js';
+import { listAll, startSnapshot, type ListedLink } from '../list/link-list.js';
+import type { AccountQuery } from '../list/link-query.js';
+import { exportedLinkOf, formats, type Format } from './format.js';
+
+/** Exports of one account, so that it cannot take all connections. */
+const maxOfAccount = 2;
+
+/** A portion: two of them are in memory. Links have up to 512 KB, so its number of links follows their size. */
+const portion = { links: 1_000, bytes: 500_000 };
+
+/** The longest export (ms): PostgreSQL keeps all versions of changed rows that its snapshot may need. */
+const defaultLifeMs = 30 * 60_000;
+
+/**
+ * How long a client may accept no data (ms). With a send buffer of 4 MB, the maximum of Linux, a client that reads 10 KB a
+ * second makes visible progress every 130 s.
+ */
+const stallMs = 180_000;
+
+export interface ExportRequest {
+  readonly query: AccountQuery;
+  readonly format: ExportFormat;
+  readonly now: Date;
+}
+
+/** An export with a snapshot and its first links. One of the two methods must be called. */
+export interface OpenExport {
+  /** Sends the file, after the head of the response was sent. */
+  readonly start: (res: ServerResponse) => void;
+  readonly cancel: () => void;
+}
+
+/** The tables were replaced by rebuilt ones, whose rows the snapshot does not show. */
+class TablesReplaced extends Error {
+  readonly code = 'TABLES_REPLACED';
+
+  constructor() {
+    super('a projection was rebuilt during the export');
+  }
+}
+
+/** PostgreSQL resolves names by the newest catalog, not by that of the snapshot. */
+const readTables = async (tx: Client): Promise<string> => {
+  const { rows } = await tx.query<{ tables: string }>({
+    name: 'export-tables',
+    text: `SELECT concat_ws(' ', to_regclass('projection_redirects.links')::oid,
+             to_regclass('projection_redirects.link_tags')::oid,
+             to_regclass('projection_stats.links')::oid) AS tables`,
+  });
+  return rows[0]?.tables ?? '';
+};
+
+/** The links in portions. @throws TablesReplaced */
+async function* readPortions(
+  tx: Client,
+  outbox: Outbox,
+  { query, now }: ExportRequest,
+  size: () => number,
+): AsyncGenerator<readonly ListedLink[]> {
+  const tables = await readTables(tx);
+  for await (const links of listAll(tx, outbox, { query, now }, size)) {
+    if ((await readTables(tx)) !== tables) throw new TablesReplaced();
+    yield links;
+  }
+}
+
+/** Links of the next portion, by the average size of a link in the last one. */
+const nextSize = (links: number, bytes: number): number =>
+  Math.max(1, Math.min(portion.links, Math.floor((portion.bytes * links) / Math.max(1, bytes))));
+
+/** Closes the connection with a reset, so that a client without chunked encoding notices the missing end, too. */
+const breakOff = (res: ServerResponse): void => {
+  if (res.socket) res.socket.resetAndDestroy();
+  else res.destroy();
+};
+
+export const createExports = (deps: {
+  /** Each export has a connection, so its size limits the exports of this process. */
+  readonly pool: Pool;
+  readonly outbox: Outbox;
+  readonly logger: Logger;
+  readonly lifeMs?: number;
+}) => {
+  const { pool, outbox, logger, lifeMs = defaultLifeMs } = deps;
+  /** The running exports by account. */
+  const running: string[] = [];
+
+  const hasRoomFor = (account: string): boolean =>
+    running.length < pool.options.max &&
+    running.filter((other) => other === account).length < maxOfAccount;
+
+  /** @param first the first portion, which was read before the response began */
+  const writePortions = async (
+    res: ServerResponse,
+    format: Format,
+    portions: AsyncIterator<readonly ListedLink[]>,
+    first: IteratorResult<readonly ListedLink[]>,
+    setSize: (size: number) => void,
+  ): Promise<void> => {
+    let read = first;
+    let head = format.head;
+    while (read.done !== true && !res.destroyed) {
+      const links = read.value;
+      const next = portions.next();
+      // It is awaited after this portion was written.
+      next.catch(() => undefined);
+      const text = head + links.map((link) => format.line(exportedLinkOf(link))).join('');
+      head = '';
+      if (links.length > 0) setSize(nextSize(links.length, text.length));
+      await writePart(res, text);
+      read = await next;
+    }
+    if (head !== '') await writePart(res, head);
+  };
+
+  /** Runs an export. Resolves after it has sent its last byte, or was cancelled. */
+  const run = (
+    request: ExportRequest,
+    opened: (state: 'open' | 'incomplete') => void,
+    response: Promise<ServerResponse | null>,
+  ): Promise<ServerResponse | null> =>
+    withConnection(pool, (client, onBroken) =>
+      transactionOn(
+        client,
+        async (tx) => {
+          await startSnapshot(tx);
+          if (await areIncomplete(tx)) {
+            opened('incomplete');
+            return null;
+          }
+          let size = portion.links;
+          const portions = readPortions(tx, outbox, request, () => size);
+          const first = await portions.next();
+          opened('open');
+          const res = await response;
+          if (res) {
+            const format = formats[request.format];
+            await writePortions(res, format, portions, first, (links) => {
+              size = links;
+            });
+          }
+          return res;
+        },
+        onBroken,
+      ),
+    );
+
+  /** Sends the end of the file, or closes the connection: a client must not take a part for the whole file. */
+  const finish = async (exporting: ReturnType<typeof run>, res: ServerResponse): Promise<void> => {
+    const timer = setTimeout(() => {
+      logger.warn({ lifeMs }, 'an export took too long; its connection is closed');
+      breakOff(res);
+    }, lifeMs).unref();
+    allowStall(res, stallMs);
+    try {
+      await exporting;
+      res.end();
+    } catch (err) {
+      logger.warn({ err }, 'an export failed; its connection is closed');
+      breakOff(res);
+    } finally {
+      clearTimeout(timer);
+    }
+  };
+
+  return {
+    count: () => running.length,
+
+    /** Takes the snapshot and reads the first links, so that errors get a response. */
+    async open(request: ExportRequest): Promise<OpenExport | 'tooMany' | 'incomplete'> {
+      const { account } = request.query;
+      if (!hasRoomFor(account)) return 'tooMany';
+      running.push(account);
+      const opened = deferred<'open' | 'incomplete'>();
+      const response = deferred<ServerResponse | null>();
+      const exporting = run(request, opened.resolve, response.promise);
+      exporting
+        // Without effect if it has opened; `finish` handles the error then.
+        .catch(opened.reject)
+        .finally(() => {
+          running.splice(running.indexOf(account), 1);
+        });
+      if ((await opened.promise) === 'incomplete') return 'incomplete';
+      return {
+        start(res) {
+          response.resolve(res);
+          void finish(exporting, res);
+        },
+        cancel() {
+          response.resolve(null);
+        },
+      };
+    },
+  };
+};
+
+export type Exports = ReturnType<typeof createExports>;

@@ -1,0 +1,51 @@
+import type { Context } from 'koa';
+import { messages } from '../../../schemas/http/errors.js';
+import { exportQuery, type ExportQuery } from '../../../schemas/http/export.js';
+import type { V2State } from '../../admission/admitted-call.js';
+import { unavailable, type Reply } from '../../http/reply.js';
+import { parseQuery, type Handler } from '../../http/requests.js';
+import { incompleteStats } from '../../statistics/route.js';
+import type { Exports } from './exports.js';
+import { formats } from './format.js';
+
+export interface ExportDeps {
+  readonly exports: Exports;
+}
+
+/** `Retry-After` is 10 s: most exports take less. */
+const tooManyExports = unavailable(messages.tooManyExports, 10);
+
+/** Responds with the links of an account as a file. */
+export const createExporter =
+  ({ exports }: ExportDeps) =>
+  async (
+    ctx: Context,
+    { format, ...filter }: ExportQuery,
+    account: string,
+    now: Date,
+  ): Promise<Reply> => {
+    const name = `linklog-links-${now.toISOString().slice(0, 10)}.${format}`;
+    const file = {
+      type: 'stream',
+      status: 200,
+      headers: {
+        'Content-Type': formats[format].contentType,
+        'Content-Disposition': `attachment; filename="${name}"`,
+      },
+    } as const;
+    if (ctx.method === 'HEAD') return { ...file, start: (res) => res.end() };
+    const query = { ...filter, sort: 'created', account } as const;
+    const opened = await exports.open({ query, format, now });
+    if (opened === 'tooMany') return tooManyExports;
+    return opened === 'incomplete' ? incompleteStats : { ...file, ...opened };
+  };
+
+/** `GET /v2/export`. */
+export const createExportHandler = (deps: ExportDeps): Handler<V2State> => {
+  const respond = createExporter(deps);
+  return async (ctx, { call }) => {
+    const query = parseQuery(exportQuery, ctx);
+    if (query.type === 'refused') return query.reply;
+    return respond(ctx, query.value, call.key.account, call.now);
+  };
+};

@@ -1,0 +1,44 @@
+import { z } from 'zod';
+import { accountName } from './keys.js';
+import { linkDetails } from './links.js';
+import { listLinksQuery } from './list-links.js';
+
+export const exportFormats = ['jsonl', 'csv'] as const;
+export type ExportFormat = (typeof exportFormats)[number];
+
+/** GET /v2/export: the filters of GET /v2/links. */
+export const exportQuery = listLinksQuery.omit({ limit: true, after: true, sort: true }).extend({
+  format: z
+    .enum(exportFormats, { error: `format must be either ${exportFormats.join(' or ')}` })
+    .default('jsonl')
+    .describe('`jsonl`: one JSON object per line. `csv`: a header and one row per link.'),
+});
+export type ExportQuery = z.output<typeof exportQuery>;
+
+/** GET /admin/export */
+export const operatorsExportQuery = exportQuery.extend({
+  account: accountName.default('default'),
+});
+
+const { shape } = linkDetails;
+
+/** A link of an export. The order of the fields is that of the columns. */
+export const exportedLink = z.object({
+  domain: shape.domain,
+  code: shape.shortCode,
+  alias: shape.alias.describe('The code, if the client chose it.'),
+  url: shape.url,
+  title: shape.title,
+  note: shape.note,
+  tags: shape.tags,
+  createdAt: shape.createdAt,
+  expiresAt: shape.expiresAt,
+  startsAt: shape.startsAt,
+  maxClicks: shape.maxClicks,
+  clicks: shape.clickCount,
+  disabled: z.boolean().describe('Whether the owner disabled the link, whatever its status is.'),
+  rules: shape.rules,
+  forwardQuery: shape.forwardQuery,
+  hasPassword: shape.hasPassword,
+});
+export type ExportedLink = z.infer<typeof exportedLink>;
