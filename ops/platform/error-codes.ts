@@ -73,6 +73,7 @@ export const ownCodes = {
   TOPIC_DIFFERS: 'permanent',
   TOPIC_MISSING: 'temporary',
   // command-api
+  IMPORT_FILE_FAULT: 'permanent',
   TABLES_REPLACED: 'temporary',
   // ops/feed
   HISTORY_INCOMPLETE: 'temporary',
