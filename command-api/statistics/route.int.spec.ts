@@ -14,7 +14,10 @@ describe('command API: statistics after an upgrade', () => {
     const handlers = createStatsHandlers(node);
     const state = { call: { now: new Date(), key: { account: 'shop' } } } as V2State;
     const contextOf = (querystring: string) =>
-      ({ querystring, req: { url: `/v2/stats?${querystring}` } as unknown }) as Context;
+      ({
+        ...{ querystring, req: { url: `/v2/stats?${querystring}` }, state: { headers: {} } },
+        accepts: () => 'application/json',
+      }) as unknown as Context;
     return [
       await handlers.account(contextOf(''), state, () => ''),
       await handlers.link(contextOf('include=bots'), state, () => 'nothing0'),

@@ -375,7 +375,7 @@ export const paths = {
         'All links that `GET /v2/links` lists for these conditions, newest first, from one snapshot. Costs one ' +
         'call. A file is complete only if the response ends regularly: after an error, or after 30 minutes, the ' +
         'connection is reset. In CSV, an apostrophe precedes each value that starts with `=`, `+`, `-`, `@`, an ' +
-        'apostrophe, a tab or CR. An account may run two exports at the same time on each node: otherwise 503.',
+        'apostrophe, a tab or CR. An account may run two exports at the same time on each node; a third one gets 503.',
       parameters: parametersOf(exportQuery),
       responses: {
         200: exportFile('The file.', exportedCsv),

@@ -118,7 +118,10 @@ describe('command API: exports', () => {
     try {
       const response = await respond(exportsOf(outbox));
       // It depends on when PostgreSQL processes the invalidation of its caches.
-      const lines = await readLines(response).catch(() => null);
+      const lines = await readLines(response).catch((error: unknown) => {
+        expect(error).to.include({ code: 'ECONNRESET' });
+        return null;
+      });
       expect([links, null]).to.include(lines);
       expect(response.complete).to.equal(lines !== null);
       expect(reads).to.be.at.least(2);

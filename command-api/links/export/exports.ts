@@ -114,16 +114,15 @@ export const createExports = (deps: {
   ): Promise<void> => {
     let read = first;
     let head = format.head;
-    while (read.done !== true && !res.destroyed) {
-      const links = read.value;
-      const next = portions.next();
-      // It is awaited after this portion was written.
-      next.catch(() => undefined);
+    const write = async (links: readonly ListedLink[]): Promise<void> => {
       const text = head + links.map((link) => format.line(exportedLinkOf(link))).join('');
       head = '';
       if (links.length > 0) setSize(nextSize(links.length, text.length));
       await writePart(res, text);
-      read = await next;
+    };
+    while (read.done !== true && !res.destroyed) {
+      // The next portion is read while this one is written.
+      [read] = await Promise.all([portions.next(), write(read.value)]);
     }
     if (head !== '') await writePart(res, head);
   };

@@ -300,13 +300,16 @@ export async function* listAll(
   const selection = await selectionOf(tx, request.query, request.now);
   const findAfter = (after: ListCursor | null): Promise<Found> =>
     findByCreation(tx, selection, after, size(), effort);
-  let finding: Promise<Found> | null = findAfter(null);
-  while (finding !== null) {
-    const { links, end }: Found = await finding;
+  let found: Found | null = await findAfter(null);
+  while (found !== null) {
+    const { links, end }: Found = found;
     // PostgreSQL finds the next links while this thread parses the current ones.
-    finding = end && findAfter(end);
-    finding?.catch(() => undefined);
-    yield await readListed(tx, outbox, request, links);
+    const [next, listed]: [Found | null, readonly ListedLink[]] = await Promise.all([
+      end && findAfter(end),
+      readListed(tx, outbox, request, links),
+    ]);
+    yield listed;
+    found = next;
   }
 }
 

@@ -107,7 +107,11 @@ const expectJson = ({ status, body }: RawResponse, schema: z.ZodType): { message
   return json;
 };
 
-/** Expects a page, a session, or the response of the same call without a session. */
+/** Types of images, metrics and exports. */
+const fileTypes =
+  /^(?:image\/(?:png|svg\+xml)(?:; charset=utf-8)?|(?:text\/(?:plain|csv)|application\/x-ndjson).*)$/;
+
+/** Expects a page, a session, a file, or the response of the same call without a session. */
 const expectConsoleResponse = (
   document: Document,
   request: HostileRequest,
@@ -122,7 +126,7 @@ const expectConsoleResponse = (
     const isQr = path.startsWith('/console/v2/qr/');
     const method = isQr && request.method === 'POST' ? 'GET' : request.method;
     expectInDocument(document, method, path.replace(/^\/console/i, ''), response);
-  } else {
+  } else if (!fileTypes.test(type)) {
     expectJson(
       response,
       request.listener === 'api' ? consoleSession.strict() : undocumentedSuccesses,
@@ -193,7 +197,7 @@ export const expectDocumented = (
     } else if (type === 'text/html; charset=utf-8') {
       expect(request.listener).to.equal('edge');
       expect(body.toString('utf8')).to.match(/^<!doctype html>/i);
-    } else expect(type).to.match(/^(?:image\/(?:png|svg\+xml)(?:; charset=utf-8)?|text\/plain.*)$/);
+    } else expect(type).to.match(fileTypes);
   }
   if (request.listener !== 'api' || request.key === null || !isWhole(request)) return;
   if (!/^\/v2\/[a-z]/.test(target) || request.method === 'HEAD') return;
