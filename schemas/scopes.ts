@@ -5,6 +5,7 @@ export const scopeNames = [
   'links:create',
   'links:read',
   'links:write',
+  'links:import',
   'stats:read',
   'qr:read',
   'keys:manage',

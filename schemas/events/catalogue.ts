@@ -91,6 +91,8 @@ const linkEvents = defineEvents('links', {
       createdAt: timestamp,
       /** The opening balance: the clicks at the source that were not imported as visits. They belong to no period. */
       clicks: z.int().min(0),
+      /** The clicks at the source that are imported as visits, after this event. */
+      visits: z.int().min(0),
     }),
   },
   /** An absent field is unchanged; `null` removes the value. */

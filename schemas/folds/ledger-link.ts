@@ -88,8 +88,8 @@ export const evolveLedgerLink = (
       ...initialFields,
     };
     if (event.type === 'linklog.LinkCreated.v4') return created;
-    const { createdAt, clicks } = event.data;
-    return { ...created, createdAt: new Date(createdAt), clicks };
+    const { createdAt, clicks, visits } = event.data;
+    return { ...created, createdAt: new Date(createdAt), clicks: clicks + visits };
   }
   if (link.status === 'none') return link;
   const { sequence } = event;

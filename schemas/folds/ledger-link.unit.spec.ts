@@ -60,7 +60,7 @@ describe('schemas: link in the ledger', () => {
     const createdAt = '2019-03-01T12:00:00.000Z';
     const balance = imported(
       'spring',
-      { createdAt, clicks: 1_204, maxClicks: 2_000 },
+      { createdAt, clicks: 1_000, visits: 204, maxClicks: 2_000 },
       { account: 'acme' },
     );
     const counted = {

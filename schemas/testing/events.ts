@@ -72,6 +72,7 @@ export const imported = (
       source: 'csv',
       createdAt: at(-365 * 86_400).toISOString(),
       clicks: 0,
+      visits: 0,
       ...data,
     },
     attributes,
@@ -379,6 +380,7 @@ const importFields = {
   source: token(20),
   createdAt: timestamp,
   clicks: fc.nat(1_000_000),
+  visits: fc.nat(1_000_000),
 };
 
 const keysOf = <Fields extends object>(fields: Fields) =>

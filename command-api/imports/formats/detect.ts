@@ -1,17 +1,8 @@
 /** Detects the format of an import file. */
+import type { ImportFormat } from '../../../schemas/http/imports.js';
 import { bitlyCsv, csv, detectLayout, dubCsv, shlinkCsv, type CsvFormat } from './csv.js';
 import { firstObject } from './json.js';
 import { scanLength } from './scan.js';
-
-export type ImportFormat =
-  | 'csv'
-  | 'linklog'
-  | 'shlink-csv'
-  | 'yourls-sql'
-  | 'kutt-json'
-  | 'bitly-json'
-  | 'bitly-csv'
-  | 'dub-csv';
 
 /** `csv` is last, because it has the columns of the other formats. */
 const csvFormats: readonly (readonly [ImportFormat, CsvFormat])[] = [

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { readRecords } from '../../testing/import-files.js';
-import { detectFormat, type ImportFormat } from './detect.js';
+import type { ImportFormat } from '../../../schemas/http/imports.js';
+import { detectFormat } from './detect.js';
 import { readers } from './readers.js';
 import { ImportFileFault, maxRecordLength } from './source-record.js';
 

@@ -368,6 +368,8 @@ export const readBitlyJson: SourceReader = jsonReader({
 const linklogLink = z.object({
   domain: optionalText,
   code: z.string(),
+  /** `null`: the code was generated. */
+  alias: optionalText,
   url: z.string(),
   title: optionalText,
   note: optionalText,
@@ -394,6 +396,7 @@ export const readLinklog: SourceReader = jsonReader({
     return [
       {
         code: link.code,
+        isCustom: link.alias !== null,
         domain: link.domain?.toLowerCase() ?? null,
         url: link.url,
         title: link.title ?? null,

@@ -1,5 +1,5 @@
+import type { ImportFormat } from '../../../schemas/http/imports.js';
 import { bitlyCsv, csv, csvReader, dubCsv, shlinkCsv } from './csv.js';
-import type { ImportFormat } from './detect.js';
 import { readBitlyJson, readKuttJson, readLinklog } from './json.js';
 import type { SourceReader } from './source-record.js';
 import { readYourls } from './yourls.js';

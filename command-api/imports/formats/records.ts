@@ -45,7 +45,7 @@ export const invalidRecord = (
 });
 
 export const emptyLink: SourceLink = {
-  ...{ code: '', domain: null, url: '', title: null, note: null, tags: [] },
+  ...{ code: '', isCustom: true, domain: null, url: '', title: null, note: null, tags: [] },
   ...{ createdAt: null, startsAt: null, expiresAt: null, maxClicks: null, clicks: 0 },
   ...{ disabled: false, hasPassword: false, forwardQuery: false, rules: [], messages: [] },
 };

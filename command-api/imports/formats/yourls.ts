@@ -2,6 +2,7 @@
  * Reads SQL dumps of YOURLS (`yourls-sql`): a link for each row of its table of URLs, and a visit for each row of its
  * log. The schema is in `includes/functions-install.php` of YOURLS. The addresses of visitors and authors are dropped.
  */
+import { emptyLink } from './records.js';
 import { readTime } from './times.js';
 import { ImportFileFault, type SourceReader, type SourceRecord } from './source-record.js';
 import { readSqlRecords, type SqlRecord, type SqlValue } from './sql-tokens.js';
@@ -92,21 +93,12 @@ const readLink = (row: number, read: ReadColumn, zone: string): SourceRecord => 
     type: 'link',
     row,
     link: {
+      ...emptyLink,
       code,
-      domain: null,
       url,
       title: nonEmpty(read('title')),
-      note: null,
-      tags: [],
       createdAt,
-      startsAt: null,
-      expiresAt: null,
-      maxClicks: null,
       clicks: isCount ? Number(clicks) : 0,
-      disabled: false,
-      hasPassword: false,
-      forwardQuery: false,
-      rules: [],
       messages,
     },
   };

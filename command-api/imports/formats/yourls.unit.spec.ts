@@ -7,6 +7,7 @@ import {
   type SourceRecord,
   type SourceVisit,
 } from './source-record.js';
+import { emptyLink } from './records.js';
 import { readYourls } from './yourls.js';
 
 const utc: ReaderOptions = { linkZone: 'UTC', visitZone: 'UTC' };
@@ -64,10 +65,8 @@ const link = (row: number, changes: Partial<SourceLink>): SourceRecord => ({
   type: 'link',
   row,
   link: {
-    ...{ code: 'a', domain: null, url: 'https://a.example/', title: null, note: null, tags: [] },
-    ...{ createdAt: '2023-05-01T08:00:00.000Z', startsAt: null, expiresAt: null },
-    ...{ maxClicks: null, clicks: 0, disabled: false, hasPassword: false, forwardQuery: false },
-    ...{ rules: [], messages: [] },
+    ...emptyLink,
+    ...{ code: 'a', url: 'https://a.example/', createdAt: '2023-05-01T08:00:00.000Z' },
     ...changes,
   },
 });

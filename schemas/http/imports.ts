@@ -1,0 +1,133 @@
+import { z } from 'zod';
+import { timestamp } from '../events/envelope.js';
+import { readZone } from '../statistics/period.js';
+import { accountName } from './keys.js';
+import { domainName, shortCode } from './link-address.js';
+import { readAs } from './query.js';
+
+/** The formats of files. */
+export const importFormats = [
+  'csv',
+  'linklog',
+  'shlink-csv',
+  'yourls-sql',
+  'kutt-json',
+  'bitly-json',
+  'bitly-csv',
+  'dub-csv',
+] as const;
+export type ImportFormat = (typeof importFormats)[number];
+
+/** The format in which the command line sends what it reads from Shlink's API. */
+export const shlinkApi = 'shlink-api';
+
+/** The formats of imports by operators. */
+export const operatorsImportFormats = [...importFormats, shlinkApi] as const;
+export type ImportSource = (typeof operatorsImportFormats)[number];
+
+export const conflictPolicies = ['skip', 'suffix', 'fail'] as const;
+export type ConflictPolicy = (typeof conflictPolicies)[number];
+
+const formatOf = <const Formats extends readonly [string, ...string[]]>(formats: Formats) =>
+  z
+    .enum(['auto', ...formats], { error: `format must be auto, ${formats.join(', ')}` })
+    .default('auto')
+    .describe('The format of the file. `auto`: it is detected.');
+
+const switchNamed = (name: string, description: string) =>
+  z
+    .enum(['0', '1', 'true', 'false'], { error: `${name} must be 1 or 0` })
+    .default('0')
+    .transform((value) => value === '1' || value === 'true')
+    .describe(description);
+
+const zoneNamed = (name: string, description: string) =>
+  readAs(readZone, `${name} must be an IANA time zone, such as Europe/Berlin`)
+    .default('UTC')
+    .meta({ type: 'string', description, examples: ['Europe/Berlin'] });
+
+const options = {
+  domain: domainName
+    .optional()
+    .describe(
+      'The active domain of all links. Default: the domain of each row if it is active for the account, otherwise ' +
+        'the default domain.',
+    ),
+  onConflict: z
+    .enum(conflictPolicies, { error: `onConflict must be ${conflictPolicies.join(', ')}` })
+    .default('skip')
+    .describe(
+      'For a code that another link has. `skip`: the row is a conflict. `suffix`: the code gets `-2`, `-3` and so on. ' +
+        '`fail`: no link is created.',
+    ),
+  dryRun: switchNamed('dryRun', '`1`: the outcome of each row, without creating links.'),
+  linkZone: zoneNamed('linkZone', 'The time zone of times of links without an offset.'),
+  visits: switchNamed('visits', '`1`: import visits too, if the format has them.'),
+  visitZone: zoneNamed('visitZone', 'The time zone of times of visits without an offset.'),
+};
+
+/** POST /v2/imports */
+export const importQuery = z.object({ format: formatOf(importFormats), ...options });
+
+/** POST /admin/imports */
+export const operatorsImportQuery = z.object({
+  format: formatOf(operatorsImportFormats),
+  ...options,
+  account: accountName.default('default'),
+});
+export type ImportQuery = Omit<z.output<typeof operatorsImportQuery>, 'account'>;
+
+export const importStatuses = ['running', 'done', 'stopped', 'failed'] as const;
+export type ImportStatus = (typeof importStatuses)[number];
+
+/** GET /v2/imports/:id */
+export const importResponse = z.object({
+  id: z.uuid(),
+  format: z.enum(operatorsImportFormats),
+  status: z.enum(importStatuses),
+  dryRun: z.boolean(),
+  rows: z.int().min(0).describe('The rows with an outcome: `created`, `existing` and `failed`.'),
+  created: z.int().min(0),
+  existing: z.int().min(0),
+  failed: z.int().min(0),
+  visits: z.int().min(0).describe('Imported visits.'),
+  startedAt: timestamp,
+  endedAt: timestamp.nullable(),
+  error: z.string().nullable().describe('Why the import failed or was stopped.'),
+});
+export type ImportResponse = z.infer<typeof importResponse>;
+
+/** GET /v2/imports */
+export const importListResponse = z.object({ imports: z.array(importResponse) });
+export type ImportListResponse = z.infer<typeof importListResponse>;
+
+export const rowOutcomes = [
+  'created',
+  'disabled',
+  'exists',
+  'conflict',
+  'invalid',
+  'reserved',
+  'unsafe',
+  'quota',
+] as const;
+export type RowOutcome = (typeof rowOutcomes)[number];
+
+/** A line of GET /v2/imports/:id/rows */
+export const importedRow = z.object({
+  row: z.int().min(1).describe('The line on which the record starts.'),
+  code: shortCode.nullable(),
+  url: z.string().nullable(),
+  outcome: z.enum(rowOutcomes),
+  message: z.string().nullable(),
+});
+export type ImportedRow = z.infer<typeof importedRow>;
+
+/** The query of GET /v2/imports/:id/rows */
+export const importedRowsQuery = z.object({
+  outcome: z
+    .enum(rowOutcomes, { error: `outcome must be ${rowOutcomes.join(', ')}` })
+    .optional()
+    .describe('Only rows with this outcome.'),
+});
+export type ImportedRowsQuery = z.output<typeof importedRowsQuery>;
