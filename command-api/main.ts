@@ -13,6 +13,7 @@ import { ownHosts } from '../ops/http/own-hosts.js';
 import { listen, type HttpListener } from '../ops/http/server.js';
 import type { Logger } from '../ops/platform/logging.js';
 import type { Metrics } from '../ops/platform/metrics/metrics.js';
+import type { EventLog } from '../ops/event-log/port.js';
 import type { Outbox, OutboxDelivery } from '../ops/event-log/outbox/port.js';
 import { periodically } from '../ops/platform/concurrency/periodic.js';
 import type { PasswordHasher } from '../ops/platform/passwords/password-hasher.js';
@@ -35,6 +36,8 @@ import { createGuesses } from './http/guesses.js';
 import { failure, send } from './http/reply.js';
 import { createV2, v2Routes, type V2Deps } from './http/routes.js';
 import { LedgerClock, readClockMs } from '../ops/ledger/clock.js';
+import { createImportJob } from './imports/job.js';
+import { cleanUpImports, deleteOldImports } from './imports/store.js';
 import { createExports } from './links/export/exports.js';
 import { createLinkBlockHandler } from './links/block/handler.js';
 import { createAdmission } from './admission/admission.js';
@@ -57,6 +60,7 @@ export interface CommandApiDeps {
     | 'console'
     | 'corsOrigins'
     | 'dnsServers'
+    | 'maxImportBytes'
     | 'ownHosts'
     | 'plans'
     | 'trustedProxies'
@@ -71,6 +75,7 @@ export interface CommandApiDeps {
   readonly pool: Pool;
   readonly exportPool: Pool;
   readonly feed: Feed;
+  readonly log: Pick<EventLog, 'append'>;
   readonly outbox: Outbox;
   readonly delivery: OutboxDelivery;
   readonly passwords: PasswordHasher;
@@ -144,9 +149,10 @@ const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
   const exports = createExports({ pool: deps.exportPool, outbox, logger });
   const { networks } = config.webhooks;
   const sender = createSender({ dnsServers: config.dnsServers, networks });
+  const { maxImportBytes } = config;
   const adminApp = createAdminApp({
     ...deps,
-    ...{ slots, streams, sender, exports },
+    ...{ slots, streams, sender, exports, maxImportBytes },
     consoleUrl: () => consoleUrl,
     isOwnHost: (destination) => isOwnHost(destination),
     isOwnName,
@@ -173,13 +179,21 @@ const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
     const app = createApiApp({
       ...{ ...deps, clock, admission, plans, upgradeUrl, trustedProxies, hasConsole },
       ...{ isOwnHost, isOwnName, requests, corsOrigins, slots, streams, sender, exports },
+      maxImportBytes,
       txtRecords: txtLookup(config.dnsServers, verifyWithinMs),
     });
     return { http: listener(app) };
   });
   if (hasConsole) consoleUrl = `${api.url}/console`;
 
+  const importJob = createImportJob({
+    ...{ pool, outbox, log: deps.log, delivery: deps.delivery, clock, plans, activeDomains },
+    ...{ safety, logger, isOwnHost: (destination: URL) => isOwnHost(destination) },
+  });
   const tasks = [
+    { name: 'import links', everyMs: 500, task: () => importJob.decideNext() },
+    { name: 'clean up imports', everyMs: 10_000, task: () => cleanUpImports(pool) },
+    { name: 'delete old imports', everyMs: 600_000, task: () => deleteOldImports(pool) },
     { name: 'expire links', everyMs: 1_000, task: () => expireDueLinks(pool, outbox, clock) },
     { name: 'close minutes', everyMs: 5_000, task: () => closeMinutes(pool, outbox) },
     {

@@ -17,6 +17,7 @@ import { webhookRoutes } from '../webhooks/operator-route.js';
 import { domainRoutes } from '../domains/operator-route.js';
 import { keyRoutes } from '../keys/operator-route.js';
 import { overrideRoutes } from '../aliases/route.js';
+import { importRoutes } from '../imports/operator-route.js';
 import { blockRoutes } from '../links/block/route.js';
 import { exportRoutes } from '../links/export/operator-route.js';
 import { historyRoutes } from '../links/history/operator-route.js';
@@ -50,7 +51,7 @@ const digest = (text: string): Buffer => createHash('sha256').update(text).diges
 export const adminRoutes: AdminRoutes = (deps) =>
   [
     ...[keyRoutes, domainRoutes, consoleRoutes, platformRoutes],
-    ...[blockRoutes, historyRoutes, listRoutes, exportRoutes, managedLinkRoutes],
+    ...[blockRoutes, historyRoutes, listRoutes, exportRoutes, managedLinkRoutes, importRoutes],
     ...[overrideRoutes, projectionRoutes, eventRoutes, webhookRoutes],
   ].flatMap((routes) => routes(deps));
 

@@ -5,6 +5,7 @@ import type { Actor } from '../../schemas/decision.js';
 import type { PlanTable } from '../../schemas/plans.js';
 import type { RequestState } from './app.js';
 import type { EventsDeps } from '../events/route.js';
+import type { ImportDeps } from '../imports/route.js';
 import type { ExportDeps } from '../links/export/route.js';
 import type { WebhookCallsDeps } from '../webhooks/webhook-calls.js';
 import type { ManagedLinksDeps } from '../links/change/managed-links.js';
@@ -17,7 +18,8 @@ export interface AdminState extends RequestState {
   actor: Actor;
 }
 
-export interface AdminDeps extends ManagedLinksDeps, EventsDeps, WebhookCallsDeps, ExportDeps {
+export interface AdminDeps
+  extends ManagedLinksDeps, EventsDeps, WebhookCallsDeps, ExportDeps, ImportDeps {
   readonly plans: PlanTable;
   readonly isOwnHost: (destination: URL) => boolean;
   /** Whether a name is that of the installation itself. */

@@ -16,6 +16,7 @@ import { createBulkHandler } from '../links/bulk/route.js';
 import { createEventsHandler, type EventsDeps } from '../events/route.js';
 import { createDomainHandlers, type DomainDeps } from '../domains/route.js';
 import { createKeyHandlers } from '../keys/route.js';
+import { createImportHandlers, type ImportDeps } from '../imports/route.js';
 import { createExportHandler, type ExportDeps } from '../links/export/route.js';
 import { createHistoryHandler } from '../links/history/route.js';
 import { createListHandler } from '../links/list/route.js';
@@ -25,7 +26,13 @@ import { createShortenHandlers, type ShortenDeps } from '../links/create/route.j
 import { createWebhookHandlers, type WebhookDeps } from '../webhooks/route.js';
 import { createStatsHandlers } from '../statistics/route.js';
 
-export type V2Deps = ShortenDeps & QrDeps & DomainDeps & EventsDeps & WebhookDeps & ExportDeps;
+export type V2Deps = ShortenDeps &
+  QrDeps &
+  DomainDeps &
+  EventsDeps &
+  WebhookDeps &
+  ExportDeps &
+  ImportDeps;
 
 export interface V2Route extends Route<V2State> {
   /** The required scope of the key, or `null`. */
@@ -55,6 +62,8 @@ export const v2Routes = (deps: V2Deps): readonly V2Route[] => {
   const keyRoute = { scope: 'keys:manage', metered: false } as const;
   const withBody = { bodyLimit: bodyLimits.one };
   const webhooks = createWebhookHandlers(deps);
+  const imports = createImportHandlers(deps);
+  const importScope = { scope: 'links:import' } as const;
   const webhookScope = { scope: 'webhooks:manage' } as const;
   const webhookRoute = { path: '/webhooks/:id', ...webhookScope } as const;
 
@@ -160,6 +169,11 @@ export const v2Routes = (deps: V2Deps): readonly V2Route[] => {
       ...{ method: 'POST', path: '/webhooks/:id/replay', ...webhookScope, ...withBody },
       handler: webhooks.replay,
     },
+    { method: 'POST', path: '/imports', ...importScope, handler: imports.start },
+    { method: 'GET', path: '/imports', ...importScope, handler: imports.list },
+    { method: 'GET', path: '/imports/:id', ...importScope, handler: imports.show },
+    { method: 'DELETE', path: '/imports/:id', ...importScope, handler: imports.stop },
+    { method: 'GET', path: '/imports/:id/rows', ...importScope, handler: imports.rows },
     { method: 'GET', path: '/usage', scope: null, handler: usage, metered: false },
     { method: 'GET', path: '/keys', ...keyRoute, handler: keys.list },
     { method: 'POST', path: '/keys', ...keyRoute, ...withBody, handler: keys.make },

@@ -189,6 +189,7 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
             edge: edgeAddress,
             activeDomains,
             pool: database.pool('command-api', 8, 'request', true),
+            log,
             exportPool: database.pool('exports', 4, 'export', true),
             ...{ feed, outbox, delivery, passwords, safety, health, metrics, logger },
             projections: worker,

@@ -146,6 +146,8 @@ const configOf = (vars: z.infer<typeof variables>) => ({
     /** Networks that webhooks may reach in addition to public addresses; `null`: none. */
     networks: vars.WEBHOOK_NETWORKS ?? null,
   },
+  /** The largest file of POST /v2/imports, in bytes before decompression. */
+  maxImportBytes: vars.IMPORT_MAX_BYTES,
   logLevel: vars.LOG_LEVEL,
   spool: {
     root: path.resolve(vars.SPOOL_DIR ?? path.join(vars.DATA_DIR, 'spool')),

@@ -16,6 +16,13 @@ const port = z
 const httpUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' });
 const httpUrlWithoutSlash = httpUrl.transform((value) => value.replace(/(?<!\/)\/+$/, ''));
 
+const byteCount = (least: number, error: string) =>
+  z
+    .string()
+    .regex(/^\d{1,15}$/, 'must be a number of bytes')
+    .transform(Number)
+    .refine((value) => value >= least, error);
+
 const bindAddress = z
   .string()
   .refine((value) => isIP(value) !== 0 || /^[a-z0-9.-]+$/i.test(value), 'must be an address');
@@ -186,18 +193,14 @@ export const variables = z.object({
   DNS_SERVERS: dnsServers.default([]),
   WEBHOOKS: flagOr('1'),
   WEBHOOK_NETWORKS: addressBlocks.optional(),
+  IMPORT_MAX_BYTES: byteCount(1, 'must be at least 1').default(67_108_864),
   LOG_LEVEL: z
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], {
       error: 'must be one of trace, debug, info, warn, error, fatal, silent',
     })
     .default('info'),
   SPOOL_DIR: z.string().optional(),
-  SPOOL_MAX_BYTES: z
-    .string()
-    .regex(/^\d{1,15}$/, 'must be a number of bytes')
-    .transform(Number)
-    .refine((value) => value >= 1_048_576, 'must be at least 1048576 (1 MiB)')
-    .default(1_073_741_824),
+  SPOOL_MAX_BYTES: byteCount(1_048_576, 'must be at least 1048576 (1 MiB)').default(1_073_741_824),
   SPOOL_FSYNC: flag,
   ...kafkaVariables,
   REDIS_URL: z

@@ -20,6 +20,7 @@ import {
   refuse,
   type ParseError,
 } from './refusal.js';
+import { hasSlowBody } from './slow-bodies.js';
 
 /** The address that a listener binds to; port 0 means any free port. */
 export interface Listen {
@@ -190,6 +191,7 @@ export const listen = async (
     });
   });
   server.on('clientError', (error: ParseError, socket: Socket) => {
+    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && hasSlowBody(socket)) return;
     const pipeline = pipelineOf(socket);
     // The bytes follow the last request of the connection, whose response ends it.
     if (pipeline.isOver || error.code === 'HPE_CLOSED_CONNECTION') return;

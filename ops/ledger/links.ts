@@ -51,27 +51,29 @@ const bySubject = (a: LedgerLink, b: LedgerLink): number => compareSubjects(a.su
 const valuesOf = (links: readonly LedgerLink[], selection: readonly Field[]): unknown[] =>
   valuesByField([...links].sort(bySubject), ...selection);
 
-/** Inserts links in their initial state. It waits for concurrent inserts, and fails with `isSubjectTaken`. */
-export const insertLinks = (
-  links: readonly LedgerLink[],
-  schema: LedgerSchema = 'ledger',
-): readonly Statement[] =>
-  links.length === 0
-    ? []
-    : [
-        {
-          name: `links-insert-${schema}`,
-          text: `INSERT INTO ${schema}.links (${columnsOf(insertedFields).join()})
-                 SELECT * FROM ${input(insertedFields)} ORDER BY subject`,
-          values: valuesOf(links, insertedFields),
-        },
-      ];
-
-/** Whether a link is in the initial state, as `insertLinks` inserts it. */
-export const isInitial = (link: LedgerLink): boolean =>
+/** Whether a link is in the initial state, which the defaults of the columns are. */
+const isInitial = (link: LedgerLink): boolean =>
   Object.entries(initialFields).every(
     ([field, value]) => link[field as keyof LedgerLink] === value,
   );
+
+/** Inserts links. It waits for concurrent inserts, and fails with `isSubjectTaken`. */
+export const insertLinks = (
+  links: readonly LedgerLink[],
+  schema: LedgerSchema = 'ledger',
+): readonly Statement[] => {
+  if (links.length === 0) return [];
+  const areInitial = links.every(isInitial);
+  const inserted = areInitial ? insertedFields : fields;
+  return [
+    {
+      name: `links-insert-${areInitial ? 'initial-' : ''}${schema}`,
+      text: `INSERT INTO ${schema}.links (${columnsOf(inserted).join()})
+             SELECT * FROM ${input(inserted)} ORDER BY subject`,
+      values: valuesOf(links, inserted),
+    },
+  ];
+};
 
 /** Whether `insertLinks` failed because a subject is taken. */
 export const isSubjectTaken = (error: unknown): boolean =>

@@ -22,9 +22,13 @@ export const monthAfter = (month: string): string => {
 
 const nothing = { calls: 0, links: 0, qrCodes: 0 } as const;
 
+/** The key of links that an operator imported. They cost nothing. */
+export const operatorsKeyId = 'operator';
+
 /** The spending of an event; `null` if it costs nothing. */
 export const spendingOf = (event: LinklogEvent): Spending | null => {
   if (isCreation(event)) {
+    if (event.data.keyId === operatorsKeyId) return null;
     return { ...nothing, keyId: event.data.keyId, month: monthOf(event.time), links: 1 };
   }
   if (event.type === 'linklog.CallsMetered.v1') {

@@ -77,6 +77,9 @@ export const operatorsImportQuery = z.object({
 });
 export type ImportQuery = Omit<z.output<typeof operatorsImportQuery>, 'account'>;
 
+/** GET /admin/imports */
+export const operatorsImportsQuery = z.object({ account: accountName.optional() });
+
 export const importStatuses = ['running', 'done', 'stopped', 'failed'] as const;
 export type ImportStatus = (typeof importStatuses)[number];
 

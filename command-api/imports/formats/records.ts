@@ -37,7 +37,7 @@ export const invalidRecord = (
   row: number,
   message: string,
   { code, url }: KnownLink = {},
-): SourceRecord => ({
+): Extract<SourceRecord, { readonly type: 'invalid' }> => ({
   ...{ type: 'invalid', row },
   code: code ? cut(code, maxShown) : null,
   url: url ? cut(url, maxShown) : null,

@@ -15,7 +15,7 @@ import type { EventLog, LogRecord } from '../../event-log/port.js';
 import { lockOverrides, saveOverrides } from '../alias-overrides.js';
 import { lockKeys, saveKey } from '../api-keys.js';
 import { lockDomains, saveDomain } from '../domains.js';
-import { insertLinks, isInitial, lockLinks, saveLinks } from '../links.js';
+import { insertLinks, lockLinks, saveLinks } from '../links.js';
 import { lockWebhooks, saveWebhook } from '../webhooks.js';
 import { lockStoredMeters, saveFoldedMeters } from '../meters.js';
 import { readableEvents } from '../readable-events.js';
@@ -96,7 +96,7 @@ const addToLinks = async (
   const { changed, creations } = foldLedgerLinks(known, events);
   const links = [...changed.values()];
   const added = links.filter(({ subject }) => !known.has(subject));
-  const saved = links.filter((link) => known.has(link.subject) || !isInitial(link));
+  const saved = links.filter(({ subject }) => known.has(subject));
   await execute(tx, writeOnly([...insertLinks(added, schema), ...saveLinks(saved, schema)]));
   return creations;
 };

@@ -1,4 +1,5 @@
 import { insertLinks, lockLinks, saveLinks } from '../../ledger/links.js';
+import { isCreation } from '../../../schemas/events/catalogue.js';
 import { execute, transaction } from '../../platform/postgres/pool.js';
 import { writeAfter } from '../../platform/postgres/statement.js';
 import {
@@ -33,11 +34,12 @@ export const recordHistory = (
       links.map(({ subject }) => subject),
     );
     const created = links.filter(({ subject }) => !known.has(subject));
-    const saved = [...insertLinks(created), ...saveLinks(links)];
-    await execute(tx, writeAfter(saved, outbox.record(events)));
+    const saved = links.filter(({ subject }) => known.has(subject));
+    const statements = [...insertLinks(created), ...saveLinks(saved)];
+    await execute(tx, writeAfter(statements, outbox.record(events)));
   });
 
-const order = (event: LedgerLinkEvent): number => (event.type === 'linklog.LinkCreated.v4' ? 0 : 1);
+const order = (event: LedgerLinkEvent): number => (isCreation(event) ? 0 : 1);
 
 /** The fold of the log's events, by subject. */
 export const foldedLinks = async (node: TestNode): Promise<ReadonlyMap<string, LedgerLink>> => {

@@ -1,0 +1,249 @@
+/** The background work of imports: each call of `decideNext` takes the next portion of one running import. */
+import type { EventLog } from '../../ops/event-log/port.js';
+import type { Outbox, OutboxDelivery } from '../../ops/event-log/outbox/port.js';
+import type { ActiveDomains } from '../../ops/ledger/active-domains.js';
+import type { LedgerClock } from '../../ops/ledger/clock.js';
+import { readActiveDomains } from '../../ops/ledger/domains.js';
+import { readPlatform } from '../../ops/ledger/platform.js';
+import { newId } from '../../ops/platform/new-id.js';
+import type { Logger } from '../../ops/platform/logging.js';
+import type { Pool } from '../../ops/platform/postgres/pool.js';
+import { edgeRoutes } from '../../schemas/edge-routes.js';
+import type { PlanName, PlanTable } from '../../schemas/plans.js';
+import { destinationsOf } from '../../schemas/redirect-rules.js';
+import { readAliasOverrides } from '../aliases/overrides.js';
+import { reservedAliases } from '../aliases/reserved-alias.js';
+import { readReservedWords } from '../aliases/reserved-words.js';
+import { checkGroups, type SafetyCheck } from '../safety/safety-check.js';
+import { appendVisits } from './imported-visit.js';
+import { decidePortion, type PayingKey } from './portion.js';
+import {
+  createRowCheck,
+  refusedRow,
+  type CheckedRow,
+  type DomainChoice,
+  type ReadyRow,
+} from './row-check.js';
+import {
+  endImport,
+  ImportLeaseLost,
+  leaseImport,
+  readPortion,
+  readVisits,
+  returnImport,
+  saveVisits,
+  startPhase,
+  type LinkRecord,
+  type RunningImport,
+} from './store.js';
+
+/** Visits that are appended together. */
+const visitsTogether = 2_000;
+
+/** When an import is tried again that cannot continue now (ms). */
+const retryMs = 5_000;
+
+export interface ImportJobDeps {
+  readonly pool: Pool;
+  readonly outbox: Outbox;
+  readonly log: Pick<EventLog, 'append'>;
+  readonly delivery: OutboxDelivery;
+  readonly clock: LedgerClock;
+  readonly plans: PlanTable;
+  readonly activeDomains: ActiveDomains;
+  readonly safety: SafetyCheck;
+  readonly isOwnHost: (destination: URL) => boolean;
+  readonly logger: Logger;
+}
+
+const edgeRouteNames: ReadonlySet<string> = new Set(edgeRoutes);
+
+const messages = {
+  reserved: 'The code is reserved.',
+  unsafe: 'The destination is not safe.',
+  keyRevoked: 'The key that started the import is no longer active.',
+};
+
+/** The root of an active key; `null` if the key is not active. */
+const findRoot = async (
+  pool: Pool,
+  keyId: string,
+): Promise<{ readonly rootId: string; readonly plan: PlanName } | null> => {
+  const { rows } = await pool.query<{ rootId: string; plan: PlanName }>({
+    name: 'imports-key',
+    text: `SELECT r.id AS "rootId", r.plan FROM ledger.api_keys k
+           JOIN ledger.api_keys r ON r.id = k.root_id AND r.status = 'active'
+           WHERE k.id = $1 AND k.status = 'active'
+             AND coalesce(clock_timestamp() < least(k.expires_at, r.expires_at), true)`,
+    values: [keyId],
+  });
+  return rows[0] ?? null;
+};
+
+/** The domains of records that are active for an account. */
+const readDomains = async (
+  { pool, activeDomains }: ImportJobDeps,
+  account: string,
+  names: ReadonlySet<string>,
+): Promise<ReadonlySet<string>> => {
+  const active = new Set([...names].filter((name) => activeDomains.find(name)?.account === account));
+  const unknown = [...names].filter((name) => !active.has(name));
+  // A domain may be active for less time than this cache.
+  const read = unknown.length === 0 ? [] : await readActiveDomains(pool, unknown);
+  for (const { domain, account: owner } of read) if (owner === account) active.add(domain);
+  return active;
+};
+
+export const createImportJob = (deps: ImportJobDeps) => {
+  const { pool, log, delivery, plans, safety, logger } = deps;
+  const owner = newId();
+  const checkRow = createRowCheck(deps);
+  const findReservation = reservedAliases(readReservedWords());
+  const portionDeps = { pool, outbox: deps.outbox, clock: deps.clock, owner };
+
+  /** The codes of rows that the account may not use. Operators may use reserved ones. */
+  const forbiddenCodes = async (
+    { keyId, account }: RunningImport,
+    rows: readonly ReadyRow[],
+  ): Promise<(row: ReadyRow) => boolean> => {
+    const reserved = new Set(
+      keyId === null
+        ? []
+        : rows.flatMap(({ code, domain }) =>
+            domain === null && findReservation(code) !== null ? [code.toLowerCase()] : [],
+          ),
+    );
+    const accounts =
+      reserved.size === 0 ? new Map<string, string>() : await readAliasOverrides(pool, [...reserved]);
+    return ({ code, domain }) => {
+      if (edgeRouteNames.has(code)) return true;
+      const name = code.toLowerCase();
+      return domain === null && reserved.has(name) && accounts.get(name) !== account;
+    };
+  };
+
+  /** Checks the records of a portion; `null` if a service has no verdict now. */
+  const checkRows = async (
+    running: RunningImport,
+    records: readonly LinkRecord[],
+  ): Promise<readonly CheckedRow[] | null> => {
+    const { account, options, format } = running;
+    const named = records.flatMap((record) =>
+      record.type === 'link' && record.link.domain !== null ? [record.link.domain] : [],
+    );
+    const names = new Set(options.domain === null ? named : [options.domain]);
+    const active = await readDomains(deps, account, names);
+    const domains: DomainChoice = {
+      domain: options.domain,
+      isActive: (name) => active.has(name),
+      isStrict: format === 'linklog',
+    };
+    const rows = records.map((record) => checkRow(record, domains));
+    const ready = rows.filter((row) => row.type === 'ready');
+    const [isForbidden, verdicts] = await Promise.all([
+      forbiddenCodes(running, ready),
+      checkGroups(
+        safety,
+        ready.map(({ link }) => destinationsOf(link)),
+      ),
+    ]);
+    if (verdicts.includes('unknown')) return null;
+    const verdictOf = new Map(ready.map((row, index) => [row, verdicts[index]]));
+    return rows.map((row) => {
+      if (row.type !== 'ready') return row;
+      const known = { code: row.code, url: row.link.url };
+      if (isForbidden(row)) return refusedRow(row.row, known, 'reserved', [messages.reserved]);
+      if (verdictOf.get(row) === 'safe') return row;
+      return refusedRow(row.row, known, 'unsafe', [messages.unsafe]);
+    });
+  };
+
+  const payingKey = async (keyId: string): Promise<PayingKey | null> => {
+    const root = await findRoot(pool, keyId);
+    if (!root) return null;
+    return { rootId: root.rootId, linkLimit: plans.plans[root.plan].monthlyLinks };
+  };
+
+  const end = async (
+    { id, account }: RunningImport,
+    status: 'done' | 'stopped' | 'failed',
+    error: string | null = null,
+  ): Promise<void> => {
+    await endImport(pool, id, status, error);
+    logger.info({ import: id, account, status, ...(error !== null && { error }) }, 'import ended');
+  };
+
+  /** The end of a phase: begins the next one, or ends the import. */
+  const endPhase = async (running: RunningImport): Promise<void> => {
+    const { phase, options, conflicts } = running;
+    if (phase === 'check') {
+      if (options.onConflict === 'fail' && conflicts > 0) {
+        const rows = conflicts === 1 ? '1 row conflicts' : `${conflicts} rows conflict`;
+        await end(running, 'failed', `${rows} with existing links. No link was created.`);
+      } else if (options.dryRun) await end(running, 'done');
+      else await startPhase(pool, running, 'links', owner);
+    } else if (phase === 'links' && options.visits) {
+      await startPhase(pool, running, 'visits', owner);
+    } else await end(running, 'done');
+  };
+
+  /** Returns whether the portion was decided. */
+  const decideLinks = async (running: RunningImport): Promise<boolean> => {
+    const { id, keyId, position } = running;
+    const key = keyId === null ? null : await payingKey(keyId);
+    if (keyId !== null && key === null) {
+      await end(running, 'stopped', messages.keyRevoked);
+      return true;
+    }
+    const rows = await checkRows(running, await readPortion(pool, id, position));
+    if (!rows) return false;
+    await decidePortion(portionDeps, running, key, rows);
+    return true;
+  };
+
+  const importVisits = async (running: RunningImport): Promise<void> => {
+    const visits = await readVisits(pool, running, visitsTogether);
+    const last = visits.at(-1);
+    if (!last) {
+      await endPhase(running);
+      return;
+    }
+    const { id: importId, account } = running;
+    const appended = visits.flatMap(({ number, subject, visit }) =>
+      subject === null ? [] : [{ subject, account, importId, sequence: number, visit }],
+    );
+    // Repeated after a crash: readers drop repeats by the number.
+    await appendVisits(log, appended);
+    await saveVisits(pool, running, owner, last.number, appended.length);
+  };
+
+  /** Whether the log and the platform accept links. */
+  const isOpen = async (): Promise<boolean> => {
+    const { maintenance, features } = await readPlatform(pool);
+    return !maintenance && features.shortening && !(await delivery.isStalled());
+  };
+
+  const decide = async (running: RunningImport): Promise<void> => {
+    const { id, phase, portions, position } = running;
+    if (!(await isOpen())) await returnImport(pool, id, owner, retryMs);
+    else if (phase === 'visits') await importVisits(running);
+    else if (position === portions) await endPhase(running);
+    else if (!(await decideLinks(running))) await returnImport(pool, id, owner, retryMs);
+  };
+
+  return {
+    /** Decides the next portion of an import. Returns 1, or 0 if no import is running. */
+    async decideNext(): Promise<number> {
+      const running = await leaseImport(pool, owner);
+      if (!running) return 0;
+      try {
+        await decide(running);
+      } catch (error) {
+        if (error instanceof ImportLeaseLost) return 1;
+        await returnImport(pool, running.id, owner, retryMs);
+        throw error;
+      }
+      return 1;
+    },
+  };
+};

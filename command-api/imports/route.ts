@@ -1,0 +1,202 @@
+import type { ServerResponse } from 'node:http';
+import type { Context } from 'koa';
+import { allowStall } from '../../ops/http/connections.js';
+import { withSlowBody } from '../../ops/http/slow-bodies.js';
+import type { ActiveDomains } from '../../ops/ledger/active-domains.js';
+import { readActiveDomains } from '../../ops/ledger/domains.js';
+import type { Logger } from '../../ops/platform/logging.js';
+import type { Pool } from '../../ops/platform/postgres/pool.js';
+import { messages } from '../../schemas/http/errors.js';
+import {
+  importQuery,
+  importedRowsQuery,
+  type ImportedRowsQuery,
+  type ImportListResponse,
+  type ImportResponse,
+} from '../../schemas/http/imports.js';
+import type { V2State } from '../admission/admitted-call.js';
+import type { RequestState } from '../http/app.js';
+import { failure, json, noContent, unavailable, type Reply } from '../http/reply.js';
+import { parseQuery, type Handler } from '../http/requests.js';
+import { writePart } from '../http/write.js';
+import { ImportFileFault } from './formats/source-record.js';
+import { countUnfinished, endImport, readImports, readOutcomes } from './store.js';
+import { ImportTooLarge, receiveFile, type UploadRequest } from './upload.js';
+
+export interface ImportDeps {
+  readonly pool: Pool;
+  readonly activeDomains: ActiveDomains;
+  readonly logger: Logger;
+  /** Of a file of a client, before decompression. */
+  readonly maxImportBytes: number;
+}
+
+/** Running imports of an account, with the files that are received. */
+const maxUnfinished = 10;
+/** Files that this process receives at the same time. */
+const maxUploads = 8;
+
+/** `Retry-After` is 10 s. */
+const tooManyImports = unavailable(messages.tooManyImports, 10);
+const unknownImport = failure(404, messages.importNotFound);
+
+const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** The rest of the body is not read, so the connection cannot be reused. */
+const closing = { Connection: 'close' };
+
+const isGzip = (encoding: string | undefined): boolean =>
+  ['', 'identity', 'gzip', 'x-gzip'].includes((encoding ?? '').trim().toLowerCase());
+
+/** What the imports of clients and of operators share. */
+export const createImports = ({ pool, activeDomains, logger }: ImportDeps) => {
+  let uploads = 0;
+
+  const find = async (id: string, account: string | null): Promise<ImportResponse | null> =>
+    uuid.test(id) ? ((await readImports(pool, account, id))[0] ?? null) : null;
+
+  const isActive = async (domain: string, account: string): Promise<boolean> => {
+    if (activeDomains.find(domain)?.account === account) return true;
+    // A domain may be active for less time than the cache.
+    const [active] = await readActiveDomains(pool, [domain]);
+    return active?.account === account;
+  };
+
+  const receive = async (ctx: Context, request: UploadRequest): Promise<Reply> => {
+    try {
+      const id = await withSlowBody(ctx.req, () => receiveFile(pool, request));
+      const started = await find(id, null);
+      if (!started) throw new Error(`the new import ${id} does not exist`);
+      const { account, actor } = request;
+      logger.info({ import: id, account, actor, format: started.format }, 'import started');
+      return json(202, started);
+    } catch (error) {
+      if (error instanceof ImportTooLarge) return failure(413, messages.bodyTooLarge, closing);
+      if (error instanceof ImportFileFault) return failure(400, error.message, closing);
+      // The client closed the connection, so that no response reaches it.
+      if (!ctx.req.complete && ctx.req.destroyed) return failure(400, messages.badRequest);
+      throw error;
+    }
+  };
+
+  const writeRows = async (
+    res: ServerResponse,
+    id: string,
+    { outcome }: ImportedRowsQuery,
+  ): Promise<void> => {
+    const isWanted = (line: string): boolean =>
+      line !== '' &&
+      (JSON.parse(line) as { readonly outcome: string }).outcome === outcome;
+    for (
+      let portion = await readOutcomes(pool, id, -1);
+      portion !== null && !res.destroyed;
+      portion = await readOutcomes(pool, id, portion.number)
+    ) {
+      const lines = portion.outcomes.split('\n').filter(isWanted);
+      const text = outcome === undefined ? portion.outcomes : lines.map((l) => `${l}\n`).join('');
+      if (text !== '') await writePart(res, text);
+    }
+    res.end();
+  };
+
+  return {
+    find,
+
+    list: async (account: string | null): Promise<Reply> => {
+      const body: ImportListResponse = { imports: [...(await readImports(pool, account))] };
+      return json(200, body);
+    },
+
+    show: async (id: string, account: string | null): Promise<Reply> => {
+      const found = await find(id, account);
+      return found ? json(200, found) : unknownImport;
+    },
+
+    async stop(id: string, account: string | null): Promise<Reply> {
+      if (!(await find(id, account))) return unknownImport;
+      await endImport(pool, id, 'stopped', null);
+      return noContent();
+    },
+
+    async rows(
+      ctx: Context,
+      id: string,
+      account: string | null,
+      query: ImportedRowsQuery,
+    ): Promise<Reply> {
+      if (!(await find(id, account))) return unknownImport;
+      const headers = { 'Content-Type': 'application/x-ndjson; charset=utf-8' };
+      const start = (res: ServerResponse): void => {
+        if (ctx.method === 'HEAD') {
+          res.end();
+          return;
+        }
+        allowStall(res, 60_000);
+        writeRows(res, id, query).catch((err: unknown) => {
+          logger.warn({ err, import: id }, 'the rows of an import could not be sent');
+          res.destroy();
+        });
+      };
+      return { type: 'stream', status: 200, headers, start };
+    },
+
+    /** Receives a file. */
+    async upload(
+      ctx: Context,
+      { uncounted }: Pick<RequestState, 'uncounted'>,
+      request: Omit<UploadRequest, 'chunks'>,
+    ): Promise<Reply> {
+      if (!isGzip(ctx.headers['content-encoding'])) {
+        return failure(415, messages.importEncoding, closing);
+      }
+      const { account, query, maxBytes } = request;
+      if (query.domain !== undefined && !(await isActive(query.domain, account))) {
+        return failure(400, messages.domainInactive, closing);
+      }
+      if (Number(ctx.headers['content-length'] ?? 0) > maxBytes) {
+        return failure(413, messages.bodyTooLarge, closing);
+      }
+      const isBusy =
+        uploads >= maxUploads || (await countUnfinished(pool, account)) >= maxUnfinished;
+      if (isBusy) return { ...tooManyImports, headers: { ...tooManyImports.headers, ...closing } };
+      uploads += 1;
+      try {
+        // The client determines the time.
+        return await uncounted(receive(ctx, { ...request, chunks: ctx.req }));
+      } finally {
+        uploads -= 1;
+      }
+    },
+  };
+};
+
+/** `/v2/imports`. */
+export const createImportHandlers = (deps: ImportDeps) => {
+  const imports = createImports(deps);
+  type V2Handler = Handler<V2State>;
+
+  const start: V2Handler = async (ctx, state) => {
+    const query = parseQuery(importQuery, ctx);
+    if (query.type === 'refused') return query.reply;
+    if (!state.platform.shortening) return failure(400, messages.shorteningOff, closing);
+    const { account, id: keyId } = state.call.key;
+    const { requestId } = state;
+    return imports.upload(ctx, state, {
+      ...{ account, keyId, actor: keyId, requestId },
+      ...{ query: query.value, maxBytes: deps.maxImportBytes },
+    });
+  };
+
+  const list: V2Handler = (_ctx, { call }) => imports.list(call.key.account);
+  const show: V2Handler = (_ctx, { call }, parameter) =>
+    imports.show(parameter('id'), call.key.account);
+  const stop: V2Handler = (_ctx, { call }, parameter) =>
+    imports.stop(parameter('id'), call.key.account);
+  const rows: V2Handler = (ctx, { call }, parameter) => {
+    const query = parseQuery(importedRowsQuery, ctx);
+    if (query.type === 'refused') return query.reply;
+    return imports.rows(ctx, parameter('id'), call.key.account, query.value);
+  };
+
+  return { start, list, show, stop, rows };
+};

@@ -1,0 +1,215 @@
+/** Checks the records of an import file, except against the ledger. Texts are adapted, with a message in the outcome. */
+import {
+  canonicalText,
+  destination,
+  maxTags,
+  note,
+  tagOr,
+  title,
+  urlFaultOf,
+  type UrlFault,
+} from '../../schemas/http/link-fields.js';
+import type { ImportedRow, RowOutcome } from '../../schemas/http/imports.js';
+import { messageWithPath, rulesField } from '../../schemas/http/rules.js';
+import { linkCodeOf, subjectOf } from '../../schemas/link-subject.js';
+import type { ImportedLink } from './command.js';
+import type { SourceLink, SourceRecord } from './formats/source-record.js';
+
+/** A link that can be created as far as its record shows. */
+export interface ReadyRow {
+  readonly type: 'ready';
+  readonly row: number;
+  /** As in the file, by which its visits name it. */
+  readonly source: Pick<SourceLink, 'domain' | 'code'>;
+  readonly domain: string | null;
+  readonly code: string;
+  readonly link: Omit<ImportedLink, 'visits' | 'keyId' | 'account' | 'importId' | 'source'>;
+  readonly messages: readonly string[];
+}
+
+export type CheckedRow =
+  ReadyRow | { readonly type: 'refused'; readonly outcome: ImportedRow };
+
+const faults: Readonly<Record<UrlFault, string>> = {
+  missing: 'it is empty',
+  scheme: 'it does not start with http:// or https://',
+  userinfo: 'it has a user name or an @ before its path',
+  backslash: 'it has a backslash before its query',
+  ownHost: 'it leads to this service',
+  host: 'its host is not valid',
+  whitespace: 'it has control characters, or white space in its host',
+  tooLong: 'it has more than 2,048 characters',
+};
+
+/** Control characters that become spaces in a text of one line, and those in a note. */
+const controls = /[\u0000-\u001f\u007f-\u009f]+/g;
+const controlsInNote = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]+/g;
+
+/** Bounds in code points, as those of requests. */
+const maxTitle = 200;
+const maxNote = 2_000;
+const maxTag = 50;
+
+/** The limits of the ledger. */
+const maxCount = 2_000_000_000;
+const maxLimit = 1_000_000_000;
+
+const cut = (text: string, length: number): string =>
+  text.length <= length ? text : canonicalText(Array.from(text).slice(0, length).join(''));
+
+const isTitle = (text: string): boolean => title.safeParse(text).success;
+const isNote = (text: string): boolean => note.safeParse(text).success;
+const tag = tagOr('');
+const isTag = (text: string): boolean => tag.safeParse(text).success;
+
+interface TextForm {
+  readonly name: string;
+  readonly controls: RegExp;
+  readonly length: number;
+  readonly isValid: (text: string) => boolean;
+}
+
+const titleForm: TextForm = { name: 'title', controls, length: maxTitle, isValid: isTitle };
+const noteForm: TextForm = {
+  ...{ name: 'note', controls: controlsInNote, length: maxNote, isValid: isNote },
+};
+/** Requests separate tags by commas. */
+const tagForm: TextForm = {
+  ...{ name: 'tag', controls: /[,\u0000-\u001f\u007f-\u009f]+/g, length: maxTag, isValid: isTag },
+};
+
+/** A text that can be stored; `null` if nothing remains of it. */
+const readText = (text: string, form: TextForm, messages: string[]): string | null => {
+  const clean = canonicalText(text.replace(form.controls, ' '));
+  if (clean === '') return null;
+  const stored = cut(clean, form.length);
+  if (stored.length < clean.length) {
+    messages.push(`The ${form.name} was cut to ${form.length.toLocaleString('en')} characters.`);
+  }
+  if (form.isValid(stored)) return stored;
+  messages.push(`The ${form.name} was left out, because it cannot be stored.`);
+  return null;
+};
+
+const readTags = (tags: readonly string[], messages: string[]): readonly string[] => {
+  const stored = new Set(tags.flatMap((text) => readText(text, tagForm, messages) ?? []));
+  if (stored.size > maxTags) messages.push(`Only the first ${maxTags} tags were imported.`);
+  return [...stored].slice(0, maxTags);
+};
+
+const readLimit = (limit: number | null, messages: string[]): number | null => {
+  if (limit === null || (Number.isInteger(limit) && limit >= 1 && limit <= maxLimit)) return limit;
+  messages.push(`The limit of ${limit} clicks was left out.`);
+  return null;
+};
+
+const readClicks = (clicks: number, messages: string[]): number => {
+  if (clicks <= maxCount) return clicks;
+  messages.push(`The clicks were reduced to ${maxCount}.`);
+  return maxCount;
+};
+
+export interface RowCheckDeps {
+  readonly isOwnHost: (destination: URL) => boolean;
+}
+
+/** Where the links of an import go. */
+export interface DomainChoice {
+  /** The domain of all links; `null`: that of each row. */
+  readonly domain: string | null;
+  /** Whether a domain is active for the account. */
+  readonly isActive: (domain: string) => boolean;
+  /** Whether a row of another domain is invalid: the file is an export of Linklog, whose domains are meant. */
+  readonly isStrict: boolean;
+}
+
+export const refusedRow = (
+  row: number,
+  { code, url }: { readonly code: string | null; readonly url: string | null },
+  outcome: RowOutcome,
+  messages: readonly string[],
+): CheckedRow => ({
+  type: 'refused',
+  outcome: { row, code, url, outcome, message: messages.join(' ') },
+});
+
+export const createRowCheck = ({ isOwnHost }: RowCheckDeps) => {
+  const url = destination(isOwnHost);
+  const rulesSchema = rulesField(isOwnHost);
+
+  const checkLink = (row: number, source: SourceLink, domains: DomainChoice): CheckedRow => {
+    const messages = [...source.messages];
+    const invalid = (message: string): CheckedRow =>
+      refusedRow(row, source, 'invalid', [message, ...messages]);
+
+    const code = linkCodeOf(source.code);
+    if (code === null) return invalid('No link can have this code.');
+    const target = url.safeParse(source.url);
+    if (!target.success) {
+      const [issue] = target.error.issues;
+      const fault = (issue && urlFaultOf(issue)) ?? 'missing';
+      return invalid(`The destination is not valid: ${faults[fault]}.`);
+    }
+    const rules = rulesSchema.safeParse(source.rules);
+    if (!rules.success) {
+      const [issue] = rules.error.issues;
+      const found = issue && messageWithPath({ ...issue, path: ['rules', ...issue.path] });
+      return invalid(`A rule is not valid: ${found ?? 'unknown'}.`);
+    }
+    const { startsAt, expiresAt } = source;
+    if (startsAt !== null && expiresAt !== null && startsAt >= expiresAt) {
+      return invalid('The link starts after its end.');
+    }
+    const named = domains.domain ?? source.domain;
+    const isActive = named === null || domains.isActive(named);
+    if (!isActive && (domains.isStrict || domains.domain !== null)) {
+      return invalid(`The domain ${named} is not active for the account.`);
+    }
+    if (!isActive) {
+      messages.push(
+        `The link is on the default domain, because ${named} is not a domain of the account.`,
+      );
+    }
+    if (source.hasPassword) {
+      messages.push('The link is disabled, because its password is unknown.');
+    }
+    const link = {
+      url: target.data,
+      custom: source.isCustom,
+      title: source.title === null ? null : readText(source.title, titleForm, messages),
+      note: source.note === null ? null : readText(source.note, noteForm, messages),
+      tags: readTags(source.tags, messages),
+      createdAt: source.createdAt,
+      startsAt,
+      expiresAt,
+      maxClicks: readLimit(source.maxClicks, messages),
+      clicks: readClicks(source.clicks, messages),
+      disabled: source.disabled || source.hasPassword,
+      rules: rules.data ?? [],
+      forwardQuery: source.forwardQuery,
+    };
+    return {
+      ...{ type: 'ready', row, code, link, messages },
+      source: { domain: source.domain, code: source.code },
+      domain: isActive ? named : null,
+    };
+  };
+
+  /** Checks a record of a link. */
+  return (
+    record: Exclude<SourceRecord, { readonly type: 'visit' }>,
+    domains: DomainChoice,
+  ): CheckedRow =>
+    record.type === 'invalid'
+      ? refusedRow(record.row, record, 'invalid', [record.message])
+      : checkLink(record.row, record.link, domains);
+};
+
+export type RowCheck = ReturnType<typeof createRowCheck>;
+
+/** The code with a number: `sale-2`; `null` if no link can have it. */
+export const suffixed = (code: string, number: number): string | null =>
+  linkCodeOf(`${code}-${number}`);
+
+export const subjectOfRow = ({ domain, code }: Pick<ReadyRow, 'domain' | 'code'>): string =>
+  subjectOf({ domain, code });

@@ -1,0 +1,157 @@
+/** Receives import files: reads their records as they arrive, and stores them in portions. */
+import type { Pool } from '../../ops/platform/postgres/pool.js';
+import { newId } from '../../ops/platform/new-id.js';
+import type { ImportFormat, ImportQuery, ImportSource } from '../../schemas/http/imports.js';
+import { decodeFile } from './formats/decode.js';
+import { detectFormat } from './formats/detect.js';
+import { invalidRecord } from './formats/records.js';
+import { readers } from './formats/readers.js';
+import { scanLength } from './formats/scan.js';
+import { ImportFileFault, type SourceRecord } from './formats/source-record.js';
+import {
+  deleteImport,
+  insertImport,
+  insertPortion,
+  insertVisits,
+  startImport,
+  type LinkRecord,
+  type NewImport,
+  type NumberedVisit,
+} from './store.js';
+
+/** Records of a portion, and characters of its JSON. One transaction creates its links. */
+const portion = { records: 500, characters: 500_000 };
+
+/** Visits that are stored together. */
+const visitsTogether = 2_000;
+
+/** The file is larger than the limit. */
+export class ImportTooLarge extends Error {
+  readonly code = 'IMPORT_TOO_LARGE';
+}
+
+type Bytes = AsyncIterable<Uint8Array>;
+
+/** @throws ImportTooLarge */
+async function* bounded(chunks: Bytes, maxBytes: number): Bytes {
+  let size = 0;
+  for await (const chunk of chunks) {
+    size += chunk.length;
+    if (size > maxBytes) throw new ImportTooLarge(`the file has more than ${maxBytes} bytes`);
+    yield chunk;
+  }
+}
+
+/** The start of a text that detection needs, and the whole text. */
+const splitHead = async (
+  chunks: AsyncIterable<string>,
+): Promise<{ readonly head: string; readonly text: AsyncIterable<string> }> => {
+  const iterator = chunks[Symbol.asyncIterator]();
+  let head = '';
+  while (head.length < scanLength) {
+    const next = await iterator.next();
+    if (next.done === true) break;
+    head += next.value;
+  }
+  const text = (async function* () {
+    yield head;
+    yield* { [Symbol.asyncIterator]: () => iterator };
+  })();
+  return { head, text };
+};
+
+/** Stores the records of a file. */
+class PortionWriter {
+  /** The number of complete portions. */
+  portions = 0;
+  #records: string[] = [];
+  #characters = 0;
+  #visits: NumberedVisit[] = [];
+  #visitNumber = 0;
+
+  constructor(
+    private readonly pool: Pool,
+    private readonly id: string,
+  ) {}
+
+  async add(record: LinkRecord): Promise<void> {
+    const json = JSON.stringify(record);
+    this.#records.push(json);
+    this.#characters += json.length;
+    const isFull =
+      this.#records.length === portion.records || this.#characters >= portion.characters;
+    if (isFull) await this.#endPortion();
+  }
+
+  async addVisit({ visit }: Extract<SourceRecord, { readonly type: 'visit' }>): Promise<void> {
+    this.#visitNumber += 1;
+    this.#visits.push({ number: this.#visitNumber, visit });
+    if (this.#visits.length === visitsTogether) await this.#storeVisits();
+  }
+
+  async end(): Promise<void> {
+    if (this.#records.length > 0) await this.#endPortion();
+    if (this.#visits.length > 0) await this.#storeVisits();
+  }
+
+  async #endPortion(): Promise<void> {
+    const records = `[${this.#records.join()}]`;
+    this.#records = [];
+    this.#characters = 0;
+    await insertPortion(this.pool, this.id, this.portions, records);
+    this.portions += 1;
+  }
+
+  async #storeVisits(): Promise<void> {
+    const visits = this.#visits;
+    this.#visits = [];
+    await insertVisits(this.pool, this.id, visits);
+  }
+}
+
+export type UploadRequest = Omit<NewImport, 'id' | 'format' | 'options'> & {
+  readonly query: ImportQuery;
+  readonly chunks: Bytes;
+  /** Of the file as it is sent; `Infinity`: no limit. */
+  readonly maxBytes: number;
+};
+
+const unknownFormat =
+  'The format of the file was not recognised. Name it in the parameter format, and check the header of a CSV file.';
+
+/**
+ * Stores a file and starts its import. Returns the id of the import.
+ *
+ * @throws ImportTooLarge
+ * @throws ImportFileFault if the file as a whole cannot be read. If only its end cannot, the last row has the reason
+ */
+export const receiveFile = async (pool: Pool, request: UploadRequest): Promise<string> => {
+  const { query, chunks, maxBytes, ...owner } = request;
+  const { head, text } = await splitHead(decodeFile(bounded(chunks, maxBytes), { maxBytes }));
+  const format: ImportSource | null = query.format === 'auto' ? detectFormat(head) : query.format;
+  if (format === null) throw new ImportFileFault(unknownFormat);
+  const { domain = null, onConflict, dryRun, visits, linkZone, visitZone } = query;
+  const id = newId();
+  const options = { domain, onConflict, dryRun, visits: visits && !dryRun };
+  await insertImport(pool, { id, ...owner, format, options });
+  try {
+    const writer = new PortionWriter(pool, id);
+    let lastRow = 0;
+    try {
+      for await (const record of readers[format as ImportFormat](text, { linkZone, visitZone })) {
+        lastRow = record.row;
+        if (record.type !== 'visit') await writer.add(record);
+        else if (options.visits) await writer.addVisit(record);
+      }
+    } catch (error) {
+      if (!(error instanceof ImportFileFault) || lastRow === 0) throw error;
+      await writer.add(invalidRecord(lastRow + 1, error.message));
+    }
+    await writer.end();
+    await startImport(pool, id, writer.portions);
+  } catch (error) {
+    await deleteImport(pool, id);
+    throw error;
+  }
+  return id;
+};
