@@ -86,7 +86,9 @@ const readDomains = async (
   account: string,
   names: ReadonlySet<string>,
 ): Promise<ReadonlySet<string>> => {
-  const active = new Set([...names].filter((name) => activeDomains.find(name)?.account === account));
+  const active = new Set(
+    [...names].filter((name) => activeDomains.find(name)?.account === account),
+  );
   const unknown = [...names].filter((name) => !active.has(name));
   // A domain may be active for less time than this cache.
   const read = unknown.length === 0 ? [] : await readActiveDomains(pool, unknown);
@@ -114,7 +116,9 @@ export const createImportJob = (deps: ImportJobDeps) => {
           ),
     );
     const accounts =
-      reserved.size === 0 ? new Map<string, string>() : await readAliasOverrides(pool, [...reserved]);
+      reserved.size === 0
+        ? new Map<string, string>()
+        : await readAliasOverrides(pool, [...reserved]);
     return ({ code, domain }) => {
       if (edgeRouteNames.has(code)) return true;
       const name = code.toLowerCase();

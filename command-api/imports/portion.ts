@@ -122,11 +122,21 @@ const outcomeOf = (row: ReadyRow, decided: Decided): ImportedRow => {
       return outcome(row.link.disabled ? 'disabled' : 'created', code, renamed);
     }
     case 'exists':
-      return { row: row.row, code: decided.code, url: row.link.url, outcome: 'exists', message: null };
+      return {
+        row: row.row,
+        code: decided.code,
+        url: row.link.url,
+        outcome: 'exists',
+        message: null,
+      };
     case 'quota':
       return outcome('quota', row.code, 'The links of the month are used up.');
     case 'domainInactive':
-      return outcome('invalid', row.code, `The domain ${row.domain} is not active for the account.`);
+      return outcome(
+        'invalid',
+        row.code,
+        `The domain ${row.domain} is not active for the account.`,
+      );
     case 'codeTaken':
       return outcome('conflict', row.code, takenMessage(decided));
     default: {
@@ -285,7 +295,8 @@ export const decidePortion = async (
   const readStates = async (tx: Client): Promise<Pick<Locked, 'taken' | 'states' | 'checked'>> => {
     const subjects = subjectsOf(ready);
     const first = await findTaken(tx, subjects);
-    const known = phase === 'check' ? await readChecked(tx, id, subjects) : new Map<string, string>();
+    const known =
+      phase === 'check' ? await readChecked(tx, id, subjects) : new Map<string, string>();
     const repeated = new Set(repeatedRows(ready));
     const contested = ready.filter((row) => {
       const subject = subjectOf(row);

@@ -85,8 +85,7 @@ export const createImports = ({ pool, activeDomains, logger }: ImportDeps) => {
     { outcome }: ImportedRowsQuery,
   ): Promise<void> => {
     const isWanted = (line: string): boolean =>
-      line !== '' &&
-      (JSON.parse(line) as { readonly outcome: string }).outcome === outcome;
+      line !== '' && (JSON.parse(line) as { readonly outcome: string }).outcome === outcome;
     for (
       let portion = await readOutcomes(pool, id, -1);
       portion !== null && !res.destroyed;

@@ -27,8 +27,7 @@ export interface ReadyRow {
   readonly messages: readonly string[];
 }
 
-export type CheckedRow =
-  ReadyRow | { readonly type: 'refused'; readonly outcome: ImportedRow };
+export type CheckedRow = ReadyRow | { readonly type: 'refused'; readonly outcome: ImportedRow };
 
 const faults: Readonly<Record<UrlFault, string>> = {
   missing: 'it is empty',

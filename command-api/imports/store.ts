@@ -59,7 +59,7 @@ const keepDays = 30;
 
 /** Another process decides the portion, or the import was stopped. */
 export class ImportLeaseLost extends Error {
-  readonly code = 'LEASE_LOST';
+  readonly code = 'IMPORT_LEASE_LOST';
 }
 
 const columns = `id, account, key_id AS "keyId", actor, request_id AS "requestId", format, options,

@@ -116,6 +116,7 @@ describe('configuration', () => {
       ownHosts: ['http://api.example.com', 'http://[::1]:8080'],
       upgradeUrl: 'https://example.org/pay',
       adminToken: 'a-token-of-16-ch',
+      maxImportBytes: 1_048_576,
       makesFirstKey: false,
       console: false,
       corsOrigins: ['https://app.example.com', 'http://localhost:3000', 'https://xn--fa-hia.de'],

@@ -27,6 +27,10 @@ GRANT SELECT, INSERT, UPDATE ON ledger.webhooks TO linklog_projectors;
 GRANT USAGE ON SCHEMA delivery TO linklog_api, linklog_projectors;
 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA delivery TO linklog_api, linklog_projectors;
 
+-- The API imports.
+GRANT USAGE ON SCHEMA imports TO linklog_api;
+GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA imports TO linklog_api;
+
 -- The API decides all but clicks. It has no key of the edges.
 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ledger TO linklog_api;
 REVOKE ALL ON ledger.password_tries, ledger.client_hash_key, ledger.copy_key, ledger.visitor_keys FROM linklog_api;

@@ -74,6 +74,8 @@ export const ownCodes = {
   TOPIC_MISSING: 'temporary',
   // command-api
   IMPORT_FILE_FAULT: 'permanent',
+  IMPORT_LEASE_LOST: 'temporary',
+  IMPORT_TOO_LARGE: 'permanent',
   TABLES_REPLACED: 'temporary',
   // ops/feed
   HISTORY_INCOMPLETE: 'temporary',

@@ -7,7 +7,7 @@ const planMessage = 'plan must be one of FREE, HOBBY, INDIE, PRO';
 const accountMessage =
   'account must have 1 to 64 characters: letters, digits, dots, hyphens and underscores';
 const scopesMessage =
-  'scopes must be a list of links:create, links:read, links:write, stats:read, qr:read, keys:manage, domains:manage, events:read, webhooks:manage';
+  'scopes must be a list of links:create, links:read, links:write, links:import, stats:read, qr:read, keys:manage, domains:manage, events:read, webhooks:manage';
 const activeMessage = 'active must be true or false';
 const emptyMessage = 'nothing to change: give name, plan, active, scopes or expiresIn';
 

@@ -26,6 +26,7 @@ export const openApiDocument = () => ({
   security: [{ apiKey: [] }],
   tags: [
     { name: 'Links' },
+    { name: 'Imports' },
     { name: 'Reports' },
     { name: 'Events' },
     { name: 'Webhooks' },

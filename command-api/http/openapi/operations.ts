@@ -21,6 +21,7 @@ import {
 } from './responses.js';
 import { parametersOf, shortCodeSchema, type SchemaPart } from './schemas.js';
 import { eventPaths } from './event-operations.js';
+import { importPaths } from './import-operations.js';
 import { body, needs, requestId } from './operation-parts.js';
 
 const idempotencyKey = {
@@ -621,6 +622,7 @@ export const paths = {
       },
     },
   },
+  ...importPaths,
   ...eventPaths,
   '/v2/usage': {
     parameters: [requestId],

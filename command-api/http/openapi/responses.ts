@@ -118,6 +118,13 @@ export const pageOrStream = (description: string, bodies: Examples): SchemaPart 
     },
   });
 
+/** JSON Lines, which JSON Schema does not describe. */
+export const lines = (description: string, item: SchemaName): SchemaPart => ({
+  description,
+  headers: headers([...ofAll, ...ofKnownKey]),
+  content: { 'application/x-ndjson': { 'x-itemSchema': refTo(item) } },
+});
+
 /** The file of an export. JSON Schema describes neither JSON lines nor CSV. */
 export const exportFile = (description: string, csv: string): SchemaPart => ({
   description,
@@ -294,10 +301,16 @@ const errorResponses = [
   error(413, 'ContentTooLarge', 'The body is too large.', {
     body: general(413, messages.bodyTooLarge),
   }),
-  error(415, 'UnsupportedMediaType', 'The body is not `application/json` in UTF-8.', {
-    type: general(415, messages.contentType),
-    charset: general(415, messages.charset),
-  }),
+  error(
+    415,
+    'UnsupportedMediaType',
+    'The body is not `application/json` in UTF-8, or a file is neither plain nor gzip.',
+    {
+      type: general(415, messages.contentType),
+      charset: general(415, messages.charset),
+      encoding: general(415, messages.importEncoding, ['POST', '/v2/imports']),
+    },
+  ),
   error(422, 'UnprocessableContent', 'The `Idempotency-Key` was used with another body.', {
     mismatch: general(422, messages.idempotencyMismatch),
   }),
@@ -330,6 +343,7 @@ const errorResponses = [
       safety: general(503, messages.safetyUnavailable),
       statistics: general(503, messages.statsIncomplete, stats),
       exports: general(503, messages.tooManyExports, ['GET', '/v2/export']),
+      imports: general(503, messages.tooManyImports, ['POST', '/v2/imports']),
     },
     { headers: { ...ofKeylessError, ...headers(['Retry-After']) } },
   ),

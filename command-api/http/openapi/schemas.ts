@@ -15,6 +15,7 @@ import {
   unauthorizedError,
 } from '../../../schemas/http/errors.js';
 import { exportedLink } from '../../../schemas/http/export.js';
+import { importedRow, importListResponse, importResponse } from '../../../schemas/http/imports.js';
 import { healthResponse, livenessResponse } from '../../../schemas/http/health.js';
 import { historyResponse } from '../../../schemas/http/history.js';
 import {
@@ -75,6 +76,9 @@ const responses = {
   BulkResponse: bulkResponse,
   Links: linkPage,
   ExportedLink: exportedLink,
+  Import: importResponse,
+  Imports: importListResponse,
+  ImportedRow: importedRow,
   LinkHistory: historyResponse,
   Stats: statsResponse,
   AccountStats: accountStatsResponse,

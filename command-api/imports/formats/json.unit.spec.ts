@@ -194,7 +194,7 @@ describe('imports: export of Linklog', () => {
     expect(alias).to.equal('käse');
     expect(await readRecords(readLinklog, text)).to.deep.equal([
       link(1, fields),
-      link(2, { code: 'b', url }),
+      link(2, { code: 'b', isCustom: false, url }),
     ]);
   });
 

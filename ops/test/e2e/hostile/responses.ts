@@ -38,6 +38,7 @@ import {
   operatorsWebhookListResponse,
   testedWebhookResponse,
 } from '../../../../schemas/http/webhooks.js';
+import { importListResponse, importResponse } from '../../../../schemas/http/imports.js';
 import { originFormOf } from '../../../http/refusal.js';
 import type { Document } from '../../support/openapi.js';
 import type { RawResponse } from '../../support/raw-http.js';
@@ -74,6 +75,8 @@ const undocumentedSuccesses = z.union(
     eventsResponse,
     operatorsWebhookListResponse,
     testedWebhookResponse,
+    importResponse,
+    importListResponse,
   ].map((schema) => schema.strict()),
 );
 
