@@ -3,7 +3,16 @@
 const services = ['command-api', 'redirect-edge', 'projectors'];
 
 /** Rooms of `ops` that services use. */
-const shared = ['platform', 'http', 'config', 'event-log', 'ledger', 'feed', 'webhooks'];
+const shared = [
+  'platform',
+  'http',
+  'config',
+  'event-log',
+  'ledger',
+  'feed',
+  'webhooks',
+  'visitors',
+];
 
 /** Tests, and the folders that only tests use. */
 const tests = '(\\.(spec|suite)\\.ts$|/testing/|^ops/test/)';
@@ -41,6 +50,7 @@ export default {
     only('ops/ledger', 'schemas', 'ops/platform', 'ops/event-log'),
     only('ops/feed', 'schemas', 'ops/platform', 'ops/event-log'),
     only('ops/webhooks', 'schemas', 'ops/platform', 'ops/feed'),
+    only('ops/visitors', 'schemas', 'ops/platform'),
     only('ops/migrations', 'ops/platform', 'ops/advisory-locks'),
     only('ops/local', 'ops/platform', 'ops/http', 'ops/config'),
     ...services.map((service) =>

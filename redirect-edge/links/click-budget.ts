@@ -6,7 +6,7 @@ import { mayBeCausedByOneCommand } from '../../ops/platform/error-codes.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import { ownActors } from '../../schemas/decision.js';
 import { clickDecider, type ClickRefusal } from './click.js';
-import type { VisitData } from '../visitors/visit-data.js';
+import type { VisitData } from '../../ops/visitors/visit-data.js';
 
 const maxGroup = 500;
 const maxWaiting = 10_000;

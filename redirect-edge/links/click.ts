@@ -14,7 +14,7 @@ import {
 } from '../../schemas/folds/ledger-link.js';
 import { statusAt, statusOf } from '../../schemas/folds/link-status.js';
 import type { NoRedirect } from '../redirect/decision.js';
-import type { VisitData } from '../visitors/visit-data.js';
+import type { VisitData } from '../../ops/visitors/visit-data.js';
 
 /** Takes one click of a link with a limit. */
 export type TakeClick = Command<'TakeClick', VisitData>;

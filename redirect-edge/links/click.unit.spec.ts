@@ -20,7 +20,7 @@ import {
 } from '../../schemas/testing/events.js';
 import { unknownVisitor } from '../../schemas/testing/visitor.js';
 import { clickDecider, type TakeClick } from './click.js';
-import type { VisitData } from '../visitors/visit-data.js';
+import type { VisitData } from '../../ops/visitors/visit-data.js';
 
 const clickAt = (now: Date, data = unknownVisitor, id = idOf(1)): TakeClick => ({
   ...{ type: 'TakeClick', subject: 'spring', data },

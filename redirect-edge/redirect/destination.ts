@@ -1,5 +1,5 @@
-import type { VisitData } from '../visitors/visit-data.js';
-import { isMarked } from '../visitors/office.js';
+import type { VisitData } from '../../ops/visitors/visit-data.js';
+import { isMarked } from '../../ops/visitors/office.js';
 import { hasQrMark, type VisitAnalyzer, type Visitor } from '../visitors/visit-analyzer.js';
 import type { ServedLink } from './decision.js';
 import { targetOf } from '../../schemas/rule-target.js';

@@ -8,7 +8,7 @@ import type { RequestRecorder } from '../../ops/platform/metrics/requests.js';
 import { messages } from '../../schemas/http/errors.js';
 import { addressOf } from '../../ops/http/client-address.js';
 import type { DomainResolver, ServedDomain } from '../domains/served-domain.js';
-import { isMarked } from '../visitors/office.js';
+import { isMarked } from '../../ops/visitors/office.js';
 import { isPrefetch } from '../visitors/prefetch.js';
 import { partsOf } from '../visitors/visit-analyzer.js';
 import {

@@ -16,12 +16,12 @@ import {
 import { serves, type ServedDomain } from '../domains/served-domain.js';
 import { linkOfSubject, pathOfCode } from '../../schemas/link-subject.js';
 import { chooseDestination, type Destination } from './destination.js';
-import { isMarked, withMark } from '../visitors/office.js';
+import { isMarked, withMark } from '../../ops/visitors/office.js';
 import type { ClickBudget } from '../links/click-budget.js';
 import type { LinkReader } from '../links/link-reader.js';
 import type { PasswordCheck } from '../passwords/password-check.js';
 import type { Spool } from '../spool/spool.js';
-import { agentOf } from '../visitors/agents.js';
+import { agentOf } from '../../ops/visitors/agents.js';
 import { partsOf, type VisitAnalyzer } from '../visitors/visit-analyzer.js';
 import {
   queryOf,

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { newEvent, readEvent, writeEvent } from '../../schemas/events/codec.js';
 import { readSpooledVisit } from '../../schemas/events/spooled-visit.js';
-import type { VisitData } from '../visitors/visit-data.js';
+import type { VisitData } from '../../ops/visitors/visit-data.js';
 import { RecordBuffer } from '../spool/record.js';
 import { anyVisit } from '../spool/testing/any-visit.js';
 import { visit } from '../spool/testing/harness.js';

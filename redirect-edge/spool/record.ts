@@ -13,7 +13,7 @@
  *
  * Enumerated values are stored as texts, not as indexes of a list, because releases may have different lists.
  */
-import type { VisitData } from '../visitors/visit-data.js';
+import type { VisitData } from '../../ops/visitors/visit-data.js';
 import { crc32Of } from './crc32.js';
 
 /** A visit before its redirect. It never contains the visitor's address. */

@@ -9,12 +9,12 @@ import {
 } from '../../ops/http/client-address.js';
 import { namedRequestId } from '../../ops/http/request-id.js';
 import { languageOf } from './language.js';
-import { referrerOf } from './referrer.js';
+import { referrerOf } from '../../ops/visitors/referrer.js';
 import type { ServedLink } from '../redirect/decision.js';
-import type { VisitData } from './visit-data.js';
-import { agentOf, type Agent } from './agents.js';
+import type { VisitData } from '../../ops/visitors/visit-data.js';
+import { agentOf, type Agent } from '../../ops/visitors/agents.js';
 import type { Countries } from './countries.js';
-import { memoize } from './memoize.js';
+import { memoize } from '../../ops/visitors/memoize.js';
 import type { VisitorKeys } from './visitor-keys.js';
 
 /** The parts of a request that describe its client. */

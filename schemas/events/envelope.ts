@@ -6,7 +6,7 @@ export const timestamp = z.iso.datetime({ precision: 3 });
 export const sequenceDigits = 16;
 
 /**
- * The order of events: for each subject and topic of the ledger's events, and for each spool (the `source`) of visits.
+ * The order of events: for each subject and topic of the ledger's events, and for each `source` of visits.
  * The JSON has a string of fixed width, because CloudEvents integers have 32 bits, and its `sequence` extension
  * requires strings that sort.
  */
@@ -22,11 +22,11 @@ export const writeSequence = (value: number): string => String(value).padStart(s
 /** CloudEvents 1.0, structured mode: the same JSON object in every log, export and archive. */
 export const envelope = z.strictObject({
   specversion: z.literal('1.0'),
-  /** A UUIDv7, or for visits of a spool their sequence, which is unique in its `source`. */
+  /** A UUIDv7, or for visits of a spool or an import their sequence, which is unique in its `source`. */
   id: z.union([z.uuid(), z.string().regex(/^[1-9]\d{0,15}$/)]),
   /** `linklog.<Name>.v<version>`. */
   type: z.string(),
-  /** The origin of its sequence: the ledger, or one edge's spool. */
+  /** The origin of its sequence: the ledger, one edge's spool, or an import of visits. */
   source: z.string().min(1),
   /** A link (see `link-subject.ts`), key id, alias, domain or `platform`. It is also the key of the record. */
   subject: z.string().min(1),
@@ -54,6 +54,17 @@ const spoolSourcePrefix = '/linklog/spool/';
 
 /** The `source` of the visits of one spool. */
 export const spoolSource = (spoolId: string): string => spoolSourcePrefix + spoolId;
+
+const importSourcePrefix = '/linklog/import/';
+
+/**
+ * The `source` of the visits of one import. Their sequences ascend, with gaps. Their times are those of the visits at the
+ * other service, so they do not tell when an event was appended.
+ */
+export const importSource = (importId: string): string => importSourcePrefix + importId;
+
+export const isImported = ({ source }: Pick<Envelope, 'source'>): boolean =>
+  source.startsWith(importSourcePrefix);
 
 /**
  * The origin of an event's sequence. Readers drop an event if its sequence is not above the highest one of this origin

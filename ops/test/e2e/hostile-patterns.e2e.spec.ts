@@ -4,7 +4,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { runInNewContext } from 'node:vm';
 import ts from 'typescript';
-import { isBot } from '../../../redirect-edge/visitors/bots.js';
+import { isBot } from '../../../ops/visitors/bots.js';
 
 /** Compiled folders with code of the product. */
 const folders = [

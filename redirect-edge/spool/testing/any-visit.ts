@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { VisitData } from '../../visitors/visit-data.js';
+import type { VisitData } from '../../../ops/visitors/visit-data.js';
 import type { NewVisit } from '../record.js';
 
 /** Any text that fits into a record. */

@@ -198,7 +198,7 @@ const inApp = [
   `Mozilla/5.0 (Windows NT 10.0; WOW64) AppleWebKit/537.36 (KHTML, like Gecko) discord/1.0.9025 Chrome/108.0.5359.215 Electron/22.3.12 Safari/537.36`,
 ];
 
-describe('redirect edge: bots', () => {
+describe('visitors: bots', () => {
   const groups = { crawlers, previewers };
   for (const [group, agents] of Object.entries(groups)) {
     for (const agent of agents) {
@@ -209,7 +209,7 @@ describe('redirect edge: bots', () => {
   }
 });
 
-describe('redirect edge: visitors', () => {
+describe('visitors: programs and browsers', () => {
   for (const [group, agents] of Object.entries({ programs, browsers, inApp })) {
     for (const agent of agents) {
       it(`are ${group} such as ${agent.slice(-70)}`, () => {

@@ -3,7 +3,7 @@
  * has only the patterns. https://github.com/ua-parser/uap-core (Apache-2.0), commit
  * e3c5e634bee0b14f1a129c991483910739ad9f6c.
  *
- * Usage: node dist/redirect-edge/visitors/testing/extract-browsers.js <checkout of uap-core>
+ * Usage: node dist/ops/visitors/testing/extract-browsers.js <checkout of uap-core>
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';

@@ -101,7 +101,7 @@ const bots: readonly (readonly [string, ...Expected])[] = [
   ],
 ];
 
-describe('redirect edge: user agents', () => {
+describe('visitors: user agents', () => {
   for (const [bot, agents] of [
     [false, people],
     [false, programs],

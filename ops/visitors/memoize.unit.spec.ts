@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { memoize } from './memoize.js';
 
-describe('redirect edge: memoize', () => {
+describe('visitors: memoize', () => {
   const create = () => {
     const computed: string[] = [];
     const memoized = memoize((text) => {

@@ -5,7 +5,7 @@ import { publishedBrowsers, publishedCrawlers } from './testing/published-agents
 /** Headless browsers, which are visitors. */
 const automation = /HeadlessChrome|PhantomJS|Playwright|Puppeteer|Selenium|Cypress/;
 
-describe('redirect edge: bots in published collections of user agents', () => {
+describe('visitors: bots in published collections of user agents', () => {
   const print = (count: string, exceptions: readonly string[]): void => {
     process.stdout.write([`      ${count}`, ...exceptions, ''].join('\n        '));
   };

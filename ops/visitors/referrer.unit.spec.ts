@@ -5,7 +5,7 @@ import { referrerOf } from './referrer.js';
 const isOwnHost = ({ host }: URL): boolean => host === 'sho.rt';
 const hostOf = (header: string): string | null => referrerOf(header, isOwnHost);
 
-describe('redirect edge: referrer', () => {
+describe('visitors: referrer', () => {
   const cases: readonly (readonly [string, string | null])[] = [
     ['https://news.example.com/a/b?q=secret#x', 'news.example.com'],
     ['https://www.example.com/', 'example.com'],

@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { gunzipSync } from 'node:zlib';
 
-// From dist/redirect-edge/visitors/testing: data files are not compiled.
+// From dist/ops/visitors/testing: data files are not compiled.
 export const browsersFile = new URL(
-  '../../../../redirect-edge/visitors/testing/browsers.txt.gz',
+  '../../../../ops/visitors/testing/browsers.txt.gz',
   import.meta.url,
 );
 

@@ -1,4 +1,4 @@
-import { BoundedMap } from '../../ops/platform/bounded-map.js';
+import { BoundedMap } from '../platform/bounded-map.js';
 
 /** The longest text in the cache (characters). Longer texts are rare, and would take much memory. */
 const maxLength = 512;

@@ -1,0 +1,82 @@
+import { setImmediate as nextIteration } from 'node:timers/promises';
+import type { EventLog, NewRecord } from '../../ops/event-log/port.js';
+import { agentOf } from '../../ops/visitors/agents.js';
+import { referrerOf } from '../../ops/visitors/referrer.js';
+import { newEvent, writeEvent } from '../../schemas/events/codec.js';
+import { importSource } from '../../schemas/events/envelope.js';
+import { maxPortion } from '../../schemas/events/spooled-visit.js';
+import { topics } from '../../schemas/events/topics.js';
+import type { SourceVisit } from './formats/source-record.js';
+
+/** A visit that an import adds to a link. */
+export interface ImportedVisit {
+  readonly subject: string;
+  /** The account of the link. */
+  readonly account: string;
+  readonly importId: string;
+  /** Unique in the import, and the same in each attempt to append the visit. */
+  readonly sequence: number;
+  readonly visit: SourceVisit;
+}
+
+type IsOwnHost = (url: URL) => boolean;
+
+/** The host of a referrer, which may be a host without a scheme. */
+const referrerHost = (referrer: string, isOwnHost: IsOwnHost): string | null =>
+  referrerOf(referrer.includes('://') ? referrer : `https://${referrer}`, isOwnHost);
+
+/** The LinkVisited event of an imported visit, as JSON. Its id is its sequence, which is unique in its source. */
+export const writeImportedVisit = (imported: ImportedVisit, isOwnHost: IsOwnHost): string => {
+  const { subject, account, importId, sequence, visit } = imported;
+  const { time, country, referrer, userAgent } = visit;
+  const { bot, browser, os, device } = agentOf(userAgent ?? '');
+  const data = {
+    click: null,
+    bot,
+    country,
+    referrer: referrer === null ? null : referrerHost(referrer, isOwnHost),
+    browser,
+    os,
+    device,
+    language: null,
+    visitor: null,
+    trigger: null,
+    version: null,
+    target: null,
+  };
+  const source = importSource(importId);
+  const id = String(sequence);
+  const metadata = { id, source, sequence, subject, time: new Date(time), account };
+  return writeEvent(newEvent('LinkVisited', data, metadata));
+};
+
+/** Visits that are written in one event-loop iteration: 2 ms if all user agents are new. */
+const visitsPerIteration = 50;
+
+const recordsOf = async (
+  visits: readonly ImportedVisit[],
+  isOwnHost: IsOwnHost,
+): Promise<readonly NewRecord[]> => {
+  const records: NewRecord[] = [];
+  for (const [index, visit] of visits.entries()) {
+    if (index > 0 && index % visitsPerIteration === 0) await nextIteration();
+    records.push({ key: visit.subject, value: writeImportedVisit(visit, isOwnHost) });
+  }
+  return records;
+};
+
+/**
+ * Appends visits of one import, whose sequences must ascend, also across calls. After a failure or a crash, the caller
+ * appends them again from any sequence that it has appended: readers drop repeats. Resolves when all are durable.
+ */
+export const appendVisits = async (
+  log: Pick<EventLog, 'append'>,
+  visits: readonly ImportedVisit[],
+  isOwnHost: IsOwnHost,
+): Promise<void> => {
+  // In sequence, because readers drop a visit that another one of a higher sequence has overtaken.
+  for (let from = 0; from < visits.length; from += maxPortion) {
+    const records = await recordsOf(visits.slice(from, from + maxPortion), isOwnHost);
+    await log.append(topics.visits.name, records);
+  }
+};

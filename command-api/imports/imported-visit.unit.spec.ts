@@ -1,0 +1,147 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import type { NewRecord } from '../../ops/event-log/port.js';
+import { readEvent } from '../../schemas/events/codec.js';
+import { readSpooledVisit } from '../../schemas/events/spooled-visit.js';
+import type { SourceVisit } from './formats/source-record.js';
+import { appendVisits, writeImportedVisit, type ImportedVisit } from './imported-visit.js';
+
+const importId = '0199d1ab-0000-7000-8000-000000000001';
+const isOwnHost = ({ host }: URL): boolean => host === 'sho.rt';
+
+const firefox = 'Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0';
+
+const imported = (visit: Partial<SourceVisit> = {}, sequence = 7): ImportedVisit => ({
+  ...{ subject: 'go.example/spring', account: 'acme', importId, sequence },
+  visit: {
+    ...{ code: 'spring', domain: null, time: '2019-02-03T04:05:06.789Z' },
+    ...{ country: null, referrer: null, userAgent: null, ...visit },
+  },
+});
+
+const dataOf = (visit: Partial<SourceVisit>) =>
+  readEvent(writeImportedVisit(imported(visit), isOwnHost)).data;
+
+describe('imports: visits', () => {
+  it('are events with the import as their source, and without an address, a visitor or a version', () => {
+    const visit = { country: 'DE', referrer: 'https://www.news.example/a?b', userAgent: firefox };
+    expect(readEvent(writeImportedVisit(imported(visit), isOwnHost))).to.deep.equal({
+      specversion: '1.0',
+      id: '7',
+      type: 'linklog.LinkVisited.v3',
+      source: `/linklog/import/${importId}`,
+      subject: 'go.example/spring',
+      time: '2019-02-03T04:05:06.789Z',
+      datacontenttype: 'application/json',
+      sequence: 7,
+      account: 'acme',
+      data: {
+        click: null,
+        bot: false,
+        country: 'DE',
+        referrer: 'news.example',
+        browser: 'Firefox',
+        os: 'Linux',
+        device: 'desktop',
+        language: null,
+        visitor: null,
+        trigger: null,
+        version: null,
+        target: null,
+      },
+    });
+  });
+
+  const referrers: readonly (readonly [string | null, string | null])[] = [
+    [null, null],
+    ['https://www.Example.com:8443/path?query#hash', 'example.com'],
+    ['example.com', 'example.com'],
+    ['www.example.com/path', 'example.com'],
+    ['example.com:8080/path', 'example.com'],
+    ['https://sho.rt/abc', null],
+    ['sho.rt', null],
+    ['192.0.2.1', null],
+    ['android-app://com.example.app/', null],
+    ['about:blank', null],
+    ['no host', null],
+  ];
+  for (const [referrer, host] of referrers) {
+    it(`have the referrer ${host ?? 'null'} for ${referrer ?? 'a direct visit'}`, () => {
+      expect(dataOf({ referrer })).to.include({ referrer: host });
+    });
+  }
+
+  it('are of a bot if the user agent is one, and of an unknown client without a user agent', () => {
+    expect(dataOf({ userAgent: 'Googlebot/2.1' })).to.include({ bot: true });
+    const unknown = { bot: false, browser: null, os: null, device: null };
+    expect(dataOf({ userAgent: null })).to.include(unknown);
+  });
+
+  it('are read equally by the fast decoder and by the schemas', () => {
+    const time = fc
+      .date({ min: new Date('0001-01-01'), max: new Date('9999-12-31'), noInvalidDate: true })
+      .map((date) => date.toISOString());
+    const visits = fc.record({
+      ...{ code: fc.constant('spring'), domain: fc.constant(null), time },
+      country: fc.option(fc.stringMatching(/^[A-Z]{2}$/)),
+      referrer: fc.option(fc.oneof(fc.webUrl(), fc.domain(), fc.string({ unit: 'binary' }))),
+      userAgent: fc.option(
+        fc.oneof(fc.constantFrom(firefox, 'Googlebot/2.1'), fc.string({ unit: 'binary' })),
+      ),
+    });
+    const subjects = fc.stringMatching(/^(?:go\.example\/)?[\p{L}\p{M}\p{Nd}_.~-]{1,40}$/u);
+    const sequences = fc.integer({ min: 1, max: 2 ** 48 - 1 });
+    fc.assert(
+      fc.property(visits, subjects, sequences, (visit, subject, sequence) => {
+        const value = writeImportedVisit({ ...imported(visit, sequence), subject }, isOwnHost);
+        const schemas = readEvent(`${value} `);
+        expect(readSpooledVisit(value), value).to.deep.equal(schemas).and.not.be.null;
+        expect(schemas).to.include({ subject, sequence, time: visit.time });
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('are appended in sequence and in bounded portions, each after the one before is durable', async () => {
+    const sizes: number[] = [];
+    const appended: number[] = [];
+    const log = {
+      async append(_topic: string, records: readonly unknown[]): Promise<void> {
+        sizes.push(records.length);
+        await new Promise(setImmediate);
+        for (const { key, value } of records as readonly NewRecord[]) {
+          const event = readEvent(value);
+          expect(key).to.equal(event.subject);
+          appended.push(event.sequence);
+        }
+      },
+    };
+    const sequences = Array.from({ length: 4_500 }, (_, index) => 3 * index + 1);
+    await appendVisits(
+      log,
+      sequences.map((sequence) => imported({}, sequence)),
+      isOwnHost,
+    );
+    expect(sizes).to.deep.equal([2_000, 2_000, 500]);
+    expect(appended).to.deep.equal(sequences);
+    await appendVisits(log, [], isOwnHost);
+    expect(sizes).to.have.lengthOf(3);
+  });
+
+  it('report a failed append, and append no later portion', async () => {
+    let calls = 0;
+    const failure = new Error('unavailable');
+    const log = {
+      append: (): Promise<void> => {
+        calls += 1;
+        return calls === 2 ? Promise.reject(failure) : Promise.resolve();
+      },
+    };
+    const visits = Array.from({ length: 5_000 }, (_, index) => imported({}, index + 1));
+    const error: unknown = await appendVisits(log, visits, isOwnHost).catch(
+      (caught: unknown) => caught,
+    );
+    expect(error).to.equal(failure);
+    expect(calls).to.equal(2);
+  });
+});
