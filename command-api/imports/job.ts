@@ -217,7 +217,7 @@ export const createImportJob = (deps: ImportJobDeps) => {
       subject === null ? [] : [{ subject, account, importId, sequence: number, visit }],
     );
     // Repeated after a crash: readers drop repeats by the number.
-    await appendVisits(log, appended);
+    await appendVisits(log, appended, deps.isOwnHost);
     await saveVisits(pool, running, owner, last.number, appended.length);
   };
 

@@ -386,7 +386,7 @@ export const cleanUpImports = async (pool: Pool): Promise<number> => {
 };
 
 /** A visit of a link that the import created. */
-export interface ImportedVisit {
+export interface StoredVisit {
   readonly number: number;
   /** `null`: the import did not create the link. */
   readonly subject: string | null;
@@ -397,8 +397,8 @@ export const readVisits = async (
   postgres: Queryable,
   { id, position }: Pick<RunningImport, 'id' | 'position'>,
   limit: number,
-): Promise<readonly ImportedVisit[]> => {
-  const { rows } = await postgres.query<Omit<ImportedVisit, 'visit'> & { readonly visit: string }>({
+): Promise<readonly StoredVisit[]> => {
+  const { rows } = await postgres.query<Omit<StoredVisit, 'visit'> & { readonly visit: string }>({
     name: 'imports-visits',
     text: `SELECT v.number, c.subject, v.visit FROM imports.visits v
            LEFT JOIN imports.created c

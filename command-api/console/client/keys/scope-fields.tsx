@@ -5,6 +5,7 @@ const meanings: Readonly<Record<Scope, string>> = {
   'links:create': 'Make links',
   'links:read': 'Read links',
   'links:write': 'Change and delete links',
+  'links:import': 'Import links from files',
   'stats:read': 'Read statistics',
   'qr:read': 'Make QR codes',
   'keys:manage': 'Manage keys',
