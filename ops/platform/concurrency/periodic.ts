@@ -7,16 +7,18 @@ export const periodically = (options: {
   readonly everyMs: number;
   /** Does a piece of work. Returns its amount, or 0 if no work is left. */
   readonly task: () => Promise<number>;
+  /** Of the duty cycle: the pause per unit of work in an idle process. */
+  readonly idleFactor?: number;
   readonly logger: Logger;
 }) => {
-  const { name, everyMs, task, logger } = options;
+  const { name, everyMs, task, idleFactor, logger } = options;
   const stopping = new AbortController();
   const { signal } = stopping;
   let timer: NodeJS.Timeout | undefined;
   let running: Promise<void> = Promise.resolve();
 
   const run = async (): Promise<void> => {
-    const dutyCycle = new DutyCycle(signal);
+    const dutyCycle = new DutyCycle(signal, idleFactor);
     let done = 1;
     while (done > 0 && !signal.aborted) {
       done = 0;
