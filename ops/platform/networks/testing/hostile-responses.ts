@@ -40,6 +40,18 @@ export const hostileResponses: readonly (readonly [
     },
     200,
   ],
+  [
+    'a fast body without an end',
+    (socket) => {
+      const block = Buffer.alloc(16_384);
+      const send = (): void => {
+        while (socket.write(block));
+      };
+      socket.on('drain', send).write(`${ok}\r\n`);
+      send();
+    },
+    200,
+  ],
   ['no bytes', () => undefined, null],
   ['headers without an end', (socket) => socket.write(ok), null],
   [

@@ -9,6 +9,8 @@ export interface RawListener {
   readonly port: number;
   /** The local address of each connection. */
   readonly connections: readonly string[];
+  /** The number of connections that are open. */
+  readonly open: number;
   /** The first bytes of each connection that sent some. */
   readonly requests: readonly string[];
   close(): Promise<void>;
@@ -36,6 +38,9 @@ export const listen = async (host: string, respond: Respond): Promise<RawListene
     port: (server.address() as AddressInfo).port,
     connections,
     requests,
+    get open() {
+      return sockets.size;
+    },
     async close() {
       for (const socket of sockets) socket.destroy();
       server.close();
