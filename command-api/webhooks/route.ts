@@ -81,7 +81,7 @@ export const createWebhookHandlers = (deps: WebhookDeps) => {
     const request = parseJsonAs(createWebhookRequest, state.body, state);
     if (request.type === 'refused') return request.reply;
     const { url, ...terms } = request.value;
-    if (!(await sender.allows(new URL(url)))) return refusedUrl;
+    if (!(await sender.allows(url))) return refusedUrl;
     const cursor = feed.encode(await feed.ends());
     const { account } = state.call.key;
     const outcome = await handler.create(account, { url, ...terms }, cursor, actorOf(state));
@@ -104,7 +104,7 @@ export const createWebhookHandlers = (deps: WebhookDeps) => {
     const request = parseJsonAs(changeWebhookRequest, state.body, state);
     if (request.type === 'refused') return request.reply;
     const { url } = request.value;
-    if (url !== undefined && !(await sender.allows(new URL(url)))) return refusedUrl;
+    if (url !== undefined && !(await sender.allows(url))) return refusedUrl;
     const [id, { account }] = [parameter('id'), state.call.key];
     const outcome = await handler.change(id, account, request.value, actorOf(state));
     return respond(outcome, () => show(ctx, state, parameter));

@@ -3,6 +3,7 @@ import { addressLookup } from '../platform/networks/address-lookup.js';
 import { guardedPost, type PostOutcome } from '../platform/networks/guarded-request.js';
 import { networkGuard } from '../platform/networks/network-guard.js';
 import type { Webhook } from '../../schemas/folds/webhook.js';
+import { parseUrl } from '../../schemas/parse-url.js';
 import { signatureHeaders } from './signature.js';
 
 /** The result of an attempt. */
@@ -54,18 +55,24 @@ const attemptOf = (at: string, outcome: PostOutcome): AttemptOutcome => {
 /** The longest look-up of a request (ms), whose 503 is due within 2 s. There may be two: DNS and the hosts file. */
 const checkWithinMs = 700;
 
+/** Another version of `tr46` may reject the domain of a stored URL. */
+const invalidUrl: PostOutcome = { type: 'failed', error: 'the URL is invalid', durationMs: 0 };
+
 /** Sends deliveries to public addresses, and to those of WEBHOOK_NETWORKS. */
 export const createSender = (settings: {
   readonly dnsServers: readonly DnsServer[];
   readonly networks: Parameters<typeof networkGuard>[1];
+  /** Of an attempt. Default: 15,000. */
+  readonly timeoutMs?: number;
 }) => {
-  const { dnsServers, networks } = settings;
+  const { dnsServers, networks, timeoutMs } = settings;
   const post = guardedPost(networkGuard(addressLookup(dnsServers), networks));
   const guardOfRequests = networkGuard(addressLookup(dnsServers, checkWithinMs), networks);
   return {
     /** Whether a webhook may have this URL. Each attempt checks it again. */
-    async allows(url: URL): Promise<boolean> {
-      return (await guardOfRequests(url)).type !== 'refused';
+    async allows(url: string): Promise<boolean> {
+      const parsed = parseUrl(url);
+      return parsed !== null && (await guardOfRequests(parsed)).type !== 'refused';
     },
 
     /** Sends a body once. @param id of the delivery */
@@ -81,11 +88,13 @@ export const createSender = (settings: {
         'User-Agent': 'Linklog-Webhooks/1',
         ...signatureHeaders({ id, timestamp, body, secrets: liveSecrets(webhook, timestamp) }),
       };
-      const options = signal ? { signal } : {};
-      return attemptOf(
-        timestamp.toISOString(),
-        await post(new URL(webhook.url), headers, body, options),
-      );
+      const options = {
+        ...(timeoutMs !== undefined && { timeoutMs }),
+        ...(signal && { signal }),
+      };
+      const url = parseUrl(webhook.url);
+      const outcome = url ? await post(url, headers, body, options) : invalidUrl;
+      return attemptOf(timestamp.toISOString(), outcome);
     },
   };
 };

@@ -3,6 +3,7 @@ import { feedEventNames } from '../../../schemas/feed.js';
 import { messages } from '../../../schemas/http/errors.js';
 import type { WebhookResponse, WebhookWithSecretResponse } from '../../../schemas/http/webhooks.js';
 import { scopeNames } from '../../../schemas/scopes.js';
+import { hostileUrls, setHostileNames } from '../../platform/networks/testing/hostile-targets.js';
 import { dnsServerFixture } from '../support/dns-server.js';
 import { nameOf } from '../support/feed-event.js';
 import { concurrently, sendRequest, statuses } from '../support/http.js';
@@ -639,8 +640,9 @@ describe('command API: webhooks', () => {
 });
 
 describe('command API: webhooks without WEBHOOK_NETWORKS', () => {
+  const dns = dnsServerFixture();
   const receiver = receiverFixture();
-  const bench = productFixture();
+  const bench = productFixture(() => ({ DNS_SERVERS: dns.address }));
   const { send } = webhookCalls(bench);
 
   it('reach public addresses by https only', async () => {
@@ -655,5 +657,25 @@ describe('command API: webhooks without WEBHOOK_NETWORKS', () => {
     }
     const allowed = { url: 'https://8.8.8.8', types: ['LinkBlocked'] };
     expect((await send(key, 'POST', '', allowed)).status).to.equal(201);
+  });
+
+  it('are rejected with 400 for hostile URLs, such as those of the listeners', async () => {
+    setHostileNames(dns);
+    const key = await bench.key('PRO', { account: 'hostile' });
+    const { api, edge } = bench.product;
+    for (const listener of [api, edge]) {
+      for (const hostile of hostileUrls) {
+        const url = hostile.replace('PORT', new URL(listener).port);
+        expect((await send(key, 'POST', '', { url })).status, url).to.equal(400);
+      }
+    }
+    expect((await send(key, 'GET')).json()).to.deep.equal({ webhooks: [] });
+  });
+
+  it('accept a name that only a later version of Unicode has', async () => {
+    const key = await bench.key('PRO');
+    // Unicode 16. Node 20 has Unicode 15.
+    const url = 'https://\ua7cb.example';
+    expect((await send(key, 'POST', '', { url, types: ['LinkBlocked'] })).status).to.equal(201);
   });
 });
