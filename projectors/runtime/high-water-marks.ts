@@ -3,7 +3,7 @@ import { arrayLiteral } from '../../ops/platform/postgres/array-literal.js';
 import { valuesByField, type Client } from '../../ops/platform/postgres/pool.js';
 import { ledgerSource, originOf } from '../../schemas/events/envelope.js';
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
-import { millisecondsOf } from '../../schemas/events/timestamp.js';
+import { recordTimeOf } from '../../schemas/events/record-time.js';
 import type { ProjectionSchema } from './projection.js';
 import type { IncomingRecord } from './read-record.js';
 import { SpoolBlocks } from './spool-blocks.js';
@@ -11,7 +11,8 @@ import { SpoolBlocks } from './spool-blocks.js';
 export interface HighWaterMark {
   readonly sequence: number;
   /**
-   * For a spool, the newest day of the partition's spooled visits when the mark was raised, in days since 1970 (UTC).
+   * For a spool or an import, the newest day of the partition's visits of spools and imports when the mark was raised, in
+   * days since 1970 (UTC). It is the day of their records (`recordTimeOf`).
    * `null` for a subject, whose mark does not expire.
    */
   readonly day: number | null;
@@ -23,7 +24,7 @@ export type HighWaterMarks = Map<string, HighWaterMark>;
 type Mutable<Type> = { -readonly [Key in keyof Type]: Type[Key] };
 
 /**
- * How long the mark of a spool is kept after its last visit, in days of the partition's event time. Each start of an edge
+ * How long the mark of a spool is kept after its last visit, in days of the partition's record time. Each start of an edge
  * creates a spool, so marks must expire.
  *
  * Visits are repeated only if the shipping process died before it recorded that they were sent. The next process ships
@@ -42,7 +43,7 @@ export const needsMark = (
   { mayRepeatLedger }: Pick<EventLog, 'mayRepeatLedger'>,
 ): boolean => mayRepeatLedger || isSpooled(event);
 
-const dayOf = ({ time }: LinklogEvent): number => Math.floor(millisecondsOf(time) / 86_400_000);
+const dayOf = (event: LinklogEvent): number => Math.floor(recordTimeOf(event) / 86_400_000);
 
 /** A gap between the sequences of two consecutive events of a subject. */
 export interface SkippedSequences {
