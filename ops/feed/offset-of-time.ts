@@ -1,7 +1,8 @@
 import { readEvent } from '../../schemas/events/codec.js';
+import { recordTimeOf } from '../../schemas/events/record-time.js';
 import type { EventLog, PartitionRange, TopicPartition } from '../event-log/port.js';
 
-/** The time of the first readable event in a range (ms); `null` if there is none. */
+/** The record time of the first readable event in a range (ms); `null` if there is none. */
 const timeOfFirst = async (
   log: Pick<EventLog, 'read'>,
   { topic, partition }: TopicPartition,
@@ -11,7 +12,7 @@ const timeOfFirst = async (
   for await (const { records } of log.read(topic, partition, from, to)) {
     for (const { value } of records) {
       try {
-        return Date.parse(readEvent(value).time);
+        return recordTimeOf(readEvent(value));
       } catch {
         // A dead letter of the projections has no time.
         continue;
@@ -25,8 +26,8 @@ const timeOfFirst = async (
 const probe = 10;
 
 /**
- * Finds the first offset whose event has a time or a later one, by bisection. Events of a partition are only roughly in
- * the order of their times, so some events near the result are on the wrong side of it.
+ * Finds the first offset whose event has a record time or a later one, by bisection. Events of a partition are only
+ * roughly in the order of these times, so some events near the result are on the wrong side of it.
  */
 export const offsetOfTime = async (
   log: Pick<EventLog, 'read'>,

@@ -10,6 +10,7 @@ import {
   at,
   blocked,
   created,
+  importedVisit,
   metered,
   recordOf,
   spooledVisit,
@@ -158,6 +159,26 @@ describe('projectors: handler of batches', () => {
       await live.records(visits, [visitOf('new', 1, 100), visitOf('late', 1, 0)]);
       expect(await marks()).to.deep.equal(['late 1 100', 'new 1 100']);
       const outcome = await live.records(visits, [visitOf('late', 1, 0), visitOf('late', 2, 0)]);
+      expect(outcome).to.include({ applied: 1, repeats: 1 });
+    });
+
+    it('but keeps the mark of an import, however old its visits are', async () => {
+      const importedAt = (sequence: number, day: number) =>
+        recordOf(importedVisit('abc', { sequence, time: at(day * 86_400) }));
+      await live.records(visits, [importedAt(3, -2_000), importedAt(5, -900)]);
+      await live.records(visits, [visitOf('a', 1, 1)]);
+      const outcome = await live.records(visits, [
+        ...[importedAt(3, -2_000), importedAt(5, -900), importedAt(8, -10)],
+        visitOf('a', 2, 2),
+      ]);
+      expect(outcome).to.include({ applied: 2, repeats: 2 });
+    });
+
+    it('but not by visits of an import that are in the future', async () => {
+      await live.records(visits, [visitOf('a', 1, 0)]);
+      const future = importedVisit('abc', { sequence: 1, time: at(4_000 * 86_400) });
+      await live.records(visits, [recordOf(future)]);
+      const outcome = await live.records(visits, [visitOf('a', 1, 0), visitOf('a', 2, 0)]);
       expect(outcome).to.include({ applied: 1, repeats: 1 });
     });
 

@@ -1,9 +1,9 @@
 import type { EventLog, TopicPartition } from '../../ops/event-log/port.js';
 import { arrayLiteral } from '../../ops/platform/postgres/array-literal.js';
 import { valuesByField, type Client } from '../../ops/platform/postgres/pool.js';
-import { ledgerSource, originOf } from '../../schemas/events/envelope.js';
+import { importIdOf, ledgerSource, originOf } from '../../schemas/events/envelope.js';
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
-import { millisecondsOf } from '../../schemas/events/timestamp.js';
+import { recordTimeOf } from '../../schemas/events/record-time.js';
 import type { ProjectionSchema } from './projection.js';
 import type { IncomingRecord } from './read-record.js';
 import { SpoolBlocks } from './spool-blocks.js';
@@ -11,7 +11,8 @@ import { SpoolBlocks } from './spool-blocks.js';
 export interface HighWaterMark {
   readonly sequence: number;
   /**
-   * For a spool, the newest day of the partition's spooled visits when the mark was raised, in days since 1970 (UTC).
+   * For a spool or an import, the newest day of the partition's visits of spools and imports when the mark was raised, in
+   * days since 1970 (UTC). It is the day of their records (`recordTimeOf`).
    * `null` for a subject, whose mark does not expire.
    */
   readonly day: number | null;
@@ -23,7 +24,7 @@ export type HighWaterMarks = Map<string, HighWaterMark>;
 type Mutable<Type> = { -readonly [Key in keyof Type]: Type[Key] };
 
 /**
- * How long the mark of a spool is kept after its last visit, in days of the partition's event time. Each start of an edge
+ * How long the mark of a spool is kept after its last visit, in days of the partition's record time. Each start of an edge
  * creates a spool, so marks must expire.
  *
  * Visits are repeated only if the shipping process died before it recorded that they were sent. The next process ships
@@ -42,7 +43,7 @@ export const needsMark = (
   { mayRepeatLedger }: Pick<EventLog, 'mayRepeatLedger'>,
 ): boolean => mayRepeatLedger || isSpooled(event);
 
-const dayOf = ({ time }: LinklogEvent): number => Math.floor(millisecondsOf(time) / 86_400_000);
+const dayOf = (event: LinklogEvent): number => Math.floor(recordTimeOf(event) / 86_400_000);
 
 /** A gap between the sequences of two consecutive events of a subject. */
 export interface SkippedSequences {
@@ -54,7 +55,8 @@ export interface SkippedSequences {
 /**
  * Drops repeats, and returns the raised high-water marks and the skipped sequences of subjects. First occurrences ascend,
  * so a sequence at or below its origin's mark is a repeat. A broken record has no sequence and is kept. `newest` is the
- * newest day of the partition's spooled visits. Visits of spools are added to `blocks`.
+ * newest record day of the partition's visits of spools and imports. Visits of spools are added to `blocks`; the sequences
+ * of an import have gaps.
  *
  * Events of the ledger have no marks if the log cannot repeat them. A mark expires at a record, independently of the end
  * of a batch.
@@ -91,7 +93,7 @@ export const dropRepeats = (
     const { sequence } = event;
     if (isSpooled(event)) {
       newest = Math.max(newest ?? 0, dayOf(event));
-      blocks.add(origin, sequence);
+      if (importIdOf(origin) === null) blocks.add(origin, sequence);
     } else {
       const expected = (mark?.sequence ?? 0) + 1;
       if (sequence > expected) {
@@ -124,7 +126,7 @@ export const readHighWaterMarks = async (
   return new Map(rows.map(({ origin, ...mark }) => [origin, mark]));
 };
 
-/** Returns the newest day of the partition's spooled visits; `null` if it has none. */
+/** Returns the newest record day of the partition's visits of spools and imports; `null` if it has none. */
 export const readNewestDay = async (
   tx: Client,
   schema: ProjectionSchema,

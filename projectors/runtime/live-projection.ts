@@ -2,6 +2,7 @@ import { atNormalPriority } from '../../ops/platform/concurrency/thread-priority
 import { PositionMoved, type Delivery, type EventLog } from '../../ops/event-log/port.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
+import { importIdOf } from '../../schemas/events/envelope.js';
 import { millisecondsOf } from '../../schemas/events/timestamp.js';
 import type { TopicName } from '../../schemas/events/topics.js';
 import { createBatchHandler } from './batch.js';
@@ -41,11 +42,12 @@ export const startProjection = (options: {
   };
 };
 
-/** Returns the time of a batch's first event; `null` if its first record is broken. */
+/** Returns the time of a batch's first event; `null` if its first record is broken, or a visit of an import. */
 const timeOf = ({ topic, records }: Delivery): number | null => {
   const first = records.at(0);
   const read = first && readRecord(topic, first);
-  return read && 'event' in read ? millisecondsOf(read.event.time) : null;
+  if (!read || !('event' in read) || importIdOf(read.event.source) !== null) return null;
+  return millisecondsOf(read.event.time);
 };
 
 /**

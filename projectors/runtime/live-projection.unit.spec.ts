@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { PositionMoved, type Batch } from '../../ops/event-log/port.js';
 import { topics } from '../../schemas/events/topics.js';
-import { created, recordOf } from '../../schemas/testing/events.js';
+import { created, importedVisit, recordOf } from '../../schemas/testing/events.js';
 import { LagTracker } from './live-projection.js';
 
 describe('projectors: batches that are not applied yet', () => {
@@ -44,6 +44,14 @@ describe('projectors: batches that are not applied yet', () => {
   it('do not count when another reader has moved the checkpoint', async () => {
     const lag = new LagTracker();
     await ignoreOutcome(lag.applying(batchOf(0), failing(new PositionMoved('Moved'))));
+    expect(lag.secondsBehind(happened + 9_000)).to.equal(0);
+  });
+
+  it('have age 0 with visits of an import, which may be years old', async () => {
+    const lag = new LagTracker();
+    const { value } = recordOf(importedVisit('a', { sequence: 1, time: new Date(0) }));
+    const batch = { ...batchOf(0, value), topic: topics.visits.name };
+    await ignoreOutcome(lag.applying(batch, failing(new Error('Away'))));
     expect(lag.secondsBehind(happened + 9_000)).to.equal(0);
   });
 

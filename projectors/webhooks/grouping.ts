@@ -1,6 +1,8 @@
 import type { FeedEvent } from '../../ops/feed/filter.js';
 import { isVisitsIndex } from '../../ops/feed/filter.js';
 import { newId } from '../../ops/platform/new-id.js';
+import type { Envelope } from '../../schemas/events/envelope.js';
+import { recordTimeOf } from '../../schemas/events/record-time.js';
 
 /** Bounds a delivery. The bytes leave room for the separators of a batch of 256 KiB. */
 export const deliveryLimits = { events: 100, bytes: 256 * 1_024 - 128 };
@@ -20,6 +22,10 @@ export interface NewDelivery {
 
 export const hasVisits = (events: readonly FeedEvent[]): boolean =>
   events.some(({ index }) => isVisitsIndex(index));
+
+/** The record time of the first event (ms); `null` without events. */
+export const timeOfFirst = ([first]: readonly FeedEvent[]): number | null =>
+  first ? recordTimeOf(JSON.parse(first.json) as Pick<Envelope, 'source' | 'time'>) : null;
 
 /** `LinkCreated` for `linklog.LinkCreated.v4`. */
 const nameOf = ({ type }: FeedEvent): string => type.split('.')[1] ?? type;

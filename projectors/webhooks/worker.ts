@@ -13,7 +13,7 @@ import { webhookFilter } from '../../ops/webhooks/filter.js';
 import { isDelivered, type AttemptOutcome, type Sender } from '../../ops/webhooks/sender.js';
 import { ownActors } from '../../schemas/decision.js';
 import { disableDecider } from './command.js';
-import { deliveryLimits, groupEvents, hasVisits } from './grouping.js';
+import { deliveryLimits, groupEvents, hasVisits, timeOfFirst } from './grouping.js';
 import { disableAfterMs, nextAttemptAt } from './schedule.js';
 import {
   countPending,
@@ -65,7 +65,7 @@ export const startWorker = (deps: WorkerDeps, { id, webhook, generation }: Lease
   const stopping = new AbortController();
   const { signal } = stopping;
   const due = new WakeUp();
-  /** The time of the oldest event that has no attempt yet (ms); `null` if there is none. */
+  /** The record time of the oldest event that has no attempt yet (ms); `null` if there is none. */
   let oldest: number | null = null;
 
   const disable = async (reason: string): Promise<void> => {
@@ -157,7 +157,7 @@ export const startWorker = (deps: WorkerDeps, { id, webhook, generation }: Lease
       const events = found.filter(
         ({ subject, type }) => subject !== id || !type.startsWith('linklog.WebhookCreated.'),
       );
-      oldest = events[0] ? Date.parse(events[0].time) : null;
+      oldest = timeOfFirst(events);
       const deliveries = groupEvents(events);
       pending = await saveDeliveries(pool, lease, cursor, deliveries);
       saved = cursor;

@@ -59,12 +59,13 @@ const importSourcePrefix = '/linklog/import/';
 
 /**
  * The `source` of the visits of one import. Their sequences ascend, with gaps. Their times are those of the visits at the
- * other service, so they do not tell when an event was appended.
+ * other service: see `recordTimeOf`.
  */
 export const importSource = (importId: string): string => importSourcePrefix + importId;
 
-export const isImported = ({ source }: Pick<Envelope, 'source'>): boolean =>
-  source.startsWith(importSourcePrefix);
+/** The id of the import; `null` for another source. */
+export const importIdOf = (source: string): string | null =>
+  source.startsWith(importSourcePrefix) ? source.slice(importSourcePrefix.length) : null;
 
 /**
  * The origin of an event's sequence. Readers drop an event if its sequence is not above the highest one of this origin

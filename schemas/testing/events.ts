@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import type { EventName, EventNamed, LinklogEvent } from '../events/catalogue.js';
 import { eventId } from '../decision.js';
 import { newEvent, writeEvent, type EventMetadata } from '../events/codec.js';
-import { ledgerSource, spoolSource, writeSequence } from '../events/envelope.js';
+import { importSource, ledgerSource, spoolSource, writeSequence } from '../events/envelope.js';
 import { browserFamilies, deviceTypes, osFamilies, visitTriggers } from '../events/visitor.js';
 import { planNames } from '../plans.js';
 import { scopeNames } from '../scopes.js';
@@ -134,6 +134,18 @@ export const spooledVisit = (
   const origin = { id: String(sequence), source: spoolSource(spool) };
   return eventOf('LinkVisited', code, { ...someVisit, bot }, { ...origin, ...attributes });
 };
+
+/** The id of an import that began at a time. */
+export const importIdAt = (time: Date): string => {
+  const digits = time.getTime().toString(16).padStart(12, '0');
+  return `${digits.slice(0, 8)}-${digits.slice(8)}-7000-8000-000000000001`;
+};
+
+/** A visit with the sequence of an import. */
+export const importedVisit = (
+  code: string,
+  { importId = importIdAt(noon), ...attributes }: EventAttributes & { readonly importId?: string },
+) => spooledVisit(code, { source: importSource(importId), ...attributes });
 
 export const keyHash = 'ab'.repeat(32);
 
