@@ -19,6 +19,18 @@ export interface ImportedVisit {
   readonly visit: SourceVisit;
 }
 
+/** ISO 3166-1 alpha-2 */
+const countryCode = /^[A-Z]{2}$/;
+
+/** The World Wide Web began in this year. */
+const firstYear = '1990';
+
+/** Why a visit cannot be imported; `null` if it can. A visit in the future would count as later than all others. */
+export const visitFault = ({ time }: SourceVisit, now: Date): string | null => {
+  if (time > now.toISOString()) return 'The visit is in the future.';
+  return time < firstYear ? `The visit is before ${firstYear}.` : null;
+};
+
 type IsOwnHost = (url: URL) => boolean;
 
 /** The host of a referrer, which may be a host without a scheme. */
@@ -29,11 +41,12 @@ const referrerHost = (referrer: string, isOwnHost: IsOwnHost): string | null =>
 export const writeImportedVisit = (imported: ImportedVisit, isOwnHost: IsOwnHost): string => {
   const { subject, account, importId, sequence, visit } = imported;
   const { time, country, referrer, userAgent } = visit;
-  const { bot, browser, os, device } = agentOf(userAgent ?? '');
+  const { browser, os, device } = agentOf(userAgent ?? '');
   const data = {
     click: null,
-    bot,
-    country,
+    // The source has counted it as a click, so that its numbers stay.
+    bot: false,
+    country: country !== null && countryCode.test(country) ? country : null,
     referrer: referrer === null ? null : referrerHost(referrer, isOwnHost),
     browser,
     os,

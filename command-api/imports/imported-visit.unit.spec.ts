@@ -4,7 +4,12 @@ import type { NewRecord } from '../../ops/event-log/port.js';
 import { readEvent } from '../../schemas/events/codec.js';
 import { readSpooledVisit } from '../../schemas/events/spooled-visit.js';
 import type { SourceVisit } from './formats/source-record.js';
-import { appendVisits, writeImportedVisit, type ImportedVisit } from './imported-visit.js';
+import {
+  appendVisits,
+  visitFault,
+  writeImportedVisit,
+  type ImportedVisit,
+} from './imported-visit.js';
 
 const importId = '0199d1ab-0000-7000-8000-000000000001';
 const isOwnHost = ({ host }: URL): boolean => host === 'sho.rt';
@@ -71,10 +76,25 @@ describe('imports: visits', () => {
     });
   }
 
-  it('are of a bot if the user agent is one, and of an unknown client without a user agent', () => {
-    expect(dataOf({ userAgent: 'Googlebot/2.1' })).to.include({ bot: true });
+  it('are clicks if the user agent is that of a bot, and of an unknown client without one', () => {
+    expect(dataOf({ userAgent: 'Googlebot/2.1' })).to.include({ bot: false });
     const unknown = { bot: false, browser: null, os: null, device: null };
     expect(dataOf({ userAgent: null })).to.include(unknown);
+  });
+
+  it('have no country if it is no code', () => {
+    for (const country of ['D', 'de', 'DEU', '', '\u00c4B']) {
+      expect(dataOf({ country })).to.include({ country: null });
+    }
+  });
+
+  it('are refused in the future and before 1990', () => {
+    const now = new Date('2026-05-01T12:00:00.000Z');
+    const faultOf = (time: string) => visitFault({ ...imported().visit, time }, now);
+    expect(faultOf('2026-05-01T12:00:00.000Z')).to.equal(null);
+    expect(faultOf('2026-05-01T12:00:00.001Z')).to.equal('The visit is in the future.');
+    expect(faultOf('1990-01-01T00:00:00.000Z')).to.equal(null);
+    expect(faultOf('1989-12-31T23:59:59.999Z')).to.equal('The visit is before 1990.');
   });
 
   it('are read equally by the fast decoder and by the schemas', () => {

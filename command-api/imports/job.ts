@@ -40,6 +40,12 @@ import {
 /** Visits that are appended together. */
 const visitsTogether = 2_000;
 
+/**
+ * The longest time from the start of an import to its last visit (ms). Readers recognise repeats of visits for 30 days
+ * (projectors/runtime/high-water-marks.ts).
+ */
+const maxVisitsMs = 25 * 86_400_000;
+
 /** When an import is tried again that cannot continue now (ms). */
 const retryMs = 5_000;
 
@@ -61,6 +67,7 @@ const edgeRouteNames: ReadonlySet<string> = new Set(edgeRoutes);
 const messages = {
   reserved: 'The code is reserved.',
   unsafe: 'The destination is not safe.',
+  interrupted: 'The import was interrupted for too long to continue with its visits.',
   keyRevoked: 'The key that started the import is no longer active.',
 };
 
@@ -206,6 +213,10 @@ export const createImportJob = (deps: ImportJobDeps) => {
   };
 
   const importVisits = async (running: RunningImport): Promise<void> => {
+    if (running.ageMs > maxVisitsMs) {
+      await end(running, 'failed', messages.interrupted);
+      return;
+    }
     const visits = await readVisits(pool, running, visitsTogether);
     const last = visits.at(-1);
     if (!last) {

@@ -47,6 +47,8 @@ export interface RunningImport extends NewImport, Counts {
   readonly portions: number;
   readonly position: number;
   readonly visits: number;
+  /** Since its start. */
+  readonly ageMs: number;
 }
 
 export type LinkRecord = Exclude<SourceRecord, { readonly type: 'visit' }>;
@@ -63,7 +65,8 @@ export class ImportLeaseLost extends Error {
 }
 
 const columns = `id, account, key_id AS "keyId", actor, request_id AS "requestId", format, options,
-  phase, portions, position, created, existing, failed, conflicts, visits`;
+  phase, portions, position, created, existing, failed, conflicts, visits,
+  (extract(epoch FROM clock_timestamp() - started_at) * 1000)::bigint AS "ageMs"`;
 
 /** The phase in which an import begins. */
 export const firstPhase = ({ dryRun, onConflict }: ImportOptions): Phase =>

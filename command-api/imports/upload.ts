@@ -8,6 +8,7 @@ import { invalidRecord } from './formats/records.js';
 import { readers } from './formats/readers.js';
 import { scanLength } from './formats/scan.js';
 import { ImportFileFault, type SourceRecord } from './formats/source-record.js';
+import { visitFault } from './imported-visit.js';
 import {
   deleteImport,
   insertImport,
@@ -132,6 +133,7 @@ export const receiveFile = async (pool: Pool, request: UploadRequest): Promise<s
   if (format === null) throw new ImportFileFault(unknownFormat);
   const { domain = null, onConflict, dryRun, visits, linkZone, visitZone } = query;
   const id = newId();
+  const now = new Date();
   const options = { domain, onConflict, dryRun, visits: visits && !dryRun };
   await insertImport(pool, { id, ...owner, format, options });
   try {
@@ -141,7 +143,11 @@ export const receiveFile = async (pool: Pool, request: UploadRequest): Promise<s
       for await (const record of readers[format as ImportFormat](text, { linkZone, visitZone })) {
         lastRow = record.row;
         if (record.type !== 'visit') await writer.add(record);
-        else if (options.visits) await writer.addVisit(record);
+        else if (options.visits) {
+          const fault = visitFault(record.visit, now);
+          if (fault === null) await writer.addVisit(record);
+          else await writer.add(invalidRecord(record.row, fault, record.visit));
+        }
       }
     } catch (error) {
       if (!(error instanceof ImportFileFault) || lastRow === 0) throw error;
