@@ -14,6 +14,7 @@ import {
   linkRecord,
   quote,
   readOptionalTime,
+  type KnownLink,
 } from './records.js';
 import { rescanBudget, scan, type Scanner } from './scan.js';
 import { readShortUrl } from './short-url.js';
@@ -211,20 +212,14 @@ interface JsonFormat<T> {
   readonly name: string;
   readonly schema: z.ZodType<T>;
   /** Code and URL of an object that the schema rejects. */
-  readonly known: { readonly code: string; readonly url: string };
-  readonly toLinks: (object: T, readTimeOf: ReadTimeOf) => readonly SourceLink[];
+  readonly knownOf: (object: object) => KnownLink;
+  readonly toRecords: (object: T, row: number, options: ReaderOptions) => readonly SourceRecord[];
   /** Whether an empty file has no links. Otherwise it is a fault. */
   readonly canBeEmpty: boolean;
 }
 
-/** Reads a time of the file, or adds a message to the link. */
-type ReadTimeOf = (
-  text: string | null | undefined,
-  name: string,
-  messages: string[],
-) => string | null;
-
-const textOf = (object: object, field: string): string | null => {
+/** The field of an object that may have it, if it is a string. */
+export const textOf = (object: object, field: string): string | null => {
   const value: unknown = new Map<string, unknown>(Object.entries(object)).get(field);
   return typeof value === 'string' ? value : null;
 };
@@ -232,26 +227,16 @@ const textOf = (object: object, field: string): string | null => {
 const toRecords = <T>(
   row: number,
   object: object,
-  { schema, known, toLinks }: JsonFormat<T>,
-  { linkZone }: ReaderOptions,
+  format: JsonFormat<T>,
+  options: ReaderOptions,
 ): readonly SourceRecord[] => {
-  const parsed = schema.safeParse(object);
-  if (!parsed.success) {
-    const path = parsed.error.issues[0]?.path.join('.') ?? '';
-    const link = { code: textOf(object, known.code), url: textOf(object, known.url) };
-    return [invalidRecord(row, `The record has no valid ${quote(path)}.`, link)];
-  }
-  const readTimeOf: ReadTimeOf = (text, name, messages) =>
-    readOptionalTime(
-      text,
-      name,
-      (time) => readTime(time, linkZone),
-      (message) => messages.push(message),
-    );
-  return toLinks(parsed.data, readTimeOf).map((link) => linkRecord(row, link));
+  const parsed = format.schema.safeParse(object);
+  if (parsed.success) return format.toRecords(parsed.data, row, options);
+  const path = parsed.error.issues[0]?.path.join('.') ?? '';
+  return [invalidRecord(row, `The record has no valid ${quote(path)}.`, format.knownOf(object))];
 };
 
-const jsonReader = <T>(format: JsonFormat<T>): SourceReader =>
+export const jsonReader = <T>(format: JsonFormat<T>): SourceReader =>
   async function* (text, options) {
     const { scanner, isIncomplete } = objectScanner();
     const file = { isStart: true };
@@ -276,12 +261,45 @@ const jsonReader = <T>(format: JsonFormat<T>): SourceReader =>
     if (isIncomplete()) throw new ImportFileFault('The file ends within its list of links.');
   };
 
-const optionalText = z.string().nullish();
+/** Reads a time of the file, or adds a message to the link. */
+type ReadTimeOf = (
+  text: string | null | undefined,
+  name: string,
+  messages: string[],
+) => string | null;
+
+/** A function that reads times; those without an offset are in `zone`. */
+export const timeReader =
+  (zone: string): ReadTimeOf =>
+  (text, name, messages) =>
+    readOptionalTime(
+      text,
+      name,
+      (time) => readTime(time, zone),
+      (message) => messages.push(message),
+    );
+
+/** A format of which each object is one link, or several ones. */
+interface LinkFormat<T> extends Pick<JsonFormat<T>, 'name' | 'schema' | 'canBeEmpty'> {
+  /** The fields with code and URL. */
+  readonly known: { readonly code: string; readonly url: string };
+  readonly toLinks: (object: T, readTimeOf: ReadTimeOf) => readonly SourceLink[];
+}
+
+const linkReader = <T>({ known, toLinks, ...format }: LinkFormat<T>): SourceReader =>
+  jsonReader({
+    ...format,
+    knownOf: (object) => ({ code: textOf(object, known.code), url: textOf(object, known.url) }),
+    toRecords: (object, row, { linkZone }) =>
+      toLinks(object, timeReader(linkZone)).map((link) => linkRecord(row, link)),
+  });
+
+export const optionalText = z.string().nullish();
 
 /** Databases have 0 and 1. */
 const flag = z.union([z.boolean(), z.int()]).nullish().transform(Boolean);
 
-const count = z
+export const count = z
   .int()
   .min(0)
   .nullish()
@@ -302,7 +320,7 @@ const kuttLink = z.object({
 });
 
 /** The listing of Kutt's API, or its links as an array or JSON Lines. */
-export const readKuttJson: SourceReader = jsonReader({
+export const readKuttJson: SourceReader = linkReader({
   name: 'JSON of Kutt',
   schema: kuttLink,
   known: { code: 'address', url: 'target' },
@@ -341,7 +359,7 @@ const bitlyLink = z.object({
 });
 
 /** The listing of Bitly's API. The random code counts only if a link has no custom one: printed links have those. */
-export const readBitlyJson: SourceReader = jsonReader({
+export const readBitlyJson: SourceReader = linkReader({
   name: 'JSON of Bitly',
   schema: bitlyLink,
   known: { code: 'id', url: 'long_url' },
@@ -386,7 +404,7 @@ const linklogLink = z.object({
 });
 
 /** Our export as JSON Lines. */
-export const readLinklog: SourceReader = jsonReader({
+export const readLinklog: SourceReader = linkReader({
   name: 'export of Linklog',
   schema: linklogLink,
   known: { code: 'code', url: 'url' },

@@ -8,7 +8,7 @@ const maxShown = 2_048;
 const maxQuoted = 100;
 
 /** PostgreSQL stores neither U+0000 nor unpaired surrogates. */
-const isStorable = (text: string): boolean => !text.includes('\0') && text.isWellFormed();
+export const isStorable = (text: string): boolean => !text.includes('\0') && text.isWellFormed();
 
 /** Whether all strings of a JSON value can be stored. */
 const isStorableJson = (value: unknown): boolean => {
@@ -28,7 +28,7 @@ export const quote = (text: string): string =>
   text.length > maxQuoted ? `"${cut(text, maxQuoted)}…"` : `"${cut(text, maxQuoted)}"`;
 
 /** Code and URL of a record, as far as they are known. */
-interface KnownLink {
+export interface KnownLink {
   readonly code?: string | null;
   readonly url?: string | null;
 }

@@ -24,7 +24,8 @@ const decodePercent = (text: string): string => {
   }
 };
 
-const domainOf = (authority: string): string | null =>
+/** The host of an authority, in lower case; `null` if it is empty. */
+export const domainOf = (authority: string): string | null =>
   authority
     .slice(authority.lastIndexOf('@') + 1)
     .replace(/:\d*$/, '')

@@ -1,4 +1,6 @@
 import { request, type IncomingMessage } from 'node:http';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { text } from 'node:stream/consumers';
 import { z } from 'zod';
 import { healthResponse } from '../../../schemas/http/health.js';
@@ -21,6 +23,12 @@ import {
 import type { ExportFormat } from '../../../schemas/http/export.js';
 import { eventsResponse } from '../../../schemas/http/events.js';
 import { historyResponse } from '../../../schemas/http/history.js';
+import {
+  importListResponse,
+  importResponse,
+  type ImportResponse,
+  type RowOutcome,
+} from '../../../schemas/http/imports.js';
 import {
   aliasOverrideResponse,
   blockResponse,
@@ -99,6 +107,7 @@ const lookUps = [
   ['/admin/links/', 'links history'],
   ['/admin/domains', 'domains list'],
   ['/admin/webhooks', 'webhooks list'],
+  ['/admin/imports', 'imports list'],
   ['/admin/reserved-aliases/', 'aliases --help'],
 ] as const;
 
@@ -106,6 +115,9 @@ export interface ExportLinksQuery {
   readonly account: string;
   readonly format: ExportFormat;
 }
+
+/** The parameters of POST /admin/imports. */
+export type StartImportQuery = Readonly<Record<string, string | undefined>>;
 
 /** Without the parameters that are `undefined`. */
 const queryOf = (parameters: ListLinksQuery['filter']): string => {
@@ -126,6 +138,8 @@ export const createAdminClient = ({ url, token, shortUrlHost }: Service, actor: 
     path: string,
     timeoutMs = usualTimeoutMs,
   ): CliError => {
+    // The body of an upload could not be read.
+    if (cause instanceof CliError) return cause;
     const first: unknown = cause instanceof AggregateError ? cause.errors[0] : cause;
     if (hasCode(first, ...unreachable)) {
       const message = `no service listens at ${url}; start it with "npm start"`;
@@ -140,6 +154,13 @@ export const createAdminClient = ({ url, token, shortUrlHost }: Service, actor: 
     return new CliError('BAD_RESPONSE', failure + consequence, { cause });
   };
 
+  const identity = {
+    'X-Actor': actor,
+    ...(token !== null && { Authorization: `Bearer ${token}` }),
+  };
+
+  const silence = (): Error => new Error(`no data for ${silenceMs / 1_000} s`);
+
   // `fetch` would refuse some ports (6000, 6667 …).
   const open = (
     method: Method,
@@ -151,8 +172,7 @@ export const createAdminClient = ({ url, token, shortUrlHost }: Service, actor: 
       const options = {
         ...{ method, path, signal, agent: false, timeout: silenceMs },
         headers: {
-          'X-Actor': actor,
-          ...(token !== null && { Authorization: `Bearer ${token}` }),
+          ...identity,
           ...(body && { 'Content-Type': 'application/json' }),
           ...headers,
         },
@@ -160,9 +180,32 @@ export const createAdminClient = ({ url, token, shortUrlHost }: Service, actor: 
       const sent = request(new URL(url), options, resolve);
       sent.on('error', reject);
       sent.on('timeout', () => {
-        sent.destroy(new Error(`no data for ${silenceMs / 1_000} s`));
+        sent.destroy(silence());
       });
       sent.end(body && JSON.stringify(body));
+    });
+
+  /** Sends a body of any length while it is read. After an early response, the rest is not sent. */
+  const upload = (
+    path: string,
+    body: AsyncIterable<Uint8Array>,
+    signal: AbortSignal,
+  ): Promise<IncomingMessage> =>
+    new Promise((resolve, reject) => {
+      const options = {
+        ...{ method: 'POST', path, signal, agent: false, timeout: silenceMs },
+        headers: { ...identity, 'Content-Type': 'application/octet-stream' },
+      };
+      const source = Readable.from(body, { objectMode: false });
+      const sent = request(new URL(url), options, (response) => {
+        response.once('close', () => source.destroy());
+        resolve(response);
+      });
+      sent.on('timeout', () => {
+        // Otherwise, the body is still being read, such as from a slow pipe.
+        if (sent.writableEnded || sent.writableNeedDrain) sent.destroy(silence());
+      });
+      pipeline(source, sent).catch(reject);
     });
 
   const readAll = async (response: IncomingMessage): Promise<HttpResponse> => ({
@@ -235,6 +278,19 @@ export const createAdminClient = ({ url, token, shortUrlHost }: Service, actor: 
       `the server at ${url} is not this version of Linklog` +
         (where === '' ? '' : ` (${where}: ${issue?.message ?? ''})`),
     );
+  };
+
+  /** Opens a response without an end in time. Its bytes end with the connection. */
+  const openBytes = async (path: string, signal: AbortSignal): Promise<AsyncIterable<Buffer>> => {
+    let refused: HttpResponse;
+    try {
+      const response = await open('GET', path, {}, signal);
+      if (response.statusCode === 200) return readBytes(response, path);
+      refused = await readAll(response);
+    } catch (error) {
+      throw explain(error, 'GET', path);
+    }
+    throw refusal(refused);
   };
 
   const get = async <Schema extends z.ZodType>(
@@ -316,6 +372,7 @@ export const createAdminClient = ({ url, token, shortUrlHost }: Service, actor: 
     version === undefined ? {} : { headers: { 'If-Match': `"${version}"` } };
   const webhookPath = (id: string, call: string): string =>
     `/admin/webhooks/${encodeURIComponent(id)}/${call}`;
+  const importPath = (id: string): string => `/admin/imports/${encodeURIComponent(id)}`;
   const overridePath = (alias: string): string =>
     `/admin/reserved-aliases/${encodeURIComponent(alias)}/override`;
 
@@ -375,18 +432,36 @@ export const createAdminClient = ({ url, token, shortUrlHost }: Service, actor: 
       throw refusal(refused);
     },
     /** Opens a file of links. Its bytes end with the connection. @throws CliError, also while they are read */
-    async openExport(query: ExportLinksQuery, signal: AbortSignal): Promise<AsyncIterable<Buffer>> {
-      const path = `/admin/export?${queryOf({ ...query })}`;
-      let refused: HttpResponse;
+    openExport: (query: ExportLinksQuery, signal: AbortSignal) =>
+      openBytes(`/admin/export?${queryOf({ ...query })}`, signal),
+    /** Sends a file and starts its import. @throws CliError, also of `body`; the signal's reason */
+    async startImport(
+      query: StartImportQuery,
+      body: AsyncIterable<Uint8Array>,
+      signal: AbortSignal,
+    ): Promise<ImportResponse> {
+      const path = `/admin/imports?${queryOf(query)}`;
+      let response: HttpResponse;
       try {
-        const response = await open('GET', path, {}, signal);
-        if (response.statusCode === 200) return readBytes(response, path);
-        refused = await readAll(response);
+        response = await readAll(await upload(path, body, signal));
       } catch (error) {
-        throw explain(error, 'GET', path);
+        signal.throwIfAborted();
+        throw explain(error, 'POST', path);
       }
-      throw refusal(refused);
+      if (response.status !== 202) throw refusal(response);
+      return read(importResponse, response);
     },
+    /** Of one account, or of all. Newest first. */
+    listImports: async (account: string | undefined) =>
+      (await get(`/admin/imports?${queryOf({ account })}`, importListResponse)).imports,
+    findImport: (id: string) => get(importPath(id), importResponse),
+    async stopImport(id: string): Promise<void> {
+      const response = await send('DELETE', importPath(id));
+      if (response.status !== 204) throw refusal(response);
+    },
+    /** Opens the outcomes of rows as JSON lines. @throws CliError, also while they are read */
+    openImportRows: (id: string, outcome: RowOutcome | undefined, signal: AbortSignal) =>
+      openBytes(`${importPath(id)}/rows?${queryOf({ outcome })}`, signal),
     /** Of one account, or of all. */
     listWebhooks: async (account: string | undefined) =>
       (await get(`/admin/webhooks?${queryOf({ account })}`, operatorsWebhookListResponse)).webhooks,

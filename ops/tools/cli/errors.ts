@@ -36,6 +36,10 @@ export class CliError extends Error {
   }
 }
 
+/** Whether the service may respond later, such as after a restart. */
+export const isTemporary = (error: unknown): boolean =>
+  error instanceof CliError && ['NO_SERVICE', 'BAD_RESPONSE', 'UNAVAILABLE'].includes(error.code);
+
 /** Formats commander's message as one line, with a hint at the help if it has no suggestion. */
 const usageLine = (message: string): string => {
   const [first = '', suggestion] = message.replace(/^error: /, '').split('\n');

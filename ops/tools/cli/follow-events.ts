@@ -4,7 +4,7 @@ import type { StreamMessage } from '../../../schemas/event-stream.js';
 import { feedEvent } from '../../../schemas/http/events.js';
 import { retry, type Pauses } from '../../platform/concurrency/retry.js';
 import type { AdminClient, EventsQuery } from './client.js';
-import { CliError, messageOf } from './errors.js';
+import { isTemporary, messageOf } from './errors.js';
 
 export type FeedEvent = z.output<typeof feedEvent>;
 
@@ -27,10 +27,6 @@ interface Step {
   /** The cursor after the event. */
   readonly cursor: string;
 }
-
-/** Whether a stream is opened again after an error. */
-const isTemporary = (error: unknown): boolean =>
-  error instanceof CliError && ['NO_SERVICE', 'BAD_RESPONSE', 'UNAVAILABLE'].includes(error.code);
 
 /**
  * Follows the events of an account over any number of connections. Only the first one must succeed.

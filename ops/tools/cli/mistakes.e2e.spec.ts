@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { encodeCursor, startCursor } from '../../feed/cursor.js';
 import { feedEventNames } from '../../../schemas/feed.js';
+import { importFormats, rowOutcomes } from '../../../schemas/http/imports.js';
 import { shareSchema } from '../../../projectors/runtime/checkpoints.js';
 import { projectionNames } from '../../../projectors/runtime/projection.js';
 import { runLinklogCli } from '../../test/support/command-line.js';
@@ -181,6 +182,45 @@ describe('CLI: command line, on a running service', () => {
         2,
         `there is no event type "LinkVisitd": it is one of ${feedEventNames.join(', ')} ` +
           '(did you mean LinkVisited?)',
+      ],
+      [['import'], 2, 'the file is missing; see "linklog import --help"'],
+      [
+        ['import', 'x', '--format', 'shlink-scv'],
+        2,
+        `there is no format "shlink-scv": it is one of auto, ${importFormats.join(', ')} ` +
+          '(did you mean shlink-csv?)',
+      ],
+      [
+        ['import', 'x', '--on-conflict', 'replace'],
+        2,
+        'there is no policy "replace": it is one of skip, suffix, fail',
+      ],
+      [['import', 'x', '--dryrun'], 2, "unknown option '--dryrun' (did you mean --dry-run?)"],
+      [
+        ['import', 'x', '--account', 'a b'],
+        2,
+        'account must have 1 to 64 characters: letters, digits, dots, hyphens and underscores',
+      ],
+      [['import', 'x', '--domain', 'a b'], 2, 'domain must be a host, such as go.example.com'],
+      [
+        ['import', 'x', '--visit-zone', 'Mars'],
+        2,
+        'visitZone must be an IANA time zone, such as Europe/Berlin',
+      ],
+      [
+        ['import', '--from', 'shlnk'],
+        2,
+        'there is no service "shlnk": it is one of shlink, kutt (did you mean shlink?)',
+      ],
+      [['import', '--from', 'kutt'], 2, '--url is missing; see "linklog import --help"'],
+      [['import', 'x', '--from', 'kutt'], 2, '--from excludes a file and --format'],
+      [['import', 'x', '--key-file', 'y'], 2, '--url and --key-file require --from'],
+      [['imports', 'show', unknownKey], 1, 'Import not found'],
+      [['imports', 'shwo', 'x'], 2, "unknown command 'shwo' (did you mean show?)"],
+      [
+        ['imports', 'rows', 'x', '--outcome', 'lost'],
+        2,
+        `there is no outcome "lost": it is one of ${rowOutcomes.join(', ')}`,
       ],
       [['audit', 'as-of', '2999-01-01'], 2, '2999-01-01T00:00:00.000Z is in the future'],
       [

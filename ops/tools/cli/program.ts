@@ -22,6 +22,7 @@ Examples:
   $ linklog links block spring-sale --reason phishing
   $ linklog domains add go.example.com --account acme
   $ linklog export --account shop > links.jsonl
+  $ linklog import links.csv --account shop
   $ linklog events tail
   $ linklog webhooks list
   $ linklog platform set --maintenance on
@@ -39,6 +40,8 @@ type AddCommands = (program: Command, context: CommandContext) => void;
 const backups = async (): Promise<AddCommands> =>
   (await import('../backup/command.js')).addBackupCommands;
 
+const imports = async (): Promise<AddCommands> => (await import('./import.js')).addImportCommands;
+
 /** By first word. */
 const commands = new Map<string, () => Promise<AddCommands>>([
   ['keys', async () => (await import('./keys.js')).addKeyCommands],
@@ -46,6 +49,8 @@ const commands = new Map<string, () => Promise<AddCommands>>([
   ['links', async () => (await import('./links.js')).addLinkCommands],
   ['domains', async () => (await import('./domains.js')).addDomainCommands],
   ['export', async () => (await import('./export.js')).addExportCommand],
+  ['import', imports],
+  ['imports', imports],
   ['events', async () => (await import('./events.js')).addEventCommands],
   ['webhooks', async () => (await import('./webhooks.js')).addWebhookCommands],
   ['aliases', async () => (await import('./aliases.js')).addAliasCommands],

@@ -1,0 +1,277 @@
+/**
+ * Reads what `linklog import --from shlink` sends (`shlink-api`): one object per line, with a short URL of Shlink's
+ * REST API and its redirect rules, or with a visit. The shapes are in `docs/swagger` of Shlink.
+ */
+import { z } from 'zod';
+import type { browserFamilies, osFamilies } from '../../../schemas/events/visitor.js';
+import { maxRules, redirectRule, type RedirectRule } from '../../../schemas/redirect-rules.js';
+import { trimInvisible } from '../../../schemas/trim-invisible.js';
+import { count, jsonReader, optionalText, textOf, timeReader } from './json.js';
+import { emptyLink, invalidRecord, isStorable, linkRecord, quote } from './records.js';
+import { domainOf, readShortUrl } from './short-url.js';
+import type { ReaderOptions, SourceReader, SourceRecord } from './source-record.js';
+import { readTime } from './times.js';
+
+const shlinkRule = z.object({
+  longUrl: z.string(),
+  priority: z.number().nullish(),
+  conditions: z.array(z.object({ type: z.string(), matchValue: optionalText })),
+});
+type ShlinkRule = z.output<typeof shlinkRule>;
+
+const shlinkLink = z.object({
+  shortCode: z.string(),
+  shortUrl: optionalText,
+  longUrl: z.string(),
+  domain: optionalText,
+  title: optionalText,
+  tags: z.array(z.string()).nullish(),
+  dateCreated: optionalText,
+  meta: z
+    .object({
+      validSince: optionalText,
+      validUntil: optionalText,
+      maxVisits: z.int().min(1).nullish(),
+    })
+    .nullish(),
+  visitsSummary: z.object({ total: count }).nullish(),
+  /** Before `visitsSummary`. */
+  visitsCount: count,
+  /** Shlink's default is `true`. */
+  forwardQuery: z
+    .boolean()
+    .nullish()
+    .transform((value) => value ?? true),
+  /** Shlink 3.5 to 3.7: URL by device, before there were redirect rules. */
+  deviceLongUrls: z.record(z.string(), optionalText).nullish(),
+});
+type ShlinkLink = z.output<typeof shlinkLink>;
+
+const shlinkVisit = z.object({
+  date: z.string(),
+  referer: optionalText,
+  userAgent: optionalText,
+  visitLocation: z.object({ countryCode: optionalText }).nullish(),
+});
+
+const line = z.object({
+  link: shlinkLink.nullish(),
+  rules: z.array(shlinkRule).nullish(),
+  visit: shlinkVisit.nullish(),
+  /** Code and domain of the visit. */
+  shortCode: optionalText,
+  domain: optionalText,
+});
+type Line = z.output<typeof line>;
+
+/** The devices of Shlink are systems: `mobile` includes tablets (`module/Core/src/Model/DeviceType.php`). */
+const systems = new Map<string, readonly (typeof osFamilies)[number][]>([
+  ['android', ['Android']],
+  ['ios', ['iOS']],
+  ['mobile', ['Android', 'iOS']],
+  ['windows', ['Windows']],
+  ['macos', ['macOS']],
+  ['linux', ['Linux']],
+  ['chromeos', ['Chrome OS']],
+  ['desktop', ['Windows', 'macOS', 'Linux', 'Chrome OS']],
+]);
+
+const browsers = new Map<string, readonly (typeof browserFamilies)[number][]>([
+  ['chrome', ['Chrome']],
+  ['firefox', ['Firefox']],
+  ['edge', ['Microsoft Edge']],
+  ['safari', ['Safari']],
+  ['opera', ['Opera']],
+  ['android_browser', ['Android Browser']],
+]);
+
+/** Our condition: one of the values must match. */
+interface ListCondition {
+  readonly field: 'os' | 'browsers' | 'countries' | 'languages';
+  readonly values: readonly string[];
+}
+
+interface TimeCondition {
+  readonly field: 'after' | 'before';
+  readonly time: string;
+}
+
+const listOf = (
+  field: ListCondition['field'],
+  values: readonly string[] | undefined,
+): ListCondition | null => (values ? { field, values } : null);
+
+const matching = (pattern: RegExp, value: string): readonly string[] | undefined =>
+  pattern.test(value) ? [value] : undefined;
+
+const timeOf = (
+  field: TimeCondition['field'],
+  text: string,
+  zone: string,
+): TimeCondition | null => {
+  const time = readTime(text, zone);
+  return time === null ? null : { field, time };
+};
+
+/** `null` if we have no such condition. */
+const conditionOf = (
+  type: string,
+  value: string,
+  zone: string,
+): ListCondition | TimeCondition | null => {
+  switch (type) {
+    case 'device':
+      return listOf('os', systems.get(value));
+    case 'browser':
+      return listOf('browsers', browsers.get(value));
+    case 'geolocation-country-code':
+      return listOf('countries', matching(/^[A-Z]{2}$/, value.toUpperCase()));
+    case 'language':
+      // A language of one country, such as de-AT, has no equivalent.
+      return listOf('languages', matching(/^[a-z]{2,3}$/, value.trim().toLowerCase()));
+    case 'after-date':
+      return timeOf('after', value, zone);
+    case 'before-date':
+      return timeOf('before', value, zone);
+    default:
+      return null;
+  }
+};
+
+/** A rule, or why it has no equivalent. */
+type ReadRule = { readonly rule: RedirectRule } | { readonly fault: string };
+
+/** All conditions must match, in both services. */
+const readRule = (name: string, { longUrl, conditions }: ShlinkRule, zone: string): ReadRule => {
+  if (conditions.length === 0) return { fault: 'it has no conditions, so that it never applies' };
+  const lists = new Map<ListCondition['field'], readonly string[]>();
+  const times = new Map<TimeCondition['field'], string>();
+  for (const { type, matchValue } of conditions) {
+    const condition = conditionOf(type, matchValue ?? '', zone);
+    if (!condition) {
+      return { fault: `its condition ${quote(`${type}: ${matchValue ?? ''}`)} has no equivalent` };
+    }
+    if ('time' in condition) {
+      const { field, time } = condition;
+      const known = times.get(field) ?? time;
+      // Times in this format sort as text.
+      times.set(field, (field === 'after') === known > time ? known : time);
+      continue;
+    }
+    const { field, values } = condition;
+    const common = (lists.get(field) ?? values).filter((value) => values.includes(value));
+    // A visit has one system, browser and country. It has one language here, but several ones at Shlink.
+    if (common.length === 0) {
+      return { fault: `its several conditions ${quote(type)} have no equivalent` };
+    }
+    lists.set(field, common);
+  }
+  const when = Object.fromEntries<unknown>([...lists, ...times]);
+  return { rule: redirectRule.parse({ name, when, url: trimInvisible(longUrl) }) };
+};
+
+const readRules = (
+  rules: readonly ShlinkRule[],
+  zone: string,
+  messages: string[],
+): readonly RedirectRule[] => {
+  const sorted = [...rules].sort((a, b) => (a.priority ?? 0) - (b.priority ?? 0));
+  const equivalents = sorted.flatMap((shlink, index) => {
+    const read = readRule(`rule-${index + 1}`, shlink, zone);
+    if ('rule' in read) return [read.rule];
+    messages.push(`Redirect rule ${index + 1} was left out: ${read.fault}.`);
+    return [];
+  });
+  if (equivalents.length > maxRules) {
+    messages.push(
+      `${equivalents.length - maxRules} redirect rules were left out: a link has at most ${maxRules}.`,
+    );
+  }
+  return equivalents.slice(0, maxRules);
+};
+
+const deviceRules = (urls: ShlinkLink['deviceLongUrls']): readonly ShlinkRule[] =>
+  Object.entries(urls ?? {}).flatMap(([matchValue, longUrl]) =>
+    longUrl ? [{ longUrl, conditions: [{ type: 'device', matchValue }] }] : [],
+  );
+
+const readLink = (
+  row: number,
+  link: ShlinkLink,
+  rules: readonly ShlinkRule[] | null,
+  { linkZone }: ReaderOptions,
+): SourceRecord => {
+  const { meta } = link;
+  const messages: string[] = [];
+  const readTimeOf = timeReader(linkZone);
+  return linkRecord(row, {
+    ...emptyLink,
+    code: link.shortCode,
+    domain: domainOf(link.domain ?? '') ?? readShortUrl(link.shortUrl ?? '', false).domain,
+    url: trimInvisible(link.longUrl),
+    title: link.title ?? null,
+    tags: link.tags ?? [],
+    createdAt: readTimeOf(link.dateCreated, 'creation time', messages),
+    startsAt: readTimeOf(meta?.validSince, 'start', messages),
+    expiresAt: readTimeOf(meta?.validUntil, 'end', messages),
+    maxClicks: meta?.maxVisits ?? null,
+    clicks: link.visitsSummary?.total ?? link.visitsCount,
+    forwardQuery: link.forwardQuery,
+    rules: readRules(rules ?? deviceRules(link.deviceLongUrls), linkZone, messages),
+    messages,
+  });
+};
+
+const nonEmpty = (text: string | null | undefined): string | null => {
+  const trimmed = text?.trim() ?? '';
+  return trimmed === '' ? null : trimmed;
+};
+
+const readVisit = (
+  row: number,
+  { date, referer, userAgent, visitLocation }: z.output<typeof shlinkVisit>,
+  { shortCode, domain }: Line,
+  { visitZone }: ReaderOptions,
+): SourceRecord => {
+  if (!shortCode) return invalidRecord(row, 'The visit has no code.');
+  const time = readTime(date, visitZone);
+  if (time === null) {
+    const message = `The time of the visit, ${quote(date)}, is not a time.`;
+    return invalidRecord(row, message, { code: shortCode });
+  }
+  const country = visitLocation?.countryCode?.toUpperCase() ?? '';
+  const visit = {
+    ...{ code: shortCode, domain: domainOf(domain ?? ''), time },
+    country: /^[A-Z]{2}$/.test(country) ? country : null,
+    referrer: nonEmpty(referer),
+    userAgent: nonEmpty(userAgent),
+  };
+  if (Object.values(visit).every((text) => text === null || isStorable(text))) {
+    return { type: 'visit', row, visit };
+  }
+  const message =
+    'The visit has a character that cannot be stored: U+0000 or half a surrogate pair.';
+  return invalidRecord(row, message, { code: shortCode });
+};
+
+const knownOf = (object: object): { code: string | null; url: string | null } => {
+  const { link } = object as { readonly link?: unknown };
+  const isObject = typeof link === 'object' && link !== null;
+  return {
+    code: isObject ? textOf(link, 'shortCode') : textOf(object, 'shortCode'),
+    url: isObject ? textOf(link, 'longUrl') : null,
+  };
+};
+
+export const readShlinkApi: SourceReader = jsonReader({
+  name: 'JSON of Shlink',
+  schema: line,
+  knownOf,
+  canBeEmpty: true,
+  toRecords: (object, row, options) => {
+    const { link, rules, visit } = object;
+    if (link) return [readLink(row, link, rules ?? null, options)];
+    if (visit) return [readVisit(row, visit, object, options)];
+    return [invalidRecord(row, 'The record has neither a link nor a visit.', knownOf(object))];
+  },
+});

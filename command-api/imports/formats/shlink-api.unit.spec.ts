@@ -1,0 +1,302 @@
+import { expect } from 'chai';
+import { readRecords } from '../../testing/import-files.js';
+import { emptyLink } from './records.js';
+import { readShlinkApi } from './shlink-api.js';
+import type { SourceLink, SourceRecord, SourceVisit } from './source-record.js';
+
+const url = 'https://example.org/';
+
+const shortUrl = {
+  ...{ shortCode: 'spring', shortUrl: 'https://s.test/spring', longUrl: url },
+  ...{ dateCreated: '2024-08-15T15:03:56-04:00', domain: null, title: null, tags: [] },
+  meta: { validSince: null, validUntil: null, maxVisits: null },
+  visitsSummary: { total: 0, nonBots: 0, bots: 0 },
+  ...{ crawlable: false, forwardQuery: true, hasRedirectRules: false },
+};
+
+const spring: SourceLink = {
+  ...emptyLink,
+  ...{ code: 'spring', domain: 's.test', url, forwardQuery: true },
+  createdAt: '2024-08-15T19:03:56.000Z',
+};
+
+const visit = {
+  ...{ referer: 'https://t.co/x', date: '2025-01-02T03:04:05+02:00', userAgent: 'Firefox' },
+  visitLocation: { countryCode: 'de', cityName: 'Berlin', latitude: 52.5 },
+  potentialBot: false,
+};
+
+const link = (row: number, fields: Partial<SourceLink> = {}): SourceRecord => ({
+  ...{ type: 'link', row },
+  link: { ...spring, ...fields },
+});
+
+const invalid = (row: number, message: string, code: string | null, target: string | null = null) =>
+  ({ type: 'invalid', row, code, url: target, message }) satisfies SourceRecord;
+
+const read = (...lines: readonly (object | string)[]): Promise<readonly SourceRecord[]> =>
+  readRecords(
+    readShlinkApi,
+    lines
+      .map((line) => (typeof line === 'string' ? line : JSON.stringify(line)))
+      .map((line) => `${line}\n`)
+      .join(''),
+  );
+
+const readLink = async (fields: object, rules: unknown = null): Promise<SourceLink> => {
+  const [record] = await read({ link: { ...shortUrl, ...fields }, rules });
+  if (record?.type !== 'link') throw new Error(`read no link: ${JSON.stringify(record)}`);
+  return record.link;
+};
+
+/** The rules of a link whose rules have these conditions. */
+const readRules = async (
+  ...rules: readonly (readonly (readonly [type: string, value: string | null])[])[]
+): Promise<Pick<SourceLink, 'rules' | 'messages'>> => {
+  const read = await readLink(
+    {},
+    rules.map((conditions, index) => ({
+      longUrl: `https://example.org/${index + 1}`,
+      priority: index + 1,
+      conditions: conditions.map(([type, matchValue]) => ({ type, matchKey: null, matchValue })),
+    })),
+  );
+  return { rules: read.rules, messages: read.messages };
+};
+
+const rule = (number: number, when: object) => ({
+  ...{ name: `rule-${number}`, when, url: `https://example.org/${number}` },
+});
+
+describe('imports: API of Shlink', () => {
+  it('reads links and visits', async () => {
+    const full = {
+      ...shortUrl,
+      ...{ shortCode: 'docs/käse', domain: 'Go.Example:8080', title: 'He said "hi"' },
+      tags: ['news', '2024'],
+      meta: {
+        validSince: '2024-01-01T00:00:00+01:00',
+        validUntil: '2030-01-01T00:00:00Z',
+        maxVisits: 100,
+      },
+      ...{ visitsSummary: { total: 61, nonBots: 60, bots: 1 }, forwardQuery: false },
+    };
+    const records = await read(
+      { link: shortUrl, rules: null },
+      { link: full, rules: [] },
+      { visit, shortCode: 'docs/käse', domain: 'go.example:8080' },
+    );
+    const expected: SourceVisit = {
+      ...{ code: 'docs/käse', domain: 'go.example', time: '2025-01-02T01:04:05.000Z' },
+      ...{ country: 'DE', referrer: 'https://t.co/x', userAgent: 'Firefox' },
+    };
+    expect(records).to.deep.equal([
+      link(1),
+      link(2, {
+        ...{ code: 'docs/käse', domain: 'go.example', title: 'He said "hi"' },
+        ...{ tags: ['news', '2024'], clicks: 61, maxClicks: 100, forwardQuery: false },
+        ...{ startsAt: '2023-12-31T23:00:00.000Z', expiresAt: '2030-01-01T00:00:00.000Z' },
+      }),
+      { type: 'visit', row: 3, visit: expected },
+    ]);
+  });
+
+  it('reads links of earlier versions', async () => {
+    const early = {
+      ...{ shortCode: 'spring', shortUrl: 'https://s.test/spring', longUrl: url, tags: [] },
+      ...{ dateCreated: '2024-08-15T15:03:56-04:00', visitsCount: 7 },
+      deviceLongUrls: { android: 'https://android.example/', ios: null, desktop: '' },
+    };
+    expect(await read({ link: early, rules: null })).to.deep.equal([
+      link(1, {
+        clicks: 7,
+        rules: [{ name: 'rule-1', when: { os: ['Android'] }, url: 'https://android.example/' }],
+      }),
+    ]);
+  });
+
+  it('leaves out what a visit does not have', async () => {
+    const empty = { referer: '', date: '2025-01-02T03:04:05Z', userAgent: '', visitLocation: null };
+    const unknown = { ...empty, visitLocation: { countryCode: '' } };
+    const expected = {
+      ...{ code: 'a', domain: null, time: '2025-01-02T03:04:05.000Z' },
+      ...{ country: null, referrer: null, userAgent: null },
+    };
+    expect(
+      await read(
+        { visit: empty, shortCode: 'a', domain: null },
+        { visit: unknown, shortCode: 'a' },
+      ),
+    ).to.deep.equal([
+      { type: 'visit', row: 1, visit: expected },
+      { type: 'visit', row: 2, visit: expected },
+    ]);
+  });
+
+  it('reads times without an offset in the zones of the options', async () => {
+    const lines = [
+      { link: { ...shortUrl, dateCreated: '2024-08-15T12:00:00' }, rules: null },
+      { visit: { ...visit, date: '2024-08-15T12:00:00' }, shortCode: 'a' },
+    ];
+    const text = lines.map((line) => JSON.stringify(line)).join('\n');
+    const zones = { linkZone: 'Asia/Tokyo', visitZone: 'Europe/Berlin' };
+    const records = await readRecords(readShlinkApi, text, zones);
+    expect(records[0]).to.have.nested.property('link.createdAt', '2024-08-15T03:00:00.000Z');
+    expect(records[1]).to.have.nested.property('visit.time', '2024-08-15T10:00:00.000Z');
+  });
+
+  it('reports malformed lines, and reads the following ones', async () => {
+    const stored = 'a character that cannot be stored: U+0000 or half a surrogate pair.';
+    const records = await read(
+      '{"link":{"shortCode":"a",,}',
+      'null',
+      { link: { ...shortUrl, longUrl: 5 }, rules: null },
+      { link: { shortCode: 'b', longUrl: url, meta: { maxVisits: 0 } } },
+      { link: shortUrl, rules: [{ longUrl: url, conditions: [{}] }] },
+      { rules: null },
+      { link: 'x' },
+      { visit: { date: 'soon' }, shortCode: 'c', domain: null },
+      { visit, domain: null },
+      { visit: { ...visit, date: null }, shortCode: 'd' },
+      { visit: { ...visit, userAgent: '\0' }, shortCode: 'e' },
+      { link: { ...shortUrl, title: '\ud83d' }, rules: null },
+      { link: shortUrl, rules: null },
+    );
+    expect(records).to.deep.equal([
+      invalid(1, 'The record is not a JSON object.', null),
+      invalid(2, 'The record is not a JSON object.', null),
+      invalid(3, 'The record has no valid "link.longUrl".', 'spring'),
+      invalid(4, 'The record has no valid "link.meta.maxVisits".', 'b', url),
+      invalid(5, 'The record has no valid "rules.0.conditions.0.type".', 'spring', url),
+      invalid(6, 'The record has neither a link nor a visit.', null),
+      invalid(7, 'The record has no valid "link".', null),
+      invalid(8, 'The time of the visit, "soon", is not a time.', 'c'),
+      invalid(9, 'The visit has no code.', null),
+      invalid(10, 'The record has no valid "visit.date".', 'd'),
+      invalid(11, `The visit has ${stored}`, 'e'),
+      invalid(12, `The row has ${stored}`, 'spring', url),
+      link(13),
+    ]);
+  });
+
+  it('reads an installation without links', async () => {
+    expect(await read()).to.deep.equal([]);
+  });
+});
+
+describe('imports: redirect rules of Shlink', () => {
+  it('converts each condition that has an equivalent', async () => {
+    const conditions: readonly (readonly [type: string, value: string, when: object])[] = [
+      ['device', 'android', { os: ['Android'] }],
+      ['device', 'ios', { os: ['iOS'] }],
+      ['device', 'mobile', { os: ['Android', 'iOS'] }],
+      ['device', 'windows', { os: ['Windows'] }],
+      ['device', 'macos', { os: ['macOS'] }],
+      ['device', 'linux', { os: ['Linux'] }],
+      ['device', 'chromeos', { os: ['Chrome OS'] }],
+      ['device', 'desktop', { os: ['Windows', 'macOS', 'Linux', 'Chrome OS'] }],
+      ['browser', 'edge', { browsers: ['Microsoft Edge'] }],
+      ['browser', 'android_browser', { browsers: ['Android Browser'] }],
+      ['geolocation-country-code', 'DE', { countries: ['DE'] }],
+      ['geolocation-country-code', 'at', { countries: ['AT'] }],
+      ['language', ' De', { languages: ['de'] }],
+      ['after-date', '2025-01-01T00:00:00+01:00', { after: '2024-12-31T23:00:00.000Z' }],
+      ['before-date', '2025-01-01T00:00:00Z', { before: '2025-01-01T00:00:00.000Z' }],
+    ];
+    expect(
+      await readRules(...conditions.map(([type, value]) => [[type, value]] as const)),
+    ).to.deep.equal({
+      rules: conditions.map(([, , when], index) => rule(index + 1, when)),
+      messages: [],
+    });
+  });
+
+  it('combines the conditions of a rule', async () => {
+    const read = await readRules(
+      [
+        ['device', 'desktop'],
+        ['device', 'linux'],
+        ['geolocation-country-code', 'DE'],
+        ['after-date', '2025-01-01T00:00:00Z'],
+        ['after-date', '2025-03-01T00:00:00Z'],
+        ['after-date', '2025-02-01T00:00:00Z'],
+        ['before-date', '2026-02-01T00:00:00Z'],
+        ['before-date', '2026-01-01T00:00:00Z'],
+      ],
+      [
+        ['language', 'de'],
+        ['language', 'de'],
+      ],
+    );
+    expect(read).to.deep.equal({
+      rules: [
+        rule(1, {
+          ...{ os: ['Linux'], countries: ['DE'] },
+          ...{ after: '2025-03-01T00:00:00.000Z', before: '2026-01-01T00:00:00.000Z' },
+        }),
+        rule(2, { languages: ['de'] }),
+      ],
+      messages: [],
+    });
+  });
+
+  it('leaves out a rule that has no equivalent, with a message', async () => {
+    const faults: readonly (readonly [readonly (readonly [string, string | null])[], string])[] = [
+      [[['query-param', 'x']], 'its condition "query-param: x" has no equivalent'],
+      [
+        [['valueless-query-param', null]],
+        'its condition "valueless-query-param: " has no equivalent',
+      ],
+      [[['ip-address', '1.2.3.*']], 'its condition "ip-address: 1.2.3.*" has no equivalent'],
+      [
+        [['geolocation-city-name', 'Rome']],
+        'its condition "geolocation-city-name: Rome" has no equivalent',
+      ],
+      [[['language', 'de-AT']], 'its condition "language: de-AT" has no equivalent'],
+      [[['device', 'constructor']], 'its condition "device: constructor" has no equivalent'],
+      [[['browser', 'lynx']], 'its condition "browser: lynx" has no equivalent'],
+      [[['before-date', 'soon']], 'its condition "before-date: soon" has no equivalent'],
+      [
+        [
+          ['device', 'android'],
+          ['query-param', 'x'],
+        ],
+        'its condition "query-param: x" has no equivalent',
+      ],
+      [
+        [
+          ['language', 'de'],
+          ['language', 'fr'],
+        ],
+        'its several conditions "language" have no equivalent',
+      ],
+      [[], 'it has no conditions, so that it never applies'],
+    ];
+    const read = await readRules(...faults.map(([conditions]) => conditions), [['device', 'ios']]);
+    expect(read).to.deep.equal({
+      rules: [rule(faults.length + 1, { os: ['iOS'] })],
+      messages: faults.map(
+        ([, fault], index) => `Redirect rule ${index + 1} was left out: ${fault}.`,
+      ),
+    });
+  });
+
+  it('sorts rules by priority', async () => {
+    const conditions = [{ type: 'device', matchKey: null, matchValue: 'ios' }];
+    const { rules } = await readLink({}, [
+      { longUrl: 'https://example.org/2', priority: 2, conditions },
+      { longUrl: 'https://example.org/1', priority: 1, conditions },
+    ]);
+    expect(rules.map((sorted) => 'url' in sorted && sorted.url)).to.deep.equal([
+      'https://example.org/1',
+      'https://example.org/2',
+    ]);
+  });
+
+  it('reads the first 20 rules', async () => {
+    const many = Array.from({ length: 23 }, () => [['device', 'ios']] as const);
+    const { rules, messages } = await readRules(...many);
+    expect(rules).to.have.length(20);
+    expect(messages).to.deep.equal(['3 redirect rules were left out: a link has at most 20.']);
+  });
+});

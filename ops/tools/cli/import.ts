@@ -1,0 +1,500 @@
+import { createReadStream, createWriteStream } from 'node:fs';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createGzip } from 'node:zlib';
+import {
+  conflictPolicies,
+  importedRow,
+  importFormats,
+  operatorsImportQuery,
+  rowOutcomes,
+  shlinkApi,
+  type ImportedRow,
+  type ImportResponse,
+  type RowOutcome,
+} from '../../../schemas/http/imports.js';
+import { retry } from '../../platform/concurrency/retry.js';
+import { jsonText } from '../../platform/json.js';
+import { readKutt } from '../import-sources/kutt.js';
+import { readShlink } from '../import-sources/shlink.js';
+import { SourceApi } from '../import-sources/source-api.js';
+import { notEmpty, oneOf, required } from './arguments.js';
+import type { AdminClient, StartImportQuery } from './client.js';
+import type { Command, CommandContext } from './command.js';
+import { CliError, isTemporary, messageOf } from './errors.js';
+import { interruptible, untilReaderExits } from './long-work.js';
+import { count, counted, formatFields, plain, table, writeOut, type Output } from './output.js';
+
+const sources = ['shlink', 'kutt'] as const;
+type Source = (typeof sources)[number];
+
+interface ImportOptions {
+  readonly from?: Source;
+  readonly url?: string;
+  readonly keyFile?: string;
+  readonly format: string;
+  readonly account: string;
+  readonly domain?: string;
+  readonly onConflict?: string;
+  readonly dryRun?: true;
+  readonly linkZone?: string;
+  readonly visits?: true;
+  readonly visitZone?: string;
+}
+
+/** Between requests for the progress of an import (ms). */
+const pollMs = 500;
+
+/** Failed rows that are printed after an import. */
+const maxFailedRows = 20;
+
+const failedOutcomes = ['conflict', 'invalid', 'reserved', 'unsafe', 'quota'] as const;
+
+const formatOfSource: Readonly<Record<Source, string>> = {
+  shlink: shlinkApi,
+  kutt: 'kutt-json',
+};
+
+/** Checked here, because the service may respond before the file is sent. @throws CliError */
+const queryOf = (options: ImportOptions): StartImportQuery => {
+  const { account, domain, onConflict, dryRun, linkZone, visits, visitZone } = options;
+  const format = options.from ? formatOfSource[options.from] : options.format;
+  const query = {
+    ...{ account, format, domain, onConflict, linkZone, visitZone },
+    ...{ dryRun: dryRun && '1', visits: visits && '1' },
+  };
+  const parsed = operatorsImportQuery.safeParse(query);
+  if (parsed.success) return query;
+  throw new CliError('USAGE', parsed.error.issues[0]?.message ?? 'the options are invalid');
+};
+
+/** A line on a terminal that is overwritten. */
+const progressLine = () => {
+  const { stderr } = process;
+  return {
+    show(text: string): void {
+      if (stderr.isTTY) stderr.write(`\r\x1b[K${text}`);
+    },
+    clear(): void {
+      if (stderr.isTTY) stderr.write('\r\x1b[K');
+    },
+  };
+};
+type ProgressLine = ReturnType<typeof progressLine>;
+
+/** @throws CliError */
+async function* readBytes(file: string): AsyncGenerator<Uint8Array> {
+  const stream = file === '-' ? process.stdin : createReadStream(file);
+  try {
+    for await (const chunk of stream as AsyncIterable<Buffer>) yield chunk;
+  } catch (cause) {
+    const name = file === '-' ? 'stdin' : file;
+    const message = `${name} cannot be read: ${messageOf(cause)}`;
+    throw new CliError('REFUSED', message, { cause });
+  }
+}
+
+const reading = (sent: number): string => `${(sent / 1e6).toFixed(1)} MB sent`;
+
+async function* countBytes(
+  bytes: AsyncIterable<Uint8Array>,
+  onProgress: (sent: number) => void,
+): AsyncGenerator<Uint8Array> {
+  let sent = 0;
+  for await (const chunk of bytes) {
+    sent += chunk.length;
+    onProgress(sent);
+    yield chunk;
+  }
+}
+
+const addressOf = (text: string): URL => {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url && /^https?:$/.test(url.protocol) && url.username === '') return url;
+  const example = 'such as https://s.example.com';
+  throw new CliError(
+    'USAGE',
+    `${JSON.stringify(text)} is not the address of a service, ${example}`,
+  );
+};
+
+/** The key is not an argument, because every user of the machine can read command lines. @throws CliError */
+const readKey = async (file: string): Promise<string> => {
+  let key: string;
+  try {
+    key = (await readFile(file, 'utf8')).trim();
+  } catch (cause) {
+    const message = `the key cannot be read from ${file}: ${messageOf(cause)}`;
+    throw new CliError('USAGE', message, { cause });
+  }
+  if (/^[\x21-\x7e]+$/.test(key)) return key;
+  throw new CliError('USAGE', `${file} has no key: a key is one line of visible characters`);
+};
+
+/** What is read from another service. */
+interface OtherService {
+  readonly source: Source;
+  readonly url: URL;
+  readonly key: string;
+  readonly visits: boolean;
+}
+
+/** @throws CliError */
+const otherServiceOf = async (
+  source: Source,
+  { url, keyFile, visits }: ImportOptions,
+): Promise<OtherService> => {
+  const address = addressOf(required(url, '--url', 'import'));
+  const file = required(keyFile, '--key-file', 'import');
+  if (visits === true && source === 'kutt')
+    throw new CliError('USAGE', 'the API of Kutt has no visits');
+  return { source, url: address, key: await readKey(file), visits: visits === true };
+};
+
+interface Reporting {
+  readonly progress: ProgressLine;
+  readonly report: (notice: string) => void;
+}
+
+/**
+ * Reads another service into a temporary file before the upload: reading can take hours with pauses, and an upload has
+ * to be complete within 30 minutes.
+ */
+const saveLines = async (
+  { source, url, key, visits }: OtherService,
+  file: string,
+  { progress, report }: Reporting,
+  signal: AbortSignal,
+): Promise<void> => {
+  const options = { url, signal, report };
+  const lines =
+    source === 'shlink'
+      ? readShlink(
+          new SourceApi({ ...options, service: 'Shlink', headers: { 'X-Api-Key': key } }),
+          { visits },
+        )
+      : readKutt(new SourceApi({ ...options, service: 'Kutt', headers: { 'X-API-KEY': key } }));
+  let records = 0;
+  const counting = async function* (): AsyncGenerator<string> {
+    for await (const line of lines) {
+      records += 1;
+      if (records % 100 === 0) progress.show(`${counted(records, 'record')} read from ${url.host}`);
+      yield line;
+    }
+  };
+  try {
+    const target = createWriteStream(file, { mode: 0o600 });
+    await pipeline(Readable.from(counting()), createGzip(), target, { signal });
+  } catch (error) {
+    signal.throwIfAborted();
+    throw error;
+  }
+  if (records === 0) throw new CliError('REFUSED', `${url.host} has no links`);
+};
+
+/** Calls `use` with a directory that only this user can read, and deletes it. */
+const withTemporaryDir = async <Result>(use: (dir: string) => Promise<Result>): Promise<Result> => {
+  const dir = await mkdtemp(path.join(tmpdir(), 'linklog-import-'));
+  try {
+    return await use(dir);
+  } finally {
+    await rm(dir, { recursive: true, force: true });
+  }
+};
+
+const startMessages = {
+  stopped:
+    'stopped while the file was sent; see "linklog imports list" for whether the import started',
+  ended:
+    'killed while the file was sent; see "linklog imports list" for whether the import started',
+};
+
+const start = async (
+  client: AdminClient,
+  query: StartImportQuery,
+  file: string,
+  progress: ProgressLine,
+): Promise<ImportResponse> => {
+  const onProgress = (sent: number): void => {
+    progress.show(reading(sent));
+  };
+  try {
+    return await interruptible(startMessages, (signal) =>
+      client.startImport(query, countBytes(readBytes(file), onProgress), signal),
+    );
+  } finally {
+    // An open stdin would keep the process alive.
+    if (file === '-') process.stdin.destroy();
+  }
+};
+
+const startFrom = (
+  client: AdminClient,
+  query: StartImportQuery,
+  other: OtherService,
+  reporting: Reporting,
+): Promise<ImportResponse> =>
+  withTemporaryDir(async (dir) => {
+    const file = path.join(dir, 'records.gz');
+    const messages = {
+      stopped: 'stopped while the other service was read; nothing was imported',
+      ended: `killed while the other service was read; ${dir} may remain, and nothing was imported`,
+    };
+    await interruptible(messages, (signal) => saveLines(other, file, reporting, signal));
+    return start(client, query, file, reporting.progress);
+  });
+
+const progressOf = ({ rows, created, existing, failed, visits }: ImportResponse): string =>
+  `${counted(rows, 'row')}: ${count(created)} created, ${count(existing)} existing, ` +
+  `${count(failed)} failed; ${counted(visits, 'visit')}`;
+
+/** Polls an import until it has ended, also over a restart of the service. @throws the signal's reason */
+const waitUntilEnded = async (
+  connect: CommandContext['connect'],
+  id: string,
+  { progress, report }: Reporting,
+  signal: AbortSignal,
+): Promise<ImportResponse> => {
+  let isReported = false;
+  const onFailure = (error: unknown): void => {
+    if (!isReported) report(`${messageOf(error)}; trying again`);
+    isReported = true;
+  };
+  const find = async (): Promise<ImportResponse> => (await connect()).findImport(id);
+  const pauses = { firstMs: 1_000, longestMs: 10_000 };
+  try {
+    for (;;) {
+      const current = await retry(find, { pauses, signal, isRetryable: isTemporary, onFailure });
+      isReported = false;
+      if (current.status !== 'running') return current;
+      progress.show(progressOf(current));
+      await sleep(pollMs, undefined, { signal });
+    }
+  } catch (error) {
+    signal.throwIfAborted();
+    throw error;
+  }
+};
+
+async function* readLines(bytes: AsyncIterable<Buffer>): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  let rest = '';
+  for await (const chunk of bytes) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n');
+    rest = lines.pop() ?? '';
+    yield* lines;
+  }
+}
+
+async function* readRows(bytes: AsyncIterable<Buffer>): AsyncGenerator<ImportedRow> {
+  const schema = jsonText.pipe(importedRow);
+  for await (const line of readLines(bytes)) yield schema.parse(line);
+}
+
+const rowLine = ({ row, code, outcome, message }: ImportedRow): string =>
+  plain(`${row} ${code ?? '-'}: ${outcome}${message === null ? '' : `, ${message}`}`);
+
+/** The first failed rows, by number. */
+const readFailedRows = async (
+  client: AdminClient,
+  { id, failed }: ImportResponse,
+): Promise<readonly string[]> => {
+  const rows: ImportedRow[] = [];
+  for (const outcome of failed === 0 ? [] : failedOutcomes) {
+    const bytes = await client.openImportRows(id, outcome, new AbortController().signal);
+    let found = 0;
+    for await (const row of readRows(bytes)) {
+      rows.push(row);
+      found += 1;
+      if (found === maxFailedRows) break;
+    }
+  }
+  const first = rows.sort((a, b) => a.row - b.row).slice(0, maxFailedRows);
+  const rest = failed - first.length;
+  return [
+    ...first.map(rowLine),
+    ...(rest > 0 ? [`${count(rest)} more: see "linklog imports rows ${id}"`] : []),
+  ];
+};
+
+const fieldsOf = (found: ImportResponse): [string, string | null][] => [
+  ['id', found.id],
+  ['format', found.format],
+  ['status', found.status],
+  ['dry run', found.dryRun ? 'yes, no link was created' : null],
+  ['rows', count(found.rows)],
+  ['created', count(found.created)],
+  ['existing', count(found.existing)],
+  ['failed', count(found.failed)],
+  ['visits', count(found.visits)],
+  ['started', found.startedAt],
+  ['ended', found.endedAt],
+  ['error', found.error === null ? null : plain(found.error)],
+];
+
+/** Failed rows are no failure of the import. */
+const endedOf = (ended: ImportResponse, failedRows: readonly string[]): Output => {
+  const { status, error } = ended;
+  const text = [
+    formatFields(fieldsOf(ended)),
+    ...(failedRows.length > 0 ? ['', ...failedRows] : []),
+  ];
+  const output = { json: ended, text: text.join('\n') };
+  if (status === 'done') return output;
+  const notice = `the import ${status === 'failed' ? 'failed' : 'was stopped'}`;
+  return { ...output, notice: error === null ? notice : `${notice}: ${plain(error)}`, exitCode: 1 };
+};
+
+const runImport = async (
+  file: string | undefined,
+  options: ImportOptions,
+  { connect, print }: CommandContext,
+): Promise<void> => {
+  const { from, url, keyFile, format } = options;
+  if (from === undefined && (url ?? keyFile) !== undefined) {
+    throw new CliError('USAGE', '--url and --key-file require --from');
+  }
+  if (from !== undefined && (file !== undefined || format !== 'auto')) {
+    throw new CliError('USAGE', '--from excludes a file and --format');
+  }
+  const query = queryOf(options);
+  const progress = progressLine();
+  const report = (notice: string): void => {
+    progress.clear();
+    print({ notice });
+  };
+  const reporting = { progress, report };
+  try {
+    const source =
+      from === undefined
+        ? required(file, 'the file', 'import')
+        : await otherServiceOf(from, options);
+    const client = await connect();
+    const { id } =
+      typeof source === 'string'
+        ? await start(client, query, source, progress)
+        : await startFrom(client, query, source, reporting);
+    const continues = `the import ${id} continues; see "linklog imports show ${id}"`;
+    const ended = await interruptible({ stopped: continues, ended: continues }, (signal) =>
+      waitUntilEnded(connect, id, reporting, signal),
+    );
+    progress.clear();
+    print(endedOf(ended, await readFailedRows(await connect(), ended)));
+  } finally {
+    progress.clear();
+  }
+};
+
+const head = ['ID', 'FORMAT', 'STATUS', 'ROWS', 'CREATED', 'EXISTING', 'FAILED', 'STARTED'];
+
+const listedOf = (found: ImportResponse): readonly string[] => [
+  found.id,
+  found.format,
+  found.dryRun ? `${found.status} (dry run)` : found.status,
+  ...[found.rows, found.created, found.existing, found.failed].map(count),
+  found.startedAt,
+];
+
+export const addImportCommands = (program: Command, context: CommandContext): void => {
+  const { connect, isJson, print } = context;
+  const formats = ['auto', ...importFormats];
+
+  program
+    .command('import')
+    .description('import links from a file, or from Shlink or Kutt')
+    .argument('[file]', 'file, also as gzip; "-" is stdin')
+    .option(
+      '--from <service>',
+      `read ${sources.join(' or ')} by its API`,
+      oneOf('service', sources),
+    )
+    .option('--url <url>', 'address of the other service')
+    .option('--key-file <file>', 'file with the API key of the other service')
+    .option('--format <format>', formats.join(', '), oneOf('format', formats), 'auto')
+    .option('--account <account>', 'account that gets the links', 'default')
+    .option('--domain <domain>', 'active domain of all links; default that of each row')
+    .option(
+      '--on-conflict <policy>',
+      `if another link has the code: ${conflictPolicies.join(', ')}; default skip`,
+      oneOf('policy', conflictPolicies),
+    )
+    .option('--dry-run', 'print the outcome without creating links')
+    .option('--link-zone <zone>', 'zone of times of links without an offset; default UTC')
+    .option('--visits', 'import visits, too (YOURLS, Shlink)')
+    .option('--visit-zone <zone>', 'zone of times of visits without an offset; default UTC')
+    .notes(
+      `
+The import runs in the service: Ctrl-C ends only this command once the file is sent. A second import of the
+same file creates nothing. The exit code is 1 if the import failed or was stopped, and 0 if only rows failed.
+
+Examples:
+  $ linklog import links.csv --account shop --dry-run
+  $ gzip < yourls.sql | linklog import - --visits --visit-zone Europe/Berlin
+  $ linklog import --from shlink --url https://s.example.com --key-file shlink.key --visits
+  $ linklog import --from kutt --url https://kutt.example.com --key-file kutt.key --on-conflict suffix`,
+    )
+    .action((file: string | undefined, options: ImportOptions) =>
+      runImport(file, options, context),
+    );
+
+  const imports = program.command('imports').description('list, show and stop imports');
+  const id = ['<id>', 'id of the import', notEmpty('id')] as const;
+
+  imports
+    .command('list')
+    .description('list the imports of one account or of all accounts')
+    .option('--account <account>', 'only imports of this account')
+    .examples(
+      'imports list',
+      "imports list --json | jq -r '.imports[] | select(.failed > 0) | .id'",
+    )
+    .action(async ({ account }: { readonly account?: string }) => {
+      const found = await (await connect()).listImports(account);
+      const text = found.length === 0 ? 'There are no imports.' : table(head, found.map(listedOf));
+      print({ json: { imports: found }, text });
+    });
+
+  imports
+    .command('show')
+    .description('show an import with its progress')
+    .argument(...id)
+    .examples('imports show 01990000-0000-7000-8000-000000000000')
+    .action(async (importId: string) => {
+      const found = await (await connect()).findImport(importId);
+      print({ json: found, text: formatFields(fieldsOf(found)) });
+    });
+
+  imports
+    .command('rows')
+    .description('print the outcome of each row')
+    .argument(...id)
+    .option('--outcome <outcome>', rowOutcomes.join(', '), oneOf('outcome', rowOutcomes))
+    .notes('\nWith --json, each line is an object.')
+    .examples('imports rows 01990000-0000-7000-8000-000000000000 --outcome conflict')
+    .action(async (importId: string, { outcome }: { readonly outcome?: RowOutcome }) => {
+      await untilReaderExits(async (signal) => {
+        const bytes = await (await connect()).openImportRows(importId, outcome, signal);
+        if (isJson()) {
+          for await (const chunk of bytes) await writeOut(chunk);
+        } else {
+          for await (const row of readRows(bytes)) await writeOut(`${rowLine(row)}\n`);
+        }
+      });
+    });
+
+  imports
+    .command('stop')
+    .description('stop an import; links that were created stay')
+    .argument(...id)
+    .examples('imports stop 01990000-0000-7000-8000-000000000000')
+    .action(async (importId: string) => {
+      const client = await connect();
+      await client.stopImport(importId);
+      const found = await client.findImport(importId);
+      print({ json: found, text: formatFields(fieldsOf(found)) });
+    });
+};

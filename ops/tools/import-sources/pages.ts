@@ -1,0 +1,68 @@
+/** Reads a list by pages while it changes. */
+
+export interface Page<Item> {
+  readonly items: readonly Item[];
+  /** The length of the list. */
+  readonly total: number;
+  readonly isLast: boolean;
+}
+
+export interface PagedList<Item> {
+  /** Reads a page by its index, from 0. A page beyond the end is empty. */
+  readonly readPage: (index: number) => Promise<Page<Item>>;
+  readonly idOf: (item: Item) => string;
+  /** Whether a page starts with items of the page before it. */
+  readonly overlaps: boolean;
+}
+
+/** Ids that are remembered: some pages, so that the memory used does not depend on the length of the list. */
+const maxRecent = 1_000;
+
+class RecentIds {
+  readonly #ids = new Set<string>();
+
+  /** @returns whether the id is new */
+  add(id: string): boolean {
+    const isNew = !this.#ids.delete(id);
+    this.#ids.add(id);
+    if (this.#ids.size > maxRecent) {
+      for (const oldest of this.#ids) {
+        this.#ids.delete(oldest);
+        break;
+      }
+    }
+    return isNew;
+  }
+
+  copy(): ReadonlySet<string> {
+    return new Set(this.#ids);
+  }
+}
+
+/**
+ * The items of a list, each one once.
+ *
+ * Items that are added to the list or deleted from it shift the pages. Then the pages before the current one are read
+ * again, up to a page with a known item, so that no item is missed.
+ */
+export async function* readPages<Item>(list: PagedList<Item>): AsyncGenerator<Item> {
+  const { readPage, idOf, overlaps } = list;
+  const recent = new RecentIds();
+  const isNew = (item: Item): boolean => recent.add(idOf(item));
+  let total: number | null = null;
+  for (let index = 0; ; index += 1) {
+    const page = await readPage(index);
+    const known = recent.copy();
+    const hasKnown = (items: readonly Item[]): boolean =>
+      items.some((item) => known.has(idOf(item)));
+    const isShifted = page.total !== total || hasKnown(page.items) !== overlaps;
+    for (let back = index - 1; isShifted && back >= 0; back -= 1) {
+      const { items } = await readPage(back);
+      yield* items.filter(isNew);
+      if (hasKnown(items)) break;
+    }
+    yield* page.items.filter(isNew);
+    if (page.isLast) return;
+    ({ total } = page);
+  }
+}
