@@ -1,7 +1,7 @@
 /** Receives import files: reads their records as they arrive, and stores them in portions. */
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import { newId } from '../../ops/platform/new-id.js';
-import type { ImportFormat, ImportQuery, ImportSource } from '../../schemas/http/imports.js';
+import type { ImportQuery, ImportSource } from '../../schemas/http/imports.js';
 import { decodeFile } from './formats/decode.js';
 import { detectFormat } from './formats/detect.js';
 import { invalidRecord } from './formats/records.js';
@@ -140,7 +140,7 @@ export const receiveFile = async (pool: Pool, request: UploadRequest): Promise<s
     const writer = new PortionWriter(pool, id);
     let lastRow = 0;
     try {
-      for await (const record of readers[format as ImportFormat](text, { linkZone, visitZone })) {
+      for await (const record of readers[format](text, { linkZone, visitZone })) {
         lastRow = record.row;
         if (record.type !== 'visit') await writer.add(record);
         else if (options.visits) {
