@@ -8,26 +8,23 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createGzip } from 'node:zlib';
 import {
   conflictPolicies,
-  importedRow,
   importFormats,
   operatorsImportQuery,
-  rowOutcomes,
   shlinkApi,
   type ImportedRow,
   type ImportResponse,
-  type RowOutcome,
 } from '../../../schemas/http/imports.js';
 import { retry } from '../../platform/concurrency/retry.js';
-import { jsonText } from '../../platform/json.js';
 import { readKutt } from '../import-sources/kutt.js';
 import { readShlink } from '../import-sources/shlink.js';
 import { SourceApi } from '../import-sources/source-api.js';
-import { notEmpty, oneOf, required } from './arguments.js';
+import { oneOf, required } from './arguments.js';
 import type { AdminClient, StartImportQuery } from './client.js';
 import type { Command, CommandContext } from './command.js';
 import { CliError, isTemporary, messageOf } from './errors.js';
-import { interruptible, untilReaderExits } from './long-work.js';
-import { count, counted, formatFields, plain, table, writeOut, type Output } from './output.js';
+import { fieldsOf, readRows, rowLine } from './import-output.js';
+import { interruptible } from './long-work.js';
+import { count, counted, formatFields, plain, type Output } from './output.js';
 
 const sources = ['shlink', 'kutt'] as const;
 type Source = (typeof sources)[number];
@@ -280,24 +277,6 @@ const waitUntilEnded = async (
   }
 };
 
-async function* readLines(bytes: AsyncIterable<Buffer>): AsyncGenerator<string> {
-  const decoder = new TextDecoder();
-  let rest = '';
-  for await (const chunk of bytes) {
-    const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n');
-    rest = lines.pop() ?? '';
-    yield* lines;
-  }
-}
-
-async function* readRows(bytes: AsyncIterable<Buffer>): AsyncGenerator<ImportedRow> {
-  const schema = jsonText.pipe(importedRow);
-  for await (const line of readLines(bytes)) yield schema.parse(line);
-}
-
-const rowLine = ({ row, code, outcome, message }: ImportedRow): string =>
-  plain(`${row} ${code ?? '-'}: ${outcome}${message === null ? '' : `, ${message}`}`);
-
 /** The first failed rows, by number. */
 const readFailedRows = async (
   client: AdminClient,
@@ -320,21 +299,6 @@ const readFailedRows = async (
     ...(rest > 0 ? [`${count(rest)} more: see "linklog imports rows ${id}"`] : []),
   ];
 };
-
-const fieldsOf = (found: ImportResponse): [string, string | null][] => [
-  ['id', found.id],
-  ['format', found.format],
-  ['status', found.status],
-  ['dry run', found.dryRun ? 'yes, no link was created' : null],
-  ['rows', count(found.rows)],
-  ['created', count(found.created)],
-  ['existing', count(found.existing)],
-  ['failed', count(found.failed)],
-  ['visits', count(found.visits)],
-  ['started', found.startedAt],
-  ['ended', found.endedAt],
-  ['error', found.error === null ? null : plain(found.error)],
-];
 
 /** Failed rows are no failure of the import. */
 const endedOf = (ended: ImportResponse, failedRows: readonly string[]): Output => {
@@ -389,18 +353,7 @@ const runImport = async (
   }
 };
 
-const head = ['ID', 'FORMAT', 'STATUS', 'ROWS', 'CREATED', 'EXISTING', 'FAILED', 'STARTED'];
-
-const listedOf = (found: ImportResponse): readonly string[] => [
-  found.id,
-  found.format,
-  found.dryRun ? `${found.status} (dry run)` : found.status,
-  ...[found.rows, found.created, found.existing, found.failed].map(count),
-  found.startedAt,
-];
-
-export const addImportCommands = (program: Command, context: CommandContext): void => {
-  const { connect, isJson, print } = context;
+export const addImportCommand = (program: Command, context: CommandContext): void => {
   const formats = ['auto', ...importFormats];
 
   program
@@ -440,61 +393,4 @@ Examples:
     .action((file: string | undefined, options: ImportOptions) =>
       runImport(file, options, context),
     );
-
-  const imports = program.command('imports').description('list, show and stop imports');
-  const id = ['<id>', 'id of the import', notEmpty('id')] as const;
-
-  imports
-    .command('list')
-    .description('list the imports of one account or of all accounts')
-    .option('--account <account>', 'only imports of this account')
-    .examples(
-      'imports list',
-      "imports list --json | jq -r '.imports[] | select(.failed > 0) | .id'",
-    )
-    .action(async ({ account }: { readonly account?: string }) => {
-      const found = await (await connect()).listImports(account);
-      const text = found.length === 0 ? 'There are no imports.' : table(head, found.map(listedOf));
-      print({ json: { imports: found }, text });
-    });
-
-  imports
-    .command('show')
-    .description('show an import with its progress')
-    .argument(...id)
-    .examples('imports show 01990000-0000-7000-8000-000000000000')
-    .action(async (importId: string) => {
-      const found = await (await connect()).findImport(importId);
-      print({ json: found, text: formatFields(fieldsOf(found)) });
-    });
-
-  imports
-    .command('rows')
-    .description('print the outcome of each row')
-    .argument(...id)
-    .option('--outcome <outcome>', rowOutcomes.join(', '), oneOf('outcome', rowOutcomes))
-    .notes('\nWith --json, each line is an object.')
-    .examples('imports rows 01990000-0000-7000-8000-000000000000 --outcome conflict')
-    .action(async (importId: string, { outcome }: { readonly outcome?: RowOutcome }) => {
-      await untilReaderExits(async (signal) => {
-        const bytes = await (await connect()).openImportRows(importId, outcome, signal);
-        if (isJson()) {
-          for await (const chunk of bytes) await writeOut(chunk);
-        } else {
-          for await (const row of readRows(bytes)) await writeOut(`${rowLine(row)}\n`);
-        }
-      });
-    });
-
-  imports
-    .command('stop')
-    .description('stop an import; links that were created stay')
-    .argument(...id)
-    .examples('imports stop 01990000-0000-7000-8000-000000000000')
-    .action(async (importId: string) => {
-      const client = await connect();
-      await client.stopImport(importId);
-      const found = await client.findImport(importId);
-      print({ json: found, text: formatFields(fieldsOf(found)) });
-    });
 };

@@ -40,8 +40,6 @@ type AddCommands = (program: Command, context: CommandContext) => void;
 const backups = async (): Promise<AddCommands> =>
   (await import('../backup/command.js')).addBackupCommands;
 
-const imports = async (): Promise<AddCommands> => (await import('./import.js')).addImportCommands;
-
 /** By first word. */
 const commands = new Map<string, () => Promise<AddCommands>>([
   ['keys', async () => (await import('./keys.js')).addKeyCommands],
@@ -49,8 +47,8 @@ const commands = new Map<string, () => Promise<AddCommands>>([
   ['links', async () => (await import('./links.js')).addLinkCommands],
   ['domains', async () => (await import('./domains.js')).addDomainCommands],
   ['export', async () => (await import('./export.js')).addExportCommand],
-  ['import', imports],
-  ['imports', imports],
+  ['import', async () => (await import('./import.js')).addImportCommand],
+  ['imports', async () => (await import('./imports.js')).addImportsCommands],
   ['events', async () => (await import('./events.js')).addEventCommands],
   ['webhooks', async () => (await import('./webhooks.js')).addWebhookCommands],
   ['aliases', async () => (await import('./aliases.js')).addAliasCommands],
