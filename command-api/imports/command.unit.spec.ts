@@ -35,8 +35,8 @@ const importedEvent = (data: Parameters<typeof imported>[1] = {}): LinkEvent =>
   );
 
 const following = (number: number) => ({
-  ...{ ...metadataOfEvent(number), time: now, sequence: number, account: 'acme' },
-  causationId: idOfEvent(1),
+  ...{ id: idOfEvent(number), time: now, sequence: number, account: 'acme', actor: 'maria' },
+  ...{ correlationid: 'request-1', causationid: idOfEvent(1) },
 });
 
 describe('command API: importing a link', () => {

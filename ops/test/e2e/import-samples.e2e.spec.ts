@@ -158,8 +158,10 @@ describe('command API: imports of sample files', () => {
       expect(dry.ended).to.include({ format, status: 'done' });
       expect(dry.rows).to.deep.equal(rows);
       expect(rows.map(({ row, code, outcome }) => [row, code, outcome])).to.deep.equal(outcomes);
-      const found = Object.fromEntries(
-        rows.flatMap(({ code, message }) => (message === null ? [] : [[code, message]])),
+      const found: Readonly<Record<string, string>> = Object.fromEntries(
+        rows.flatMap(({ code, message }) =>
+          message === null ? [] : [[code ?? '', message] as const],
+        ),
       );
       expect(found).to.deep.equal(messages);
       const failed = rows.filter(({ outcome }) => outcome === 'invalid').length;

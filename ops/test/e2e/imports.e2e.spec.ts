@@ -175,12 +175,7 @@ describe('command API: imports', () => {
         { 'Content-Encoding': 'X-GZIP' },
         {},
       ]) {
-        const { rows } = await imports.run(
-          file,
-          key,
-          '?dryRun=1',
-          headers as Record<string, string>,
-        );
+        const { rows } = await imports.run(file, key, '?dryRun=1', headers);
         expect(outcomesOf({ rows })).to.deep.equal(['zipped created']);
       }
       const damaged = await imports.run(
@@ -209,7 +204,7 @@ describe('command API: imports', () => {
       for (const headers of [{}, { 'Transfer-Encoding': 'chunked' }]) {
         const response = await imports.send(
           ...([padded(maxBytes + 1), key, '?dryRun=1'] as const),
-          headers as Record<string, string>,
+          headers,
         );
         const message = messages.bodyTooLarge;
         expectError(response, { status: 413, message, path: '/v2/imports', method: 'POST' });
@@ -484,9 +479,11 @@ describe('command API: imports', () => {
       expect(first.ended).to.include({ rows: 1_200, created: 1_200 });
       const again = await imports.run(file, key);
       expect(again.ended).to.include({ rows: 1_200, created: 0, existing: 1_200, failed: 0 });
-      const [one, two] = await concurrently(2, () => imports.run(manyRows('raced', 800), key));
-      expect((one?.ended.created ?? 0) + (two?.ended.created ?? 0)).to.equal(800);
-      expect((one?.ended.existing ?? 0) + (two?.ended.existing ?? 0)).to.equal(800);
+      const [firstRun, secondRun] = await concurrently(2, () =>
+        imports.run(manyRows('raced', 800), key),
+      );
+      expect((firstRun?.ended.created ?? 0) + (secondRun?.ended.created ?? 0)).to.equal(800);
+      expect((firstRun?.ended.existing ?? 0) + (secondRun?.ended.existing ?? 0)).to.equal(800);
     });
 
     it('have codes of 1 to 190 characters in NFC, percent-decoded, and never another one', async () => {
@@ -814,8 +811,8 @@ describe('command API: imports', () => {
       await eventually('nine uploads get 503', () => received.length === 9);
       expect(received).to.deep.equal(Array.from({ length: 9 }, () => 503));
       for (const client of uploads) client.end(row('uploaded'));
-      const all = await Promise.all(responses);
-      expect(all.filter((status) => status === 202)).to.have.length(7);
+      const ended = await Promise.all(responses);
+      expect(ended.filter((status) => status === 202)).to.have.length(7);
     });
 
     it('may take longer than other requests', async function () {
@@ -857,11 +854,11 @@ describe('command API: imports', () => {
         const response = await imports.call(query, null, {});
         expect(response.status, response.text).to.equal(200);
         const { imports: found } = response.json() as { readonly imports: { id: string }[] };
-        return found.map((one) => one.id);
+        return found.map(({ id: listedId }) => listedId);
       };
       expect(await listed('?account=listed')).to.deep.equal([id]);
       expect((await listed(''))[0]).to.equal(id);
-      expect(await listed('?account=nobody')).to.deep.equal([]);
+      expect(await listed('?account=without-imports')).to.deep.equal([]);
       expect((await imports.call('/unknown', null, {})).status).to.equal(404);
       const token = { headers: { Authorization: `Bearer ${key}` } };
       const response = await sendRequest(`${bench.product.admin}/admin/imports`, token);
