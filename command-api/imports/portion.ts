@@ -77,15 +77,18 @@ const candidatesOf = ({ domain, code }: ReadyRow): readonly string[] =>
     name === null ? [] : [subjectOf({ domain, code: name })],
   );
 
-/** The rows whose code another row before has. */
-const repeatedRows = (rows: readonly ReadyRow[]): readonly ReadyRow[] => {
-  const known = new Set<string>();
-  return rows.filter((row) => {
+/** The subjects that `suffix` may use: for rows whose code is taken, or may be by a row before. */
+const suffixesOf = (rows: readonly ReadyRow[], taken: ReadonlySet<string>): readonly string[] => {
+  const earlier = new Set<string>();
+  const suffixes = new Set<string>();
+  for (const row of rows) {
     const subject = subjectOf(row);
-    const isRepeated = known.has(subject);
-    known.add(subject);
-    return isRepeated;
-  });
+    if (taken.has(subject) || earlier.has(subject) || suffixes.has(subject)) {
+      for (const candidate of candidatesOf(row)) suffixes.add(candidate);
+    }
+    earlier.add(subject);
+  }
+  return [...suffixes];
 };
 
 /** A decision on a row, and the code that it got. */
@@ -297,12 +300,10 @@ export const decidePortion = async (
     const first = await findTaken(tx, subjects);
     const known =
       phase === 'check' ? await readChecked(tx, id, subjects) : new Map<string, string>();
-    const repeated = new Set(repeatedRows(ready));
-    const contested = ready.filter((row) => {
-      const subject = subjectOf(row);
-      return first.has(subject) || known.has(subject) || repeated.has(row);
-    });
-    const others = options.onConflict === 'suffix' ? contested.flatMap(candidatesOf) : [];
+    const others =
+      options.onConflict === 'suffix'
+        ? suffixesOf(ready, new Set([...first, ...known.keys()]))
+        : [];
     const taken = new Set([...first, ...(await findTaken(tx, others))]);
     const states = taken.size === 0 ? null : await readManyLinkStates(tx, outbox, [...taken]);
     const otherChecked =

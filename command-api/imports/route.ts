@@ -155,11 +155,11 @@ export const createImports = ({ pool, activeDomains, logger }: ImportDeps) => {
       if (Number(ctx.headers['content-length'] ?? 0) > maxBytes) {
         return failure(413, messages.bodyTooLarge, closing);
       }
-      const isBusy =
-        uploads >= maxUploads || (await countUnfinished(pool, account)) >= maxUnfinished;
-      if (isBusy) return { ...tooManyImports, headers: { ...tooManyImports.headers, ...closing } };
+      const busy = { ...tooManyImports, headers: { ...tooManyImports.headers, ...closing } };
+      if (uploads >= maxUploads) return busy;
       uploads += 1;
       try {
+        if ((await countUnfinished(pool, account)) >= maxUnfinished) return busy;
         // The client determines the time.
         return await uncounted(receive(ctx, { ...request, chunks: ctx.req }));
       } finally {

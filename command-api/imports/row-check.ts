@@ -13,6 +13,7 @@ import type { ImportedRow, RowOutcome } from '../../schemas/http/imports.js';
 import { messageWithPath, rulesField } from '../../schemas/http/rules.js';
 import { linkCodeOf, subjectOf } from '../../schemas/link-subject.js';
 import type { ImportedLink } from './command.js';
+import { invalidRecord } from './formats/records.js';
 import type { SourceLink, SourceRecord } from './formats/source-record.js';
 
 /** A link that can be created as far as its record shows. */
@@ -139,7 +140,7 @@ export const createRowCheck = ({ isOwnHost }: RowCheckDeps) => {
   const checkLink = (row: number, source: SourceLink, domains: DomainChoice): CheckedRow => {
     const messages = [...source.messages];
     const invalid = (message: string): CheckedRow =>
-      refusedRow(row, source, 'invalid', [message, ...messages]);
+      refusedRow(row, invalidRecord(row, message, source), 'invalid', [message, ...messages]);
 
     const code = linkCodeOf(source.code);
     if (code === null) return invalid('No link can have this code.');

@@ -191,7 +191,11 @@ export const listen = async (
     });
   });
   server.on('clientError', (error: ParseError, socket: Socket) => {
-    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && hasSlowBody(socket)) return;
+    if (hasSlowBody(socket)) {
+      // The rest of the body cannot arrive, so the request would never end.
+      if (error.code !== 'ERR_HTTP_REQUEST_TIMEOUT') socket.destroy();
+      return;
+    }
     const pipeline = pipelineOf(socket);
     // The bytes follow the last request of the connection, whose response ends it.
     if (pipeline.isOver || error.code === 'HPE_CLOSED_CONNECTION') return;

@@ -7,10 +7,10 @@ const stallMs = 30_000;
 /** The longest time to receive a body (ms). */
 const longestMs = 30 * 60_000;
 
-const receiving = new WeakSet<Socket>();
+const receiving = new WeakMap<Socket, IncomingMessage>();
 
-/** Whether the current request of a connection may take longer than the listener's time limit. */
-export const hasSlowBody = (socket: Socket): boolean => receiving.has(socket);
+/** Whether a connection receives a body that may take longer than the listener's time limit. */
+export const hasSlowBody = (socket: Socket): boolean => receiving.get(socket)?.complete === false;
 
 /**
  * Receives a body for longer than the listener's time limit: up to 30 minutes, as long as the client sends something every
@@ -21,7 +21,7 @@ export const withSlowBody = async <Result>(
   receive: () => Promise<Result>,
 ): Promise<Result> => {
   const { socket } = request;
-  receiving.add(socket);
+  receiving.set(socket, request);
   socket.setTimeout(stallMs);
   const timer = setTimeout(() => socket.destroy(), longestMs).unref();
   try {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { timestamp } from '../events/envelope.js';
 import { readZone } from '../statistics/period.js';
 import { accountName } from './keys.js';
-import { domainName, shortCode } from './link-address.js';
+import { domainName } from './link-address.js';
 import { readAs } from './query.js';
 
 /** The formats of files. */
@@ -119,7 +119,10 @@ export type RowOutcome = (typeof rowOutcomes)[number];
 /** A line of GET /v2/imports/:id/rows */
 export const importedRow = z.object({
   row: z.int().min(1).describe('The line on which the record starts.'),
-  code: shortCode.nullable(),
+  code: z
+    .string()
+    .nullable()
+    .describe('The code of the link. Of a row that failed: the code in the file.'),
   url: z.string().nullable(),
   outcome: z.enum(rowOutcomes),
   message: z.string().nullable(),

@@ -84,6 +84,7 @@ describe('command API: pages of events', () => {
     }
     await domains.visit(domain, code, passwordForm('another one'));
     await send('DELETE', at);
+    await send('POST', '/v2/imports', `code,url\nimported-link,${destination}\n`);
     const limited = await bench.link(pro.key, { maxClicks: 1 });
     expect((await bench.api(`/v2/qr/${limited.shortCode}`, pro.key)).status).to.equal(200);
     expect((await bench.visit(limited.shortCode)).status).to.equal(302);

@@ -1,0 +1,340 @@
+import { expect } from 'chai';
+import { setImmediate as nextIteration } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
+import { newId } from '../../ops/platform/new-id.js';
+import { databaseFixture, twoLedgersFixture } from '../../ops/test/support/fixtures.js';
+import { foldedLinks, storedLinks } from '../../ops/test/support/ledger-links.js';
+import { named, type TestNode } from '../../ops/test/support/node.js';
+import { rejection } from '../../ops/test/support/waiting.js';
+import type { ImportedRow, ImportQuery } from '../../schemas/http/imports.js';
+import { createShortenHandler } from '../links/create/handler.js';
+import { toAsync } from '../testing/import-files.js';
+import { newKey } from '../testing/keys.js';
+import { randomCode, shortenCommand } from '../testing/links.js';
+import { waitForLockWaits } from '../testing/nodes.js';
+import { ImportFileFault } from './formats/source-record.js';
+import { decidePortion, type PayingKey } from './portion.js';
+import { createRowCheck, type CheckedRow } from './row-check.js';
+import {
+  cleanUpImports,
+  countUnfinished,
+  deleteOldImports,
+  endImport,
+  ImportLeaseLost,
+  leaseImport,
+  readImports,
+  readOutcomes,
+  readPortion,
+  startPhase,
+  type RunningImport,
+} from './store.js';
+import { ImportTooLarge, receiveFile } from './upload.js';
+
+const url = 'https://example.com/';
+const checkRow = createRowCheck({ isOwnHost: () => false });
+const domains = { domain: null, isActive: () => false, isStrict: false };
+
+const csv = (...rows: readonly string[]): string => ['code,url', ...rows, ''].join('\n');
+const row = (code: string, to = url): string => `${code},${to}`;
+
+const query: ImportQuery = {
+  ...{ format: 'auto', onConflict: 'skip', dryRun: false, visits: false },
+  ...{ linkZone: 'UTC', visitZone: 'UTC' },
+};
+
+describe('imports: portions, on two nodes', () => {
+  const database = databaseFixture('imports', { per: 'test' });
+  const nodes = twoLedgersFixture(database, { per: 'test' });
+  const [node, other] = nodes;
+
+  afterEach('the tables are the fold of the log, and no code is assigned twice', async () => {
+    expect(await storedLinks(node)).to.deep.equal(await foldedLinks(node));
+    const events = named('LinkImported', await node.events('links'));
+    expect(new Set(events.map(({ subject }) => subject)).size).to.equal(events.length);
+  });
+
+  const receive = (
+    file: string | Buffer,
+    changes: Partial<ImportQuery> = {},
+    { account = 'acme', maxBytes = 1_000_000 } = {},
+  ): Promise<string> =>
+    receiveFile(node.pool, {
+      ...{ account, keyId: null, actor: 'maria', requestId: 'request-1', maxBytes },
+      ...{ query: { ...query, ...changes }, chunks: toAsync([Buffer.from(file)]) },
+    });
+
+  const lease = async (owner: string, { pool }: Pick<TestNode, 'pool'> = node) => {
+    const running = await leaseImport(pool, owner);
+    if (!running) throw new Error('no import is running');
+    return running;
+  };
+
+  const readRows = async ({ id, position }: RunningImport): Promise<readonly CheckedRow[]> =>
+    (await readPortion(node.pool, id, position)).map((record) => checkRow(record, domains));
+
+  /** Decides the next portion of a leased import. */
+  const decide = async (
+    running: RunningImport,
+    owner: string,
+    { pool, outbox, clock }: TestNode = node,
+    key: PayingKey | null = null,
+  ): Promise<void> =>
+    decidePortion({ pool, outbox, clock, owner }, running, key, await readRows(running));
+
+  const outcomesOf = async (id: string): Promise<readonly string[]> => {
+    const lines: ImportedRow[] = [];
+    for (
+      let portion = await readOutcomes(node.pool, id, -1);
+      portion !== null;
+      portion = await readOutcomes(node.pool, id, portion.number)
+    ) {
+      const texts = portion.outcomes.split('\n').slice(0, -1);
+      lines.push(...texts.map((line) => JSON.parse(line) as ImportedRow));
+    }
+    return lines.map(({ code, outcome }) => `${code ?? ''} ${outcome}`);
+  };
+
+  const importOf = async (id: string) => {
+    const [found] = await readImports(node.pool, null, id);
+    if (!found) throw new Error(`the import ${id} does not exist`);
+    return found;
+  };
+
+  /** Creates links of another account. */
+  const shorten = async (...codes: readonly string[]): Promise<void> => {
+    const { pool, outbox, clock } = node;
+    const handler = createShortenHandler({ pool, outbox, clock, generateCode: randomCode });
+    const key = await newKey(node, 'PRO');
+    await handler.shorten(
+      shortenCommand(
+        key,
+        codes.map((code) => ({ code, custom: true })),
+      ),
+    );
+  };
+
+  it('assign each code once when two imports have the same codes', async () => {
+    const codes = Array.from({ length: 100 }, (_, index) => `same-${index}`);
+    const ids = [
+      await receive(csv(...codes.map((code) => row(code)))),
+      await receive(csv(...codes.toReversed().map((code) => row(code, `${url}2`)))),
+    ];
+    const owners = [newId(), newId()] as const;
+    const leased = [await lease(owners[0]), await lease(owners[1], other)] as const;
+    expect(leased.map(({ id }) => id)).to.deep.equal(ids);
+    await Promise.all([decide(leased[0], owners[0]), decide(leased[1], owners[1], other)]);
+    const ended = await Promise.all(ids.map(importOf));
+    expect(ended.reduce((sum, { created }) => sum + created, 0)).to.equal(100);
+    expect(ended.reduce((sum, { failed }) => sum + failed, 0)).to.equal(100);
+  });
+
+  it('are decided again when another transaction has created a link', async () => {
+    const id = await receive(csv(row('raced'), row('not-raced')));
+    const owner = newId();
+    const running = await lease(owner);
+    const client = await other.pool.connect();
+    try {
+      await client.query('BEGIN');
+      // A link that the first attempt does not see. It waits for the end of this transaction.
+      await client.query(
+        `INSERT INTO ledger.links (subject, key_id, account, created_at, starts_at, expires_at, max_clicks,
+           edited, sequence, last_event_at)
+         VALUES ('raced', 'key-1', 'other', now(), NULL, NULL, NULL, NULL, 1, now())`,
+      );
+      const decided = decide(running, owner);
+      await waitForLockWaits(other);
+      await client.query('COMMIT');
+      await decided;
+    } finally {
+      client.release();
+    }
+    expect(await outcomesOf(id)).to.deep.equal(['raced conflict', 'not-raced created']);
+    await node.pool.query("DELETE FROM ledger.links WHERE subject = 'raced'");
+  });
+
+  it('change nothing after the lease was lost or the import was stopped', async () => {
+    const id = await receive(csv(row('leased')));
+    const [first, second] = [newId(), newId()];
+    const running = await lease(first);
+    await node.pool.query("UPDATE imports.imports SET leased_until = '-infinity'");
+    const again = await lease(second, other);
+    const rows = await readRows(again);
+    expect(await rejection(decide(running, first))).to.be.instanceOf(ImportLeaseLost);
+    await decide(again, second, other);
+    const repeated = decidePortion({ ...other, owner: second }, again, null, rows);
+    expect(await rejection(repeated)).to.be.instanceOf(ImportLeaseLost);
+    expect(await importOf(id)).to.include({ created: 1, rows: 1 });
+
+    const stopped = await receive(csv(row('stopped')));
+    await endImport(node.pool, id, 'done', null);
+    const leased = await lease(first);
+    await endImport(node.pool, stopped, 'stopped', null);
+    expect(await rejection(decide(leased, first))).to.be.instanceOf(ImportLeaseLost);
+    await endImport(node.pool, stopped, 'failed', 'an ended import does not change');
+    expect(await importOf(stopped)).to.include({ status: 'stopped', rows: 0, error: null });
+  });
+
+  it('are leased in turns', async () => {
+    const file = csv(...Array.from({ length: 1_001 }, (_, index) => row(`turn-${index}`)));
+    const ids = [await receive(file), await receive(file), await receive(csv(row('turn-last')))];
+    const owner = newId();
+    const turns: string[] = [];
+    for (let turn = 0; turn < 6; turn += 1) {
+      const running = await lease(owner);
+      turns.push(running.id);
+      await decide(running, owner);
+      if (running.position + 1 === running.portions) {
+        await endImport(node.pool, running.id, 'done', null);
+      }
+    }
+    expect(turns).to.deep.equal([...ids, ...ids.slice(0, 2), ids[0]]);
+    expect((await importOf(ids[0] ?? '')).created).to.equal(1_001);
+  });
+
+  it('number codes that links, rows before, or their suffixes have', async () => {
+    await shorten('a', 'a-2', 'b-2-2');
+    const id = await receive(
+      csv(
+        ...[row('a'), row('b'), row('b', `${url}2`), row('b-2', `${url}3`), row('a-3', `${url}4`)],
+        row('b', `${url}5`),
+      ),
+      { onConflict: 'suffix' },
+    );
+    const owner = newId();
+    await decide(await lease(owner), owner);
+    expect(await outcomesOf(id)).to.deep.equal([
+      ...['a-3 created', 'b created', 'b-2 created', 'b-2-3 created', 'a-3-2 created'],
+      'b-3 created',
+    ]);
+  });
+
+  it('decide like the check before them, across portions', async () => {
+    await shorten('taken', 'taken-2');
+    const rows = Array.from({ length: 600 }, (_, index) => row(`check-${index}`));
+    const file = csv(
+      ...[row('taken'), row('check-599', `${url}2`), ...rows, row('taken', `${url}3`)],
+      row('taken-3'),
+    );
+    const id = await receive(file, { onConflict: 'suffix', dryRun: true });
+    const owner = newId();
+    for (let portion = 0; portion < 2; portion += 1) await decide(await lease(owner), owner);
+    const checked = await outcomesOf(id);
+    expect(await importOf(id)).to.include({ created: 603, existing: 1, failed: 0 });
+    expect(named('LinkImported', await node.events('links'))).to.be.empty;
+    await startPhase(node.pool, { id, phase: 'check' }, 'links', owner);
+    expect(await importOf(id)).to.include({ rows: 0, created: 0 });
+    const again = await receive(file, { onConflict: 'suffix' });
+    await endImport(node.pool, id, 'done', null);
+    for (let portion = 0; portion < 2; portion += 1) await decide(await lease(owner), owner);
+    expect(await outcomesOf(again)).to.deep.equal(checked);
+  });
+
+  it('spend the links of the month exactly, on both nodes', async () => {
+    const { id: rootId } = await newKey(node, 'FREE');
+    const key = { rootId, linkLimit: 35 };
+    const file = (name: string): string =>
+      csv(...Array.from({ length: 30 }, (_, index) => row(`${name}-${index}`)));
+    const ids = [await receive(file('x')), await receive(file('y'))];
+    const owners = [newId(), newId()] as const;
+    const leased = [await lease(owners[0]), await lease(owners[1], other)] as const;
+    await Promise.all([
+      decide(leased[0], owners[0], node, key),
+      decide(leased[1], owners[1], other, key),
+    ]);
+    const ended = await Promise.all(ids.map(importOf));
+    expect(ended.reduce((sum, { created }) => sum + created, 0)).to.equal(35);
+    expect(ended.reduce((sum, { failed }) => sum + failed, 0)).to.equal(25);
+  });
+});
+
+describe('imports: received files', () => {
+  const database = databaseFixture('uploads', { per: 'test' });
+  const [node] = twoLedgersFixture(database, { per: 'test' });
+
+  const upload = (chunks: AsyncIterable<Uint8Array>, maxBytes = 100_000): Promise<string> =>
+    receiveFile(node.pool, {
+      ...{ account: 'acme', keyId: 'key-1', actor: 'key-1', requestId: 'request-1', maxBytes },
+      ...{ query, chunks },
+    });
+
+  const storedRows = async (): Promise<number> => {
+    const { rows } = await node.pool.query<{ count: number }>(
+      'SELECT (SELECT count(*) FROM imports.imports) + (SELECT count(*) FROM imports.portions) AS count',
+    );
+    return rows[0]?.count ?? 0;
+  };
+
+  const large = csv(...Array.from({ length: 3_000 }, (_, index) => row(`large-${index}`)));
+
+  it('are stored in portions of 500 records, and running when they are complete', async () => {
+    let unfinished = 0;
+    const id = await upload(
+      (async function* () {
+        yield Buffer.from(large);
+        unfinished = await countUnfinished(node.pool, 'acme');
+        expect(await readImports(node.pool, 'acme')).to.be.empty;
+        expect(await leaseImport(node.pool, newId())).to.equal(null);
+      })(),
+    );
+    expect(unfinished).to.equal(1);
+    expect(await countUnfinished(node.pool, 'acme')).to.equal(1);
+    const running = await leaseImport(node.pool, newId());
+    expect(running).to.include({ id, portions: 6, position: 0, phase: 'links' });
+    expect(await readPortion(node.pool, id, 5)).to.have.length(500);
+    expect(await rejection(readPortion(node.pool, id, 6))).to.be.an('error');
+  });
+
+  it('leave nothing if they are too large, malformed, or not sent completely', async () => {
+    const interrupted = (async function* () {
+      yield Buffer.from(large);
+      await nextIteration();
+      throw Object.assign(new Error('aborted'), { code: 'ECONNRESET' });
+    })();
+    expect(await rejection(upload(interrupted))).to.include({ code: 'ECONNRESET' });
+    const oversized = await rejection(upload(toAsync([Buffer.from(large)]), 90_000));
+    expect(oversized).to.be.instanceOf(ImportTooLarge);
+    const unknown = await rejection(upload(toAsync([Buffer.from('nothing')])));
+    expect(unknown).to.be.instanceOf(ImportFileFault);
+    expect(await storedRows()).to.equal(0);
+  });
+
+  it('let other work run between their chunks', async () => {
+    let [iterations, isReceived] = [0, false];
+    const countIterations = async (): Promise<void> => {
+      while (!isReceived) {
+        await nextIteration();
+        iterations += 1;
+      }
+    };
+    // 2 MB of text in one chunk of 2 KB.
+    const file = gzipSync(csv(row('inflated')).padEnd(2_000_000, '\n'));
+    const counted = countIterations();
+    await upload(toAsync([file]));
+    isReceived = true;
+    await counted;
+    expect(iterations).to.be.above(25);
+  });
+
+  it('are deleted 30 days after their import, or when their upload stops', async () => {
+    const id = await upload(toAsync([Buffer.from(csv(row('old')))]));
+    await endImport(node.pool, id, 'done', null);
+    expect(await deleteOldImports(node.pool)).to.equal(0);
+    while ((await cleanUpImports(node.pool)) > 0);
+    expect(await rejection(readPortion(node.pool, id, 0))).to.be.an('error');
+    expect(await readImports(node.pool, 'acme')).to.have.length(1);
+    await node.pool.query(
+      "UPDATE imports.imports SET ended_at = now() - interval '29 days 23 hours'",
+    );
+    expect(await deleteOldImports(node.pool)).to.equal(0);
+    await node.pool.query(
+      "UPDATE imports.imports SET ended_at = now() - interval '30 days 1 hour'",
+    );
+    expect(await deleteOldImports(node.pool)).to.equal(1);
+    expect(await storedRows()).to.equal(0);
+    await upload(toAsync([Buffer.from(csv(row('stalled')))]));
+    await node.pool.query(
+      "UPDATE imports.imports SET status = 'receiving', leased_until = now() - interval '1 second'",
+    );
+    expect(await deleteOldImports(node.pool)).to.equal(1);
+  });
+});

@@ -1,0 +1,221 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { readEvent, writeEvent } from '../../schemas/events/codec.js';
+import { importedRow } from '../../schemas/http/imports.js';
+import { destination, maxClicks, note, tags, title } from '../../schemas/http/link-fields.js';
+import { rulesField } from '../../schemas/http/rules.js';
+import { linkCodeOf } from '../../schemas/link-subject.js';
+import { commandMetadata, commandOf } from '../../schemas/testing/decider-specification.js';
+import { importLinkDecider, type ImportLink } from './command.js';
+import { emptyLink } from './formats/records.js';
+import type { SourceLink } from './formats/source-record.js';
+import { createRowCheck, suffixed, type CheckedRow, type DomainChoice } from './row-check.js';
+
+const isOwnHost = ({ host }: URL): boolean => host === 'sho.rt';
+const check = createRowCheck({ isOwnHost });
+
+const anyDomain: DomainChoice = {
+  domain: null,
+  isActive: (name) => name === 'go.example',
+  isStrict: false,
+};
+
+const url = 'https://example.com/';
+
+const checkLink = (changes: Partial<SourceLink>, domains: DomainChoice = anyDomain): CheckedRow =>
+  check({ type: 'link', row: 7, link: { ...emptyLink, code: 'sale', url, ...changes } }, domains);
+
+const ready = (...args: Parameters<typeof checkLink>) => {
+  const checked = checkLink(...args);
+  if (checked.type === 'refused') throw new Error(checked.outcome.message ?? 'refused');
+  return checked;
+};
+
+const refusal = (...args: Parameters<typeof checkLink>) => {
+  const checked = checkLink(...args);
+  if (checked.type === 'ready') throw new Error('the row is ready');
+  return checked.outcome;
+};
+
+describe('imports: checks of rows', () => {
+  it('keep the values of a link that requests accept', () => {
+    const values = {
+      ...{ title: 'Sale', note: 'a\nb\tc', tags: ['x', 'y'], maxClicks: 5, clicks: 3 },
+      ...{ createdAt: '2020-01-01T00:00:00.000Z', startsAt: '2030-01-01T00:00:00.000Z' },
+      ...{ expiresAt: '2031-01-01T00:00:00.000Z', disabled: true, forwardQuery: true },
+    };
+    const { link, messages, code, domain, row, source } = ready({ ...values, isCustom: false });
+    expect(link).to.deep.equal({ ...values, url, custom: false, rules: [] });
+    expect({ messages, code, domain, row, source }).to.deep.equal({
+      ...{ messages: [], code: 'sale', domain: null, row: 7 },
+      source: { domain: null, code: 'sale' },
+    });
+  });
+
+  it('normalise codes, and keep the code of the file for visits', () => {
+    const row = ready({ code: 'cafe\u0301' });
+    expect([row.code, row.source.code]).to.deep.equal(['café', 'cafe\u0301']);
+    expect(refusal({ code: 'a b' })).to.deep.equal({
+      ...{ row: 7, code: 'a b', url, outcome: 'invalid' },
+      message: 'No link can have this code.',
+    });
+  });
+
+  const texts: readonly (readonly [Partial<SourceLink>, object, readonly string[]])[] = [
+    [{ title: ' a\r\nb\u0000 ' }, { title: 'a b' }, []],
+    [{ title: '\n\t' }, { title: null }, []],
+    [{ title: '🎉'.repeat(200) }, { title: '🎉'.repeat(200) }, []],
+    [
+      { title: '🎉'.repeat(201) },
+      { title: '🎉'.repeat(200) },
+      ['The title was cut to 200 characters.'],
+    ],
+    [
+      { title: `a${'\u0301'.repeat(40)}` },
+      { title: null },
+      ['The title was left out, because it cannot be stored.'],
+    ],
+    [{ note: 'a\r\nb\u0008c' }, { note: 'a\r\nb c' }, []],
+    [
+      { note: 'n'.repeat(2_001) },
+      { note: 'n'.repeat(2_000) },
+      ['The note was cut to 2,000 characters.'],
+    ],
+    [{ tags: ['a,b', ' a b ', '', '\u0007'] }, { tags: ['a b'] }, []],
+    [{ tags: ['t'.repeat(51)] }, { tags: ['t'.repeat(50)] }, ['The tag was cut to 50 characters.']],
+    [
+      { tags: Array.from({ length: 21 }, (_, index) => `t${index}`) },
+      { tags: Array.from({ length: 20 }, (_, index) => `t${index}`) },
+      ['Only the first 20 tags were imported.'],
+    ],
+    [{ maxClicks: 0 }, { maxClicks: null }, ['The limit of 0 clicks was left out.']],
+    [{ maxClicks: 1e9 }, { maxClicks: 1e9 }, []],
+    [{ maxClicks: 1e9 + 1 }, { maxClicks: null }, ['The limit of 1000000001 clicks was left out.']],
+    [{ clicks: 3e9 }, { clicks: 2e9 }, ['The clicks were reduced to 2000000000.']],
+    [
+      { hasPassword: true },
+      { disabled: true },
+      ['The link is disabled, because its password is unknown.'],
+    ],
+    [{ messages: ['Of the reader.'], disabled: true }, { disabled: true }, ['Of the reader.']],
+  ];
+  for (const [values, expected, messages] of texts) {
+    const shown = JSON.stringify(values);
+    it(`adapt ${shown.length > 60 ? `${shown.slice(0, 60)}…` : shown}`, () => {
+      const row = ready(values);
+      expect(row.link).to.deep.include(expected);
+      expect(row.messages).to.deep.equal(messages);
+    });
+  }
+
+  const faults: readonly (readonly [Partial<SourceLink>, string])[] = [
+    [{ url: 'mailto:a@example.com' }, 'it does not start with http:// or https://.'],
+    [{ url: 'https://sho.rt/x' }, 'it leads to this service.'],
+    [{ url: 'https://a@b.example/' }, 'it has a user name or an @ before its path.'],
+    [{ url: 'https://' }, 'its host is not valid.'],
+    [{ url: 'https://a.example/\u0007' }, 'it has control characters, or white space in its host.'],
+    [{ url: `${url}${'x'.repeat(2_048)}` }, 'it has more than 2,048 characters.'],
+    [
+      { rules: [{ name: 'loop', when: {}, url: 'https://sho.rt/x' }] },
+      'A rule is not valid: rules[0].url',
+    ],
+    [
+      { startsAt: '2030-01-01T00:00:00.000Z', expiresAt: '2030-01-01T00:00:00.000Z' },
+      'The link starts after its end.',
+    ],
+  ];
+  for (const [values, message] of faults) {
+    it(`refuse a link: ${message}`, () => {
+      const outcome = refusal({ ...values, messages: ['Of the reader.'] });
+      expect(outcome.outcome).to.equal('invalid');
+      expect(outcome.message)
+        .to.include(message)
+        .and.to.match(/ Of the reader\.$/);
+    });
+  }
+
+  it('choose the domain of the request, else an active domain of the row, else the default', () => {
+    expect(ready({ domain: 'go.example' }).domain).to.equal('go.example');
+    const moved = ready({ domain: 'old.example' });
+    expect([moved.domain, moved.source.domain]).to.deep.equal([null, 'old.example']);
+    expect(moved.messages).to.deep.equal([
+      'The link is on the default domain, because old.example is not a domain of the account.',
+    ]);
+    const named = { ...anyDomain, domain: 'go.example' };
+    expect(ready({ domain: 'old.example' }, named)).to.deep.include({
+      ...{ domain: 'go.example', messages: [] },
+    });
+    const message = 'The domain old.example is not active for the account.';
+    for (const domains of [
+      { ...anyDomain, isStrict: true },
+      { ...anyDomain, domain: 'old.example' },
+    ]) {
+      expect(refusal({ domain: 'old.example' }, domains)).to.include({ message });
+    }
+  });
+
+  it('return the outcome of an invalid record, of bounded length', () => {
+    const record = { type: 'invalid' as const, row: 3, code: null, url: null, message: 'No code.' };
+    expect(check(record, anyDomain)).to.deep.equal({
+      type: 'refused',
+      outcome: { row: 3, code: null, url: null, outcome: 'invalid', message: 'No code.' },
+    });
+    const { code, url: shown } = refusal({ code: 'x'.repeat(90_000), url: 'y'.repeat(90_000) });
+    expect([code?.length, shown?.length]).to.deep.equal([2_048, 2_048]);
+  });
+
+  it('number codes within their length', () => {
+    expect(suffixed('sale', 2)).to.equal('sale-2');
+    expect(suffixed('x'.repeat(188), 2)).to.have.length(190);
+    expect(suffixed('x'.repeat(189), 2)).to.equal(null);
+  });
+
+  it('accept only data that the event and requests accept', () => {
+    const text = fc.string({ unit: 'binary', maxLength: 300 });
+    const time = fc.constantFrom(null, '2020-01-01T00:00:00.000Z', '2040-01-01T00:00:00.000Z');
+    const links = fc.record<SourceLink>({
+      code: fc.oneof(fc.constant('sale'), fc.string({ unit: 'grapheme', maxLength: 8 })),
+      url: fc.oneof(fc.webUrl(), fc.webUrl({ withQueryParameters: true }), text),
+      isCustom: fc.boolean(),
+      domain: fc.constantFrom(null, 'go.example', 'old.example'),
+      title: fc.option(text),
+      note: fc.option(fc.oneof(text, fc.string({ unit: 'binary', maxLength: 2_500 }))),
+      tags: fc.array(fc.oneof(text, fc.constant('a')), { maxLength: 25 }),
+      ...{ createdAt: time, startsAt: time, expiresAt: time },
+      maxClicks: fc.option(fc.nat({ max: 2e9 })),
+      clicks: fc.nat({ max: 999_999_999_999_999 }),
+      ...{ disabled: fc.boolean(), hasPassword: fc.boolean(), forwardQuery: fc.boolean() },
+      rules: fc.constantFrom([], [{ name: 'a', when: {}, url: 'https://example.com/a' }]),
+      messages: fc.constant([]),
+    });
+    const owner = { keyId: 'key-1', account: 'acme', importId: 'import-1', source: 'csv' };
+    fc.assert(
+      fc.property(links, (source) => {
+        const row = checkLink(source);
+        if (row.type === 'refused') {
+          importedRow.strict().parse(row.outcome);
+          return;
+        }
+        const { link, code } = row;
+        expect(linkCodeOf(code)).to.equal(code);
+        expect(destination(isOwnHost).parse(link.url)).to.equal(link.url);
+        if (link.title !== null) expect(title.parse(link.title)).to.equal(link.title);
+        if (link.note !== null) expect(note.parse(link.note)).to.equal(link.note);
+        expect(tags.parse(link.tags)).to.deep.equal(link.tags);
+        if (link.maxClicks !== null)
+          expect(maxClicks.parse(link.maxClicks)).to.equal(link.maxClicks);
+        if (link.rules.length > 0) rulesField(isOwnHost).parse(link.rules);
+        const command = commandOf<ImportLink>(
+          code,
+          commandMetadata,
+        )({ type: 'ImportLink', ...link, ...owner, visits: 0 });
+        const decision = importLinkDecider.decide(command, importLinkDecider.initialState);
+        if (decision.type !== 'accepted') throw new Error(`the decision is ${decision.type}`);
+        for (const event of decision.events) {
+          expect(readEvent(writeEvent(event))).to.deep.equal(event);
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+});

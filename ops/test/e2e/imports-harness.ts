@@ -1,0 +1,97 @@
+import { expect } from 'chai';
+import type { ImportedRow, ImportResponse } from '../../../schemas/http/imports.js';
+import type { LinkDetails } from '../../../schemas/http/links.js';
+import type { HttpResponse, RequestOptions } from '../support/http.js';
+import { eventuallyPasses } from '../support/waiting.js';
+import type { Bench } from './harness.js';
+
+/** For the poll of the import job (0.5 s), retries of an import (5 s), and thousands of rows. */
+const endsWithinMs = 60_000;
+
+export const rowsOf = ({ status, text }: HttpResponse): readonly ImportedRow[] => {
+  expect(status, text).to.equal(200);
+  return text
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => JSON.parse(line) as ImportedRow);
+};
+
+/** An import that has ended, and the outcomes of its rows. */
+export interface EndedImport {
+  readonly ended: ImportResponse;
+  readonly rows: readonly ImportedRow[];
+}
+
+/** Lines of a CSV file with a header. */
+export const csvFile = (header: string, ...rows: readonly string[]): string =>
+  [header, ...rows, ''].join('\n');
+
+export const outcomesOf = ({ rows }: Pick<EndedImport, 'rows'>): readonly string[] =>
+  rows.map(({ code, outcome }) => `${code ?? ''} ${outcome}`);
+
+/** Requests about imports to a running product: of a key, or of operators (`null`). */
+export const importCalls = (bench: Bench) => {
+  const call = (
+    path: string,
+    key: string | null,
+    options: RequestOptions,
+  ): Promise<HttpResponse> =>
+    key === null
+      ? bench.admin(options.method ?? 'GET', `/admin/imports${path}`, options.body, options.headers)
+      : bench.api(`/v2/imports${path}`, key, options);
+
+  const send = (
+    file: string | Buffer,
+    key: string | null,
+    query = '',
+    headers: Record<string, string> = {},
+  ): Promise<HttpResponse> => call(query, key, { method: 'POST', body: file, headers });
+
+  const start = async (...request: Parameters<typeof send>): Promise<ImportResponse> => {
+    const response = await send(...request);
+    expect(response.status, response.text).to.equal(202);
+    return response.json() as ImportResponse;
+  };
+
+  const show = async (id: string, key: string | null): Promise<ImportResponse> => {
+    const response = await call(`/${id}`, key, {});
+    expect(response.status, response.text).to.equal(200);
+    return response.json() as ImportResponse;
+  };
+
+  const rows = async (
+    id: string,
+    key: string | null,
+    query = '',
+  ): Promise<readonly ImportedRow[]> => rowsOf(await call(`/${id}/rows${query}`, key, {}));
+
+  const waitForEnd = async (id: string, key: string | null): Promise<EndedImport> => {
+    await eventuallyPasses(endsWithinMs, async () => {
+      expect(await show(id, key)).to.not.include({ status: 'running' });
+    });
+    return { ended: await show(id, key), rows: await rows(id, key) };
+  };
+
+  return {
+    call,
+    send,
+    start,
+    show,
+    rows,
+    waitForEnd,
+    stop: (id: string, key: string | null): Promise<HttpResponse> =>
+      call(`/${id}`, key, { method: 'DELETE' }),
+    /** Imports a file and waits for the end. */
+    run: async (...request: Parameters<typeof send>): Promise<EndedImport> => {
+      const { id } = await start(...request);
+      return waitForEnd(id, request[1]);
+    },
+    /** A link of the key's account. */
+    details: async (code: string, key: string, domain?: string): Promise<LinkDetails> => {
+      const query = domain === undefined ? '' : `?domain=${domain}`;
+      const response = await bench.api(`/v2/links/${encodeURIComponent(code)}${query}`, key);
+      expect(response.status, response.text).to.equal(200);
+      return response.json() as LinkDetails;
+    },
+  };
+};
