@@ -8,13 +8,16 @@ import path from 'node:path';
 import { projectFile } from '../../ops/platform/files/project-file.js';
 
 const sources = projectFile('command-api', 'console');
+/** The bundle has modules of these folders too. */
+const sharedFolders = [projectFile('command-api', 'imports', 'formats'), projectFile('schemas')];
 const bundle = projectFile('dist', 'command-api', 'console', 'client');
 const builtFrom = `${bundle}.sha256`;
 
 /** Includes the versions of the libraries. */
 const hashOfSources = (): string => {
   const hash = createHash('sha256').update(readFileSync(projectFile('package-lock.json')));
-  const files = readdirSync(sources, { recursive: true, withFileTypes: true })
+  const files = [sources, ...sharedFolders]
+    .flatMap((folder) => readdirSync(folder, { recursive: true, withFileTypes: true }))
     .filter((entry) => entry.isFile())
     .map((entry) => path.join(entry.parentPath, entry.name))
     .sort();

@@ -6,6 +6,8 @@ import type { ConsoleSession } from './app/types.js';
 import { Input } from './components/field.js';
 import { OwnDomains } from './components/own-domains.js';
 import { Domains } from './domains/domains.js';
+import { ImportPage } from './imports/import-page.js';
+import { Imports } from './imports/imports.js';
 import { Keys } from './keys/keys.js';
 import { LinkPage } from './link/link-page.js';
 import { Links } from './links/links.js';
@@ -18,6 +20,7 @@ const pages = [
   ['/console', 'Overview'],
   ['/console/links', 'Links'],
   ['/console/new', 'New link'],
+  ['/console/imports', 'Import'],
   ['/console/domains', 'Domains'],
   ['/console/webhooks', 'Webhooks'],
   ['/console/keys', 'Keys'],
@@ -77,6 +80,8 @@ const App = () => (
               <Route path="/console/new" component={Make} shortUrlHost={shortUrlHost} />
               <Route path="/console/links" component={Links} shortUrlHost={shortUrlHost} />
               <Route path="/console/links/:code/:tab?" component={LinkPage} scopes={key.scopes} />
+              <Route path="/console/imports" component={Imports} scopes={key.scopes} />
+              <Route path="/console/imports/:id" component={ImportPage} scopes={key.scopes} />
               <Route path="/console/domains" component={Domains} scopes={key.scopes} />
               <Route path="/console/webhooks" component={Webhooks} scopes={key.scopes} />
               <Route path="/console/webhooks/:id" component={WebhookPage} scopes={key.scopes} />

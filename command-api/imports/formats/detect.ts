@@ -1,6 +1,7 @@
 /** Detects the format of an import file. */
 import type { ImportFormat } from '../../../schemas/http/imports.js';
-import { bitlyCsv, csv, detectLayout, dubCsv, shlinkCsv, type CsvFormat } from './csv.js';
+import { bitlyCsv, csv, dubCsv, shlinkCsv, type CsvFormat } from './csv.js';
+import { detectLayout } from './csv-columns.js';
 import { firstObject } from './json.js';
 import { scanLength } from './scan.js';
 

@@ -55,31 +55,59 @@ async function* joinChunks(text: AsyncIterable<string>): AsyncIterable<string> {
   if (joined !== '') yield joined;
 }
 
+/** An item, and the line on which it starts. */
+interface ScannedItem<T> {
+  readonly row: number;
+  readonly item: T;
+}
+
+/** A text, and the position up to which it is scanned. */
+interface ScanState {
+  buffer: string;
+  position: number;
+  row: number;
+}
+
+/** Scans the buffer until the scanner needs more text. */
+function* scanBuffer<T>(
+  state: ScanState,
+  scanner: Scanner<T>,
+  isEnd: boolean,
+): Iterable<ScannedItem<T>> {
+  while (state.position < state.buffer.length) {
+    const { buffer, position, row } = state;
+    const step = scanner(buffer, position, isEnd);
+    if (step === null) return;
+    if (step.item !== null) yield { row, item: step.item };
+    state.row += countLines(buffer, position, step.next);
+    state.position = step.next;
+  }
+}
+
+/** The items of a whole text. @param start the position of the first one */
+export const scanText = <T>(
+  text: string,
+  scanner: Scanner<T>,
+  start = 0,
+): Iterable<ScannedItem<T>> =>
+  scanBuffer({ buffer: text, position: start, row: 1 + countLines(text, 0, start) }, scanner, true);
+
 /**
- * The items of a text, with the line on which each one starts.
+ * The items of a text that arrives in chunks.
  *
  * If the text ends with an error, the items before it are returned first. The memory used is that of one item.
  */
 export async function* scan<T>(
   text: AsyncIterable<string>,
   scanner: Scanner<T>,
-): AsyncIterable<{ readonly row: number; readonly item: T }> {
-  let [buffer, position, row] = ['', 0, 1];
-  const read = function* (isEnd: boolean): Iterable<{ readonly row: number; readonly item: T }> {
-    while (position < buffer.length) {
-      const step = scanner(buffer, position, isEnd);
-      if (step === null) return;
-      if (step.item !== null) yield { row, item: step.item };
-      row += countLines(buffer, position, step.next);
-      position = step.next;
-    }
-  };
+): AsyncIterable<ScannedItem<T>> {
+  const state: ScanState = { buffer: '', position: 0, row: 1 };
   for await (const chunk of joinChunks(text)) {
-    buffer = buffer.slice(position) + chunk;
-    position = 0;
-    yield* read(false);
+    state.buffer = state.buffer.slice(state.position) + chunk;
+    state.position = 0;
+    yield* scanBuffer(state, scanner, false);
   }
-  yield* read(true);
+  yield* scanBuffer(state, scanner, true);
 }
 
 /** Characters of a file that readers read again after malformed records. */

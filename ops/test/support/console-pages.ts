@@ -19,6 +19,7 @@ export const developerRoutes = (code: string): readonly ConsoleRoute[] => [
   { name: 'its QR code', path: `/links/${code}/qr`, needs: ['input[name=size]'] },
   { name: 'its settings', path: `/links/${code}/settings`, needs: ['input[name=url]'] },
   { name: 'its history', path: `/links/${code}/history`, needs: ['.history li'] },
+  { name: 'import', path: '/imports', needs: ['form', 'main h2'] },
   { name: 'domains', path: '/domains', needs: ['form'] },
   { name: 'webhooks', path: '/webhooks', needs: ['form'] },
   { name: 'keys', path: '/keys', needs: ['li.card', 'form'] },

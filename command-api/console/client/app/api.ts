@@ -33,6 +33,9 @@ export interface Call {
   readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
+  /** A body that the browser streams from the disk. */
+  readonly file?: File;
+  readonly signal?: AbortSignal;
   /** The response is an image instead of JSON. */
   readonly as?: 'blob';
 }
@@ -57,15 +60,40 @@ const failureOf = async (response: Response): Promise<Failure> => {
 /** 202 and 204 may have no body. */
 const parseBody = (text: string): unknown => (text === '' ? undefined : JSON.parse(text));
 
+/** Whether a file has been changed or deleted since the user chose it. */
+const isUnreadable = async (file: File): Promise<boolean> => {
+  // `slice` does not notice that a file was deleted.
+  const reader = file.stream().getReader();
+  try {
+    await reader.read();
+    await reader.cancel();
+    return false;
+  } catch {
+    // Reading throws.
+    return true;
+  }
+};
+
+/** Why a request got no response. */
+const failureOfCall = async ({ file, signal }: Call): Promise<Failure> => {
+  const refused = (message: string): Failure => ({ kind: 'refused', message, status: 0 });
+  if (signal?.aborted === true) return refused('The upload was stopped.');
+  if (file && (await isUnreadable(file))) {
+    return refused('The file was changed or cannot be read. Choose it again.');
+  }
+  return { kind: 'offline' };
+};
+
 /** Sends one request. */
 export const send = async <Value>(path: string, call: Call = {}): Promise<Result<Value>> => {
-  const { method = 'GET', body, headers, as } = call;
+  const { method = 'GET', body, headers, as, file, signal = null } = call;
   let response: Response;
   try {
     response = await fetch(`/console${path}`, {
       method,
       headers: { ...(body !== undefined && { 'Content-Type': 'application/json' }), ...headers },
-      body: body === undefined ? null : JSON.stringify(body),
+      body: body === undefined ? (file ?? null) : JSON.stringify(body),
+      signal,
     });
     if (!response.ok) return { ok: false, failure: await failureOf(response) };
     const value = (
@@ -74,28 +102,18 @@ export const send = async <Value>(path: string, call: Call = {}): Promise<Result
     return { ok: true, value, status: response.status };
   } catch {
     // `fetch` and aborted bodies throw.
-    return { ok: false, failure: { kind: 'offline' } };
+    return { ok: false, failure: await failureOfCall(call) };
   }
 };
 
-/**
- * Opens a stream of server-sent events.
- *
- * @param lastEventId where it continues; empty: with new events
- */
+/** Opens a response that is read while it arrives. */
 export const openStream = async (
   path: string,
-  lastEventId: string,
+  headers: Readonly<Record<string, string>>,
   signal: AbortSignal,
 ): Promise<Result<ReadableStream<BufferSource>>> => {
   try {
-    const response = await fetch(`/console${path}`, {
-      headers: {
-        Accept: 'text/event-stream',
-        ...(lastEventId !== '' && { 'Last-Event-ID': lastEventId }),
-      },
-      signal,
-    });
+    const response = await fetch(`/console${path}`, { headers, signal });
     const { ok, body, status } = response;
     return ok && body
       ? { ok: true, value: body, status }
@@ -141,14 +159,20 @@ export const onSignedOut = (signIn: () => Promise<void>): void => {
 };
 
 /**
- * A request of a page. If the session has ended, it is repeated with the next session, so that no input is lost.
+ * An attempt of a request. If the session has ended, it is repeated with the next session, so that no input is lost.
  */
-export const callApi = async <Value>(path: string, call: Call = {}): Promise<Result<Value>> => {
-  const result = await send<Value>(path, call);
+export const withSession = async <Value>(
+  attempt: () => Promise<Result<Value>>,
+): Promise<Result<Value>> => {
+  const result = await attempt();
   if (!isSignedOut(result)) return result;
   await signInAgain();
-  return callApi(path, call);
+  return withSession(attempt);
 };
+
+/** A request of a page. */
+export const callApi = <Value>(path: string, call: Call = {}): Promise<Result<Value>> =>
+  withSession(() => send<Value>(path, call));
 
 /** For `Idempotency-Key`. `crypto.randomUUID` is only available on https and localhost. */
 export const randomId = (): string =>

@@ -5,6 +5,16 @@ import type { KeyWithUsageResponse } from '../../../../schemas/http/keys.js';
 
 export type { BatchResponse, BatchResult } from '../../../../schemas/http/batch.js';
 export type { BulkResponse } from '../../../../schemas/http/bulk.js';
+export type {
+  ConflictPolicy,
+  ImportFormat,
+  ImportListResponse as ImportList,
+  ImportResponse as Import,
+  ImportSource,
+  ImportStatus,
+  ImportedRow,
+  RowOutcome,
+} from '../../../../schemas/http/imports.js';
 export type { LinkResponse } from '../../../../schemas/http/shorten.js';
 export type { LinkDetails, LinkPage } from '../../../../schemas/http/links.js';
 export type { DomainResponse, OperatorsDomain } from '../../../../schemas/http/domains.js';

@@ -13,6 +13,9 @@ export const Begin = () => (
       <a class="button" href="/console/new?many">
         Make many links
       </a>
+      <a class="button" href="/console/imports">
+        Import links
+      </a>
     </p>
   </section>
 );

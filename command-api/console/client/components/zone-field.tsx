@@ -1,13 +1,15 @@
 import { useState } from 'preact/hooks';
+import { ownZoneOf } from '../../format.js';
 import { Select } from './field.js';
 
 interface Props {
+  readonly label?: string;
   readonly value: string;
   readonly onChange: (tz: string) => void;
 }
 
 /** The list of zones is loaded on demand, because that can take 0.25 s. */
-export const ZoneField = ({ value, onChange }: Props) => {
+export const ZoneField = ({ label = 'Time zone', value, onChange }: Props) => {
   const [zones, setZones] = useState<readonly string[]>([]);
   // Both events are before the list opens.
   const fill = (): void => {
@@ -15,9 +17,9 @@ export const ZoneField = ({ value, onChange }: Props) => {
   };
   return (
     <Select
-      label="Time zone"
+      label={label}
       value={value}
-      options={[...new Set([value, 'UTC', ...zones])].map((zone) => [
+      options={[...new Set([value, 'UTC', ownZoneOf(), ...zones])].map((zone) => [
         zone,
         zone.replaceAll('_', ' '),
       ])}

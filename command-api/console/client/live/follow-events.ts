@@ -81,7 +81,12 @@ export const followEvents = async (
     if (Date.now() - position.at > maxMissedMs) position.lastEventId = '';
     const connection = new AbortController();
     const either = AbortSignal.any([signal, connection.signal]);
-    const opened = await openStream(path, position.lastEventId, either);
+    const { lastEventId } = position;
+    const headers = {
+      Accept: 'text/event-stream',
+      ...(lastEventId !== '' && { 'Last-Event-ID': lastEventId }),
+    };
+    const opened = await openStream(path, headers, either);
     if (opened.ok) {
       onState('live');
       const onSilence = (): void => {

@@ -1,9 +1,15 @@
 import type { ComponentChildren } from 'preact';
-import { useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import { toCsv } from '../../csv.js';
 import { formatNumber } from '../../format.js';
 import { linkPage } from '../../link-address.js';
-import { batchSize, inBatches, maxUrls, pastedUrls } from '../../pasted-urls.js';
+import {
+  batchSize,
+  inBatches,
+  maxLinks,
+  readPastedLinks,
+  type PastedLink,
+} from '../../pasted-links.js';
 import { splitTags } from '../../tags.js';
 import { callApi, randomId } from '../app/api.js';
 import { fieldsOf, onSubmit, useAction } from '../app/hooks.js';
@@ -13,14 +19,26 @@ import { Field } from '../components/field.js';
 import { Tags } from '../components/link-texts.js';
 import { saveFile } from '../components/save.js';
 import { Trouble } from '../components/trouble.js';
+import { PastedPreview } from './pasted-preview.js';
 
 /** A pending request, with its idempotency key. */
 interface Batch {
   readonly id: string;
-  readonly urls: readonly string[];
-  /** The other fields of each link. */
-  readonly options: { readonly tags?: readonly string[]; readonly domain?: string };
+  /** Bodies of `POST /v2/shorten`. */
+  readonly urls: readonly object[];
 }
+
+/** The body of a link. @param tags those of all links */
+const bodyOf = (link: PastedLink, tags: readonly string[], domain: string | undefined): object => {
+  const ownTags = new Set([...link.tags, ...tags]);
+  return {
+    url: link.url,
+    ...(link.alias !== null && { alias: link.alias }),
+    ...(link.title !== null && { title: link.title }),
+    ...(ownTags.size > 0 && { tags: [...ownTags] }),
+    ...(domain !== undefined && { domain }),
+  };
+};
 
 const shortUrlOf = (result: BatchResult): string => (result.success ? result.shortUrl : '');
 const errorOf = (result: BatchResult): string => (result.success ? '' : result.message);
@@ -85,16 +103,19 @@ const Results = ({ results }: { readonly results: readonly BatchResult[] }) => {
 /** @param domain the field of the domain */
 export const ManyLinks = ({ domain }: { readonly domain: ComponentChildren }) => {
   const { isBusy, failure, run } = useAction();
-  const [count, setCount] = useState(0);
+  const [text, setText] = useState('');
+  const [isPlain, setPlain] = useState(false);
+  const pasted = useMemo(() => readPastedLinks(text, isPlain), [text, isPlain]);
+  const links = pasted.rows.flatMap((row) => (row.type === 'link' ? [row.link] : []));
+  const count = Math.min(links.length, maxLinks);
   const [results, setResults] = useState<readonly BatchResult[]>([]);
   const [waiting, setWaiting] = useState<readonly Batch[]>([]);
   const isWaiting = waiting.length > 0;
 
   /** Sends the batches in order. After a failure, the remaining ones can be retried. */
   const work = async (batches: readonly Batch[]): Promise<void> => {
-    for (const [index, { id, urls, options }] of batches.entries()) {
+    for (const [index, { id, ...body }] of batches.entries()) {
       setWaiting(batches.slice(index));
-      const body = { urls: urls.map((url) => ({ url, ...options })) };
       const headers = { 'Idempotency-Key': id };
       const done = await run(() =>
         callApi<BatchResponse>('/v2/shorten/batch', { method: 'POST', body, headers }),
@@ -106,17 +127,13 @@ export const ManyLinks = ({ domain }: { readonly domain: ComponentChildren }) =>
   };
 
   const submit = onSubmit((form) => {
-    if (isWaiting) return undefined;
-    const fields = fieldsOf(form);
-    const urls = pastedUrls(fields['urls'] ?? '').slice(0, maxUrls);
-    const tags = splitTags(fields['tags'] ?? '');
-    const { domain: chosen } = fields;
-    const options = {
-      ...(tags.length > 0 && { tags }),
-      ...(chosen !== undefined && { domain: chosen }),
-    };
+    if (isWaiting || count === 0) return undefined;
+    const { tags, domain: chosen } = fieldsOf(form);
+    const bodies = links
+      .slice(0, maxLinks)
+      .map((link) => bodyOf(link, splitTags(tags ?? ''), chosen));
     setResults([]);
-    return work(inBatches(urls).map((batch) => ({ id: randomId(), urls: batch, options })));
+    return work(inBatches(bodies).map((urls) => ({ id: randomId(), urls })));
   });
 
   const left = waiting.reduce((sum, { urls }) => sum + urls.length, 0);
@@ -125,7 +142,7 @@ export const ManyLinks = ({ domain }: { readonly domain: ComponentChildren }) =>
       <form class="card stack" onSubmit={submit}>
         <Field
           label="Destinations"
-          hint={`One a line, at most ${formatNumber(maxUrls)}. ${batchSize} links cost one call; each link counts.`}
+          hint={`One a line, at most ${formatNumber(maxLinks)}; or cells of a table: URL, code, title and tags. ${batchSize} links cost one call; each link counts.`}
         >
           {(control) => (
             <textarea
@@ -136,20 +153,22 @@ export const ManyLinks = ({ domain }: { readonly domain: ComponentChildren }) =>
               spellcheck={false}
               placeholder={'https://example.com/one\nhttps://example.com/two'}
               onInput={(event) => {
-                setCount(pastedUrls(event.currentTarget.value).length);
+                setText(event.currentTarget.value);
               }}
             />
           )}
         </Field>
-        {count > maxUrls && (
+        {links.length > maxLinks && (
           <p class="bad" role="alert">
-            These are {formatNumber(count)} lines. Only the first {formatNumber(maxUrls)} are used.
+            These are {formatNumber(links.length)} links. Only the first {formatNumber(maxLinks)}{' '}
+            are used.
           </p>
         )}
+        <PastedPreview pasted={pasted} isPlain={isPlain} onPlain={setPlain} />
         {domain}
         <Tags hint="Of all these links." />
-        <button class="primary" aria-disabled={isBusy || isWaiting}>
-          {count === 1 ? 'Make one link' : `Make ${formatNumber(Math.min(count, maxUrls))} links`}
+        <button class="primary" aria-disabled={isBusy || isWaiting || count === 0}>
+          {count === 1 ? 'Make one link' : `Make ${formatNumber(count)} links`}
         </button>
       </form>
       {isWaiting && (

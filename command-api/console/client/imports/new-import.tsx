@@ -1,0 +1,223 @@
+import { useLocation } from 'preact-iso/router';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { formatNumber } from '../../format.js';
+import { callApi } from '../app/api.js';
+import { fieldsOf, onSubmit, useAction, type Action } from '../app/hooks.js';
+import type { Import } from '../app/types.js';
+import { Field, Select } from '../components/field.js';
+import { DomainSelect } from '../components/own-domains.js';
+import { Trouble } from '../components/trouble.js';
+import { ZoneField } from '../components/zone-field.js';
+import { conflictOptions, formatOptions } from './labels.js';
+import { Report } from './report.js';
+import { useImport } from './use-import.js';
+
+/** The parameters of `POST /v2/imports`. */
+type Options = Readonly<Record<string, string>>;
+
+/** A file that the API checks or has checked. */
+interface Checked {
+  readonly id: string;
+  readonly file: File;
+  readonly options: Options;
+}
+
+interface Upload extends Action {
+  /** The file that is being sent; `null`: none. */
+  readonly file: File | null;
+  readonly send: (file: File, options: Options) => Promise<{ readonly value: Import } | null>;
+  readonly cancel: () => void;
+}
+
+const useUpload = (): Upload => {
+  const action = useAction();
+  const [file, setFile] = useState<File | null>(null);
+  const connection = useRef<AbortController | null>(null);
+  const cancel = (): void => {
+    connection.current?.abort();
+  };
+  // The page was left.
+  useEffect(() => cancel, []);
+  const send: Upload['send'] = async (sent, options) => {
+    if (connection.current) return null;
+    const { signal } = (connection.current = new AbortController());
+    setFile(sent);
+    const path = `/v2/imports?${new URLSearchParams(options).toString()}`;
+    const call = { method: 'POST', file: sent, signal } as const;
+    const done = await action.run(() => callApi<Import>(path, call));
+    connection.current = null;
+    setFile(null);
+    return done;
+  };
+  return { ...action, file, send, cancel };
+};
+
+const megabytes = (bytes: number): string =>
+  bytes < 100_000
+    ? `${formatNumber(bytes)} bytes`
+    : `${formatNumber(Math.round(bytes / 1e5) / 10)} MB`;
+
+const Uploading = ({ upload: { file, failure, cancel } }: { readonly upload: Upload }) => (
+  <>
+    {file && (
+      <div class="stack">
+        <label class="field">
+          <span>
+            <bdi>{file.name}</bdi> is being sent: {megabytes(file.size)}
+          </span>
+          <progress />
+        </label>
+        <button type="button" onClick={cancel}>
+          Stop sending
+        </button>
+      </div>
+    )}
+    <Trouble failure={failure} />
+  </>
+);
+
+/** Imports a file that was checked. */
+const StartImport = (props: {
+  readonly checked: Checked;
+  readonly result: Import;
+  readonly upload: Upload;
+}) => {
+  const { checked, result, upload } = props;
+  const { route } = useLocation();
+  const [hasVisits, setVisits] = useState(false);
+  const [visitZone, setVisitZone] = useState('UTC');
+  const { created } = result;
+  const start = async (): Promise<void> => {
+    const visits = { visits: '1', visitZone };
+    const options = { ...checked.options, ...(hasVisits && visits) };
+    const done = await upload.send(checked.file, options);
+    if (done) route(`/console/imports/${done.value.id}?rows=${result.rows}`);
+  };
+  if (created === 0) return <p>There is nothing to import.</p>;
+  return (
+    <>
+      {result.format === 'yourls-sql' && (
+        <>
+          <label class="check">
+            <input
+              type="checkbox"
+              checked={hasVisits}
+              onChange={(event) => {
+                setVisits(event.currentTarget.checked);
+              }}
+            />
+            Import visits too
+          </label>
+          {hasVisits && (
+            <ZoneField label="Time zone of visits" value={visitZone} onChange={setVisitZone} />
+          )}
+        </>
+      )}
+      <button
+        type="button"
+        class="primary"
+        aria-disabled={upload.isBusy}
+        onClick={() => void start()}
+      >
+        {created === 1 ? 'Import one link' : `Import ${formatNumber(created)} links`}
+      </button>
+      <Uploading upload={upload} />
+    </>
+  );
+};
+
+const Check = (props: { readonly checked: Checked; readonly onEnded: () => void }) => {
+  const { checked, onEnded } = props;
+  const { value, failure, reload } = useImport(checked.id);
+  const upload = useUpload();
+  const isEnded = value !== undefined && value.status !== 'running';
+  useEffect(() => {
+    if (isEnded) onEnded();
+  }, [isEnded]);
+  return (
+    <section class="card stack" aria-label="Check">
+      <h2>
+        <bdi>{checked.file.name}</bdi>
+      </h2>
+      <Trouble failure={failure} onRetry={reload} />
+      {value && <Report value={value} total={null} onStopped={reload} />}
+      {value?.status === 'done' && <StartImport checked={checked} result={value} upload={upload} />}
+    </section>
+  );
+};
+
+const optionsOf = (fields: ReturnType<typeof fieldsOf>, linkZone: string): Options => ({
+  ...Object.fromEntries(
+    Object.entries(fields).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+  ),
+  linkZone,
+});
+
+/** Checks a file, and then imports it. */
+export const NewImport = ({ onChecked }: { readonly onChecked: () => void }) => {
+  const input = useRef<HTMLInputElement>(null);
+  const [checked, setChecked] = useState<Checked>();
+  const [linkZone, setLinkZone] = useState('UTC');
+  const upload = useUpload();
+
+  const submit = onSubmit(async (form) => {
+    const file = input.current?.files?.[0];
+    if (!file) return;
+    const options = optionsOf(fieldsOf(form), linkZone);
+    const done = await upload.send(file, { ...options, dryRun: '1' });
+    if (done) setChecked({ id: done.value.id, file, options });
+  });
+  /** Another file, or other options: the result of the check may be another one. */
+  const forget = (): void => {
+    setChecked(undefined);
+  };
+  const drop = (event: DragEvent): void => {
+    const files = event.dataTransfer?.files;
+    if (!files || files.length === 0 || !input.current) return;
+    event.preventDefault();
+    input.current.files = files;
+    forget();
+  };
+  return (
+    <>
+      <form
+        class="card stack"
+        aria-label="New import"
+        onSubmit={submit}
+        onChange={forget}
+        onDrop={drop}
+        onDragOver={(event) => {
+          event.preventDefault();
+        }}
+      >
+        <Field
+          label="File"
+          hint="Choose a file, or drop it here: CSV, or an export of Linklog, Shlink, YOURLS, Kutt, Bitly or Dub. It may be compressed with gzip."
+        >
+          {(control) => <input {...control} class="drop" ref={input} type="file" required />}
+        </Field>
+        <div class="columns">
+          <Select label="Format" name="format" value="auto" options={formatOptions} />
+          <DomainSelect name="domain" none="As in the file" />
+          <Select
+            label="If another link has the code"
+            name="onConflict"
+            value="skip"
+            options={conflictOptions}
+          />
+          <ZoneField
+            label="Time zone of times without one"
+            value={linkZone}
+            onChange={setLinkZone}
+          />
+        </div>
+        <button class="primary" aria-disabled={upload.isBusy}>
+          Check
+        </button>
+        <p class="hint">A check creates no links. It shows what each row would become.</p>
+        <Uploading upload={upload} />
+      </form>
+      {checked && <Check key={checked.id} checked={checked} onEnded={onChecked} />}
+    </>
+  );
+};

@@ -1,0 +1,119 @@
+import { toCsv } from '../../csv.js';
+import { formatNumber } from '../../format.js';
+import {
+  addRows,
+  cellsOfRow,
+  countFailed,
+  emptySummary,
+  isFailed,
+  isNotable,
+  isSufficient,
+  maxShownRows,
+  outcomeColumns,
+  type OutcomeSummary,
+} from '../../import-outcomes.js';
+import type { Result } from '../app/api.js';
+import { useAction, useLoad } from '../app/hooks.js';
+import type { Import, ImportedRow } from '../app/types.js';
+import { saveFile } from '../components/save.js';
+import { Trouble } from '../components/trouble.js';
+import { outcomeNames } from './labels.js';
+import { outcomesPath, readOutcomes } from './read-outcomes.js';
+
+const readSummary = async ({ id, failed }: Import): Promise<Result<OutcomeSummary>> => {
+  let summary = emptySummary;
+  const read = await readOutcomes(id, (rows) => {
+    summary = addRows(summary, rows);
+    return !isSufficient(summary, failed);
+  });
+  return read.ok ? { ...read, value: summary } : read;
+};
+
+const Row = ({ row }: { readonly row: ImportedRow }) => (
+  <tr>
+    <td class="number">{formatNumber(row.row)}</td>
+    <td>
+      <bdi>{row.code}</bdi>
+    </td>
+    <td class="clip">
+      <bdi>{row.url}</bdi>
+    </td>
+    <td class={isFailed(row) ? 'bad' : undefined}>{outcomeNames[row.outcome]}</td>
+    <td>
+      <bdi>{row.message}</bdi>
+    </td>
+  </tr>
+);
+
+const Table = ({ rows }: { readonly rows: readonly ImportedRow[] }) => (
+  <div class="scroll" tabIndex={0} role="region" aria-label="Rows that failed or have a message">
+    <table>
+      <thead>
+        <tr>
+          <th scope="col" class="number">
+            Line
+          </th>
+          <th scope="col">Code</th>
+          <th scope="col">Destination</th>
+          <th scope="col">Outcome</th>
+          <th scope="col">Message</th>
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((row, index) => (
+          <Row key={index} row={row} />
+        ))}
+      </tbody>
+    </table>
+  </div>
+);
+
+const Downloads = ({ id }: { readonly id: string }) => {
+  const { isBusy, failure, run } = useAction();
+  const save = async (): Promise<void> => {
+    const table: (readonly string[])[] = [outcomeColumns];
+    const read = await run(() =>
+      readOutcomes(id, (rows) => {
+        for (const row of rows) if (isNotable(row)) table.push(cellsOfRow(row));
+        return true;
+      }),
+    );
+    if (read) saveFile(`import-${id}.csv`, new Blob([toCsv(table)], { type: 'text/csv' }));
+  };
+  return (
+    <>
+      <div class="row">
+        <a class="button" href={`/console${outcomesPath(id)}`} download={`import-${id}.jsonl`}>
+          Download outcomes
+        </a>
+        <button type="button" aria-disabled={isBusy} onClick={() => void save()}>
+          Save these rows as CSV
+        </button>
+      </div>
+      <Trouble failure={failure} />
+    </>
+  );
+};
+
+/** The rows of an ended import that failed or have a message. */
+export const Outcomes = ({ ended }: { readonly ended: Import }) => {
+  const { value, failure, isLoading, reload } = useLoad(() => readSummary(ended), ended.id);
+  if (!value) return <Trouble failure={failure} onRetry={reload} />;
+  const counts = [...value.failed].map(
+    ([outcome, count]) => `${formatNumber(count)} ${outcomeNames[outcome]}`,
+  );
+  return (
+    <div class="stack" aria-busy={isLoading}>
+      {counts.length > 0 && countFailed(value) === ended.failed && (
+        <p>Failed rows: {counts.join(', ')}.</p>
+      )}
+      {value.rows.length > 0 && <Table rows={value.rows} />}
+      {value.rows.length === maxShownRows && (
+        <p class="hint">
+          The table has the first {formatNumber(maxShownRows)} rows. The files have all of them.
+        </p>
+      )}
+      <Downloads id={ended.id} />
+    </div>
+  );
+};

@@ -1,0 +1,82 @@
+import { formatNumber } from '../../format.js';
+import { callApi } from '../app/api.js';
+import { useAction } from '../app/hooks.js';
+import type { Import } from '../app/types.js';
+import { Trouble } from '../components/trouble.js';
+import { formatNames } from './labels.js';
+import { Outcomes } from './outcomes.js';
+
+const statusOf = ({ dryRun, status, format }: Import): string => {
+  const name = formatNames[format];
+  switch (status) {
+    case 'running':
+      return dryRun ? `The file is being checked: ${name}.` : `The import is running: ${name}.`;
+    case 'done':
+      return dryRun ? `The file was checked: ${name}.` : `The import has ended: ${name}.`;
+    case 'stopped':
+      return dryRun ? 'The check was stopped.' : 'The import was stopped. Its links stay.';
+    case 'failed':
+      return dryRun ? 'The import would fail.' : 'The import has failed.';
+  }
+};
+
+const Progress = ({ rows, total }: { readonly rows: number; readonly total: number | null }) => (
+  <label class="field">
+    <span>
+      {formatNumber(rows)}
+      {total === null ? ' rows so far' : ` of ${formatNumber(total)} rows`}
+    </span>
+    {total === null ? <progress /> : <progress max={Math.max(1, total)} value={rows} />}
+  </label>
+);
+
+const Figures = ({ value }: { readonly value: Import }) => {
+  const { dryRun, created, existing, failed, visits } = value;
+  const figures = [
+    [dryRun ? 'To create' : 'Created', created],
+    ['Exist already', existing],
+    [dryRun ? 'Would fail' : 'Failed', failed],
+    ...(visits > 0 ? ([['Visits', visits]] as const) : []),
+  ] as const;
+  return (
+    <dl class="figures">
+      {figures.map(([name, count]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd class="figure">{formatNumber(count)}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+};
+
+interface Props {
+  readonly value: Import;
+  /** The rows of the file; `null`: not known. */
+  readonly total: number | null;
+  readonly onStopped: () => void;
+}
+
+/** The progress of an import or of a check, and its result. */
+export const Report = ({ value, total, onStopped }: Props) => {
+  const { isBusy, failure, run } = useAction();
+  const stop = async (): Promise<void> => {
+    if (await run(() => callApi(`/v2/imports/${value.id}`, { method: 'DELETE' }))) onStopped();
+  };
+  const isRunning = value.status === 'running';
+  return (
+    <>
+      <p role="status">{statusOf(value)}</p>
+      {isRunning && <Progress rows={value.rows} total={total} />}
+      <Figures value={value} />
+      {value.error !== null && <p class="bad">{value.error}</p>}
+      {isRunning && (
+        <button type="button" aria-disabled={isBusy} onClick={() => void stop()}>
+          Stop
+        </button>
+      )}
+      <Trouble failure={failure} />
+      {!isRunning && <Outcomes ended={value} />}
+    </>
+  );
+};

@@ -1,0 +1,74 @@
+/** The outcomes of the rows of an import, read while they arrive. */
+import type { ImportedRow, RowOutcome } from '../../schemas/http/imports.js';
+
+const failures: ReadonlySet<RowOutcome> = new Set<RowOutcome>([
+  ...(['conflict', 'invalid', 'reserved', 'unsafe', 'quota'] as const),
+]);
+
+export const isFailed = ({ outcome }: ImportedRow): boolean => failures.has(outcome);
+
+/** Whether a row needs the attention of the user. */
+export const isNotable = (row: ImportedRow): boolean => isFailed(row) || row.message !== null;
+
+/** Parses JSON Lines of which each has an outcome. */
+export class OutcomeParser {
+  #rest = '';
+
+  /** The rows that are complete with this text. */
+  push(text: string): readonly ImportedRow[] {
+    const lines = (this.#rest + text).split('\n');
+    this.#rest = lines.pop() ?? '';
+    return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as ImportedRow);
+  }
+}
+
+/** The rows that the page shows. */
+export const maxShownRows = 100;
+
+/** The rows that are read to find those with a message. */
+const maxScannedRows = 20_000;
+
+export interface OutcomeSummary {
+  /** The first rows that need attention. */
+  readonly rows: readonly ImportedRow[];
+  /** The number of failed rows by outcome. */
+  readonly failed: ReadonlyMap<RowOutcome, number>;
+  readonly scanned: number;
+}
+
+export const emptySummary: OutcomeSummary = { rows: [], failed: new Map(), scanned: 0 };
+
+export const addRows = (summary: OutcomeSummary, rows: readonly ImportedRow[]): OutcomeSummary => {
+  const failed = new Map(summary.failed);
+  for (const row of rows) {
+    if (isFailed(row)) failed.set(row.outcome, (failed.get(row.outcome) ?? 0) + 1);
+  }
+  const shown = summary.rows.length < maxShownRows ? rows.filter(isNotable) : [];
+  return {
+    rows: [...summary.rows, ...shown].slice(0, maxShownRows),
+    failed,
+    scanned: summary.scanned + rows.length,
+  };
+};
+
+export const countFailed = ({ failed }: OutcomeSummary): number =>
+  [...failed.values()].reduce((sum, count) => sum + count, 0);
+
+/** Whether reading on would be too long, or would not change the summary. @param failed all failed rows of the import */
+export const isSufficient = (summary: OutcomeSummary, failed: number): boolean =>
+  summary.scanned >= maxScannedRows &&
+  (summary.rows.length === maxShownRows || countFailed(summary) >= failed);
+
+/** The cells of a row in a CSV file. */
+export const cellsOfRow = ({
+  row,
+  code,
+  url,
+  outcome,
+  message,
+}: ImportedRow): readonly string[] => [
+  String(row),
+  ...[code ?? '', url ?? '', outcome, message ?? ''],
+];
+
+export const outcomeColumns = ['row', 'code', 'url', 'outcome', 'message'] as const;

@@ -1,0 +1,139 @@
+/** The text of "Many links": one URL per line, or columns as in import files. */
+import { trimInvisible } from '../../schemas/trim-invisible.js';
+import {
+  cellReader,
+  csvColumns,
+  delimiterLine,
+  detectLayout,
+  sampleRecords,
+  tagsOfCell,
+  type Field,
+  type Layout,
+} from '../imports/formats/csv-columns.js';
+import { isBlank, recordScanner, withoutGaps, type Cells } from '../imports/formats/csv-records.js';
+import { scanLength, scanText } from '../imports/formats/scan.js';
+import { readShortUrl } from '../imports/formats/short-url.js';
+
+/** The maximum of links in the form: 20 calls of 50. */
+export const maxLinks = 1_000;
+
+/** The maximum of `POST /v2/shorten/batch`. */
+export const batchSize = 50;
+
+export const inBatches = <Item>(items: readonly Item[]): readonly (readonly Item[])[] =>
+  Array.from({ length: Math.ceil(items.length / batchSize) }, (_, index) =>
+    items.slice(index * batchSize, (index + 1) * batchSize),
+  );
+
+export interface PastedLink {
+  readonly url: string;
+  /** `null`: a generated code. */
+  readonly alias: string | null;
+  readonly title: string | null;
+  readonly tags: readonly string[];
+}
+
+/** `row`: the line on which the record starts, from 1. */
+export type PastedRow =
+  | { readonly type: 'link'; readonly row: number; readonly link: PastedLink }
+  | { readonly type: 'invalid'; readonly row: number; readonly message: string };
+
+export interface PastedText {
+  readonly rows: readonly PastedRow[];
+  /** The delimiter of the columns; `null`: one URL per line. */
+  readonly delimiter: string | null;
+  /** Names of columns that are not used. */
+  readonly unusedColumns: readonly string[];
+  /** The number of columns that have no names and are therefore not read; otherwise 0. */
+  readonly unnamedColumns: number;
+}
+
+const usedFields: readonly Field[] = ['code', 'url', 'title', 'tags'];
+
+const plainLink = (url: string): PastedLink => ({ url, alias: null, title: null, tags: [] });
+
+/** The trimmed lines of a text, without empty ones. */
+const plainRows = (text: string): readonly PastedRow[] =>
+  text.split(/\r\n|[\r\n\u2028\u2029]/).flatMap((line, index) => {
+    const url = line.trim();
+    return url === '' ? [] : [{ type: 'link' as const, row: index + 1, link: plainLink(url) }];
+  });
+
+const linkOf = (cells: Cells, layout: Layout): PastedLink => {
+  const { cellOf } = cellReader(cells, layout, csvColumns);
+  return {
+    url: trimInvisible(cellOf('url')),
+    alias: readShortUrl(cellOf('code'), false).code || null,
+    title: cellOf('title').trim() || null,
+    tags: tagsOfCell(cellOf('tags'), csvColumns),
+  };
+};
+
+interface Line {
+  readonly row: number;
+  /** A text is the reason why the line has no cells. */
+  readonly cells: Cells | string;
+}
+
+const linesOf = (text: string, { delimiter }: Layout): readonly Line[] => {
+  const start = delimiterLine.exec(text)?.[0].length ?? 0;
+  const records = scanText(text, recordScanner(delimiter.charCodeAt(0)), start);
+  return Array.from(records, ({ row, item }) => ({
+    row,
+    cells: 'fault' in item ? item.fault : withoutGaps(item.cells, delimiter),
+  })).filter(({ cells }) => typeof cells === 'string' || !isBlank(cells));
+};
+
+const rowOf = ({ row, cells }: Line, layout: Layout): PastedRow => {
+  const invalid = (message: string): PastedRow => ({ type: 'invalid', row, message });
+  if (typeof cells === 'string') return invalid(cells);
+  if (!isBlank(cells.slice(layout.width))) {
+    return invalid(`The line has ${cells.length} cells instead of ${layout.width}.`);
+  }
+  const link = linkOf(cells, layout);
+  return link.url === '' ? invalid('The line has no URL.') : { type: 'link', row, link };
+};
+
+const hasTwoCells = ({ cells }: Line): boolean => typeof cells !== 'string' && cells.length === 2;
+
+/** Without a header, most lines have two cells: a URL in a list can have a comma. */
+const isTable = (lines: readonly Line[], { hasHeader, width }: Layout): boolean =>
+  hasHeader ? width > 1 : lines.filter(hasTwoCells).length * 2 > lines.length;
+
+const countUnnamedColumns = (text: string): number => {
+  for (const delimiter of ['\t', ';', ',']) {
+    const [first, second, ...others] = sampleRecords(text, delimiter);
+    if (!first || first.length < 3 || !second) continue;
+    if ([second, ...others].every(({ length }) => length === first.length)) return first.length;
+  }
+  return 0;
+};
+
+const readPlain = (text: string): PastedText => ({
+  rows: plainRows(text),
+  ...{ delimiter: null, unusedColumns: [], unnamedColumns: 0 },
+});
+
+/** @param isPlain whether each line is a URL, even if the text seems to have columns */
+export const readPastedLinks = (text: string, isPlain: boolean): PastedText => {
+  if (isPlain) return readPlain(text);
+  const head = text.slice(0, scanLength);
+  const layout = detectLayout(head, csvColumns, ['url']);
+  const lines = layout ? linesOf(text, layout) : [];
+  if (!layout || !isTable(lines, layout)) {
+    const plain = readPlain(text);
+    // The first line is the name of the only column.
+    const rows = layout?.hasHeader === true ? plain.rows.slice(1) : plain.rows;
+    return { ...plain, rows, unnamedColumns: countUnnamedColumns(head) };
+  }
+  const { delimiter, hasHeader, columns } = layout;
+  const header = hasHeader ? (lines[0]?.cells ?? []) : [];
+  const used = new Set(usedFields.flatMap((field) => columns.get(field) ?? []));
+  const names = typeof header === 'string' ? [] : header;
+  return {
+    rows: lines.slice(hasHeader ? 1 : 0).map((line) => rowOf(line, layout)),
+    delimiter,
+    unusedColumns: names.filter((name, index) => !used.has(index) && name.trim() !== ''),
+    unnamedColumns: 0,
+  };
+};

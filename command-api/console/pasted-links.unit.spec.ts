@@ -1,0 +1,108 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { batchSize, inBatches, readPastedLinks, type PastedText } from './pasted-links.js';
+
+const read = (text: string): PastedText => readPastedLinks(text, false);
+
+/** The rows as lists of URL, alias, title and tags; a message for an invalid one. */
+const table = ({ rows }: PastedText) =>
+  rows.map((row) => {
+    if (row.type === 'invalid') return `${row.row}: ${row.message}`;
+    const { url, alias, title, tags } = row.link;
+    return [url, alias, title, ...tags];
+  });
+
+const [a, b] = ['https://a.example/', 'https://b.example/'];
+
+describe('pasted links', () => {
+  it('are one URL per line, with any line ends, without white space and empty lines', () => {
+    const pasted = read(` ${a} \r\n\r\n${b}\rnot a URL\n\n`);
+    expect(table(pasted)).to.deep.equal([
+      [a, null, null],
+      [b, null, null],
+      ['not a URL', null, null],
+    ]);
+    expect(pasted.rows.map(({ row }) => row)).to.deep.equal([1, 3, 4]);
+    expect(pasted.delimiter).to.equal(null);
+  });
+
+  it('keep commas and semicolons of URLs', () => {
+    const urls = [`${a}?x=1,2`, b, `${a}y;z`, `${b}@12.5,13.7,15z`];
+    expect(table(read(urls.join('\n')))).to.deep.equal(urls.map((url) => [url, null, null]));
+  });
+
+  for (const delimiter of ['\t', ';', ',']) {
+    it(`have columns with the delimiter ${JSON.stringify(delimiter)} and names of import files`, () => {
+      const lines = [
+        ['Long URL', 'short_code', 'TITLE', 'clicks', 'Tags'],
+        [a, 'one', '"Title ""one"""', '3', '"x, y"'],
+        ['', 'two', '', '', ''],
+        [b, '', '', '', ''],
+        [b, '', '', '', '', 'more'],
+        ['"open'],
+      ];
+      const pasted = read(lines.map((cells) => cells.join(delimiter)).join('\n'));
+      expect(table(pasted)).to.deep.equal([
+        [a, 'one', 'Title "one"', 'x', 'y'],
+        '3: The line has no URL.',
+        [b, null, null],
+        '5: The line has 6 cells instead of 5.',
+        '6: The record has a quote that is not closed.',
+      ]);
+      expect(pasted).to.deep.include({ delimiter, unusedColumns: ['clicks'] });
+    });
+  }
+
+  it('have a URL and a code in either order, without a header', () => {
+    expect(table(read(`${a};one\n${b};two\n${b}`))).to.deep.equal([
+      [a, 'one', null],
+      [b, 'two', null],
+      [b, null, null],
+    ]);
+    expect(table(read(`one\t${a}\ntwo\t${b}`))).to.deep.equal([
+      [a, 'one', null],
+      [b, 'two', null],
+    ]);
+    expect(table(read(`https://go.example/one ${a}`))).to.deep.equal([[a, 'one', null]]);
+  });
+
+  it('need a URL column, but no column of codes', () => {
+    expect(table(read(`title,url\nOne,${a}`))).to.deep.equal([[a, null, 'One']]);
+    expect(table(read(`url\n${a}x,y\n${b}`))).to.deep.equal([
+      [`${a}x,y`, null, null],
+      [b, null, null],
+    ]);
+  });
+
+  it('are one URL per line if the user does not want columns', () => {
+    const lines = [`${a},all`, `${b},new`];
+    expect(read(lines.join('\n')).delimiter).to.equal(',');
+    const pasted = readPastedLinks(lines.join('\n'), true);
+    expect(table(pasted)).to.deep.equal(lines.map((line) => [line, null, null]));
+  });
+
+  it('count columns that have no names', () => {
+    expect(read(`${a};one;One\n${b};two;Two`).unnamedColumns).to.equal(3);
+    expect(read(`${a}\n${b}`).unnamedColumns).to.equal(0);
+  });
+
+  it('accept every text', () => {
+    const texts = fc.array(fc.constantFrom(a, 'url', 'code', ',', ';', '\t', '\n', '"', 'sep='));
+    fc.assert(
+      fc.property(texts, fc.boolean(), (parts, isPlain) => {
+        const { rows } = readPastedLinks(parts.join(''), isPlain);
+        for (const row of rows) if (row.type === 'link') expect(row.link.url).not.to.equal('');
+      }),
+    );
+  });
+
+  it('are split into batches in order, within the limit of a call', () => {
+    fc.assert(
+      fc.property(fc.array(fc.nat(), { maxLength: 200 }), (items) => {
+        const batches = inBatches(items);
+        expect(batches.flat()).to.deep.equal(items);
+        for (const batch of batches) expect(batch).to.have.length.within(1, batchSize);
+      }),
+    );
+  });
+});
