@@ -1,4 +1,6 @@
 /** Receives import files: reads their records as they arrive, and stores them in portions. */
+import { periodically } from '../../ops/platform/concurrency/periodic.js';
+import type { Logger } from '../../ops/platform/logging.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import { newId } from '../../ops/platform/new-id.js';
 import type { ImportFormat, ImportQuery, ImportSource } from '../../schemas/http/imports.js';
@@ -13,6 +15,7 @@ import {
   insertImport,
   insertPortion,
   insertVisits,
+  renewUpload,
   startImport,
   type LinkRecord,
   type NewImport,
@@ -24,6 +27,9 @@ const portion = { records: 500, characters: 500_000 };
 
 /** Visits that are stored together. */
 const visitsTogether = 2_000;
+
+/** How often an upload renews its lease (ms). */
+const renewEveryMs = 5_000;
 
 /** The file is larger than the limit. */
 export class ImportTooLarge extends Error {
@@ -125,7 +131,11 @@ const unknownFormat =
  * @throws ImportTooLarge
  * @throws ImportFileFault if the file as a whole cannot be read. If only its end cannot, the last row has the reason
  */
-export const receiveFile = async (pool: Pool, request: UploadRequest): Promise<string> => {
+export const receiveFile = async (
+  pool: Pool,
+  logger: Logger,
+  request: UploadRequest,
+): Promise<string> => {
   const { query, chunks, maxBytes, ...owner } = request;
   const { head, text } = await splitHead(decodeFile(bounded(chunks, maxBytes), { maxBytes }));
   const format: ImportSource | null = query.format === 'auto' ? detectFormat(head) : query.format;
@@ -134,6 +144,13 @@ export const receiveFile = async (pool: Pool, request: UploadRequest): Promise<s
   const id = newId();
   const options = { domain, onConflict, dryRun, visits: visits && !dryRun };
   await insertImport(pool, { id, ...owner, format, options });
+  const renewal = periodically({
+    ...{ name: 'renew the lease of an upload', everyMs: renewEveryMs, logger },
+    task: async () => {
+      await renewUpload(pool, id);
+      return 0;
+    },
+  });
   try {
     const writer = new PortionWriter(pool, id);
     let lastRow = 0;
@@ -152,6 +169,8 @@ export const receiveFile = async (pool: Pool, request: UploadRequest): Promise<s
   } catch (error) {
     await deleteImport(pool, id);
     throw error;
+  } finally {
+    await renewal.stop();
   }
   return id;
 };
