@@ -50,4 +50,23 @@ describe('imports: uploads', () => {
     await upload('csv', slowly());
     expect(await count()).to.equal(1);
   });
+
+  it('store a click with a code that PostgreSQL cannot index as an invalid row', async () => {
+    const codes = ['a', 'a\\0b', 'a'.repeat(501), Array.from({ length: 9_999 }, newId).join('')];
+    const rows = codes.map((code) => `('2024-01-01 00:00:00','${code}')`);
+    const id = await upload('yourls-sql', [
+      Buffer.from(`INSERT INTO yourls_log (click_time, shorturl) VALUES\n${rows.join(',\n')};\n`),
+    ]);
+    const { rows: portions } = await database.pool.query<{ records: string }>(
+      'SELECT records FROM imports.portions WHERE import = $1',
+      [id],
+    );
+    const records = portions.flatMap(({ records: json }) => JSON.parse(json) as { row: number }[]);
+    expect(records.map(({ row }) => row)).to.deep.equal([3, 4, 5]);
+    const { rows: visits } = await database.pool.query<{ code: string }>(
+      'SELECT code FROM imports.visits WHERE import = $1',
+      [id],
+    );
+    expect(visits).to.deep.equal([{ code: 'a' }]);
+  });
 });

@@ -31,6 +31,9 @@ const visitsTogether = 2_000;
 /** How often an upload renews its lease (ms). */
 const renewEveryMs = 5_000;
 
+/** The longest code of a visit, in characters: the index has no room for longer ones. */
+const maxVisitCode = 500;
+
 /** The file is larger than the limit. */
 export class ImportTooLarge extends Error {
   readonly code = 'IMPORT_TOO_LARGE';
@@ -115,6 +118,10 @@ class PortionWriter {
   }
 }
 
+/** Whether a link could have the code. PostgreSQL stores neither U+0000 nor unpaired surrogates. */
+const isStorableCode = (code: string): boolean =>
+  code.length <= maxVisitCode && !code.includes('\0') && code.isWellFormed();
+
 export type UploadRequest = Omit<NewImport, 'id' | 'format' | 'options'> & {
   readonly query: ImportQuery;
   readonly chunks: Bytes;
@@ -158,7 +165,12 @@ export const receiveFile = async (
       for await (const record of readers[format as ImportFormat](text, { linkZone, visitZone })) {
         lastRow = record.row;
         if (record.type !== 'visit') await writer.add(record);
-        else if (options.visits) await writer.addVisit(record);
+        else if (!isStorableCode(record.visit.code)) {
+          const { code } = record.visit;
+          await writer.add(
+            invalidRecord(lastRow, 'No link can have the code of the visit.', { code }),
+          );
+        } else if (options.visits) await writer.addVisit(record);
       }
     } catch (error) {
       if (!(error instanceof ImportFileFault) || lastRow === 0) throw error;
