@@ -25,8 +25,16 @@ const countryCode = /^[A-Z]{2}$/;
 /** The World Wide Web began in this year. */
 const firstYear = '1990';
 
+/** The longest code of a visit, in characters: the index has no room for longer ones. */
+const maxVisitCode = 500;
+
+/** PostgreSQL stores neither U+0000 nor unpaired surrogates. */
+const isStorable = (code: string): boolean =>
+  code.length <= maxVisitCode && !code.includes('\0') && code.isWellFormed();
+
 /** Why a visit cannot be imported; `null` if it can. A visit in the future would count as later than all others. */
-export const visitFault = ({ time }: SourceVisit, now: Date): string | null => {
+export const visitFault = ({ code, time }: SourceVisit, now: Date): string | null => {
+  if (!isStorable(code)) return 'No link can have the code of the visit.';
   if (time > now.toISOString()) return 'The visit is in the future.';
   return time < firstYear ? `The visit is before ${firstYear}.` : null;
 };

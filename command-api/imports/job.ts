@@ -224,10 +224,16 @@ export const createImportJob = (deps: ImportJobDeps) => {
       return;
     }
     const { id: importId, account } = running;
-    const appended = visits.flatMap(({ number, subject, visit }) =>
-      subject === null ? [] : [{ subject, account, importId, sequence: number, visit }],
-    );
-    // Repeated after a crash: readers drop repeats by the number.
+    const appended = visits
+      .flatMap(({ subject, visit }) => (subject === null ? [] : [{ subject, visit }]))
+      // Without gaps, because `audit verify` reports missing sequences of a source.
+      .map((visit, index) => ({
+        ...visit,
+        account,
+        importId,
+        sequence: running.visits + index + 1,
+      }));
+    // Repeated after a crash: readers drop repeats by the sequence.
     await appendVisits(log, appended, deps.isOwnHost);
     await saveVisits(pool, running, owner, last.number, appended.length);
   };

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { setImmediate as nextIteration } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
+import { createLogger } from '../../ops/platform/logging.js';
 import { newId } from '../../ops/platform/new-id.js';
 import { databaseFixture, twoLedgersFixture } from '../../ops/test/support/fixtures.js';
 import { foldedLinks, storedLinks } from '../../ops/test/support/ledger-links.js';
@@ -58,7 +59,7 @@ describe('imports: portions, on two nodes', () => {
     changes: Partial<ImportQuery> = {},
     { account = 'acme', maxBytes = 1_000_000 } = {},
   ): Promise<string> =>
-    receiveFile(node.pool, {
+    receiveFile(node.pool, createLogger('silent'), {
       ...{ account, keyId: null, actor: 'maria', requestId: 'request-1', maxBytes },
       ...{ query: { ...query, ...changes }, chunks: toAsync([Buffer.from(file)]) },
     });
@@ -252,7 +253,7 @@ describe('imports: received files', () => {
   const [node] = twoLedgersFixture(database, { per: 'test' });
 
   const upload = (chunks: AsyncIterable<Uint8Array>, maxBytes = 100_000): Promise<string> =>
-    receiveFile(node.pool, {
+    receiveFile(node.pool, createLogger('silent'), {
       ...{ account: 'acme', keyId: 'key-1', actor: 'key-1', requestId: 'request-1', maxBytes },
       ...{ query, chunks },
     });

@@ -64,7 +64,7 @@ export const createImports = ({ pool, activeDomains, logger }: ImportDeps) => {
 
   const receive = async (ctx: Context, request: UploadRequest): Promise<Reply> => {
     try {
-      const id = await withSlowBody(ctx.req, () => receiveFile(pool, request));
+      const id = await withSlowBody(ctx.req, () => receiveFile(pool, logger, request));
       const started = await find(id, null);
       if (!started) throw new Error(`the new import ${id} does not exist`);
       const { account, actor } = request;

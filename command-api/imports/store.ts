@@ -53,9 +53,8 @@ export interface RunningImport extends NewImport, Counts {
 
 export type LinkRecord = Exclude<SourceRecord, { readonly type: 'visit' }>;
 
-/** How long a process may take for a portion (s), and how long an upload may send no complete portion. */
+/** How long a process may take for a portion, and how long an upload exists after its last renewal (s). */
 const leaseSeconds = 20;
-const uploadSeconds = 600;
 
 const keepDays = 30;
 
@@ -81,11 +80,18 @@ export const insertImport = async (
        started_at, leased_until, turn_at)
      VALUES ($1, $2, $3, $4, $5, $6, $7, 'receiving', $8, clock_timestamp(),
        clock_timestamp() + $9 * interval '1 second', clock_timestamp())`,
-    [
-      ...[id, account, keyId, actor, requestId, format, options, firstPhase(options)],
-      uploadSeconds,
-    ],
+    [...[id, account, keyId, actor, requestId, format, options, firstPhase(options)], leaseSeconds],
   );
+};
+
+/** Renews the lease of an upload: without renewals, its process was killed. */
+export const renewUpload = async (postgres: Queryable, id: string): Promise<void> => {
+  await postgres.query({
+    name: 'imports-renew-upload',
+    text: `UPDATE imports.imports SET leased_until = clock_timestamp() + $2 * interval '1 second'
+           WHERE id = $1 AND status = 'receiving'`,
+    values: [id, leaseSeconds],
+  });
 };
 
 /** Stores a portion of the records of a file. */
@@ -97,11 +103,8 @@ export const insertPortion = async (
 ): Promise<void> => {
   await postgres.query({
     name: 'imports-receive',
-    text: `WITH receiving AS (
-             UPDATE imports.imports SET leased_until = clock_timestamp() + $4 * interval '1 second'
-             WHERE id = $1 RETURNING id)
-           INSERT INTO imports.portions (import, number, records) SELECT id, $2, $3 FROM receiving`,
-    values: [id, number, records, uploadSeconds],
+    text: 'INSERT INTO imports.portions (import, number, records) VALUES ($1, $2, $3)',
+    values: [id, number, records],
   });
 };
 
@@ -144,11 +147,12 @@ export const deleteImport = async (postgres: Queryable, id: string): Promise<voi
   await postgres.query('DELETE FROM imports.imports WHERE id = $1', [id]);
 };
 
-/** The number of imports of an account that are not at an end. */
+/** The number of imports of an account that run or are received. */
 export const countUnfinished = async (postgres: Queryable, account: string): Promise<number> => {
   const { rows } = await postgres.query<{ count: number }>(
     `SELECT count(*) AS count FROM imports.imports
-     WHERE account = $1 AND status IN ('receiving', 'running')`,
+     WHERE account = $1
+       AND (status = 'running' OR (status = 'receiving' AND leased_until > clock_timestamp()))`,
     [account],
   );
   return rows[0]?.count ?? 0;

@@ -1,5 +1,7 @@
 /** Receives import files: reads their records as they arrive, and stores them in portions. */
 import { setImmediate as nextIteration } from 'node:timers/promises';
+import { periodically } from '../../ops/platform/concurrency/periodic.js';
+import type { Logger } from '../../ops/platform/logging.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import { newId } from '../../ops/platform/new-id.js';
 import type { ImportQuery, ImportSource } from '../../schemas/http/imports.js';
@@ -15,6 +17,7 @@ import {
   insertImport,
   insertPortion,
   insertVisits,
+  renewUpload,
   startImport,
   type LinkRecord,
   type NewImport,
@@ -26,6 +29,9 @@ const portion = { records: 500, characters: 500_000 };
 
 /** Visits that are stored together. */
 const visitsTogether = 2_000;
+
+/** How often an upload renews its lease (ms). */
+const renewEveryMs = 5_000;
 
 /** The file is larger than the limit. */
 export class ImportTooLarge extends Error {
@@ -142,7 +148,11 @@ const unknownFormat =
  * @throws ImportTooLarge
  * @throws ImportFileFault if the file as a whole cannot be read. If only its end cannot, the last row has the reason
  */
-export const receiveFile = async (pool: Pool, request: UploadRequest): Promise<string> => {
+export const receiveFile = async (
+  pool: Pool,
+  logger: Logger,
+  request: UploadRequest,
+): Promise<string> => {
   const { query, chunks, maxBytes, ...owner } = request;
   const { head, text } = await splitHead(
     inIterations(decodeFile(bounded(chunks, maxBytes), { maxBytes })),
@@ -154,6 +164,13 @@ export const receiveFile = async (pool: Pool, request: UploadRequest): Promise<s
   const now = new Date();
   const options = { domain, onConflict, dryRun, visits: visits && !dryRun };
   await insertImport(pool, { id, ...owner, format, options });
+  const renewal = periodically({
+    ...{ name: 'renew the lease of an upload', everyMs: renewEveryMs, logger },
+    task: async () => {
+      await renewUpload(pool, id);
+      return 0;
+    },
+  });
   try {
     const writer = new PortionWriter(pool, id);
     let lastRow = 0;
@@ -164,7 +181,7 @@ export const receiveFile = async (pool: Pool, request: UploadRequest): Promise<s
         else if (options.visits) {
           const fault = visitFault(record.visit, now);
           if (fault === null) await writer.addVisit(record);
-          else await writer.add(invalidRecord(record.row, fault, record.visit));
+          else await writer.add(invalidRecord(record.row, fault, { code: record.visit.code }));
         }
       }
     } catch (error) {
@@ -176,6 +193,8 @@ export const receiveFile = async (pool: Pool, request: UploadRequest): Promise<s
   } catch (error) {
     await deleteImport(pool, id);
     throw error;
+  } finally {
+    await renewal.stop();
   }
   return id;
 };

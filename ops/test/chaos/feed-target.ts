@@ -15,14 +15,19 @@ export interface LoggedEvent {
   readonly identity: string;
 }
 
+const killed = ['api', 'projector', 'edge'] as const;
+type Killed = (typeof killed)[number];
+
 export interface FeedTarget {
+  /** The environment of commands. */
+  readonly environment: Readonly<Record<string, string>>;
   /** Addresses of all processes; they may change after a kill. */
   readonly apis: () => readonly string[];
   readonly edge: () => string;
   /** Creates a key of an account. */
   createKey(account: string): Promise<string>;
   /** Kills a process with -9, and waits until its successor is ready. */
-  readonly kill: (random: Random, kind?: 'projector') => Promise<void>;
+  readonly kill: (random: Random, kind?: Killed) => Promise<void>;
   /** Every event of the log once, in any order. */
   readLog(): Promise<readonly LoggedEvent[]>;
   readonly stop: () => Promise<void>;
@@ -57,7 +62,9 @@ export const startEmbeddedTarget = async (
   const dataDir = await temporaryDir();
   const env = { PLANS_FILE: await generousPlansFile(dataDir), ...more };
   let product: Product = await startEmbeddedProduct({ dataDir, env });
+  const environment = { DATA_DIR: dataDir };
   return {
+    environment,
     apis: () => [product.api],
     edge: () => product.edge,
     createKey: async (account) => (await product.createKey({ plan: 'PRO', account })).key,
@@ -65,16 +72,13 @@ export const startEmbeddedTarget = async (
       await product.killTree();
       product = await startEmbeddedProduct({ dataDir, env });
     },
-    readLog: () => replayLog({ DATA_DIR: dataDir }),
+    readLog: () => replayLog(environment),
     async stop() {
       await product.cleanup();
       await rm(dataDir, { recursive: true, force: true });
     },
   };
 };
-
-const killed = ['api', 'projector', 'edge'] as const;
-type Killed = (typeof killed)[number];
 
 /** Two of each service, Kafka, PostgreSQL and Redis. Services are killed one at a time. */
 export const startStackTarget = async (
@@ -87,7 +91,9 @@ export const startStackTarget = async (
     PLANS_FILE: await generousPlansFile(folder),
     ...more,
   });
+  const environment = { ...servers, DATA_DIR: stack.dataDir, DATABASE_URL: stack.postgres };
   return {
+    environment,
     apis: () => stack.apis,
     edge: () => stack.edges[0] ?? '',
     createKey: async (account) => (await issueKey(stack, { plan: 'PRO', account })).key,
@@ -101,7 +107,7 @@ export const startStackTarget = async (
         await new Promise((resolve) => setTimeout(resolve, 100));
       }
     },
-    readLog: () => replayLog({ ...servers, DATA_DIR: stack.dataDir, DATABASE_URL: stack.postgres }),
+    readLog: () => replayLog(environment),
     async stop() {
       await stack.stop();
       await rm(folder, { recursive: true, force: true });

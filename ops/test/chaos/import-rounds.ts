@@ -1,0 +1,310 @@
+/** Concurrent imports of the same files, and kills: every link and visit must be imported exactly once. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import pLimit from 'p-limit';
+import type { ExportedLink } from '../../../schemas/http/export.js';
+import type { ImportedRow, ImportResponse } from '../../../schemas/http/imports.js';
+import { withDatabase } from '../../tools/cli/database.js';
+import { readConfig } from '../../config/config.js';
+import { runLinklogCli } from '../support/command-line.js';
+import { sendRequest } from '../support/http.js';
+import { csvFile, yourlsDump, type DumpedLink, type DumpedVisit } from '../support/import-files.js';
+import { seededRandom, type Random } from '../support/random.js';
+import { eventually } from '../support/waiting.js';
+import type { FeedTarget } from './feed-target.js';
+import {
+  account,
+  bearer,
+  countBy,
+  finalMs,
+  importsAtEnd,
+  jsonLines,
+  listImports,
+  readText,
+} from './import-client.js';
+
+export interface ImportPlan {
+  /** Links of the dump of YOURLS, and of the CSV file. */
+  readonly links: number;
+  /** Rows of the log of YOURLS. */
+  readonly visits: number;
+  /** A third of them during uploads. */
+  readonly kills: number;
+  readonly seed: number;
+  readonly onProgress?: (line: string) => void;
+}
+
+/** What the product did at a kill. `idle`: all files were received, and no portion was decided yet or any more. */
+const phases = ['upload', 'links', 'visits', 'idle'] as const;
+type Phase = (typeof phases)[number];
+
+export interface ImportResult {
+  readonly broken: readonly string[];
+  /** Imports that ran, those included whose upload got no response. */
+  readonly imports: number;
+  readonly kills: Readonly<Record<Phase, number>>;
+}
+
+interface SourceFile {
+  readonly name: string;
+  readonly query: string;
+  readonly text: string;
+  readonly links: readonly DumpedLink[];
+  readonly visits: readonly DumpedVisit[];
+}
+
+/** The time of an upload while processes are killed (ms). */
+const uploadMs = 1_500;
+const uploadChunks = 30;
+/** The longest time from a progress that was waited for to the kill (ms). */
+const delayMs = 400;
+const parallelRequests = 16;
+
+/** The body of an upload, in `ms` or as fast as it is read. */
+async function* paced(text: string, ms: number): AsyncGenerator<Uint8Array> {
+  const bytes = Buffer.from(text);
+  const size = Math.ceil(bytes.length / uploadChunks);
+  for (let at = 0; at < bytes.length; at += size) {
+    yield bytes.subarray(at, at + size);
+    if (ms > 0) await sleep(ms / uploadChunks);
+  }
+}
+
+/** Uploads files until they are accepted, and kills processes meanwhile. */
+const importUnderKills = async (
+  target: FeedTarget,
+  plan: ImportPlan,
+  key: string,
+  files: readonly SourceFile[],
+): Promise<ImportResult['kills']> => {
+  const random = seededRandom(plan.seed);
+  const kills: Record<Phase, number> = { upload: 0, links: 0, visits: 0, idle: 0 };
+  const count = (): number => phases.reduce((sum, phase) => sum + kills[phase], 0);
+  const uploadKills = Math.ceil(plan.kills / 3);
+  let uploads = 0;
+  let accepted = 0;
+
+  /** @returns whether the file was accepted */
+  const upload = async ({ query, text }: SourceFile, own: Random): Promise<boolean> => {
+    const apis = target.apis();
+    uploads += 1;
+    try {
+      const response = await fetch(`${apis[own.below(apis.length)]}/v2/imports?${query}`, {
+        method: 'POST',
+        headers: bearer(key),
+        body: paced(text, count() < uploadKills ? uploadMs : 0),
+        duplex: 'half',
+      });
+      if (response.status === 202) return true;
+      const body = await response.text();
+      // Uploads that a kill interrupted count towards the limit of an account for 20 s.
+      if (response.status !== 503) throw new Error(`the upload got ${response.status} ${body}`);
+    } catch (error) {
+      // `fetch` reports a connection that a kill closed.
+      if (!(error instanceof TypeError)) throw error;
+    } finally {
+      uploads -= 1;
+    }
+    return false;
+  };
+  const uploadUntilAccepted = async (file: SourceFile, index: number): Promise<void> => {
+    const own = seededRandom(plan.seed + 1 + index);
+    while (!(await upload(file, own))) await sleep(own.between(50, 300));
+    accepted += 1;
+  };
+  const isReceived = (): boolean => accepted === 2 * files.length;
+
+  const total = files.reduce((sum, { links, visits }) => sum + 2 * links.length + visits.length, 0);
+  const readProgress = async (): Promise<{ readonly done: number; readonly phase: Phase }> => {
+    const imports = await listImports(target, key);
+    const running = imports.filter(({ status }) => status === 'running');
+    const isVisits = running.some(({ visits }) => visits > 0);
+    return {
+      done: imports.reduce((sum, { rows, visits }) => sum + rows + visits, 0),
+      phase: running.length === 0 ? 'idle' : isVisits ? 'visits' : 'links',
+    };
+  };
+  const killAll = async (): Promise<void> => {
+    for (let number = 0; number < plan.kills; number += 1) {
+      let phase: Phase = 'upload';
+      if (number < uploadKills) {
+        await eventually('a file is uploaded', () => uploads > 0 || isReceived(), finalMs);
+        await sleep(random.between(0, uploadMs));
+        if (uploads === 0) ({ phase } = await readProgress());
+      } else {
+        const due = ((number - uploadKills + 0.2) / (plan.kills - uploadKills)) * total;
+        await eventually(
+          'imports make progress',
+          async () => {
+            const progress = await readProgress();
+            ({ phase } = progress);
+            return progress.done >= due || (phase === 'idle' && isReceived());
+          },
+          finalMs,
+        );
+        await sleep(random.between(0, delayMs));
+      }
+      await target.kill(random, random.below(4) === 0 ? undefined : 'api');
+      kills[phase] += 1;
+      plan.onProgress?.(`kill ${count()} during ${phase}`);
+    }
+  };
+  const uploading = files.flatMap((file) => [file, file]).map(uploadUntilAccepted);
+  await Promise.all([...uploading, killAll()]);
+  return kills;
+};
+
+/** Compares the outcomes of all imports of a file. */
+const checkOutcomes = async (
+  target: FeedTarget,
+  key: string,
+  { name, links, visits }: SourceFile,
+  imports: readonly ImportResponse[],
+): Promise<readonly string[]> => {
+  const broken: string[] = [];
+  const codes = links.map(({ code }) => code);
+  const createdBy = new Map<string, number>();
+  for (const { id, status, rows, created, existing, failed } of imports) {
+    if (status !== 'done') broken.push(`${name}: the import ${id} is ${status}`);
+    const outcomes = jsonLines(
+      await readText(target, `/v2/imports/${id}/rows`, key),
+    ) as readonly ImportedRow[];
+    const found = outcomes.map(({ code }) => code ?? '');
+    if (found.join() !== codes.join())
+      broken.push(`${name}: ${id} has not each row once, in order`);
+    const counts = countBy(outcomes, ({ outcome }) => outcome);
+    const expected = [rows, created, existing, failed].join();
+    const counted = [outcomes.length, counts.get('created') ?? 0, counts.get('exists') ?? 0, 0];
+    if (counted.join() !== expected) {
+      broken.push(`${name}: ${id} has the outcomes ${counted.join()}, and the counts ${expected}`);
+    }
+    for (const { code, outcome } of outcomes) {
+      if (code !== null && outcome === 'created') {
+        createdBy.set(code, (createdBy.get(code) ?? 0) + 1);
+      }
+    }
+  }
+  for (const code of codes) {
+    const times = createdBy.get(code) ?? 0;
+    if (times !== 1) broken.push(`${name}: ${code} was created by ${times} imports`);
+  }
+  const imported = imports.reduce((sum, { visits: count }) => sum + count, 0);
+  if (imported !== visits.length) {
+    broken.push(`${name}: ${imported} visits of ${visits.length} were imported`);
+  }
+  return broken;
+};
+
+interface LinkStats {
+  readonly clickCount: number;
+  readonly importedClicks?: number;
+  readonly bots: number;
+  readonly period: { readonly clickCount: number };
+}
+
+/** Compares the links in the ledger, the projections and the edge, and their counts. */
+const checkLinks = async (
+  target: FeedTarget,
+  key: string,
+  files: readonly SourceFile[],
+): Promise<readonly string[]> => {
+  const broken: string[] = [];
+  const all = files.flatMap(({ links }) => links);
+  const humans = countBy(
+    files.flatMap(({ visits }) => visits.filter(({ isBot }) => !isBot)),
+    ({ code }) => code,
+  );
+  const bots = countBy(
+    files.flatMap(({ visits }) => visits.filter(({ isBot }) => isBot)),
+    ({ code }) => code,
+  );
+  const openingOf = ({ code, clicks }: DumpedLink): number =>
+    clicks - (humans.get(code) ?? 0) - (bots.get(code) ?? 0);
+  const clicksOf = (link: DumpedLink): number => openingOf(link) + (humans.get(link.code) ?? 0);
+
+  const expectedClicks = all.reduce((sum, link) => sum + clicksOf(link), 0);
+  const readExport = async (): Promise<readonly ExportedLink[]> =>
+    jsonLines(await readText(target, '/v2/export', key)) as readonly ExportedLink[];
+  let exported = await readExport();
+  const isProjected = (): boolean =>
+    exported.length >= all.length &&
+    exported.reduce((sum, { clicks }) => sum + clicks, 0) >= expectedClicks;
+  // The comparison below names what is missing at the deadline.
+  for (const deadline = performance.now() + finalMs; !isProjected();) {
+    if (performance.now() > deadline) break;
+    await sleep(500);
+    exported = await readExport();
+  }
+  const found = new Map(exported.map((link) => [link.code, link]));
+  if (exported.length !== all.length) broken.push(`${exported.length} links of ${all.length}`);
+  const ledger = await withDatabase(readConfig(target.environment), async ({ pool }) => {
+    const { rows } = await pool.query<{ subject: string }>(
+      'SELECT subject FROM ledger.links WHERE account = $1',
+      [account],
+    );
+    return new Set(rows.map(({ subject }) => subject));
+  });
+  if (ledger.size !== all.length) broken.push(`the ledger has ${ledger.size} of ${all.length}`);
+
+  const period = 'from=2023-12-31&to=2025-01-01&interval=month';
+  const checkLink = async (link: DumpedLink): Promise<void> => {
+    const { code, url, createdAt } = link;
+    const projected = found.get(code);
+    const expected = { url, createdAt, clicks: clicksOf(link) };
+    const actual = {
+      url: projected?.url,
+      createdAt: projected?.createdAt,
+      clicks: projected?.clicks,
+    };
+    if (JSON.stringify(actual) !== JSON.stringify(expected)) {
+      broken.push(`${code} is ${JSON.stringify(actual)} and not ${JSON.stringify(expected)}`);
+    }
+    if (!ledger.has(code)) broken.push(`the ledger lacks ${code}`);
+    const stats = JSON.parse(
+      await readText(target, `/v2/stats/${code}?include=bots&${period}`, key),
+    ) as LinkStats;
+    const { clickCount, importedClicks = 0, bots: botVisits } = stats;
+    const counted = [clickCount, importedClicks, stats.period.clickCount, botVisits].join();
+    const counts = [clicksOf(link), openingOf(link), humans.get(code) ?? 0, bots.get(code) ?? 0];
+    if (counted !== counts.join()) broken.push(`${code} has ${counted} and not ${counts.join()}`);
+    // HEAD counts as no click.
+    const { headers } = await sendRequest(`${target.edge()}/${code}`, { method: 'HEAD' });
+    if (headers.location !== url) broken.push(`${code} redirects to ${headers.location ?? '?'}`);
+  };
+  await pLimit(parallelRequests).map(all, checkLink);
+  return broken;
+};
+
+/** Imports each of two files twice, concurrently and under kills, and then once more. */
+export const runImportRounds = async (
+  target: FeedTarget,
+  plan: ImportPlan,
+): Promise<ImportResult> => {
+  const key = await target.createKey(account);
+  const dump = yourlsDump({ ...plan, days: 200 });
+  const csv = csvFile(plan.links);
+  const files: readonly SourceFile[] = [
+    { ...dump, name: 'yourls', query: 'format=yourls-sql&visits=1' },
+    { ...csv, name: 'csv', query: 'format=csv', visits: [] },
+  ];
+  const kills = await importUnderKills(target, plan, key, files);
+  await importsAtEnd(target, key);
+  plan.onProgress?.('the killed imports are at their end');
+  await importUnderKills(target, { ...plan, kills: 0 }, key, files);
+  const imports = await importsAtEnd(target, key);
+  const broken: string[] = [];
+  for (const file of files) {
+    const ofFile = imports.filter(({ format }) => format.startsWith(file.name));
+    broken.push(...(await checkOutcomes(target, key, file, ofFile)));
+  }
+  broken.push(...(await checkLinks(target, key, files)));
+  const usage = JSON.parse(await readText(target, '/v2/usage', key)) as {
+    readonly links: { readonly used: number };
+  };
+  const expectedLinks = 2 * plan.links;
+  if (usage.links.used !== expectedLinks) {
+    broken.push(`${usage.links.used} links of the month were spent for ${expectedLinks} links`);
+  }
+  const verified = await runLinklogCli(['audit', 'verify'], target.environment);
+  if (verified.exitCode !== 0) broken.push(`audit verify: ${verified.stdout}${verified.stderr}`);
+  return { broken, imports: imports.length, kills };
+};

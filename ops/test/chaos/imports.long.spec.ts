@@ -1,0 +1,41 @@
+import { randomInt } from 'node:crypto';
+import { expect } from 'chai';
+import { startEmbeddedTarget, startStackTarget } from './feed-target.js';
+import { compareCounts } from './import-counts.js';
+import { runImportRounds } from './import-rounds.js';
+
+describe('chaos: imports of 10,000 links with 40,000 visits', () => {
+  for (const [name, start] of [
+    ['the embedded log', startEmbeddedTarget],
+    ['Kafka', startStackTarget],
+  ] as const) {
+    it(`create each link and visit once on ${name}, through 50 kills`, async () => {
+      const seed = randomInt(1, 2 ** 30);
+      const target = await start();
+      try {
+        const result = await runImportRounds(target, {
+          ...{ links: 5_000, visits: 40_000, kills: 50, seed },
+          onProgress: (line) => process.stdout.write(`${line}\n`),
+        });
+        process.stdout.write(`${JSON.stringify({ ...result, broken: result.broken.length })}\n`);
+        expect(result.broken, `seed ${seed}`).to.deep.equal([]);
+        for (const phase of ['upload', 'links', 'visits'] as const) {
+          expect(result.kills[phase], phase).to.be.above(0);
+        }
+      } finally {
+        await target.stop();
+      }
+    }).timeout(3_600_000);
+
+    it(`have the counts by day and country of 200,000 log rows on ${name}`, async () => {
+      const seed = randomInt(1, 2 ** 30);
+      const target = await start();
+      try {
+        const dump = { links: 2_000, visits: 200_000, days: 100, seed };
+        expect(await compareCounts(target, dump), `seed ${seed}`).to.deep.equal([]);
+      } finally {
+        await target.stop();
+      }
+    }).timeout(1_800_000);
+  }
+});
