@@ -175,20 +175,20 @@ describe('imports: portions, on two nodes', () => {
     expect(await importOf(stopped)).to.include({ status: 'stopped', rows: 0, error: null });
   });
 
-  it('are leased in turns', async () => {
-    const file = csv(...Array.from({ length: 1_001 }, (_, index) => row(`turn-${index}`)));
-    const ids = [await receive(file), await receive(file), await receive(csv(row('turn-last')))];
+  it('are leased alternately', async () => {
+    const file = csv(...Array.from({ length: 1_001 }, (_, index) => row(`fair-${index}`)));
+    const ids = [await receive(file), await receive(file), await receive(csv(row('fair-last')))];
     const owner = newId();
-    const turns: string[] = [];
-    for (let turn = 0; turn < 6; turn += 1) {
+    const leased: string[] = [];
+    for (let portion = 0; portion < 6; portion += 1) {
       const running = await lease(owner);
-      turns.push(running.id);
+      leased.push(running.id);
       await decide(running, owner);
       if (running.position + 1 === running.portions) {
         await endImport(node.pool, running.id, 'done', null);
       }
     }
-    expect(turns).to.deep.equal([...ids, ...ids.slice(0, 2), ids[0]]);
+    expect(leased).to.deep.equal([...ids, ...ids.slice(0, 2), ids[0]]);
     expect((await importOf(ids[0] ?? '')).created).to.equal(1_001);
   });
 

@@ -35,6 +35,8 @@ export interface ImportDeps {
 const maxUnfinished = 10;
 /** Files that this process receives at the same time. */
 const maxUploads = 8;
+/** Those of one account, so that it cannot take all. */
+const maxUploadsOfAccount = 4;
 
 /** `Retry-After` is 10 s. */
 const tooManyImports = unavailable(messages.tooManyImports, 10);
@@ -50,7 +52,8 @@ const isGzip = (encoding: string | undefined): boolean =>
 
 /** What the imports of clients and of operators share. */
 export const createImports = ({ pool, activeDomains, logger }: ImportDeps) => {
-  let uploads = 0;
+  /** The accounts whose files are received. */
+  const uploading: string[] = [];
 
   const find = async (id: string, account: string | null): Promise<ImportResponse | null> =>
     uuid.test(id) ? ((await readImports(pool, account, id))[0] ?? null) : null;
@@ -156,14 +159,16 @@ export const createImports = ({ pool, activeDomains, logger }: ImportDeps) => {
         return failure(413, messages.bodyTooLarge, closing);
       }
       const busy = { ...tooManyImports, headers: { ...tooManyImports.headers, ...closing } };
-      if (uploads >= maxUploads) return busy;
-      uploads += 1;
+      const ofAccount = uploading.filter((other) => other === account);
+      const isBusy = uploading.length >= maxUploads || ofAccount.length >= maxUploadsOfAccount;
+      if (isBusy) return busy;
+      uploading.push(account);
       try {
         if ((await countUnfinished(pool, account)) >= maxUnfinished) return busy;
         // The client determines the time.
         return await uncounted(receive(ctx, { ...request, chunks: ctx.req }));
       } finally {
-        uploads -= 1;
+        uploading.splice(uploading.indexOf(account), 1);
       }
     },
   };

@@ -202,7 +202,7 @@ export const lockImport = async (
   if (rows.length === 0) throw new ImportLeaseLost(`the lease of the import ${id} was lost`);
 };
 
-/** The records of a portion. */
+/** The records of a portion. @throws ImportLeaseLost if another process has decided it */
 export const readPortion = async (
   postgres: Queryable,
   id: string,
@@ -214,7 +214,9 @@ export const readPortion = async (
     values: [id, number],
   });
   const records = rows[0]?.records ?? null;
-  if (records === null) throw new Error(`the import ${id} has no records of portion ${number}`);
+  if (records === null) {
+    throw new ImportLeaseLost(`the import ${id} has no records of portion ${number}`);
+  }
   return JSON.parse(records) as readonly LinkRecord[];
 };
 
