@@ -4,6 +4,7 @@
  * a CREATE TABLE are buffered, and at most `maxRecordLength` characters of them. Everything else is discarded while it
  * is read.
  */
+import { rescanBudget } from './scan.js';
 import { maxRecordLength } from './source-record.js';
 
 /** A literal. NULL is `null`. */
@@ -50,6 +51,7 @@ type Discarded = "'" | '"' | '`' | 'word' | 'line' | 'comment';
 type Step = SqlRecord | 'continue' | 'wait' | 'end';
 
 const [quote, doubleQuote, backtick, backslash] = [0x27, 0x22, 0x60, 0x5c];
+const lineFeed = 0x0a;
 const [hash, minus, plus, dot, slash, asterisk] = [0x23, 0x2d, 0x2b, 0x2e, 0x2f, 0x2a];
 const [exclamationMark, openParenthesis, closeParenthesis, comma] = [0x21, 0x28, 0x29, 0x2c];
 const byteOrderMark = 0xfeff;
@@ -119,6 +121,15 @@ const faults = {
   unsupported: 'The INSERT statement has no VALUES.',
 };
 
+/**
+ * Where the next row or statement starts, at the position of `)` or of a line feed. Dumps escape line feeds in strings.
+ * The characters that a pattern needs are at most `maxStartLength`.
+ */
+const nextRow = /(?:\),\r?\n?|\n)(?=\((?:['"\d_-]|null\b))/iy;
+const nextStatement =
+  /\n(?=(?:INSERT|REPLACE|CREATE|DROP|ALTER|LOCK|UNLOCK|COMMIT|SET)\s|\/\*!|-- )/y;
+const maxStartLength = 16;
+
 /** The tokenizer of one dump. A unit (a row or the head of a statement) that is incomplete is read again from its start. */
 class SqlTokenizer {
   readonly #isWanted: (table: string) => boolean;
@@ -147,8 +158,13 @@ class SqlTokenizer {
   /** The statement of the rows. */
   #table = '';
   #columns: readonly string[] | null = null;
-  /** Open parentheses in the rest of a row. */
+
+  /** Open parentheses in the rest of a row, and the quote of the string at its position; 0: none. */
   #depth = 0;
+  #openQuote = 0;
+  /** The characters of the rest of a row that were read before. */
+  #readBefore = 0;
+  readonly #takeRescan = rescanBudget();
 
   /** The line of the position `#counted`. */
   #line = 1;
@@ -192,6 +208,7 @@ class SqlTokenizer {
   #step(): Step {
     if (this.#discarded !== null && !this.#discard(this.#discarded)) return 'wait';
     this.#discarded = null;
+    if (this.#mode === 'restOfRow') return this.#restOfRow();
     if (!this.#skipBlanks()) return this.#discardIncomplete();
     this.#start = this.#at;
     switch (this.#mode) {
@@ -202,7 +219,6 @@ class SqlTokenizer {
       case 'separator':
         return this.#separator();
       case 'restOfStatement':
-      case 'restOfRow':
         return this.#rest();
       default: {
         const mode: never = this.#mode;
@@ -307,13 +323,13 @@ class SqlTokenizer {
 
   /** DELIMITER is a command of the mysql client, which ends with its line. */
   #delimiterCommand(): Step {
-    const lineFeed = this.#buffer.indexOf('\n', this.#at);
-    const end = lineFeed === -1 ? this.#buffer.length : lineFeed;
+    const lineEnd = this.#buffer.indexOf('\n', this.#at);
+    const end = lineEnd === -1 ? this.#buffer.length : lineEnd;
     if (end - this.#start > this.#maxLength) {
       this.#discarded = 'line';
       return 'continue';
     }
-    if (lineFeed === -1 && !this.#isEnded) return this.#waitForUnit();
+    if (lineEnd === -1 && !this.#isEnded) return this.#waitForUnit();
     const [delimiter = ''] = this.#buffer.slice(this.#at, end).trim().split(/\s/, 1);
     if (delimiterPattern.test(delimiter)) this.#delimiter = delimiter;
     this.#at = end;
@@ -340,7 +356,8 @@ class SqlTokenizer {
       this.#mode = 'separator';
       return { type: 'row', ...row };
     }
-    this.#depth = 1;
+    [this.#depth, this.#openQuote] = [1, 0];
+    this.#readBefore = this.#at - this.#start;
     this.#skipFrom(this.#start + 1, 'restOfRow');
     const { tooLong, cut, notLiteral } = faults;
     const message =
@@ -376,7 +393,48 @@ class SqlTokenizer {
     return { type: 'invalid', ...insert, message: faults.malformed };
   }
 
-  /** Discards the rest of a statement or of a row, token by token. */
+  /** Discards the rest of a malformed row. Its quote may be missing, so a string ends where the next row starts. */
+  #restOfRow(): Step {
+    const buffer = this.#buffer;
+    const { length } = buffer;
+    const start = this.#at;
+    const startsAt = (pattern: RegExp, at: number): number => {
+      pattern.lastIndex = at;
+      return pattern.test(buffer) ? pattern.lastIndex : -1;
+    };
+    const endAt = (at: number, mode: Mode): Step => {
+      this.#takeRescan(this.#readBefore - (at - start));
+      return this.#skipFrom(at, mode);
+    };
+    let at = start;
+    for (; at < length && (this.#isEnded || length - at >= maxStartLength); at += 1) {
+      const code = buffer.charCodeAt(at);
+      const isInString = this.#openQuote !== 0;
+      if (code === lineFeed || (isInString && code === closeParenthesis)) {
+        const statement = startsAt(nextStatement, at);
+        if (statement >= 0) return endAt(statement, 'statement');
+        const row = isInString ? startsAt(nextRow, at) : -1;
+        if (row >= 0) return endAt(row, 'row');
+      }
+      if (isInString) {
+        if (code === this.#openQuote) this.#openQuote = 0;
+        else if (code === backslash && this.#openQuote !== backtick) at += 1;
+      } else if (code === quote || code === doubleQuote || code === backtick) {
+        this.#openQuote = code;
+      } else if (code === openParenthesis) this.#depth += 1;
+      else if (code === closeParenthesis) {
+        this.#depth -= 1;
+        if (this.#depth === 0) return endAt(at + 1, 'separator');
+      } else if (buffer.startsWith(this.#delimiter, at)) {
+        return endAt(at + this.#delimiter.length, 'statement');
+      }
+    }
+    this.#at = Math.min(at, length);
+    this.#readBefore -= this.#at - start;
+    return this.#at === length && this.#isEnded ? 'end' : 'wait';
+  }
+
+  /** Discards the rest of a statement, token by token. */
   #rest(): Step {
     for (;;) {
       const token = this.#skipBlanks() ? this.#lex() : 'incomplete';
@@ -386,12 +444,6 @@ class SqlTokenizer {
         this.#mode = 'statement';
         return 'continue';
       }
-      if (token === '(') this.#depth += 1;
-      if (token !== ')') continue;
-      this.#depth -= 1;
-      if (this.#mode !== 'restOfRow' || this.#depth > 0) continue;
-      this.#mode = 'separator';
-      return 'continue';
     }
   }
 

@@ -237,6 +237,27 @@ describe('imports: tokenizer of SQL dumps', () => {
     });
   });
 
+  describe('reads the rows after a row whose quote is not closed', () => {
+    const [good, bad] = ["('a','b','c')", "('a','b,'c')"];
+    const row = ['a', 'b', 'c'];
+    for (const [what, sql] of [
+      ['of one line', `INSERT INTO t VALUES ${[good, bad, good, good].join()};`],
+      ['on lines', `INSERT INTO t VALUES\n${[good, bad, good, good].join(',\n')};\n`],
+      ['on lines with CR LF', `INSERT INTO t VALUES\r\n${[good, bad, good, good].join(',\r\n')};`],
+      [
+        'of other statements',
+        [good, bad, good, good].map((values) => `INSERT INTO t VALUES ${values};\n`).join(''),
+      ],
+      ['that is cut', `INSERT INTO t VALUES\n${good},\n('a','b\n${good},\n${good};\n`],
+    ] as const) {
+      it(what, async () => {
+        const [first, fault, ...others] = await readContent(sql);
+        expect([first, ...others]).to.deep.equal([row, row, row]);
+        expect(fault).to.be.a('string');
+      });
+    }
+  });
+
   it('reads a row of exactly the maximum length', async () => {
     const text = 'x'.repeat(maxRecordLength - 4);
     expect(await readContent(`INSERT INTO t VALUES ('${text}')`)).to.deep.equal([[text]]);

@@ -59,11 +59,16 @@ const uploadChunks = 30;
 const delayMs = 400;
 const parallelRequests = 16;
 
-/** The body of an upload, in `ms` or as fast as it is read. */
-async function* paced(text: string, ms: number): AsyncGenerator<Uint8Array> {
+/** The body of an upload, in `ms` or as fast as it is read. `beforeEnd` holds back its last chunk. */
+async function* paced(
+  text: string,
+  ms: number,
+  beforeEnd: () => Promise<void>,
+): AsyncGenerator<Uint8Array> {
   const bytes = Buffer.from(text);
   const size = Math.ceil(bytes.length / uploadChunks);
   for (let at = 0; at < bytes.length; at += size) {
+    if (at + size >= bytes.length) await beforeEnd();
     yield bytes.subarray(at, at + size);
     if (ms > 0) await sleep(ms / uploadChunks);
   }
@@ -84,14 +89,21 @@ const importUnderKills = async (
   let accepted = 0;
 
   /** @returns whether the file was accepted */
-  const upload = async ({ query, text }: SourceFile, own: Random): Promise<boolean> => {
+  const upload = async (
+    { query, text }: SourceFile,
+    own: Random,
+    isHeld: boolean,
+  ): Promise<boolean> => {
     const apis = target.apis();
+    const beforeEnd = async (): Promise<void> => {
+      while (isHeld && count() < uploadKills) await sleep(50);
+    };
     uploads += 1;
     try {
       const response = await fetch(`${apis[own.below(apis.length)]}/v2/imports?${query}`, {
         method: 'POST',
         headers: bearer(key),
-        body: paced(text, count() < uploadKills ? uploadMs : 0),
+        body: paced(text, count() < uploadKills ? uploadMs : 0, beforeEnd),
         duplex: 'half',
       });
       if (response.status === 202) return true;
@@ -108,7 +120,8 @@ const importUnderKills = async (
   };
   const uploadUntilAccepted = async (file: SourceFile, index: number): Promise<void> => {
     const own = seededRandom(plan.seed + 1 + index);
-    while (!(await upload(file, own))) await sleep(own.between(50, 300));
+    // The end of the first file can coincide with a kill.
+    while (!(await upload(file, own, index > 0))) await sleep(own.between(50, 300));
     accepted += 1;
   };
   const isReceived = (): boolean => accepted === 2 * files.length;
@@ -208,7 +221,7 @@ const checkLinks = async (
   files: readonly SourceFile[],
 ): Promise<readonly string[]> => {
   const broken: string[] = [];
-  const all = files.flatMap(({ links }) => links);
+  const links = files.flatMap((file) => file.links);
   const humans = countBy(
     files.flatMap(({ visits }) => visits.filter(({ isBot }) => !isBot)),
     ({ code }) => code,
@@ -221,12 +234,12 @@ const checkLinks = async (
     clicks - (humans.get(code) ?? 0) - (bots.get(code) ?? 0);
   const clicksOf = (link: DumpedLink): number => openingOf(link) + (humans.get(link.code) ?? 0);
 
-  const expectedClicks = all.reduce((sum, link) => sum + clicksOf(link), 0);
+  const expectedClicks = links.reduce((sum, link) => sum + clicksOf(link), 0);
   const readExport = async (): Promise<readonly ExportedLink[]> =>
     jsonLines(await readText(target, '/v2/export', key)) as readonly ExportedLink[];
   let exported = await readExport();
   const isProjected = (): boolean =>
-    exported.length >= all.length &&
+    exported.length >= links.length &&
     exported.reduce((sum, { clicks }) => sum + clicks, 0) >= expectedClicks;
   // The comparison below names what is missing at the deadline.
   for (const deadline = performance.now() + finalMs; !isProjected();) {
@@ -235,7 +248,7 @@ const checkLinks = async (
     exported = await readExport();
   }
   const found = new Map(exported.map((link) => [link.code, link]));
-  if (exported.length !== all.length) broken.push(`${exported.length} links of ${all.length}`);
+  if (exported.length !== links.length) broken.push(`${exported.length} links of ${links.length}`);
   const ledger = await withDatabase(readConfig(target.environment), async ({ pool }) => {
     const { rows } = await pool.query<{ subject: string }>(
       'SELECT subject FROM ledger.links WHERE account = $1',
@@ -243,7 +256,7 @@ const checkLinks = async (
     );
     return new Set(rows.map(({ subject }) => subject));
   });
-  if (ledger.size !== all.length) broken.push(`the ledger has ${ledger.size} of ${all.length}`);
+  if (ledger.size !== links.length) broken.push(`the ledger has ${ledger.size} of ${links.length}`);
 
   const period = 'from=2023-12-31&to=2025-01-01&interval=month';
   const checkLink = async (link: DumpedLink): Promise<void> => {
@@ -270,7 +283,7 @@ const checkLinks = async (
     const { headers } = await sendRequest(`${target.edge()}/${code}`, { method: 'HEAD' });
     if (headers.location !== url) broken.push(`${code} redirects to ${headers.location ?? '?'}`);
   };
-  await pLimit(parallelRequests).map(all, checkLink);
+  await pLimit(parallelRequests).map(links, checkLink);
   return broken;
 };
 
