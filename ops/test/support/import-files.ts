@@ -15,7 +15,6 @@ export interface DumpedVisit {
   readonly day: string;
   /** `null`: unknown. */
   readonly country: string | null;
-  readonly isBot: boolean;
 }
 
 /** A dump of YOURLS, and its rows. */
@@ -33,14 +32,11 @@ const firstMs = Date.parse(firstDay);
 const countries = ['DE', 'US', 'IN', 'BR', 'JP', 'FR', 'NG', ''] as const;
 
 const agents = [
-  [false, 'Mozilla/5.0 (X11; Linux x86_64; rv:109.0) Gecko/20100101 Firefox/112.0'],
-  [
-    false,
-    'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0 Safari/537.36',
-  ],
-  [false, 'curl/7.88.1'],
-  [false, ''],
-  [true, 'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)'],
+  'Mozilla/5.0 (X11; Linux x86_64; rv:109.0) Gecko/20100101 Firefox/112.0',
+  'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0 Safari/537.36',
+  'curl/7.88.1',
+  '',
+  'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)',
 ] as const;
 
 const pick = <Item>(items: readonly Item[], random: Random): Item => {
@@ -79,7 +75,7 @@ export const yourlsDump = (options: {
     // Few links have most of the visits.
     const code = codeOf(Math.floor(options.links * random.between(0, 1) ** 3));
     const time = firstMs + Math.floor(random.between(0, options.days * dayMs));
-    const [country, [isBot, agent]] = [pick(countries, random), pick(agents, random)];
+    const [country, agent] = [pick(countries, random), pick(agents, random)];
     counts.set(code, (counts.get(code) ?? 0) + 1);
     const referrer = index % 3 === 0 ? 'https://news.example.com/item?id=1' : 'direct';
     const values = [mysqlTime(time), code, referrer, agent, '203.0.113.7', country];
@@ -88,7 +84,7 @@ export const yourlsDump = (options: {
       visitRows.push(`(0,'${mysqlTime(time)}','deleted','direct','','203.0.113.7','DE')`);
     }
     const day = new Date(time).toISOString().slice(0, 10);
-    return { code, day, country: country === '' ? null : country, isBot };
+    return { code, day, country: country === '' ? null : country };
   });
   const links = Array.from({ length: options.links }, (_, index): DumpedLink => {
     const code = codeOf(index);
