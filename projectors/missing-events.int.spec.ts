@@ -16,7 +16,6 @@ import { topicNames, topics } from '../schemas/events/topics.js';
 import {
   blocked,
   created,
-  importedVisit,
   keyChanged,
   keyCreated,
   maintenanceSwitched,
@@ -202,8 +201,6 @@ describe('projectors: missing events', function () {
             (await pool.query(`SELECT FROM projection_stats.${table}`)).rows.length;
 
           await append(log, visitsOf(range(1, 100)));
-          // The sequences of an import have gaps.
-          await append(log, [importedVisit(lateCode, { sequence: 1_000 })]);
           await append(log, visitsOf(range(90, 120).filter((sequence) => sequence !== 117)));
           await projected();
           expect(await look(0)).to.deep.equal([]);

@@ -1,7 +1,7 @@
 import type { EventLog, TopicPartition } from '../../ops/event-log/port.js';
 import { arrayLiteral } from '../../ops/platform/postgres/array-literal.js';
 import { valuesByField, type Client } from '../../ops/platform/postgres/pool.js';
-import { importIdOf, ledgerSource, originOf } from '../../schemas/events/envelope.js';
+import { ledgerSource, originOf } from '../../schemas/events/envelope.js';
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
 import { recordTimeOf } from '../../schemas/events/record-time.js';
 import type { ProjectionSchema } from './projection.js';
@@ -55,8 +55,7 @@ export interface SkippedSequences {
 /**
  * Drops repeats, and returns the raised high-water marks and the skipped sequences of subjects. First occurrences ascend,
  * so a sequence at or below its origin's mark is a repeat. A broken record has no sequence and is kept. `newest` is the
- * newest record day of the partition's visits of spools and imports. Visits of spools are added to `blocks`; the sequences
- * of an import have gaps.
+ * newest day of the partition's spooled visits. Visits of spools are added to `blocks`.
  *
  * Events of the ledger have no marks if the log cannot repeat them. A mark expires at a record, independently of the end
  * of a batch.
@@ -93,7 +92,7 @@ export const dropRepeats = (
     const { sequence } = event;
     if (isSpooled(event)) {
       newest = Math.max(newest ?? 0, dayOf(event));
-      if (importIdOf(origin) === null) blocks.add(origin, sequence);
+      blocks.add(origin, sequence);
     } else {
       const expected = (mark?.sequence ?? 0) + 1;
       if (sequence > expected) {
@@ -126,7 +125,7 @@ export const readHighWaterMarks = async (
   return new Map(rows.map(({ origin, ...mark }) => [origin, mark]));
 };
 
-/** Returns the newest record day of the partition's visits of spools and imports; `null` if it has none. */
+/** Returns the newest day of the partition's spooled visits; `null` if it has none. */
 export const readNewestDay = async (
   tx: Client,
   schema: ProjectionSchema,

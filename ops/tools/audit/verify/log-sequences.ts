@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readRecord, storable } from '../../../../projectors/runtime/read-record.js';
-import { envelope, importIdOf, ledgerSource } from '../../../../schemas/events/envelope.js';
+import { envelope, ledgerSource } from '../../../../schemas/events/envelope.js';
 import { topics, type TopicName } from '../../../../schemas/events/topics.js';
 import { jsonText } from '../../../platform/json.js';
 import type { Batch, EventLog } from '../../../event-log/port.js';
@@ -135,9 +135,7 @@ export class LogSequences {
       const found = sequenceOf(topic, record);
       if (found === null) continue;
       if (found.source === ledgerSource) subjectSequences.push(found);
-      // The sequences of an import have gaps.
-      else if (importIdOf(found.source) === null)
-        this.#spools.add(partition, found.source, found.sequence);
+      else this.#spools.add(partition, found.source, found.sequence);
     }
     return subjectSequences;
   }

@@ -6,7 +6,6 @@ import { topicNames, topics } from '../../../../schemas/events/topics.js';
 import {
   blocked,
   created,
-  importedVisit,
   keyCreated,
   maintenanceSwitched,
   metered,
@@ -46,8 +45,6 @@ const whole: readonly LinklogEvent[] = [
   metered('key-1', 1, 3),
   ...visitsFrom(1, 30),
   ...visitsFrom(20, 30),
-  // The sequences of an import have gaps.
-  importedVisit('a', { sequence: 1_000 }),
 ];
 
 /** More events of the same origins, with missing sequences. */
