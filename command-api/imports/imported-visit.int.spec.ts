@@ -42,13 +42,13 @@ const userAgents = [
 const pick = <Value>(list: readonly Value[], number: number): Value =>
   list[Math.floor(number / 7) % list.length] as Value;
 
-/** Visits of 300 days from 2019 to today, not in the order of their times, with gaps between their sequences. */
+/** Visits of 300 days from 2019 to today, not in the order of their times. */
 const visits = Array.from({ length: 2_000 }, (_, index): ImportedVisit => {
   const day = first + ((index * 97) % 300) * Math.floor(days / 299) * dayMs;
   const at = index % 50 === 0 ? Date.parse(today) : day;
   return {
     ...pick(links, index * 5),
-    ...{ importId, sequence: 3 * index + 2 },
+    ...{ importId, sequence: index + 1 },
     visit: {
       ...{ code: 'not read', domain: null, referrer: 'news.example' },
       time: new Date(at + ((index * 7_919_000) % (dayMs / 2))).toISOString(),

@@ -226,7 +226,7 @@ export const createImportJob = (deps: ImportJobDeps) => {
     const { id: importId, account } = running;
     const appended = visits
       .flatMap(({ subject, visit }) => (subject === null ? [] : [{ subject, visit }]))
-      // Without gaps, because `audit verify` reports missing sequences of a source.
+      // Contiguous, because readers report the missing sequences of a source.
       .map((visit, index) => ({
         ...visit,
         account,

@@ -58,8 +58,8 @@ export const spoolSource = (spoolId: string): string => spoolSourcePrefix + spoo
 const importSourcePrefix = '/linklog/import/';
 
 /**
- * The `source` of the visits of one import. Their sequences ascend, with gaps. Their times are those of the visits at the
- * other service: see `recordTimeOf`.
+ * The `source` of the visits of one import. Their sequences are contiguous, from 1. Their times are those of the visits
+ * at the other service: see `recordTimeOf`.
  */
 export const importSource = (importId: string): string => importSourcePrefix + importId;
 
