@@ -9,8 +9,12 @@ export interface ShortUrl {
 const maxHostLength = 260;
 
 /** A host with a dot, or one with a port: `go.example/abc`, `localhost:8080/abc`. */
-const isHost = (text: string): boolean =>
-  text.length <= maxHostLength && /^(?:[^?#\s]+\.[^?#\s]+|[\w.:[\]-]+:\d+)$/.test(text);
+const isHost = (text: string): boolean => {
+  if (text.length > maxHostLength || /[?#\s]/.test(text)) return false;
+  const dot = text.indexOf('.', 1);
+  const hasDot = dot > 0 && dot < text.length - 1;
+  return hasDot || (/^[\w.:[\]-]+$/.test(text) && /.:\d+$/.test(text));
+};
 
 const urlWithHost = /^[a-z][a-z0-9+.-]*:\/\/([^/?#]*)(.*)$/is;
 

@@ -150,7 +150,7 @@ describe('the console’s pages', () => {
     const download = async (role: 'button' | 'link', name: string): Promise<string> => {
       const [saved] = await Promise.all([
         page.waitForEvent('download'),
-        page.getByRole(role, { name }).click(),
+        page.getByRole(role, { name, exact: true }).click(),
       ]);
       return readFile(await saved.path(), 'utf8');
     };
