@@ -191,8 +191,13 @@ const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
     ...{ safety, logger, isOwnHost: (destination: URL) => isOwnHost(destination) },
   });
   const tasks = [
-    // A client waits for it.
-    { name: 'import links', everyMs: 500, idleFactor: 0.2, task: () => importJob.decideNext() },
+    {
+      name: 'import links',
+      everyMs: 500,
+      // A client waits for it. In a busy process, each link costs PostgreSQL and the projectors as much again.
+      factors: { idle: 0.2, busy: 16 },
+      task: () => importJob.decideNext(),
+    },
     { name: 'clean up imports', everyMs: 10_000, task: () => cleanUpImports(pool) },
     { name: 'delete old imports', everyMs: 600_000, task: () => deleteOldImports(pool) },
     { name: 'expire links', everyMs: 1_000, task: () => expireDueLinks(pool, outbox, clock) },

@@ -1,5 +1,5 @@
 import type { Logger } from '../logging.js';
-import { DutyCycle } from './duty-cycle.js';
+import { DutyCycle, type PauseFactors } from './duty-cycle.js';
 
 /** Runs a task periodically: after a pause of the duty cycle while it has work, otherwise every `everyMs`. */
 export const periodically = (options: {
@@ -7,18 +7,18 @@ export const periodically = (options: {
   readonly everyMs: number;
   /** Does a piece of work. Returns its amount, or 0 if no work is left. */
   readonly task: () => Promise<number>;
-  /** Of the duty cycle: the pause per unit of work in an idle process. */
-  readonly idleFactor?: number;
+  /** Of the duty cycle. */
+  readonly factors?: PauseFactors;
   readonly logger: Logger;
 }) => {
-  const { name, everyMs, task, idleFactor, logger } = options;
+  const { name, everyMs, task, factors, logger } = options;
   const stopping = new AbortController();
   const { signal } = stopping;
   let timer: NodeJS.Timeout | undefined;
   let running: Promise<void> = Promise.resolve();
 
   const run = async (): Promise<void> => {
-    const dutyCycle = new DutyCycle(signal, idleFactor);
+    const dutyCycle = new DutyCycle(signal, factors);
     let done = 1;
     while (done > 0 && !signal.aborted) {
       done = 0;
