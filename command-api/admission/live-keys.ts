@@ -1,5 +1,6 @@
 import { scopesColumn } from '../../ops/ledger/api-keys.js';
 import type { Queryable } from '../../ops/platform/postgres/pool.js';
+import type { PlanName } from '../../schemas/plans.js';
 import type { Scope } from '../../schemas/scopes.js';
 
 /** The live keys, `k`, with their live secrets, `s`, and their roots, `r`. */
@@ -20,4 +21,17 @@ export const findLiveScopes = async (
     values: [hashes],
   });
   return new Map(rows.map(({ hash, scopes }) => [hash, scopes]));
+};
+
+/** The root of a live key; `null` if the key is not live. */
+export const findLiveRoot = async (
+  postgres: Queryable,
+  keyId: string,
+): Promise<{ readonly rootId: string; readonly plan: PlanName } | null> => {
+  const { rows } = await postgres.query<{ rootId: string; plan: PlanName }>({
+    name: 'keys-live-root',
+    text: `SELECT r.id AS "rootId", r.plan FROM ${liveKeys} AND k.id = $1 LIMIT 1`,
+    values: [keyId],
+  });
+  return rows[0] ?? null;
 };

@@ -1,24 +1,22 @@
 /** The background work of imports: each call of `decideNext` takes the next portion of one running import. */
 import type { EventLog } from '../../ops/event-log/port.js';
 import type { Outbox, OutboxDelivery } from '../../ops/event-log/outbox/port.js';
-import type { ActiveDomains } from '../../ops/ledger/active-domains.js';
+import { findActiveDomains, type ActiveDomains } from '../../ops/ledger/active-domains.js';
 import type { LedgerClock } from '../../ops/ledger/clock.js';
-import { readActiveDomains } from '../../ops/ledger/domains.js';
 import { readPlatform } from '../../ops/ledger/platform.js';
 import { newId } from '../../ops/platform/new-id.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
-import { edgeRoutes } from '../../schemas/edge-routes.js';
-import type { PlanName, PlanTable } from '../../schemas/plans.js';
+import type { PlanTable } from '../../schemas/plans.js';
 import { destinationsOf } from '../../schemas/redirect-rules.js';
-import { readAliasOverrides } from '../aliases/overrides.js';
-import { reservedAliases } from '../aliases/reserved-alias.js';
-import { readReservedWords } from '../aliases/reserved-words.js';
+import { findLiveRoot } from '../admission/live-keys.js';
+import { createFindForbidden } from '../aliases/forbidden-aliases.js';
 import { checkGroups, type SafetyCheck } from '../safety/safety-check.js';
 import { appendVisits } from './imported-visit.js';
 import { decidePortion, type PayingKey } from './portion.js';
 import {
   createRowCheck,
+  domainOf,
   refusedRow,
   type CheckedRow,
   type DomainChoice,
@@ -62,8 +60,6 @@ export interface ImportJobDeps {
   readonly logger: Logger;
 }
 
-const edgeRouteNames: ReadonlySet<string> = new Set(edgeRoutes);
-
 const messages = {
   reserved: 'The code is reserved.',
   unsafe: 'The destination is not safe.',
@@ -71,66 +67,21 @@ const messages = {
   keyRevoked: 'The key that started the import is no longer active.',
 };
 
-/** The root of an active key; `null` if the key is not active. */
-const findRoot = async (
-  pool: Pool,
-  keyId: string,
-): Promise<{ readonly rootId: string; readonly plan: PlanName } | null> => {
-  const { rows } = await pool.query<{ rootId: string; plan: PlanName }>({
-    name: 'imports-key',
-    text: `SELECT r.id AS "rootId", r.plan FROM ledger.api_keys k
-           JOIN ledger.api_keys r ON r.id = k.root_id AND r.status = 'active'
-           WHERE k.id = $1 AND k.status = 'active'
-             AND coalesce(clock_timestamp() < least(k.expires_at, r.expires_at), true)`,
-    values: [keyId],
-  });
-  return rows[0] ?? null;
-};
-
-/** The domains of records that are active for an account. */
-const readDomains = async (
-  { pool, activeDomains }: ImportJobDeps,
-  account: string,
-  names: ReadonlySet<string>,
-): Promise<ReadonlySet<string>> => {
-  const active = new Set(
-    [...names].filter((name) => activeDomains.find(name)?.account === account),
-  );
-  const unknown = [...names].filter((name) => !active.has(name));
-  // A domain may be active for less time than this cache.
-  const read = unknown.length === 0 ? [] : await readActiveDomains(pool, unknown);
-  for (const { domain, account: owner } of read) if (owner === account) active.add(domain);
-  return active;
-};
-
 export const createImportJob = (deps: ImportJobDeps) => {
   const { pool, log, delivery, plans, safety, logger } = deps;
   const owner = newId();
   const checkRow = createRowCheck(deps);
-  const findReservation = reservedAliases(readReservedWords());
+  const findForbidden = createFindForbidden(pool);
   const portionDeps = { pool, outbox: deps.outbox, clock: deps.clock, owner };
 
-  /** The codes of rows that the account may not use. Operators may use reserved ones. */
-  const forbiddenCodes = async (
+  /** The rows whose codes the account may not use. Operators may use reserved ones. */
+  const findForbiddenRows = async (
     { keyId, account }: RunningImport,
     rows: readonly ReadyRow[],
   ): Promise<(row: ReadyRow) => boolean> => {
-    const reserved = new Set(
-      keyId === null
-        ? []
-        : rows.flatMap(({ code, domain }) =>
-            domain === null && findReservation(code) !== null ? [code.toLowerCase()] : [],
-          ),
-    );
-    const accounts =
-      reserved.size === 0
-        ? new Map<string, string>()
-        : await readAliasOverrides(pool, [...reserved]);
-    return ({ code, domain }) => {
-      if (edgeRouteNames.has(code)) return true;
-      const name = code.toLowerCase();
-      return domain === null && reserved.has(name) && accounts.get(name) !== account;
-    };
+    const codes = rows.flatMap(({ code, domain }) => (domain === null ? [code] : []));
+    const forbidden = keyId === null ? new Set<string>() : await findForbidden(codes, account);
+    return ({ code, domain }) => domain === null && forbidden.has(code);
   };
 
   /** Checks the records of a portion; `null` if a service has no verdict now. */
@@ -140,10 +91,10 @@ export const createImportJob = (deps: ImportJobDeps) => {
   ): Promise<readonly CheckedRow[] | null> => {
     const { account, options, format } = running;
     const named = records.flatMap((record) =>
-      record.type === 'link' && record.link.domain !== null ? [record.link.domain] : [],
+      record.type === 'link' ? (domainOf(record.link) ?? []) : [],
     );
     const names = new Set(options.domain === null ? named : [options.domain]);
-    const active = await readDomains(deps, account, names);
+    const active = await findActiveDomains(deps, account, [...names]);
     const domains: DomainChoice = {
       domain: options.domain,
       isActive: (name) => active.has(name),
@@ -152,7 +103,7 @@ export const createImportJob = (deps: ImportJobDeps) => {
     const rows = records.map((record) => checkRow(record, domains));
     const ready = rows.filter((row) => row.type === 'ready');
     const [isForbidden, verdicts] = await Promise.all([
-      forbiddenCodes(running, ready),
+      findForbiddenRows(running, ready),
       checkGroups(
         safety,
         ready.map(({ link }) => destinationsOf(link)),
@@ -170,7 +121,7 @@ export const createImportJob = (deps: ImportJobDeps) => {
   };
 
   const payingKey = async (keyId: string): Promise<PayingKey | null> => {
-    const root = await findRoot(pool, keyId);
+    const root = await findLiveRoot(pool, keyId);
     if (!root) return null;
     return { rootId: root.rootId, linkLimit: plans.plans[root.plan].monthlyLinks };
   };

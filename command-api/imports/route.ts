@@ -2,8 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { Context } from 'koa';
 import { allowStall } from '../../ops/http/connections.js';
 import { withSlowBody } from '../../ops/http/slow-bodies.js';
-import type { ActiveDomains } from '../../ops/ledger/active-domains.js';
-import { readActiveDomains } from '../../ops/ledger/domains.js';
+import { findActiveDomains, type ActiveDomains } from '../../ops/ledger/active-domains.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import { messages } from '../../schemas/http/errors.js';
@@ -47,7 +46,8 @@ const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 /** The rest of the body is not read, so the connection cannot be reused. */
 const closing = { Connection: 'close' };
 
-const isGzip = (encoding: string | undefined): boolean =>
+/** Whether the content coding of a file is none or gzip. */
+const isReadable = (encoding: string | undefined): boolean =>
   ['', 'identity', 'gzip', 'x-gzip'].includes((encoding ?? '').trim().toLowerCase());
 
 /** What the imports of clients and of operators share. */
@@ -57,13 +57,6 @@ export const createImports = ({ pool, activeDomains, logger }: ImportDeps) => {
 
   const find = async (id: string, account: string | null): Promise<ImportResponse | null> =>
     uuid.test(id) ? ((await readImports(pool, account, id))[0] ?? null) : null;
-
-  const isActive = async (domain: string, account: string): Promise<boolean> => {
-    if (activeDomains.find(domain)?.account === account) return true;
-    // A domain may be active for less time than the cache.
-    const [active] = await readActiveDomains(pool, [domain]);
-    return active?.account === account;
-  };
 
   const receive = async (ctx: Context, request: UploadRequest): Promise<Reply> => {
     try {
@@ -95,15 +88,14 @@ export const createImports = ({ pool, activeDomains, logger }: ImportDeps) => {
       portion = await readOutcomes(pool, id, portion.number)
     ) {
       const lines = portion.outcomes.split('\n').filter(isWanted);
-      const text = outcome === undefined ? portion.outcomes : lines.map((l) => `${l}\n`).join('');
+      const text =
+        outcome === undefined ? portion.outcomes : lines.map((line) => `${line}\n`).join('');
       if (text !== '') await writePart(res, text);
     }
     res.end();
   };
 
   return {
-    find,
-
     list: async (account: string | null): Promise<Reply> => {
       const body: ImportListResponse = { imports: [...(await readImports(pool, account))] };
       return json(200, body);
@@ -148,11 +140,13 @@ export const createImports = ({ pool, activeDomains, logger }: ImportDeps) => {
       { uncounted }: Pick<RequestState, 'uncounted'>,
       request: Omit<UploadRequest, 'chunks'>,
     ): Promise<Reply> {
-      if (!isGzip(ctx.headers['content-encoding'])) {
+      if (!isReadable(ctx.headers['content-encoding'])) {
         return failure(415, messages.importEncoding, closing);
       }
       const { account, query, maxBytes } = request;
-      if (query.domain !== undefined && !(await isActive(query.domain, account))) {
+      const domains = query.domain === undefined ? [] : [query.domain];
+      const active = await findActiveDomains({ pool, activeDomains }, account, domains);
+      if (active.size < domains.length) {
         return failure(400, messages.domainInactive, closing);
       }
       if (Number(ctx.headers['content-length'] ?? 0) > maxBytes) {

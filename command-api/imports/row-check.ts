@@ -1,4 +1,5 @@
 /** Checks the records of an import file, except against the ledger. Texts are adapted, with a message in the outcome. */
+import { domainNameOf } from '../../schemas/domain-name.js';
 import {
   canonicalText,
   destination,
@@ -11,7 +12,7 @@ import {
 } from '../../schemas/http/link-fields.js';
 import type { ImportedRow, RowOutcome } from '../../schemas/http/imports.js';
 import { messageWithPath, rulesField } from '../../schemas/http/rules.js';
-import { linkCodeOf, subjectOf } from '../../schemas/link-subject.js';
+import { linkCodeOf } from '../../schemas/link-subject.js';
 import type { ImportedLink } from './command.js';
 import { invalidRecord } from './formats/records.js';
 import type { SourceLink, SourceRecord } from './formats/source-record.js';
@@ -109,6 +110,10 @@ const readClicks = (clicks: number, messages: string[]): number => {
   return maxCount;
 };
 
+/** The domain of a link in its canonical form, as accounts have it; `null`: the file has none. */
+export const domainOf = ({ domain }: SourceLink): string | null =>
+  domain === null ? null : (domainNameOf(domain) ?? domain);
+
 export interface RowCheckDeps {
   readonly isOwnHost: (destination: URL) => boolean;
 }
@@ -160,7 +165,7 @@ export const createRowCheck = ({ isOwnHost }: RowCheckDeps) => {
     if (startsAt !== null && expiresAt !== null && startsAt >= expiresAt) {
       return invalid('The link starts after its end.');
     }
-    const named = domains.domain ?? source.domain;
+    const named = domains.domain ?? domainOf(source);
     const isActive = named === null || domains.isActive(named);
     if (!isActive && (domains.isStrict || domains.domain !== null)) {
       return invalid(`The domain ${named} is not active for the account.`);
@@ -210,6 +215,3 @@ export type RowCheck = ReturnType<typeof createRowCheck>;
 /** The code with a number: `sale-2`; `null` if no link can have it. */
 export const suffixed = (code: string, number: number): string | null =>
   linkCodeOf(`${code}-${number}`);
-
-export const subjectOfRow = ({ domain, code }: Pick<ReadyRow, 'domain' | 'code'>): string =>
-  subjectOf({ domain, code });

@@ -136,6 +136,8 @@ describe('imports: checks of rows', () => {
 
   it('choose the domain of the request, else an active domain of the row, else the default', () => {
     expect(ready({ domain: 'go.example' }).domain).to.equal('go.example');
+    const unicode = { ...anyDomain, isActive: (name: string) => name === 'xn--bcher-kva.example' };
+    expect(ready({ domain: 'bücher.example' }, unicode).domain).to.equal('xn--bcher-kva.example');
     const moved = ready({ domain: 'old.example' });
     expect([moved.domain, moved.source.domain]).to.deep.equal([null, 'old.example']);
     expect(moved.messages).to.deep.equal([

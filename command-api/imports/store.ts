@@ -68,7 +68,7 @@ const columns = `id, account, key_id AS "keyId", actor, request_id AS "requestId
   (extract(epoch FROM clock_timestamp() - started_at) * 1000)::bigint AS "ageMs"`;
 
 /** The phase in which an import begins. */
-export const firstPhase = ({ dryRun, onConflict }: ImportOptions): Phase =>
+const firstPhase = ({ dryRun, onConflict }: ImportOptions): Phase =>
   dryRun || onConflict === 'fail' ? 'check' : 'links';
 
 export const insertImport = async (

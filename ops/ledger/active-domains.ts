@@ -11,6 +11,20 @@ const pauses = { firstMs: 500, longestMs: 500 };
 
 export type ActiveDomains = Pick<Awaited<ReturnType<typeof watchActiveDomains>>, 'find'>;
 
+/** Which of these domains are active for an account. A domain may be active for less time than it takes to be in memory. */
+export const findActiveDomains = async (
+  deps: { readonly pool: Queryable; readonly activeDomains: ActiveDomains },
+  account: string,
+  names: readonly string[],
+): Promise<ReadonlySet<string>> => {
+  const { pool, activeDomains } = deps;
+  const active = new Set(names.filter((name) => activeDomains.find(name)?.account === account));
+  const unknown = names.filter((name) => !active.has(name));
+  const read = unknown.length === 0 ? [] : await readActiveDomains(pool, unknown);
+  for (const { domain, account: owner } of read) if (owner === account) active.add(domain);
+  return active;
+};
+
 /**
  * Keeps the active domains in memory (100,000 take 19 MB), so that an unresponsive PostgreSQL does not affect them. A
  * notification of a change is a hint to read its domain again; after a lost connection, all are read again.

@@ -1,6 +1,5 @@
 import { customAlphabet } from 'nanoid';
-import type { ActiveDomains } from '../../../ops/ledger/active-domains.js';
-import { readActiveDomains, type ActiveDomain } from '../../../ops/ledger/domains.js';
+import { findActiveDomains, type ActiveDomains } from '../../../ops/ledger/active-domains.js';
 import type { PasswordHasher } from '../../../ops/platform/passwords/password-hasher.js';
 import type { Pool } from '../../../ops/platform/postgres/pool.js';
 import type { CommandRequest } from '../../../schemas/decision.js';
@@ -19,9 +18,7 @@ import type { PlatformSwitches } from '../../admission/admission.js';
 import type { CreateLink, ShortenRefusal } from './command.js';
 import type { ShortenCommand } from './handler.js';
 import { keyAlphabet } from '../../keys/key-token.js';
-import { reservedAliases } from '../../aliases/reserved-alias.js';
-import { readAliasOverrides } from '../../aliases/overrides.js';
-import { readReservedWords } from '../../aliases/reserved-words.js';
+import { createFindForbidden } from '../../aliases/forbidden-aliases.js';
 import { checkGroups } from '../../safety/safety-check.js';
 import type { WebSafety } from '../../safety/web-safety.js';
 import { failure, type Reply } from '../../http/reply.js';
@@ -73,7 +70,7 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
   const { plans } = deps;
   const schema = shortenRequest(deps.isOwnHost);
   const itemSchema = batchItemRequest(deps.isOwnHost);
-  const findReservation = reservedAliases(readReservedWords());
+  const findForbidden = createFindForbidden(deps.pool);
 
   const linkLimitOf = (call: AdmittedCall): number | null =>
     plans.plans[call.key.plan].monthlyLinks;
@@ -91,49 +88,16 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
     return limit !== null && call.usage.links >= limit ? linksExhausted(call) : null;
   };
 
-  /** The domains of requests that the account does not have. A domain may be active for less time than this cache. */
-  const inactiveFor = async (
-    requests: readonly ShortenRequest[],
-    { key }: AdmittedCall,
-  ): Promise<ReadonlySet<string>> => {
-    const names = new Set(requests.flatMap(({ domain }) => domain ?? []));
-    const isActive = (active: ActiveDomain): boolean => active.account === key.account;
-    const unknown = [...names].filter((name) => {
-      const active = deps.activeDomains.find(name);
-      return !active || !isActive(active);
-    });
-    if (unknown.length === 0) return new Set();
-    const inactive = new Set(unknown);
-    for (const active of await readActiveDomains(deps.pool, unknown)) {
-      if (isActive(active)) inactive.delete(active.domain);
-    }
-    return inactive;
-  };
-
   const checked = (
     parsed: Read<ShortenRequest>,
-    inactive: ReadonlySet<string>,
+    active: ReadonlySet<string>,
     state: V2State,
   ): Read<ShortenRequest> => {
     if (parsed.type === 'refused') return parsed;
     const { domain } = parsed.value;
     const reply =
-      domain !== null && inactive.has(domain) ? domainInactive : refusalOf(parsed.value, state);
+      domain !== null && !active.has(domain) ? domainInactive : refusalOf(parsed.value, state);
     return reply ? refusedWith(reply) : parsed;
-  };
-
-  /** The reserved aliases of the requests, except those that operators assigned to this account. */
-  const reservedFor = async (
-    requests: readonly ShortenRequest[],
-    { key }: AdmittedCall,
-  ): Promise<ReadonlySet<string>> => {
-    const reserved = requests.flatMap(({ alias, domain }) =>
-      alias !== null && domain === null && findReservation(alias) !== null ? [alias] : [],
-    );
-    if (reserved.length === 0) return new Set();
-    const names = reserved.map((alias) => alias.toLowerCase());
-    const accounts = await readAliasOverrides(deps.pool, names);
-    return new Set(reserved.filter((alias) => accounts.get(alias.toLowerCase()) !== key.account));
   };
 
   const commandFor = (request: ShortenRequest, state: RequestContext): ReadyRequest['create'] => {
@@ -212,13 +176,18 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
     ): Promise<readonly (ReadyRequest | Refused)[]> {
       const parsed = items.map((item): Read<ShortenRequest> => parseAs(bodySchema, item));
       const valid = parsed.flatMap((item) => (item.type === 'read' ? [item.value] : []));
-      const inactive = await inactiveFor(valid, state.call);
-      const requests = parsed.map((item) => checked(item, inactive, state));
+      const { account } = state.call.key;
+      const domains = [...new Set(valid.flatMap(({ domain }) => domain ?? []))];
+      const active = await findActiveDomains(deps, account, domains);
+      const requests = parsed.map((item) => checked(item, active, state));
       const accepted = requests.flatMap((item) => (item.type === 'read' ? [item.value] : []));
       const checking = checkGroups(deps.safety, accepted.map(destinationsOf));
       // The check has its own deadline.
       const verdicts = [...(await state.uncounted(checking))];
-      const forbidden = await reservedFor(accepted, state.call);
+      const aliases = accepted.flatMap(({ alias, domain }) =>
+        alias !== null && domain === null ? [alias] : [],
+      );
+      const forbidden = await findForbidden(aliases, account);
       return requests.map((item): ReadyRequest | Refused => {
         if (item.type === 'refused') return item;
         const request = item.value;
