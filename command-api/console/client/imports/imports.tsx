@@ -5,6 +5,7 @@ import { useLoad, useReloadOnReturn } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
 import type { Import, ImportList } from '../app/types.js';
 import { Trouble } from '../components/trouble.js';
+import { ScrollTable } from '../components/scroll-table.js';
 import { formatNames } from './labels.js';
 import { NewImport } from './new-import.js';
 
@@ -35,31 +36,21 @@ const Row = ({ value }: { readonly value: Import }) => {
 };
 
 const Table = ({ imports }: { readonly imports: readonly Import[] }) => (
-  <div class="scroll" tabIndex={0} role="region" aria-label="Table of imports">
-    <table>
-      <thead>
-        <tr>
-          <th scope="col">Started</th>
-          <th scope="col">Format</th>
-          <th scope="col">Status</th>
-          <th scope="col" class="number">
-            Created
-          </th>
-          <th scope="col" class="number">
-            Existing
-          </th>
-          <th scope="col" class="number">
-            Failed
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {imports.map((value) => (
-          <Row key={value.id} value={value} />
-        ))}
-      </tbody>
-    </table>
-  </div>
+  <ScrollTable
+    label="Table of imports"
+    columns={[
+      'Started',
+      'Format',
+      'Status',
+      { number: 'Created' },
+      { number: 'Existing' },
+      { number: 'Failed' },
+    ]}
+  >
+    {imports.map((value) => (
+      <Row key={value.id} value={value} />
+    ))}
+  </ScrollTable>
 );
 
 const FormAndList = () => {

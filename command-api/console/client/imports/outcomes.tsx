@@ -17,6 +17,7 @@ import { useAction, useLoad } from '../app/hooks.js';
 import type { Import, ImportedRow } from '../app/types.js';
 import { saveFile } from '../components/save.js';
 import { Trouble } from '../components/trouble.js';
+import { ScrollTable } from '../components/scroll-table.js';
 import { outcomeNames } from './labels.js';
 import { outcomesPath, readOutcomes } from './read-outcomes.js';
 
@@ -46,26 +47,14 @@ const Row = ({ row }: { readonly row: ImportedRow }) => (
 );
 
 const Table = ({ rows }: { readonly rows: readonly ImportedRow[] }) => (
-  <div class="scroll" tabIndex={0} role="region" aria-label="Rows that failed or have a message">
-    <table>
-      <thead>
-        <tr>
-          <th scope="col" class="number">
-            Line
-          </th>
-          <th scope="col">Code</th>
-          <th scope="col">Destination</th>
-          <th scope="col">Outcome</th>
-          <th scope="col">Message</th>
-        </tr>
-      </thead>
-      <tbody>
-        {rows.map((row, index) => (
-          <Row key={index} row={row} />
-        ))}
-      </tbody>
-    </table>
-  </div>
+  <ScrollTable
+    label="Rows that failed or have a message"
+    columns={[{ number: 'Line' }, 'Code', 'Destination', 'Outcome', 'Message']}
+  >
+    {rows.map((row, index) => (
+      <Row key={index} row={row} />
+    ))}
+  </ScrollTable>
 );
 
 const Downloads = ({ id }: { readonly id: string }) => {

@@ -19,6 +19,7 @@ import { Field } from '../components/field.js';
 import { Tags } from '../components/link-texts.js';
 import { saveFile } from '../components/save.js';
 import { Trouble } from '../components/trouble.js';
+import { ScrollTable } from '../components/scroll-table.js';
 import { PastedPreview } from './pasted-preview.js';
 
 /** A pending request, with its idempotency key. */
@@ -70,32 +71,22 @@ const Results = ({ results }: { readonly results: readonly BatchResult[] }) => {
           </button>
         </div>
       </div>
-      <div class="scroll" tabIndex={0} role="region" aria-label="Table of results">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Destination</th>
-              <th scope="col">Short link</th>
-            </tr>
-          </thead>
-          <tbody>
-            {results.map((result, index) => (
-              <tr key={index}>
-                <td class="clip">
-                  <bdi>{result.url}</bdi>
-                </td>
-                <td>
-                  {result.success ? (
-                    <a href={linkPage(result)}>{result.shortUrl}</a>
-                  ) : (
-                    <span class="bad">{result.message}</span>
-                  )}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <ScrollTable label="Table of results" columns={['Destination', 'Short link']}>
+        {results.map((result, index) => (
+          <tr key={index}>
+            <td class="clip">
+              <bdi>{result.url}</bdi>
+            </td>
+            <td>
+              {result.success ? (
+                <a href={linkPage(result)}>{result.shortUrl}</a>
+              ) : (
+                <span class="bad">{result.message}</span>
+              )}
+            </td>
+          </tr>
+        ))}
+      </ScrollTable>
     </section>
   );
 };

@@ -1,5 +1,6 @@
 import { formatNumber } from '../../format.js';
 import type { PastedRow, PastedText } from '../../pasted-links.js';
+import { ScrollTable } from '../components/scroll-table.js';
 
 /** The number of lines that the preview shows. */
 const maxShown = 100;
@@ -72,26 +73,15 @@ export const PastedPreview = ({ pasted, isPlain, onPlain }: Props) => {
         {unnamedColumns > 0 &&
           `The lines seem to have ${unnamedColumns} columns. A first line with their names separates them: url, code, title, tags. `}
       </p>
-      <div class="scroll preview" tabIndex={0} role="region" aria-label="Preview">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col" class="number">
-                Line
-              </th>
-              <th scope="col">Destination</th>
-              <th scope="col">Alias</th>
-              <th scope="col">Title</th>
-              <th scope="col">Tags</th>
-            </tr>
-          </thead>
-          <tbody>
-            {rows.slice(0, maxShown).map((row) => (
-              <Row key={row.row} row={row} />
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <ScrollTable
+        label="Preview"
+        columns={[{ number: 'Line' }, 'Destination', 'Alias', 'Title', 'Tags']}
+        isPreview
+      >
+        {rows.slice(0, maxShown).map((row) => (
+          <Row key={row.row} row={row} />
+        ))}
+      </ScrollTable>
       {rows.length > maxShown && (
         <p class="hint">The preview shows the first {formatNumber(maxShown)} lines.</p>
       )}

@@ -14,6 +14,7 @@ import { callApi, type Failure } from '../app/api.js';
 import { useLoad, useReloadOnReturn } from '../app/hooks.js';
 import type { PeriodStats } from '../app/types.js';
 import { Trouble } from '../components/trouble.js';
+import { ScrollTable } from '../components/scroll-table.js';
 import { Breakdown, type Dimensions } from './breakdown.js';
 import { DownloadCsv } from './download-csv.js';
 import { PeriodPicker } from './period-picker.js';
@@ -102,33 +103,24 @@ interface SeriesProps {
 
 /** The numbers of the plot, for screen readers too. */
 const Table = ({ now, before, hrefOfDay }: SeriesProps) => (
-  <div class="scroll" tabIndex={0} role="region" aria-label="Clicks by interval">
-    <table>
-      <thead>
-        <tr>
-          <th scope="col">Start</th>
-          <th scope="col">Clicks</th>
-          <th scope="col">Bots</th>
-          {before && <th scope="col">The period before</th>}
+  <ScrollTable
+    label="Clicks by interval"
+    columns={['Start', 'Clicks', 'Bots', ...(before ? ['The period before'] : [])]}
+  >
+    {now.timeseries?.map(({ start, clicks, bots }, index) => {
+      const label = formatStart(start, now.period.interval);
+      return (
+        <tr key={start}>
+          <th scope="row">
+            {hrefOfDay === null ? label : <a href={hrefOfDay(start.slice(0, 10))}>{label}</a>}
+          </th>
+          <td>{formatNumber(clicks)}</td>
+          <td>{formatNumber(bots ?? 0)}</td>
+          {before && <td>{formatNumber(before.timeseries?.[index]?.clicks ?? 0)}</td>}
         </tr>
-      </thead>
-      <tbody>
-        {now.timeseries?.map(({ start, clicks, bots }, index) => {
-          const label = formatStart(start, now.period.interval);
-          return (
-            <tr key={start}>
-              <th scope="row">
-                {hrefOfDay === null ? label : <a href={hrefOfDay(start.slice(0, 10))}>{label}</a>}
-              </th>
-              <td>{formatNumber(clicks)}</td>
-              <td>{formatNumber(bots ?? 0)}</td>
-              {before && <td>{formatNumber(before.timeseries?.[index]?.clicks ?? 0)}</td>}
-            </tr>
-          );
-        })}
-      </tbody>
-    </table>
-  </div>
+      );
+    })}
+  </ScrollTable>
 );
 
 const Series = (props: SeriesProps & { readonly library: PlotLibrary | null }) => {
