@@ -51,11 +51,11 @@ const bySubject = (a: LedgerLink, b: LedgerLink): number => compareSubjects(a.su
 const valuesOf = (links: readonly LedgerLink[], selection: readonly Field[]): unknown[] =>
   valuesByField([...links].sort(bySubject), ...selection);
 
+const initialEntries = Object.entries(initialFields);
+
 /** Whether a link is in the initial state, which the defaults of the columns are. */
 const isInitial = (link: LedgerLink): boolean =>
-  Object.entries(initialFields).every(
-    ([field, value]) => link[field as keyof LedgerLink] === value,
-  );
+  initialEntries.every(([field, value]) => link[field as keyof LedgerLink] === value);
 
 /** Inserts links. It waits for concurrent inserts, and fails with `isSubjectTaken`. */
 export const insertLinks = (
