@@ -130,10 +130,11 @@ const importUnderKills = async (
   const readProgress = async (): Promise<{ readonly done: number; readonly phase: Phase }> => {
     const imports = await listImports(target, key);
     const running = imports.filter(({ status }) => status === 'running');
-    const isVisits = running.some(({ visits }) => visits > 0);
+    // Imports of CSV files never have visits, and those of dumps have none before their links are created.
+    const isLinks = running.some(({ visits }) => visits === 0);
     return {
       done: imports.reduce((sum, { rows, visits }) => sum + rows + visits, 0),
-      phase: running.length === 0 ? 'idle' : isVisits ? 'visits' : 'links',
+      phase: running.length === 0 ? 'idle' : isLinks ? 'links' : 'visits',
     };
   };
   const killAll = async (): Promise<void> => {

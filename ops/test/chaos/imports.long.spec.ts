@@ -8,7 +8,7 @@ describe('chaos: imports of many links and visits', () => {
   for (const [name, start, size] of [
     ['the embedded log', startEmbeddedTarget, { links: 5_000, visits: 40_000 }],
     // Another process continues the imports of a killed one, so they need more work.
-    ['Kafka', startStackTarget, { links: 15_000, visits: 150_000 }],
+    ['Kafka', startStackTarget, { links: 30_000, visits: 100_000 }],
   ] as const) {
     it(`create each link and visit once on ${name}, through 50 kills`, async () => {
       const seed = randomInt(1, 2 ** 30);
