@@ -18,6 +18,7 @@ import { folderFixture } from '../support/fixtures.js';
 import { concurrently, sendRequest, statuses, type HttpResponse } from '../support/http.js';
 import { withLedger } from '../support/ledger-events.js';
 import { onStack, type IssuedKey } from '../support/product.js';
+import { generousPlansFile } from '../support/plans.js';
 import { eventually, eventuallyPasses } from '../support/waiting.js';
 import { eventPages } from './events-harness.js';
 import { expectBody, expectError, lacking, missingKey, productFixture } from './harness.js';
@@ -25,18 +26,7 @@ import { csvFile, importCalls, outcomesOf, rowsOf } from './imports-harness.js';
 
 const maxBytes = 1_048_576;
 
-const generous = {
-  requestsPerMinute: 1_000_000,
-  monthlyCalls: null,
-  monthlyLinks: null,
-  monthlyQrCodes: null,
-  domains: 1_000,
-};
 const monthlyLinks = 3;
-const plans = {
-  plans: { FREE: { ...generous, monthlyLinks }, HOBBY: generous, INDIE: generous, PRO: generous },
-  gates: { customAlias: 'PRO', passwordProtection: 'PRO' },
-};
 
 const header = 'code,url';
 const url = 'https://example.com/imported';
@@ -50,10 +40,8 @@ const manyRows = (prefix: string, count: number): string =>
 describe('command API: imports', () => {
   const dir = folderFixture();
   const bench = productFixture(async () => {
-    const [plansFile, blocklist] = ['plans.json', 'blocklist.txt'].map((name) =>
-      path.join(dir.path, name),
-    ) as [string, string];
-    await writeFile(plansFile, JSON.stringify(plans));
+    const plansFile = await generousPlansFile(dir.path, { monthlyLinks });
+    const blocklist = path.join(dir.path, 'blocklist.txt');
     await writeFile(blocklist, 'blocked.example\n');
     return {
       ...{ PLANS_FILE: plansFile, BLOCKLIST_FILE: blocklist, IMPORT_MAX_BYTES: String(maxBytes) },
@@ -885,70 +873,5 @@ describe('command API: imports', () => {
       ),
     );
     expect(statuses(found)).to.deep.equal({ 200: apis.length });
-  });
-});
-
-describe('command API: an export as an import', () => {
-  const dir = folderFixture();
-  const plansFile = async (): Promise<Record<string, string>> => {
-    const file = path.join(dir.path, 'plans.json');
-    await writeFile(file, JSON.stringify(plans));
-    return { PLANS_FILE: file };
-  };
-  const source = productFixture(plansFile);
-  const target = productFixture(plansFile);
-
-  const inDays = (days: number): string => new Date(Date.now() + days * 86_400_000).toISOString();
-
-  it('is exported again as the same file, except for links with a password', async () => {
-    const account = 'moving';
-    const domain = 'moved.example.com';
-    const keys = await Promise.all(
-      [source, target].map(async (bench) => {
-        await bench.admin('POST', '/admin/domains', { domain, account });
-        return (await bench.key('PRO', { account })).key;
-      }),
-    );
-    const [from = '', to = ''] = keys;
-    const rules = [{ name: 'ios', when: { os: ['iOS'] }, url: 'https://example.com/ios' }];
-    for (const body of [
-      { alias: 'plain' },
-      { domain, alias: 'rules', rules, title: '=1+1', note: "'a\nb", tags: ['x', 'y'] },
-      { alias: 'scheduled', startsAt: inDays(30), expiresAt: inDays(60) },
-      { alias: 'limited', maxClicks: 5, forwardQuery: true },
-      {},
-      { alias: 'with-password', password: 'open sesame' },
-    ]) {
-      await source.link(from, body);
-    }
-    await source.change('plain', from, { disabled: true });
-    expect((await source.visit('limited')).status).to.equal(302);
-    await source.expectClicks('limited', from, 1);
-    const exportOf = async (bench: typeof source, key: string, count: number): Promise<string> => {
-      let text = '';
-      await eventuallyPasses(30_000, async () => {
-        ({ text } = await bench.api('/v2/export', key));
-        expect(text.split('\n')).to.have.length(count + 1);
-      });
-      return text;
-    };
-    await eventuallyPasses(10_000, async () => {
-      expect(await exportOf(source, from, 6)).to.include('"disabled":true');
-    });
-    const exported = await exportOf(source, from, 6);
-    const { ended } = await importCalls(target).run(exported, to);
-    expect(ended).to.include({ format: 'linklog', created: 6, failed: 0 });
-    const expected = exported
-      .split('\n')
-      .map((line) =>
-        line.includes('"hasPassword":true')
-          ? line
-              .replace('"hasPassword":true', '"hasPassword":false')
-              .replace('"disabled":false', '"disabled":true')
-          : line,
-      );
-    await eventuallyPasses(30_000, async () => {
-      expect((await exportOf(target, to, 6)).split('\n')).to.deep.equal(expected);
-    });
   });
 });
