@@ -1,9 +1,19 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  accessSync,
+  constants,
+  linkSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import path from 'node:path';
 import { validate as isUuid } from 'uuid';
 import { ConfigError } from '../platform/process/config-error.js';
-import { nullOnThrow } from '../platform/errors.js';
+import { hasCode, nullOnThrow } from '../platform/errors.js';
 import { acquireLock, isLocked } from '../platform/process/process-lock.js';
 
 /** How long a start waits for another process in its data directory, which may be draining (ms). */
@@ -59,12 +69,28 @@ const directoryId = (dataDir: string): string => {
   return directoryId(dataDir);
 };
 
+/** @throws ConfigError that names the remedy if this process cannot create files in the directory */
+const requireWritable = (dataDir: string): void => {
+  try {
+    accessSync(dataDir, constants.W_OK | constants.X_OK);
+  } catch (cause) {
+    if (!hasCode(cause, 'EACCES')) throw cause;
+    const [uid, gid] = [process.getuid?.() ?? 0, process.getgid?.() ?? 0];
+    const { uid: owner } = statSync(dataDir);
+    throw new ConfigError(
+      `DATA_DIR ${dataDir} belongs to user ${owner}, and this process is user ${uid}: run ` +
+        `"chown -R ${uid}:${gid}" on ${dataDir}, or on the directory of the host that is mounted there`,
+      { cause },
+    );
+  }
+};
+
 /**
  * Creates the data directory and locks it for this process.
  *
  * @param options.waitMs how long to wait for another process that holds the lock (ms)
  * @throws LockHeld if another process still holds the lock then
- * @throws ConfigError if the directory cannot be created or locked
+ * @throws ConfigError if the directory cannot be created or written
  */
 export const openDataDir = async (dataDir: string, { waitMs = predecessorWaitMs } = {}) => {
   try {
@@ -75,6 +101,7 @@ export const openDataDir = async (dataDir: string, { waitMs = predecessorWaitMs 
     const reason = (cause as Error).message;
     throw new ConfigError(`DATA_DIR ${dataDir} cannot be created: ${reason}`, { cause });
   }
+  requireWritable(dataDir);
   const lock = await acquireLock(dataDir, { waitMs });
   // A killed predecessor left its addresses, and another process may listen there now.
   rmSync(addressesFile(dataDir), { force: true });

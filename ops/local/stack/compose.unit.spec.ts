@@ -9,7 +9,10 @@ const service = z.object({
   image: z.string(),
   command: z.array(z.string()).optional(),
   environment: z.record(z.string(), z.string()).default({}),
-  healthcheck: z.object({ test: z.array(z.string()).optional() }).optional(),
+  healthcheck: z
+    .object({ test: z.array(z.string()).optional(), disable: z.boolean().optional() })
+    .optional(),
+  tmpfs: z.array(z.string()).default([]),
   restart: z.string().optional(),
   volumes: z.array(z.string()).default([]),
   ports: z.array(z.string()).default([]),
@@ -27,7 +30,7 @@ const service = z.object({
 const compose = z.object({
   services: z.record(z.string(), service),
   volumes: z.record(z.string(), z.null()),
-  networks: z.record(z.string(), z.object({ internal: z.boolean() }).nullable()),
+  networks: z.record(z.string(), z.record(z.string(), z.unknown())),
   configs: z.record(z.string(), z.object({ file: z.string() })),
 });
 
@@ -118,7 +121,10 @@ describe('local servers: docker-compose.yml', () => {
   });
 
   it('connects only services to an external network, and publishes only APIs and edges', () => {
-    expect(networks).to.deep.equal({ edge: null, internal: { internal: true } });
+    expect(networks).to.deep.equal({
+      edge: { ipam: { config: [{ subnet: '172.30.84.0/24' }] } },
+      internal: { internal: true },
+    });
     for (const [name, { networks: connected, ports }] of entries) {
       const isService = serviceKinds.some((kind) => name.startsWith(folders[kind]));
       expect(connected, name).to.deep.equal(isService ? ['edge', 'internal'] : ['internal']);
@@ -137,7 +143,9 @@ describe('local servers: docker-compose.yml', () => {
         expect(environment['DATABASE_URL'], name).to.match(urlOf(roles[kind]));
       }
     }
-    expect(services['migrations']?.environment['DATABASE_URL']).to.match(urlOf('migrations'));
+    for (const name of ['migrations', 'linklog']) {
+      expect(services[name]?.environment['DATABASE_URL'], name).to.match(urlOf('migrations'));
+    }
     for (const [name, { environment }] of entries) {
       if (name !== 'postgres') expect(environment, name).not.to.have.property('POSTGRES_PASSWORD');
     }
@@ -153,6 +161,32 @@ describe('local servers: docker-compose.yml', () => {
       const variable = `POSTGRES_${role.toUpperCase()}_PASSWORD`;
       expect(sql(second?.source ?? '')).to.include(`\\getenv ${role} ${variable}\n`);
       expect(services['postgres']?.environment[variable]).to.match(/^\$\{.+:\?/);
+    }
+  });
+
+  it('starts no JVM and no Node in health checks', () => {
+    for (const [name, { healthcheck }] of entries) {
+      expect(healthcheck?.test?.join(' ') ?? '', name).to.not.match(/kafka-.*\.sh|node/);
+    }
+    const dockerfile = readFileSync(projectFile('ops', 'Dockerfile'), 'utf8');
+    expect(dockerfile).to.match(/^HEALTHCHECK .*CMD \["bash"/m);
+  });
+
+  it('sets every secret of .env.example, which has no other variable without a comment', () => {
+    const example = readFileSync(projectFile('.env.example'), 'utf8');
+    const secrets = [...example.matchAll(/^([A-Z_]+)=(.*)$/gm)].map(([, name, value]) => [
+      name,
+      value,
+    ]);
+    const required = new Set([...text.matchAll(/\$\{([A-Z_]+):\?/g)].map(([, name]) => name));
+    expect(secrets.map(([name]) => name).sort()).to.deep.equal([...required].sort());
+    expect(secrets.filter(([, value]) => value !== '')).to.deep.equal([]);
+  });
+
+  it('leaves no anonymous volume: volumes of the images are named, or file systems in memory', () => {
+    for (const [, { tmpfs }] of named('kafka-')) {
+      const mounted = tmpfs.map((mount) => mount.split(':')[0]);
+      expect(mounted).to.include.members(['/etc/kafka/secrets', '/mnt/shared/config']);
     }
   });
 
@@ -183,6 +217,7 @@ describe('local servers: docker-compose.yml', () => {
       'postgres',
       'redis',
       'eventstore',
+      'linklog',
       'migrations',
     ];
     const ours = Object.values(folders).flatMap((folder) => named(folder).map(([name]) => name));
@@ -211,17 +246,20 @@ describe('local servers: docker-compose.yml', () => {
   });
 
   it('restarts each service, with a health check and a volume', () => {
+    const tools = ['linklog', 'migrations'];
     const used = new Set<string>();
     for (const [name, { image, healthcheck, restart, volumes: mounted }] of entries) {
       expect(image, name).to.match(
         /^[a-z0-9/-]+:\d+\.\d+(\.\d+)?[a-z0-9-]*(@sha256:[0-9a-f]{64})?$/,
       );
-      // It exits when it is done, and stores no data.
-      if (name === 'migrations') {
-        expect([restart, mounted]).to.deep.equal(['no', []]);
+      // These exit when they are done, and store no data.
+      if (tools.includes(name)) {
+        expect([restart, mounted], name).to.deep.equal(['no', []]);
         continue;
       }
-      expect(healthcheck?.test?.[0], name).to.equal('CMD');
+      // The image of the services has its own health check.
+      if (image.startsWith('linklog:')) expect(healthcheck, name).to.equal(undefined);
+      else expect(healthcheck?.test?.[0], name).to.equal('CMD');
       expect(restart, name).to.equal('unless-stopped');
       const [volume = ''] = mounted.map((mount) => mount.split(':')[0]);
       expect(volumes, name).to.have.property(volume);
@@ -230,7 +268,7 @@ describe('local servers: docker-compose.yml', () => {
     // The projectors share a seal key.
     const shared = ['seal-key'];
     expect([...used, ...shared].sort()).to.deep.equal(Object.keys(volumes).sort());
-    expect(used.size).to.equal(entries.length - 1);
+    expect(used.size).to.equal(entries.length - tools.length);
     for (const [name, { volumes: mounted, environment }] of entries) {
       const isProjector = name.startsWith(folders.projector);
       expect(mounted.slice(1), name).to.deep.equal(isProjector ? ['seal-key:/seal-key'] : []);

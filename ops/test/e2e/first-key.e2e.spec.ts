@@ -16,9 +16,9 @@ describe('product: no first key, with FIRST_KEY=none', () => {
     expect(known.json()).to.deep.equal({ keys: [], next: null });
   });
 
-  it('creates a key with the command of docker-compose.yml, and does not log it', async () => {
-    const compose = readFileSync(projectFile('docker-compose.yml'), 'utf8');
-    const command = /exec command-api-1 node dist\/ops\/tools\/cli\/main\.js (.+)/.exec(compose);
+  it('creates a key with the command of containers.md, and does not log it', async () => {
+    const page = readFileSync(projectFile('ops', 'docs', 'containers.md'), 'utf8');
+    const command = /exec command-api-1 linklog (keys .+)/.exec(page);
     const { dataDir, stdout, stderr } = bench.product;
     const args = (command?.[1] ?? '').split(' ');
     const said = await startLinklogCli([...args, '--json'], { DATA_DIR: dataDir }).ended;

@@ -1,0 +1,86 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { kill } from 'node:process';
+import { promisify } from 'node:util';
+import { projectFile } from '../../platform/files/project-file.js';
+import { sendRequest } from '../support/http.js';
+import { eventually } from '../support/waiting.js';
+
+const run = promisify(execFile);
+const maxBuffer = 64 * 1_024 ** 2;
+
+/** Runs `docker` to its end. @returns stdout without the last line end @throws if it fails */
+export const docker = async (...args: readonly string[]): Promise<string> =>
+  (await run('docker', args, { cwd: projectFile(), maxBuffer })).stdout.trimEnd();
+
+export interface EndedContainer {
+  readonly exitCode: number;
+  readonly stdout: Buffer;
+  readonly stderr: string;
+}
+
+/** Runs `docker` to its end, which may be a failure. */
+export const tryDocker = async (
+  args: readonly string[],
+  input?: Buffer,
+): Promise<EndedContainer> => {
+  const child = spawn('docker', args, { cwd: projectFile() });
+  const stdout: Buffer[] = [];
+  let stderr = '';
+  child.stdout.on('data', (chunk: Buffer) => stdout.push(chunk));
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
+  child.stdin.end(input);
+  const [exitCode] = (await once(child, 'close')) as [number];
+  return { exitCode, stdout: Buffer.concat(stdout), stderr };
+};
+
+/** The Node image without its digest, because a locally built image has another one. */
+export const nodeImage = async (): Promise<string> => {
+  const { stdout } = await run('sed', ['-n', 's/^ARG NODE=\\(.*\\)@.*/\\1/p', 'ops/Dockerfile'], {
+    cwd: projectFile(),
+  });
+  return stdout.trim();
+};
+
+/** Builds an image of the Dockerfile in the context. */
+export const buildImage = async (tag: string, context = '.'): Promise<void> => {
+  const dockerfile = context === '.' ? 'ops/Dockerfile' : `${context}/ops/Dockerfile`;
+  const node = `NODE=${await nodeImage()}`;
+  await docker(
+    'build',
+    '--quiet',
+    '--tag',
+    tag,
+    '--build-arg',
+    node,
+    '--file',
+    dockerfile,
+    context,
+  );
+};
+
+/** Kills (-9) all processes of a container. `docker kill` would also disable its restart policy. */
+export const killContainer = async (name: string): Promise<void> => {
+  const pid = Number(await docker('inspect', '--format', '{{.State.Pid}}', name));
+  if (pid > 0) kill(pid, 'SIGKILL');
+};
+
+/** The address on the host of a published port. */
+export const publishedAt = async (container: string, port: number): Promise<string> => {
+  const [address = ''] = (await docker('port', container, String(port))).split('\n');
+  return `http://${address}`;
+};
+
+export const stateOf = (container: string): Promise<string> =>
+  docker('inspect', '--format', '{{.State.Status}} {{.State.ExitCode}}', container);
+
+/** Waits until the API answers; containers report health with the delay of the interval. */
+export const untilReady = (api: string, withinMs = 60_000): Promise<void> =>
+  eventually(
+    `${api} is ready`,
+    async () => {
+      const response = await sendRequest(`${api}/health/ready`).catch(() => null);
+      return response?.status === 200;
+    },
+    withinMs,
+  );
