@@ -124,7 +124,7 @@ describe('platform: relay from the outbox to the log proper', () => {
       expect(log.sequencesOf(code)).to.deep.equal([1, 2, 3, 4, 5]);
     }
     expect(await delivery.hasPublishedFirst(links, codes)).to.be.true;
-    expect(await delivery.isStalled()).to.be.false;
+    expect((await delivery.stalled()).areNone).to.be.true;
   });
 
   it('publishes nothing without a relay, and then reports a stall', async () => {
@@ -132,14 +132,14 @@ describe('platform: relay from the outbox to the log proper', () => {
     const outboxPosition = await record(...history(code, 1));
     expect(await delivery.published(outboxPosition, 50)).to.be.false;
     expect(await delivery.hasPublishedFirst(links, [newCode(), code])).to.be.false;
-    await eventually('it is stalled', () => delivery.isStalled());
+    await eventually('it is stalled', async () => !(await delivery.stalled()).areNone);
     // Neither what is somewhere else, nor nothing.
     expect(await delivery.hasPublishedFirst(links, [newCode()])).to.be.true;
     expect(await delivery.hasPublishedFirst(links, [])).to.be.true;
     expect(await delivery.published([], 0)).to.be.true;
     relayTo();
     expect(await delivery.published(outboxPosition, 10_000)).to.be.true;
-    await eventually('it is stalled no more', async () => !(await delivery.isStalled()));
+    await eventually('it is stalled no more', async () => (await delivery.stalled()).areNone);
   });
 
   it('reports nothing as published for a notification that no relay sent, whatever its payload', async () => {
