@@ -5,6 +5,7 @@ import { readConfig } from './config/config.js';
 import { DeadlinePassed, withinDeadline } from './platform/concurrency/deadline.js';
 import { createLogger } from './platform/logging.js';
 import { endSignals, runToEnd } from './platform/process/run-to-end.js';
+import { logWarnings } from './platform/process/warnings.js';
 import { readRoles } from './app/roles.js';
 
 // A full mark delays requests by 20 to 80 ms on two cores. By default, V8 marks every few seconds under load; with this
@@ -21,6 +22,7 @@ runToEnd(async () => {
   const roles = readRoles(process.argv.slice(2));
   const config = readConfig();
   const logger = createLogger(config.logLevel);
+  logWarnings(logger);
   const signals = endSignals(logger, config.drainDelayMs);
   const linklog = await startLinklog(config, roles, logger);
   void signals.notReady.then(linklog.beginDraining);

@@ -5,6 +5,7 @@ import { ConfigError } from '../platform/process/config-error.js';
 import { readConfig, type Config } from '../config/config.js';
 import { createLogger } from '../platform/logging.js';
 import { endSignals, runToEnd } from '../platform/process/run-to-end.js';
+import { logWarnings } from '../platform/process/warnings.js';
 import { adminTokenOf, openDataDir, sealKeyFileIn, type ServiceAddresses } from './data-dir.js';
 import { printReady, printRestarted } from './ready-line.js';
 
@@ -70,6 +71,7 @@ runToEnd(async () => {
   const { apis, edges, projectors, brokers, restart } = options;
   const config = readConfig();
   const logger = createLogger(config.logLevel);
+  logWarnings(logger);
   const signals = endSignals(logger, config.drainDelayMs);
   const dataDir = await openDataDir(config.dataDir);
   try {

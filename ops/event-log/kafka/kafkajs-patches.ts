@@ -116,7 +116,9 @@ const timeOutRequests = (): void => {
       scheduleCheck(queue);
     };
     // If this process was busy or suspended, it reads a response that has arrived first.
-    const timer = setTimeout(() => setImmediate(check), soonest - Date.now());
+    // Node.js warns about a negative delay.
+    const delay = Math.max(0, soonest - Date.now());
+    const timer = setTimeout(() => setImmediate(check), delay);
     checks.set(queue, { at: soonest, timer: timer.unref() });
   };
 
