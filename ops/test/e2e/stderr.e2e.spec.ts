@@ -49,7 +49,7 @@ describe('product: stderr while Kafka is unavailable', function () {
       };
       const commands = [
         ['audit', 'verify'],
-        ['audit', 'replay', 'links'],
+        ['audit', 'replay'],
         ['backup', `${dataDir}/a-backup`],
       ];
       const outputs = await Promise.all(commands.map((args) => startLinklogCli(args, env).ended));
