@@ -3,9 +3,7 @@ import kafkajs, { Kafka, logLevel } from 'kafkajs';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { topicNames, topics } from '../../../schemas/events/topics.js';
-import { partitionOf } from '../../event-log/partition.js';
-import { codeIn } from '../../test/conformance/event-log/events.js';
+import { topicNames } from '../../../schemas/events/topics.js';
 import { sendRequest, type HttpResponse } from '../../test/support/http.js';
 import { kafkaStartMs } from '../../test/support/kafka.js';
 import { launch, stopProcess, temporaryDir } from '../../test/support/process.js';
@@ -162,80 +160,4 @@ describe('local servers: npm run stack -- --brokers 3', function () {
       expect(stderr).to.match(/^linklog: [^\n]+a number from 1 to 5\.\n$/);
     });
   }
-});
-
-describe('local servers: a partition without a leader', function () {
-  this.timeout(kafkaStartMs);
-
-  const stack = fixture(
-    () =>
-      startStackProcess({ LOG_LEVEL: 'error', KAFKA_REPLICAS: '1' }, [
-        ...['--brokers', '3', '--no-restart'],
-        ...['--apis', '1', '--edges', '1', '--projectors', '1'],
-      ]),
-    (stack) => stack.stop(),
-  );
-  const links = topics.links.name;
-
-  it('refuses only requests for its own subjects', async () => {
-    const { key } = await issueKey(stack, { plan: 'PRO' });
-    const call = (method: string, path: string, body?: object): Promise<HttpResponse> =>
-      sendRequest(`${stack.apis[0] ?? ''}/v2/${path}`, {
-        method,
-        ...(body && { body }),
-        headers: { Authorization: `Bearer ${key}` },
-      });
-    const url = 'https://example.com/';
-    const client = new Kafka({ brokers: stack.kafka.split(','), logLevel: logLevel.NOTHING });
-    const admin = client.admin();
-    await admin.connect();
-    const { topics: found } = await admin.fetchTopicMetadata({ topics: [links] });
-    await admin.disconnect();
-    const partitions = found[0]?.partitions ?? [];
-    const killed = partitions[0]?.leader ?? 0;
-    const without = partitions.flatMap((partition) =>
-      partition.leader === killed ? [partition.partitionId] : [],
-    );
-    const other = partitions.find(({ leader }) => leader !== killed)?.partitionId ?? 0;
-    const [refused, served] = [codeIn(links, without[0] ?? 0), codeIn(links, other)];
-    for (const alias of [refused, served]) {
-      expect((await call('POST', 'shorten', { url, alias })).status).to.equal(201);
-    }
-
-    process.kill(stack.pids.kafka[killed - 1] ?? 0, 'SIGKILL');
-    let inARow = 0;
-    await eventually(
-      'links are created steadily',
-      async () => {
-        const { status, text } = await call('POST', 'shorten', { url });
-        expect(status, text).to.be.oneOf([201, 503]);
-        inARow = status === 201 ? inARow + 1 : 0;
-        return inARow === 16;
-      },
-      failoverWithinMs,
-    );
-    const title = 'Changed';
-    expect((await call('PATCH', `links/${served}`, { title })).status).to.equal(200);
-    const alias = codeIn(links, other);
-    expect((await call('POST', 'shorten', { url, alias })).status).to.equal(201);
-    const used = async (): Promise<number> => {
-      const { json } = await call('GET', 'usage');
-      return (json() as { calls: { used: number } }).calls.used;
-    };
-    // The partition counts as stalled 2 s after its first unsent event. From then on, refused requests cost nothing.
-    await eventually('a request for the partition is refused without a cost', async () => {
-      const before = await used();
-      const response = await call('PATCH', `links/${refused}`, { title });
-      expect(response.status, response.text).to.equal(503);
-      return (await used()) === before;
-    });
-    const taken = await call('POST', 'shorten', { url, alias: codeIn(links, without[0] ?? 0) });
-    expect(taken.status, taken.text).to.equal(503);
-    for (let count = 0; count < 16; count += 1) {
-      const created = await call('POST', 'shorten', { url });
-      expect(created.status, created.text).to.equal(201);
-      const { shortCode } = created.json() as { shortCode: string };
-      expect(partitionOf(shortCode, partitions.length)).not.to.be.oneOf(without);
-    }
-  });
 });

@@ -9,8 +9,11 @@ import { destination, productFixture } from './harness.js';
 
 const migrateFile = fileURLToPath(new URL('../../tools/migrate.js', import.meta.url));
 
-/** Emits a warning of a library in each process and thread, such as TimeoutNegativeWarning of later versions of Node.js. */
-const warning = 'setTimeout(() => process.emitWarning("of the test"), 1_000).unref()';
+/**
+ * Emits a warning in each process and thread, such as TimeoutNegativeWarning of later versions of Node.js: after the
+ * imports of a busy machine, and before a command has waited 30 s for Kafka.
+ */
+const warning = 'setTimeout(() => process.emitWarning("of the test"), 12_000).unref()';
 const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(warning)}`;
 
 /** Lines that are neither JSON of pino nor one line of ours. */
