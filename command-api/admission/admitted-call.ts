@@ -1,4 +1,5 @@
 import type { Context } from 'koa';
+import type { StalledPartitions } from '../../ops/event-log/outbox/stalled-partitions.js';
 import {
   messages,
   type MonthlyLimitError,
@@ -23,6 +24,8 @@ export interface V2State extends RequestState {
   /** See `Credential`. */
   sessionHash: Buffer | null;
   platform: PlatformSwitches;
+  /** Partitions that accept no new events; none for a request that needs no log. */
+  stalled: StalledPartitions;
   /** The text of the body, if the route has one. */
   body: string;
   /** Reserves up to `count` calls of the month in addition to the request's own. */

@@ -219,6 +219,7 @@ export const createDispatcher = <AnyRoute extends Route<never>>(
       methods: [...new Set(own.flatMap((layer) => layer.methods))],
       ofPath: own.flatMap((layer) => routeOfLayer.get(layer) ?? []),
       found: found && routeOfLayer.get(found),
+      parameters: found?.params(path, found.captures(path)) ?? {},
     };
   };
 

@@ -1,5 +1,8 @@
 import type { Context } from 'koa';
+import { noneStalled } from '../../ops/event-log/outbox/stalled-partitions.js';
 import type { CallByHash } from '../admission/admission.js';
+import { topics, type TopicName } from '../../schemas/events/topics.js';
+import { addressedLink } from '../links/addressed-link.js';
 import type { Scope } from '../../schemas/scopes.js';
 import { json, send, type Reply } from './reply.js';
 import { bodyReader, createDispatcher, type Handler, type Read, type Route } from './requests.js';
@@ -41,6 +44,8 @@ export interface V2Route extends Route<V2State> {
   readonly bodyLimit?: number;
   /** Whether the route needs the log (503 while that is unavailable). Default: the method is not GET. */
   readonly writes?: boolean;
+  /** The topic of its events; by default that of links. */
+  readonly topic?: TopicName;
   /** Whether a call counts toward the month. Default: true. All calls count toward the minute. */
   readonly metered?: boolean;
   /** Admits the call itself. Returns `null` for a request that must be admitted before its route. */
@@ -57,14 +62,16 @@ export const v2Routes = (deps: V2Deps): readonly V2Route[] => {
   const stats = createStatsHandlers(deps);
   const managed = createLinkHandlers(deps);
   const domains = createDomainHandlers(deps);
-  const domainRoute = { path: '/domains/:domain', scope: 'domains:manage' } as const;
+  const topic = topics.accounts.name;
+  const domainScope = { scope: 'domains:manage', topic } as const;
+  const domainRoute = { path: '/domains/:domain', ...domainScope } as const;
   const keys = createKeyHandlers(deps);
-  const keyRoute = { scope: 'keys:manage', metered: false } as const;
+  const keyRoute = { scope: 'keys:manage', metered: false, topic } as const;
   const withBody = { bodyLimit: bodyLimits.one };
   const webhooks = createWebhookHandlers(deps);
   const imports = createImportHandlers(deps);
   const importScope = { scope: 'links:import' } as const;
-  const webhookScope = { scope: 'webhooks:manage' } as const;
+  const webhookScope = { scope: 'webhooks:manage', topic } as const;
   const webhookRoute = { path: '/webhooks/:id', ...webhookScope } as const;
 
   const usage: Handler<V2State> = (_ctx, { call }) => json(200, usageOf(call, plans));
@@ -126,7 +133,7 @@ export const v2Routes = (deps: V2Deps): readonly V2Route[] => {
     {
       method: 'POST',
       path: '/domains',
-      scope: 'domains:manage',
+      ...domainScope,
       ...withBody,
       handler: domains.claim,
     },
@@ -137,7 +144,7 @@ export const v2Routes = (deps: V2Deps): readonly V2Route[] => {
     {
       method: 'POST',
       path: '/domains/:domain/verify',
-      scope: 'domains:manage',
+      ...domainScope,
       handler: domains.verify,
     },
     { method: 'GET', path: '/events', scope: 'events:read', handler: createEventsHandler(deps) },
@@ -215,13 +222,26 @@ export const createV2 = (
 
   /** What admission needs to know of the request. */
   const requirementsOf = (method: string, path: string) => {
-    const { ofPath, found } = router.match(path, method);
+    const { ofPath, found, parameters } = router.match(path, method);
     return {
       // A POST to an unknown path gets the 503 of an unavailable log, too.
       writes: found ? (found.writes ?? found.method !== 'GET') : method === 'POST',
       metered: !ofPath.some((route) => route.metered === false),
-      found,
+      ...{ found, parameters },
     };
+  };
+
+  /** Whether the partition of a request's events, if known, or every partition of its topic is stalled. */
+  const isStalled = (
+    ctx: Context,
+    found: V2Route | undefined,
+    parameters: Readonly<Record<string, string>>,
+  ): boolean => {
+    const { stalled } = ctx.state as V2State;
+    const topic = found?.topic ?? topics.links.name;
+    if (!found?.path.includes(':shortCode')) return stalled.includesAll(topic);
+    const link = addressedLink(ctx, (name) => parameters[name] ?? '');
+    return link.type === 'read' && stalled.includes(topic, link.value);
   };
 
   /** Only for recently admitted keys: the body of an unauthenticated request is not read. */
@@ -245,10 +265,11 @@ export const createV2 = (
   const handle = async (ctx: Context): Promise<void> => {
     // Set first, so that error responses have it, too.
     (ctx.state as V2State).headers['Cache-Control'] = 'no-store';
-    const { writes, metered, found } = requirementsOf(ctx.method, ctx.path);
-    const logUnavailable = writes && (await deps.delivery.isStalled());
-    const call = { metered, logUnavailable, ...(await authenticate(ctx)) };
+    const { writes, metered, found, parameters } = requirementsOf(ctx.method, ctx.path);
     const state = ctx.state as V2State;
+    state.stalled = writes ? await deps.delivery.stalled() : noneStalled;
+    const logUnavailable = !state.stalled.areNone && isStalled(ctx, found, parameters);
+    const call = { metered, logUnavailable, ...(await authenticate(ctx)) };
     state.keyHash = call.keyHash ?? '';
     state.sessionHash = call.sessionHash ?? null;
     state.reserveCalls = (count) =>

@@ -192,7 +192,7 @@ export const createImportJob = (deps: ImportJobDeps) => {
   /** Whether the log and the platform accept links. */
   const isOpen = async (): Promise<boolean> => {
     const { maintenance, features } = await readPlatform(pool);
-    return !maintenance && features.shortening && !(await delivery.isStalled());
+    return !maintenance && features.shortening && (await delivery.stalled()).areNone;
   };
 
   const decide = async (running: RunningImport): Promise<void> => {

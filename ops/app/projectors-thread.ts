@@ -3,6 +3,7 @@ import { lowerThreadPriority } from '../platform/concurrency/thread-priority.js'
 import { serveCalls } from '../platform/concurrency/thread.js';
 import { createLogger } from '../platform/logging.js';
 import { samplesOf, type Figure } from '../platform/metrics/figure.js';
+import { logWarnings } from '../platform/process/warnings.js';
 import { connectDatabase } from './connections.js';
 import { logChannels, openEventLog } from './event-log.js';
 import { startProjectorService } from './projectors.js';
@@ -14,6 +15,7 @@ lowerThreadPriority(5);
 
 const start = ({ config, databaseUrl: url, ownSealKeyFile, logLevel }: ProjectorSettings) => {
   const logger = createLogger(logLevel);
+  logWarnings(logger);
   return startInOrder(logger, async (onStop) => {
     const figures: Figure[] = [];
     const metrics = {

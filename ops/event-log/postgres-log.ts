@@ -253,6 +253,11 @@ export const openPostgresLog = async (options: {
       };
     },
 
+    positionOf(events, recorded) {
+      const ids = new Set(events.map((event) => partitionId(topicOf(event), event.subject)));
+      return recorded.filter((end) => ids.has(end.partitionId));
+    },
+
     async after(postgres, topic, known, limit): Promise<readonly LinklogEvent[]> {
       const { rows } = await postgres.query<{ value: string }>({
         name: 'outbox-after',

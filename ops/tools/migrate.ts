@@ -5,6 +5,7 @@ import { readConfig } from '../config/config.js';
 import { createLogger } from '../platform/logging.js';
 import { createPool } from '../platform/postgres/pool.js';
 import { runToEnd } from '../platform/process/run-to-end.js';
+import { logWarnings } from '../platform/process/warnings.js';
 
 /**
  * `node dist/ops/tools/migrate.js`: migrates the database of DATABASE_URL, whose user must own the tables, and grants
@@ -14,6 +15,7 @@ runToEnd(async () => {
   const { databaseUrl: url, logLevel } = readConfig();
   if (url === null) throw new ConfigError('DATABASE_URL must be set');
   const logger = createLogger(logLevel);
+  logWarnings(logger);
   const pool = createPool({ url, name: 'migrate', max: 2, deadlines: 'patient', logger });
   try {
     await migrate(pool);

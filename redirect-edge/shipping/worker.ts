@@ -8,6 +8,7 @@ import { serveCalls } from '../../ops/platform/concurrency/thread.js';
 import type { KafkaSettings } from '../../ops/event-log/kafka/settings.js';
 import type { EventLog } from '../../ops/event-log/port.js';
 import { createLogger } from '../../ops/platform/logging.js';
+import { logWarnings } from '../../ops/platform/process/warnings.js';
 import { topics } from '../../schemas/events/topics.js';
 import { shipHere, type ShippingThread, type WorkerSettings } from './shipping.js';
 
@@ -23,6 +24,7 @@ lowerThreadPriority(niceness);
 
 const { kafka, databaseUrl, logLevel } = workerData as WorkerSettings;
 const logger = createLogger(logLevel);
+logWarnings(logger);
 
 // Only the code of the configured log is loaded.
 const openKafka = async (settings: KafkaSettings): Promise<Append> => {

@@ -12,4 +12,11 @@ export const topics = {
 
 export type TopicName = (typeof topics)[keyof typeof topics]['name'];
 
+const partitionsByTopic = new Map<TopicName, number>(
+  Object.values(topics).map(({ name, partitions }) => [name, partitions]),
+);
+
+/** Returns the number of partitions that Linklog uses. */
+export const partitionCountOf = (topic: TopicName): number => partitionsByTopic.get(topic) ?? 1;
+
 export const topicNames: readonly TopicName[] = Object.values(topics).map((topic) => topic.name);

@@ -223,8 +223,8 @@ const decideLocked = (
     decided.map((outcomes, index) => {
       const record = records[index];
       if (record) return { type: 'recorded', record };
-      const hasCreated = outcomes.some(({ type }) => type === 'created');
-      const outboxPosition = hasCreated ? position : noPosition;
+      // A command waits for its own events only: another partition may be stalled.
+      const outboxPosition = outbox.positionOf(outcomes.flatMap(createdBy), position);
       return { type: 'decided', outcomes, outboxPosition, liveIn };
     }),
   );

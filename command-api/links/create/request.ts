@@ -4,6 +4,7 @@ import type { PasswordHasher } from '../../../ops/platform/passwords/password-ha
 import type { Pool } from '../../../ops/platform/postgres/pool.js';
 import type { CommandRequest } from '../../../schemas/decision.js';
 import { edgeRoutes } from '../../../schemas/edge-routes.js';
+import { topics } from '../../../schemas/events/topics.js';
 import { messages } from '../../../schemas/http/errors.js';
 import {
   batchItemRequest,
@@ -21,7 +22,7 @@ import { keyAlphabet } from '../../keys/key-token.js';
 import { createFindForbidden } from '../../aliases/forbidden-aliases.js';
 import { checkGroups } from '../../safety/safety-check.js';
 import type { WebSafety } from '../../safety/web-safety.js';
-import { failure, type Reply } from '../../http/reply.js';
+import { failure, unavailable, type Reply } from '../../http/reply.js';
 import { parseAs, refusedWith, type Read, type Refused } from '../../http/requests.js';
 import { safetyResponses } from '../../safety/safety-replies.js';
 import {
@@ -32,12 +33,28 @@ import {
 } from '../../admission/admitted-call.js';
 import { gateRefusal } from './gates.js';
 
+const links = topics.links.name;
+
 const edgeRouteNames = new Set(edgeRoutes);
 
 const domainInactive = failure(400, messages.domainInactive);
 
+const logUnavailable = unavailable(messages.logUnavailable);
+
+/** Codes that are generated for a link to find one whose partition accepts events: enough for one of eight partitions. */
+const maxCodes = 100;
+
 /** Generates short codes. There are 62^8; the ledger detects a collision. */
 export const generateCode = customAlphabet(keyAlphabet, 8);
+
+/** Generates a subject whose partition accepts events. */
+const newSubject = (domain: string | null, { stalled }: RequestContext): string => {
+  let subject = subjectOf({ domain, code: generateCode() });
+  for (let count = 1; count < maxCodes && stalled.includes(links, subject); count += 1) {
+    subject = subjectOf({ domain, code: generateCode() });
+  }
+  return subject;
+};
 
 export interface LinkRequestDeps extends PlanDeps {
   readonly pool: Pool;
@@ -54,7 +71,7 @@ export interface ReadyRequest {
   readonly password: string | null;
 }
 
-type RequestContext = Pick<V2State, 'call' | 'platform' | 'requestId'>;
+type RequestContext = Pick<V2State, 'call' | 'platform' | 'requestId' | 'stalled'>;
 
 /** A request without alias, domain, password and `reuse`, checked before its call is admitted. */
 export interface PlainRequest {
@@ -62,7 +79,7 @@ export interface PlainRequest {
   /** The refusal of the web safety check. */
   readonly unsafe: Reply | null;
   readonly scope: Scope | null;
-  readonly requestId: string;
+  readonly state: Pick<V2State, 'requestId' | 'stalled'>;
 }
 
 /** The common part of POST /v2/shorten and of the items of a batch. */
@@ -88,6 +105,15 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
     return limit !== null && call.usage.links >= limit ? linksExhausted(call) : null;
   };
 
+  /** The refusal of an alias whose partition is stalled, or `null`. */
+  const stalledRefusal = (
+    { alias, domain }: ShortenRequest,
+    { stalled }: RequestContext,
+  ): Reply | null =>
+    alias !== null && stalled.includes(links, subjectOf({ domain, code: alias }))
+      ? logUnavailable
+      : null;
+
   const checked = (
     parsed: Read<ShortenRequest>,
     active: ReadonlySet<string>,
@@ -96,7 +122,9 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
     if (parsed.type === 'refused') return parsed;
     const { domain } = parsed.value;
     const reply =
-      domain !== null && !active.has(domain) ? domainInactive : refusalOf(parsed.value, state);
+      domain !== null && !active.has(domain)
+        ? domainInactive
+        : (refusalOf(parsed.value, state) ?? stalledRefusal(parsed.value, state));
     return reply ? refusedWith(reply) : parsed;
   };
 
@@ -122,20 +150,22 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
       account: key.account,
     };
     const metadata = { actor: key.id, requestId: state.requestId };
-    const subject = subjectOf({ domain: request.domain, code: alias ?? generateCode() });
+    const { domain } = request;
+    const subject =
+      alias === null ? newSubject(domain, state) : subjectOf({ domain, code: alias });
     return { type: 'CreateLink', subject, data, metadata };
   };
 
   /** The command of a plain request whose call was admitted, or its refusal. Pure. */
   const plainCommand = (
-    { parsed, unsafe, scope, requestId }: PlainRequest,
+    { parsed, unsafe, scope, state }: PlainRequest,
     call: AdmittedCall,
     platform: PlatformSwitches,
   ): Read<ShortenCommand> => {
     const lacking = scopeRefusal(scope, call);
     if (lacking) return refusedWith(lacking);
     if (parsed.type === 'refused') return parsed;
-    const context = { call, platform, requestId };
+    const context = { call, platform, ...state };
     const reply = refusalOf(parsed.value, context) ?? unsafe;
     if (reply) return refusedWith(reply);
     const links = [commandFor(parsed.value, context)];
@@ -156,16 +186,16 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
     async plain(
       body: Read<unknown>,
       scope: Scope | null,
-      requestId: string,
+      state: PlainRequest['state'],
     ): Promise<PlainRequest | null> {
       const parsed: Read<ShortenRequest> =
         body.type === 'read' ? parseAs(schema, body.value) : body;
-      if (parsed.type === 'refused') return { parsed, unsafe: null, scope, requestId };
+      if (parsed.type === 'refused') return { parsed, unsafe: null, scope, state };
       const { alias, domain, password, reuse } = parsed.value;
       const isPlain = alias === null && domain === null && password === null && !reuse;
       if (!isPlain || deps.safety.safeBrowsing) return null;
       const [verdict] = await checkGroups(deps.safety, [destinationsOf(parsed.value)]);
-      return { parsed, unsafe: safetyResponses[verdict ?? 'unknown'], scope, requestId };
+      return { parsed, unsafe: safetyResponses[verdict ?? 'unknown'], scope, state };
     },
     plainCommand,
     /** One outcome per item, in their order. Their URLs are checked together. */

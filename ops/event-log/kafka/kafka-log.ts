@@ -1,5 +1,10 @@
 import type { ISocketFactory } from 'kafkajs';
-import { topicNames, topics, type TopicName } from '../../../schemas/events/topics.js';
+import {
+  partitionCountOf,
+  topicNames,
+  topics,
+  type TopicName,
+} from '../../../schemas/events/topics.js';
 import { endsWithin } from '../../platform/concurrency/deadline.js';
 import { deferred } from '../../platform/concurrency/deferred.js';
 import { retry } from '../../platform/concurrency/retry.js';
@@ -14,13 +19,7 @@ import { createRecordProducer } from './producer.js';
 import type { KafkaSettings } from './settings.js';
 import { startKafkaSubscription } from './subscription.js';
 import { TopicMissing, type TopicState } from './log-faults.js';
-import {
-  countPartitions,
-  ensureTopics,
-  partitionCountOf,
-  TopicDiffers,
-  topicIn,
-} from './topics.js';
+import { countPartitions, ensureTopics, TopicDiffers, topicIn } from './topics.js';
 
 const pauses = { firstMs: 100, longestMs: 2_000 };
 const closeMs = 3_000;

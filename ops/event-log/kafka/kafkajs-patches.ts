@@ -116,7 +116,9 @@ const timeOutRequests = (): void => {
       scheduleCheck(queue);
     };
     // If this process was busy or suspended, it reads a response that has arrived first.
-    const timer = setTimeout(() => setImmediate(check), soonest - Date.now());
+    // Node.js warns about a negative delay.
+    const delay = Math.max(0, soonest - Date.now());
+    const timer = setTimeout(() => setImmediate(check), delay);
     checks.set(queue, { at: soonest, timer: timer.unref() });
   };
 
@@ -233,6 +235,64 @@ const keepErrorsOfBrokers = (): void => {
   );
 };
 
+/** LEADER_NOT_AVAILABLE in Kafka's protocol. */
+const leaderNotAvailable = 5;
+/** Maximum age of metadata that lacks a leader (ms). */
+const missingLeaderMs = 500;
+
+interface ClusterMetadata {
+  readonly topicMetadata: readonly {
+    readonly partitionMetadata: readonly { partitionErrorCode: number }[];
+  }[];
+}
+
+interface Exchange {
+  readonly request: { readonly apiName: string };
+  readonly response: { readonly parse: (decoded: ClusterMetadata) => Promise<ClusterMetadata> };
+}
+
+interface BrokerPool {
+  readonly metadata: ClusterMetadata | null;
+  metadataExpireAt: number | null;
+}
+
+/**
+ * While one partition has no leader, kafkajs rejects the metadata of all topics, so that no partition can be read or
+ * written. Here the metadata is accepted without that leader (-1), and expires soon.
+ */
+const acceptMissingLeaders = (): void => {
+  const lacking = new WeakSet<ClusterMetadata>();
+  replace(
+    'network/connection',
+    'send',
+    (send: Method<Connection, Promise<unknown>, [Exchange]>) =>
+      function sendAndAccept(exchange) {
+        const { request, response } = exchange;
+        if (request.apiName !== 'Metadata') return send.call(this, exchange);
+        const parse = (decoded: ClusterMetadata): Promise<ClusterMetadata> => {
+          for (const partition of decoded.topicMetadata.flatMap((topic) => topic.partitionMetadata)) {
+            if (partition.partitionErrorCode !== leaderNotAvailable) continue;
+            partition.partitionErrorCode = 0;
+            lacking.add(decoded);
+          }
+          return response.parse(decoded);
+        };
+        return send.call(this, { ...exchange, response: { ...response, parse } });
+      },
+  );
+  replace(
+    'cluster/brokerPool',
+    'refreshMetadata',
+    (refresh: Method<BrokerPool, Promise<void>, [readonly string[]]>) =>
+      async function refreshAndExpire(topics) {
+        await refresh.call(this, topics);
+        if (this.metadata && lacking.has(this.metadata)) {
+          this.metadataExpireAt = Date.now() + missingLeaderMs;
+        }
+      },
+  );
+};
+
 /** Fetches without a record after which the topics are quiet. */
 const quietFetches = 10;
 /** Bounded, because a member sends heartbeats only between fetches, and its group would remove it. */
@@ -276,6 +336,7 @@ export const patchKafkajs = (): void => {
   requireApiVersions();
   rotateSilentSeeds();
   keepErrorsOfBrokers();
+  acceptMissingLeaders();
   waitLongerWhileQuiet();
   sendReadyBatches();
   Object.defineProperty(globalThis, patched, { value: true });

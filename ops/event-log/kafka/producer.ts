@@ -1,5 +1,5 @@
 import type { Kafka, RecordMetadata, TopicMessages } from 'kafkajs';
-import type { TopicName } from '../../../schemas/events/topics.js';
+import { partitionCountOf, type TopicName } from '../../../schemas/events/topics.js';
 import { createBatcher } from '../../platform/concurrency/batcher.js';
 import { groupBy } from '../../platform/group-by.js';
 import { partitionOf } from '../partition.js';
@@ -7,7 +7,7 @@ import { linesIn } from '../lines.js';
 import type { NewLines, NewRecord } from '../port.js';
 import { ReadyBatch, recordBatch, type OutgoingRecord } from './record-batch.js';
 import type { KafkaSettings } from './settings.js';
-import { partitionCountOf, topicIn } from './topics.js';
+import { topicIn } from './topics.js';
 
 /**
  * Bytes of a request, which may contain records of several calls. All of them may be of one partition, whose batch must be
@@ -26,6 +26,12 @@ const producerRetry = { retries: 0 } as const;
  * 5 minutes, although its partitions have new leaders.
  */
 const metadataMaxAge = 1_000;
+
+/**
+ * How long the requests of a partition are separate after a failure (ms): a request fails as a whole if the leader of one
+ * of its partitions is unavailable.
+ */
+const separateMs = 10_000;
 
 interface Share {
   readonly topic: TopicName;
@@ -104,7 +110,7 @@ const requireAcknowledgements = (
 };
 
 /**
- * Sends one request at a time, with all waiting records. The producer is not idempotent, because the idempotent producer of
+ * Sends one request at a time, with all waiting records; after a failure, one at a time for each partition. The producer is not idempotent, because the idempotent producer of
  * kafkajs acknowledges records without storing them when requests overlap.
  */
 export const createRecordProducer = (kafka: Kafka, settings: KafkaSettings) => {
@@ -132,31 +138,53 @@ export const createRecordProducer = (kafka: Kafka, settings: KafkaSettings) => {
     }
   };
 
-  const requests = createBatcher<Share, undefined>({
-    maxBatch: maxBytes,
-    sizeOf: ({ bytes }) => bytes,
-    maxWaiting: Infinity,
-    async run(shares) {
+  let failedAt = -Infinity;
+  const run = async (shares: readonly Share[]): Promise<readonly undefined[]> => {
+    try {
       await connect();
       const topicMessages = await batchesOf(shares, settings);
       const acknowledged = await producer.sendBatch({ acks: -1, topicMessages });
       requireAcknowledgements(topicMessages, acknowledged);
       return shares.map(() => undefined);
-    },
-  });
-  let last: Promise<unknown> = Promise.resolve();
+    } catch (error) {
+      failedAt = performance.now();
+      throw error;
+    }
+  };
+  const createRequests = () =>
+    createBatcher<Share, undefined>({
+      maxBatch: maxBytes,
+      sizeOf: ({ bytes }) => bytes,
+      maxWaiting: Infinity,
+      run,
+    });
+  const joint = createRequests();
+  const separate = new Map<string, typeof joint>();
+
+  const requestsFor = ({ topic, records }: Share): typeof joint => {
+    if (performance.now() - failedAt > separateMs) return joint;
+    const count = partitionCountOf(topic);
+    const [partition, ...others] = new Set(records.map(({ key }) => partitionOf(key, count)));
+    if (others.length > 0) return joint;
+    const name = nameOf(topic, partition);
+    const requests = separate.get(name) ?? createRequests();
+    separate.set(name, requests);
+    return requests;
+  };
+  const inFlight = new Set<Promise<unknown>>();
 
   return {
     /** Resolves when all in-sync replicas have the records. If a request fails, the later ones of the call are not sent. */
     async send(topic: TopicName, records: readonly (NewRecord | NewLines)[]): Promise<void> {
       for (const share of sharesOf(topic, records)) {
-        last = requests.submit(share);
-        await last;
+        const stored = requestsFor(share).submit(share);
+        inFlight.add(stored);
+        await stored.finally(() => inFlight.delete(stored));
       }
     },
     async close(): Promise<void> {
-      // `send` throws the error.
-      await last.catch(() => undefined);
+      // `send` throws the errors.
+      await Promise.allSettled(inFlight);
       await producer.disconnect();
     },
   };

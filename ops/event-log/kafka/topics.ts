@@ -21,13 +21,6 @@ const replicasAtMost = 3;
 export const topicIn = (settings: KafkaSettings, topic: TopicName): string =>
   `${settings.prefix}${topic}`;
 
-const partitionsByTopic = new Map<TopicName, number>(
-  Object.values(topics).map(({ name, partitions }) => [name, partitions]),
-);
-
-/** Returns the number of partitions that Linklog uses. */
-export const partitionCountOf = (topic: TopicName): number => partitionsByTopic.get(topic) ?? 1;
-
 /** Returns the number of partitions by the topic's name in the cluster. */
 export const partitionCounts = (settings: KafkaSettings): ReadonlyMap<string, number> =>
   new Map(

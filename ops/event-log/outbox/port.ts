@@ -2,6 +2,7 @@ import type { LinklogEvent } from '../../../schemas/events/catalogue.js';
 import type { TopicName } from '../../../schemas/events/topics.js';
 import type { Queryable } from '../../platform/postgres/pool.js';
 import type { Write } from '../../platform/postgres/statement.js';
+import { noneStalled, type StalledPartitions } from './stalled-partitions.js';
 
 /** The end of recorded events in each partition of the outbox. */
 export type OutboxPosition = readonly { readonly partitionId: number; readonly next: number }[];
@@ -15,6 +16,8 @@ export interface Outbox {
    * a transaction that holds these locks must not wait for others.
    */
   record(events: readonly LinklogEvent[]): Write<OutboxPosition>;
+  /** Returns the part of a position that concerns the partitions of these events, which were recorded with others. */
+  positionOf(events: readonly LinklogEvent[], recorded: OutboxPosition): OutboxPosition;
   /**
    * Returns the events of subjects after their known sequences, ordered by subject and sequence. The deadlines are those of
    * `postgres`.
@@ -33,13 +36,12 @@ export interface OutboxDelivery {
   published(outboxPosition: OutboxPosition, withinMs: number): Promise<boolean>;
   /** Whether the log has the first event of each subject. */
   hasPublishedFirst(topic: TopicName, subjects: readonly string[]): Promise<boolean>;
-  /** Whether events are unsent for so long that no new ones should be decided. */
-  isStalled(): Promise<boolean>;
+  stalled(): Promise<StalledPartitions>;
 }
 
 /** For the embedded log, whose table is the outbox. */
 export const deliveredAtCommit: OutboxDelivery = {
   published: () => Promise.resolve(true),
   hasPublishedFirst: () => Promise.resolve(true),
-  isStalled: () => Promise.resolve(false),
+  stalled: () => Promise.resolve(noneStalled),
 };

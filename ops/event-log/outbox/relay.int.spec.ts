@@ -124,7 +124,7 @@ describe('platform: relay from the outbox to the log proper', () => {
       expect(log.sequencesOf(code)).to.deep.equal([1, 2, 3, 4, 5]);
     }
     expect(await delivery.hasPublishedFirst(links, codes)).to.be.true;
-    expect(await delivery.isStalled()).to.be.false;
+    expect((await delivery.stalled()).areNone).to.be.true;
   });
 
   it('publishes nothing without a relay, and then reports a stall', async () => {
@@ -132,14 +132,14 @@ describe('platform: relay from the outbox to the log proper', () => {
     const outboxPosition = await record(...history(code, 1));
     expect(await delivery.published(outboxPosition, 50)).to.be.false;
     expect(await delivery.hasPublishedFirst(links, [newCode(), code])).to.be.false;
-    await eventually('it is stalled', () => delivery.isStalled());
+    await eventually('it is stalled', async () => !(await delivery.stalled()).areNone);
     // Neither what is somewhere else, nor nothing.
     expect(await delivery.hasPublishedFirst(links, [newCode()])).to.be.true;
     expect(await delivery.hasPublishedFirst(links, [])).to.be.true;
     expect(await delivery.published([], 0)).to.be.true;
     relayTo();
     expect(await delivery.published(outboxPosition, 10_000)).to.be.true;
-    await eventually('it is stalled no more', async () => !(await delivery.isStalled()));
+    await eventually('it is stalled no more', async () => (await delivery.stalled()).areNone);
   });
 
   it('reports nothing as published for a notification that no relay sent, whatever its payload', async () => {
@@ -249,6 +249,45 @@ describe('platform: relay from the outbox to the log proper', () => {
     log.before = () => Promise.resolve();
     expect(await delivery.published(stuck, 10_000)).to.be.true;
   });
+
+  for (const [how, append] of [
+    ['fail', () => Promise.reject(new Error('No leader'))],
+    ['do not end', () => new Promise<never>(() => undefined)],
+  ] as const) {
+    it(`continues with other partitions of a topic while the appends of one ${how}`, async () => {
+      const isStuck = ({ key }: NewRecord): boolean => partitionOf(key, 8) === 5;
+      let isBroken = true;
+      const partial = {
+        ranges: (topic: TopicName) => log.ranges(topic),
+        append: (topic: TopicName, records: readonly NewRecord[]) =>
+          isBroken && records.some(isStuck) ? append() : log.append(topic, records),
+      };
+      const relay = relayTo(partial);
+      const [stuck, other] = [codeIn(links, 5), codeIn(links, 6)];
+      const position = await record(eventIn(links, stuck, 1), eventIn(links, other, 1));
+      const own = node.outbox.positionOf([eventIn(links, other, 1)], position);
+      expect(own).to.have.length(1);
+      expect(await delivery.published(own, 10_000)).to.be.true;
+      await eventually('the partition is stalled', async () =>
+        (await delivery.stalled()).includes(links, stuck),
+      );
+      for (const sequence of [2, 3]) {
+        const next = await record(eventIn(links, other, sequence));
+        expect(await delivery.published(next, 10_000)).to.be.true;
+      }
+      const stalled = await delivery.stalled();
+      expect(stalled.includes(links, other)).to.be.false;
+      expect(stalled.includesAll(links)).to.be.false;
+      expect(await delivery.published(position, 0)).to.be.false;
+      // The append that does not end stays in the stopped relay.
+      await relay.stop();
+      isBroken = false;
+      relayTo(partial);
+      expect(await delivery.published(position, 10_000)).to.be.true;
+      expect(log.sequencesOf(other)).to.deep.equal([1, 2, 3]);
+      expect(log.sequencesOf(stuck)).to.deep.equal([1]);
+    });
+  }
 
   it('runs in one process at a time; another one takes over when its connection is lost', async () => {
     const second = new ControlledLog();

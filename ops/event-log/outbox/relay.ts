@@ -2,6 +2,7 @@ import type { TopicName } from '../../../schemas/events/topics.js';
 import type { EventLog, KnownEnd, NewRecord, TopicPartition } from '../port.js';
 import type { KnownPartition } from '../postgres-partitions.js';
 import { groupBy } from '../../platform/group-by.js';
+import { endsWithin } from '../../platform/concurrency/deadline.js';
 import { untilAborted } from '../../platform/concurrency/deferred.js';
 import { Backoff } from '../../platform/concurrency/retry.js';
 import { WakeUp } from '../../platform/concurrency/wake-up.js';
@@ -13,6 +14,12 @@ import { valuesByField, type Pool } from '../../platform/postgres/pool.js';
 
 /** Records of a partition in one round. */
 const maxRecords = 1_000;
+/** How long a round waits for its appends (ms). A partition whose append takes longer is in none of the next rounds. */
+const roundMs = 100;
+/** Pauses of a partition after failed appends. They are short, because a new leader is elected within seconds. */
+const appendPauses = { firstMs: 50, longestMs: 250 };
+/** Minimum interval of log lines about failed appends (ms), because each partition repeats them. */
+const failureLogMs = 1_000;
 /** Interval of queries without a notification (ms). */
 const idleMs = 5_000;
 const checkpointEveryMs = 1_000;
@@ -31,8 +38,12 @@ interface Sent {
   readonly next: number;
 }
 
-/** Returns the next events to send, by partition. Each event of the ledger has its own row. */
-const findDue = async (pool: Pool) => {
+interface Due extends Sent {
+  readonly records: NewRecord[];
+}
+
+/** Returns the next events to send, by partition, except of `busy` ones. Each event of the ledger has its own row. */
+const findDue = async (pool: Pool, busy: Iterable<number>): Promise<readonly Due[]> => {
   const { rows } = await pool.query<{
     partitionId: number;
     topic: TopicName;
@@ -48,10 +59,10 @@ const findDue = async (pool: Pool) => {
              WHERE partition_id = p.id AND first_offset >= r.next_offset
              ORDER BY first_offset LIMIT $1
            ) e
-           WHERE r.next_offset < p.next_offset`,
-    values: [maxRecords],
+           WHERE r.next_offset < p.next_offset AND p.id <> ALL ($2::smallint[])`,
+    values: [maxRecords, [...busy]],
   });
-  const due = new Map<number, Sent & { records: NewRecord[] }>();
+  const due = new Map<number, Due>();
   for (const { partitionId, topic, offset, key, value } of rows) {
     const records = due.get(partitionId)?.records ?? [];
     records.push({ key, value });
@@ -357,8 +368,9 @@ export const pruneSent = async (pool: Pool, projected: ProjectedEvents): Promise
 };
 
 /**
- * Sends the events of the outbox to the log, in the order of each partition, one round at a time. So a crash, or a relay
- * that has lost its lock, can only repeat events, which readers drop by sequence.
+ * Sends the events of the outbox to the log, in the order of each partition, one append of a partition at a time. So a
+ * crash, or a relay that has lost its lock, can only repeat events, which readers drop by sequence. A partition whose
+ * append fails or does not end is retried independently of the others.
  */
 export const startRelay = (options: {
   readonly pool: Pool;
@@ -385,34 +397,75 @@ export const startRelay = (options: {
           now - (checkpointed.get(partitionId) ?? -checkpointEveryMs) >= checkpointEveryMs,
       );
       await saveRelayCheckpoints(pool, log, due);
-      for (const { partitionId } of due) {
-        checkpointed.set(partitionId, now);
-        uncovered.delete(partitionId);
+      for (const sent of due) {
+        checkpointed.set(sent.partitionId, now);
+        // It may have made progress since.
+        if (uncovered.get(sent.partitionId) === sent) uncovered.delete(sent.partitionId);
+      }
+    };
+    let saving: Promise<void> | undefined;
+    /** Runs in the background, because the ends of a topic are unknown while a partition has no leader. */
+    const saveInBackground = (): void => {
+      saving ??= saveCheckpoints()
+        .catch((err: unknown) => {
+          if (signal.aborted) return;
+          logger.warn({ err }, 'checkpoints of the relay could not be saved; trying again');
+        })
+        .finally(() => {
+          saving = undefined;
+        });
+    };
+
+    /** Partitions with an append in progress, a pause after a failure, or events that are sent but not marked. */
+    const busy = new Set<number>();
+    const backoffs = new Map<number, Backoff>();
+    /** Sent events that PostgreSQL could not record yet; they must not be sent again. */
+    const unmarked: Sent[] = [];
+    const mark = async (): Promise<void> => {
+      const sent = [...unmarked];
+      if (sent.length === 0) return;
+      await markSent(pool, sent);
+      unmarked.splice(0, sent.length);
+      for (const progress of sent) {
+        uncovered.set(progress.partitionId, progress);
+        busy.delete(progress.partitionId);
       }
     };
 
-    /** Sent events that PostgreSQL could not record yet; they must not be sent again. */
-    let unmarked: readonly Sent[] = [];
-    const mark = async (): Promise<void> => {
-      if (unmarked.length === 0) return;
-      await markSent(pool, unmarked);
-      for (const sent of unmarked) uncovered.set(sent.partitionId, sent);
-      unmarked = [];
+    let failureLoggedAt = -Infinity;
+    const logFailure = (err: unknown): void => {
+      if (performance.now() - failureLoggedAt < failureLogMs) return;
+      failureLoggedAt = performance.now();
+      logger.warn({ err }, 'events could not be relayed to the log; trying again');
     };
 
-    /** Sends the next events of each partition. Returns whether there were any. */
-    const sendDue = async (): Promise<boolean> => {
+    /** Appends the next events of a partition. Never rejects. */
+    const send = async ({ records, ...sent }: Due): Promise<void> => {
+      const { partitionId, topic } = sent;
+      busy.add(partitionId);
+      try {
+        await log.append(topic, records);
+        unmarked.push(sent);
+        backoffs.delete(partitionId);
+        recorded.wake();
+      } catch (err) {
+        if (signal.aborted) return;
+        logFailure(err);
+        const backoff = backoffs.get(partitionId) ?? new Backoff(appendPauses);
+        backoffs.set(partitionId, backoff);
+        setTimeout(() => {
+          busy.delete(partitionId);
+          recorded.wake();
+        }, backoff.next());
+      }
+    };
+
+    /** Appends the next events of each partition that is not busy. */
+    const sendDue = async (): Promise<void> => {
       await mark();
-      const due = await findDue(pool);
-      if (due.length === 0 || signal.aborted) return false;
-      const ends = await Promise.allSettled(
-        due.map(({ topic, records }) => log.append(topic, records)),
-      );
-      unmarked = due.filter((_, index) => ends[index]?.status === 'fulfilled');
-      await mark();
-      const failed = ends.find((end) => end.status === 'rejected');
-      if (failed) throw failed.reason;
-      return true;
+      const due = await findDue(pool, busy);
+      if (due.length === 0 || signal.aborted) return;
+      await endsWithin(Promise.all(due.map(send)), roundMs);
     };
 
     let checkedAt = -Infinity;
@@ -439,9 +492,9 @@ export const startRelay = (options: {
           checking = undefined;
         });
     };
-    /** Called between two rounds, so that no other events are in flight. */
+    /** Not during other appends, which may have later events of the same subjects. */
     const sendAbsent = async (): Promise<void> => {
-      if (!mayBeAbsent || signal.aborted) return;
+      if (!mayBeAbsent || busy.size > 0 || signal.aborted) return;
       mayBeAbsent = false;
       await sendAgain(pool, log);
     };
@@ -451,11 +504,11 @@ export const startRelay = (options: {
       while (!signal.aborted) {
         try {
           await mayBegin();
-          const hasSent = await sendDue();
-          await saveCheckpoints();
+          await sendDue();
+          saveInBackground();
           check();
           await sendAbsent();
-          if (!hasSent) await recorded.sleep(uncovered.size > 0 ? checkpointEveryMs : idleMs);
+          await recorded.sleep(uncovered.size > 0 ? checkpointEveryMs : idleMs);
           backoff.reset();
         } catch (err) {
           logger.warn({ err }, 'events could not be relayed to the log; trying again');

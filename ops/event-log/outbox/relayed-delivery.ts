@@ -4,11 +4,16 @@ import { deferred, type Deferred } from '../../platform/concurrency/deferred.js'
 import { retry } from '../../platform/concurrency/retry.js';
 import type { NotificationListener } from '../../platform/postgres/listener.js';
 import type { Pool } from '../../platform/postgres/pool.js';
+import type { TopicPartition } from '../port.js';
 import type { OutboxDelivery, OutboxPosition } from './port.js';
+import { noneStalled, StalledPartitions } from './stalled-partitions.js';
 
-/** How long an event may be unsent before the log counts as stalled, so that no new events are decided. */
-const stalledAfter = '1 second';
-/** How long a result of `isStalled` is reused. */
+/**
+ * How long an event may be unsent before its partition counts as stalled, so that no new events of it are decided. Longer
+ * than the session timeout of a killed broker, until which the other leaders do not respond.
+ */
+const stalledAfter = '2 seconds';
+/** How long a result of `stalled` is reused. */
 const stalledMs = 100;
 
 export interface RelayedDelivery extends OutboxDelivery {
@@ -32,7 +37,7 @@ export const openRelayedDelivery = async (options: {
     readonly outboxPosition: OutboxPosition;
     readonly ended: Deferred<void>;
   }>();
-  let stalled: { readonly until: number; readonly result: Promise<boolean> } | undefined;
+  let stalled: { readonly until: number; readonly result: Promise<StalledPartitions> } | undefined;
 
   const isSent = (outboxPosition: OutboxPosition): boolean =>
     outboxPosition.every(({ partitionId, next }) => (sent.get(partitionId) ?? 0) >= next);
@@ -66,17 +71,16 @@ export const openRelayedDelivery = async (options: {
     }),
   ];
 
-  const queryIsStalled = async (): Promise<boolean> => {
-    const { rows } = await pool.query<{ stalled: boolean }>({
+  const queryStalled = async (): Promise<StalledPartitions> => {
+    const { rows } = await pool.query<TopicPartition>({
       name: 'outbox-stalled',
-      text: `SELECT EXISTS (
-               SELECT FROM log.relayed r
-               JOIN log.records e ON e.partition_id = r.partition_id AND e.first_offset = r.next_offset
-               WHERE (e.value::json ->> 'time')::timestamptz
-                     < clock_timestamp() - interval '${stalledAfter}'
-             ) AS stalled`,
+      text: `SELECT p.topic, p.partition FROM log.partitions p
+             JOIN log.relayed r ON r.partition_id = p.id
+             JOIN log.records e ON e.partition_id = r.partition_id AND e.first_offset = r.next_offset
+             WHERE (e.value::json ->> 'time')::timestamptz
+                   < clock_timestamp() - interval '${stalledAfter}'`,
     });
-    return rows[0]?.stalled ?? false;
+    return rows.length === 0 ? noneStalled : new StalledPartitions(rows);
   };
 
   return {
@@ -105,10 +109,10 @@ export const openRelayedDelivery = async (options: {
       return rows[0]?.unsent === false;
     },
 
-    isStalled() {
+    stalled() {
       const now = performance.now();
       if (!stalled || stalled.until < now) {
-        stalled = { until: now + stalledMs, result: queryIsStalled() };
+        stalled = { until: now + stalledMs, result: queryStalled() };
       }
       return stalled.result;
     },

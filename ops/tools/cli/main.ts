@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { setFlagsFromString } from 'node:v8';
 import { readConfig } from '../../config/config.js';
+import { reportWarnings } from '../../platform/process/warnings.js';
 import { runCommandLine } from './program.js';
 
 // Collects garbage when the heap has grown by half: a replay uses 175 MB instead of 310, and a quarter more time.
@@ -12,6 +13,10 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE' && process.stdout.listenerCount('error') > 1) return;
   if (error.code !== 'EPIPE') process.stderr.write(`linklog: stdout: ${error.message}\n`);
   process.exit(1);
+});
+
+reportWarnings(({ name, message }) => {
+  process.stderr.write(`linklog: ${name}: ${message.replace(/\s+/g, ' ')}\n`);
 });
 
 process.exitCode = await runCommandLine(process.argv.slice(2), {
