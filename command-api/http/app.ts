@@ -9,6 +9,7 @@ import { requestIdOf } from '../../ops/http/request-id.js';
 import type { Actor } from '../../schemas/decision.js';
 import { messages } from '../../schemas/http/errors.js';
 import type { LivenessResponse } from '../../schemas/http/health.js';
+import { traceIdOf, traceparentOf } from '../../schemas/traceparent.js';
 import { cors, type AllowedOrigins } from './cors.js';
 import {
   failure,
@@ -18,9 +19,9 @@ import {
   type ResponseState,
   type Reply,
 } from './reply.js';
+import type { RequestCause } from './request-actor.js';
 
-export interface RequestState extends ResponseState {
-  requestId: string;
+export interface RequestState extends ResponseState, RequestCause {
   /** Waits that do not count against the request's deadline. */
   uncounted: Uncounted;
   /** For the log. */
@@ -81,7 +82,12 @@ export const createApp = (
     const started = performance.now();
     const requestId = requestIdOf(ctx.headers['x-request-id']);
     const headers = { 'X-Request-Id': requestId, ...noSniff };
-    Object.assign(ctx.state, { requestId, headers });
+    const traceparent = traceparentOf(ctx.headers.traceparent);
+    Object.assign(ctx.state, { requestId, traceparent, headers });
+    const ids = {
+      requestId,
+      ...(traceparent !== undefined && { traceId: traceIdOf(traceparent) }),
+    };
     // Node parses the rest of the input first, so that a smuggled request gets 400, not 401.
     await Promise.resolve();
     try {
@@ -92,8 +98,8 @@ export const createApp = (
     } catch (err) {
       const reply = toReply(err);
       // Unavailable dependencies log their state once, not for each request.
-      if (reply.status === 503) logger.debug({ err, requestId }, 'a request got 503');
-      else logger.error({ err, requestId }, 'a request failed');
+      if (reply.status === 503) logger.debug({ err, ...ids }, 'a request got 503');
+      else logger.error({ err, ...ids }, 'a request failed');
       send(ctx, reply);
     }
     // Koa sends responses that `send` did not send.
@@ -106,7 +112,7 @@ export const createApp = (
     if (unlogged === null) return;
     const { keyId } = ctx.state;
     const optional = { ...(keyId && { keyId }), ...(unlogged > 0 && { unlogged }) };
-    logger.info({ requestId, method, path, status, ms, ...optional }, 'request');
+    logger.info({ ...ids, method, path, status, ms, ...optional }, 'request');
   });
 
   app.use(cors(allowedOrigins));

@@ -151,7 +151,7 @@ const outcomeOf = (row: ReadyRow, decided: Decided): ImportedRow => {
 
 /** Decides the rows of a portion one after the other. */
 const openPortion = (running: RunningImport, key: PayingKey | null, locked: Locked) => {
-  const { account, options, id: importId, format } = running;
+  const { account, options, id: importId, format, requestId, traceparent } = running;
   const { now, meter, domains, taken, checked, visits } = locked;
   const states = new Map(locked.states);
   const ledgerLinks = new Map<string, LedgerLink>();
@@ -167,7 +167,13 @@ const openPortion = (running: RunningImport, key: PayingKey | null, locked: Lock
     return {
       ...{ type: 'ImportLink', subject },
       data: { ...link, keyId, account, importId, source: format },
-      metadata: { actor: running.actor, requestId: running.requestId, now, id: newId() },
+      metadata: {
+        actor: running.actor,
+        requestId,
+        traceparent: traceparent ?? undefined,
+        now,
+        id: newId(),
+      },
     };
   };
 

@@ -30,6 +30,7 @@ import {
   type RevokeApiKey,
   type RotateApiKey,
 } from './command.js';
+import { actorIn, type RequestCause } from '../http/request-actor.js';
 import { hashKeyToken, keyAlphabet, keySecretLength, keyToken } from './key-token.js';
 
 const randomSecret = customAlphabet(keyAlphabet, keySecretLength);
@@ -71,10 +72,9 @@ interface Derivation {
 }
 
 /** The key of a request. */
-export interface CallingKey {
+export interface CallingKey extends Readonly<RequestCause> {
   readonly id: string;
   readonly account: string;
-  readonly requestId: string;
 }
 
 /** A key with the usage of its root in the open minute window and in the current month. */
@@ -156,20 +156,20 @@ export const createApiKeyHandler = (pool: Pool, outbox: Outbox) => {
 
   /** Decides a command of a key, with the key's current state as authority. */
   const handleFor = (
-    { id, requestId }: CallingKey,
+    caller: CallingKey,
     subject: string,
     command: KeyOwnerCommand,
   ): Promise<ApiKeyOutcome> =>
     transaction(pool, async (tx) => {
-      const keys = await lockKeys(tx, [id, subject]);
-      const by = keys.get(id) ?? noKey;
-      return decide(tx, withAuthority(subject, command, by, { actor: id, requestId }));
+      const keys = await lockKeys(tx, [caller.id, subject]);
+      const by = keys.get(caller.id) ?? noKey;
+      return decide(tx, withAuthority(subject, command, by, actorIn(caller, caller.id)));
     });
 
   /** Creates a descendant. The keys of an account are counted under a lock. */
   const createDerived = ({ caller, id, data }: Derivation): Promise<ApiKeyOutcome> =>
     transaction(pool, async (tx) => {
-      const { account, requestId } = caller;
+      const { account } = caller;
       await tx.query('SELECT pg_advisory_xact_lock($1, hashtext($2))', [
         advisoryLocks.accountKeys,
         account,
@@ -187,7 +187,7 @@ export const createApiKeyHandler = (pool: Pool, outbox: Outbox) => {
         type: 'DeriveApiKey',
         subject: id,
         data: { ...data, by, liveKeys: rows[0]?.live ?? 0 },
-        metadata: { actor: caller.id, requestId },
+        metadata: actorIn(caller, caller.id),
       });
     });
 

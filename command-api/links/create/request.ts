@@ -22,6 +22,7 @@ import { createFindForbidden } from '../../aliases/forbidden-aliases.js';
 import { checkGroups } from '../../safety/safety-check.js';
 import type { WebSafety } from '../../safety/web-safety.js';
 import { failure, type Reply } from '../../http/reply.js';
+import { actorIn, type RequestCause } from '../../http/request-actor.js';
 import { parseAs, refusedWith, type Read, type Refused } from '../../http/requests.js';
 import { safetyResponses } from '../../safety/safety-replies.js';
 import {
@@ -54,7 +55,7 @@ export interface ReadyRequest {
   readonly password: string | null;
 }
 
-type RequestContext = Pick<V2State, 'call' | 'platform' | 'requestId'>;
+type RequestContext = Pick<V2State, 'call' | 'platform'> & RequestCause;
 
 /** A request without alias, domain, password and `reuse`, checked before its call is admitted. */
 export interface PlainRequest {
@@ -62,7 +63,7 @@ export interface PlainRequest {
   /** The refusal of the web safety check. */
   readonly unsafe: Reply | null;
   readonly scope: Scope | null;
-  readonly requestId: string;
+  readonly cause: RequestCause;
 }
 
 /** The common part of POST /v2/shorten and of the items of a batch. */
@@ -121,21 +122,21 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
       keyId: key.rootId,
       account: key.account,
     };
-    const metadata = { actor: key.id, requestId: state.requestId };
+    const metadata = actorIn(state, key.id);
     const subject = subjectOf({ domain: request.domain, code: alias ?? generateCode() });
     return { type: 'CreateLink', subject, data, metadata };
   };
 
   /** The command of a plain request whose call was admitted, or its refusal. Pure. */
   const plainCommand = (
-    { parsed, unsafe, scope, requestId }: PlainRequest,
+    { parsed, unsafe, scope, cause }: PlainRequest,
     call: AdmittedCall,
     platform: PlatformSwitches,
   ): Read<ShortenCommand> => {
     const lacking = scopeRefusal(scope, call);
     if (lacking) return refusedWith(lacking);
     if (parsed.type === 'refused') return parsed;
-    const context = { call, platform, requestId };
+    const context = { call, platform, ...cause };
     const reply = refusalOf(parsed.value, context) ?? unsafe;
     if (reply) return refusedWith(reply);
     const links = [commandFor(parsed.value, context)];
@@ -156,16 +157,16 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
     async plain(
       body: Read<unknown>,
       scope: Scope | null,
-      requestId: string,
+      cause: RequestCause,
     ): Promise<PlainRequest | null> {
       const parsed: Read<ShortenRequest> =
         body.type === 'read' ? parseAs(schema, body.value) : body;
-      if (parsed.type === 'refused') return { parsed, unsafe: null, scope, requestId };
+      if (parsed.type === 'refused') return { parsed, unsafe: null, scope, cause };
       const { alias, domain, password, reuse } = parsed.value;
       const isPlain = alias === null && domain === null && password === null && !reuse;
       if (!isPlain || deps.safety.safeBrowsing) return null;
       const [verdict] = await checkGroups(deps.safety, [destinationsOf(parsed.value)]);
-      return { parsed, unsafe: safetyResponses[verdict ?? 'unknown'], scope, requestId };
+      return { parsed, unsafe: safetyResponses[verdict ?? 'unknown'], scope, cause };
     },
     plainCommand,
     /** One outcome per item, in their order. Their URLs are checked together. */

@@ -107,7 +107,8 @@ export const createShortenHandlers = (deps: ShortenDeps) => {
       if (ctx.headers['idempotency-key'] !== undefined) return null;
       const parsed = body.type === 'read' ? parseJson(body.value) : body;
       if (parsed.type === 'read') noteIgnoredFields(state, requests.schema, parsed.value);
-      const request = await requests.plain(parsed, scope, state.requestId);
+      const { requestId, traceparent } = state;
+      const request = await requests.plain(parsed, scope, { requestId, traceparent });
       if (!request) return null;
       const { admitted, result } = await admittingHandler.admitAndCreate({ call, request });
       const refusal = enter(admitted);
