@@ -4,8 +4,10 @@ import { statusOf } from '../../ops/platform/error-codes.js';
 import { healthStatus, type HealthCheck } from '../../ops/http/health.js';
 import { createFloodLog, type Logger } from '../../ops/platform/logging.js';
 import type { RequestRecorder } from '../../ops/platform/metrics/requests.js';
+import type { Tracer } from '../../ops/platform/tracing.js';
 import { noSniff } from '../../ops/http/no-sniff.js';
 import { requestIdOf } from '../../ops/http/request-id.js';
+import { endRequestSpan, startRequestSpan } from '../../ops/http/request-span.js';
 import type { Actor } from '../../schemas/decision.js';
 import { messages } from '../../schemas/http/errors.js';
 import type { LivenessResponse } from '../../schemas/http/health.js';
@@ -42,6 +44,8 @@ const toReply = (error: unknown): Reply =>
 export interface AppDeps {
   readonly health: HealthCheck;
   readonly requests: Pick<RequestRecorder, 'record'>;
+  /** `null` without tracing. */
+  readonly tracer: Tracer | null;
   readonly logger: Logger;
 }
 
@@ -60,7 +64,7 @@ const sharedRoutes: ReadonlySet<string> = new Set(['/health', '/health/ready']);
  * @param routeOf returns the pattern of a path's route, for the metrics; `null` if there is none
  */
 export const createApp = (
-  { health, requests, logger }: AppDeps,
+  { health, requests, tracer, logger }: AppDeps,
   routeOf: (path: string) => string | null,
   allowedOrigins: AllowedOrigins = [],
 ): Koa<RequestState> => {
@@ -82,7 +86,10 @@ export const createApp = (
     const started = performance.now();
     const requestId = requestIdOf(ctx.headers['x-request-id']);
     const headers = { 'X-Request-Id': requestId, ...noSniff };
-    const traceparent = traceparentOf(ctx.headers.traceparent);
+    const { method, path } = ctx;
+    const route = sharedRoutes.has(path) ? path : (routeOf(path) ?? 'other');
+    const span = tracer ? startRequestSpan(tracer, method, route, ctx.headers, started) : undefined;
+    const traceparent = span?.traceparent ?? traceparentOf(ctx.headers.traceparent);
     Object.assign(ctx.state, { requestId, traceparent, headers });
     const ids = {
       requestId,
@@ -104,9 +111,9 @@ export const createApp = (
     }
     // Koa sends responses that `send` did not send.
     if (!ctx.headerSent) ctx.set(headers);
-    const { method, path, status } = ctx;
-    const route = sharedRoutes.has(path) ? path : (routeOf(path) ?? 'other');
+    const { status } = ctx;
     requests.record(route, method, status, started);
+    endRequestSpan(span, status);
     const ms = Math.round((performance.now() - started) * 10) / 10;
     const unlogged = isFree(ctx.state, status) ? floodOf(status)(performance.now()) : 0;
     if (unlogged === null) return;

@@ -4,6 +4,7 @@ import { ledgerNow, type LedgerClock } from '../../ops/ledger/clock.js';
 import { lockActiveDomains, type LockedDomain } from '../../ops/ledger/domains.js';
 import { readManyLinkStates } from '../../ops/ledger/link-states.js';
 import { findTaken, insertLinks, isSubjectTaken } from '../../ops/ledger/links.js';
+import { traced } from '../../ops/ledger/traced.js';
 import { lockMeters, saveMeters, type LockedMeter } from '../../ops/ledger/meters.js';
 import { newId } from '../../ops/platform/new-id.js';
 import { lockingTransaction, type Client, type Pool } from '../../ops/platform/postgres/pool.js';
@@ -322,21 +323,23 @@ export const decidePortion = async (
   };
 
   const decide = (): Promise<void> =>
-    lockingTransaction(
-      pool,
-      (tx) => {
-        const domains = [...new Set(ready.flatMap(({ domain }) => domain ?? []))];
-        const sources = ready.map(({ source }) => source);
-        return Promise.all([
-          lockImport(tx, running, owner),
-          lockSpending(tx),
-          lockActiveDomains(tx, domains),
-          readStates(tx),
-          options.visits ? countVisits(tx, id, sources) : new Map<string, number>(),
-        ]);
-      },
-      ([, spending, domains, states, visits]) =>
-        decideLocked(deps, running, key, rows, { ...spending, domains, ...states, visits }),
+    traced(pool, [{ traceparent: running.traceparent ?? undefined }], () =>
+      lockingTransaction(
+        pool,
+        (tx) => {
+          const domains = [...new Set(ready.flatMap(({ domain }) => domain ?? []))];
+          const sources = ready.map(({ source }) => source);
+          return Promise.all([
+            lockImport(tx, running, owner),
+            lockSpending(tx),
+            lockActiveDomains(tx, domains),
+            readStates(tx),
+            options.visits ? countVisits(tx, id, sources) : new Map<string, number>(),
+          ]);
+        },
+        ([, spending, domains, states, visits]) =>
+          decideLocked(deps, running, key, rows, { ...spending, domains, ...states, visits }),
+      ),
     );
 
   for (;;) {

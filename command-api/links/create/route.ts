@@ -42,6 +42,7 @@ export const createShortenHandlers = (deps: ShortenDeps) => {
   const admittingHandler = createAdmittingHandler({
     ...ledger,
     admission,
+    causeOf: ({ cause }) => cause,
     commandOf: requests.plainCommand,
   });
 

@@ -6,6 +6,8 @@ import { untilAborted } from '../../platform/concurrency/deferred.js';
 import { Backoff } from '../../platform/concurrency/retry.js';
 import { WakeUp } from '../../platform/concurrency/wake-up.js';
 import type { Logger } from '../../platform/logging.js';
+import { endAfter } from '../../platform/tracing.js';
+import { requestsOf, startAppendSpans } from '../append-spans.js';
 import { advisoryLocks } from '../../advisory-locks.js';
 import type { NotificationListener } from '../../platform/postgres/listener.js';
 import { holdLock } from '../../platform/postgres/own-connection.js';
@@ -31,6 +33,10 @@ interface Sent {
   readonly next: number;
 }
 
+interface DueRecords extends Sent {
+  readonly records: NewRecord[];
+}
+
 /** Returns the next events to send, by partition. Each event of the ledger has its own row. */
 const findDue = async (pool: Pool) => {
   const { rows } = await pool.query<{
@@ -51,7 +57,7 @@ const findDue = async (pool: Pool) => {
            WHERE r.next_offset < p.next_offset`,
     values: [maxRecords],
   });
-  const due = new Map<number, Sent & { records: NewRecord[] }>();
+  const due = new Map<number, DueRecords>();
   for (const { partitionId, topic, offset, key, value } of rows) {
     const records = due.get(partitionId)?.records ?? [];
     records.push({ key, value });
@@ -372,6 +378,15 @@ export const startRelay = (options: {
 }) => {
   const { pool, url, listener, log, mayBegin, projected, logger } = options;
 
+  const append = ({ topic, records }: DueRecords): Promise<void> => {
+    const { tracer } = pool;
+    if (!tracer) return log.append(topic, records);
+    const events = records.map(({ value }) => JSON.parse(value) as { traceparent?: string });
+    const options = { system: 'kafka', topic, events: records.length } as const;
+    const spans = startAppendSpans(tracer, requestsOf(events), options);
+    return endAfter(spans, () => log.append(topic, records));
+  };
+
   const work = async (signal: AbortSignal): Promise<void> => {
     const recorded = new WakeUp();
     const checkpointed = new Map<number, number>();
@@ -405,9 +420,7 @@ export const startRelay = (options: {
       await mark();
       const due = await findDue(pool);
       if (due.length === 0 || signal.aborted) return false;
-      const ends = await Promise.allSettled(
-        due.map(({ topic, records }) => log.append(topic, records)),
-      );
+      const ends = await Promise.allSettled(due.map(append));
       unmarked = due.filter((_, index) => ends[index]?.status === 'fulfilled');
       await mark();
       const failed = ends.find((end) => end.status === 'rejected');
