@@ -89,7 +89,7 @@ export const createApp = (
     const { method, path } = ctx;
     const route = sharedRoutes.has(path) ? path : (routeOf(path) ?? 'other');
     const span = tracer ? startRequestSpan(tracer, method, route, ctx.headers, started) : undefined;
-    const traceparent = span?.traceparent ?? traceparentOf(ctx.headers.traceparent);
+    const traceparent = span?.traceparent ?? traceparentOf(ctx.headers['traceparent']);
     Object.assign(ctx.state, { requestId, traceparent, headers });
     const ids = {
       requestId,

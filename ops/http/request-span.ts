@@ -28,7 +28,7 @@ export const startRequestSpan = (
   return tracer.start({
     name: isRoute ? `${name} ${route}` : name,
     kind: 'server',
-    parent: traceparentOf(headers.traceparent) ?? null,
+    parent: traceparentOf(headers['traceparent']) ?? null,
     startedAt,
     attributes: {
       'http.request.method': known ?? '_OTHER',

@@ -127,7 +127,7 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
     };
     /** For log lines. */
     const trace = (): { readonly traceId?: string } => {
-      const traceparent = span?.traceparent ?? traceparentOf(request.headers.traceparent);
+      const traceparent = span?.traceparent ?? traceparentOf(request.headers['traceparent']);
       return traceparent === undefined ? {} : { traceId: traceIdOf(traceparent) };
     };
     const fail = (err: unknown): void => {

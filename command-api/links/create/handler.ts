@@ -71,6 +71,7 @@ export type ShortenResult =
 export interface UnadmittedRequest<Request> {
   readonly call: CallByHash;
   readonly request: Request;
+  readonly traceparent?: string | undefined;
 }
 
 export interface AdmittedCreation {
@@ -323,12 +324,10 @@ export const createShortenHandler = (deps: ShortenDeps) => {
 /** Admits calls and creates their links in one transaction: if it fails, no call is spent. */
 export const createAdmittingHandler = <Request>({
   admission,
-  causeOf,
   commandOf,
   ...deps
 }: ShortenDeps & {
   readonly admission: Pick<Admission, 'decideIn'>;
-  readonly causeOf: (request: Request) => Pick<Actor, 'traceparent'>;
   /**
    * The command of an admitted request. Pure: a retried transaction calls it again. No alias, domain or Idempotency-Key.
    */
@@ -341,54 +340,51 @@ export const createAdmittingHandler = <Request>({
   const decide = (
     requests: readonly UnadmittedRequest<Request>[],
   ): Promise<readonly AdmittedCreation[]> =>
-    traced(
-      deps.pool,
-      requests.map(({ request }) => causeOf(request)),
-      () =>
-        lockingTransaction(
-          deps.pool,
-          (tx) =>
-            admission.decideIn(
-              tx,
-              requests.map(({ call }) => call),
-            ),
-          (group) => {
-            const { admitted, meters, spent, now, cache } = group;
-            const decisions = requests.map(({ request }, index) => {
-              const outcome = admitted[index];
-              if (!outcome)
-                throw new Error(
-                  `decideIn() returned ${admitted.length} outcomes; none for call ${index}`,
-                );
-              const { admission: call, platform } = outcome;
-              const command =
-                call.type === 'admitted' ? commandOf(request, call.call, platform) : null;
-              return { admitted: outcome, command };
-            });
-            const accepted = decisions.flatMap(({ command }) =>
-              command?.type === 'read' ? [command.value] : [],
-            );
-            const locked = {
-              domains: new Map<string, LockedDomain>(),
-              ...{ records: [], taken: new Set<string>(), reusable: new Map() },
-            };
-            const decided = decideLocked(deps, accepted, { meters, spent, now, ...locked });
-            const write = mapResult(writeAfter(countCalls(group), decided), (results) => {
-              const created = [...results];
-              return decisions.map(({ command, ...outcome }): AdmittedCreation => ({
-                ...outcome,
-                result: command?.type === 'read' ? (created.shift() ?? null) : command,
-              }));
-            });
-            return {
-              ...write,
-              afterCommit() {
-                cache();
-                decided.afterCommit?.();
-              },
-            };
-          },
-        ),
+    traced(deps.pool, requests, () =>
+      lockingTransaction(
+        deps.pool,
+        (tx) =>
+          admission.decideIn(
+            tx,
+            requests.map(({ call }) => call),
+          ),
+        (group) => {
+          const { admitted, meters, spent, now, cache } = group;
+          const decisions = requests.map(({ request }, index) => {
+            const outcome = admitted[index];
+            if (!outcome)
+              throw new Error(
+                `decideIn() returned ${admitted.length} outcomes; none for call ${index}`,
+              );
+            const { admission: call, platform } = outcome;
+            const command =
+              call.type === 'admitted' ? commandOf(request, call.call, platform) : null;
+            return { admitted: outcome, command };
+          });
+          const accepted = decisions.flatMap(({ command }) =>
+            command?.type === 'read' ? [command.value] : [],
+          );
+          const locked = {
+            domains: new Map<string, LockedDomain>(),
+            ...{ records: [], taken: new Set<string>(), reusable: new Map() },
+          };
+          const decided = decideLocked(deps, accepted, { meters, spent, now, ...locked });
+          const write = mapResult(writeAfter(countCalls(group), decided), (results) => {
+            const created = [...results];
+            return decisions.map(({ command, ...outcome }): AdmittedCreation => ({
+              ...outcome,
+              result: command?.type === 'read' ? (created.shift() ?? null) : command,
+            }));
+          });
+          return {
+            ...write,
+            afterCommit() {
+              cache();
+              decided.afterCommit?.();
+            },
+          };
+        },
+      ),
     );
 
   const run: typeof decide = async (requests) => {

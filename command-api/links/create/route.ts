@@ -42,7 +42,6 @@ export const createShortenHandlers = (deps: ShortenDeps) => {
   const admittingHandler = createAdmittingHandler({
     ...ledger,
     admission,
-    causeOf: ({ cause }) => cause,
     commandOf: requests.plainCommand,
   });
 
@@ -111,7 +110,9 @@ export const createShortenHandlers = (deps: ShortenDeps) => {
       const { requestId, traceparent } = state;
       const request = await requests.plain(parsed, scope, { requestId, traceparent });
       if (!request) return null;
-      const { admitted, result } = await admittingHandler.admitAndCreate({ call, request });
+      const { admitted, result } = await admittingHandler.admitAndCreate({
+        ...{ call, request, traceparent },
+      });
       const refusal = enter(admitted);
       if (refusal || !result) return refusal;
       return result.type === 'refused' ? result.reply : replyTo(result, state, linkForm, null);
