@@ -493,7 +493,11 @@ const dataByName: { [Name in EventName]: fc.Arbitrary<Data<Name>> } = {
 
 const hexadecimal = (length: number): fc.Arbitrary<string> =>
   fc
-    .string({ unit: fc.constantFrom(...'0123456789abcdef'), minLength: length, maxLength: length })
+    .string({
+      unit: fc.constantFrom(...Array.from('0123456789abcdef')),
+      minLength: length,
+      maxLength: length,
+    })
     .filter((text) => /[^0]/.test(text));
 
 /** In the form of version 00. */
