@@ -145,7 +145,7 @@ describe('product: traceparent without a collector', () => {
     await send(contexts.key, 'POST', '/v2/keys', { name: 'a child' });
     await send(
       ...([contexts.importing, 'POST', '/v2/imports?format=csv'] as const),
-      `url\n${destination}\n`,
+      `code,url\ntraced-import,${destination}\n`,
       { 'Content-Type': 'text/csv' },
     );
     const blocked = await bench.admin(
@@ -370,7 +370,8 @@ describe('product: tracing of EDGE_PROCESSES=2 with protobuf', () => {
   after(() => bench.product.cleanup());
 
   it('exports the spans of the edge processes', async () => {
-    const response = await bench.visit('no-link', { headers: newContext() });
+    const { traceparent } = newContext();
+    const response = await bench.visit('no-link', { headers: { traceparent } });
     expect(response.status).to.equal(404);
     await eventually('spans are exported', () => collector.requests.length > 0);
     expect(collector.requests[0]).to.deep.equal({
