@@ -13,6 +13,7 @@ import { ownHosts } from '../ops/http/own-hosts.js';
 import { listen, type HttpListener } from '../ops/http/server.js';
 import type { Logger } from '../ops/platform/logging.js';
 import type { Metrics } from '../ops/platform/metrics/metrics.js';
+import type { Tracer } from '../ops/platform/tracing.js';
 import type { EventLog } from '../ops/event-log/port.js';
 import type { Outbox, OutboxDelivery } from '../ops/event-log/outbox/port.js';
 import { periodically } from '../ops/platform/concurrency/periodic.js';
@@ -83,6 +84,7 @@ export interface CommandApiDeps {
   readonly health: HealthCheck;
   readonly projections: ProjectionWorker;
   readonly metrics: Metrics;
+  readonly tracer: Tracer | null;
   readonly logger: Logger;
 }
 

@@ -6,6 +6,7 @@ import { ownHosts } from '../ops/http/own-hosts.js';
 import { listen } from '../ops/http/server.js';
 import type { Logger } from '../ops/platform/logging.js';
 import type { Metrics } from '../ops/platform/metrics/metrics.js';
+import type { Tracer } from '../ops/platform/tracing.js';
 import type { ActiveDomains } from '../ops/ledger/active-domains.js';
 import type { Outbox } from '../ops/event-log/outbox/port.js';
 import type { NotificationListener } from '../ops/platform/postgres/listener.js';
@@ -63,6 +64,7 @@ export interface RedirectEdgeDeps {
   readonly countries: Countries;
   readonly health: HealthCheck;
   readonly metrics: Metrics;
+  readonly tracer: Tracer | null;
   readonly logger: Logger;
 }
 
@@ -70,7 +72,7 @@ export type RedirectEdge = Awaited<ReturnType<typeof startRedirectEdge>>;
 
 const startParts = async (deps: RedirectEdgeDeps, onFailure: Register) => {
   const { config, databaseUrl, activeDomains, pool, log, outbox, listener, countries } = deps;
-  const { health, metrics, logger } = deps;
+  const { health, metrics, tracer, logger } = deps;
   const keys = new VisitorKeys(pool);
   await keys.refresh();
   const shipping = shipFromWorker({
@@ -122,7 +124,7 @@ const startParts = async (deps: RedirectEdgeDeps, onFailure: Register) => {
     const cachedVisits = createCachedVisits({ links, platform, spool, analyzer });
     const { redirects } = config;
     const domains = createDomainResolver({ domains: activeDomains, redirects, trustedProxies });
-    const parts = { links, platform, requests, analyzer, spool, cachedVisits, domains };
+    const parts = { links, platform, requests, tracer, analyzer, spool, cachedVisits, domains };
     const http = createEdgeHandler({
       ...{ ...parts, passwords, trustedProxies, health, logger },
       clicks: new ClickBudget(pool, outbox),

@@ -4,6 +4,8 @@ export interface Actor {
   readonly actor: string;
   /** `null` for background work. */
   readonly requestId: string | null;
+  /** The W3C trace context of the request, if it has one. */
+  readonly traceparent?: string | undefined;
 }
 
 /** Actors other than keys and operators. */
@@ -77,7 +79,7 @@ export const eventId = (id: string, index: number): string => {
  */
 export const nextEvent = (
   { sequence, lastEventAt }: { readonly sequence: number; readonly lastEventAt: Date },
-  { now, id, actor, requestId }: CommandMetadata,
+  { now, id, actor, requestId, traceparent }: CommandMetadata,
   index = 0,
 ) => ({
   id: eventId(id, index),
@@ -85,4 +87,5 @@ export const nextEvent = (
   sequence: sequence + 1,
   actor,
   correlationId: requestId ?? undefined,
+  traceparent,
 });

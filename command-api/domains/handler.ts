@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Outbox, OutboxPosition } from '../../ops/event-log/outbox/port.js';
 import { decideOneIn } from '../../ops/ledger/decide.js';
+import { traced } from '../../ops/ledger/traced.js';
 import { domains, lockDomains } from '../../ops/ledger/domains.js';
 import {
   transaction,
@@ -70,15 +71,22 @@ export const createDomainHandler = (pool: Pool, outbox: Outbox) => {
       domain: Domain | null,
     ) => Promise<Omit<CommandRequest<DomainCommand>, 'subject' | 'metadata'>>,
   ): Promise<DomainOutcome> =>
-    transaction(pool, async (tx) => {
-      const domain = (await lockDomains(tx, [name])).get(name) ?? null;
-      const command = await commandOf(tx, domain);
-      const request = { ...command, subject: name, metadata } as CommandRequest<DomainCommand>;
-      const decided = await decideOneIn(tx, outbox, domains, domainDecider, request);
-      const { decision, state, outboxPosition } = decided;
-      if (decision.type === 'refused') return decision;
-      return { type: 'done', changed: decision.type === 'accepted', domain: state, outboxPosition };
-    });
+    traced(pool, [metadata], () =>
+      transaction(pool, async (tx) => {
+        const domain = (await lockDomains(tx, [name])).get(name) ?? null;
+        const command = await commandOf(tx, domain);
+        const request = { ...command, subject: name, metadata } as CommandRequest<DomainCommand>;
+        const decided = await decideOneIn(tx, outbox, domains, domainDecider, request);
+        const { decision, state, outboxPosition } = decided;
+        if (decision.type === 'refused') return decision;
+        return {
+          type: 'done',
+          changed: decision.type === 'accepted',
+          domain: state,
+          outboxPosition,
+        };
+      }),
+    );
 
   return {
     claim: (name: string, account: string, limit: number, actor: Actor) =>

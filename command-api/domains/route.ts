@@ -10,6 +10,7 @@ import { messages } from '../../schemas/http/errors.js';
 import { firstPlanWithDomains } from '../../schemas/plans.js';
 import type { PlanDeps, V2State } from '../admission/admitted-call.js';
 import { failure, json, noContent, unavailable, type Reply } from '../http/reply.js';
+import { actorIn } from '../http/request-actor.js';
 import { parseJsonAs, type Handler } from '../http/requests.js';
 import { planRefusal } from '../links/create/gates.js';
 import { logWithinMs } from '../links/create/route.js';
@@ -126,7 +127,7 @@ export const createDomainHandlers = (deps: DomainDeps) => {
       const message = `Custom domains require the ${needed} plan or higher.`;
       return planRefusal('customDomain', message, key.plan, upgradeUrl);
     }
-    const actor = { actor: key.id, requestId: state.requestId };
+    const actor = actorIn(state, key.id);
     const outcome = await handler.claim(name, key.account, limit, actor);
     return respond(outcome, ({ changed, domain }) =>
       withDomain(changed ? 201 : 200, name, domain, state),
@@ -137,13 +138,13 @@ export const createDomainHandlers = (deps: DomainDeps) => {
     const found = await find(parameter);
     if (!found) return unknownDomain;
     const { name, domain } = found;
-    const { call, requestId, uncounted } = state;
+    const { call, uncounted } = state;
     const { account } = call.key;
     // Without a claim, or if another account has the domain, the answer does not depend on the record.
     const isOpen = !domain.owner && liveClaim(domain, account, call.now) !== null;
     const values = isOpen ? await uncounted(readRecord(txtRecords, name)) : [];
     if (values === null) return unavailable(messages.resolverUnavailable);
-    const outcome = await handler.verify(name, account, values, { actor: call.key.id, requestId });
+    const outcome = await handler.verify(name, account, values, actorIn(state, call.key.id));
     return respond(outcome, (done) => withDomain(200, name, done.domain, state));
   };
 
@@ -165,7 +166,7 @@ export const createDomainHandlers = (deps: DomainDeps) => {
     const [verdict = 'safe'] = await state.uncounted(checkGroups(deps.safety, [urls]));
     const unsafe = safetyResponses[verdict];
     if (unsafe) return unsafe;
-    const actor = { actor: key.id, requestId: state.requestId };
+    const actor = actorIn(state, key.id);
     const outcome = await handler.change(found.name, key.account, request.value, actor);
     return respond(outcome, ({ domain }) => withDomain(200, found.name, domain, state));
   };
@@ -174,7 +175,7 @@ export const createDomainHandlers = (deps: DomainDeps) => {
     const name = domainNameOf(parameter('domain'));
     if (name === null) return unknownDomain;
     const { key } = state.call;
-    const actor = { actor: key.id, requestId: state.requestId };
+    const actor = actorIn(state, key.id);
     return respond(await handler.release(name, key.account, actor), () => noContent());
   };
 

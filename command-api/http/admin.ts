@@ -10,6 +10,7 @@ import { isConsolePath } from '../console/server/console.js';
 import { operatorsConsole } from '../console/server/operators.js';
 import { createGuesses } from './guesses.js';
 import { failure, json, refusesMethod, send, type Reply } from './reply.js';
+import { actorIn } from './request-actor.js';
 import { createDispatcher, parseAs } from './requests.js';
 import { consoleRoutes } from '../console/server/route.js';
 import { eventRoutes } from '../events/operator-route.js';
@@ -110,7 +111,7 @@ export const createAdminApp = (
       send(ctx, actor.reply);
       return;
     }
-    state.actor = { actor: actor.value, requestId: state.requestId };
+    state.actor = actorIn(state, actor.value);
     await router.dispatch(ctx);
   });
   return app;

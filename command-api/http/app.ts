@@ -4,11 +4,14 @@ import { statusOf } from '../../ops/platform/error-codes.js';
 import { healthStatus, type HealthCheck } from '../../ops/http/health.js';
 import { createFloodLog, type Logger } from '../../ops/platform/logging.js';
 import type { RequestRecorder } from '../../ops/platform/metrics/requests.js';
+import type { Tracer } from '../../ops/platform/tracing.js';
 import { noSniff } from '../../ops/http/no-sniff.js';
 import { requestIdOf } from '../../ops/http/request-id.js';
+import { endRequestSpan, startRequestSpan } from '../../ops/http/request-span.js';
 import type { Actor } from '../../schemas/decision.js';
 import { messages } from '../../schemas/http/errors.js';
 import type { LivenessResponse } from '../../schemas/http/health.js';
+import { traceIdOf, traceparentOf } from '../../schemas/traceparent.js';
 import { cors, type AllowedOrigins } from './cors.js';
 import {
   failure,
@@ -18,9 +21,9 @@ import {
   type ResponseState,
   type Reply,
 } from './reply.js';
+import type { RequestCause } from './request-actor.js';
 
-export interface RequestState extends ResponseState {
-  requestId: string;
+export interface RequestState extends ResponseState, RequestCause {
   /** Waits that do not count against the request's deadline. */
   uncounted: Uncounted;
   /** For the log. */
@@ -41,6 +44,8 @@ const toReply = (error: unknown): Reply =>
 export interface AppDeps {
   readonly health: HealthCheck;
   readonly requests: Pick<RequestRecorder, 'record'>;
+  /** `null` without tracing. */
+  readonly tracer: Tracer | null;
   readonly logger: Logger;
 }
 
@@ -59,7 +64,7 @@ const sharedRoutes: ReadonlySet<string> = new Set(['/health', '/health/ready']);
  * @param routeOf returns the pattern of a path's route, for the metrics; `null` if there is none
  */
 export const createApp = (
-  { health, requests, logger }: AppDeps,
+  { health, requests, tracer, logger }: AppDeps,
   routeOf: (path: string) => string | null,
   allowedOrigins: AllowedOrigins = [],
 ): Koa<RequestState> => {
@@ -81,7 +86,15 @@ export const createApp = (
     const started = performance.now();
     const requestId = requestIdOf(ctx.headers['x-request-id']);
     const headers = { 'X-Request-Id': requestId, ...noSniff };
-    Object.assign(ctx.state, { requestId, headers });
+    const { method, path } = ctx;
+    const route = sharedRoutes.has(path) ? path : (routeOf(path) ?? 'other');
+    const span = tracer ? startRequestSpan(tracer, method, route, ctx.headers, started) : undefined;
+    const traceparent = span?.traceparent ?? traceparentOf(ctx.headers['traceparent']);
+    Object.assign(ctx.state, { requestId, traceparent, headers });
+    const ids = {
+      requestId,
+      ...(traceparent !== undefined && { traceId: traceIdOf(traceparent) }),
+    };
     // Node parses the rest of the input first, so that a smuggled request gets 400, not 401.
     await Promise.resolve();
     try {
@@ -92,15 +105,15 @@ export const createApp = (
     } catch (err) {
       const reply = toReply(err);
       // Unavailable dependencies log their state once, not for each request.
-      if (reply.status === 503) logger.debug({ err, requestId }, 'a request got 503');
-      else logger.error({ err, requestId }, 'a request failed');
+      if (reply.status === 503) logger.debug({ err, ...ids }, 'a request got 503');
+      else logger.error({ err, ...ids }, 'a request failed');
       send(ctx, reply);
     }
     // Koa sends responses that `send` did not send.
     if (!ctx.headerSent) ctx.set(headers);
-    const { method, path, status } = ctx;
-    const route = sharedRoutes.has(path) ? path : (routeOf(path) ?? 'other');
+    const { status } = ctx;
     requests.record(route, method, status, started);
+    endRequestSpan(span, status);
     const ms = Math.round((performance.now() - started) * 10) / 10;
     const unlogged = isFree(ctx.state, status) ? floodOf(status)(performance.now()) : 0;
     if (unlogged === null) return;
@@ -108,7 +121,7 @@ export const createApp = (
     const optional = { ...(keyId && { keyId }), ...(unlogged > 0 && { unlogged }) };
     // Probes check every few seconds; only a failed check is of interest.
     const level = sharedRoutes.has(path) && status === 200 ? 'debug' : 'info';
-    logger[level]({ requestId, method, path, status, ms, ...optional }, 'request');
+    logger[level]({ ...ids, method, path, status, ms, ...optional }, 'request');
   });
 
   app.use(cors(allowedOrigins));

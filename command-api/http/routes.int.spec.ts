@@ -17,7 +17,10 @@ describe('command API: /v2, where the admission handler fails', () => {
       throw new Error('health() was called');
     };
     const requests = { record: () => undefined };
-    const app = createApp({ health, requests, logger: createLogger('silent') }, () => null);
+    const app = createApp(
+      { health, requests, tracer: null, logger: createLogger('silent') },
+      () => null,
+    );
     const v2 = createV2(deps, []);
     app.use((ctx) => v2.handle(ctx));
     const handle = app.callback();

@@ -4,6 +4,7 @@ import {
   operatorsImportsQuery,
 } from '../../schemas/http/imports.js';
 import { withQuery, type AdminRoutes } from '../http/operator-requests.js';
+import { actorIn } from '../http/request-actor.js';
 import { parseQuery } from '../http/requests.js';
 import { createImports } from './route.js';
 
@@ -18,9 +19,8 @@ export const importRoutes: AdminRoutes = (deps) => {
         const parsed = parseQuery(operatorsImportQuery, ctx);
         if (parsed.type === 'refused') return parsed.reply;
         const { account, ...query } = parsed.value;
-        const { actor } = state.actor;
         return imports.upload(ctx, state, {
-          ...{ account, keyId: null, actor, requestId: state.requestId },
+          ...{ account, keyId: null, ...actorIn(state, state.actor.actor) },
           ...{ query, maxBytes: Infinity },
         });
       },

@@ -4,6 +4,7 @@ import { ledgerNow, type LedgerClock } from '../../ops/ledger/clock.js';
 import { lockActiveDomains, type LockedDomain } from '../../ops/ledger/domains.js';
 import { readManyLinkStates } from '../../ops/ledger/link-states.js';
 import { findTaken, insertLinks, isSubjectTaken } from '../../ops/ledger/links.js';
+import { traced } from '../../ops/ledger/traced.js';
 import { lockMeters, saveMeters, type LockedMeter } from '../../ops/ledger/meters.js';
 import { newId } from '../../ops/platform/new-id.js';
 import { lockingTransaction, type Client, type Pool } from '../../ops/platform/postgres/pool.js';
@@ -151,7 +152,7 @@ const outcomeOf = (row: ReadyRow, decided: Decided): ImportedRow => {
 
 /** Decides the rows of a portion one after the other. */
 const openPortion = (running: RunningImport, key: PayingKey | null, locked: Locked) => {
-  const { account, options, id: importId, format } = running;
+  const { account, options, id: importId, format, requestId, traceparent } = running;
   const { now, meter, domains, taken, checked, visits } = locked;
   const states = new Map(locked.states);
   const ledgerLinks = new Map<string, LedgerLink>();
@@ -167,7 +168,13 @@ const openPortion = (running: RunningImport, key: PayingKey | null, locked: Lock
     return {
       ...{ type: 'ImportLink', subject },
       data: { ...link, keyId, account, importId, source: format },
-      metadata: { actor: running.actor, requestId: running.requestId, now, id: newId() },
+      metadata: {
+        actor: running.actor,
+        requestId,
+        traceparent: traceparent ?? undefined,
+        now,
+        id: newId(),
+      },
     };
   };
 
@@ -316,21 +323,23 @@ export const decidePortion = async (
   };
 
   const decide = (): Promise<void> =>
-    lockingTransaction(
-      pool,
-      (tx) => {
-        const domains = [...new Set(ready.flatMap(({ domain }) => domain ?? []))];
-        const sources = ready.map(({ source }) => source);
-        return Promise.all([
-          lockImport(tx, running, owner),
-          lockSpending(tx),
-          lockActiveDomains(tx, domains),
-          readStates(tx),
-          options.visits ? countVisits(tx, id, sources) : new Map<string, number>(),
-        ]);
-      },
-      ([, spending, domains, states, visits]) =>
-        decideLocked(deps, running, key, rows, { ...spending, domains, ...states, visits }),
+    traced(pool, [{ traceparent: running.traceparent ?? undefined }], () =>
+      lockingTransaction(
+        pool,
+        (tx) => {
+          const domains = [...new Set(ready.flatMap(({ domain }) => domain ?? []))];
+          const sources = ready.map(({ source }) => source);
+          return Promise.all([
+            lockImport(tx, running, owner),
+            lockSpending(tx),
+            lockActiveDomains(tx, domains),
+            readStates(tx),
+            options.visits ? countVisits(tx, id, sources) : new Map<string, number>(),
+          ]);
+        },
+        ([, spending, domains, states, visits]) =>
+          decideLocked(deps, running, key, rows, { ...spending, domains, ...states, visits }),
+      ),
     );
 
   for (;;) {

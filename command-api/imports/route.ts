@@ -16,6 +16,7 @@ import {
 import type { V2State } from '../admission/admitted-call.js';
 import type { RequestState } from '../http/app.js';
 import { failure, json, noContent, unavailable, type Reply } from '../http/reply.js';
+import { actorIn } from '../http/request-actor.js';
 import { parseQuery, type Handler } from '../http/requests.js';
 import { writePart } from '../http/write.js';
 import { ImportFileFault } from './formats/source-record.js';
@@ -178,9 +179,8 @@ export const createImportHandlers = (deps: ImportDeps) => {
     if (query.type === 'refused') return query.reply;
     if (!state.platform.shortening) return failure(400, messages.shorteningOff, closing);
     const { account, id: keyId } = state.call.key;
-    const { requestId } = state;
     return imports.upload(ctx, state, {
-      ...{ account, keyId, actor: keyId, requestId },
+      ...{ account, keyId, ...actorIn(state, keyId) },
       ...{ query: query.value, maxBytes: deps.maxImportBytes },
     });
   };

@@ -25,6 +25,7 @@ export interface NewImport {
   readonly keyId: string | null;
   readonly actor: string;
   readonly requestId: string;
+  readonly traceparent?: string | null | undefined;
   readonly format: ImportSource;
   readonly options: ImportOptions;
 }
@@ -63,7 +64,7 @@ export class ImportLeaseLost extends Error {
   readonly code = 'IMPORT_LEASE_LOST';
 }
 
-const columns = `id, account, key_id AS "keyId", actor, request_id AS "requestId", format, options,
+const columns = `id, account, key_id AS "keyId", actor, request_id AS "requestId", traceparent, format, options,
   phase, portions, position, created, existing, failed, conflicts, visits,
   (extract(epoch FROM clock_timestamp() - started_at) * 1000)::bigint AS "ageMs"`;
 
@@ -73,14 +74,17 @@ const firstPhase = ({ dryRun, onConflict }: ImportOptions): Phase =>
 
 export const insertImport = async (
   postgres: Queryable,
-  { id, account, keyId, actor, requestId, format, options }: NewImport,
+  { id, account, keyId, actor, requestId, traceparent, format, options }: NewImport,
 ): Promise<void> => {
   await postgres.query(
-    `INSERT INTO imports.imports (id, account, key_id, actor, request_id, format, options, status, phase,
-       started_at, leased_until, turn_at)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, 'receiving', $8, clock_timestamp(),
-       clock_timestamp() + $9 * interval '1 second', clock_timestamp())`,
-    [...[id, account, keyId, actor, requestId, format, options, firstPhase(options)], leaseSeconds],
+    `INSERT INTO imports.imports (id, account, key_id, actor, request_id, traceparent, format, options, status,
+       phase, started_at, leased_until, turn_at)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'receiving', $9, clock_timestamp(),
+       clock_timestamp() + $10 * interval '1 second', clock_timestamp())`,
+    [
+      ...[id, account, keyId, actor, requestId, traceparent, format, options],
+      ...[firstPhase(options), leaseSeconds],
+    ],
   );
 };
 

@@ -9,6 +9,7 @@ import {
   type KnownKey,
 } from '../../ops/ledger/api-keys.js';
 import { decideOneIn } from '../../ops/ledger/decide.js';
+import { traced } from '../../ops/ledger/traced.js';
 import type { Outbox, OutboxPosition } from '../../ops/event-log/outbox/port.js';
 import { advisoryLocks } from '../../ops/advisory-locks.js';
 import { createBatcher } from '../../ops/platform/concurrency/batcher.js';
@@ -30,6 +31,7 @@ import {
   type RevokeApiKey,
   type RotateApiKey,
 } from './command.js';
+import { actorIn, type RequestCause } from '../http/request-actor.js';
 import { hashKeyToken, keyAlphabet, keySecretLength, keyToken } from './key-token.js';
 
 const randomSecret = customAlphabet(keyAlphabet, keySecretLength);
@@ -71,10 +73,9 @@ interface Derivation {
 }
 
 /** The key of a request. */
-export interface CallingKey {
+export interface CallingKey extends Readonly<RequestCause> {
   readonly id: string;
   readonly account: string;
-  readonly requestId: string;
 }
 
 /** A key with the usage of its root in the open minute window and in the current month. */
@@ -152,44 +153,50 @@ export const createApiKeyHandler = (pool: Pool, outbox: Outbox) => {
     command: OperatorCommand,
     metadata: Actor,
   ): Promise<ApiKeyOutcome> =>
-    transaction(pool, (tx) => decide(tx, withAuthority(subject, command, 'operator', metadata)));
+    traced(pool, [metadata], () =>
+      transaction(pool, (tx) => decide(tx, withAuthority(subject, command, 'operator', metadata))),
+    );
 
   /** Decides a command of a key, with the key's current state as authority. */
   const handleFor = (
-    { id, requestId }: CallingKey,
+    caller: CallingKey,
     subject: string,
     command: KeyOwnerCommand,
   ): Promise<ApiKeyOutcome> =>
-    transaction(pool, async (tx) => {
-      const keys = await lockKeys(tx, [id, subject]);
-      const by = keys.get(id) ?? noKey;
-      return decide(tx, withAuthority(subject, command, by, { actor: id, requestId }));
-    });
+    traced(pool, [caller], () =>
+      transaction(pool, async (tx) => {
+        const keys = await lockKeys(tx, [caller.id, subject]);
+        const by = keys.get(caller.id) ?? noKey;
+        return decide(tx, withAuthority(subject, command, by, actorIn(caller, caller.id)));
+      }),
+    );
 
   /** Creates a descendant. The keys of an account are counted under a lock. */
   const createDerived = ({ caller, id, data }: Derivation): Promise<ApiKeyOutcome> =>
-    transaction(pool, async (tx) => {
-      const { account, requestId } = caller;
-      await tx.query('SELECT pg_advisory_xact_lock($1, hashtext($2))', [
-        advisoryLocks.accountKeys,
-        account,
-      ]);
-      const keys = await lockKeys(tx, [caller.id]);
-      const { rows } = await tx.query<{ live: number }>(
-        `SELECT count(*) AS live FROM (
+    traced(pool, [caller], () =>
+      transaction(pool, async (tx) => {
+        const { account } = caller;
+        await tx.query('SELECT pg_advisory_xact_lock($1, hashtext($2))', [
+          advisoryLocks.accountKeys,
+          account,
+        ]);
+        const keys = await lockKeys(tx, [caller.id]);
+        const { rows } = await tx.query<{ live: number }>(
+          `SELECT count(*) AS live FROM (
            SELECT FROM ledger.api_keys WHERE account = $1 AND status <> 'revoked'
              AND (expires_at IS NULL OR expires_at > clock_timestamp()) LIMIT ${maxLiveKeys}
          ) AS live`,
-        [account],
-      );
-      const by = keys.get(caller.id) ?? noKey;
-      return decide(tx, {
-        type: 'DeriveApiKey',
-        subject: id,
-        data: { ...data, by, liveKeys: rows[0]?.live ?? 0 },
-        metadata: { actor: caller.id, requestId },
-      });
-    });
+          [account],
+        );
+        const by = keys.get(caller.id) ?? noKey;
+        return decide(tx, {
+          type: 'DeriveApiKey',
+          subject: id,
+          data: { ...data, by, liveKeys: rows[0]?.live ?? 0 },
+          metadata: actorIn(caller, caller.id),
+        });
+      }),
+    );
 
   // One at a time: each request that waits for the account's lock would hold a connection.
   const derivations = createBatcher({

@@ -53,7 +53,10 @@ const refusals: Readonly<Record<Exclude<ApiKeyRefusal['type'], 'scopeLacking'>, 
   planOfRoot: unavailable(),
 };
 
-const callingKeyOf = ({ call, requestId }: V2State): CallingKey => ({ ...call.key, requestId });
+const callingKeyOf = ({ call, requestId, traceparent }: V2State): CallingKey => ({
+  ...call.key,
+  ...{ requestId, traceparent },
+});
 
 /** `/v2/keys`: commands of a key on itself and its descendants. */
 export const createKeyHandlers = ({ pool, outbox, delivery, plans }: KeyDeps) => {

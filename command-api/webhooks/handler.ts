@@ -1,6 +1,7 @@
 import { nanoid } from 'nanoid';
 import type { Outbox, OutboxPosition } from '../../ops/event-log/outbox/port.js';
 import { decideOneIn } from '../../ops/ledger/decide.js';
+import { traced } from '../../ops/ledger/traced.js';
 import { lockWebhooks, webhooks } from '../../ops/ledger/webhooks.js';
 import { transaction, type Client, type Pool } from '../../ops/platform/postgres/pool.js';
 import { newSecret } from '../../ops/webhooks/signature.js';
@@ -47,15 +48,17 @@ export const createWebhookHandler = (pool: Pool, outbox: Outbox) => {
     metadata: Actor,
     requestOf: (tx: Client, state: WebhookState) => Promise<Request>,
   ): Promise<WebhookOutcome> =>
-    transaction(pool, async (tx) => {
-      const locked = (await lockWebhooks(tx, [id])).get(id) ?? noWebhook;
-      const command = { ...(await requestOf(tx, locked)), subject: id, metadata };
-      const request = command as CommandRequest<WebhookCommand>;
-      const decided = await decideOneIn(tx, outbox, webhooks, webhookDecider, request);
-      const { decision, state, outboxPosition } = decided;
-      if (decision.type === 'refused') return decision;
-      return { type: 'done', id, state, outboxPosition };
-    });
+    traced(pool, [metadata], () =>
+      transaction(pool, async (tx) => {
+        const locked = (await lockWebhooks(tx, [id])).get(id) ?? noWebhook;
+        const command = { ...(await requestOf(tx, locked)), subject: id, metadata };
+        const request = command as CommandRequest<WebhookCommand>;
+        const decided = await decideOneIn(tx, outbox, webhooks, webhookDecider, request);
+        const { decision, state, outboxPosition } = decided;
+        if (decision.type === 'refused') return decision;
+        return { type: 'done', id, state, outboxPosition };
+      }),
+    );
 
   return {
     /** @param cursor an end of the log before the webhook's own WebhookCreated event */

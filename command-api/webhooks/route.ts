@@ -22,6 +22,7 @@ import {
   unavailable,
   type Reply,
 } from '../http/reply.js';
+import { actorIn } from '../http/request-actor.js';
 import { parseJsonAs, parseQuery, type Handler } from '../http/requests.js';
 import { logWithinMs } from '../links/create/route.js';
 import { maxWebhooks, type WebhookRefusal } from './command.js';
@@ -75,7 +76,7 @@ export const createWebhookHandlers = (deps: WebhookDeps) => {
       return json(status, body);
     };
 
-  const actorOf = ({ call, requestId }: V2State) => ({ actor: call.key.id, requestId });
+  const actorOf = (state: V2State) => actorIn(state, state.call.key.id);
 
   const create: Handler<V2State> = async (_ctx, state) => {
     const request = parseJsonAs(createWebhookRequest, state.body, state);

@@ -65,11 +65,16 @@ export const createWebhookCalls = ({ pool, feed, sender }: WebhookCallsDeps) => 
     /** The webhooks as responses show them, in order. */
     shown,
 
-    async test(id: string, webhook: Webhook, { uncounted }: RequestState): Promise<Reply> {
+    async test(
+      id: string,
+      webhook: Webhook,
+      { uncounted, traceparent }: RequestState,
+    ): Promise<Reply> {
       const eventId = newId();
       const { account } = webhook;
       const event = webhookTested({ id: eventId, webhookId: id, account, time: new Date() });
-      const { attempt } = await uncounted(sender.send(webhook, eventId, JSON.stringify(event)));
+      const sending = sender.send(webhook, eventId, JSON.stringify(event), { traceparent });
+      const { attempt } = await uncounted(sending);
       const { status, durationMs, error } = attempt;
       const body: TestedWebhookResponse = {
         ...{ delivered: isDelivered(attempt), status, durationMs, error },

@@ -5,18 +5,21 @@ import { listenToPostgres, type Channel } from '../platform/postgres/listener.js
 import { measurePool } from '../platform/postgres/pool-metrics.js';
 import { createPool, type Pool, type WatchedPool } from '../platform/postgres/pool.js';
 import { Silence } from '../platform/postgres/silence.js';
+import type { Tracer } from '../platform/tracing.js';
 
 /** Connects a thread to PostgreSQL: pools, and a listener whose pings detect an unresponsive server. */
 export const connectDatabase = ({
   url,
   channels,
   metrics,
+  tracer,
   logger,
 }: {
   readonly url: string;
   /** Each channel costs PostgreSQL and this thread work for every notification. */
   readonly channels: readonly Channel[];
   readonly metrics: Gauges;
+  readonly tracer: Tracer | null;
   readonly logger: Logger;
 }) => {
   const pools: WatchedPool[] = [];
@@ -34,7 +37,9 @@ export const connectDatabase = ({
     url,
     listener,
     pool(name: string, max: number, deadlines: DeadlineName, plansByKey = false): Pool {
-      const pool = createPool({ url, name, max, deadlines, plansByKey, silence, logger });
+      const pool = createPool({
+        ...{ url, name, max, deadlines, plansByKey, silence, tracer, logger },
+      });
       pools.push(pool);
       measurePool(metrics, name, pool);
       return pool;

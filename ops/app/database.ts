@@ -7,6 +7,7 @@ import type { Gauges } from '../platform/metrics/figure.js';
 import { isUnavailable } from '../platform/error-codes.js';
 import { requireNotifications, type Channel } from '../platform/postgres/listener.js';
 import { createPool } from '../platform/postgres/pool.js';
+import type { Tracer } from '../platform/tracing.js';
 import { connectDatabase } from './connections.js';
 import { keepErasingDeletedKeys } from './deleted-keys.js';
 import { startInOrder } from '../platform/process/start-in-order.js';
@@ -34,11 +35,13 @@ export const openDatabase = ({
   config,
   channels,
   metrics,
+  tracer,
   logger,
 }: {
   readonly config: Pick<Config, 'databaseUrl' | 'dataDir'>;
   readonly channels: readonly Channel[];
   readonly metrics: Gauges;
+  readonly tracer: Tracer | null;
   readonly logger: Logger;
 }) =>
   startInOrder(logger, async (onStop) => {
@@ -56,7 +59,7 @@ export const openDatabase = ({
       const erasing = keepErasingDeletedKeys(url, logger);
       onStop(() => erasing.stop());
     }
-    const database = connectDatabase({ url, channels, metrics, logger });
+    const database = connectDatabase({ url, channels, metrics, tracer, logger });
     onStop(() => database.stop());
     return database;
   });

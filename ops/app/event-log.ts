@@ -5,12 +5,15 @@ import {
   subjectsSetAside,
 } from '../../projectors/main.js';
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
+import { topicOf } from '../../schemas/events/codec.js';
 import { topics, type TopicName } from '../../schemas/events/topics.js';
 import { findUnknownEvent, watchLedger } from '../ledger/behind-log.js';
 import { endsWithin } from '../platform/concurrency/deadline.js';
 import { firstFailure, never } from '../platform/concurrency/deferred.js';
 import { periodically } from '../platform/concurrency/periodic.js';
+import { groupBy } from '../platform/group-by.js';
 import type { Config } from '../config/config.js';
+import { requestsOf, startAppendSpans } from '../event-log/append-spans.js';
 import { faultsOf, summarize, watchFaults, type LogFault } from '../event-log/kafka/log-faults.js';
 import type { KafkaSettings } from '../event-log/kafka/settings.js';
 import {
@@ -94,7 +97,16 @@ export const logChannels = (
 
 const openEmbedded = async (options: Options): Promise<OpenedLog> => {
   await (options.user === 'command' ? requireBoundTo : bindToLog)(options.pool, embeddedLog);
-  const { log, outbox } = await openPostgresLog(options);
+  const { tracer } = options.pool;
+  const onRecorded: OnRecorded = (events, startedAt) => {
+    options.onRecorded?.(events, startedAt);
+    if (!tracer) return;
+    for (const [topic, ofTopic] of groupBy(events, topicOf)) {
+      const append = { system: 'postgresql', topic, events: ofTopic.length, startedAt } as const;
+      for (const span of startAppendSpans(tracer, requestsOf(ofTopic), append)) span.end();
+    }
+  };
+  const { log, outbox } = await openPostgresLog({ ...options, onRecorded });
   return {
     log,
     outbox,

@@ -28,6 +28,7 @@ import { openProjectorThread } from './projectors-in-thread.js';
 import type { ProjectorService } from './projectors.js';
 import { printRestarted } from './ready-line.js';
 import { requireShared, roles as allRoles, type Role } from './roles.js';
+import { openTracer } from './tracer.js';
 import { startInOrder } from '../platform/process/start-in-order.js';
 
 /** Time for requests in flight, and then for shipping the spool (ms each). The whole stop takes 10 s at most. */
@@ -51,6 +52,8 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
     });
 
     const metrics = createMetrics();
+    const tracer = await openTracer(config.tracing, logger);
+    onStop(() => tracer?.stop());
     const projectorThread =
       roles.has('projectors') && roles.size > 1 ? openProjectorThread(logger) : null;
     onStop(() => projectorThread?.terminate());
@@ -59,7 +62,7 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
       'linklog_changes' as const,
       ...logChannels(config, { subscribes: subscribes || roles.has('api') }),
     ];
-    const database = await openDatabase({ config, channels, metrics, logger });
+    const database = await openDatabase({ config, channels, metrics, tracer, logger });
     onStop(() => database.stop());
     const { listener } = database;
     const dataDirLock =
@@ -94,9 +97,10 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
     const ownSealKeyFile = roles.size === allRoles.length ? sealKeyFileIn(config.dataDir) : null;
     const startProjectors = async (): Promise<ProjectorService> => {
       if (projectorThread) {
-        const { dnsServers, eventStoreUrl, kafka, sealKeyFile, webhooks } = config;
+        const { dnsServers, eventStoreUrl, kafka, sealKeyFile, tracing, webhooks } = config;
         const settings = {
           config: { dnsServers, eventStoreUrl, kafka, sealKeyFile, webhooks },
+          tracing,
           databaseUrl: database.url,
           ...{ ownSealKeyFile, logLevel: logger.level },
         };
@@ -152,7 +156,7 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
         listener,
         sharedCache: redis && { redis, installation: await installationOf(logPool) },
         pool: database.pool('edge', 6, 'request'),
-        ...{ log, outbox, passwords, countries, health, metrics, logger },
+        ...{ log, outbox, passwords, countries, health, metrics, tracer, logger },
       });
     }
     // For a start that fails from here on; the edge's `stop` is idempotent.
@@ -193,7 +197,7 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
             pool: database.pool('command-api', 8, 'request', true),
             log,
             exportPool: database.pool('exports', 4, 'export', true),
-            ...{ feed, outbox, delivery, passwords, safety, health, metrics, logger },
+            ...{ feed, outbox, delivery, passwords, safety, health, metrics, tracer, logger },
             projections: worker,
           })
         : null;

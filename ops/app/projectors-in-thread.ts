@@ -2,11 +2,13 @@ import { withinDeadline } from '../platform/concurrency/deadline.js';
 import { startThread } from '../platform/concurrency/thread.js';
 import type { Logger } from '../platform/logging.js';
 import type { Figure, Gauges, Sample } from '../platform/metrics/figure.js';
+import type { Config } from '../config/config.js';
 import type { ProjectorConfig, ProjectorService } from './projectors.js';
 
 /** The thread opens its own connections and its own reader of the log. */
 export interface ProjectorSettings {
   readonly config: ProjectorConfig;
+  readonly tracing: Config['tracing'];
   /** Its database has been migrated. */
   readonly databaseUrl: string;
   readonly ownSealKeyFile: string | null;

@@ -8,12 +8,14 @@ import { connectDatabase } from './connections.js';
 import { logChannels, openEventLog } from './event-log.js';
 import { startProjectorService } from './projectors.js';
 import type { ProjectorSettings, ProjectorThread } from './projectors-in-thread.js';
+import { openTracer } from './tracer.js';
 import { startInOrder } from '../platform/process/start-in-order.js';
 
 /** The same as that of the shipping thread: on a shared core, redirects get three quarters of the CPU time. */
 lowerThreadPriority(5);
 
-const start = ({ config, databaseUrl: url, ownSealKeyFile, logLevel }: ProjectorSettings) => {
+const start = (settings: ProjectorSettings) => {
+  const { config, tracing, databaseUrl: url, ownSealKeyFile, logLevel } = settings;
   const logger = createLogger(logLevel);
   logWarnings(logger);
   return startInOrder(logger, async (onStop) => {
@@ -23,8 +25,10 @@ const start = ({ config, databaseUrl: url, ownSealKeyFile, logLevel }: Projector
         figures.push(figure);
       },
     };
+    const tracer = await openTracer(tracing, logger);
+    onStop(() => tracer?.stop());
     const channels = logChannels(config, { subscribes: true });
-    const database = connectDatabase({ url, channels, metrics, logger });
+    const database = connectDatabase({ url, channels, metrics, tracer, logger });
     onStop(() => database.stop());
     const { listener } = database;
     const pool = database.pool('projectors-log', 6, 'log');

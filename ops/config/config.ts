@@ -151,6 +151,11 @@ const configOf = (vars: z.infer<typeof variables>) => ({
   /** The largest file of POST /v2/imports, in bytes before decompression. */
   maxImportBytes: vars.IMPORT_MAX_BYTES,
   logLevel: vars.LOG_LEVEL,
+  /** Spans are exported to a collector; `null`: no tracing. */
+  tracing:
+    vars.OTEL_EXPORTER_OTLP_ENDPOINT === undefined
+      ? null
+      : { protocol: vars.OTEL_EXPORTER_OTLP_PROTOCOL },
   spool: {
     root: path.resolve(vars.SPOOL_DIR ?? path.join(vars.DATA_DIR, 'spool')),
     maxBytes: vars.SPOOL_MAX_BYTES,

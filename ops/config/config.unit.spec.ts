@@ -47,6 +47,7 @@ describe('configuration', () => {
       webhooks: { deliver: true, networks: null },
       maxImportBytes: 67_108_864,
       logLevel: 'info',
+      tracing: null,
       spool: { root: path.resolve('.data/spool'), maxBytes: 1_073_741_824, fsync: false },
       safety: { blocklistFile: null, safeBrowsing: null },
     });
@@ -97,6 +98,10 @@ describe('configuration', () => {
       SPOOL_MAX_BYTES: '1048576',
       SPOOL_FSYNC: '1',
       TRUSTED_PROXIES: '10.0.0.0/8',
+      OTEL_EXPORTER_OTLP_ENDPOINT: 'https://collector.internal:4318/',
+      OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+      OTEL_TRACES_SAMPLER: 'parentbased_traceidratio',
+      OTEL_TRACES_SAMPLER_ARG: '0.05',
       SOMETHING_ELSE: 'of another program',
     });
     expect([trustedProxies('10.1.2.3'), trustedProxies('11.1.2.3')]).to.deep.equal([true, false]);
@@ -150,6 +155,7 @@ describe('configuration', () => {
         { host: '2001:db8::53', port: 5300 },
       ],
       logLevel: 'warn',
+      tracing: { protocol: 'http/json' },
       spool: { root: '/mnt/spool', maxBytes: 1_048_576, fsync: true },
       safety: { blocklistFile: null, safeBrowsing: null },
     });
@@ -209,6 +215,10 @@ describe('configuration', () => {
     ['NOT_FOUND_REDIRECT', '/home'],
     ['ROOT_REDIRECT', '/home', 'https://@example.org', 'https://example.org\\@example.com'],
     ['LOG_LEVEL', 'verbose', 'INFO'],
+    ['OTEL_EXPORTER_OTLP_ENDPOINT', 'collector:4318', 'grpc://collector:4317'],
+    ['OTEL_EXPORTER_OTLP_PROTOCOL', 'grpc', 'http'],
+    ['OTEL_TRACES_SAMPLER', 'sometimes', 'jaeger_remote'],
+    ['OTEL_TRACES_SAMPLER_ARG', '2', '-1', '50%', '.5'],
     ['SPOOL_MAX_BYTES', '1GiB', '1048575', '-1', '9'.repeat(16)],
     ['SPOOL_FSYNC', 'yes', 'true', '2'],
     ['EDGE_LANE', 'off', 'false'],

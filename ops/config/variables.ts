@@ -112,6 +112,11 @@ const upTo99 = z
 const copies = upTo99.optional();
 const secret = z.string().max(1_000, 'must have at most 1000 characters').optional();
 
+const samplers = [
+  ...['always_on', 'always_off', 'traceidratio'],
+  ...['parentbased_always_on', 'parentbased_always_off', 'parentbased_traceidratio'],
+];
+
 const kafkaVariables = {
   KAFKA_BROKERS: z
     .string()
@@ -138,6 +143,21 @@ const kafkaVariables = {
   KAFKA_REPLICAS: copies,
   KAFKA_MIN_INSYNC_REPLICAS: copies,
   KAFKA_COMPRESSION: z.enum(['gzip', 'none'], { error: 'must be gzip or none' }).optional(),
+};
+
+/** Standard variables of OpenTelemetry. Its SDK also reads others, such as OTEL_EXPORTER_OTLP_HEADERS. */
+const tracingVariables = {
+  OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl.optional(),
+  OTEL_EXPORTER_OTLP_PROTOCOL: z
+    .enum(['http/protobuf', 'http/json'], { error: 'must be http/protobuf or http/json' })
+    .default('http/protobuf'),
+  OTEL_TRACES_SAMPLER: z
+    .enum(samplers, { error: `must be one of ${samplers.join(', ')}` })
+    .optional(),
+  OTEL_TRACES_SAMPLER_ARG: z
+    .string()
+    .regex(/^(?:0(?:\.\d+)?|1(?:\.0+)?)$/, 'must be a number from 0 to 1')
+    .optional(),
 };
 
 const redirect = httpUrl
@@ -213,6 +233,7 @@ export const variables = z.object({
     .url({ protocol: /^rediss?$/, error: 'must be a redis:// or rediss:// URL' })
     .optional(),
   EVENTSTORE_URL: eventStoreUrl.optional(),
+  ...tracingVariables,
 });
 
 type Variables = z.infer<typeof variables>;

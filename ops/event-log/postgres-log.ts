@@ -248,7 +248,7 @@ export const openPostgresLog = async (options: {
           outboxPositionOf((results.at(-1)?.rows ?? []) as OutboxPosition[number][]),
         afterCommit() {
           announcements.committed(announced);
-          onRecorded?.(events.length, startedAt);
+          onRecorded?.(events, startedAt);
         },
       };
     },

@@ -79,7 +79,7 @@ export const readHistory = async (
               CASE p.index WHEN ${accountsPartition} THEN 0 ELSE p.index END)
            LEFT JOIN LATERAL (
              SELECT record_offset AS "rowOffset", "isSelected", bytes - size < ${maxBytes} AS "isRead",
-               subject, sequence, time, id, type, account, actor, correlationid, causationid,
+               subject, sequence, time, id, type, account, actor, correlationid, causationid, traceparent,
                CASE WHEN "isSelected" AND bytes - size < ${maxBytes} THEN data END AS data
              FROM (SELECT *, sum(size) OVER (ORDER BY record_offset) AS bytes
                    FROM (SELECT *, CASE WHEN "isSelected" THEN octet_length(data) ELSE 0 END AS size

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 
 /** The headers that a fast path gets. */
 const handlerNames = [
-  ...['host', 'user-agent', 'referer', 'accept-language', 'x-request-id'],
+  ...['host', 'user-agent', 'referer', 'accept-language', 'x-request-id', 'traceparent'],
   ...['x-forwarded-for', 'x-forwarded-host'],
   ...['dnt', 'sec-gpc', 'sec-purpose', 'purpose', 'x-purpose', 'x-moz'],
 ] as const;

@@ -17,6 +17,7 @@ import {
 } from '../platform/postgres/statement.js';
 import { notifyChanges, type Change } from './changes.js';
 import { ledgerNow, type LedgerClock } from './clock.js';
+import { traced } from './traced.js';
 
 /** The schema of a ledger; `pg_temp` is private to a session. */
 export type LedgerSchema = 'ledger' | 'pg_temp';
@@ -152,10 +153,15 @@ export const decideAll = <
   decider: Decider<Decidable, Event, State, Refused>,
   commands: readonly CommandRequest<Decidable>[],
 ): Promise<DecidedGroup<Decidable, Event, State, Refused>> =>
-  lockingTransaction(
+  traced(
     pool,
-    (tx) => lockStates(tx, rows, commands, clock),
-    (locked) => decideLocked(outbox, rows, decider, commands, locked),
+    commands.map(({ metadata }) => metadata),
+    () =>
+      lockingTransaction(
+        pool,
+        (tx) => lockStates(tx, rows, commands, clock),
+        (locked) => decideLocked(outbox, rows, decider, commands, locked),
+      ),
   );
 
 /** Decides one command in a new transaction. */

@@ -80,12 +80,16 @@ export const createSender = (settings: {
       webhook: Pick<Webhook, 'url' | 'secrets'>,
       id: string,
       body: string,
-      signal?: AbortSignal,
+      {
+        signal,
+        traceparent,
+      }: { readonly signal?: AbortSignal; readonly traceparent?: string | undefined } = {},
     ): Promise<AttemptOutcome> {
       const timestamp = new Date();
       const headers = {
         'Content-Type': contentTypeOf(body),
         'User-Agent': 'Linklog-Webhooks/1',
+        ...(traceparent !== undefined && { Traceparent: traceparent }),
         ...signatureHeaders({ id, timestamp, body, secrets: liveSecrets(webhook, timestamp) }),
       };
       const options = {

@@ -20,6 +20,7 @@ const types = {
   actor: 'text',
   correlationid: 'text',
   causationid: 'text',
+  traceparent: 'text',
   partition: 'smallint',
   record_offset: 'bigint',
   data: 'text',

@@ -1,5 +1,6 @@
 import type { Delivery, EventLog } from '../../ops/event-log/port.js';
 import type { Logger } from '../../ops/platform/logging.js';
+import { endAfter } from '../../ops/platform/tracing.js';
 import {
   planByKey,
   transaction,
@@ -22,6 +23,7 @@ import { insertGaps, type SequenceGap } from './sequence-gaps.js';
 import { addToBlocks } from './spool-blocks.js';
 import { UnknownEventType } from '../../schemas/events/codec.js';
 import { isUnknown, readRecord } from './read-record.js';
+import { startBatchSpan } from './batch-span.js';
 
 export interface BatchOutcome {
   readonly applied: number;
@@ -161,8 +163,9 @@ export const createBatchHandler = (
 ): BatchHandler => {
   const { pool, logger, projection, schema = liveSchema(projection.name) } = options;
   const handle: BatchHandler = async (batch) => {
-    const { outcome, deadLetters, gaps } = await transaction(pool, (tx) =>
-      applyBatch(tx, options, batch),
+    const spans = pool.tracer ? [startBatchSpan(pool.tracer, projection.name, batch)] : [];
+    const { outcome, deadLetters, gaps } = await endAfter(spans, () =>
+      transaction(pool, (tx) => applyBatch(tx, options, batch)),
     );
     // The live projection has already reported the gaps that a rebuild finds.
     if (schema === liveSchema(projection.name)) {

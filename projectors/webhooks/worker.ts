@@ -13,6 +13,7 @@ import { webhookFilter } from '../../ops/webhooks/filter.js';
 import { isDelivered, type AttemptOutcome, type Sender } from '../../ops/webhooks/sender.js';
 import { ownActors } from '../../schemas/decision.js';
 import { disableDecider } from './command.js';
+import { endDeliverySpan, requestsIn, startDeliverySpan } from './delivery-span.js';
 import { deliveryLimits, groupEvents, hasVisits, timeOfFirst } from './grouping.js';
 import { disableAfterMs, nextAttemptAt } from './schedule.js';
 import {
@@ -99,7 +100,11 @@ export const startWorker = (deps: WorkerDeps, { id, webhook, generation }: Lease
   };
 
   const attempt = async (delivery: DueDelivery): Promise<void> => {
-    const outcome = await sender.send(webhook, delivery.id, delivery.body, signal);
+    const requests = requestsIn(delivery.body);
+    const span = pool.tracer && startDeliverySpan(pool.tracer, requests, delivery.attempts);
+    const traceparent = span?.traceparent ?? requests[0];
+    const outcome = await sender.send(webhook, delivery.id, delivery.body, { signal, traceparent });
+    endDeliverySpan(span, outcome);
     // A cancelled attempt says nothing about the receiver. The delivery stays pending.
     if (signal.aborted) return;
     await record(delivery, outcome);

@@ -124,6 +124,7 @@ const startEdge = async (withFastPath: boolean) => {
       trustedProxies: () => true,
     }),
     requests: createMetrics().requests('edge'),
+    tracer: null,
     logger: createLogger('silent'),
   };
   for (const cachedLink of cachedLinks) cache.set(cachedLink, 0);

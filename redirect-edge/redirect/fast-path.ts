@@ -2,6 +2,8 @@ import { endsWithin } from '../../ops/platform/concurrency/deadline.js';
 import { addressOf } from '../../ops/http/client-address.js';
 import type { FastPath } from '../../ops/http/fast-path.js';
 import type { RequestRecorder } from '../../ops/platform/metrics/requests.js';
+import type { Tracer } from '../../ops/platform/tracing.js';
+import { endRequestSpan, startRequestSpan } from '../../ops/http/request-span.js';
 import { isPrefetch } from '../visitors/prefetch.js';
 import type { DomainResolver, ServedDomain } from '../domains/served-domain.js';
 import type { ServedLink } from './decision.js';
@@ -23,11 +25,12 @@ export const createEdgeFastPath = (deps: {
   readonly links: Pick<LinkReader, 'peek' | 'read' | 'lookups'>;
   readonly platform: { readonly maintenance: boolean };
   readonly requests: RequestRecorder;
+  readonly tracer: Tracer | null;
   readonly analyzer: Pick<VisitAnalyzer, 'visitorOf'>;
   readonly cachedVisits: CachedVisits;
   readonly domains: DomainResolver;
 }): FastPath => {
-  const { links, platform, requests, analyzer, cachedVisits, domains } = deps;
+  const { links, platform, requests, tracer, analyzer, cachedVisits, domains } = deps;
   const durations = requests.durationsOf('/:shortCode', 'GET', 302);
 
   return (socket, respond) => {
@@ -40,7 +43,13 @@ export const createEdgeFastPath = (deps: {
     let location = '';
     const done: Done = (failure) => {
       respond(failure ? null : redirectHead(location));
-      if (!failure) durations.observeSince(startedAt);
+      if (failure) return;
+      durations.observeSince(startedAt);
+      if (!tracer) return;
+      endRequestSpan(
+        startRequestSpan(tracer, 'GET', '/:shortCode', client.headers, startedAt),
+        302,
+      );
     };
 
     /** Records the visit and redirects. Returns `false` if the request needs more than that. */

@@ -5,7 +5,10 @@ import { hasCode } from '../../ops/platform/errors.js';
 import { healthStatus, type HealthCheck } from '../../ops/http/health.js';
 import { createFloodLog, type Logger } from '../../ops/platform/logging.js';
 import type { RequestRecorder } from '../../ops/platform/metrics/requests.js';
+import type { Tracer } from '../../ops/platform/tracing.js';
+import { endRequestSpan, startRequestSpan } from '../../ops/http/request-span.js';
 import { messages } from '../../schemas/http/errors.js';
+import { traceIdOf, traceparentOf } from '../../schemas/traceparent.js';
 import { addressOf } from '../../ops/http/client-address.js';
 import type { DomainResolver, ServedDomain } from '../domains/served-domain.js';
 import { isMarked } from '../../ops/visitors/office.js';
@@ -32,6 +35,7 @@ export interface EdgeDeps extends VisitDeps {
   readonly health: HealthCheck;
   readonly domains: DomainResolver;
   readonly requests: RequestRecorder;
+  readonly tracer: Tracer | null;
   readonly logger: Logger;
 }
 
@@ -60,7 +64,7 @@ const overloadReportMs = 10_000;
 
 /** Handles all requests to the edge, on plain `node:http`. */
 export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
-  const { requests, logger, cachedVisits, domains } = deps;
+  const { requests, tracer, logger, cachedVisits, domains } = deps;
   const overloads = createFloodLog(overloadReportMs, 1);
   const visits = createVisits(deps);
 
@@ -114,8 +118,17 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
     const host = domains.hostOf(request.headers, addressOf(request.socket));
     const domain = domains.domainOf(host);
     const read = request.method === 'GET' || request.method === 'HEAD';
+    const span = tracer
+      ? startRequestSpan(tracer, request.method, routeOf(path), request.headers, startedAt)
+      : undefined;
     const record = (): void => {
       requests.record(routeOf(path), request.method, response.statusCode, startedAt);
+      endRequestSpan(span, response.statusCode);
+    };
+    /** For log lines. */
+    const trace = (): { readonly traceId?: string } => {
+      const traceparent = span?.traceparent ?? traceparentOf(request.headers['traceparent']);
+      return traceparent === undefined ? {} : { traceId: traceIdOf(traceparent) };
     };
     const fail = (err: unknown): void => {
       const isUnavailable = statusOf(err) === 503;
@@ -129,8 +142,8 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
         }
       }
       // The unavailable dependency logs its outage once.
-      else if (isUnavailable) logger.debug({ err }, 'a visit got 503');
-      else logger.error({ err }, 'a visit failed');
+      else if (isUnavailable) logger.debug({ err, ...trace() }, 'a visit got 503');
+      else logger.error({ err, ...trace() }, 'a visit failed');
       if (response.headersSent) {
         // A complete response may wait for earlier responses of the connection.
         if (!response.writableEnded) response.destroy();

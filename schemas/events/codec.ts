@@ -105,6 +105,7 @@ export interface EventMetadata {
   readonly actor?: string | undefined;
   readonly correlationId?: string | undefined;
   readonly causationId?: string | undefined;
+  readonly traceparent?: string | undefined;
 }
 
 /** Creates an event of the current version. The default source is the ledger. */
@@ -113,7 +114,7 @@ export const newEvent = <Name extends EventName>(
   data: EventNamed<Name>['data'],
   metadata: EventMetadata,
 ): EventNamed<Name> => {
-  const { account, actor, correlationId, causationId } = metadata;
+  const { account, actor, correlationId, causationId, traceparent } = metadata;
   const event = {
     specversion: '1.0',
     id: metadata.id,
@@ -127,6 +128,7 @@ export const newEvent = <Name extends EventName>(
     ...(actor !== undefined && { actor }),
     ...(correlationId !== undefined && { correlationid: correlationId }),
     ...(causationId !== undefined && { causationid: causationId }),
+    ...(traceparent !== undefined && { traceparent }),
     data,
   };
   return event as unknown as EventNamed<Name>;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { traceparent } from '../traceparent.js';
 
 /** ISO 8601 UTC with milliseconds, as `Date.prototype.toISOString` writes it. */
 export const timestamp = z.iso.datetime({ precision: 3 });
@@ -41,6 +42,10 @@ export const envelope = z.strictObject({
   correlationid: z.string().min(1).optional(),
   /** The id of the event that caused it. */
   causationid: z.string().min(1).optional(),
+  /**
+   * The trace context of the request that caused it: the distributed tracing extension of CloudEvents. Visits have none.
+   */
+  traceparent: traceparent.optional(),
   data: z.unknown(),
 });
 

@@ -22,6 +22,7 @@ export interface HistoryRow {
   readonly actor: string | null;
   readonly correlationid: string | null;
   readonly causationid: string | null;
+  readonly traceparent: string | null;
   /** JSON without secret fields. */
   readonly data: string;
 }
@@ -44,6 +45,7 @@ export const rowOfEvent = (event: LinklogEvent): HistoryRow => ({
   actor: event.actor ?? null,
   correlationid: event.correlationid ?? null,
   causationid: event.causationid ?? null,
+  traceparent: event.traceparent ?? null,
   data: JSON.stringify(publicDataOf(event)),
 });
 
@@ -65,6 +67,7 @@ export const eventOfRow = (row: HistoryRow): string => {
     ...(row.actor !== null && { actor: row.actor }),
     ...(row.correlationid !== null && { correlationid: row.correlationid }),
     ...(row.causationid !== null && { causationid: row.causationid }),
+    ...(row.traceparent !== null && { traceparent: row.traceparent }),
   });
   return `${attributes.slice(0, -1)},"data":${row.data}}`;
 };
@@ -80,8 +83,11 @@ const withoutReason = (data: string): string => {
   return JSON.stringify(Object.fromEntries(entries.filter(([name]) => name !== 'reason')));
 };
 
-/** The row as the owner of the account sees it: without the names and reasons of operators. */
+/** The row as the owner of the account sees it: without the names, requests and reasons of operators. */
 export const ownerRowOf = (row: HistoryRow): HistoryRow =>
   isNamed(row.actor ?? '')
     ? row
-    : { ...row, actor: 'operator', correlationid: null, data: withoutReason(row.data) };
+    : {
+        ...{ ...row, actor: 'operator', correlationid: null, traceparent: null },
+        data: withoutReason(row.data),
+      };

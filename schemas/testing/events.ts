@@ -491,6 +491,20 @@ const dataByName: { [Name in EventName]: fc.Arbitrary<Data<Name>> } = {
   }),
 };
 
+const hexadecimal = (length: number): fc.Arbitrary<string> =>
+  fc
+    .string({
+      unit: fc.constantFrom(...Array.from('0123456789abcdef')),
+      minLength: length,
+      maxLength: length,
+    })
+    .filter((text) => /[^0]/.test(text));
+
+/** In the form of version 00. */
+export const someTraceparent: fc.Arbitrary<string> = fc
+  .tuple(hexadecimal(32), hexadecimal(16), fc.constantFrom('00', '01', '02', '03'))
+  .map(([traceId, parentId, flags]) => `00-${traceId}-${parentId}-${flags}`);
+
 const someMetadata = fc.record(
   {
     id: fc.oneof(fc.uuid({ version: 7 }), count.map(String)),
@@ -502,6 +516,7 @@ const someMetadata = fc.record(
     actor: visible,
     correlationId: visible,
     causationId: fc.uuid({ version: 7 }),
+    traceparent: someTraceparent,
   },
   { requiredKeys: ['id', 'subject', 'time', 'sequence'] },
 );

@@ -22,7 +22,10 @@ describe('command API: sessions of operators', () => {
     const health = (): never => {
       throw new Error('health() was called');
     };
-    const app = createApp({ health, requests: { record: () => undefined }, logger }, () => null);
+    const app = createApp(
+      { health, requests: { record: () => undefined }, tracer: null, logger },
+      () => null,
+    );
     const { pool } = database;
     const deps = {
       ...{ pool, adminToken, trustedProxies: trustNone, logger, refusalOf: () => null },

@@ -8,6 +8,7 @@ import { messages } from '../../../schemas/http/errors.js';
 import { createConsoleSessions, newToken } from './console-sessions.js';
 import { withBody, type AdminState } from '../../http/operator-requests.js';
 import type { RequestState } from '../../http/app.js';
+import { actorIn } from '../../http/request-actor.js';
 import { json, send, type Reply } from '../../http/reply.js';
 import { createDispatcher, type Route } from '../../http/requests.js';
 import { unauthorized } from '../../admission/admitted-call.js';
@@ -49,7 +50,7 @@ export const operatorsConsole = (
       const refusal = deps.refusalOf(ctx, request.token);
       if (refusal) return refusal;
       const { actor } = request;
-      state.actor = { actor, requestId: state.requestId };
+      state.actor = actorIn(state, actor);
       const token = newToken();
       const boundTo = bindingOf(token, adminToken);
       await sessions.start(pool, { boundTo, actor }, token);
@@ -74,7 +75,7 @@ export const operatorsConsole = (
       send(ctx, unauthorized(messages.sessionOver));
       return;
     }
-    state.actor = { actor, requestId: state.requestId };
+    state.actor = actorIn(state, actor);
     await router.dispatch(ctx);
   };
 

@@ -17,6 +17,8 @@ export const attributes: Descriptions<Envelope> = {
     'The ID of a key, `operator` (in the log, the name of the operator), `system`, `web-safety` or `visitor`.',
   correlationid: 'The ID of the request that caused the event.',
   causationid: 'The ID of the event that caused this one.',
+  traceparent:
+    'The W3C trace context of the request that caused the event, if the request had one.',
 };
 
 const passwordHash = 'argon2id.';

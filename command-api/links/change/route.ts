@@ -8,6 +8,7 @@ import {
   type RequestedChange,
 } from './managed-links.js';
 import { failure, json, noContent, unavailable, type Reply } from '../../http/reply.js';
+import { actorIn } from '../../http/request-actor.js';
 import { parseJsonAs, type Handler } from '../../http/requests.js';
 import type { PlanDeps, V2State } from '../../admission/admitted-call.js';
 import { addressedLink } from '../addressed-link.js';
@@ -18,13 +19,16 @@ export interface LinkDeps extends ManagedLinksDeps, PlanDeps {
   readonly isOwnHost: (destination: URL) => boolean;
 }
 
-export const callerOf = ({ call, requestId, uncounted }: V2State): LinkCaller => ({
-  actor: { actor: call.key.id, requestId },
-  account: call.key.account,
-  hashingQueue: call.key.rootId,
-  readsLinks: call.key.scopes.includes('links:read'),
-  uncounted,
-});
+export const callerOf = (state: V2State): LinkCaller => {
+  const { key } = state.call;
+  return {
+    actor: actorIn(state, key.id),
+    account: key.account,
+    hashingQueue: key.rootId,
+    readsLinks: key.scopes.includes('links:read'),
+    uncounted: state.uncounted,
+  };
+};
 
 /** GET, PATCH and DELETE of `/v2/links/:shortCode`. */
 export const createLinkHandlers = (deps: LinkDeps) => {

@@ -3,6 +3,7 @@ import { ledgerNow, type LedgerClock } from '../../../ops/ledger/clock.js';
 import { lockMeters, saveMeters, type LockedMeter } from '../../../ops/ledger/meters.js';
 import { lockActiveDomains, type LockedDomain } from '../../../ops/ledger/domains.js';
 import { findTaken, insertLinks, isSubjectTaken } from '../../../ops/ledger/links.js';
+import { traced } from '../../../ops/ledger/traced.js';
 import { newId } from '../../../ops/platform/new-id.js';
 import {
   noPosition,
@@ -13,7 +14,7 @@ import { mayBeCausedByOneCommand } from '../../../ops/platform/error-codes.js';
 import { lockingTransaction, type Client, type Pool } from '../../../ops/platform/postgres/pool.js';
 import { mapResult, writeAfter, type Write } from '../../../ops/platform/postgres/statement.js';
 import type { EventNamed } from '../../../schemas/events/catalogue.js';
-import type { CommandRequest } from '../../../schemas/decision.js';
+import type { Actor, CommandRequest } from '../../../schemas/decision.js';
 import type { LedgerLink } from '../../../schemas/folds/ledger-link.js';
 import { linkOfSubject, subjectOf } from '../../../schemas/link-subject.js';
 import {
@@ -70,6 +71,7 @@ export type ShortenResult =
 export interface UnadmittedRequest<Request> {
   readonly call: CallByHash;
   readonly request: Request;
+  readonly traceparent?: string | undefined;
 }
 
 export interface AdmittedCreation {
@@ -77,6 +79,10 @@ export interface AdmittedCreation {
   /** `null` if the call was not admitted. */
   readonly result: ShortenResult | Refused | null;
 }
+
+/** The links of a request have the same. */
+const causesOf = (commands: readonly ShortenCommand[]): readonly Actor[] =>
+  commands.flatMap(({ links: [link] }) => link?.metadata ?? []);
 
 export type ShortenHandler = ReturnType<typeof createShortenHandler>;
 
@@ -267,29 +273,31 @@ export const createShortenHandler = (deps: ShortenDeps) => {
     commands: readonly ShortenCommand[],
     contested: readonly string[],
   ): Promise<readonly ShortenResult[]> =>
-    lockingTransaction(
-      pool,
-      (tx) => {
-        const keyIds = commands.map(({ keyId }) => keyId);
-        // Requests with the same Idempotency-Key wait for the lock of the meter.
-        const scopes = commands.map(({ idempotency }) => idempotency?.scope ?? null);
-        const domains = commands.flatMap(({ links }) =>
-          links.flatMap(({ subject }) => linkOfSubject(subject).domain ?? []),
-        );
-        return Promise.all([
-          lockMeters(tx, keyIds, clock),
-          lockActiveDomains(tx, [...new Set(domains)]),
-          findRecords(tx, scopes, clock),
-          findTaken(tx, contested),
-          findAllReusable(tx, commands),
-        ]);
-      },
-      ([locked, domains, records, taken, reusable]) =>
-        decideLocked(deps, commands, {
-          ...locked,
-          spent: new Set(),
-          ...{ domains, records, taken, reusable },
-        }),
+    traced(pool, causesOf(commands), () =>
+      lockingTransaction(
+        pool,
+        (tx) => {
+          const keyIds = commands.map(({ keyId }) => keyId);
+          // Requests with the same Idempotency-Key wait for the lock of the meter.
+          const scopes = commands.map(({ idempotency }) => idempotency?.scope ?? null);
+          const domains = commands.flatMap(({ links }) =>
+            links.flatMap(({ subject }) => linkOfSubject(subject).domain ?? []),
+          );
+          return Promise.all([
+            lockMeters(tx, keyIds, clock),
+            lockActiveDomains(tx, [...new Set(domains)]),
+            findRecords(tx, scopes, clock),
+            findTaken(tx, contested),
+            findAllReusable(tx, commands),
+          ]);
+        },
+        ([locked, domains, records, taken, reusable]) =>
+          decideLocked(deps, commands, {
+            ...locked,
+            spent: new Set(),
+            ...{ domains, records, taken, reusable },
+          }),
+      ),
     );
 
   const run = async (commands: readonly ShortenCommand[]): Promise<readonly ShortenResult[]> => {
@@ -332,48 +340,51 @@ export const createAdmittingHandler = <Request>({
   const decide = (
     requests: readonly UnadmittedRequest<Request>[],
   ): Promise<readonly AdmittedCreation[]> =>
-    lockingTransaction(
-      deps.pool,
-      (tx) =>
-        admission.decideIn(
-          tx,
-          requests.map(({ call }) => call),
-        ),
-      (group) => {
-        const { admitted, meters, spent, now, cache } = group;
-        const decisions = requests.map(({ request }, index) => {
-          const outcome = admitted[index];
-          if (!outcome)
-            throw new Error(
-              `decideIn() returned ${admitted.length} outcomes; none for call ${index}`,
-            );
-          const { admission: call, platform } = outcome;
-          const command = call.type === 'admitted' ? commandOf(request, call.call, platform) : null;
-          return { admitted: outcome, command };
-        });
-        const accepted = decisions.flatMap(({ command }) =>
-          command?.type === 'read' ? [command.value] : [],
-        );
-        const locked = {
-          domains: new Map<string, LockedDomain>(),
-          ...{ records: [], taken: new Set<string>(), reusable: new Map() },
-        };
-        const decided = decideLocked(deps, accepted, { meters, spent, now, ...locked });
-        const write = mapResult(writeAfter(countCalls(group), decided), (results) => {
-          const created = [...results];
-          return decisions.map(({ command, ...outcome }): AdmittedCreation => ({
-            ...outcome,
-            result: command?.type === 'read' ? (created.shift() ?? null) : command,
-          }));
-        });
-        return {
-          ...write,
-          afterCommit() {
-            cache();
-            decided.afterCommit?.();
-          },
-        };
-      },
+    traced(deps.pool, requests, () =>
+      lockingTransaction(
+        deps.pool,
+        (tx) =>
+          admission.decideIn(
+            tx,
+            requests.map(({ call }) => call),
+          ),
+        (group) => {
+          const { admitted, meters, spent, now, cache } = group;
+          const decisions = requests.map(({ request }, index) => {
+            const outcome = admitted[index];
+            if (!outcome)
+              throw new Error(
+                `decideIn() returned ${admitted.length} outcomes; none for call ${index}`,
+              );
+            const { admission: call, platform } = outcome;
+            const command =
+              call.type === 'admitted' ? commandOf(request, call.call, platform) : null;
+            return { admitted: outcome, command };
+          });
+          const accepted = decisions.flatMap(({ command }) =>
+            command?.type === 'read' ? [command.value] : [],
+          );
+          const locked = {
+            domains: new Map<string, LockedDomain>(),
+            ...{ records: [], taken: new Set<string>(), reusable: new Map() },
+          };
+          const decided = decideLocked(deps, accepted, { meters, spent, now, ...locked });
+          const write = mapResult(writeAfter(countCalls(group), decided), (results) => {
+            const created = [...results];
+            return decisions.map(({ command, ...outcome }): AdmittedCreation => ({
+              ...outcome,
+              result: command?.type === 'read' ? (created.shift() ?? null) : command,
+            }));
+          });
+          return {
+            ...write,
+            afterCommit() {
+              cache();
+              decided.afterCommit?.();
+            },
+          };
+        },
+      ),
     );
 
   const run: typeof decide = async (requests) => {

@@ -23,6 +23,7 @@ import { createFindForbidden } from '../../aliases/forbidden-aliases.js';
 import { checkGroups } from '../../safety/safety-check.js';
 import type { WebSafety } from '../../safety/web-safety.js';
 import { failure, unavailable, type Reply } from '../../http/reply.js';
+import { actorIn, type RequestCause } from '../../http/request-actor.js';
 import { parseAs, refusedWith, type Read, type Refused } from '../../http/requests.js';
 import { safetyResponses } from '../../safety/safety-replies.js';
 import {
@@ -71,7 +72,7 @@ export interface ReadyRequest {
   readonly password: string | null;
 }
 
-type RequestContext = Pick<V2State, 'call' | 'platform' | 'requestId' | 'stalled'>;
+type RequestContext = Pick<V2State, 'call' | 'platform' | 'stalled'> & RequestCause;
 
 /** A request without alias, domain, password and `reuse`, checked before its call is admitted. */
 export interface PlainRequest {
@@ -79,7 +80,7 @@ export interface PlainRequest {
   /** The refusal of the web safety check. */
   readonly unsafe: Reply | null;
   readonly scope: Scope | null;
-  readonly state: Pick<V2State, 'requestId' | 'stalled'>;
+  readonly state: RequestCause & Pick<V2State, 'stalled'>;
 }
 
 /** The common part of POST /v2/shorten and of the items of a batch. */
@@ -149,7 +150,7 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
       keyId: key.rootId,
       account: key.account,
     };
-    const metadata = { actor: key.id, requestId: state.requestId };
+    const metadata = actorIn(state, key.id);
     const { domain } = request;
     const subject =
       alias === null ? newSubject(domain, state) : subjectOf({ domain, code: alias });

@@ -107,9 +107,12 @@ export const createShortenHandlers = (deps: ShortenDeps) => {
       if (ctx.headers['idempotency-key'] !== undefined) return null;
       const parsed = body.type === 'read' ? parseJson(body.value) : body;
       if (parsed.type === 'read') noteIgnoredFields(state, requests.schema, parsed.value);
-      const request = await requests.plain(parsed, scope, state);
+      const { requestId, traceparent, stalled } = state;
+      const request = await requests.plain(parsed, scope, { requestId, traceparent, stalled });
       if (!request) return null;
-      const { admitted, result } = await admittingHandler.admitAndCreate({ call, request });
+      const { admitted, result } = await admittingHandler.admitAndCreate({
+        ...{ call, request, traceparent },
+      });
       const refusal = enter(admitted);
       if (refusal || !result) return refusal;
       return result.type === 'refused' ? result.reply : replyTo(result, state, linkForm, null);

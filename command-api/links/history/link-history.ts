@@ -30,7 +30,8 @@ const readProjected = async (
 ): Promise<readonly HistoryRow[]> => {
   const { rows } = await pool.query<HistoryRow>({
     name: 'history-page',
-    text: `SELECT subject, sequence, time, id, type, account, actor, correlationid, causationid, data
+    text: `SELECT subject, sequence, time, id, type, account, actor, correlationid, causationid,
+             traceparent, data
            FROM (SELECT *, sum(octet_length(data)) OVER (ORDER BY sequence) AS bytes
                  FROM (SELECT * FROM projection_history.events
                        WHERE subject = $1 AND sequence > $2 AND partition <> ${accountsPartition}

@@ -10,6 +10,7 @@ import { shortUrlOf } from '../../../schemas/link-subject.js';
 import { createQrCodeQuota } from './handler.js';
 import { encodeQr, renderQr } from './render.js';
 import { failure, type Reply } from '../../http/reply.js';
+import { actorIn } from '../../http/request-actor.js';
 import { parseQuery, type Handler } from '../../http/requests.js';
 import { addressedLink } from '../addressed-link.js';
 import { goneReply } from '../gone.js';
@@ -28,7 +29,8 @@ const contentTypes = { png: 'image/png', svg: 'image/svg+xml' } as const;
 export const createQrHandler = (deps: QrDeps): Handler<V2State> => {
   const { pool, outbox, clock } = deps;
   const quota = createQrCodeQuota({ pool, outbox, clock });
-  return async (ctx, { call, platform, requestId }, parameter) => {
+  return async (ctx, requestState, parameter) => {
+    const { call, platform } = requestState;
     const query = parseQuery(qrQuery, ctx);
     if (query.type === 'refused') return query.reply;
     if (!platform.qr) return failure(400, messages.qrOff);
@@ -68,7 +70,7 @@ export const createQrHandler = (deps: QrDeps): Handler<V2State> => {
       type: 'SpendQrCode',
       subject: key.rootId,
       data: { account: key.account, code: subject, limit },
-      metadata: { actor: key.id, requestId },
+      metadata: actorIn(requestState, key.id),
     });
     if (decision.type === 'refused') return exhausted();
     return { type: 'raw', status: 200, contentType, body, headers };

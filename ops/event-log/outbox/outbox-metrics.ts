@@ -1,7 +1,8 @@
+import type { LinklogEvent } from '../../../schemas/events/catalogue.js';
 import type { Metrics } from '../../platform/metrics/metrics.js';
 
 /** Called after each commit. @param startedAt when the events were passed to the outbox (`performance.now()`) */
-export type OnRecorded = (events: number, startedAt: number) => void;
+export type OnRecorded = (events: readonly LinklogEvent[], startedAt: number) => void;
 
 export const measureOutbox = (metrics: Metrics): OnRecorded => {
   const durations = metrics.durations(
@@ -16,6 +17,6 @@ export const measureOutbox = (metrics: Metrics): OnRecorded => {
   });
   return (events, startedAt) => {
     durations.observeSince(startedAt);
-    appended += events;
+    appended += events.length;
   };
 };

@@ -7,6 +7,8 @@ import { untilAborted } from '../../platform/concurrency/deferred.js';
 import { Backoff } from '../../platform/concurrency/retry.js';
 import { WakeUp } from '../../platform/concurrency/wake-up.js';
 import type { Logger } from '../../platform/logging.js';
+import { endAfter } from '../../platform/tracing.js';
+import { requestsOf, startAppendSpans } from '../append-spans.js';
 import { advisoryLocks } from '../../advisory-locks.js';
 import type { NotificationListener } from '../../platform/postgres/listener.js';
 import { holdLock } from '../../platform/postgres/own-connection.js';
@@ -384,6 +386,15 @@ export const startRelay = (options: {
 }) => {
   const { pool, url, listener, log, mayBegin, projected, logger } = options;
 
+  const append = ({ topic, records }: Due): Promise<void> => {
+    const { tracer } = pool;
+    if (!tracer) return log.append(topic, records);
+    const events = records.map(({ value }) => JSON.parse(value) as { traceparent?: string });
+    const options = { system: 'kafka', topic, events: records.length } as const;
+    const spans = startAppendSpans(tracer, requestsOf(events), options);
+    return endAfter(spans, () => log.append(topic, records));
+  };
+
   const work = async (signal: AbortSignal): Promise<void> => {
     const recorded = new WakeUp();
     const checkpointed = new Map<number, number>();
@@ -440,12 +451,12 @@ export const startRelay = (options: {
     };
 
     /** Appends the next events of a partition. Never rejects. */
-    const send = async ({ records, ...sent }: Due): Promise<void> => {
-      const { partitionId, topic } = sent;
+    const send = async (due: Due): Promise<void> => {
+      const { partitionId, topic, next } = due;
       busy.add(partitionId);
       try {
-        await log.append(topic, records);
-        unmarked.push(sent);
+        await append(due);
+        unmarked.push({ partitionId, topic, next });
         backoffs.delete(partitionId);
         recorded.wake();
       } catch (err) {

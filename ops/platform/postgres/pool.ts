@@ -8,6 +8,7 @@ import { arrayLiteral } from './array-literal.js';
 import { responseGraceMs, deadlines, type DeadlineName, type Deadlines } from './deadlines.js';
 import type { Silence } from './silence.js';
 import { encodeStatement, type Write } from './statement.js';
+import type { Tracer } from '../tracing.js';
 
 /** A pool, a connection or a transaction. */
 export type Queryable = Pick<pg.ClientBase, 'query'>;
@@ -112,6 +113,8 @@ export class WatchedPool extends pg.Pool {
     config: pg.PoolConfig,
     private readonly silence: Silence | null,
     readonly logger: Logger,
+    /** `null` without tracing. */
+    readonly tracer: Tracer | null = null,
   ) {
     super(config);
     this.on('acquire', (client) => this.#acquiredAt.set(client, performance.now()));
@@ -180,6 +183,8 @@ export const createPool = (options: {
    * took five times as long as to execute it.
    */
   readonly plansByKey?: boolean;
+  /** For callers that create spans of their transactions. */
+  readonly tracer?: Tracer | null;
   readonly logger: Logger;
 }): WatchedPool => {
   const { connect, statement, lock, idleInTransaction }: Deadlines =
@@ -204,6 +209,7 @@ export const createPool = (options: {
     },
     options.silence ?? null,
     options.logger,
+    options.tracer ?? null,
   );
   // An idle connection that breaks is replaced at the next use. An error event without a listener would throw.
   pool.on('error', (err) => {

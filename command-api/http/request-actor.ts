@@ -1,0 +1,11 @@
+/** What identifies a request in its events and log lines. */
+export interface RequestCause {
+  requestId: string;
+  /** The trace context of the request's span; without tracing, of the request. */
+  traceparent?: string | undefined;
+}
+
+/** The actor of a request's commands. */
+export const actorIn = ({ requestId, traceparent }: RequestCause, actor: string) => ({
+  ...{ actor, requestId, traceparent },
+});
