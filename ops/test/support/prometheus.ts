@@ -37,8 +37,8 @@ export const metricsIn = (expr: string): readonly string[] =>
   [...expr.matchAll(/\b(?:linklog|process|nodejs)_\w+/g)].map(([name]) => name);
 
 /** How many times as fast the alerts of a test are. A range must cover several scrapes. */
-const speed = 20;
-const scrapeSeconds = 3;
+const speed = 15;
+const scrapeSeconds = 4;
 
 const shorten = (duration: string): string => {
   const [, count = '', unit = ''] = /^(\d+)([ms])$/.exec(duration) ?? [];
