@@ -3,15 +3,17 @@ import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { topics } from '../../../schemas/events/topics.js';
 import { blocked, created, recordOf } from '../../../schemas/testing/events.js';
+import { openKafkaLog } from '../../event-log/kafka/kafka-log.js';
 import { runningPostgresUrl } from '../../local/postgres/index.js';
 import { freePort } from '../../local/process/server.js';
 import { createLogger } from '../../platform/logging.js';
 import { pausePostgres } from '../../tools/cli/testing/spool-ship.suite.js';
+import { settingsOf } from '../conformance/event-log/kafka-harness.js';
 import { fixture } from '../support/fixture.js';
 import { folderFixture } from '../support/fixtures.js';
 import { concurrently } from '../support/http.js';
 import { withLedger } from '../support/ledger-events.js';
-import { openTestLog } from '../support/node.js';
+import type { TestKafka } from '../support/kafka.js';
 import { startEmbeddedProduct } from '../support/product.js';
 import { startPrometheus, type Prometheus } from '../support/prometheus.js';
 import { Bench } from './harness.js';
@@ -102,16 +104,14 @@ export const deadLetter = (bench: Bench, key: string): Fault => ({
   },
 });
 
-/** The log has lost the second event of a link. */
-export const missingEvent = (bench: Bench): Fault => ({
+/** Kafka has lost the second event of a link. The embedded log cannot: a transaction writes it with the ledger. */
+export const missingEvent = (bench: Bench, kafka: TestKafka): Fault => ({
   alerts: ['LinklogMissingEvents'],
   async begin() {
-    await withLedger(bench.product, async (pool) => {
-      const url = (await runningPostgresUrl(bench.product.dataDir)) ?? '';
-      const { log } = await openTestLog({ pool, url, logger: createLogger('silent') });
-      await log.append(topics.links.name, [created('lost'), blocked('lost', 3)].map(recordOf));
-      await log.close();
-    });
+    const logger = createLogger('silent');
+    const log = openKafkaLog({ settings: settingsOf(kafka), logger });
+    await log.append(topics.links.name, [created('lost'), blocked('lost', 3)].map(recordOf));
+    await log.close();
     return () =>
       execute(bench, "DELETE FROM projection_history.missing_events WHERE subject = 'lost'");
   },

@@ -2,7 +2,7 @@ import {
   alertsProduct,
   deadLetter,
   expectAlerts,
-  missingEvent,
+  manyConnections,
   stoppedPostgres,
 } from './alerts-harness.js';
 import { keyFixture } from './harness.js';
@@ -15,8 +15,8 @@ describe('product: alerts of Prometheus', function () {
   const owner = keyFixture(bench, 'PRO');
   const link = fixture(() => bench.link(owner.key));
 
-  it('fire while events are missing or cannot be applied, and end after the repair', async () => {
-    await expectAlerts(prometheus, [deadLetter(bench, owner.key), missingEvent(bench)]);
+  it('fire while an event cannot be applied or connections are scarce, and end after the repair', async () => {
+    await expectAlerts(prometheus, [deadLetter(bench, owner.key), manyConnections(bench)]);
   });
 
   it('fire while PostgreSQL is stopped, and end when it continues', async () => {
