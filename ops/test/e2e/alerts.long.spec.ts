@@ -59,7 +59,7 @@ describe('product: all alerts of Prometheus', function () {
       (disk) => disk.unmount(),
     );
     const { bench, prometheus, restart } = alertsProduct(() => ({
-      SAFE_BROWSING_API_KEY: 'a key',
+      SAFE_BROWSING_API_KEY: 'key-of-a-test',
       SAFE_BROWSING_URL: safeBrowsing.url,
       EVENTSTORE_URL: archive.url,
       WEBHOOK_NETWORKS: '127.0.0.0/8',
