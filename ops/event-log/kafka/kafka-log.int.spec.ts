@@ -89,9 +89,10 @@ describe('platform: log on Kafka, apart from the suite', function () {
     await admin.connect();
     let handled = 0;
     let failures = 0;
-    const follow = () =>
+    const follow = (group = 'lag') =>
       log.subscribe({
-        group: 'lag',
+        group,
+        isEphemeral: group === 'feed',
         topics: [links],
         position() {
           failures -= 1;
@@ -103,10 +104,10 @@ describe('platform: log on Kafka, apart from the suite', function () {
         },
       });
     /** As `kafka-consumer-groups.sh --describe` computes it; infinite without a committed offset. */
-    const lag = async (): Promise<number> => {
+    const lag = async (group = 'lag'): Promise<number> => {
       const topic = `${kafka.prefix}${links}`;
       const [committed] = await admin.fetchOffsets({
-        groupId: `${kafka.prefix}linklog-lag`,
+        groupId: `${kafka.prefix}linklog-${group}`,
         topics: [topic],
       });
       const offsets = new Map(
@@ -140,6 +141,12 @@ describe('platform: log on Kafka, apart from the suite', function () {
     const second = follow();
     await eventually('every record is handled again', () => handled === 40, 60_000);
     await second.stop();
+
+    handled = 0;
+    const ephemeral = follow('feed');
+    await eventually('every record is handled', () => handled === 40, 60_000);
+    await ephemeral.stop();
+    expect(await lag('feed')).to.equal(Infinity);
     await admin.disconnect();
     await log.close();
     await kafka.drop();

@@ -41,7 +41,7 @@ export const startKafkaSubscription = (
   relocate(): void;
 } => {
   const { kafka, settings, logger } = context;
-  const { group, maxBatch = 1_000 } = options;
+  const { group, isEphemeral = false, maxBatch = 1_000 } = options;
   const topics = new Map(options.topics.map((topic) => [topicIn(settings, topic), topic]));
   let relocate: (() => void) | null = null;
 
@@ -189,16 +189,18 @@ export const startKafkaSubscription = (
     let commits: ReturnType<typeof commitPeriodically> | null = null;
     try {
       await untilAborted(Promise.race([member.join(), member.crashed]), signal);
-      commits = commitPeriodically({
-        consumer: member.consumer,
-        offsets: () =>
-          [...cursors.values()].flatMap(({ topic, partition, offset }) =>
-            offset === null
-              ? []
-              : { topic: topicIn(settings, topic), partition, offset: String(offset) },
-          ),
-        ...{ group, logger },
-      });
+      if (!isEphemeral) {
+        commits = commitPeriodically({
+          consumer: member.consumer,
+          offsets: () =>
+            [...cursors.values()].flatMap(({ topic, partition, offset }) =>
+              offset === null
+                ? []
+                : { topic: topicIn(settings, topic), partition, offset: String(offset) },
+            ),
+          ...{ group, logger },
+        });
+      }
       await untilAborted(member.crashed, signal);
     } finally {
       await commits?.stop();
