@@ -47,7 +47,9 @@ serveCalls<ProjectorThread>({
     running = start(settings);
     const { service, figures } = await running;
     return {
-      figures: figures.map(({ read: _, ...figure }) => figure),
+      figures: figures.map(({ name, help, labels = [], shared = false }) => ({
+        ...{ name, help, labels, shared },
+      })),
       seals: service.checkSeals !== null,
       webhooks: service.checkWebhooks !== null,
       archive: service.checkArchive !== null,

@@ -121,7 +121,14 @@ export const missingEvent = (bench: Bench, kafka: TestKafka): Fault => ({
 export const manyConnections = (bench: Bench): Fault => ({
   alerts: ['LinklogPostgresConnections'],
   async begin() {
-    const clients = await Promise.all(Array.from({ length: 165 }, () => connect(bench)));
+    const first = await connect(bench);
+    // Leaves room for the product.
+    const { rows } = await first.query<{ others: number }>(
+      `SELECT (0.93 * current_setting('max_connections')::int - sum(numbackends))::int AS others
+       FROM pg_stat_database`,
+    );
+    const clients = [first];
+    while (clients.length < (rows[0]?.others ?? 0)) clients.push(await connect(bench));
     return () => Promise.all(clients.map((client) => client.end()));
   },
 });

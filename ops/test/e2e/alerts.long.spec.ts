@@ -58,7 +58,7 @@ describe('product: all alerts of Prometheus', function () {
       () => mountTmpfs(16),
       (disk) => disk.unmount(),
     );
-    const { bench, prometheus, restart } = alertsProduct(() => ({
+    const product = alertsProduct(() => ({
       SAFE_BROWSING_API_KEY: 'key-of-a-test',
       SAFE_BROWSING_URL: safeBrowsing.url,
       EVENTSTORE_URL: archive.url,
@@ -66,6 +66,7 @@ describe('product: all alerts of Prometheus', function () {
       SPOOL_DIR: disk.dir,
       SPOOL_MAX_BYTES: String(2 ** 20),
     }));
+    const { bench, prometheus } = product;
     const owner = keyFixture(bench, 'PRO');
     const link = fixture(() => bench.link(owner.key));
     const expectSeen = async (...faults: readonly Fault[]): Promise<void> => {
@@ -183,7 +184,7 @@ describe('product: all alerts of Prometheus', function () {
             next: 0,
           };
         const at = { topic: visits, partition };
-        await alterRecord(pool, { ...at, offset: 0 }, (value) => value.replace('https', 'httpx'));
+        await alterRecord(pool, { ...at, offset: 0 }, (value) => value.replace('{', '{ '));
         await forgeChain(pool, log, at, { from: 0, to });
       });
       for (let count = 0; count < 20; count += 1) await bench.visit(link.shortCode);
@@ -208,7 +209,7 @@ describe('product: all alerts of Prometheus', function () {
         bytes.fill(0xff, Math.floor(bytes.length / 2));
         await writeFile(file, bytes);
       }
-      await restart();
+      await product.restart();
       await prometheus.untilFiring(['LinklogSpoolDamaged']);
       for (const name of await readdir(disk.dir)) {
         if (name.endsWith('.bad')) await rm(path.join(disk.dir, name));
