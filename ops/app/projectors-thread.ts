@@ -53,7 +53,9 @@ serveCalls<ProjectorThread>({
     running = start(settings);
     const { service, figures } = await running;
     return {
-      figures: figures.map(({ name, help, labels = [] }) => ({ name, help, labels })),
+      figures: figures.map(({ name, help, labels = [], shared = false }) => ({
+        ...{ name, help, labels, shared },
+      })),
       seals: service.checkSeals !== null,
       webhooks: service.checkWebhooks !== null,
       archive: service.checkArchive !== null,

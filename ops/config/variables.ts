@@ -116,6 +116,9 @@ const samplers = [
   ...['always_on', 'always_off', 'traceidratio'],
   ...['parentbased_always_on', 'parentbased_always_off', 'parentbased_traceidratio'],
 ];
+const bearerSecret = z
+  .string()
+  .regex(/^[\x21-\x7e]{16,256}$/, 'must be 16 to 256 visible ASCII characters');
 
 const kafkaVariables = {
   KAFKA_BROKERS: z
@@ -186,10 +189,8 @@ export const variables = z.object({
   SHORT_URL_HOST: httpUrlWithoutSlash.optional(),
   OWN_HOSTS: hostList.default([]),
   UPGRADE_URL: httpUrl.default('https://example.com/billing'),
-  ADMIN_TOKEN: z
-    .string()
-    .regex(/^[\x21-\x7e]{16,256}$/, 'must be 16 to 256 visible ASCII characters')
-    .optional(),
+  ADMIN_TOKEN: bearerSecret.optional(),
+  METRICS_TOKEN: bearerSecret.optional(),
   DRAIN_DELAY_MS: z
     .string()
     .regex(/^\d{1,5}$/, 'must be a number of milliseconds from 0 to 60000')

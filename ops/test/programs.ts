@@ -25,6 +25,8 @@ const programs = [
     'nginx',
     'caddy',
   ],
+  'prometheus',
+  'promtool',
   'schemathesis',
   '.postgres-17',
   'mount',

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # `npm run test:setup`: installs the programs of others that the tests run (Debian), schemathesis into
 # .venv, and PostgreSQL 17 into .postgres-17. They read QR codes back, look at pages, fuzz the API, run Kafka
-# and Redis, and make the data directory of an earlier PostgreSQL.
+# and Redis, evaluate alert rules, and make the data directory of an earlier PostgreSQL.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -20,6 +20,7 @@ need nginx nginx
 need caddy caddy
 need faketime faketime
 need unshare util-linux
+need promtool prometheus
 need java default-jdk-headless
 need mvn maven
 python3 -c 'import ensurepip' 2>/dev/null || packages+=(python3-venv)

@@ -42,7 +42,7 @@ const assignOwnPartitions = (settings: KafkaSettings): PartitionAssigner => {
   };
 };
 
-/** A consumer that commits no offsets and does not restart after a crash. */
+/** A consumer that commits no offsets by itself and does not restart after a crash. */
 export const createGroupMember = (
   kafka: Kafka,
   settings: KafkaSettings,

@@ -10,6 +10,7 @@ import {
   type Subscription,
 } from '../port.js';
 import { createGroupMember, logRecordOf, type Assignment } from './group-member.js';
+import { commitPeriodically } from './offset-commits.js';
 import type { KafkaSettings } from './settings.js';
 import { topicIn } from './topics.js';
 
@@ -27,8 +28,8 @@ interface Context extends Pick<EventLog, 'logId' | 'ranges'> {
 }
 
 /**
- * Follows topics as a member of a group. Kafka's committed offsets are not used: a partition starts at the reader's
- * checkpoint, and a batch is handled only if it begins at the expected offset; otherwise the consumer seeks there. So
+ * Follows topics as a member of a group. Kafka's committed offsets are only for lag tools: a partition starts at the
+ * reader's checkpoint, and a batch is handled only if it begins at the expected offset; otherwise the consumer seeks there. So
  * kafkajs, which resets offsets that are out of range and fetches from a default before a seek, cannot skip or repeat a
  * record.
  */
@@ -40,7 +41,7 @@ export const startKafkaSubscription = (
   relocate(): void;
 } => {
   const { kafka, settings, logger } = context;
-  const { group, maxBatch = 1_000 } = options;
+  const { group, isEphemeral = false, maxBatch = 1_000 } = options;
   const topics = new Map(options.topics.map((topic) => [topicIn(settings, topic), topic]));
   let relocate: (() => void) | null = null;
 
@@ -156,15 +157,21 @@ export const startKafkaSubscription = (
     };
 
     let assigned: Assignment = {};
-    relocate = () => {
+    /** Repeated until it succeeds: a partition without new records has no batch that would seek. */
+    const relocateAll = (): void => {
       retry(() => seekAll(assigned), {
         pauses,
         signal,
         isRetryable: (error) => !(error instanceof ForeignPosition),
+        onFailure(err) {
+          // PostgreSQL or Kafka is unavailable.
+          logger.debug({ err, group }, 'checkpoints cannot be read');
+        },
       }).catch((error: unknown) => {
         ended.abort(error);
       });
     };
+    relocate = relocateAll;
 
     const member = createGroupMember(kafka, settings, {
       groupId: `${settings.prefix}linklog-${group}`,
@@ -175,18 +182,28 @@ export const startKafkaSubscription = (
       onJoin(assignment) {
         cursors.clear();
         assigned = assignment;
-        seekAll(assignment).catch((err: unknown) => {
-          if (err instanceof ForeignPosition) ended.abort(err);
-          // PostgreSQL or Kafka is unavailable. Each partition seeks at its first batch.
-          else logger.debug({ err, group }, 'checkpoints cannot be read');
-        });
+        relocateAll();
       },
       handle: handleBatch,
     });
+    let commits: ReturnType<typeof commitPeriodically> | null = null;
     try {
       await untilAborted(Promise.race([member.join(), member.crashed]), signal);
+      if (!isEphemeral) {
+        commits = commitPeriodically({
+          consumer: member.consumer,
+          offsets: () =>
+            [...cursors.values()].flatMap(({ topic, partition, offset }) =>
+              offset === null
+                ? []
+                : { topic: topicIn(settings, topic), partition, offset: String(offset) },
+            ),
+          ...{ group, logger },
+        });
+      }
       await untilAborted(member.crashed, signal);
     } finally {
+      await commits?.stop();
       await member.leave();
     }
   };

@@ -107,7 +107,7 @@ describe('product: metrics of the running product', () => {
     for (let index = 0; index < count; index += 1) await act(index);
   };
 
-  it('need no token, are read-only, and are on the admin listener only', async () => {
+  it('need no token on loopback, are read-only, and are on the admin listener only', async () => {
     const { product } = bench;
     for (const admin of product.admins) {
       const response = await sendRequest(`${admin}/metrics`);
@@ -122,14 +122,14 @@ describe('product: metrics of the running product', () => {
     expect((await sendRequest(`${product.edge}/metrics`)).status).to.equal(404);
   });
 
-  it('are rendered at most four times a second', async () => {
+  it('are rendered at most once a second', async () => {
     const began = performance.now();
     const bodies: string[] = [];
-    for (let round = 0; round < 5; round += 1) {
+    for (let round = 0; round < 3; round += 1) {
       const responses = await concurrently(40, () => sendRequest(`${bench.product.admin}/metrics`));
       bodies.push(...responses.map(({ text }) => text));
     }
-    const renderings = (performance.now() - began) / 250 + 1;
+    const renderings = (performance.now() - began) / 1_000 + 1;
     // CPU time, memory and request counts differ in each rendering.
     expect(new Set(bodies).size).to.be.at.most(Math.ceil(renderings));
   });
@@ -427,7 +427,7 @@ describe('product: metrics of the running product', () => {
     const documented = page
       .split('\n')
       // The log in Kafka is not compacted by Linklog.
-      .filter((line) => !(onStack && line.includes('With the embedded log:')))
+      .filter((line) => !line.includes(onStack ? 'With the embedded log:' : 'With Kafka:'))
       .flatMap((line) => [...line.matchAll(/`(linklog_\w+)`/g)].map(([, name]) => name ?? ''));
     expect([...new Set(documented)]).to.have.members([...new Set(names)]);
   });

@@ -1,0 +1,125 @@
+import { expect } from 'chai';
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { startSafeBrowsingDouble } from '../../../command-api/safety/testing/safe-browsing-double.js';
+import { projectFile } from '../../platform/files/project-file.js';
+import { startEventStoreDouble } from '../support/eventstore/double.js';
+import { parseExposition } from '../support/exposition.js';
+import { fixture } from '../support/fixture.js';
+import { kafkaFixture } from '../support/fixtures.js';
+import { sendRequest } from '../support/http.js';
+import { startEmbeddedProduct } from '../support/product.js';
+import { alertRules, metricsIn, monitoringFile } from '../support/prometheus.js';
+import { testRedis } from '../support/redis.js';
+import { Bench } from './harness.js';
+
+/** Runs `promtool check metrics`. @returns its findings */
+const checkMetrics = (text: string): Promise<string> =>
+  new Promise((resolve) => {
+    const child = execFile('promtool', ['check', 'metrics'], (_, stdout, stderr) => {
+      resolve(stdout + stderr);
+    });
+    child.stdin?.end(text);
+  });
+
+/** Recording rules have colons. */
+const dashboardExpressions = async (): Promise<readonly string[]> => {
+  const text = await readFile(monitoringFile('dashboard.json'), 'utf8');
+  return [...text.matchAll(/"expr": ("(?:[^"\\]|\\.)*")/g)].map(
+    ([, expr = '']) => JSON.parse(expr) as string,
+  );
+};
+
+describe('product: metrics for Prometheus and Grafana', function () {
+  this.timeout(300_000);
+  const safeBrowsing = fixture(
+    () => startSafeBrowsingDouble(),
+    (double) => double.stop(),
+  );
+  const archive = fixture(
+    () => startEventStoreDouble(),
+    (double) => {
+      double.kill();
+    },
+  );
+  const kafka = kafkaFixture('monitoring');
+  /** By whether the log is in Kafka. */
+  const texts = new Map<boolean, string>();
+
+  before(async function () {
+    this.timeout(300_000);
+    for (const onKafka of [false, true]) {
+      const bench = new Bench();
+      const env = {
+        SAFE_BROWSING_API_KEY: 'key-of-a-test',
+        SAFE_BROWSING_URL: safeBrowsing.url,
+        EVENTSTORE_URL: archive.url,
+        REDIS_URL: (await testRedis()).url,
+        ...(onKafka && { KAFKA_BROKERS: kafka.brokers, KAFKA_TOPIC_PREFIX: kafka.prefix }),
+      };
+      bench.use(await startEmbeddedProduct({ env }));
+      try {
+        const { key } = await bench.key('PRO');
+        await bench.visit((await bench.link(key)).shortCode);
+        const { text } = await sendRequest(`${bench.product.admin}/metrics`);
+        texts.set(onKafka, text);
+      } finally {
+        await bench.end();
+      }
+    }
+  });
+
+  const names = (onKafka: boolean): ReadonlySet<string> =>
+    new Set(parseExposition(texts.get(onKafka) ?? '').map(({ name }) => name));
+
+  it('have names that follow the conventions of Prometheus', async () => {
+    expect(await checkMetrics(texts.get(false) ?? '')).to.equal('');
+    expect(await checkMetrics(texts.get(true) ?? '')).to.equal('');
+  });
+
+  it('are all that the alert rules and the dashboard use', async () => {
+    const known = new Set([...names(false), ...names(true)]);
+    const rules = alertRules().map(({ expr }) => expr);
+    const panels = await dashboardExpressions();
+    expect(panels).to.have.length.above(12);
+    for (const expr of [...rules, ...panels].filter((text) => !text.includes('ALERTS'))) {
+      const used = metricsIn(expr);
+      expect(used.length > 0 || /\bup\{/.test(expr), expr).to.equal(true);
+      expect(
+        used.filter((name) => !known.has(name)),
+        expr,
+      ).to.deep.equal([]);
+    }
+  });
+
+  it('have the same mark in HELP and metrics.md if several processes expose one value', async () => {
+    const marked = (text: string): readonly string[] =>
+      [...text.matchAll(/^# HELP (\w+) .*\(shared: take the maximum, do not add up\)$/gm)].map(
+        ([, name = '']) => name,
+      );
+    const page = await readFile(projectFile('ops', 'docs', 'metrics.md'), 'utf8');
+    const documented = [...page.matchAll(/^\| `(linklog_\w+)` .*\| Shared\. /gm)].map(
+      ([, name = '']) => name,
+    );
+    const all = new Set([...marked(texts.get(false) ?? ''), ...marked(texts.get(true) ?? '')]);
+    expect([...all].sort()).to.deep.equal(documented.sort());
+  });
+
+  it('are not added up over processes by the alert rules and the dashboard if they are shared', async () => {
+    const page = await readFile(projectFile('ops', 'docs', 'metrics.md'), 'utf8');
+    const shared = [...page.matchAll(/^\| `(linklog_\w+)` .*\| Shared\. /gm)].map(
+      ([, name = '']) => name,
+    );
+    expect(shared).to.have.length.above(10);
+    for (const expr of [
+      ...alertRules().map(({ expr }) => expr),
+      ...(await dashboardExpressions()),
+    ]) {
+      for (const name of shared.filter((name) => metricsIn(expr).includes(name))) {
+        expect(expr, name)
+          .to.match(/\bmax\b/)
+          .and.not.match(/\bsum\b/);
+      }
+    }
+  });
+});

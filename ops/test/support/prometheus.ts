@@ -1,0 +1,182 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { parse, stringify } from 'yaml';
+import { z } from 'zod';
+import { freePort } from '../../local/process/server.js';
+import { projectFile } from '../../platform/files/project-file.js';
+import { sendRequest } from './http.js';
+import { temporaryDir } from './process.js';
+import { eventually } from './waiting.js';
+
+const rule = z.looseObject({
+  alert: z.string().optional(),
+  expr: z.string(),
+  for: z.string().optional(),
+  labels: z.record(z.string(), z.string()).optional(),
+  annotations: z.record(z.string(), z.string()).optional(),
+});
+const ruleFile = z.object({
+  groups: z.array(z.object({ name: z.string(), rules: z.array(rule) })),
+});
+
+export const monitoringFile = (name: string): string => projectFile('ops', 'monitoring', name);
+
+const readYaml = (name: string): unknown => parse(readFileSync(monitoringFile(name), 'utf8'));
+
+const readRules = (): z.infer<typeof ruleFile> => ruleFile.parse(readYaml('alerts.yml'));
+
+/** All rules of alerts.yml. */
+export const alertRules = (): readonly z.infer<typeof rule>[] =>
+  readRules().groups.flatMap(({ rules }) => rules);
+
+/** Names of metrics in an expression, with the suffixes of histograms. */
+export const metricsIn = (expr: string): readonly string[] =>
+  [...expr.matchAll(/\b(?:linklog|process|nodejs)_\w+/g)].map(([name]) => name);
+
+/** How many times as fast the alerts of a test are. A range must cover several scrapes. */
+const speed = 15;
+const scrapeSeconds = 4;
+
+const shorten = (duration: string): string => {
+  const [, count = '', unit = ''] = /^(\d+)([ms])$/.exec(duration) ?? [];
+  const seconds = Number(count) * (unit === 'm' ? 60 : 1);
+  if (!(seconds > 0)) throw new Error(`the duration ${duration} has no minutes or seconds`);
+  return `${Math.ceil(seconds / speed)}s`;
+};
+
+/** The rules with shorter durations and ranges, and the same conditions. */
+const shortRules = (): z.infer<typeof ruleFile> => ({
+  groups: readRules().groups.map(({ name, rules }) => ({
+    name,
+    rules: rules.map(({ for: pending, ...rest }) => ({
+      ...rest,
+      expr: rest.expr.replaceAll(/\[(\w+)\]/g, (_, range: string) => `[${shorten(range)}]`),
+      ...(pending !== undefined && { for: shorten(pending) }),
+    })),
+  })),
+});
+
+const configFile = z.looseObject({
+  scrape_configs: z.tuple([
+    z.looseObject({ authorization: z.object({ type: z.string(), credentials_file: z.string() }) }),
+  ]),
+});
+
+const alertsResponse = z.object({
+  data: z.object({
+    alerts: z.array(
+      z.object({
+        labels: z.looseObject({ alertname: z.string() }),
+        state: z.enum(['pending', 'firing']),
+      }),
+    ),
+  }),
+});
+
+/** Prometheus with the example configuration and the alert rules, both faster. */
+export interface Prometheus {
+  /** Waits until an alert with each name and these labels fires. */
+  untilFiring(names: readonly string[], withinMs?: number): Promise<void>;
+  /** Waits until no alert with any of these names fires. */
+  untilEnded(names: readonly string[], withinMs?: number): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** For a busy machine. */
+const changesWithinMs = 240_000;
+
+export const startPrometheus = async (options: {
+  /** The admin listeners. */
+  readonly admins: readonly string[];
+  readonly metricsToken: string;
+}): Promise<Prometheus> => {
+  const dir = await temporaryDir();
+  const file = (name: string): string => path.join(dir, name);
+  const config = configFile.parse(readYaml('prometheus.yml'));
+  const [job] = config.scrape_configs;
+  const targets = options.admins.map((admin) => new URL(admin).host);
+  const timing = { scrape_interval: `${scrapeSeconds}s`, scrape_timeout: `${scrapeSeconds}s` };
+  await writeFile(
+    file('prometheus.yml'),
+    stringify({
+      ...config,
+      global: { ...timing, evaluation_interval: '1s' },
+      scrape_configs: [{ ...job, static_configs: [{ targets }] }],
+    }),
+  );
+  await writeFile(file('alerts.yml'), stringify(shortRules()));
+  await writeFile(file(job.authorization.credentials_file), options.metricsToken);
+  const address = `127.0.0.1:${await freePort()}`;
+  const child = spawn(
+    'prometheus',
+    [
+      `--config.file=${file('prometheus.yml')}`,
+      `--storage.tsdb.path=${file('data')}`,
+      `--web.listen-address=${address}`,
+      '--log.level=warn',
+    ],
+    { stdio: ['ignore', 'ignore', 'pipe'] },
+  );
+  let output = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    output += text;
+  });
+  const ended = once(child, 'exit');
+
+  const firing = async (): Promise<ReadonlySet<string>> => {
+    const response = await sendRequest(`http://${address}/api/v1/alerts`);
+    const { alerts } = alertsResponse.parse(response.json()).data;
+    return new Set(
+      alerts.filter(({ state }) => state === 'firing').map(({ labels }) => labels.alertname),
+    );
+  };
+  const stop = async (): Promise<void> => {
+    child.kill('SIGTERM');
+    await ended;
+    await rm(dir, { recursive: true, force: true });
+  };
+  try {
+    await eventually('Prometheus is ready', async () => {
+      if (child.exitCode !== null) throw new Error(`Prometheus exited:\n${output}`);
+      const response = await sendRequest(`http://${address}/-/ready`).catch(() => null); // not listening yet
+      return response?.status === 200;
+    });
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return {
+    async untilFiring(names, withinMs = changesWithinMs) {
+      const missing = new Set(names);
+      await eventually(
+        `the alerts fire: ${names.join(', ')}`,
+        async () => {
+          // An alert may end before another one begins.
+          for (const name of await firing()) missing.delete(name);
+          return missing.size === 0;
+        },
+        withinMs,
+      ).catch((error: unknown) => {
+        throw new Error(`alerts that did not fire: ${[...missing].join(', ')}`, { cause: error });
+      });
+    },
+    async untilEnded(names, withinMs = changesWithinMs) {
+      let left: readonly string[] = names;
+      await eventually(
+        `the alerts end: ${names.join(', ')}`,
+        async () => {
+          const current = await firing();
+          left = names.filter((name) => current.has(name));
+          return left.length === 0;
+        },
+        withinMs,
+      ).catch((error: unknown) => {
+        throw new Error(`alerts that did not end: ${left.join(', ')}`, { cause: error });
+      });
+    },
+    stop,
+  };
+};
