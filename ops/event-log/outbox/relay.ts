@@ -7,6 +7,7 @@ import { Backoff } from '../../platform/concurrency/retry.js';
 import { WakeUp } from '../../platform/concurrency/wake-up.js';
 import type { Logger } from '../../platform/logging.js';
 import { advisoryLocks } from '../../advisory-locks.js';
+import { generation } from '../../platform/postgres/generation.js';
 import type { NotificationListener } from '../../platform/postgres/listener.js';
 import { holdLock } from '../../platform/postgres/own-connection.js';
 import { valuesByField, type Pool } from '../../platform/postgres/pool.js';
@@ -478,5 +479,7 @@ export const startRelay = (options: {
     }
   };
 
-  return holdLock({ url, lock: advisoryLocks.relay, name: 'relay', work, logger });
+  // A relay of another generation can only repeat events, so this one does not wait for it to exit.
+  const lock = [advisoryLocks.relay, generation];
+  return holdLock({ url, lock, name: 'relay', work, logger });
 };
