@@ -131,14 +131,19 @@ describe('composition root: another generation of the tables', function () {
       ALTER TABLE projection_redirects.links RENAME COLUMN url TO renamed_url;
       COMMIT`);
     const before = await projected();
-    const { rows: recorded } = await database.pool.query('SELECT max(next_offset) FROM log.partitions');
+    const { rows: recorded } = await database.pool.query(
+      'SELECT max(next_offset) FROM log.partitions',
+    );
     const created = load.acknowledged.length;
     resume();
     for (const { ended, role } of [projectors, api, edge]) {
       const { exitCode, stderr } = await within(exitWithinMs, `${role} did not exit`, ended);
       expect(exitCode, stderr).to.equal(78);
       const lines = stderr.trimEnd().split('\n');
-      expect(lines.filter((line) => !line.startsWith('{')), stderr).to.have.length(1);
+      expect(
+        lines.filter((line) => !line.startsWith('{')),
+        stderr,
+      ).to.have.length(1);
       expect(lines.at(-1)).to.include(refusal);
     }
     expect(await projected()).to.deep.equal(before);

@@ -151,7 +151,9 @@ const runStep = (
       progress.begin(step);
       return transactionOn(client, async (tx) => {
         // A large table may take minutes.
-        await tx.query(`SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = ${lockTimeoutMs}`);
+        await tx.query(
+          `SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = ${lockTimeoutMs}`,
+        );
         await run(tx);
       });
     },
@@ -221,9 +223,7 @@ const whileLocked = async (
     await work();
   } finally {
     // If this fails, the connection is closed, which releases the lock.
-    await client
-      .query('SELECT pg_advisory_unlock($1)', [advisoryLocks.migrations])
-      .catch(onBroken);
+    await client.query('SELECT pg_advisory_unlock($1)', [advisoryLocks.migrations]).catch(onBroken);
   }
 };
 

@@ -1,6 +1,8 @@
 import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import pg from 'pg';
+import { requireMigrated } from '../../migrations/migrate.js';
 import { projectionNames, liveSchema } from '../../../projectors/runtime/projection.js';
 import { emptyDatabase } from '../support/database.js';
 import { fixture } from '../support/fixture.js';
@@ -19,6 +21,25 @@ import { countByStatus, longestOutage, startLoad } from './upgrade-load.js';
 const adminToken = 'a-token-of-an-operator';
 const migrateFile = fileURLToPath(new URL('../../tools/migrate.js', import.meta.url));
 const promisedOutageMs = 10_000;
+const promisedMigrationMs = 60_000;
+
+/** Rows of 100,000 links, which have 1,000,000 visitors, in the tables of release 0.2.0. */
+const fill = `
+  INSERT INTO ledger.links (code, key_id, account, sequence, last_event_at, created_at, clicks)
+    SELECT 'link' || i, 'key', 'account' || i % 100, 1, now(), now(), 10 FROM generate_series(1, 100000) i;
+  INSERT INTO projection_redirects.links (code, status, url, account, created_at, sequence, original, folded)
+    SELECT 'link' || i, 'active', 'https://example.com/' || i, 'account' || i % 100, now(), 1, '{}',
+      'link' || i || ' https://example.com/' || i FROM generate_series(1, 100000) i;
+  INSERT INTO projection_history.events (code, sequence, time, id, type, account, data)
+    SELECT 'link' || i, n, now(), gen_random_uuid(), 'linklog.LinkCreated.v3', 'account' || i % 100,
+      repeat('x', 300) FROM generate_series(1, 100000) i, generate_series(1, 3) n;
+  INSERT INTO projection_stats.codes (code, account, clicks, bots, day, uniques, series, document)
+    SELECT 'link' || i, 'account' || i % 100, 10, 0, 20000, 10, '', '' FROM generate_series(1, 100000) i;
+  INSERT INTO projection_stats.links_by_clicks SELECT 'account' || i % 100, 10, 'link' || i
+    FROM generate_series(1, 100000) i;
+  INSERT INTO projection_stats.visitors SELECT 'link' || i % 100000, 20000, 'visitor' || i
+    FROM generate_series(1, 1000000) i;
+  INSERT INTO projection_history.checkpoints VALUES ('linklog.links', 0, 'log', 1)`;
 
 describe('chaos: upgrade of a running stack from release 0.2.0', function () {
   this.timeout(kafkaStartMs + 1_200_000);
@@ -64,6 +85,39 @@ describe('chaos: upgrade of a running stack from release 0.2.0', function () {
     );
     return (await Promise.all(reads)).map(({ rows }) => rows);
   };
+
+  it('migrates 100,000 links and 1,000,000 visits in less than 60 s, through a kill', async () => {
+    const large = await emptyDatabase('large');
+    try {
+      const migrate = async (file: string, killAfterMs = Infinity): Promise<number> => {
+        const startedAt = performance.now();
+        const { child, ended } = launch({ DATABASE_URL: large.url, LOG_LEVEL: 'info' }, [file]);
+        if (killAfterMs < Infinity) {
+          await sleep(killAfterMs);
+          child.kill('SIGKILL');
+        }
+        const { exitCode, stderr } = await ended;
+        process.stdout.write(stderr);
+        if (killAfterMs === Infinity) expect(exitCode, stderr).to.equal(0);
+        return Math.round(performance.now() - startedAt);
+      };
+      await migrate(programOf(await oldRelease(), 'ops', 'tools', 'migrate.js'));
+      const client = new pg.Client({ connectionString: large.url });
+      await client.connect();
+      await client.query(fill);
+      await client.end();
+      const ms = (await migrate(migrateFile, 1_500)) + (await migrate(migrateFile));
+      process.stdout.write(`${JSON.stringify({ migrationMs: ms })}\n`);
+      expect(ms).to.be.below(promisedMigrationMs);
+      await requireMigrated(large.pool);
+      const { rows } = await large.pool.query(
+        'SELECT count(*) FROM ledger.links WHERE subject IS NOT NULL',
+      );
+      expect(rows).to.deep.equal([{ count: 100_000 }]);
+    } finally {
+      await large.drop();
+    }
+  });
 
   it('loses no link and no redirect, and stops POST for less than 10 s', async () => {
     const projectors = [await start('projectors', program), await start('projectors', program)];
@@ -111,19 +165,18 @@ describe('chaos: upgrade of a running stack from release 0.2.0', function () {
     await sleep(1_000);
     expect(await checkpoints()).to.deep.equal(before);
 
-    /** Starts the new process first, where both may run at the same time. */
+    /** Starts the new process before the old one stops. */
     const replace = async (list: Service[], index: number): Promise<void> => {
-      const [old] = list.splice(index, 1);
+      const [old] = list.splice(index, 1, await start(list[index]?.role ?? 'api'));
       await old?.stop();
-      list.splice(index, 0, await start(old?.role ?? 'api'));
     };
-    await timed('projectors and APIs', () =>
-      Promise.all([replace(projectors, 0), replace(apis, 0)]),
-    );
-    await timed('the other projectors and APIs', () =>
-      Promise.all([replace(projectors, 1), replace(apis, 1)]),
-    );
-    for (const index of edges.keys()) await timed(`edge ${index}`, () => replace(edges, index));
+    const replaceAll = async (step: string, list: Service[]): Promise<void> => {
+      for (const index of list.keys()) {
+        await timed(`${step} ${index}`, () => replace(list, index));
+      }
+    };
+    await Promise.all([replaceAll('projectors', projectors), replaceAll('api', apis)]);
+    await replaceAll('edge', edges);
     const upgraded = load.acknowledged.length;
     await eventually('links are created', () => load.acknowledged.length > upgraded + 100, 60_000);
 
