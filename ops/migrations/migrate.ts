@@ -160,7 +160,9 @@ const runStep = (
     {
       pauses: lockPauses,
       isRetryable: (error) => hasCode(error, '55P03', '40P01', '40001'),
-      onFailure: progress.waiting,
+      onFailure: (error) => {
+        progress.waiting(error);
+      },
     },
   );
 

@@ -1,6 +1,6 @@
 /**
- * The generation of the tables that this build reads and writes. PostgreSQL refuses the writes of sessions of another
- * generation (`ops/migrations/generation.sql`). It is the highest one that a file in `ops/migrations/` states.
+ * The generation of the tables that this build reads and writes: the highest number that a file in `ops/migrations/`
+ * states. PostgreSQL refuses the writes of sessions of another generation (`ops/migrations/generation.sql`).
  */
 export const generation = 1;
 

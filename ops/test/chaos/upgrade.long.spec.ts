@@ -80,7 +80,7 @@ describe('chaos: upgrade of a running stack from release 0.2.0', function () {
   /** The rows of each projection's checkpoints. Old projectors move them with each row that they write. */
   const checkpoints = async (): Promise<unknown> => {
     const reads = projectionNames.map((name) =>
-      database.pool.query(
+      database.pool.query<Record<string, unknown>>(
         `SELECT topic, partition, next_offset FROM ${liveSchema(name)}.checkpoints ORDER BY 1, 2`,
       ),
     );
