@@ -1,11 +1,11 @@
 /**
  * Every advisory lock of Linklog, so that no number is used twice. PostgreSQL keeps locks with one number apart from
- * locks with two (the second one identifies a projection).
+ * locks with two (the second one identifies a projection, for example).
  */
 export const advisoryLocks = {
   /** Held while migrations run. */
   migrations: 7_021_955,
-  /** Held by the process that relays the outbox to the log. */
+  /** With the generation of the tables: held by the process that relays the outbox to the log. */
   relay: 7_021_956,
   /** Held while the first key of a new installation is created. */
   firstKey: 7_021_957,

@@ -29,6 +29,7 @@ import { actAsProjectionOwner } from './projection-owner.js';
 import { openProjectorThread } from './projectors-in-thread.js';
 import type { ProjectorService } from './projectors.js';
 import { printRestarted } from './ready-line.js';
+import { registerProcess } from './registration.js';
 import { requireShared, roles as allRoles, type Role } from './roles.js';
 import { openTracer } from './tracer.js';
 import { startInOrder } from '../platform/process/start-in-order.js';
@@ -79,6 +80,8 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
     onStop(() => dataDirLock?.stop());
     await dataDirLock?.decided;
     const logPool = database.pool('log', 6, 'log');
+    const registration = registerProcess({ pool: logPool, roles, logger });
+    onStop(() => registration.stop());
     const eventLog = await openEventLog(config, {
       pool: logPool,
       ...(config.kafka && { requestPool: database.pool('delivery', 2, 'request') }),
@@ -242,6 +245,7 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
       },
       /** Never resolves. Rejects if the service must end. */
       failed: firstFailure([
+        registration.failed,
         eventLog.failed,
         projectors?.failed ?? never,
         dataDirLock?.failed ?? never,

@@ -19,6 +19,10 @@ interface DomainRow {
   readonly last_event_at: Date;
 }
 
+/** A prepared `SELECT *` would fail after a migration that adds a column. */
+const columns = `domain, account, created_at, verified_at, token, root_redirect, not_found_redirect,
+  expired_redirect, claims, sequence, last_event_at`;
+
 const domainOfRow = (row: DomainRow): Domain => ({
   owner:
     row.account === null || row.created_at === null || row.verified_at === null
@@ -45,7 +49,7 @@ export const lockDomains = async (
 ): Promise<ReadonlyMap<string, Domain>> => {
   await tx.query(`LOCK TABLE ${schema}.domains IN SHARE ROW EXCLUSIVE MODE`);
   const { rows } = await tx.query<DomainRow>(
-    `SELECT * FROM ${schema}.domains WHERE domain = ANY ($1::text[]) ORDER BY domain FOR UPDATE`,
+    `SELECT ${columns} FROM ${schema}.domains WHERE domain = ANY ($1::text[]) ORDER BY domain FOR UPDATE`,
     [names],
   );
   return new Map(rows.map((row) => [row.domain, domainOfRow(row)]));
@@ -57,8 +61,7 @@ export const saveDomain = (
   schema: LedgerSchema = 'ledger',
 ): Statement => ({
   text: `INSERT INTO ${schema}.domains
-           (domain, account, created_at, verified_at, token, root_redirect, not_found_redirect,
-            expired_redirect, claims, sequence, last_event_at)
+           (${columns})
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
          ON CONFLICT (domain) DO UPDATE SET account = excluded.account,
            created_at = excluded.created_at, verified_at = excluded.verified_at,
@@ -88,7 +91,7 @@ export const readDomains = async (
 ): Promise<ReadonlyMap<string, Domain>> => {
   const { rows } = await postgres.query<DomainRow>({
     name: 'domains-named',
-    text: 'SELECT * FROM ledger.domains WHERE domain = ANY ($1::text[])',
+    text: `SELECT ${columns} FROM ledger.domains WHERE domain = ANY ($1::text[])`,
     values: [names],
   });
   return new Map(rows.map((row) => [row.domain, domainOfRow(row)]));
@@ -102,7 +105,7 @@ export const readOwnedDomains = async (
 ): Promise<ReadonlyMap<string, Domain>> => {
   const { rows } = await postgres.query<DomainRow>({
     name: 'domains-owned',
-    text: `SELECT * FROM ledger.domains WHERE account IS NOT NULL AND domain > $1
+    text: `SELECT ${columns} FROM ledger.domains WHERE account IS NOT NULL AND domain > $1
            ORDER BY domain LIMIT $2`,
     values: [after, limit],
   });
@@ -116,7 +119,7 @@ export const readDomainsOf = async (
 ): Promise<ReadonlyMap<string, Domain>> => {
   const { rows } = await postgres.query<DomainRow>({
     name: 'domains-of-account',
-    text: `SELECT * FROM ledger.domains
+    text: `SELECT ${columns} FROM ledger.domains
            WHERE account = $1 OR claims @> jsonb_build_object($1::text, '{}'::jsonb)
            ORDER BY domain`,
     values: [account],

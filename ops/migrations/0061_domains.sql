@@ -1,3 +1,5 @@
+-- Generation 1: releases up to 0.2.0 do not know the renamed columns.
+
 -- A link is a code on a domain. The key of its rows is the subject of its events: see schemas/link-subject.ts.
 ALTER TABLE ledger.links RENAME COLUMN code TO subject;
 ALTER TABLE ledger.password_tries RENAME COLUMN code TO subject;

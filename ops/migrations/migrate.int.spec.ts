@@ -1,13 +1,22 @@
 import { expect } from 'chai';
+import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createLogger } from '../platform/logging.js';
 import { createPool, transaction } from '../platform/postgres/pool.js';
 import { rejection, endsWithin } from '../test/support/waiting.js';
-import { DatabaseTooNew, migrate } from './migrate.js';
+import { projectFile } from '../platform/files/project-file.js';
+import { generation } from '../platform/postgres/generation.js';
+import { DatabaseTooNew, migrate, requireMigrated } from './migrate.js';
 import { deferred } from '../platform/concurrency/deferred.js';
 import { databaseFixture } from '../test/support/fixtures.js';
 
 const logger = createLogger('silent');
+
+const migrationTexts = (): readonly string[] => {
+  const folder = projectFile('ops/migrations');
+  const files = readdirSync(folder).filter((file) => /^\d{4}_.*\.sql$/.test(file));
+  return files.sort().map((file) => readFileSync(`${folder}/${file}`, 'utf8'));
+};
 
 describe('migrations', () => {
   const database = databaseFixture('migrations');
@@ -36,7 +45,7 @@ describe('migrations', () => {
         FOR schema IN SELECT nspname FROM pg_namespace
           WHERE nspname NOT LIKE 'pg\\_%' AND nspname NOT IN ('information_schema', 'public')
         LOOP EXECUTE format('DROP SCHEMA %I CASCADE', schema); END LOOP;
-        DROP TABLE public.migrations;
+        DROP TABLE public.migrations, public.generation, public.processes;
       END $$`);
 
   it('run once', async () => {
@@ -59,16 +68,29 @@ describe('migrations', () => {
     for (const pool of pools) await pool.end();
   });
 
-  it('reject a database of a later version', async () => {
+  it('reject tables of a later generation, and accept additional migrations of this generation', async () => {
     await database.pool.query(`INSERT INTO public.migrations (file) VALUES ('9999_later.sql')`);
+    await migrate(database.pool);
+    await requireMigrated(database.pool);
+    await database.pool.query('UPDATE public.generation SET generation = generation + 1');
     await database.pool.query(`DELETE FROM public.migrations WHERE file LIKE '0001%'`);
     const before = [await applied(), await relations()];
     const error = await rejection(migrate(database.pool));
     expect(error).to.be.instanceOf(DatabaseTooNew);
-    expect((error as Error).message).to.include('9999_later.sql');
+    expect((error as Error).message).to.include(`have generation ${generation + 1}`);
     expect([await applied(), await relations()]).to.deep.equal(before);
+    await database.pool.query('UPDATE public.generation SET generation = generation - 1');
     await database.pool.query(`DELETE FROM public.migrations WHERE file = '9999_later.sql'`);
     await database.pool.query(`INSERT INTO public.migrations (file) VALUES ('0001_log.sql')`);
+  });
+
+  it('state the generation that this build writes', () => {
+    const stated = migrationTexts().flatMap((text) => {
+      const [, number] = /^-- Generation (\d+): /.exec(text) ?? [];
+      return number === undefined ? [] : [Number(number)];
+    });
+    expect(stated).to.deep.equal(stated.map((_, index) => index + 1));
+    expect(stated.at(-1)).to.equal(generation);
   });
 
   it('are rolled back after a failure', async () => {

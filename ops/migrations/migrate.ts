@@ -1,15 +1,32 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { hasCode } from '../platform/errors.js';
-import { projectFile } from '../platform/files/project-file.js';
+import type { PoolClient } from 'pg';
 import { advisoryLocks } from '../advisory-locks.js';
-import { transaction, type Pool, type Queryable } from '../platform/postgres/pool.js';
+import { retry } from '../platform/concurrency/retry.js';
+import { hasCode } from '../platform/errors.js';
+import { linklogVersion, projectFile } from '../platform/files/project-file.js';
+import { generation } from '../platform/postgres/generation.js';
+import {
+  transactionOn,
+  withConnection,
+  type Pool,
+  type Queryable,
+} from '../platform/postgres/pool.js';
+import { ConfigError } from '../platform/process/config-error.js';
+import { reportProgress, type Progress } from './progress.js';
 
 const migrationPattern = /^(\d{4})_.+\.sql$/;
 
-/** A later version of Linklog has migrated the database. */
-export class DatabaseTooNew extends Error {
-  readonly code = 'DATABASE_TOO_NEW';
+/** A later version of Linklog has raised the generation of the tables. */
+export class DatabaseTooNew extends ConfigError {
+  override readonly code = 'DATABASE_TOO_NEW';
+
+  constructor(found: number) {
+    super(
+      `The tables in PostgreSQL have generation ${found}, and this version (${linklogVersion()}) writes ` +
+        `generation ${generation}: start the version that migrated them, or a later one`,
+    );
+  }
 }
 
 /** The database is not migrated to this version yet. */
@@ -43,13 +60,17 @@ export const markFinished = async (client: Queryable): Promise<void> => {
   await client.query(`DROP TABLE ${table}`);
 };
 
-/** @throws RestoreUnfinished */
-export const refuseUnfinishedRestore = async (client: Queryable): Promise<void> => {
+const isTable = async (client: Queryable, name: string): Promise<boolean> => {
   const { rows } = await client.query<{ found: boolean }>(
     'SELECT to_regclass($1) IS NOT NULL AS found',
-    [table],
+    [name],
   );
-  if (rows[0]?.found === true) throw new RestoreUnfinished();
+  return rows[0]?.found === true;
+};
+
+/** @throws RestoreUnfinished */
+export const refuseUnfinishedRestore = async (client: Queryable): Promise<void> => {
+  if (await isTable(client, table)) throw new RestoreUnfinished();
 };
 
 const migrationFolder = projectFile('ops/migrations');
@@ -64,13 +85,24 @@ const appliedFiles = async (client: Queryable): Promise<ReadonlySet<string>> => 
   return new Set(rows.map(({ file }) => file));
 };
 
-const refuseUnknown = (applied: ReadonlySet<string>, files: readonly string[]): void => {
-  const unknown = [...applied].find((file) => !files.includes(file));
-  if (unknown === undefined) return;
-  throw new DatabaseTooNew(
-    `The database contains migration ${unknown}, which this version does not know: ` +
-      'start the version that created it, or a later one',
+/** Returns the generation of the tables; 0 if they are of release 0.2.0 or earlier. */
+const readGeneration = async (client: Queryable): Promise<number> => {
+  if (!(await isTable(client, 'public.generation'))) return 0;
+  const { rows } = await client.query<{ generation: number }>(
+    'SELECT generation FROM public.generation',
   );
+  return rows[0]?.generation ?? 0;
+};
+
+/**
+ * Checks that the tables do not have a later generation. Migrations of a later version that did not raise the generation
+ * are accepted.
+ *
+ * @throws DatabaseTooNew
+ */
+export const requireGeneration = async (client: Queryable): Promise<void> => {
+  const found = await readGeneration(client);
+  if (found > generation) throw new DatabaseTooNew(found);
 };
 
 type MigrationState = 'empty' | 'older' | 'current';
@@ -78,14 +110,14 @@ type MigrationState = 'empty' | 'older' | 'current';
 /** @throws DatabaseTooNew, RestoreUnfinished */
 const readMigrationState = async (client: Queryable): Promise<MigrationState> => {
   await refuseUnfinishedRestore(client);
-  const { rows } = await client.query<{ known: boolean }>(
-    "SELECT to_regclass('public.migrations') IS NOT NULL AS known",
-  );
-  const applied = rows[0]?.known === true ? await appliedFiles(client) : new Set<string>();
-  const files = migrationFiles();
-  refuseUnknown(applied, files);
-  if (files.every((file) => applied.has(file))) return 'current';
-  return applied.size === 0 ? 'empty' : 'older';
+  const known = await isTable(client, 'public.migrations');
+  const applied = known ? await appliedFiles(client) : new Set<string>();
+  await requireGeneration(client);
+  if (applied.size === 0) return 'empty';
+  const isCurrent =
+    migrationFiles().every((file) => applied.has(file)) &&
+    (await readGeneration(client)) === generation;
+  return isCurrent ? 'current' : 'older';
 };
 
 /**
@@ -103,31 +135,120 @@ export const requireMigrated = async (client: Queryable): Promise<void> => {
   );
 };
 
-const applyMigrations = async (pool: Pool): Promise<void> => {
-  const files = migrationFiles();
-  await transaction(pool, async (tx) => {
-    // A large table may take minutes; other processes wait for the lock meanwhile.
-    await tx.query('SET LOCAL statement_timeout = 0');
-    await tx.query('SELECT pg_advisory_xact_lock($1)', [advisoryLocks.migrations]);
-    await tx.query(`CREATE TABLE IF NOT EXISTS public.migrations (
-      file text PRIMARY KEY,
-      applied_at timestamptz NOT NULL DEFAULT now()
-    )`);
-    const applied = await appliedFiles(tx);
-    refuseUnknown(applied, files);
-    await refuseUnfinishedRestore(tx);
-    for (const file of files.filter((name) => !applied.has(name))) {
-      await tx.query(readFileSync(path.join(migrationFolder, file), 'utf8'));
-      await tx.query('INSERT INTO public.migrations (file) VALUES ($1)', [file]);
-    }
+/** How long a step waits for the locks of running processes before it lets them continue (ms), and then pauses. */
+const lockTimeoutMs = 2_000;
+const lockPauses = { firstMs: 250, longestMs: 1_000 };
+
+/** Runs one step in a transaction. It is repeated if running processes hold its locks, or conflict with it. */
+const runStep = (
+  client: PoolClient,
+  progress: Progress,
+  step: string,
+  run: (tx: Queryable) => Promise<void>,
+): Promise<void> =>
+  retry(
+    () => {
+      progress.begin(step);
+      return transactionOn(client, async (tx) => {
+        // A large table may take minutes.
+        await tx.query(
+          `SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = ${lockTimeoutMs}`,
+        );
+        await run(tx);
+      });
+    },
+    {
+      pauses: lockPauses,
+      isRetryable: (error) => hasCode(error, '55P03', '40P01', '40001'),
+      onFailure: (error) => {
+        progress.waiting(error);
+      },
+    },
+  );
+
+const readSql = (file: string): string => readFileSync(path.join(migrationFolder, file), 'utf8');
+
+const applyFile = async (tx: Queryable, file: string): Promise<void> => {
+  await tx.query(readSql(file));
+  await tx.query('INSERT INTO public.migrations (file) VALUES ($1)', [file]);
+  await tx.query('SELECT public.fence_tables()');
+};
+
+const raiseGeneration = async (tx: Queryable): Promise<void> => {
+  await tx.query(readSql('generation.sql'));
+  await tx.query('UPDATE public.generation SET generation = $1', [generation]);
+  await tx.query('SELECT public.fence_tables()');
+};
+
+const createMigrationsTable = async (tx: Queryable): Promise<void> => {
+  await tx.query(`CREATE TABLE public.migrations (
+    file text PRIMARY KEY,
+    applied_at timestamptz NOT NULL DEFAULT now()
+  )`);
+};
+
+/** Applies all files to an empty database, in one transaction. */
+const createTables = async (client: PoolClient, progress: Progress): Promise<void> => {
+  await runStep(client, progress, 'tables', async (tx) => {
+    await createMigrationsTable(tx);
+    await raiseGeneration(tx);
+    for (const file of migrationFiles()) await applyFile(tx, file);
   });
 };
+
+/**
+ * Raises the generation first, so that no process of an earlier generation writes to tables that are migrated in part.
+ * Then applies each missing file in its own transaction: an interrupted migration continues with the next one.
+ */
+const applyMissing = async (client: PoolClient, progress: Progress): Promise<void> => {
+  const applied = await appliedFiles(client);
+  const missing = migrationFiles().filter((file) => !applied.has(file));
+  progress.expect(missing.length + 1);
+  await runStep(client, progress, 'generation.sql', raiseGeneration);
+  for (const file of missing) {
+    await runStep(client, progress, file, (tx) => applyFile(tx, file));
+  }
+};
+
+/** Runs `work` while no other process migrates. */
+const whileLocked = async (
+  client: PoolClient,
+  onBroken: (error: Error) => void,
+  work: () => Promise<void>,
+): Promise<void> => {
+  await transactionOn(client, async (tx) => {
+    await tx.query('SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0');
+    // The lock of a session, because each step is a transaction.
+    await tx.query('SELECT pg_advisory_lock($1)', [advisoryLocks.migrations]);
+  });
+  try {
+    await work();
+  } finally {
+    // If this fails, the connection is closed, which releases the lock.
+    await client.query('SELECT pg_advisory_unlock($1)', [advisoryLocks.migrations]).catch(onBroken);
+  }
+};
+
+const applyMigrations = (pool: Pool): Promise<void> =>
+  withConnection(pool, (client, onBroken) =>
+    whileLocked(client, onBroken, async () => {
+      const state = await readMigrationState(client);
+      if (state === 'current') return;
+      const progress = await reportProgress(pool, client);
+      try {
+        await (state === 'empty' ? createTables : applyMissing)(client, progress);
+        progress.done();
+      } finally {
+        progress.stop();
+      }
+    }),
+  );
 
 const insufficientPrivilege = '42501';
 
 /**
- * Applies the missing migration files in one transaction. If none is missing, a user without privileges on the tables
- * suffices.
+ * Applies the missing migration files. If none is missing, a user without privileges on the tables suffices. Progress is
+ * logged to the logger of the pool.
  *
  * @throws DatabaseTooOld if the user may not change tables; DatabaseTooNew, RestoreUnfinished
  */

@@ -1,7 +1,8 @@
 -- The rights of the services' roles (roles.sql). The owner of the tables runs it after migrations; it can be repeated.
 
 GRANT USAGE ON SCHEMA public, ledger, log TO linklog_api, linklog_edge, linklog_projectors;
-GRANT SELECT ON public.migrations TO linklog_api, linklog_edge, linklog_projectors;
+GRANT SELECT ON public.migrations, public.generation TO linklog_api, linklog_edge, linklog_projectors;
+GRANT SELECT, INSERT, UPDATE, DELETE ON public.processes TO linklog_api, linklog_edge, linklog_projectors;
 
 -- All services append to the log. On Kafka, any of them may be the relay, which deletes what Kafka has.
 GRANT SELECT ON ALL TABLES IN SCHEMA log TO linklog_api, linklog_edge, linklog_projectors;

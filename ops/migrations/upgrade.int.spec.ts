@@ -32,7 +32,12 @@ import { rebuildDue } from '../../schemas/read-models/rebuild-due.js';
 import { rowOfEvent, type PositionedHistoryRow } from '../../schemas/read-models/history.js';
 import { projectFile } from '../platform/files/project-file.js';
 import { migrate } from './migrate.js';
+import { deferred } from '../platform/concurrency/deferred.js';
+import { generation } from '../platform/postgres/generation.js';
+import { createPool, transaction } from '../platform/postgres/pool.js';
 import { fixture } from '../test/support/fixture.js';
+import { collectLogLines } from '../test/support/log-lines.js';
+import { eventually, rejection } from '../test/support/waiting.js';
 
 const metadata = {
   account: 'acme',
@@ -536,6 +541,50 @@ describe('migrations of tables with rows', () => {
       `SELECT to_regnamespace('projection_history_previous') AS schema`,
     );
     expect(rows).to.deep.equal([{ schema: null }]);
+  });
+
+  it('continue after an interruption, with the generation raised from the first step on', async () => {
+    await migrateUpTo('0059');
+    const { pool } = database;
+    // Conflicts with 0064.
+    await pool.query('CREATE SCHEMA imports');
+    const applied = async (): Promise<readonly string[]> => {
+      const { rows } = await pool.query<{ file: string }>(
+        `SELECT left(file, 4) AS file FROM public.migrations WHERE file > '0058_link_start.sql' ORDER BY 1`,
+      );
+      return rows.map(({ file }) => file);
+    };
+    expect(await rejection(migrate(pool))).to.include({ code: '42P06' });
+    expect(await applied()).to.deep.equal(['0059', '0060', '0061', '0062', '0063']);
+    const { rows } = await pool.query('SELECT generation FROM public.generation');
+    expect(rows).to.deep.equal([{ generation }]);
+    await pool.query('DROP SCHEMA imports');
+    await migrate(pool);
+    expect(await applied()).to.include('0064');
+  });
+
+  it('wait for the locks of running processes, which continue meanwhile', async () => {
+    await migrateUpTo('0063');
+    const { lines, logger } = collectLogLines();
+    const pool = createPool({ url: database.url, name: 'migrate', max: 2, logger });
+    const release = deferred();
+    const locked = deferred();
+    const running = transaction(database.pool, async (tx) => {
+      await tx.query('LOCK TABLE projection_stats.links IN ROW EXCLUSIVE MODE');
+      locked.resolve();
+      await release.promise;
+    });
+    await locked.promise;
+    const migrated = migrate(pool);
+    await eventually('the step is repeated', () => lines.length > 0);
+    await database.pool.query('DELETE FROM projection_stats.links WHERE false');
+    release.resolve();
+    await Promise.all([running, migrated]);
+    expect(lines[0]).to.include({
+      msg: 'a migration waits for the locks of running processes',
+      step: '0063_opening_balances.sql',
+    });
+    await pool.end();
   });
 
   it('mark nothing for a rebuild in a new installation', async () => {

@@ -28,16 +28,20 @@ const sqlStates = {
   '23': 'poison', // integrity constraint violation
   '25006': 'unavailable', // read-only transaction: a standby, or a provider that protects a full disk
   '25P03': 'unavailable', // idle_in_transaction_session_timeout
+  '3F000': 'unavailable', // a schema that a migration of a later generation removed
   '40': 'blocked', // transaction rollback
   '40001': 'conflict', // serialization failure
   '40P01': 'conflict', // deadlock
+  '42703': 'unavailable', // a column that a migration of a later generation removed: this process is about to stop
+  '42883': 'unavailable', // a function, likewise
+  '42P01': 'unavailable', // a table, likewise
   '53': 'unavailable', // insufficient resources: disk, memory, connections
   '54': 'poison', // program limit exceeded, such as an index entry that is too long
   '55': 'blocked', // object not in prerequisite state
   '55P03': 'unavailable', // lock_timeout
   '57': 'blocked', // operator intervention
   '57014': 'unavailable', // statement_timeout
-  '57P': 'unavailable', // shutdown, crash, startup
+  '57P': 'unavailable', // shutdown, crash, startup; 57PLG: tables of another generation
   P0: 'poison', // PL/pgSQL, such as RAISE
 } as const satisfies Readonly<Record<string, ErrorClass>>;
 

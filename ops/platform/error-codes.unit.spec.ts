@@ -65,6 +65,11 @@ const cases: readonly (readonly [
     ].map(withoutCode),
     unavailable,
   ],
+  [
+    'the tables have another generation',
+    ['57PLG', '3F000', '42703', '42883', '42P01'].map(ofServer),
+    unavailable,
+  ],
   ['PostgreSQL is known to be silent', [withCode('DATABASE_SILENT')], unavailable],
   [
     'transactions conflict',
@@ -83,7 +88,7 @@ const cases: readonly (readonly [
   ],
   [
     'the program and the database disagree',
-    ['25P02', '28P01', '3D000', '42501', '42P01', '58030', 'XX000'].map(ofServer),
+    ['25P02', '28P01', '3D000', '42501', '42601', '58030', 'XX000'].map(ofServer),
     [ofOneCommand],
   ],
   [

@@ -58,6 +58,10 @@ export const cloneSchema = async (
 ): Promise<void> => {
   await tx.query(`DROP SCHEMA IF EXISTS ${to} CASCADE; CREATE SCHEMA ${to}`);
   await cloneTables(tx, from, to);
+  // LIKE does not copy triggers.
+  for (const table of ['checkpoints', 'dead_letters']) {
+    await tx.query(`SELECT public.fence_table('${to}.${table}')`);
+  }
 };
 
 /**
@@ -78,6 +82,8 @@ export const swapIn = async (
   const previous = previousSchema(name);
   await transactionOn(client, async () => {
     await client.query(ownSchema(name));
+    // Writes no row, but fails if the tables have another generation, and a raise waits for its transaction.
+    await client.query(`DELETE FROM ${live}.checkpoints WHERE false`);
     await finish();
     const applied = await readCheckpoints(client, schema);
     for (const { topic, partition, logId, offset } of await readCheckpoints(client, live)) {

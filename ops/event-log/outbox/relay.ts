@@ -10,6 +10,7 @@ import type { Logger } from '../../platform/logging.js';
 import { endAfter } from '../../platform/tracing.js';
 import { requestsOf, startAppendSpans } from '../append-spans.js';
 import { advisoryLocks } from '../../advisory-locks.js';
+import { generation } from '../../platform/postgres/generation.js';
 import type { NotificationListener } from '../../platform/postgres/listener.js';
 import { holdLock } from '../../platform/postgres/own-connection.js';
 import { valuesByField, type Pool } from '../../platform/postgres/pool.js';
@@ -545,7 +546,9 @@ export const startRelay = (options: {
     }
   };
 
-  const holder = holdLock({ url, lock: advisoryLocks.relay, name: 'relay', work, logger });
+  // A relay of another generation can only repeat events, so this one does not wait for it to exit.
+  const lock = [advisoryLocks.relay, generation];
+  const holder = holdLock({ url, lock, name: 'relay', work, logger });
   return {
     /** Whether this process holds the lock and sends. */
     isActive: () => isActive,

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { endsWithin } from '../concurrency/deadline.js';
 import type { Logger } from '../logging.js';
-import { tryAdvisoryLock } from './advisory-lock.js';
+import { tryAdvisoryLock, type AdvisoryLock } from './advisory-lock.js';
 import type { Silence } from './silence.js';
 
 /** Timeout of a query, after which the connection counts as lost (ms). */
@@ -101,7 +101,7 @@ export type OwnConnection = ReturnType<typeof keepConnection>;
  */
 export const holdLock = (options: {
   readonly url: string;
-  readonly lock: number;
+  readonly lock: AdvisoryLock;
   readonly name: string;
   /** Ends after the signal. After an error, which is logged, it is started again. */
   readonly work: (signal: AbortSignal) => Promise<void>;
@@ -115,7 +115,7 @@ export const holdLock = (options: {
     reconnectMs: pollMs,
     async use(client, signal) {
       await client.query(`SET idle_session_timeout = ${silentForMs}`);
-      while (!(await tryAdvisoryLock(client, [lock]))) {
+      while (!(await tryAdvisoryLock(client, lock))) {
         await sleep(pollMs, undefined, { signal });
       }
       logger.info({ task: name }, 'advisory lock acquired');

@@ -586,7 +586,7 @@ describe('platform: connection error', () => {
 
   it('does not include wrong statements, passwords and databases, or other errors', async () => {
     const wrong = [
-      await rejection(database.pool.query('SELECT nothing')),
+      await rejection(database.pool.query('SELECT FROM WHERE')),
       await rejection(database.pool.query(`SELECT 1 / 0`)),
       await failureAt((url) => {
         url.password = 'wrong';

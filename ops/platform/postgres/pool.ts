@@ -6,6 +6,7 @@ import { isConflict, isUnavailable } from '../error-codes.js';
 import { hasCode } from '../errors.js';
 import { arrayLiteral } from './array-literal.js';
 import { responseGraceMs, deadlines, type DeadlineName, type Deadlines } from './deadlines.js';
+import { stateGeneration } from './generation.js';
 import type { Silence } from './silence.js';
 import { encodeStatement, type Write } from './statement.js';
 import type { Tracer } from '../tracing.js';
@@ -221,8 +222,9 @@ export const createPool = (options: {
   // the next statement fails instead.
   pool.on('connect', (client) => {
     client.on('error', () => undefined);
-    // If this fails, PostgreSQL plans as by default, and a lost connection fails the next statement.
-    if (options.plansByKey === true) client.query(planByKey('SESSION')).catch(() => undefined);
+    const settings = [stateGeneration, ...(options.plansByKey ? [planByKey('SESSION')] : [])];
+    // If this fails, PostgreSQL refuses writes, and a lost connection fails the next statement.
+    client.query(settings.join('; ')).catch(() => undefined);
   });
   return pool;
 };

@@ -7,7 +7,7 @@ const [, , url = '', lock = ''] = process.argv;
 
 holdLock({
   url,
-  lock: Number(lock),
+  lock: [Number(lock)],
   name: 'test',
   logger: createLogger('silent'),
   async work(signal) {

@@ -1,0 +1,78 @@
+import { hostname } from 'node:os';
+import { requireGeneration, DatabaseTooNew } from '../migrations/migrate.js';
+import { deferred } from '../platform/concurrency/deferred.js';
+import { periodically } from '../platform/concurrency/periodic.js';
+import { isUnavailable } from '../platform/error-codes.js';
+import { linklogVersion } from '../platform/files/project-file.js';
+import type { Logger } from '../platform/logging.js';
+import { newId } from '../platform/new-id.js';
+import { generation } from '../platform/postgres/generation.js';
+import type { Pool } from '../platform/postgres/pool.js';
+import type { Role } from './roles.js';
+
+/** Interval of the checks of the generation (ms). Writes are refused in between. */
+const checkEveryMs = 2_000;
+/** A process that was not seen for this time has ended. */
+const lifetime = '1 minute';
+
+/** Removes the rows of ended processes. */
+const register = (pool: Pool, id: string, roles: ReadonlySet<Role>, startedAt: Date) =>
+  pool.query({
+    name: 'register-process',
+    text: `WITH ended AS (
+             DELETE FROM public.processes
+             WHERE last_seen_at < clock_timestamp() - interval '${lifetime}' AND id <> $1
+           )
+           INSERT INTO public.processes
+             (id, version, generation, services, host, pid, started_at, last_seen_at)
+           VALUES ($1, $2, $3, $4, $5, $6, $7, clock_timestamp())
+           ON CONFLICT (id) DO UPDATE SET last_seen_at = excluded.last_seen_at`,
+    values: [
+      ...[id, linklogVersion(), generation, [...roles].join(', ')],
+      ...[hostname(), process.pid, startedAt],
+    ],
+  });
+
+/** Registers this process in `public.processes`, and checks the generation of the tables. */
+export const registerProcess = (deps: {
+  readonly pool: Pool;
+  readonly roles: ReadonlySet<Role>;
+  readonly logger: Logger;
+}) => {
+  const { pool, roles, logger } = deps;
+  const id = newId();
+  const startedAt = new Date();
+  const failure = deferred<never>();
+  // It may reject before a caller awaits `failed`.
+  failure.promise.catch(() => undefined);
+
+  const task = periodically({
+    name: 'register the process',
+    everyMs: checkEveryMs,
+    async task() {
+      try {
+        await requireGeneration(pool);
+        await register(pool, id, roles, startedAt);
+      } catch (err) {
+        if (err instanceof DatabaseTooNew) failure.reject(err);
+        // Other users of PostgreSQL report that it is unavailable.
+        else if (isUnavailable(err)) logger.debug({ err }, 'this process cannot be registered');
+        else throw err;
+      }
+      return 0;
+    },
+    logger,
+  });
+  return {
+    /** Never resolves. Rejects with DatabaseTooNew if a later version has raised the generation of the tables. */
+    failed: failure.promise,
+    async stop(): Promise<void> {
+      await task.stop();
+      try {
+        await pool.query('DELETE FROM public.processes WHERE id = $1', [id]);
+      } catch (err) {
+        logger.debug({ err }, 'the row of this process is not deleted; it ends after a minute');
+      }
+    },
+  };
+};
