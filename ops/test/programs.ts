@@ -24,6 +24,7 @@ const programs = [
     'jq',
     'nginx',
     'caddy',
+    'duckdb',
   ],
   'schemathesis',
   '.postgres-17',
