@@ -106,7 +106,9 @@ export const createApp = (
     if (unlogged === null) return;
     const { keyId } = ctx.state;
     const optional = { ...(keyId && { keyId }), ...(unlogged > 0 && { unlogged }) };
-    logger.info({ requestId, method, path, status, ms, ...optional }, 'request');
+    // Probes check every few seconds; only a failed check is of interest.
+    const level = sharedRoutes.has(path) && status === 200 ? 'debug' : 'info';
+    logger[level]({ requestId, method, path, status, ms, ...optional }, 'request');
   });
 
   app.use(cors(allowedOrigins));

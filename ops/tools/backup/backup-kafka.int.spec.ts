@@ -11,6 +11,7 @@ import { topicOf } from '../../../schemas/events/codec.js';
 import { listenToPostgres } from '../../platform/postgres/listener.js';
 import { execute, transaction } from '../../platform/postgres/pool.js';
 import { settingsOf } from '../../test/conformance/event-log/kafka-harness.js';
+import { writeNewFile } from '../../platform/files/new-file.js';
 import { testDatabase } from '../../test/support/database.js';
 import { kafkaStartMs } from '../../test/support/kafka.js';
 import { testNode } from '../../test/support/node.js';
@@ -73,8 +74,7 @@ describe('backup: log on Kafka with unsent events in the outbox', function () {
         ...opened,
         pool: database.pool,
         spoolRoot: path.join(dir.path, 'spool'),
-        file,
-        replace: true,
+        target: (write) => writeNewFile(file, { replace: true }, write),
         spoolWithinMs: 0,
       }),
     );

@@ -16,15 +16,18 @@ import {
 import { groupBy } from '../../platform/group-by.js';
 import { linklogVersion } from '../../platform/files/project-file.js';
 import { backupFormat, recordsIn, type BackupBatch, type BackupHead } from './format.js';
-import { writeNewFile } from '../../platform/files/new-file.js';
 import { readRange } from '../audit/as-of/read.js';
 import type { CommandDatabase } from '../cli/database.js';
 import type { ProgressOptions } from '../cli/long-work.js';
 
+type Append = (chunk: Buffer) => Promise<void>;
+
+/** Stores what `write` appends; `writeNewFile` discards it if `write` rejects. */
+export type BackupTarget = (write: (append: Append) => Promise<void>) => Promise<void>;
+
 interface BackupOptions extends Omit<CommandDatabase, 'logger'>, ProgressOptions {
   readonly spoolRoot: string;
-  readonly file: string;
-  readonly replace: boolean;
+  readonly target: BackupTarget;
   /** How long to wait for spooled visits to be shipped; 10 s by default. */
   readonly spoolWithinMs?: number;
 }
@@ -112,7 +115,7 @@ const gzipLevel = 1;
 export const writeBackup = async (
   head: BackupHead,
   batches: AsyncIterable<BackupBatch>,
-  append: (chunk: Buffer) => Promise<void>,
+  append: Append,
   signal?: AbortSignal,
 ): Promise<{ readonly records: number; readonly bytes: number }> => {
   let records = 0;
@@ -149,11 +152,11 @@ export const writeBackup = async (
 };
 
 export const takeBackup = async (options: BackupOptions) => {
-  const { file, replace, progress, signal } = options;
+  const { target, progress, signal } = options;
   let written: Awaited<ReturnType<typeof writeBackup>> | undefined;
   let unshippedBytes = 0;
 
-  const write = async (append: (chunk: Buffer) => Promise<void>): Promise<void> => {
+  const write = async (append: Append): Promise<void> => {
     await requireWholeLog(options);
     const flushed = await flush(options);
     ({ unshippedBytes } = flushed);
@@ -181,12 +184,12 @@ export const takeBackup = async (options: BackupOptions) => {
   };
 
   try {
-    await writeNewFile(file, { replace }, write);
+    await target(write);
   } catch (error) {
     // An aborted pipeline rejects with another error than the signal's reason.
     signal?.throwIfAborted();
     throw error;
   }
-  if (!written) throw new Error(`writeNewFile() resolved before ${file} was written`);
+  if (!written) throw new Error('target() resolved before the backup was written');
   return { ...written, unshippedBytes };
 };

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { takeBackup } from './backup.js';
+import { writeNewFile } from '../../platform/files/new-file.js';
 import { testNode } from '../../test/support/node.js';
 import { startLinklogCli } from '../../test/support/process.js';
 import { databaseFixture, folderFixture } from '../../test/support/fixtures.js';
@@ -13,7 +14,11 @@ describe('backup: linklog restore into DATABASE_URL', () => {
   before(async () => {
     const node = await testNode(database);
     const file = path.join(dir.path, 'empty.backup');
-    await takeBackup({ ...node, spoolRoot: path.join(dir.path, 'spool'), file, replace: false });
+    await takeBackup({
+      ...node,
+      spoolRoot: path.join(dir.path, 'spool'),
+      target: (write) => writeNewFile(file, { replace: false }, write),
+    });
     await node.close();
   });
 

@@ -1,4 +1,7 @@
-import { takeBackup } from './backup.js';
+import { randomUUID } from 'node:crypto';
+import { mkdir, rm } from 'node:fs/promises';
+import path from 'node:path';
+import { takeBackup, type BackupTarget } from './backup.js';
 import { openBackup } from './format.js';
 import { checkBackup, restoreInto, type RestorePhase } from './restore.js';
 import { publishedAddresses } from '../../app/data-dir.js';
@@ -7,7 +10,8 @@ import type { Command, CommandContext } from '../cli/command.js';
 import { runOnDatabase, withNewInstallation } from '../cli/database.js';
 import { CliError } from '../cli/errors.js';
 import { interruptible, secondsSince, showProgress, type Progress } from '../cli/long-work.js';
-import { count, counted, type Output } from '../cli/output.js';
+import { count, counted, writeOut, type Output } from '../cli/output.js';
+import { writeNewFile } from '../../platform/files/new-file.js';
 
 const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`;
 
@@ -15,24 +19,42 @@ const notShipped = (bytes: number): string =>
   `${count(bytes)} bytes of visits are still in the spool and not in the backup: the log is unavailable, ` +
   'or their edge no longer runs; see "linklog projections status"';
 
+/** The name of stdin for `restore`, and of stdout for `backup`. */
+const standardStream = '-';
+
+const refuseTerminal = (stream: { readonly isTTY?: boolean }, redirection: string): void => {
+  if (stream.isTTY) throw new CliError('USAGE', `a backup is binary: redirect it, ${redirection}`);
+};
+
 const backup = async (config: Config, file: string, force: boolean): Promise<Output> => {
+  const toStdout = file === standardStream;
+  if (toStdout) refuseTerminal(process.stdout, '"linklog backup - > linklog.backup"');
+  const target: BackupTarget = toStdout
+    ? (write) => write(writeOut)
+    : (write) => writeNewFile(file, { replace: force }, write);
   const messages = {
     title: 'backup',
-    stopped: 'the backup was stopped; its file is removed',
-    ended: `the backup was killed; an incomplete file may remain next to ${file}`,
+    stopped: toStdout
+      ? 'the backup was stopped and is incomplete'
+      : 'the backup was stopped; its file is removed',
+    ended: toStdout
+      ? 'the backup was killed and is incomplete'
+      : `the backup was killed; an incomplete file may remain next to ${file}`,
   };
   const started = performance.now();
   const outcome = await runOnDatabase(config, messages, (database) =>
-    takeBackup({ ...database, spoolRoot: config.spool.root, file, replace: force }),
+    takeBackup({ ...database, spoolRoot: config.spool.root, target }),
   );
   const { records, bytes, unshippedBytes } = outcome;
   const seconds = secondsSince(started);
+  const unshipped = unshippedBytes > 0 && notShipped(unshippedBytes);
+  if (toStdout) return { ...(unshipped && { notice: unshipped }) };
   return {
     json: { file, events: records, bytes, unshippedBytes, seconds },
     text:
       `Backed up ${counted(records, 'event')} to ${file}: ${megabytes(bytes)} ` +
       `in ${seconds.toFixed(2)} s. The file contains secrets`,
-    ...(unshippedBytes > 0 && { notice: notShipped(unshippedBytes) }),
+    ...(unshipped && { notice: unshipped }),
   };
 };
 
@@ -69,6 +91,24 @@ const requireStopped = async (dataDir: string): Promise<void> => {
   );
 };
 
+/** Copies stdin to a file in DATA_DIR for the time of `work`, because a restore reads its file twice. */
+const withCopyOfStdin = async <Result>(
+  dataDir: string,
+  work: (file: string) => Promise<Result>,
+): Promise<Result> => {
+  refuseTerminal(process.stdin, '"linklog restore - < linklog.backup"');
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  const copy = path.join(dataDir, `restore-${randomUUID()}.backup`);
+  try {
+    await writeNewFile(copy, { replace: false }, async (append) => {
+      for await (const chunk of process.stdin) await append(chunk as Buffer);
+    });
+    return await work(copy);
+  } finally {
+    await rm(copy, { force: true });
+  }
+};
+
 const restore = async (config: Config, file: string): Promise<Output> => {
   const messages = {
     stopped: 'the restore was stopped; if the installation is incomplete, its next start fails',
@@ -103,7 +143,10 @@ export const addBackupCommands = (
   program
     .command('backup')
     .description('write the whole log to a file while the service runs')
-    .argument('<file>', 'target file, which only its owner may read, because it contains secrets')
+    .argument(
+      '<file>',
+      'target file, which only its owner may read, because it contains secrets; - for stdout',
+    )
     .option('--force', 'replace an existing file')
     .notes(
       `
@@ -113,7 +156,8 @@ included: the admin token, idempotency records, and the current windows of the p
 
 Examples:
   $ linklog backup linklog-$(date +%F).backup
-  $ linklog backup /mnt/backups/linklog.backup --force --json`,
+  $ linklog backup /mnt/backups/linklog.backup --force --json
+  $ docker exec linklog linklog backup - > linklog.backup`,
     )
     .action(async (file: string, { force = false }: { force?: boolean }) => {
       print(await backup(readConfig(), file, force));
@@ -122,7 +166,7 @@ Examples:
   program
     .command('restore')
     .description('restore a backup of this or an earlier version into a new installation')
-    .argument('<file>', 'backup file')
+    .argument('<file>', 'backup file; - for stdin')
     .notes(
       `
 The whole file is checked first: a damaged file, or one of a later version, changes nothing. Then the log
@@ -132,9 +176,12 @@ start: empty it and restore again.
 
 Examples:
   $ DATA_DIR=/var/lib/linklog linklog restore linklog-2026-05-20.backup
-  $ DATABASE_URL=postgres://linklog@db/linklog linklog restore linklog.backup`,
+  $ DATABASE_URL=postgres://linklog@db/linklog linklog restore linklog.backup
+  $ docker run --rm -i -v linklog:/data linklog linklog restore - < linklog.backup`,
     )
     .action(async (file: string) => {
-      print(await restore(readConfig(), file));
+      const config = readConfig();
+      const run = (name: string): Promise<Output> => restore(config, name);
+      print(await (file === standardStream ? withCopyOfStdin(config.dataDir, run) : run(file)));
     });
 };

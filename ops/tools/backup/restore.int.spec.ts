@@ -67,8 +67,7 @@ describe('backup: restore', () => {
     takeBackup({
       ...from,
       spoolRoot: path.join(dir.path, 'spool'),
-      file,
-      replace: true,
+      target: (write) => writeNewFile(file, { replace: true }, write),
       spoolWithinMs: 0,
     });
 
@@ -278,8 +277,7 @@ describe('backup: restore', () => {
       ...from,
       log,
       spoolRoot: path.join(dir.path, 'spool'),
-      file,
-      replace: true,
+      target: (write) => writeNewFile(file, { replace: true }, write),
     });
     expect(requested).to.deep.equal(
       [topics.usage, topics.visits, topics.links, topics.platform, topics.accounts].map(
@@ -295,8 +293,7 @@ describe('backup: restore', () => {
     const ended = takeBackup({
       ...from,
       spoolRoot: path.join(dir.path, 'spool'),
-      file: unwanted,
-      replace: false,
+      target: (write) => writeNewFile(unwanted, { replace: false }, write),
       progress: (done) => {
         if (done > 0) stop.abort(reason);
       },
