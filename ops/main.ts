@@ -4,7 +4,7 @@ import { printReady } from './app/ready-line.js';
 import { readConfig } from './config/config.js';
 import { DeadlinePassed, withinDeadline } from './platform/concurrency/deadline.js';
 import { createLogger } from './platform/logging.js';
-import { endSignal, runToEnd } from './platform/process/run-to-end.js';
+import { endSignals, runToEnd } from './platform/process/run-to-end.js';
 import { readRoles } from './app/roles.js';
 
 // A full mark delays requests by 20 to 80 ms on two cores. By default, V8 marks every few seconds under load; with this
@@ -21,12 +21,13 @@ runToEnd(async () => {
   const roles = readRoles(process.argv.slice(2));
   const config = readConfig();
   const logger = createLogger(config.logLevel);
-  const ended = endSignal(logger);
+  const signals = endSignals(logger, config.drainDelayMs);
   const linklog = await startLinklog(config, roles, logger);
+  void signals.notReady.then(linklog.beginDraining);
   const { addresses, edgeProcesses: edges, firstKey } = linklog;
   printReady({ ...addresses, ...(edges && { edges }) }, addresses.api ?? '', firstKey);
   try {
-    await Promise.race([ended, linklog.failed]);
+    await Promise.race([signals.delayed, linklog.failed]);
   } finally {
     await withinDeadline(stopTimeoutMs, () => linklog.stop()).catch((error: unknown) => {
       if (!(error instanceof DeadlinePassed)) throw error;

@@ -52,6 +52,10 @@ export const startEdgeProcesses = async (options: {
     return {
       address: { ...edge, port, url: services[0]?.ready.edge ?? '' },
       processes: services.map(({ pid, ready }) => ({ pid, admin: ready.admin })),
+      /** Makes the processes not ready, although they still serve. */
+      beginDraining: () => {
+        parts.beginDraining();
+      },
       stop: () => parts.stop(),
     };
   } catch (error) {

@@ -32,6 +32,7 @@ describe('composition root: health check', () => {
       missingEvents: () => Promise.resolve(missingEvents),
       spool: () => spool,
       compaction: () => Promise.resolve(compaction),
+      isDraining: () => false,
       logger: createLogger('silent'),
       ...deps,
     });
@@ -127,6 +128,18 @@ describe('composition root: health check', () => {
     dependency = fine;
     while ((await readHealth()).status === 'fail') await new Promise(setImmediate);
     expect((await readHealth()).dependencies['redis']).to.deep.equal(up);
+  });
+
+  it('reports `draining` as soon as the process drains, whatever the dependencies', async () => {
+    let isDraining = false;
+    const readHealth = check({ isDraining: () => isDraining });
+    expect((await readHealth()).status).to.equal('pass');
+    isDraining = true;
+    const { status, dependencies } = await readHealth();
+    expect(status).to.equal('draining');
+    expect(dependencies['postgres']).to.deep.equal(up);
+    const unavailable = { dependencies: { postgres: unreachable }, isDraining: () => true };
+    expect((await check(unavailable)()).status).to.equal('draining');
   });
 
   it('caches the report for concurrent requests', async () => {

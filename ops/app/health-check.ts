@@ -52,6 +52,7 @@ export const createHealthCheck = ({
   missingEvents,
   spool,
   compaction,
+  isDraining,
   logger,
 }: {
   /** By name. A dependency whose check rejects or times out is down. */
@@ -63,6 +64,7 @@ export const createHealthCheck = ({
   readonly missingEvents: () => Promise<HealthReport['missingEvents']>;
   readonly spool: () => HealthReport['spool'];
   readonly compaction: () => Promise<HealthReport['compaction']>;
+  readonly isDraining: () => boolean;
   readonly logger: Logger;
 }): HealthCheck => {
   const down = new Set<string>();
@@ -102,10 +104,11 @@ export const createHealthCheck = ({
   };
 
   let last: { readonly at: number; readonly report: Promise<HealthReport> } | null = null;
-  return () => {
+  return async () => {
     if (!last || performance.now() - last.at > cacheMs) {
       last = { at: performance.now(), report: check() };
     }
-    return last.report;
+    const report = await last.report;
+    return isDraining() ? { ...report, status: 'draining' } : report;
   };
 };

@@ -118,6 +118,7 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
 
     // The health check reads the edge's spool, and the edge serves the health check.
     let edge: RedirectEdge | null = null;
+    let isDraining = false;
     const health = createHealthCheck({
       dependencies: {
         postgres: () => requireWritable(logPool),
@@ -133,6 +134,7 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
       missingEvents: () => missingEvents(logPool),
       spool: () => edge?.spool() ?? null,
       compaction: async () => (await projectors?.compaction()) ?? null,
+      isDraining: () => isDraining,
       logger,
     });
     exposeLogFaults(metrics, eventLog.faults);
@@ -222,6 +224,11 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
       edgeProcesses: edgeProcesses?.processes ?? null,
       /** Only a new installation creates it; the key is shown this once. */
       firstKey: firstKey ?? null,
+      /** Makes the service not ready, although it still serves. */
+      beginDraining() {
+        isDraining = true;
+        edgeProcesses?.beginDraining();
+      },
       /** Never resolves. Rejects if the service must end. */
       failed: firstFailure([
         eventLog.failed,

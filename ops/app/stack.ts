@@ -4,7 +4,7 @@ import { maxBrokers, topology } from '../local/stack/topology.js';
 import { ConfigError } from '../platform/process/config-error.js';
 import { readConfig, type Config } from '../config/config.js';
 import { createLogger } from '../platform/logging.js';
-import { endSignal, runToEnd } from '../platform/process/run-to-end.js';
+import { endSignals, runToEnd } from '../platform/process/run-to-end.js';
 import { adminTokenOf, openDataDir, sealKeyFileIn, type ServiceAddresses } from './data-dir.js';
 import { printReady, printRestarted } from './ready-line.js';
 
@@ -70,7 +70,7 @@ runToEnd(async () => {
   const { apis, edges, projectors, brokers, restart } = options;
   const config = readConfig();
   const logger = createLogger(config.logLevel);
-  const ended = endSignal(logger);
+  const signals = endSignals(logger, config.drainDelayMs);
   const dataDir = await openDataDir(config.dataDir);
   try {
     const stack = await startStack(config, {
@@ -86,7 +86,8 @@ runToEnd(async () => {
     dataDir.publish(published(config, addresses));
     const [api = ''] = addresses.apis;
     printReady({ ...addresses, pids, pid: process.pid }, api, firstKey);
-    await ended;
+    void signals.notReady.then(stack.beginDraining);
+    await signals.delayed;
     await stack.stop();
   } finally {
     dataDir.release();

@@ -99,6 +99,8 @@ const configOf = (vars: z.infer<typeof variables>) => ({
   adminToken: vars.ADMIN_TOKEN ?? null,
   /** Whether the first start creates a key and prints it. */
   makesFirstKey: vars.FIRST_KEY === 'print',
+  /** How long the process serves after SIGTERM without being ready (ms). */
+  drainDelayMs: vars.DRAIN_DELAY_MS,
   /** Whether the listeners serve the consoles. */
   console: vars.CONSOLE,
   /** The origins of browser applications that may call /v2; `*`: every origin. */

@@ -176,6 +176,12 @@ export const variables = z.object({
     .string()
     .regex(/^[\x21-\x7e]{16,256}$/, 'must be 16 to 256 visible ASCII characters')
     .optional(),
+  DRAIN_DELAY_MS: z
+    .string()
+    .regex(/^\d{1,5}$/, 'must be a number of milliseconds from 0 to 60000')
+    .transform(Number)
+    .refine((value) => value <= 60_000, 'must be a number of milliseconds from 0 to 60000')
+    .default(0),
   DATA_DIR: z.string().default('.data'),
   DATABASE_URL: z
     .url({ protocol: /^postgres(ql)?$/, error: 'must be a postgres:// URL' })

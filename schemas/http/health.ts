@@ -17,7 +17,9 @@ export const projectionHealth = z.object({
 
 /** GET /health/ready, on every listener. */
 export const healthResponse = z.object({
-  status: z.enum(['pass', 'fail']),
+  status: z
+    .enum(['pass', 'fail', 'draining'])
+    .describe('`draining`: the process still serves, and stops after `DRAIN_DELAY_MS`.'),
   /** By name. */
   dependencies: z.record(
     z.string(),

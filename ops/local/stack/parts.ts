@@ -1,6 +1,7 @@
 import type { Logger } from '../../platform/logging.js';
 import { keepRunning } from '../process/keep-running.js';
 import type { Server } from '../process/server.js';
+import { notReadySignal } from '../../platform/process/run-to-end.js';
 import { serviceKinds, type ServiceKind } from './topology.js';
 
 const serverKinds = ['kafka', 'postgres', 'redis'] as const;
@@ -60,6 +61,13 @@ export class Parts {
           logger,
         });
       }
+    }
+  }
+
+  /** Makes the services not ready, although they still serve. */
+  beginDraining(): void {
+    for (const kind of serviceKinds) {
+      for (const service of this.#partsOf(kind)) service.kill(notReadySignal);
     }
   }
 

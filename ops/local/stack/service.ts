@@ -90,7 +90,8 @@ export const startService = async (options: {
         program: process.execPath,
         args: [mainFile, topology[kind].role],
         dir,
-        env: { ...env, ...ports, DATA_DIR: dir },
+        // The supervisor has the delay.
+        env: { ...env, ...ports, DATA_DIR: dir, DRAIN_DELAY_MS: '0' },
         logFile: null,
         sharesPorts,
         logger,

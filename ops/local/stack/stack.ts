@@ -198,6 +198,10 @@ export const startStack = async (config: Config, options: StackOptions) => {
         apis.flatMap(({ ready: { firstKey, console } }) =>
           firstKey === undefined ? [] : [{ firstKey, ...(console !== undefined && { console }) }],
         )[0] ?? null,
+      /** Makes the services not ready, although they still serve. */
+      beginDraining: () => {
+        parts.beginDraining();
+      },
       /** Drains the services, then stops the servers, within 10 s. */
       stop: () => parts.stop(),
     };

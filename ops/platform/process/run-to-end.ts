@@ -6,6 +6,9 @@ import type { Logger } from '../logging.js';
 /** The terminal and npm both send the signal of one Ctrl-C, so only a later signal counts as a second one (ms). */
 const againAfterMs = 500;
 
+/** A supervisor sends it to its services during its own drain delay: they are not ready any more. */
+export const notReadySignal = 'SIGUSR2';
+
 /** Handles SIGINT and SIGTERM: `first` starts a clean stop, `again` ends immediately. Returns a function that stops it. */
 export const onEndSignals = (handlers: {
   readonly first: (signal: NodeJS.Signals) => void;
@@ -29,17 +32,37 @@ export const onEndSignals = (handlers: {
   };
 };
 
-/** Resolves at the first signal; the second one ends the process. */
-export const endSignal = (logger: Logger): Promise<void> => {
-  const { promise, resolve } = deferred();
+/**
+ * Handles the signals of a service that drains after a delay, in which it is not ready but still serves. A second signal
+ * ends the delay, or the process after the delay.
+ */
+export const endSignals = (logger: Logger, drainDelayMs: number) => {
+  const notReady = deferred();
+  const delayed = deferred();
+  let delay: NodeJS.Timeout | null = null;
+  const endDelay = (): void => {
+    delay = null;
+    delayed.resolve();
+  };
   onEndSignals({
     first: (signal) => {
-      logger.info({ signal }, 'draining');
-      resolve();
+      logger.info({ signal, drainDelayMs }, 'draining');
+      delay = setTimeout(endDelay, drainDelayMs);
+      notReady.resolve();
     },
-    again: () => process.exit(130),
+    again: () => {
+      if (delay === null) process.exit(130);
+      clearTimeout(delay);
+      endDelay();
+    },
   });
-  return promise;
+  process.once(notReadySignal, notReady.resolve);
+  return {
+    /** Resolves at the first signal: the service is not ready any more. */
+    notReady: notReady.promise,
+    /** Resolves after the delay: the service must stop. */
+    delayed: delayed.promise,
+  };
 };
 
 /** Runs a main function, then exits with 0, or with one line on stderr and 78 (ConfigError) or 1. */

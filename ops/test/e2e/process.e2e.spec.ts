@@ -293,6 +293,37 @@ describe('product: process', () => {
     expect(stopped).to.include({ exitCode: 0 });
   });
 
+  const expectDraining = ({ api, edge, admin }: Product): Promise<void> =>
+    eventuallyPasses(5_000, async () => {
+      for (const listener of [api, edge, admin]) {
+        const { status, text } = await sendRequest(`${listener}/health/ready`);
+        expect(status, text).to.equal(503);
+        expect(JSON.parse(text)).to.have.property('status', 'draining');
+      }
+    });
+
+  it('is not ready for DRAIN_DELAY_MS, serves, then drains', async () => {
+    const bench = await start({ DRAIN_DELAY_MS: '6000' });
+    const { product } = bench;
+    process.kill(product.pid, 'SIGTERM');
+    await expectDraining(product);
+    const { shortCode } = await bench.link(product.firstKey ?? '');
+    const options = { headers: { Connection: 'close' } };
+    expect((await bench.visit(shortCode, options)).status).to.equal(302);
+    expect((await sendRequest(`${product.admin}/health`)).status).to.equal(200);
+    expect(await within(16_000, 'the process ends', product.ended)).to.include({ exitCode: 0 });
+  });
+
+  it('ends the drain delay at a second signal', async () => {
+    const { product } = await start({ DRAIN_DELAY_MS: '60000' });
+    process.kill(product.pid, 'SIGTERM');
+    await expectDraining(product);
+    // A signal within 500 ms counts as the same Ctrl-C.
+    await new Promise((resolve) => setTimeout(resolve, 600));
+    process.kill(product.pid, 'SIGINT');
+    expect(await within(10_000, 'the process ends', product.ended)).to.include({ exitCode: 0 });
+  });
+
   it('waits for a predecessor that is still draining', async () => {
     const { product } = await start();
     const request = await sendHalf(product, 'while-draining');
