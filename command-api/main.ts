@@ -7,6 +7,7 @@ import { txtLookup } from '../ops/platform/txt-records.js';
 import type { Feed } from '../ops/feed/feed.js';
 import { createSender } from '../ops/webhooks/sender.js';
 import type { ActiveDomains } from '../ops/ledger/active-domains.js';
+import { createMetricsAccess } from '../ops/http/metrics-access.js';
 import { answerTlsAsk } from '../ops/http/tls-ask.js';
 import { onlyForHosts } from '../ops/http/known-hosts.js';
 import { ownHosts } from '../ops/http/own-hosts.js';
@@ -61,6 +62,7 @@ export interface CommandApiDeps {
     | 'corsOrigins'
     | 'dnsServers'
     | 'maxImportBytes'
+    | 'metricsToken'
     | 'ownHosts'
     | 'plans'
     | 'trustedProxies'
@@ -160,6 +162,10 @@ const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
     trustedProxies,
     hasConsole,
     requests: metrics.requests('admin'),
+    metricsAccess: createMetricsAccess(
+      { host: config.admin.host, metricsToken: config.metricsToken, adminToken: deps.adminToken },
+      logger,
+    ),
   });
   const clock = new LedgerClock(pool);
   const watch = createClockWatch(pool, clock, logger);

@@ -35,6 +35,7 @@ export const exposeApi = (
   });
   metrics.gauge({
     name: 'linklog_clock_future_seconds',
+    shared: true,
     help: "Seconds by which the latest stored time is ahead of PostgreSQL's clock",
     read: watch.aheadSeconds,
   });

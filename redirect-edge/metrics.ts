@@ -54,14 +54,17 @@ export const exposeEdge = (
       () => spool.leftOver().spools,
     ],
     ['linklog_spool_left_over_bytes', 'Bytes of these spools', () => spool.leftOver().bytes],
+  ] as const;
+  for (const [name, help, read] of gauges) metrics.gauge({ name, help, read });
+  const setAside = [
     [
       'linklog_spool_set_aside_files',
-      'Damaged files that are set aside, of all spools',
+      'Damaged files in SPOOL_DIR that are set aside',
       () => spool.setAside().files,
     ],
     ['linklog_spool_set_aside_bytes', 'Bytes of these files', () => spool.setAside().bytes],
   ] as const;
-  for (const [name, help, read] of gauges) metrics.gauge({ name, help, read });
+  for (const [name, help, read] of setAside) metrics.gauge({ name, help, shared: true, read });
   const { counters } = spool;
   const counts = [
     ['linklog_spool_appended_visits_total', 'Visits written to the spool', 'appended'],

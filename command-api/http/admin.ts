@@ -1,7 +1,8 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
 import type Koa from 'koa';
 import type { Context } from 'koa';
+import { bearerToken, tokenMatcher } from '../../ops/http/bearer-token.js';
 import type { ProxyTrust } from '../../ops/http/client-address.js';
+import type { MetricsAccess } from '../../ops/http/metrics-access.js';
 import type { Metrics } from '../../ops/platform/metrics/metrics.js';
 import { messages } from '../../schemas/http/errors.js';
 import { operatorName } from '../../schemas/http/operators.js';
@@ -32,7 +33,6 @@ import {
   type AdminState,
 } from './operator-requests.js';
 
-const bearer = /^Bearer +(\S+) *$/i;
 const defaultActor = 'admin';
 
 const unauthorized = json(
@@ -45,8 +45,6 @@ const unauthorized = json(
   { 'WWW-Authenticate': 'Bearer' },
 );
 
-const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
-
 /** Every route under /admin. */
 export const adminRoutes: AdminRoutes = (deps) =>
   [
@@ -56,7 +54,7 @@ export const adminRoutes: AdminRoutes = (deps) =>
   ].flatMap((routes) => routes(deps));
 
 /**
- * The operators' application: /admin/* with the admin token, and /metrics without it, because it contains no secrets.
+ * The operators' application: /admin/* with the admin token, and /metrics with the metrics token or the admin token.
  */
 export const createAdminApp = (
   deps: AppDeps &
@@ -65,14 +63,15 @@ export const createAdminApp = (
       readonly trustedProxies: ProxyTrust;
       readonly hasConsole: boolean;
       readonly metrics: Pick<Metrics, 'scrape' | 'contentType'>;
+      readonly metricsAccess: MetricsAccess;
     },
 ): Koa<RequestState> => {
-  const expected = digest(deps.adminToken);
+  const isAdminToken = tokenMatcher([deps.adminToken]);
   const guesses = createGuesses(deps.trustedProxies);
 
   /** `null` for a valid token. */
   const refusalOf = (ctx: Context, token: string): Reply | null =>
-    timingSafeEqual(digest(token), expected) ? null : guesses.refuse(ctx, unauthorized);
+    isAdminToken(token) ? null : guesses.refuse(ctx, unauthorized);
 
   const routes = adminRoutes({ ...deps, respond: createRespond(deps.delivery) });
   const router = createDispatcher('/admin', routes);
@@ -87,6 +86,12 @@ export const createAdminApp = (
     ctx.set('Cache-Control', 'no-store');
     if (ctx.path === '/metrics') {
       if (refusesMethod(ctx)) return;
+      const refused = deps.metricsAccess(ctx.headers);
+      if (refused) {
+        const reply = json(refused.body.statusCode, refused.body, refused.headers);
+        send(ctx, refused.isGuess ? guesses.refuse(ctx, reply) : reply);
+        return;
+      }
       const { contentType } = deps.metrics;
       send(ctx, { type: 'raw', status: 200, contentType, body: await deps.metrics.scrape() });
       return;
@@ -99,7 +104,7 @@ export const createAdminApp = (
       send(ctx, failure(404, messages.notFound));
       return;
     }
-    const token = bearer.exec(ctx.headers.authorization ?? '')?.[1];
+    const token = bearerToken(ctx.headers);
     const refusal = token === undefined ? unauthorized : refusalOf(ctx, token);
     if (refusal) {
       send(ctx, refusal);

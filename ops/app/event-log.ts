@@ -60,6 +60,8 @@ export interface OpenedLog {
   untilAvailable(): Promise<void>;
   /** Checks the log for faults now. The embedded log has none. */
   readonly findFaults: () => Promise<readonly LogFault[]>;
+  /** Whether the relay to Kafka runs in this process; `null` without Kafka. */
+  readonly isRelay: (() => boolean) | null;
   /** The faults that the last periodic check of a service found. */
   readonly faults: () => readonly LogFault[];
   /** The health check. @throws DependencyFault for a known fault; the cause if the log is unusable */
@@ -104,6 +106,7 @@ const openEmbedded = async (options: Options): Promise<OpenedLog> => {
     // One transaction writes the ledger and the log.
     findUnknownEvent: () => Promise.resolve(null),
     untilAvailable: () => Promise.resolve(),
+    isRelay: null,
     findFaults: () => Promise.resolve([]),
     faults: () => [],
     async check() {
@@ -166,12 +169,15 @@ const openOnKafka = async (
   };
   const faultWatch = user === 'service' ? watchFaults({ find: findFaults, logger }) : null;
   const watch = user === 'service' ? watchLedger({ ...ledger, listener, logger }) : null;
-  const tasks = watch
+  const relay = watch
+    ? startRelay({
+        ...{ pool, url, listener, log, projected, logger },
+        mayBegin: () => watch.upToDate(),
+      })
+    : null;
+  const tasks = relay
     ? [
-        startRelay({
-          ...{ pool, url, listener, log, projected, logger },
-          mayBegin: () => watch.upToDate(),
-        }),
+        relay,
         periodically({
           name: 'prune the outbox',
           everyMs: pruneIntervalMs,
@@ -198,6 +204,7 @@ const openOnKafka = async (
       const reason = cause?.message ?? `Kafka at ${brokers} does not respond`;
       throw new Error(`KAFKA_BROKERS: ${reason}`, { cause });
     },
+    isRelay: () => relay?.isActive() ?? false,
     findFaults,
     faults: () => faultWatch?.faults() ?? [],
     async check() {

@@ -31,6 +31,7 @@ export const exposeHealth = (
       name,
       help,
       labels,
+      shared: true,
       read: async () =>
         (await health()).projections.flatMap((projection) => {
           const value = valueOf(projection);
@@ -57,6 +58,7 @@ export const exposeHealth = (
     name: 'linklog_log_missing_events',
     help: 'Events that were acknowledged and never reached the log, by their sequences',
     labels: ['origin', 'topic'],
+    shared: true,
     read: async () => {
       const { missingEvents } = await health();
       if (missingEvents === null) return [];

@@ -12,8 +12,10 @@ import type { Logger } from '../platform/logging.js';
 import { exposeConnections } from '../http/connections.js';
 import { exposeHealth } from './health-metrics.js';
 import { createMetrics } from '../platform/metrics/metrics.js';
-import { measureOutbox } from '../event-log/outbox/outbox-metrics.js';
+import { measureDisks } from '../platform/metrics/disk-metrics.js';
+import { measureOutbox, measureRelay } from '../event-log/outbox/outbox-metrics.js';
 import { exposePasswords, PasswordHasher } from '../platform/passwords/password-hasher.js';
+import { measureServer } from '../platform/postgres/query-metrics.js';
 import { requireWritable } from '../platform/postgres/writable.js';
 import { openRedis } from '../platform/redis.js';
 import { adminTokenOf, openDataDir, sealKeyFileIn, type ServiceAddresses } from './data-dir.js';
@@ -138,6 +140,11 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
       logger,
     });
     exposeLogFaults(metrics, eventLog.faults);
+    measureServer(metrics, logPool, logger);
+    const { isRelay } = eventLog;
+    if (isRelay) measureRelay(metrics, { pool: logPool, isActive: isRelay, logger });
+    const spoolDir = roles.has('edge') ? { spool: config.spool.root } : {};
+    measureDisks(metrics, { data: config.dataDir, ...spoolDir }, logger);
     exposeHealth(metrics, health, async () => (await projectors?.secondsBehind()) ?? new Map());
     const passwords = new PasswordHasher();
     exposePasswords(metrics, passwords);

@@ -47,7 +47,7 @@ serveCalls<ProjectorThread>({
     running = start(settings);
     const { service, figures } = await running;
     return {
-      figures: figures.map(({ name, help, labels = [] }) => ({ name, help, labels })),
+      figures: figures.map(({ read: _, ...figure }) => figure),
       seals: service.checkSeals !== null,
       webhooks: service.checkWebhooks !== null,
       archive: service.checkArchive !== null,

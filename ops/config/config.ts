@@ -97,6 +97,8 @@ const configOf = (vars: z.infer<typeof variables>) => ({
   upgradeUrl: vars.UPGRADE_URL,
   /** `null`: generated on the first start. */
   adminToken: vars.ADMIN_TOKEN ?? null,
+  /** The token of GET /metrics, besides the admin token; `null`: loopback needs none. */
+  metricsToken: vars.METRICS_TOKEN ?? null,
   /** Whether the first start creates a key and prints it. */
   makesFirstKey: vars.FIRST_KEY === 'print',
   /** How long the process serves after SIGTERM without being ready (ms). */

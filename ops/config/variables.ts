@@ -112,6 +112,10 @@ const upTo99 = z
 const copies = upTo99.optional();
 const secret = z.string().max(1_000, 'must have at most 1000 characters').optional();
 
+const bearerSecret = z
+  .string()
+  .regex(/^[\x21-\x7e]{16,256}$/, 'must be 16 to 256 visible ASCII characters');
+
 const kafkaVariables = {
   KAFKA_BROKERS: z
     .string()
@@ -172,16 +176,14 @@ export const variables = z.object({
   SHORT_URL_HOST: httpUrlWithoutSlash.optional(),
   OWN_HOSTS: hostList.default([]),
   UPGRADE_URL: httpUrl.default('https://example.com/billing'),
-  ADMIN_TOKEN: z
-    .string()
-    .regex(/^[\x21-\x7e]{16,256}$/, 'must be 16 to 256 visible ASCII characters')
-    .optional(),
   DRAIN_DELAY_MS: z
     .string()
     .regex(/^\d{1,5}$/, 'must be a number of milliseconds from 0 to 60000')
     .transform(Number)
     .refine((value) => value <= 60_000, 'must be a number of milliseconds from 0 to 60000')
     .default(0),
+  ADMIN_TOKEN: bearerSecret.optional(),
+  METRICS_TOKEN: bearerSecret.optional(),
   DATA_DIR: z.string().default('.data'),
   DATABASE_URL: z
     .url({ protocol: /^postgres(ql)?$/, error: 'must be a postgres:// URL' })

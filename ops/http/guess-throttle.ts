@@ -1,3 +1,6 @@
+import type { IncomingMessage } from 'node:http';
+import { clientAddress, networkOf, type ProxyTrust } from './client-address.js';
+
 /** The length of a window, from a network's first wrong guess (ms). */
 const windowMs = 60_000;
 /** Wrong guesses in a window. */
@@ -33,3 +36,17 @@ export class GuessThrottle {
     this.#windows.set(network, { endsAt: now + windowMs, wrong: 1 });
   }
 }
+
+/** Returns a function that counts a wrong guess of a client, and returns the seconds until it may guess again; 0: now. */
+export const throttleGuesses = (
+  isTrusted: ProxyTrust,
+): ((request: Pick<IncomingMessage, 'headers' | 'socket'>) => number) => {
+  const throttle = new GuessThrottle();
+  return (request) => {
+    const network = networkOf(clientAddress(request, isTrusted));
+    const now = performance.now();
+    const waitMs = throttle.waitMs(network, now);
+    if (waitMs === 0) throttle.countWrong(network, now);
+    return Math.ceil(waitMs / 1_000);
+  };
+};

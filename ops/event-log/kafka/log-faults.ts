@@ -113,6 +113,7 @@ export const exposeLogFaults = (metrics: Gauges, faults: () => readonly LogFault
     name: 'linklog_log_faults',
     help: 'Topics and partitions in Kafka that are missing, cut or extended, as of the last check',
     labels: ['code'],
+    shared: true,
     read: () =>
       kinds.map((kind) => [
         { code: faultKinds[kind].code },

@@ -1,4 +1,8 @@
+import type { Logger } from '../../platform/logging.js';
+import type { Gauges } from '../../platform/metrics/figure.js';
 import type { Metrics } from '../../platform/metrics/metrics.js';
+import type { Pool } from '../../platform/postgres/pool.js';
+import { measureQuery } from '../../platform/postgres/query-metrics.js';
 
 /** Called after each commit. @param startedAt when the events were passed to the outbox (`performance.now()`) */
 export type OnRecorded = (events: number, startedAt: number) => void;
@@ -18,4 +22,44 @@ export const measureOutbox = (metrics: Metrics): OnRecorded => {
     durations.observeSince(startedAt);
     appended += events;
   };
+};
+
+/** Measures the events that the relay has not sent to the log yet. */
+export const measureRelay = (
+  metrics: Gauges,
+  deps: {
+    readonly pool: Pool;
+    /** Whether the relay runs in this process. */
+    readonly isActive: () => boolean;
+    readonly logger: Logger;
+  },
+): void => {
+  const { pool, isActive, logger } = deps;
+  measureQuery(metrics, {
+    ...{ pool, logger },
+    text: `SELECT coalesce(sum(p.next_offset - r.next_offset), 0)::float8 AS events,
+                  coalesce(greatest(max(extract(epoch FROM clock_timestamp() - e.time)), 0), 0)::float8 AS seconds
+           FROM log.partitions p JOIN log.relayed r ON r.partition_id = p.id
+           CROSS JOIN LATERAL (
+             SELECT (value::json ->> 'time')::timestamptz AS time FROM log.records
+             WHERE partition_id = p.id AND first_offset >= r.next_offset
+             ORDER BY first_offset LIMIT 1
+           ) e
+           WHERE r.next_offset < p.next_offset`,
+    gauges: {
+      events: {
+        name: 'linklog_outbox_unsent_events',
+        help: 'With Kafka: events of the outbox that are not in the log yet',
+      },
+      seconds: {
+        name: 'linklog_outbox_unsent_seconds',
+        help: 'With Kafka: age of the oldest event that is not in the log yet',
+      },
+    },
+  });
+  metrics.gauge({
+    name: 'linklog_relay_active',
+    help: 'With Kafka: 1 if this process runs the relay, which one process at a time does',
+    read: () => (isActive() ? 1 : 0),
+  });
 };

@@ -371,6 +371,7 @@ export const startRelay = (options: {
   readonly logger: Logger;
 }) => {
   const { pool, url, listener, log, mayBegin, projected, logger } = options;
+  let isActive = false;
 
   const work = async (signal: AbortSignal): Promise<void> => {
     const recorded = new WakeUp();
@@ -469,14 +470,21 @@ export const startRelay = (options: {
     };
     signal.addEventListener('abort', wake);
     const unsubscribe = [listener.on('linklog_log', wake), listener.onGap(wake)];
+    isActive = true;
     try {
       // Does not wait for an unreachable log; another relay may repeat the events in flight.
       await untilAborted(relay(), signal);
     } finally {
+      isActive = false;
       for (const stop of unsubscribe) stop();
       await checking;
     }
   };
 
-  return holdLock({ url, lock: advisoryLocks.relay, name: 'relay', work, logger });
+  const holder = holdLock({ url, lock: advisoryLocks.relay, name: 'relay', work, logger });
+  return {
+    /** Whether this process holds the lock and sends. */
+    isActive: () => isActive,
+    stop: () => holder.stop(),
+  };
 };

@@ -7,6 +7,8 @@ export interface Figure {
   readonly name: string;
   readonly help: string;
   readonly labels?: readonly string[];
+  /** Whether several processes expose the same value, so that the sum over processes is meaningless. */
+  readonly shared?: boolean;
   /** Must not fail, because the whole response would. Omit a sample that cannot be read. */
   readonly read: () => number | readonly Sample[] | Promise<readonly Sample[]>;
 }

@@ -7,8 +7,11 @@ import { createRequestRecorder } from './requests.js';
 
 const loopCheckMs = 500;
 
-/** Minimum interval of renderings for GET /metrics (ms), because any client may send it at any rate. */
-const scrapePauseMs = 250;
+/** Minimum interval of renderings for GET /metrics (ms), because a client may send it at any rate. */
+const scrapePauseMs = 1_000;
+
+/** In the HELP text of metrics with the state of the installation, which several processes expose. */
+export const sharedNote = 'shared: take the maximum, do not add up';
 
 /** The longest timer delay disables prom-client's monitor. */
 const neverMs = 2 ** 31 - 1;
@@ -33,6 +36,10 @@ export const createMetrics = () => {
   for (const figure of ['min', 'max', 'mean', 'stddev', 'p50', 'p90', 'p99']) {
     registry.removeSingleMetric(`nodejs_eventloop_lag_${figure}_seconds`);
   }
+  // Gauges whose names are those of counters. They are the sums of `nodejs_active_handles` and so on.
+  for (const kind of ['handles', 'requests', 'resources']) {
+    registry.removeSingleMetric(`nodejs_active_${kind}_total`);
+  }
   const histograms: DurationHistogram[] = [];
 
   const histogram = (name: string, help: string): DurationHistogram => {
@@ -46,7 +53,7 @@ export const createMetrics = () => {
   const figures = new Map<string, Figure[]>();
   /** A name with labels may have several figures, such as one for each connection pool. */
   const expose = (Kind: typeof Counter | typeof Gauge, figure: Figure): void => {
-    const { name, help, labels = [] } = figure;
+    const { name, help, labels = [], shared = false } = figure;
     const known = figures.get(name);
     if (known) {
       if (labels.length === 0) throw new Error(`the metric ${name} exists already`);
@@ -57,7 +64,7 @@ export const createMetrics = () => {
     figures.set(name, registered);
     const metric: Counter | Gauge = new Kind({
       name,
-      help,
+      help: shared ? `${help} (${sharedNote})` : help,
       labelNames: labels,
       registers: [registry],
       async collect() {

@@ -87,7 +87,7 @@ export const openArchive = (
         // No sample while PostgreSQL or the log is unavailable; `linklog_dependency_up` has the cause.
         () => [],
       );
-    deps.metrics.gauge({ name, help, read });
+    deps.metrics.gauge({ name, help, shared: true, read });
   }
   return archive;
 };

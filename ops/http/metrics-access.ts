@@ -1,0 +1,63 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { isIPv4 } from 'node:net';
+import type { Logger } from '../platform/logging.js';
+import { bearerToken, tokenMatcher } from './bearer-token.js';
+
+/** Whether only programs of this machine reach a listener with this bind address. */
+const isLoopback = (host: string): boolean =>
+  host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));
+
+const refusals = {
+  missing: {
+    statusCode: 401,
+    message: 'Metrics token required. Pass it as: Authorization: Bearer <METRICS_TOKEN>',
+    error: 'Unauthorized',
+  },
+  unset: {
+    statusCode: 403,
+    message: 'METRICS_TOKEN is not set on this process. Without it, only loopback has metrics.',
+    error: 'Forbidden',
+  },
+} as const;
+
+export interface MetricsRefusal {
+  readonly body: (typeof refusals)[keyof typeof refusals];
+  readonly headers: Readonly<Record<string, string>>;
+  /** Whether the request had a wrong token, which counts as a guess. */
+  readonly isGuess: boolean;
+}
+
+/**
+ * Returns a function that checks a request for GET /metrics; `null`: it is allowed. Without a metrics token, the metrics
+ * are open on loopback.
+ *
+ * @param adminToken is accepted too; `null` on processes without the admin API
+ */
+export const createMetricsAccess = (
+  options: {
+    readonly host: string;
+    readonly metricsToken: string | null;
+    readonly adminToken: string | null;
+  },
+  logger: Logger,
+): ((headers: IncomingHttpHeaders) => MetricsRefusal | null) => {
+  const { host, metricsToken, adminToken } = options;
+  const tokens = [metricsToken, adminToken].filter((token) => token !== null);
+  if (metricsToken === null && isLoopback(host)) return () => null;
+  if (tokens.length === 0) {
+    logger.warn({ host }, 'METRICS_TOKEN is not set: GET /metrics responds 403');
+    return () => ({ body: refusals.unset, headers: {}, isGuess: false });
+  }
+  const matches = tokenMatcher(tokens);
+  return (headers) => {
+    const token = bearerToken(headers);
+    if (token !== undefined && matches(token)) return null;
+    return {
+      body: refusals.missing,
+      headers: { 'WWW-Authenticate': 'Bearer' },
+      isGuess: token !== undefined,
+    };
+  };
+};
+
+export type MetricsAccess = ReturnType<typeof createMetricsAccess>;
