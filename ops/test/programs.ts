@@ -25,6 +25,8 @@ const programs = [
     'nginx',
     'caddy',
     'duckdb',
+    'kubernetes-validate',
+    'systemd-analyze',
   ],
   'schemathesis',
   '.postgres-17',
