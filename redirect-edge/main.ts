@@ -34,15 +34,13 @@ import type { Countries } from './visitors/countries.js';
 import { createVisitAnalyzer } from './visitors/visit-analyzer.js';
 import { refreshMs, VisitorKeys } from './visitors/visitor-keys.js';
 
-/** Enough for about 100,000 links of usual length. */
-const cacheBytes = 48 * 1_024 * 1_024;
-
 export interface RedirectEdgeDeps {
   readonly config: Pick<
     Config,
     | 'admin'
     | 'api'
     | 'edge'
+    | 'edgeCacheBytes'
     | 'edgeLane'
     | 'kafka'
     | 'ownHosts'
@@ -92,7 +90,7 @@ const startParts = async (deps: RedirectEdgeDeps, onFailure: Register) => {
     logger,
   });
   onFailure(() => spool.stop());
-  const cache = new LinkCache(cacheBytes);
+  const cache = new LinkCache(config.edgeCacheBytes);
   const freshness = new Freshness();
   const clock = new DatabaseClock(pool);
   const shared =

@@ -82,6 +82,8 @@ const configOf = (vars: z.infer<typeof variables>) => ({
   /** Whether the edge serves plain redirects without node:http. */
   edgeLane: vars.EDGE_LANE,
   edgeProcesses: vars.EDGE_PROCESSES,
+  /** The bound of the links in memory of an edge process. */
+  edgeCacheBytes: vars.EDGE_CACHE_MB * 1_048_576,
   admin: {
     host: vars.ADMIN_HOST,
     port: vars.ADMIN_PORT,

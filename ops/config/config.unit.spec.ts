@@ -26,6 +26,7 @@ describe('configuration', () => {
       edge: { host: '127.0.0.1', port: 8081 },
       edgeLane: true,
       edgeProcesses: 1,
+      edgeCacheBytes: 50_331_648,
       admin: { host: '127.0.0.1', port: 8082, names: ['127.0.0.1'] },
       shortUrlHost: null,
       ownHosts: [],
@@ -62,6 +63,7 @@ describe('configuration', () => {
       EDGE_PORT: '65535',
       EDGE_LANE: '0',
       EDGE_PROCESSES: '4',
+      EDGE_CACHE_MB: '4096',
       ADMIN_HOST: 'admin.internal',
       ADMIN_HOSTS: 'OPS.example.com, command-api-1:8082',
       SHORT_URL_HOST: 'https://sho.rt/',
@@ -116,6 +118,7 @@ describe('configuration', () => {
       edge: { host: '0.0.0.0', port: 65_535 },
       edgeLane: false,
       edgeProcesses: 4,
+      edgeCacheBytes: 4_294_967_296,
       admin: {
         host: 'admin.internal',
         port: 8082,
@@ -226,6 +229,7 @@ describe('configuration', () => {
     ['SPOOL_FSYNC', 'yes', 'true', '2'],
     ['EDGE_LANE', 'off', 'false'],
     ['EDGE_PROCESSES', '0', '100', '1.5', 'all'],
+    ['EDGE_CACHE_MB', '0', '4097', '1.5', '48 MB'],
     ['KAFKA_BROKERS', 'localhost', ',', 'kafka://localhost:9092', 'a:1,,b:2'],
     ['REDIS_URL', 'localhost:6379', 'http://localhost'],
     [

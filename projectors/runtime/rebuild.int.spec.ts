@@ -1,5 +1,7 @@
 import { expect } from 'chai';
+import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { hasCode } from '../../ops/platform/errors.js';
 import { createLogger } from '../../ops/platform/logging.js';
 import { ForeignPosition, type EventLog, type Subscription } from '../../ops/event-log/port.js';
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
@@ -394,6 +396,85 @@ describe('projectors: rebuild', () => {
       'SELECT sum(clicks)::bigint AS total FROM projection_stats.links',
     );
     expect(rows).to.deep.equal([{ total: 400 }]);
+  });
+
+  describe('keeps the privileges of roles', () => {
+    const analyst = `analyst_${randomUUID().slice(0, 8)}`;
+    const other = `other_${randomUUID().slice(0, 8)}`;
+
+    beforeEach(async () => {
+      await database.pool.query(`CREATE ROLE ${analyst}; CREATE ROLE ${other}`);
+    });
+
+    afterEach(async () => {
+      await database.pool.query(
+        `DROP OWNED BY ${analyst}, ${other} CASCADE; DROP ROLE ${analyst}, ${other}`,
+      );
+    });
+
+    /** Runs a query with the privileges of a role. */
+    const as = async (role: string, sql: string): Promise<string> => {
+      const client = await database.pool.connect();
+      try {
+        await client.query(`SET ROLE ${role}`);
+        await client.query(sql);
+        return 'allowed';
+      } catch (error) {
+        return hasCode(error, '42501') ? 'denied' : String(error);
+      } finally {
+        await client.query('RESET ROLE');
+        client.release();
+      }
+    };
+    const expectPrivileges = async (): Promise<void> => {
+      const outcomes = [
+        await as(analyst, 'SELECT * FROM projection_stats.links'),
+        await as(analyst, 'SELECT topic FROM projection_stats.checkpoints'),
+        await as(analyst, 'SELECT next_offset FROM projection_stats.checkpoints'),
+        await as(analyst, 'DELETE FROM projection_stats.links'),
+        await as(analyst, `GRANT SELECT ON projection_stats.links TO ${other}`),
+        await as(other, 'SELECT FROM projection_stats.links'),
+      ];
+      expect(outcomes).to.deep.equal([
+        ...['allowed', 'allowed', 'denied', 'denied'],
+        ...['allowed', 'denied'],
+      ]);
+      // The default privileges are for tables of later migrations.
+      await database.pool.query('CREATE TABLE projection_stats.later ()');
+      expect(await as(analyst, 'SELECT FROM projection_stats.later')).to.equal('allowed');
+      await database.pool.query('DROP TABLE projection_stats.later');
+    };
+
+    it('on schema, tables, columns and later tables, and can be undone', async () => {
+      const { pool } = database;
+      await append(history());
+      await pool.query(`
+        GRANT USAGE ON SCHEMA projection_stats TO ${analyst};
+        GRANT SELECT ON projection_stats.links TO ${analyst} WITH GRANT OPTION;
+        GRANT SELECT (topic) ON projection_stats.checkpoints TO ${analyst};
+        ALTER DEFAULT PRIVILEGES IN SCHEMA projection_stats GRANT SELECT ON TABLES TO ${analyst}`);
+      await expectPrivileges();
+      await rebuildNow(stats);
+      await pool.query(`REVOKE SELECT ON projection_stats.links FROM ${other}`);
+      await expectPrivileges();
+      await rebuildNow(stats);
+      await rollBack({ pool, log, logger, projection: stats });
+      await pool.query(`REVOKE SELECT ON projection_stats.links FROM ${other}`);
+      await expectPrivileges();
+    });
+
+    it('that were revoked since the last rebuild are not restored by a rollback', async () => {
+      const { pool } = database;
+      const read = (): Promise<string> => as(analyst, 'SELECT FROM projection_stats.links');
+      await pool.query(`GRANT USAGE ON SCHEMA projection_stats TO ${analyst};
+        GRANT SELECT ON projection_stats.links TO ${analyst}`);
+      await rebuildNow(stats);
+      expect(await read()).to.equal('allowed');
+      await pool.query(`REVOKE SELECT ON projection_stats.links FROM ${analyst}`);
+      expect(await read()).to.equal('denied');
+      await rollBack({ pool, log, logger, projection: stats });
+      expect(await read()).to.equal('denied');
+    });
   });
 
   describe('is undone', () => {

@@ -14,6 +14,7 @@ import {
   requireKnownCheckpoints,
 } from './checkpoints.js';
 import { namesOfOldPrevious, noteReplaced, requirePrevious } from './previous.js';
+import { copyPrivileges } from './privileges.js';
 import {
   liveSchema,
   lockNumber,
@@ -69,7 +70,7 @@ export const cloneSchema = async (
  *
  * A live batch resolves the schema's name in each statement, so a concurrent rename would put its rows in one schema and
  * its checkpoint in another. Therefore each batch first takes a shared lock, and the swap an exclusive one. `finish` runs
- * under the lock and applies events up to the live checkpoints.
+ * under the lock and applies events up to the live checkpoints. Roles keep their privileges.
  */
 export const swapIn = async (
   client: PoolClient,
@@ -94,6 +95,7 @@ export const swapIn = async (
         );
       }
     }
+    await copyPrivileges(client, live, schema);
     // A rollback exchanges the two names via `…_next`, which exists only after an interrupted rebuild.
     if (schema === previous) {
       await client.query(`

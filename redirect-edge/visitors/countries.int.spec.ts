@@ -32,6 +32,38 @@ describe('redirect edge: countries', () => {
       expect(countries(unknown)).to.be.null;
   });
 
+  const reserved: Readonly<Record<string, readonly string[]>> = {
+    private: ['10.0.0.1', '10.255.255.255', '172.16.0.1', '172.31.255.255', '192.168.0.1'],
+    loopback: ['127.0.0.1', '127.255.255.255', '::1'],
+    'link-local': ['169.254.0.1', '169.254.169.254', 'fe80::1', 'febf::1'],
+    'carrier-grade NAT': ['100.64.0.1', '100.127.255.255'],
+    documentation: ['192.0.2.1', '198.51.100.1', '203.0.113.1', '2001:db8::1', '3fff::1'],
+    'unique local': ['fc00::1', 'fdff:ffff::1'],
+    'IPv4-mapped private': ['::ffff:192.168.0.1', '::ffff:c0a8:1', '::ffff:172.16.0.1'],
+    'special use': ['0.0.0.0', '192.0.0.1', '192.88.99.1', '198.18.0.1', '::', '64:ff9b::808:808'],
+    'multicast and reserved': ['224.0.0.1', '240.0.0.1', '255.255.255.255', 'ff02::1'],
+  };
+  for (const [range, addresses] of Object.entries(reserved)) {
+    it(`are unknown for ${range} addresses, also if the database has them`, async () => {
+      const bundled = await openCountries(readConfig({}).geoipFile, logger);
+      const everywhere = await opened(mmdbFile({ country_code: 'CH' }, 6, 'all'));
+      for (const address of addresses) {
+        expect([bundled(address), everywhere(address)], address).to.deep.equal([null, null]);
+      }
+    });
+  }
+
+  it('are known for the public addresses next to reserved ranges', async () => {
+    const everywhere = await opened(mmdbFile({ country_code: 'CH' }, 6, 'all'));
+    for (const address of [
+      ...['9.255.255.255', '11.0.0.0', '172.15.255.255', '172.32.0.0', '192.167.255.255'],
+      ...['192.169.0.0', '100.63.255.255', '100.128.0.0', '169.253.255.255', '169.255.0.0'],
+      ...['126.255.255.255', '128.0.0.0', '2001:db7::1', '2001:db9::1', '::ffff:8.8.8.8'],
+    ]) {
+      expect(everywhere(address), address).to.equal('CH');
+    }
+  });
+
   it('are unknown without a database', async () => {
     const countries = await openCountries(readConfig({ GEOIP_FILE: 'none' }).geoipFile, logger);
     expect(countries('8.8.8.8')).to.be.null;

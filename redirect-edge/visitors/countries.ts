@@ -1,10 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { Reader, type Response } from 'mmdb-lib';
 import { BoundedMap } from '../../ops/platform/bounded-map.js';
+import { isPublic } from '../../ops/platform/networks/network-guard.js';
 import { ConfigError } from '../../ops/platform/process/config-error.js';
 import type { Logger } from '../../ops/platform/logging.js';
 
-/** Returns the country of an address, ISO 3166-1 alpha-2; `null` if it is unknown. */
+/** Returns the country of a public address, ISO 3166-1 alpha-2; `null` if it is unknown. */
 export type Countries = (address: string) => string | null;
 
 /** A record in the formats of GeoLite2, DB-IP, ip-location-db and IPinfo. */
@@ -40,9 +41,9 @@ export const openCountries = async (file: string | null, logger: Logger): Promis
   let damaged = false;
   return (address) => {
     // A look-up of an IPv6 address in an IPv4-only tree gives a wrong result.
-    if (address === '' || damaged || (reader.metadata.ipVersion === 4 && address.includes(':'))) {
-      return null;
-    }
+    if (damaged || (reader.metadata.ipVersion === 4 && address.includes(':'))) return null;
+    // Databases of whois records assign countries to private addresses: the bundled one has 192.168.0.0/16 in Australia.
+    if (!isPublic(address)) return null;
     try {
       return codeIn((reader.get(address) ?? {}) as Network);
     } catch (err) {

@@ -21,16 +21,25 @@ const encode = (value: MmdbValue): Buffer => {
   return Buffer.concat([head(types.map, entries.length), ...entries.flat().map(encode)]);
 };
 
-/** A file of the MaxMind DB format, version 2.0, with one record for all IPv4 addresses below 128.0.0.0. */
-export const mmdbFile = (record: MmdbValue, ipVersion: 4 | 6): Buffer => {
+/**
+ * A file of the MaxMind DB format, version 2.0, with one record: for all IPv4 addresses below 128.0.0.0, or for all
+ * addresses.
+ */
+export const mmdbFile = (
+  record: MmdbValue,
+  ipVersion: 4 | 6,
+  covers: 'lowerIPv4' | 'all' = 'lowerIPv4',
+): Buffer => {
   // A node for each leading bit 0: in an IPv6 tree, 96 precede the first bit of an IPv4 address.
   const nodes = ipVersion === 6 ? 97 : 1;
   const tree = Buffer.alloc(nodes * 6);
   for (let node = 0; node < nodes; node += 1) {
     const isLast = node === nodes - 1;
-    // Offsets include the separator of 16 bytes. Right branches are empty.
-    tree.writeUIntBE(isLast ? nodes + 16 : node + 1, node * 6, 3);
-    tree.writeUIntBE(nodes, node * 6 + 3, 3);
+    // Offsets include the separator of 16 bytes.
+    const leaf = nodes + 16;
+    const empty = nodes;
+    tree.writeUIntBE(isLast ? leaf : node + 1, node * 6, 3);
+    tree.writeUIntBE(covers === 'all' ? leaf : empty, node * 6 + 3, 3);
   }
   const metadata = encode({
     node_count: nodes,

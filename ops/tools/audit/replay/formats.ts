@@ -1,5 +1,10 @@
 import { stringify } from 'csv-stringify/sync';
-import { ByteWriter, parquetWriteRows, type ColumnSource } from 'hyparquet-writer';
+import {
+  ByteWriter,
+  parquetWriteRows,
+  schemaFromColumnData,
+  type ColumnSource,
+} from 'hyparquet-writer';
 import { withoutSecrets } from '../../../../schemas/events/redact.js';
 import type { PlacedEvent } from './order.js';
 
@@ -78,6 +83,13 @@ const csv: Format = async (events, append) => {
   }
 };
 
+/** The time is an instant: readers otherwise take it for a local time without a zone. */
+const instant = { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MILLIS' } as const;
+
+const parquetSchema = schemaFromColumnData({
+  columnData: Object.entries(columns).map(([name, kind]) => ({ name, data: [], ...kind })),
+}).map((element) => (element.name === 'time' ? { ...element, logical_type: instant } : element));
+
 /** Rows of a row group, which are in memory twice: as rows and as columns. */
 const rowsInGroup = 10_000;
 
@@ -97,7 +109,8 @@ const parquet: Format = async (events, append) => {
     writer: Object.assign(writer, { flush, finish: flush }),
     rows: rows(),
     // An offset index would be kept in memory until the end of the file.
-    columns: Object.entries(columns).map(([name, kind]) => ({ name, offsetIndex: false, ...kind })),
+    columns: Object.keys(columns).map((name) => ({ name, offsetIndex: false })),
+    schema: parquetSchema,
     rowGroupSize: rowsInGroup,
     createdBy: 'linklog',
   });

@@ -1,5 +1,9 @@
 import { expect } from 'chai';
 import { parquetReadObjects } from 'hyparquet';
+import { execFile } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { promisify } from 'node:util';
 import type { LinklogEvent } from '../../../../schemas/events/catalogue.js';
 import { topicOf, writeEvent } from '../../../../schemas/events/codec.js';
 import { spoolSource } from '../../../../schemas/events/envelope.js';
@@ -18,6 +22,7 @@ import { settingsOf } from '../../../test/conformance/event-log/kafka-harness.js
 import { openKafkaLog } from '../../../event-log/kafka/kafka-log.js';
 import type { EventLog } from '../../../event-log/port.js';
 import { createLogger } from '../../../platform/logging.js';
+import { folderFixture } from '../../../test/support/fixtures.js';
 import { testDatabase, type TestDatabase } from '../../../test/support/database.js';
 import { rejection } from '../../../test/support/waiting.js';
 import { kafkaStartMs, testKafka, type TestKafka } from '../../../test/support/kafka.js';
@@ -81,6 +86,7 @@ const bytesOf = async (
 };
 
 describe('audit: replay', () => {
+  const dir = folderFixture();
   let kafka: TestKafka;
   let database: TestDatabase;
   let node: TestNode;
@@ -193,6 +199,23 @@ describe('audit: replay', () => {
     expect(csv).to.include(`,key-1,'=r-1,,/linklog/ledger,1,`);
     expect(csv).to.include('"{""url"":""https://example.com/spring"",""custom"":false,');
     expect(csv).to.not.include(passwordHash);
+  });
+
+  it('writes the times of Parquet as instants, which DuckDB reads', async () => {
+    const events = await eventsOf(node.log);
+    const file = path.join(dir.path, 'events.parquet');
+    await writeFile(file, await bytesOf(start(node.log, {}), 'parquet'));
+    const sql = `SELECT typeof(time) AS type, epoch_ms(time)::VARCHAR AS ms, id FROM '${file}'`;
+    const { stdout } = await promisify(execFile)('duckdb', ['-json', '-c', sql], {
+      maxBuffer: 2 ** 26,
+    });
+    expect(JSON.parse(stdout)).to.deep.equal(
+      events.map(({ event: { time, id } }) => ({
+        type: 'TIMESTAMP WITH TIME ZONE',
+        ms: String(Date.parse(time)),
+        id,
+      })),
+    );
   });
 
   it('writes an empty Parquet file without events', async () => {
