@@ -4,6 +4,7 @@ import { z } from 'zod';
 import type { KafkaSettings, KafkaTls } from '../event-log/kafka/settings.js';
 import { destinationPattern } from '../../schemas/http/link-fields.js';
 import type { DnsServer } from '../platform/dns-query.js';
+import { sslModes } from '../platform/postgres/connection-url.js';
 import { trustIn } from '../http/client-address.js';
 import { parseUrl } from '../../schemas/parse-url.js';
 
@@ -171,9 +172,8 @@ export const variables = z.object({
     .regex(/^[\x21-\x7e]{16,256}$/, 'must be 16 to 256 visible ASCII characters')
     .optional(),
   DATA_DIR: z.string().default('.data'),
-  DATABASE_URL: z
-    .url({ protocol: /^postgres(ql)?$/, error: 'must be a postgres:// URL' })
-    .optional(),
+  DATABASE_URL: z.string().optional(),
+  PGSSLMODE: z.enum(sslModes, { error: `must be one of ${sslModes.join(', ')}` }).optional(),
   FIRST_KEY: z.enum(['print', 'none'], { error: 'must be print or none' }).default('print'),
   CONSOLE: flagOr('1'),
   CORS_ORIGINS: origins.default([]),
