@@ -189,12 +189,26 @@ export const forgetServer = (url: string): void => {
   serversOf(url).forget();
 };
 
-const explainTimeout = (cause: unknown, timeoutMs: number): unknown =>
-  cause instanceof Error && cause.message === 'timeout expired'
-    ? Object.assign(new Error(`no response within ${timeoutMs} ms`, { cause }), {
-        code: 'ETIMEDOUT',
-      })
-    : cause;
+/** The server does not offer TLS, or the handshake failed. */
+export class TlsFailed extends Error {
+  readonly code = 'TLS_FAILED';
+}
+
+/** Codes of OpenSSL and of Node.js, such as `CERT_HAS_EXPIRED`. */
+const tlsCode =
+  /CERT|^(?:INVALID_|PATH_LENGTH_|HOSTNAME_|UNABLE_TO_)|^EPROTO$|^ERR_(?:SSL|TLS|OSSL)_/;
+
+/** Gives errors of `pg` and of TLS a code that the table of error codes knows. */
+const explain = (cause: unknown, timeoutMs: number): unknown => {
+  if (!(cause instanceof Error) || cause instanceof pg.DatabaseError) return cause;
+  if (cause.message === 'timeout expired') {
+    const message = `no response within ${timeoutMs} ms`;
+    return Object.assign(new Error(message, { cause }), { code: 'ETIMEDOUT' });
+  }
+  const { code } = cause as { readonly code?: unknown };
+  const isTls = /SSL connection/.test(cause.message) || tlsCode.test(String(code ?? ''));
+  return isTls ? new TlsFailed(`TLS failed: ${messageOf(cause)}`, { cause }) : cause;
+};
 
 /** A client that chooses host and encryption when it connects, as libpq does. All connections to DATABASE_URL use it. */
 export class RoutedClient extends pg.Client {
@@ -259,7 +273,7 @@ export class RoutedClient extends pg.Client {
       if (this.only === null) this.#servers.forget();
       if (error instanceof DependencyFault) void this.end();
       else this.connection.stream.destroy();
-      throw explainTimeout(error, this.#timeoutMs);
+      throw explain(error, this.#timeoutMs);
     }
   }
 
