@@ -3,6 +3,7 @@ import path from 'node:path';
 import { hasCode } from '../platform/errors.js';
 import { projectFile } from '../platform/files/project-file.js';
 import { advisoryLocks } from '../advisory-locks.js';
+import { requireVersion } from '../platform/postgres/connection-fault.js';
 import { transaction, type Pool, type Queryable } from '../platform/postgres/pool.js';
 
 const migrationPattern = /^(\d{4})_.+\.sql$/;
@@ -75,8 +76,9 @@ const refuseUnknown = (applied: ReadonlySet<string>, files: readonly string[]): 
 
 type MigrationState = 'empty' | 'older' | 'current';
 
-/** @throws DatabaseTooNew, RestoreUnfinished */
+/** @throws ConfigError, DatabaseTooNew, RestoreUnfinished */
 const readMigrationState = async (client: Queryable): Promise<MigrationState> => {
+  await requireVersion(client);
   await refuseUnfinishedRestore(client);
   const { rows } = await client.query<{ known: boolean }>(
     "SELECT to_regclass('public.migrations') IS NOT NULL AS known",
@@ -91,7 +93,7 @@ const readMigrationState = async (client: Queryable): Promise<MigrationState> =>
 /**
  * Checks, without changing anything, that the database has the tables of this version.
  *
- * @throws DatabaseTooOld, DatabaseTooNew, RestoreUnfinished
+ * @throws ConfigError if PostgreSQL is too old; DatabaseTooOld, DatabaseTooNew, RestoreUnfinished
  */
 export const requireMigrated = async (client: Queryable): Promise<void> => {
   const state = await readMigrationState(client);
@@ -129,7 +131,8 @@ const insufficientPrivilege = '42501';
  * Applies the missing migration files in one transaction. If none is missing, a user without privileges on the tables
  * suffices.
  *
- * @throws DatabaseTooOld if the user may not change tables; DatabaseTooNew, RestoreUnfinished
+ * @throws ConfigError if PostgreSQL is too old; DatabaseTooOld if the user may not change tables; DatabaseTooNew,
+ *   RestoreUnfinished
  */
 export const migrate = async (pool: Pool): Promise<void> => {
   try {

@@ -26,6 +26,7 @@ const programs = [
     'caddy',
   ],
   'schemathesis',
+  '.postgres-15',
   '.postgres-17',
   'mount',
   'unshare',

@@ -88,8 +88,8 @@ export const requireNotifications = async (url: string): Promise<void> => {
       await notifier.query(`NOTIFY ${echo}`);
       if (await endsWithin(received, arriveWithinMs)) return;
       throw new ConfigError(
-        'DATABASE_URL: notifications (LISTEN, NOTIFY) do not arrive: connect to PostgreSQL itself, or ' +
-          'through a pooler in session mode',
+        'DATABASE_URL: notifications (LISTEN, NOTIFY) do not arrive, as through a pooler in transaction mode: ' +
+          'use its session mode, or connect to PostgreSQL directly',
       );
     } finally {
       await notifier.end();
