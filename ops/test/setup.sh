@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # `npm run test:setup`: installs the programs of others that the tests run (Debian), schemathesis into
-# .venv, and PostgreSQL 15 and 17 into .postgres-15 and .postgres-17. They read QR codes back, look at pages, fuzz the API, run Kafka
-# and Redis, and make the data directory of an earlier PostgreSQL.
+# .venv, and PostgreSQL 15 and 17 into .postgres-15 and .postgres-17. They read QR codes back, look at pages,
+# fuzz the API, run Kafka and Redis, and make the data directory of an earlier PostgreSQL.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

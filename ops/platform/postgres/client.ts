@@ -205,8 +205,8 @@ const explain = (cause: unknown, timeoutMs: number): unknown => {
     const message = `no response within ${timeoutMs} ms`;
     return Object.assign(new Error(message, { cause }), { code: 'ETIMEDOUT' });
   }
-  const { code } = cause as { readonly code?: unknown };
-  const isTls = /SSL connection/.test(cause.message) || tlsCode.test(String(code ?? ''));
+  const { code = '' } = cause as NodeJS.ErrnoException;
+  const isTls = cause.message.includes('SSL connection') || tlsCode.test(code);
   return isTls ? new TlsFailed(`TLS failed: ${messageOf(cause)}`, { cause }) : cause;
 };
 

@@ -31,7 +31,7 @@ const isRejected = (error: unknown): boolean =>
   rejections.test(error.code ?? '');
 
 /**
- * Replaces an error of the connection by one that names DATABASE_URL: a ConfigError if only a change of DATABASE_URL or
+ * Names DATABASE_URL in the error of a connection: the result is a ConfigError if only a change of DATABASE_URL or
  * of the server helps.
  */
 export const namingDatabaseUrl = (cause: unknown): unknown => {

@@ -62,7 +62,7 @@ describe('PostgreSQL: sslmode', () => {
   };
 
   const noTls = 'TLS failed: The server does not support SSL connections';
-  /** What a mode does with a server that offers TLS, and with one that does not; expected as text or a pattern. */
+  /** The outcomes of a mode with the server that offers TLS, and with the server that does not. */
   const modes: readonly (readonly [string, string | RegExp, string | RegExp])[] = [
     ['', 'tls', 'plain'],
     ['sslmode=disable', 'plain', 'plain'],

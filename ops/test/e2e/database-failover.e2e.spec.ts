@@ -7,6 +7,7 @@ import { destination, keyFixture, productFixture, timestampPattern } from './har
 
 /** From the promotion to the next link. */
 const recoveredWithinMs = 5_000;
+const outageMs = 2_000;
 const clients = 8;
 
 describe('product: when its PostgreSQL fails over to a synchronous standby', () => {
@@ -69,17 +70,20 @@ describe('product: when its PostgreSQL fails over to a synchronous standby', () 
     await eventually('there is load', () => created.length > 50);
 
     await primary.kill();
+    // As long as a manager of clusters may take.
+    await sleep(outageMs);
     await standby.query('SELECT pg_promote()');
     const promotedAt = performance.now();
     const before = created.length;
     await eventually('a link is created', () => created.length > before, 30_000);
-    expect(performance.now() - promotedAt).to.be.below(recoveredWithinMs);
+    const recoveredMs = performance.now() - promotedAt;
+    expect(recoveredMs).to.be.below(recoveredWithinMs);
     await eventually('there is load again', () => created.length > before + 50);
     isOver = true;
     await Promise.all(load);
 
-    expect(new Set(statuses.post)).to.have.all.keys(201, 503);
-    expect(new Set(statuses.visit), 'cached').to.have.all.keys(302);
+    expect([...new Set(statuses.post)].sort()).to.deep.equal([201, 503]);
+    expect([...new Set(statuses.visit)]).to.deep.equal([302]);
     for (const code of created) {
       const response = await bench.api(`/v2/links/${code}`, pro.key);
       expect(response.status, code).to.equal(200);
@@ -92,7 +96,7 @@ describe('product: when its PostgreSQL fails over to a synchronous standby', () 
     expect(lastAccessed).to.match(timestampPattern);
     await eventuallyPasses(20_000, async () => {
       const { text } = await bench.admin('GET', '/health/ready');
-      expect(text).to.include('"status":"ok"');
+      expect(text).to.include('"status":"pass"');
       expect(text).not.to.match(/"deadLetters":[1-9]/);
     });
   });

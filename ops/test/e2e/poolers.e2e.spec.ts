@@ -34,7 +34,7 @@ describe('product: through the PgBouncer of ops/docs/postgres.md', () => {
     expect((await bench.visit(limited)).status).to.equal(410);
     await bench.expectClicks(shortCode, pro.key, 1);
     await bench.admin('POST', `/admin/links/${shortCode}/block`, { reason: 'a test' });
-    await eventually('it is blocked', async () => (await bench.visit(shortCode)).status === 403);
+    await eventually('it is blocked', async () => (await bench.visit(shortCode)).status === 410);
   });
 
   it('has the deadlines of its connections', async () => {
