@@ -29,7 +29,7 @@ export const connectDatabase = ({
   listener.onGap((state) => {
     if (state === 'lost') lostAt ??= performance.now();
     else if (lostAt !== null) {
-      for (const pool of pools) pool.closeAcquiredBefore(lostAt);
+      for (const pool of pools) pool.closeLostBefore(lostAt);
       lostAt = null;
     }
   });

@@ -4,7 +4,7 @@ import { migrate } from '../migrations/migrate.js';
 import type { Config } from '../config/config.js';
 import type { Logger } from '../platform/logging.js';
 import type { Gauges } from '../platform/metrics/figure.js';
-import { isUnavailable } from '../platform/error-codes.js';
+import { namingDatabaseUrl } from '../platform/postgres/connection-fault.js';
 import { requireNotifications, type Channel } from '../platform/postgres/listener.js';
 import { createPool } from '../platform/postgres/pool.js';
 import type { Tracer } from '../platform/tracing.js';
@@ -12,16 +12,14 @@ import { connectDatabase } from './connections.js';
 import { keepErasingDeletedKeys } from './deleted-keys.js';
 import { startInOrder } from '../platform/process/start-in-order.js';
 
-/** @throws ConfigError if notifications do not arrive; Error if PostgreSQL at DATABASE_URL is unreachable */
+/** @throws ConfigError or Error that names DATABASE_URL, if PostgreSQL is unsuitable or unreachable */
 const prepare = async (url: string, isEmbedded: boolean, logger: Logger): Promise<void> => {
   const pool = createPool({ url, name: 'migrate', max: 2, deadlines: 'patient', logger });
   try {
     if (!isEmbedded) await requireNotifications(url);
     await migrate(pool);
   } catch (cause) {
-    if (isEmbedded || !isUnavailable(cause)) throw cause;
-    const reason = (cause as Error).message;
-    throw new Error(`DATABASE_URL: PostgreSQL cannot be reached: ${reason}`, { cause });
+    throw isEmbedded ? cause : namingDatabaseUrl(cause);
   } finally {
     await pool.end();
   }

@@ -7,6 +7,7 @@ import type { KafkaSettings } from '../event-log/kafka/settings.js';
 import { trustNone } from '../http/client-address.js';
 import { defaultPlanTable, planTable, type PlanTable } from '../../schemas/plans.js';
 import type { Listen } from '../http/server.js';
+import { absoluteConnectionUrl, parseConnectionUrl } from '../platform/postgres/connection-url.js';
 import { ConfigError } from '../platform/process/config-error.js';
 import { kafkaSettings, lacking, variables } from './variables.js';
 
@@ -71,6 +72,19 @@ const kafkaOf = (vars: z.infer<typeof variables>): KafkaSettings | null => {
   return settings;
 };
 
+/** @throws ConfigError */
+const databaseUrlOf = (vars: z.infer<typeof variables>): string | null => {
+  if (vars.DATABASE_URL === undefined) return null;
+  const url = absoluteConnectionUrl(vars.DATABASE_URL, vars.PGSSLMODE);
+  const { sslrootcert, sslcert, sslkey } = parseConnectionUrl(url).tls.files;
+  if (sslrootcert !== undefined) readPem.certificate('DATABASE_URL: sslrootcert', sslrootcert);
+  if (sslcert === undefined || sslkey === undefined) return url;
+  const cert = readPem.certificate('DATABASE_URL: sslcert', sslcert);
+  const key = readPem.key('DATABASE_URL: sslkey', sslkey);
+  if (new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))) return url;
+  throw new ConfigError('DATABASE_URL: sslkey does not match sslcert');
+};
+
 const geoipFileOf = (given: string | undefined): string | null => {
   if (given === undefined) return bundledCountries;
   return given === 'none' ? null : readableFile('GEOIP_FILE', given);
@@ -109,7 +123,7 @@ const configOf = (vars: z.infer<typeof variables>) => ({
   corsOrigins: vars.CORS_ORIGINS,
   dataDir: path.resolve(vars.DATA_DIR),
   /** `null`: the embedded PostgreSQL. */
-  databaseUrl: vars.DATABASE_URL ?? null,
+  databaseUrl: databaseUrlOf(vars),
   /** `null`: the log is embedded in PostgreSQL. */
   kafka: kafkaOf(vars),
   /** The edges' shared cache; `null`: none. */

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import type { KafkaSettings, KafkaTls } from '../event-log/kafka/settings.js';
 import { destinationPattern } from '../../schemas/http/link-fields.js';
 import type { DnsServer } from '../platform/dns-query.js';
+import { sslModes } from '../platform/postgres/connection-url.js';
 import { trustIn } from '../http/client-address.js';
 import { parseUrl } from '../../schemas/parse-url.js';
 
@@ -204,9 +205,8 @@ export const variables = z.object({
     .refine((value) => value <= 60_000, 'must be a number of milliseconds from 0 to 60000')
     .default(0),
   DATA_DIR: z.string().default('.data'),
-  DATABASE_URL: z
-    .url({ protocol: /^postgres(ql)?$/, error: 'must be a postgres:// URL' })
-    .optional(),
+  DATABASE_URL: z.string().optional(),
+  PGSSLMODE: z.enum(sslModes, { error: `must be one of ${sslModes.join(', ')}` }).optional(),
   FIRST_KEY: z.enum(['print', 'none'], { error: 'must be print or none' }).default('print'),
   CONSOLE: flagOr('1'),
   CORS_ORIGINS: origins.default([]),

@@ -5,6 +5,7 @@ import { advisoryLocks } from '../advisory-locks.js';
 import { retry } from '../platform/concurrency/retry.js';
 import { hasCode } from '../platform/errors.js';
 import { linklogVersion, projectFile } from '../platform/files/project-file.js';
+import { requireVersion } from '../platform/postgres/connection-fault.js';
 import { generation } from '../platform/postgres/generation.js';
 import {
   transactionOn,
@@ -107,8 +108,9 @@ export const requireGeneration = async (client: Queryable): Promise<void> => {
 
 type MigrationState = 'empty' | 'older' | 'current';
 
-/** @throws DatabaseTooNew, RestoreUnfinished */
+/** @throws ConfigError, DatabaseTooNew, RestoreUnfinished */
 const readMigrationState = async (client: Queryable): Promise<MigrationState> => {
+  await requireVersion(client);
   await refuseUnfinishedRestore(client);
   const known = await isTable(client, 'public.migrations');
   const applied = known ? await appliedFiles(client) : new Set<string>();
@@ -123,7 +125,7 @@ const readMigrationState = async (client: Queryable): Promise<MigrationState> =>
 /**
  * Checks, without changing anything, that the database has the tables of this version.
  *
- * @throws DatabaseTooOld, DatabaseTooNew, RestoreUnfinished
+ * @throws ConfigError if PostgreSQL is too old; DatabaseTooOld, DatabaseTooNew, RestoreUnfinished
  */
 export const requireMigrated = async (client: Queryable): Promise<void> => {
   const state = await readMigrationState(client);
@@ -250,7 +252,8 @@ const insufficientPrivilege = '42501';
  * Applies the missing migration files. If none is missing, a user without privileges on the tables suffices. Progress is
  * logged to the logger of the pool.
  *
- * @throws DatabaseTooOld if the user may not change tables; DatabaseTooNew, RestoreUnfinished
+ * @throws ConfigError if PostgreSQL is too old; DatabaseTooOld if the user may not change tables; DatabaseTooNew,
+ *   RestoreUnfinished
  */
 export const migrate = async (pool: Pool): Promise<void> => {
   try {

@@ -60,6 +60,7 @@ export const ownCodes = {
   OUTCOME_UNKNOWN: 'uncertain',
   OVERLOADED: 'temporary',
   RESOLVER_UNAVAILABLE: 'temporary',
+  TLS_FAILED: 'unavailable',
   TRANSACTION_ABORTED: 'permanent',
   TRANSACTION_ENDED: 'permanent',
   // ops/migrations

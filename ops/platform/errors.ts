@@ -24,3 +24,10 @@ export const nullOnThrow = <Value>(get: () => Value, ...codes: readonly string[]
     throw error;
   }
 };
+
+/** Returns the message of an error in one line. The AggregateError of a refused connection to `localhost` has none. */
+export const messageOf = (error: unknown): string => {
+  if (error instanceof AggregateError) return messageOf(error.errors[0]);
+  const text = error instanceof Error ? error.message : String(error);
+  return text.replaceAll(/\s*\n\s*/g, ' ').trim();
+};

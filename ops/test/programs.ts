@@ -31,6 +31,7 @@ const programs = [
   'prometheus',
   'promtool',
   'schemathesis',
+  '.postgres-15',
   '.postgres-17',
   'mount',
   'unshare',

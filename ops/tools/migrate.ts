@@ -3,6 +3,7 @@ import { grantRights } from '../migrations/rights.js';
 import { ConfigError } from '../platform/process/config-error.js';
 import { readConfig } from '../config/config.js';
 import { createLogger } from '../platform/logging.js';
+import { namingDatabaseUrl } from '../platform/postgres/connection-fault.js';
 import { createPool } from '../platform/postgres/pool.js';
 import { runToEnd } from '../platform/process/run-to-end.js';
 import { logWarnings } from '../platform/process/warnings.js';
@@ -21,6 +22,8 @@ runToEnd(async () => {
     await migrate(pool);
     await grantRights(pool);
     logger.info('the database is migrated');
+  } catch (error) {
+    throw namingDatabaseUrl(error);
   } finally {
     await pool.end();
   }

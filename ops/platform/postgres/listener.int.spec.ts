@@ -1,73 +1,16 @@
-import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { connect, createServer, type AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import { Transform } from 'node:stream';
 import { expect } from 'chai';
-import pg from 'pg';
 import { pino } from 'pino';
-import { freePort } from '../../local/process/server.js';
 import { notify } from '../../test/support/notify.js';
+import { startPooler, type Pooler } from '../../test/support/pooler.js';
 import { launch, temporaryDir } from '../../test/support/process.js';
 import { eventually, eventuallyPasses } from '../../test/support/waiting.js';
 import { createLogger } from '../logging.js';
 import { listenToPostgres, requireNotifications } from './listener.js';
 import { databaseFixture } from '../../test/support/fixtures.js';
-
-interface Pooler {
-  readonly url: string;
-  stop(): Promise<void>;
-}
-
-/** A real PgBouncer in front of the database. */
-const startPooler = async (database: string, mode: 'session' | 'transaction'): Promise<Pooler> => {
-  const dir = await mkdtemp(path.join(tmpdir(), 'linklog-pgbouncer-'));
-  const server = new URL(database);
-  const port = await freePort();
-  const name = server.pathname.slice(1);
-  const file = path.join(dir, 'pgbouncer.ini');
-  await writeFile(
-    file,
-    `[databases]
-${name} = host=${server.hostname} port=${server.port} user=${server.username} password=${server.password}
-[pgbouncer]
-listen_addr = 127.0.0.1
-listen_port = ${port}
-unix_socket_dir =
-auth_type = any
-pool_mode = ${mode}
-ignore_startup_parameters = extra_float_digits,statement_timeout,lock_timeout,idle_in_transaction_session_timeout
-`,
-  );
-  // It refuses to run as root, and reads its file as the user that it becomes.
-  await chmod(dir, 0o755);
-  const user = process.getuid?.() === 0 ? ['-u', 'nobody'] : [];
-  const child: ChildProcess = spawn('pgbouncer', ['-q', ...user, file], { stdio: 'ignore' });
-  const url = new URL(database);
-  url.port = String(port);
-  const answers = async (): Promise<boolean> => {
-    const client = new pg.Client({ connectionString: url.href });
-    try {
-      await client.connect();
-      await client.end();
-      return true;
-    } catch {
-      return false;
-    }
-  };
-  await eventually('PgBouncer answers', answers);
-  return {
-    url: url.href,
-    async stop() {
-      const closed = once(child, 'close');
-      child.kill('SIGKILL');
-      await closed;
-      await rm(dir, { recursive: true });
-    },
-  };
-};
 
 /** Passes on PostgreSQL's messages whole, but no NotificationResponse while `isDeaf`. */
 const deafen = (isDeaf: () => boolean): Transform => {
@@ -155,8 +98,8 @@ describe('PostgreSQL: notifications', () => {
       exitCode: 78,
       stdout: '',
       stderr:
-        'linklog: DATABASE_URL: notifications (LISTEN, NOTIFY) do not arrive: connect to PostgreSQL ' +
-        'itself, or through a pooler in session mode\n',
+        'linklog: DATABASE_URL: notifications (LISTEN, NOTIFY) do not arrive, as through a pooler in ' +
+        'transaction mode: use its session mode, or connect to PostgreSQL directly\n',
     });
   });
 

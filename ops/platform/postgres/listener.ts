@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
+import type pg from 'pg';
 import { endsWithin } from '../concurrency/deadline.js';
 import { untilAborted } from '../concurrency/deferred.js';
 import { ConfigError } from '../process/config-error.js';
 import type { Logger } from '../logging.js';
+import { RoutedClient } from './client.js';
 import { keepConnection } from './own-connection.js';
 import type { Silence } from './silence.js';
 import type { Statement } from './statement.js';
@@ -67,13 +68,8 @@ const proveArrival = async (client: pg.Client): Promise<never> => {
   }
 };
 
-const connect = async (connectionString: string): Promise<pg.Client> => {
-  const client = new pg.Client({ connectionString, connectionTimeoutMillis: arriveWithinMs });
-  // The loss of the connection also fails the pending statement.
-  client.on('error', () => undefined);
-  await client.connect();
-  return client;
-};
+const connect = (connectionString: string): Promise<pg.Client> =>
+  new RoutedClient({ connectionString, connectionTimeoutMillis: arriveWithinMs }).connect();
 
 /**
  * Checks that one session receives the notifications of another, which a pooler in transaction mode prevents. A single
@@ -92,8 +88,8 @@ export const requireNotifications = async (url: string): Promise<void> => {
       await notifier.query(`NOTIFY ${echo}`);
       if (await endsWithin(received, arriveWithinMs)) return;
       throw new ConfigError(
-        'DATABASE_URL: notifications (LISTEN, NOTIFY) do not arrive: connect to PostgreSQL itself, or ' +
-          'through a pooler in session mode',
+        'DATABASE_URL: notifications (LISTEN, NOTIFY) do not arrive, as through a pooler in transaction mode: ' +
+          'use its session mode, or connect to PostgreSQL directly',
       );
     } finally {
       await notifier.end();

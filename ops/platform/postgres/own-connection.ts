@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
+import type pg from 'pg';
 import { endsWithin } from '../concurrency/deadline.js';
 import type { Logger } from '../logging.js';
 import { tryAdvisoryLock, type AdvisoryLock } from './advisory-lock.js';
+import { forgetServer, RoutedClient } from './client.js';
 import type { Silence } from './silence.js';
 
 /** Timeout of a query, after which the connection counts as lost (ms). */
@@ -35,7 +36,7 @@ export const keepConnection = (options: {
     silence?.watch(response) ?? response;
 
   const connectAndUse = async (): Promise<void> => {
-    const client = new pg.Client({
+    const client = new RoutedClient({
       connectionString: url,
       application_name: `linklog ${name}`,
       connectionTimeoutMillis: 2_000,
@@ -66,6 +67,7 @@ export const keepConnection = (options: {
       await use(client, signal);
       lost.signal.throwIfAborted();
     } catch (error) {
+      forgetServer(url);
       if (!isStopped()) onLost(lost.signal.aborted ? lost.signal.reason : error);
     } finally {
       lost.abort();

@@ -519,7 +519,7 @@ describe('platform: transaction', () => {
       const lostBy = performance.now();
       proxy.mend();
       const { rows } = await watched.query('SELECT 1');
-      watched.closeAcquiredBefore(lostBy);
+      watched.closeLostBefore(lostBy);
       expect(isUnavailable(await lost)).to.equal(true);
       expect(rows).to.have.length(1);
       expect((await watched.query('SELECT 1')).rows).to.have.length(1);

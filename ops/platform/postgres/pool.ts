@@ -5,6 +5,7 @@ import { retry } from '../concurrency/retry.js';
 import { isConflict, isUnavailable } from '../error-codes.js';
 import { hasCode } from '../errors.js';
 import { arrayLiteral } from './array-literal.js';
+import { RoutedClient } from './client.js';
 import { responseGraceMs, deadlines, type DeadlineName, type Deadlines } from './deadlines.js';
 import { stateGeneration } from './generation.js';
 import type { Silence } from './silence.js';
@@ -83,10 +84,10 @@ const types: pg.CustomTypesConfig = {
 };
 
 /** Sends the statements of an event-loop iteration in one write, which costs as much as a small statement. */
-class CorkedClient extends pg.Client {
+class CorkedClient extends RoutedClient {
   #corked = false;
 
-  constructor(config?: string | pg.ClientConfig) {
+  constructor(config?: pg.ClientConfig) {
     super(config);
     this.connection.on('dataRow', yieldCpu);
   }
@@ -108,7 +109,8 @@ class CorkedClient extends pg.Client {
 /** A pool that sends no statements while PostgreSQL is silent. */
 export class WatchedPool extends pg.Pool {
   /** The acquisition time of each connection in use (`performance.now()`). */
-  readonly #acquiredAt = new Map<pg.PoolClient, number>();
+  readonly #acquiredAt = new Map<pg.ClientBase, number>();
+  readonly #clients = new Set<RoutedClient>();
 
   constructor(
     config: pg.PoolConfig,
@@ -117,17 +119,22 @@ export class WatchedPool extends pg.Pool {
     /** `null` without tracing. */
     readonly tracer: Tracer | null = null,
   ) {
-    super(config);
+    super({ ...config, Client: CorkedClient });
+    this.on('connect', (client) => this.#clients.add(client as unknown as RoutedClient));
+    this.on('remove', (client) => this.#clients.delete(client as unknown as RoutedClient));
     this.on('acquire', (client) => this.#acquiredAt.set(client, performance.now()));
     this.on('release', (_error, client) => this.#acquiredAt.delete(client));
   }
 
-  /** Closes connections that were acquired before `at`, because the network may have lost their responses. */
-  closeAcquiredBefore(at: number): void {
-    for (const [client, acquiredAt] of this.#acquiredAt) {
-      if (acquiredAt >= at) continue;
+  /**
+   * Closes connections that were acquired before `at`, because the network may have lost their responses, and connections
+   * to a server that is not used any more.
+   */
+  closeLostBefore(at: number): void {
+    for (const client of this.#clients) {
+      const acquiredAt = this.#acquiredAt.get(client) ?? Infinity;
       // This rejects pending statements.
-      (client as unknown as pg.Client).connection.stream.destroy();
+      if (acquiredAt < at || client.isOutdated) client.connection.stream.destroy();
     }
   }
 
@@ -197,15 +204,9 @@ export const createPool = (options: {
       max: options.max,
       connectionTimeoutMillis: connect,
       idleTimeoutMillis: 60_000,
-      ...(statement !== null && {
-        statement_timeout: statement,
-        query_timeout: statement + responseGraceMs,
-      }),
-      ...(lock !== null && { lock_timeout: lock }),
-      idle_in_transaction_session_timeout: idleInTransaction,
+      ...(statement !== null && { query_timeout: statement + responseGraceMs }),
       // A statement does not wait for the response of the previous one.
       pipeline: true,
-      Client: CorkedClient,
       types,
     },
     options.silence ?? null,
@@ -218,13 +219,20 @@ export const createPool = (options: {
     if (pool.ending) return;
     options.logger.warn({ err, pool: options.name }, 'idle PostgreSQL connection lost');
   });
-  // Between two uses, a connection has no other listener for a moment. Its loss would end the process; with this listener,
-  // the next statement fails instead.
+  // Not in the startup message, because PgBouncer rejects these settings there. As the first statement of a pipeline, it
+  // costs no round trip.
+  const settings = [
+    stateGeneration,
+    ...(statement === null ? [] : [`SET statement_timeout = ${statement}`]),
+    ...(lock === null ? [] : [`SET lock_timeout = ${lock}`]),
+    `SET idle_in_transaction_session_timeout = ${idleInTransaction}`,
+    ...(options.plansByKey === true ? [planByKey('SESSION')] : []),
+  ].join('; ');
   pool.on('connect', (client) => {
-    client.on('error', () => undefined);
-    const settings = [stateGeneration, ...(options.plansByKey ? [planByKey('SESSION')] : [])];
-    // If this fails, PostgreSQL refuses writes, and a lost connection fails the next statement.
-    client.query(settings.join('; ')).catch(() => undefined);
+    client.query(settings).catch(() => {
+      // A connection without deadlines must not be used. This rejects its next statements.
+      (client as unknown as pg.Client).connection.stream.destroy();
+    });
   });
   return pool;
 };

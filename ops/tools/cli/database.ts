@@ -12,6 +12,8 @@ import { createLogger, type Logger } from '../../platform/logging.js';
 import { listenToPostgres } from '../../platform/postgres/listener.js';
 import { isUnavailable } from '../../platform/error-codes.js';
 import type { DeadlineName } from '../../platform/postgres/deadlines.js';
+import { namingDatabaseUrl } from '../../platform/postgres/connection-fault.js';
+import { hostsOf } from '../../platform/postgres/connection-url.js';
 import { createPool, type Pool, type Queryable } from '../../platform/postgres/pool.js';
 import { CliError, explainDataDir, messageOf } from './errors.js';
 import { interruptible, showProgress, type Interruption } from './long-work.js';
@@ -47,19 +49,20 @@ const kafkaOf = async ({ kafka, dataDir }: Config): Promise<Config['kafka']> => 
 /**
  * Connects to PostgreSQL, runs `prepare` on it, opens the log and runs `work`.
  *
- * @throws CliError if PostgreSQL is unavailable
+ * @throws CliError, or an error that names DATABASE_URL, if PostgreSQL is unavailable or unsuitable
  */
 const withLog = async <Result>(
   connections: Omit<Parameters<typeof createPool>[0], 'logger'>,
   options: {
     readonly kafka: Config['kafka'];
     readonly user: 'command' | 'restore';
+    readonly isEmbedded: boolean;
     readonly prepare: (pool: Pool) => Promise<void>;
   },
   work: (database: CommandDatabase) => Promise<Result>,
 ): Promise<Result> => {
   const { url } = connections;
-  const { kafka, user, prepare } = options;
+  const { kafka, user, isEmbedded, prepare } = options;
   const logger = createLogger('silent');
   const pool = createPool({ ...connections, logger });
   try {
@@ -78,9 +81,9 @@ const withLog = async <Result>(
     }
   } catch (cause) {
     const first: unknown = cause instanceof AggregateError ? cause.errors[0] : cause;
+    if (!isEmbedded) throw namingDatabaseUrl(first);
     if (!isUnavailable(first)) throw cause;
-    // The host only, because the URL contains a password.
-    const message = `PostgreSQL at ${new URL(url).host} cannot be used: ${messageOf(cause)}`;
+    const message = `PostgreSQL at ${hostsOf(url)} cannot be used: ${messageOf(cause)}`;
     throw new CliError('NO_DATABASE', message, { cause });
   } finally {
     await pool.end();
@@ -99,7 +102,8 @@ export const withDatabase = async <Result>(
 ): Promise<Result> => {
   const url = config.databaseUrl ?? (await embeddedUrl(config.dataDir));
   const kafka = await kafkaOf(config);
-  const options = { kafka, user: 'command', prepare: requireMigrated } as const;
+  const isEmbedded = config.databaseUrl === null;
+  const options = { kafka, user: 'command', isEmbedded, prepare: requireMigrated } as const;
   return withLog({ url, name: 'cli', max: 10, deadlines }, options, work);
 };
 
@@ -198,7 +202,8 @@ export const withNewInstallation = async <Result>(
         await requireUnused(pool, where);
         await migrate(pool);
       };
-      return await withLog(connections, { kafka, user: 'restore', prepare }, async (database) => {
+      const options = { kafka, user: 'restore', isEmbedded: postgres !== null, prepare } as const;
+      return await withLog(connections, options, async (database) => {
         await requireEmptyLog(database.log, kafka ? 'the log at KAFKA_BROKERS' : where);
         return work(database);
       });

@@ -1,8 +1,10 @@
 import { CommanderError } from 'commander';
 import { ConfigError, configExitCode } from '../../platform/process/config-error.js';
 import type { OwnCode } from '../../platform/error-codes.js';
-import { hasCode } from '../../platform/errors.js';
+import { hasCode, messageOf } from '../../platform/errors.js';
 import { FileExists } from '../../platform/files/new-file.js';
+
+export { messageOf };
 
 const exitCodes = {
   /** The command line is wrong. */
@@ -45,13 +47,6 @@ const usageLine = (message: string): string => {
   const [first = '', suggestion] = message.replace(/^error: /, '').split('\n');
   if (suggestion !== undefined) return `${first} ${suggestion.replace('(Did', '(did')}`;
   return first.startsWith('unknown') ? `${first}; see "linklog --help"` : first;
-};
-
-/** Returns the message of an error. The AggregateError of a refused connection to `localhost` has an empty one. */
-export const messageOf = (error: unknown): string => {
-  if (error instanceof AggregateError) return messageOf(error.errors[0]);
-  const text = error instanceof Error ? error.message : String(error);
-  return text.replaceAll(/\s*\n\s*/g, ' ').trim();
 };
 
 /** Replaces an error about an unreadable data directory by one with a remedy. */

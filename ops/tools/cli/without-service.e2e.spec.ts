@@ -79,7 +79,7 @@ describe('CLI: command line, without a service', () => {
       await expectFailure(
         linklog(args, { DATABASE_URL: 'postgres://linklog:a-secret@127.0.0.1:1/linklog' }),
         1,
-        'PostgreSQL at 127.0.0.1:1 cannot be used: connect ECONNREFUSED 127.0.0.1:1',
+        'DATABASE_URL: PostgreSQL cannot be reached: connect ECONNREFUSED 127.0.0.1:1',
       );
     });
   }

@@ -1,0 +1,64 @@
+import { expect } from 'chai';
+import { createLogger } from '../../platform/logging.js';
+import { createPool } from '../../platform/postgres/pool.js';
+import { fixture } from '../support/fixture.js';
+import { databaseFixture } from '../support/fixtures.js';
+import { startPooler } from '../support/pooler.js';
+import { eventually, eventuallyPasses } from '../support/waiting.js';
+import { destination, keyFixture, productFixture } from './harness.js';
+
+describe('product: through the PgBouncer of ops/docs/postgres.md', () => {
+  const database = databaseFixture('pooler');
+  const pooler = fixture(
+    () => startPooler(database.url),
+    async (pooler) => {
+      await pooler.stop();
+      // PostgreSQL drops no database in use, and may not have noticed the end of PgBouncer.
+      await eventuallyPasses(20_000, async () => {
+        const { rows } = await database.pool.query(
+          `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+           WHERE datname = current_database() AND application_name <> 'linklog test'`,
+        );
+        expect(rows).to.have.length(0);
+      });
+    },
+  );
+  const bench = productFixture(() => ({ DATABASE_URL: pooler.url }));
+  const pro = keyFixture(bench, 'PRO');
+
+  it('creates links, redirects, counts, and applies a change immediately', async () => {
+    const { shortCode } = await bench.link(pro.key);
+    expect((await bench.visit(shortCode)).status).to.equal(302);
+    const { shortCode: limited } = await bench.link(pro.key, { maxClicks: 1 });
+    expect((await bench.visit(limited)).status).to.equal(302);
+    expect((await bench.visit(limited)).status).to.equal(410);
+    await bench.expectClicks(shortCode, pro.key, 1);
+    await bench.admin('POST', `/admin/links/${shortCode}/block`, { reason: 'a test' });
+    await eventually('it is blocked', async () => (await bench.visit(shortCode)).status === 410);
+  });
+
+  it('has the deadlines of its connections', async () => {
+    const pool = createPool({
+      ...{ url: pooler.url, name: 'deadlines', max: 1, deadlines: 'request' },
+      logger: createLogger('silent'),
+    });
+    const { rows } = await pool.query(
+      `SELECT current_setting('statement_timeout') AS statement, current_setting('lock_timeout') AS lock,
+         current_setting('idle_in_transaction_session_timeout') AS idle`,
+    );
+    await pool.end();
+    expect(rows).to.deep.equal([{ statement: '1500ms', lock: '1s', idle: '2500ms' }]);
+  });
+
+  it('recovers when PgBouncer is killed and started again', async () => {
+    const { shortCode } = await bench.link(pro.key);
+    expect((await bench.visit(shortCode)).status).to.equal(302);
+    await pooler.restart();
+    const headers = { 'Idempotency-Key': 'restarted' };
+    await eventuallyPasses(20_000, async () => {
+      const response = await bench.shorten(pro.key, { url: destination }, headers);
+      expect(response.status, response.text).to.equal(201);
+    });
+    await bench.expectClicks(shortCode, pro.key, 1);
+  });
+});
