@@ -3,7 +3,7 @@ import { projectionNames, liveSchema } from '../../projectors/runtime/projection
 import { dump } from '../../projectors/testing/tables.js';
 import { linklogVersion } from '../platform/files/project-file.js';
 import { generation } from '../platform/postgres/generation.js';
-import { countByStatus, startLoad } from '../test/chaos/upgrade-load.js';
+import { countByStatus, startLoad } from '../test/support/balanced-load.js';
 import { databaseFixture, kafkaFixture } from '../test/support/fixtures.js';
 import { sendRequest, type HttpResponse } from '../test/support/http.js';
 import { kafkaStartMs } from '../test/support/kafka.js';
@@ -114,7 +114,7 @@ describe('composition root: another generation of the tables', function () {
 
   it('stops each process before it writes, and responds with 503 until then', async () => {
     const load = startLoad({
-      ...{ apis: () => [api.api], edges: () => [edge.edge], key, known },
+      ...{ apis: () => [api.api], edges: () => [edge.edge], keys: [key], known },
     });
     after(() => load.stop());
     await eventually('links are created', () => load.acknowledged.length > 10);

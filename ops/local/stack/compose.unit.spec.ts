@@ -44,6 +44,8 @@ const containerVariables = [
   'KAFKA_COMPRESSION',
   'KAFKA_MIN_INSYNC_REPLICAS',
   'KAFKA_REPLICAS',
+  'METRICS_TOKEN',
+  'OTEL_EXPORTER_OTLP_ENDPOINT',
 ];
 /** Variables that the services of the stack inherit. */
 const inherited = {

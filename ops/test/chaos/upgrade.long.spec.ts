@@ -16,7 +16,7 @@ import { testRedis } from '../support/redis.js';
 import { startService, type Service } from '../support/services.js';
 import { eventually, within } from '../support/waiting.js';
 import { oldRelease, programOf } from './old-release.js';
-import { countByStatus, longestOutage, startLoad } from './upgrade-load.js';
+import { countByStatus, longestOutage, startLoad } from '../support/balanced-load.js';
 
 const adminToken = 'a-token-of-an-operator';
 const migrateFile = fileURLToPath(new URL('../../tools/migrate.js', import.meta.url));
@@ -143,7 +143,7 @@ describe('chaos: upgrade of a running stack from release 0.2.0', function () {
     const load = startLoad({
       apis: () => apis.map(({ api }) => api),
       edges: () => edges.map(({ edge }) => edge),
-      ...{ key, known },
+      ...{ keys: [key], known },
     });
     after(() => load.stop());
     await eventually('links are created', () => load.acknowledged.length > 100, 60_000);

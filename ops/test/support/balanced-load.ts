@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { sendRequest, type HttpResponse } from '../support/http.js';
+import { sendRequest, type HttpResponse } from './http.js';
 
 /** Pause between two requests of a client (ms). */
 const pauseMs = 20;
@@ -43,10 +43,11 @@ export interface LoadResult {
 export const startLoad = (options: {
   readonly apis: () => readonly string[];
   readonly edges: () => readonly string[];
-  readonly key: string;
+  /** Used round-robin. */
+  readonly keys: readonly string[];
   readonly known: readonly string[];
 }) => {
-  const { apis, edges, key, known } = options;
+  const { apis, edges, keys, known } = options;
   const stopping = new AbortController();
   const { signal } = stopping;
   const creations: Answer[] = [];
@@ -85,7 +86,7 @@ export const startLoad = (options: {
     const response = await balanced(apis, (api) =>
       sendRequest(`${api}/v2/shorten`, {
         method: 'POST',
-        headers: { Authorization: `Bearer ${key}` },
+        headers: { Authorization: `Bearer ${keys[sent % keys.length] ?? ''}` },
         body: { url: `https://example.com/${sent}` },
       }),
     );
