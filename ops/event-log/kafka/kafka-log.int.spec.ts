@@ -19,7 +19,6 @@ const links = topics.links.name;
 const logger = createLogger('silent');
 
 describeEventLog('on Kafka', () => openKafkaHarness('log'));
-describeEventLog('on Kafka 3.9', () => openKafkaHarness('log39', '3.9.1'));
 
 describe('platform: log on Kafka, apart from the suite', function () {
   this.timeout(kafkaStartMs);
