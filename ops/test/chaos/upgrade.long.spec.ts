@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
+import { retry } from '../../platform/concurrency/retry.js';
 import { requireMigrated } from '../../migrations/migrate.js';
 import { projectionNames, liveSchema } from '../../../projectors/runtime/projection.js';
 import { emptyDatabase } from '../support/database.js';
@@ -125,13 +126,18 @@ describe('chaos: upgrade of a running stack from release 0.2.0', function () {
     const edges = [await start('edge', program), await start('edge', program)];
     const apis = [await start('api', program), await start('api', program)];
     const [firstApi] = apis;
-    const { key } = await issueKey({ admin: firstApi?.admin ?? '', adminToken }, { plan: 'PRO' });
+    // On a busy machine, PostgreSQL or Kafka may miss a deadline.
+    const { key } = await retry(
+      () => issueKey({ admin: firstApi?.admin ?? '', adminToken }, { plan: 'PRO' }),
+      { attempts: 20 },
+    );
     const known: string[] = [];
-    for (let count = 0; count < 50; count += 1) {
+    while (known.length < 50) {
       const response = await sendRequest(`${firstApi?.api ?? ''}/v2/shorten`, {
         ...{ method: 'POST', headers: { Authorization: `Bearer ${key}` } },
-        body: { url: `https://example.com/known/${count}` },
+        body: { url: `https://example.com/known/${known.length}` },
       });
+      if (response.status !== 201) continue;
       known.push((response.json() as { shortCode: string }).shortCode);
     }
     for (const { edge } of edges) {
