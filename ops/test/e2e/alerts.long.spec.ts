@@ -267,16 +267,17 @@ describe('product: all alerts of Prometheus', function () {
       begin: () => pausePostgres(bench.product),
     };
 
-    it('fire while a topic is missing, and an event', async () => {
-      await expectSeen(missingEvent(bench, kafka), deletedTopic);
-    });
-
     it('fire while Kafka is stopped', async () => {
       await expectSeen(stoppedKafka);
     });
 
     it('fire while no process runs the relay', async () => {
       await expectSeen(lostRelay);
+    });
+
+    // Last, because a PostgreSQL that reconnects is compared with the log, which has an unknown event now.
+    it('fire while a topic is missing, and an event', async () => {
+      await expectSeen(missingEvent(bench, kafka), deletedTopic);
     });
   });
 
