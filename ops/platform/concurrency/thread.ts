@@ -28,12 +28,13 @@ type Reply = { readonly id: number } & (
 
 const partsOf = (error: unknown): ErrorParts => {
   const { name, message, stack, cause } = error instanceof Error ? error : new Error(String(error));
-  const { code } = error as { readonly code?: unknown };
+  // Some libraries use `null` as the cause of an error.
+  const { code } = (error ?? {}) as { readonly code?: unknown };
   const isPlain = typeof code === 'string' || typeof code === 'number';
   return {
     ...{ name, message, stack },
     code: isPlain ? code : undefined,
-    cause: cause === undefined ? undefined : partsOf(cause),
+    cause: cause === undefined || cause === null ? undefined : partsOf(cause),
   };
 };
 

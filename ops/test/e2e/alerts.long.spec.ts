@@ -170,12 +170,13 @@ describe('product: all alerts of Prometheus', function () {
           await pool.end();
         }
       };
-      const tables = ['seals.chains', 'seals.checkpoints', 'log.records', 'log.segments'];
+      const tables = ['chains', 'checkpoints'];
+      let at = { topic: visits, partition: 0 };
       await withLog(async (pool, log) => {
         await allSealed(pool, log);
         // The copy that an operator restores.
         for (const table of tables) {
-          await pool.query(`CREATE TABLE public.${table.replace('.', '_')} AS TABLE ${table}`);
+          await pool.query(`CREATE TABLE public.${table} AS TABLE seals.${table}`);
         }
         const ranges = await log.ranges(visits);
         const { partition, next: to } = ranges.find(({ next }) => next > 0) ??
@@ -183,16 +184,19 @@ describe('product: all alerts of Prometheus', function () {
             partition: 0,
             next: 0,
           };
-        const at = { topic: visits, partition };
+        at = { topic: visits, partition };
         await alterRecord(pool, { ...at, offset: 0 }, (value) => value.replace('{', '{ '));
         await forgeChain(pool, log, at, { from: 0, to });
       });
       for (let count = 0; count < 20; count += 1) await bench.visit(link.shortCode);
       await prometheus.untilFiring(['LinklogSealsBroken']);
       await withLog(async (pool) => {
+        await alterRecord(pool, { ...at, offset: 0 }, (value) => value.replace('{ ', '{'));
+        await pool.query('TRUNCATE seals.chains, seals.checkpoints');
         for (const table of tables) {
-          await pool.query(`DELETE FROM ${table}`);
-          await pool.query(`INSERT INTO ${table} TABLE public.${table.replace('.', '_')}`);
+          await pool.query(
+            `INSERT INTO seals.${table} OVERRIDING SYSTEM VALUE TABLE public.${table}`,
+          );
         }
       });
 
@@ -267,16 +271,17 @@ describe('product: all alerts of Prometheus', function () {
       begin: () => pausePostgres(bench.product),
     };
 
-    it('fire while a topic is missing, and an event', async () => {
-      await expectSeen(missingEvent(bench, kafka), deletedTopic);
-    });
-
     it('fire while Kafka is stopped', async () => {
       await expectSeen(stoppedKafka);
     });
 
     it('fire while no process runs the relay', async () => {
       await expectSeen(lostRelay);
+    });
+
+    // Last, because a PostgreSQL that reconnects is compared with the log, which has an unknown event now.
+    it('fire while a topic is missing, and an event', async () => {
+      await expectSeen(missingEvent(bench, kafka), deletedTopic);
     });
   });
 

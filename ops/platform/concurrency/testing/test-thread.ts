@@ -20,7 +20,8 @@ export interface TestThread {
 serveCalls<TestThread>({
   sum: (numbers, more) =>
     Promise.resolve([...numbers, ...more.values()].reduce((sum, number) => sum + number, 0)),
-  refuse: (message) => Promise.reject(new OwnError(message, { cause: new TypeError('why') })),
+  refuse: (message) =>
+    Promise.reject(new OwnError(message, { cause: new TypeError('why', { cause: null }) })),
   misconfigured: () => Promise.reject(new ConfigError('EVENTSTORE_URL: wrong')),
   wait: () => never,
   returnFunction: () => Promise.resolve(() => undefined),
