@@ -151,8 +151,7 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
     };
     const metadata = { actor: key.id, requestId: state.requestId };
     const { domain } = request;
-    const subject =
-      alias === null ? newSubject(domain, state) : subjectOf({ domain, code: alias });
+    const subject = alias === null ? newSubject(domain, state) : subjectOf({ domain, code: alias });
     return { type: 'CreateLink', subject, data, metadata };
   };
 

@@ -74,7 +74,9 @@ describe('product: stderr while Kafka is unavailable', function () {
     });
     const { stderr } = await bench.product.stop();
     expect(rawLines(stderr)).to.deep.equal([]);
-    const warnings = stderr.split('\n').filter((line) => line.includes('node.js emitted a warning'));
+    const warnings = stderr
+      .split('\n')
+      .filter((line) => line.includes('node.js emitted a warning'));
     // The process, the thread of the projectors and that of the shipping.
     expect(warnings).to.have.length(3);
   });
