@@ -219,13 +219,7 @@ export const openKafkaLog = (options: {
     },
   } satisfies EventLog &
     Record<
-      | 'check'
-      | 'ready'
-      | 'isReachable'
-      | 'topicMissing'
-      | 'inspect'
-      | 'relocate'
-      | 'startFailure',
+      'check' | 'ready' | 'isReachable' | 'topicMissing' | 'inspect' | 'relocate' | 'startFailure',
       unknown
     >;
 };
