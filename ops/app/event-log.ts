@@ -151,7 +151,11 @@ const openOnKafka = async (
     },
   });
   onFailure(() => log.close());
-  const delivery = await openRelayedDelivery({ pool: options.requestPool ?? pool, listener });
+  const delivery = await openRelayedDelivery({
+    pool: options.requestPool ?? pool,
+    listener,
+    isReachable: () => log.isReachable(),
+  });
   const projected: ProjectedEvents = {
     appliedThrough: (topic, partition) => appliedThrough(pool, topic, partition),
     setAside: (topic) => subjectsSetAside(pool, topic),

@@ -152,8 +152,7 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
     };
     const metadata = actorIn(state, key.id);
     const { domain } = request;
-    const subject =
-      alias === null ? newSubject(domain, state) : subjectOf({ domain, code: alias });
+    const subject = alias === null ? newSubject(domain, state) : subjectOf({ domain, code: alias });
     return { type: 'CreateLink', subject, data, metadata };
   };
 

@@ -25,6 +25,11 @@ const pauses = { firstMs: 100, longestMs: 2_000 };
 const closeMs = 3_000;
 /** How long the health check reports a failed append without a later success (ms). Appends are retried more often. */
 const appendFailureMs = 30_000;
+/** How long before a failed append another one may have succeeded (ms): then only some partitions are unavailable. */
+const partialFailureMs = 1_000;
+/** How long `isReachable` waits for a response (ms), and how long a response counts (ms): one broker may not respond. */
+const respondMs = 500;
+const respondedMs = 2_000;
 /** Failed attempts after which a topic counts as missing, because a broker may not know a new topic yet. */
 const missingAfter = 4;
 
@@ -51,6 +56,8 @@ export const openKafkaLog = (options: {
   const reader = createPartitionReader(kafka, settings, admin);
   let clusterId: string | undefined;
   let startFailure: KafkaFailure | null = null;
+  let respondedAt = -Infinity;
+  let appendedAt = -Infinity;
   let appendFailure: { readonly error: unknown; readonly at: number } | null = null;
   const logFailure = createFailureLog(logger);
   const subscriptions = new Set<ReturnType<typeof startKafkaSubscription>>();
@@ -153,6 +160,15 @@ export const openKafkaLog = (options: {
         throw kafkaFailure(error);
       }
     },
+    /** Whether a broker responds. */
+    async isReachable(): Promise<boolean> {
+      const response = admin.run((client) => client.describeCluster());
+      const responded = response.then(() => {
+        respondedAt = performance.now();
+      });
+      await endsWithin(responded, respondMs);
+      return performance.now() - respondedAt < respondedMs;
+    },
     /** Never resolves. Rejects with `TopicMissing` while `ready` waits for a deleted topic. */
     topicMissing: topicMissing.promise,
     /** Returns the current state of the created topics, without waiting for `ready`. */
@@ -172,9 +188,11 @@ export const openKafkaLog = (options: {
       await ready;
       try {
         await producer.send(topic, records);
+        appendedAt = performance.now();
         appendFailure = null;
       } catch (error) {
-        appendFailure = { error, at: performance.now() };
+        const at = performance.now();
+        if (at - appendedAt > partialFailureMs) appendFailure = { error, at };
         throw error;
       }
     },
@@ -200,7 +218,10 @@ export const openKafkaLog = (options: {
       await endsWithin(Promise.allSettled([reading, producer.close()]), closeMs);
     },
   } satisfies EventLog &
-    Record<'check' | 'ready' | 'topicMissing' | 'inspect' | 'relocate' | 'startFailure', unknown>;
+    Record<
+      'check' | 'ready' | 'isReachable' | 'topicMissing' | 'inspect' | 'relocate' | 'startFailure',
+      unknown
+    >;
 };
 
 export type KafkaLog = ReturnType<typeof openKafkaLog>;

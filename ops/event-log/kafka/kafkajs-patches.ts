@@ -270,7 +270,9 @@ const acceptMissingLeaders = (): void => {
         const { request, response } = exchange;
         if (request.apiName !== 'Metadata') return send.call(this, exchange);
         const parse = (decoded: ClusterMetadata): Promise<ClusterMetadata> => {
-          for (const partition of decoded.topicMetadata.flatMap((topic) => topic.partitionMetadata)) {
+          for (const partition of decoded.topicMetadata.flatMap(
+            (topic) => topic.partitionMetadata,
+          )) {
             if (partition.partitionErrorCode !== leaderNotAvailable) continue;
             partition.partitionErrorCode = 0;
             lacking.add(decoded);

@@ -250,6 +250,25 @@ describe('platform: relay from the outbox to the log proper', () => {
     expect(await delivery.published(stuck, 10_000)).to.be.true;
   });
 
+  it('counts all partitions as stalled while the log does not respond', async () => {
+    let isReachable = false;
+    const own = await openRelayedDelivery({
+      ...{ pool: node.pool, listener },
+      isReachable: () => Promise.resolve(isReachable),
+    });
+    expect((await own.stalled()).areNone).to.be.true;
+    const code = codeIn(links, 2);
+    const position = await record(eventIn(links, code));
+    await eventually('it is stalled', async () => !(await own.stalled()).areNone);
+    expect((await own.stalled()).includesAll(topics.usage.name)).to.be.true;
+    isReachable = true;
+    await eventually('others are not', async () => !(await own.stalled()).includesAll(links));
+    expect((await own.stalled()).includes(links, code)).to.be.true;
+    relayTo();
+    expect(await own.published(position, 10_000)).to.be.true;
+    own.stop();
+  });
+
   for (const [how, append] of [
     ['fail', () => Promise.reject(new Error('No leader'))],
     ['do not end', () => new Promise<never>(() => undefined)],

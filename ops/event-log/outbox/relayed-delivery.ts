@@ -6,7 +6,7 @@ import type { NotificationListener } from '../../platform/postgres/listener.js';
 import type { Pool } from '../../platform/postgres/pool.js';
 import type { TopicPartition } from '../port.js';
 import type { OutboxDelivery, OutboxPosition } from './port.js';
-import { noneStalled, StalledPartitions } from './stalled-partitions.js';
+import { allStalled, noneStalled, StalledPartitions } from './stalled-partitions.js';
 
 /**
  * How long an event may be unsent before its partition counts as stalled, so that no new events of it are decided. Longer
@@ -26,8 +26,10 @@ export const openRelayedDelivery = async (options: {
   readonly pool: Pool;
   /** Receives `linklog_sent`. */
   readonly listener: NotificationListener;
+  /** Whether the log responds. Called while partitions are stalled: if it does not, all of them are. */
+  readonly isReachable?: () => Promise<boolean>;
 }): Promise<RelayedDelivery> => {
-  const { pool, listener } = options;
+  const { pool, listener, isReachable = () => Promise.resolve(true) } = options;
   await pool.query(
     `INSERT INTO log.relayed (partition_id, next_offset) SELECT id, 0 FROM log.partitions
      ON CONFLICT DO NOTHING`,
@@ -80,7 +82,8 @@ export const openRelayedDelivery = async (options: {
              WHERE (e.value::json ->> 'time')::timestamptz
                    < clock_timestamp() - interval '${stalledAfter}'`,
     });
-    return rows.length === 0 ? noneStalled : new StalledPartitions(rows);
+    if (rows.length === 0) return noneStalled;
+    return (await isReachable()) ? new StalledPartitions(rows) : allStalled;
   };
 
   return {

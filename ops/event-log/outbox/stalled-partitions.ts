@@ -1,4 +1,4 @@
-import { partitionCountOf, type TopicName } from '../../../schemas/events/topics.js';
+import { partitionCountOf, topicNames, type TopicName } from '../../../schemas/events/topics.js';
 import { groupBy } from '../../platform/group-by.js';
 import { partitionOf } from '../partition.js';
 import type { TopicPartition } from '../port.js';
@@ -33,3 +33,9 @@ export class StalledPartitions {
 }
 
 export const noneStalled = new StalledPartitions([]);
+
+export const allStalled = new StalledPartitions(
+  topicNames.flatMap((topic) =>
+    Array.from({ length: partitionCountOf(topic) }, (_, partition) => ({ topic, partition })),
+  ),
+);

@@ -26,9 +26,9 @@ describe('platform: stalled partitions of the outbox', () => {
     ]);
     expect(stalled.includesAll(links)).to.equal(true);
     expect(stalled.includesAll(accounts)).to.equal(false);
-    expect(new StalledPartitions([{ topic: accounts, partition: 0 }]).includesAll(accounts)).to.equal(
-      true,
-    );
+    expect(
+      new StalledPartitions([{ topic: accounts, partition: 0 }]).includesAll(accounts),
+    ).to.equal(true);
   });
 
   it('are none without unsent events', () => {
