@@ -6,7 +6,8 @@ import type { Disturbance } from '../support/tcp-proxy.js';
 export interface Link {
   /** The server's URL for its clients. */
   readonly url: string;
-  disturb(how: Disturbance): void;
+  /** @param slowMs latency of `slow`, each way; by default that of the proxy */
+  disturb(how: Disturbance, slowMs?: number): void;
   mend(): void;
   close(): Promise<void>;
 }
@@ -19,11 +20,11 @@ export const startLink = async (serverUrl: string): Promise<Link> => {
   const [url] = (await once(worker, 'message')) as [string];
   return {
     url,
-    disturb(how) {
-      worker.postMessage(how);
+    disturb(how, slowMs) {
+      worker.postMessage({ how, slowMs });
     },
     mend() {
-      worker.postMessage(null);
+      worker.postMessage({ how: null });
     },
     async close() {
       await worker.terminate();

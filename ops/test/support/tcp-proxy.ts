@@ -3,12 +3,10 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 
 /**
  * A network failure. `silent`: bytes and ends of connections are dropped, and a connection that lost bytes stays silent.
- * `slow`: 200 ms of latency, each way. `half-open`: the server side of connections is closed without notice to the
+ * `slow`: latency, each way. `half-open`: the server side of connections is closed without notice to the
  * clients; new connections are alternately reset and delayed.
  */
 export type Disturbance = 'silent' | 'slow' | 'half-open';
-
-const slowMs = 200;
 
 /** Runs functions in order, each after its delay, or earlier if a later one is due. */
 const createQueue = () => {
@@ -42,8 +40,8 @@ export interface TcpProxy {
   resume(): void;
   /** Inspects chunks from clients; `cut` closes both sides before the chunk is sent. */
   inspect(inspector: ((chunk: Buffer, cut: () => void) => void) | null): void;
-  /** Starts a network failure, until `mend`. */
-  disturb(how: Disturbance): void;
+  /** Starts a network failure, until `mend`. @param slowMs latency of `slow`, each way; by default 200 ms */
+  disturb(how: Disturbance, slowMs?: number): void;
   mend(): void;
   /** Drops all bytes of the server until `cut`. */
   mute(): void;
@@ -61,6 +59,7 @@ export const startTcpProxy = async (serverUrl: string): Promise<TcpProxy> => {
   let isMuted = false;
   let inspector: ((chunk: Buffer, cut: () => void) => void) | null = null;
   let disturbance: Disturbance | null = null;
+  let latencyMs = 0;
   const relays = new Set<Relay>();
   let refused = 0;
 
@@ -87,7 +86,7 @@ export const startTcpProxy = async (serverUrl: string): Promise<TcpProxy> => {
 
     const pass = (from: Socket, to: Socket, isPassed: (chunk: Buffer) => boolean): void => {
       const queue = createQueue();
-      const delayMs = (): number => (disturbance === 'slow' ? slowMs : 0);
+      const delayMs = (): number => (disturbance === 'slow' ? latencyMs : 0);
       from.setNoDelay(true);
       from.on('data', (chunk: Buffer) => {
         if (state === 'halved' && disturbance === null) client.resetAndDestroy();
@@ -148,8 +147,9 @@ export const startTcpProxy = async (serverUrl: string): Promise<TcpProxy> => {
     inspect(next) {
       inspector = next;
     },
-    disturb(how) {
+    disturb(how, slowMs = 200) {
       disturbance = how;
+      latencyMs = slowMs;
       if (how === 'half-open') for (const connection of relays) connection.halve();
     },
     mend() {
