@@ -48,10 +48,10 @@ describe('containers: one container', function () {
   const startContainer = async (
     volume: string,
     options: readonly string[] = [],
-    of = image,
+    from = image,
   ): Promise<string> => {
     const mounted = `${volume}:/data`;
-    const name = await docker('run', '--detach', ...published, '--volume', mounted, ...options, of);
+    const name = await docker('run', '--detach', ...published, '--volume', mounted, ...options, from);
     containers.push(name);
     return name;
   };
