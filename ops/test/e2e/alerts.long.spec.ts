@@ -156,6 +156,9 @@ describe('product: all alerts of Prometheus', function () {
 
     it('fire while the log differs from its seals, and a file of the spool is damaged', async () => {
       const { dataDir } = bench.product;
+      const visited = await bench.link(owner.key);
+      expect((await bench.visit(visited.shortCode)).status).to.equal(302);
+      await bench.expectClicks(visited.shortCode, owner.key, 1);
       const visits = topics.visits.name;
       const withLog = async (
         work: (pool: Pool, log: Awaited<ReturnType<typeof openTestLog>>['log']) => Promise<void>,
@@ -188,7 +191,9 @@ describe('product: all alerts of Prometheus', function () {
         await alterRecord(pool, { ...at, offset: 0 }, (value) => value.replace('{', '{ '));
         await forgeChain(pool, log, at, { from: 0, to });
       });
-      for (let count = 0; count < 20; count += 1) await bench.visit(link.shortCode);
+      for (const { shortCode } of [visited, link]) {
+        for (let count = 0; count < 20; count += 1) await bench.visit(shortCode);
+      }
       await prometheus.untilFiring(['LinklogSealsBroken']);
       await withLog(async (pool) => {
         await alterRecord(pool, { ...at, offset: 0 }, (value) => value.replace('{ ', '{'));
