@@ -53,10 +53,8 @@ describe('containers: docker-compose.yml', function () {
       name,
       { image: image.replace(/@.*/, '') },
     ]);
-    await writeFile(
-      path.join(dir, 'images.json'),
-      JSON.stringify({ services: Object.fromEntries(images) }),
-    );
+    const services: unknown = Object.fromEntries(images);
+    await writeFile(path.join(dir, 'images.json'), JSON.stringify({ services }));
     await buildImage(file.services['command-api-1']?.image ?? '');
   };
 
@@ -113,13 +111,13 @@ describe('containers: docker-compose.yml', function () {
     await up();
     keys = await createKeys();
     for (let index = 0; index < knownCount; index += 1) {
-      const { status, json, text } = await sendRequest(`${apis[index % 2] ?? ''}/v2/shorten`, {
+      const response = await sendRequest(`${apis[index % 2] ?? ''}/v2/shorten`, {
         method: 'POST',
         headers: authorization(index),
         body: { url: `https://example.com/known/${index}` },
       });
-      expect(status, text).to.equal(201);
-      known.push((json() as { shortCode: string }).shortCode);
+      expect(response.status, response.text).to.equal(201);
+      known.push((response.json() as { shortCode: string }).shortCode);
     }
   });
 

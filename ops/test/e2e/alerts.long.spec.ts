@@ -16,6 +16,7 @@ import { alertRules } from '../support/prometheus.js';
 import { receiverFixture } from '../support/receiver.js';
 import { allSealed, alterRecord, forgeChain } from '../support/sealing.js';
 import { mountTmpfs } from '../support/tmpfs.js';
+import { eventuallyPasses } from '../support/waiting.js';
 import {
   alertsProduct,
   clockAhead,
@@ -156,6 +157,9 @@ describe('product: all alerts of Prometheus', function () {
 
     it('fire while the log differs from its seals, and a file of the spool is damaged', async () => {
       const { dataDir } = bench.product;
+      const visited = await bench.link(owner.key);
+      expect((await bench.visit(visited.shortCode)).status).to.equal(302);
+      await bench.expectClicks(visited.shortCode, owner.key, 1);
       const visits = topics.visits.name;
       const withLog = async (
         work: (pool: Pool, log: Awaited<ReturnType<typeof openTestLog>>['log']) => Promise<void>,
@@ -173,7 +177,8 @@ describe('product: all alerts of Prometheus', function () {
       const tables = ['chains', 'checkpoints'];
       let at = { topic: visits, partition: 0 };
       await withLog(async (pool, log) => {
-        await allSealed(pool, log);
+        // Events of this minute's calls may follow.
+        await eventuallyPasses(120_000, () => allSealed(pool, log));
         // The copy that an operator restores.
         for (const table of tables) {
           await pool.query(`CREATE TABLE public.${table} AS TABLE seals.${table}`);
@@ -188,7 +193,9 @@ describe('product: all alerts of Prometheus', function () {
         await alterRecord(pool, { ...at, offset: 0 }, (value) => value.replace('{', '{ '));
         await forgeChain(pool, log, at, { from: 0, to });
       });
-      for (let count = 0; count < 20; count += 1) await bench.visit(link.shortCode);
+      for (const { shortCode } of [visited, link]) {
+        for (let count = 0; count < 20; count += 1) await bench.visit(shortCode);
+      }
       await prometheus.untilFiring(['LinklogSealsBroken']);
       await withLog(async (pool) => {
         await alterRecord(pool, { ...at, offset: 0 }, (value) => value.replace('{ ', '{'));
@@ -210,7 +217,9 @@ describe('product: all alerts of Prometheus', function () {
       for (const name of files) {
         const file = path.join(disk.dir, name);
         const bytes = await readFile(file);
-        bytes.fill(0xff, Math.floor(bytes.length / 2));
+        // In the middle: an end that cannot be read is that of a crash.
+        const middle = Math.floor(bytes.length / 2);
+        bytes.fill(0xff, middle, middle + 8);
         await writeFile(file, bytes);
       }
       await product.restart();

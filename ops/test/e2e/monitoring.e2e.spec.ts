@@ -101,8 +101,8 @@ describe('product: metrics for Prometheus and Grafana', function () {
     const documented = [...page.matchAll(/^\| `(linklog_\w+)` .*\| Shared\. /gm)].map(
       ([, name = '']) => name,
     );
-    const shared = new Set([...marked(texts.get(false) ?? ''), ...marked(texts.get(true) ?? '')]);
-    expect([...shared].sort()).to.deep.equal(documented.sort());
+    const exposed = new Set([...marked(texts.get(false) ?? ''), ...marked(texts.get(true) ?? '')]);
+    expect([...exposed].sort()).to.deep.equal(documented.sort());
   });
 
   it('are not added up over processes by the alert rules and the dashboard if they are shared', async () => {

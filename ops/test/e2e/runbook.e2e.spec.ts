@@ -9,6 +9,7 @@ import { projectFile } from '../../platform/files/project-file.js';
 import { folderFixture } from '../support/fixtures.js';
 import { withLedger } from '../support/ledger-events.js';
 import { startEmbeddedProduct } from '../support/product.js';
+import { eventually } from '../support/waiting.js';
 import { Bench } from './harness.js';
 
 const cliFile = fileURLToPath(new URL('../../tools/cli/main.js', import.meta.url));
@@ -52,6 +53,12 @@ describe('product: the commands of the runbook', function () {
     await chmod(npx, 0o755);
     const { key } = await bench.key('PRO');
     await bench.visit((await bench.link(key)).shortCode);
+    await withLedger(bench.product, (pool) =>
+      eventually('events are sealed', async () => {
+        const { rowCount } = await pool.query('SELECT FROM seals.checkpoints');
+        return (rowCount ?? 0) > 0;
+      }),
+    );
     const { stdout, stderr } = run(setUp.replace(/^admin=.*\n/, ''));
     expect(stderr).to.equal('');
     expect(Number(stdout)).to.be.above(50);
