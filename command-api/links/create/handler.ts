@@ -4,11 +4,7 @@ import { lockMeters, saveMeters, type LockedMeter } from '../../../ops/ledger/me
 import { lockActiveDomains, type LockedDomain } from '../../../ops/ledger/domains.js';
 import { findTaken, insertLinks, isSubjectTaken } from '../../../ops/ledger/links.js';
 import { newId } from '../../../ops/platform/new-id.js';
-import {
-  noPosition,
-  type Outbox,
-  type OutboxPosition,
-} from '../../../ops/event-log/outbox/port.js';
+import { type Outbox, type OutboxPosition } from '../../../ops/event-log/outbox/port.js';
 import { mayBeCausedByOneCommand } from '../../../ops/platform/error-codes.js';
 import { lockingTransaction, type Client, type Pool } from '../../../ops/platform/postgres/pool.js';
 import { mapResult, writeAfter, type Write } from '../../../ops/platform/postgres/statement.js';

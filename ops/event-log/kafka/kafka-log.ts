@@ -163,14 +163,16 @@ export const openKafkaLog = (options: {
     /** Whether a broker has responded recently, or does now. */
     async isReachable(): Promise<boolean> {
       const hasResponded = (): boolean => performance.now() - respondedAt < respondedMs;
-      const response = admin.run((client) => client.describeCluster()).then(
-        () => {
-          respondedAt = performance.now();
-        },
-        (err: unknown) => {
-          logger.debug({ err }, 'kafka does not respond');
-        },
-      );
+      const response = admin
+        .run((client) => client.describeCluster())
+        .then(
+          () => {
+            respondedAt = performance.now();
+          },
+          (err: unknown) => {
+            logger.debug({ err }, 'kafka does not respond');
+          },
+        );
       if (!hasResponded()) await endsWithin(response, respondMs);
       return hasResponded();
     },
