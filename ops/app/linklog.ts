@@ -239,7 +239,7 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
       /** Only a new installation creates it; the key is shown this once. */
       firstKey: firstKey ?? null,
       /** Makes the service not ready, although it still serves. */
-      beginDraining() {
+      beginDraining: (): void => {
         isDraining = true;
         edgeProcesses?.beginDraining();
       },
