@@ -51,7 +51,15 @@ describe('containers: one container', function () {
     from = image,
   ): Promise<string> => {
     const mounted = `${volume}:/data`;
-    const name = await docker('run', '--detach', ...published, '--volume', mounted, ...options, from);
+    const name = await docker(
+      'run',
+      '--detach',
+      ...published,
+      '--volume',
+      mounted,
+      ...options,
+      from,
+    );
     containers.push(name);
     return name;
   };
