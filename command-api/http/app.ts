@@ -1,6 +1,6 @@
 import Koa, { type Context, type Next } from 'koa';
 import { withinDeadline, type Uncounted } from '../../ops/platform/concurrency/deadline.js';
-import { statusOf } from '../../ops/platform/error-codes.js';
+import { isStatementFault, statusOf } from '../../ops/platform/error-codes.js';
 import { healthStatus, type HealthCheck } from '../../ops/http/health.js';
 import { createFloodLog, type Logger } from '../../ops/platform/logging.js';
 import type { RequestRecorder } from '../../ops/platform/metrics/requests.js';
@@ -105,8 +105,9 @@ export const createApp = (
     } catch (err) {
       const reply = toReply(err);
       // Unavailable dependencies log their state once, not for each request.
-      if (reply.status === 503) logger.debug({ err, ...ids }, 'a request got 503');
-      else logger.error({ err, ...ids }, 'a request failed');
+      if (reply.status === 503 && !isStatementFault(err)) {
+        logger.debug({ err, ...ids }, 'a request got 503');
+      } else logger.error({ err, ...ids }, 'a request failed');
       send(ctx, reply);
     }
     // Koa sends responses that `send` did not send.

@@ -157,6 +157,13 @@ export const isConflict = (error: unknown): boolean => classOf(error) === 'confl
 export const isUnavailable = (error: unknown): boolean =>
   classOf(error) === 'unavailable' || isConflict(error);
 
+/**
+ * Whether a statement does not match the tables: a later version has migrated them, or the statement is wrong. Unlike an
+ * outage, it is logged for each request.
+ */
+export const isStatementFault = (error: unknown): boolean =>
+  error instanceof pg.DatabaseError && /^(?:42|3F)/.test(error.code ?? '');
+
 /** Whether the event is the cause: it fails again, and becomes a dead letter. */
 export const isPoison = (error: unknown): boolean => classOf(error) === 'poison';
 

@@ -6,6 +6,7 @@ import {
   isConflict,
   isPoison,
   isRetryable,
+  isStatementFault,
   isUnavailable,
   mayBeCausedByOneCommand,
   ownCodes,
@@ -131,6 +132,15 @@ describe('platform: error codes', () => {
       expect([isUnavailable(value), isPoison(value), isRetryable(value)]).to.deep.equal([
         ...[false, false, false],
       ]);
+    }
+  });
+
+  it('distinguishes statements that do not match the tables from outages', () => {
+    for (const code of ['42703', '42P01', '42883', '3F000']) {
+      expect(isStatementFault(ofServer(code)), code).to.equal(true);
+    }
+    for (const error of [ofServer('57P01'), ofServer('53300'), withCode('42P01')]) {
+      expect(isStatementFault(error)).to.equal(false);
     }
   });
 

@@ -1,6 +1,6 @@
 import type { RequestListener, ServerResponse } from 'node:http';
 import { Overloaded } from '../../ops/platform/concurrency/batcher.js';
-import { statusOf } from '../../ops/platform/error-codes.js';
+import { isStatementFault, statusOf } from '../../ops/platform/error-codes.js';
 import { hasCode } from '../../ops/platform/errors.js';
 import { healthStatus, type HealthCheck } from '../../ops/http/health.js';
 import { createFloodLog, type Logger } from '../../ops/platform/logging.js';
@@ -142,8 +142,9 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
         }
       }
       // The unavailable dependency logs its outage once.
-      else if (isUnavailable) logger.debug({ err, ...trace() }, 'a visit got 503');
-      else logger.error({ err, ...trace() }, 'a visit failed');
+      else if (isUnavailable && !isStatementFault(err)) {
+        logger.debug({ err, ...trace() }, 'a visit got 503');
+      } else logger.error({ err, ...trace() }, 'a visit failed');
       if (response.headersSent) {
         // A complete response may wait for earlier responses of the connection.
         if (!response.writableEnded) response.destroy();
