@@ -1,5 +1,6 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
 import { kill } from 'node:process';
 import { promisify } from 'node:util';
 import { projectFile } from '../../platform/files/project-file.js';
@@ -36,10 +37,10 @@ export const tryDocker = async (
 
 /** The Node image without its digest, because a locally built image has another one. */
 export const nodeImage = async (): Promise<string> => {
-  const { stdout } = await run('sed', ['-n', 's/^ARG NODE=\\(.*\\)@.*/\\1/p', 'ops/Dockerfile'], {
-    cwd: projectFile(),
-  });
-  return stdout.trim();
+  const dockerfile = await readFile(projectFile('ops', 'Dockerfile'), 'utf8');
+  const [, image] = /^ARG NODE=(.+)@/m.exec(dockerfile) ?? [];
+  if (image === undefined) throw new Error('ops/Dockerfile names no image of Node.js');
+  return image;
 };
 
 /** Builds an image of the Dockerfile in the context. */

@@ -1,14 +1,18 @@
 import { expect } from 'chai';
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { linklogVersion, projectFile } from '../../platform/files/project-file.js';
 import { concurrently, sendRequest, statuses } from '../support/http.js';
 import { eventuallyPasses } from '../support/waiting.js';
 import {
   buildImage,
   docker,
   killContainer,
+  nodeImage,
   publishedAt,
   stateOf,
   tryDocker,
@@ -258,6 +262,41 @@ describe('containers: one container', function () {
     const other = { ...(await addressesOf(name)), headers: running.headers };
     await expectClicks(other, 'saved', 1);
     await visit(other, 'saved');
+  });
+
+  it('runs the commands of containers.md', async () => {
+    const page = await readFile(projectFile('ops', 'docs', 'containers.md'), 'utf8');
+    const [section = ''] = page.split('## The large form');
+    const blocks = [...section.matchAll(/^```sh\n([^]*?)^```$/gm)].map(([, block = '']) => block);
+    expect(blocks).to.have.length(5);
+    const dir = await mkdtemp(path.join(tmpdir(), 'linklog-page-'));
+    const script = blocks
+      .join('\n')
+      // A locally built image of Node.js has another digest.
+      .replace('docker build', `docker build --build-arg NODE=${await nodeImage()}`)
+      .replaceAll('linklog.backup', path.join(dir, 'linklog.backup'))
+      // Its ports are those of the first container.
+      .replace('docker compose', 'docker rm --force linklog && docker compose')
+      .replace('up --build --detach', 'up --detach');
+    const remove = async (): Promise<void> => {
+      await tryDocker(['compose', '--file', 'ops/compose.yml', 'down', '--volumes']);
+      await tryDocker(['rm', '--force', 'linklog']);
+      await tryDocker(['volume', 'rm', 'linklog', 'linklog-new']);
+    };
+    await remove();
+    await docker('tag', image, `linklog:${linklogVersion()}`);
+    try {
+      const { stdout } = await promisify(execFile)('bash', ['-euxc', script], {
+        cwd: projectFile(),
+        maxBuffer: 64 * 1_024 ** 2,
+      });
+      expect(stdout).to.match(/ll_[0-9A-Za-z]{38}/);
+      expect(stdout).to.include('/console#t=');
+      expect(stdout).to.match(/Restored \d+ events/);
+    } finally {
+      await remove();
+      await rm(dir, { recursive: true });
+    }
   });
 
   it('continues with the volume of the release before', async () => {
