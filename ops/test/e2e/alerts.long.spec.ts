@@ -206,25 +206,6 @@ describe('product: all alerts of Prometheus', function () {
       see(await expectAlerts(prometheus, faults));
     };
 
-    /** An operator deletes a topic without records, and creates it again. */
-    const deletedTopic: Fault = {
-      alerts: ['LinklogLogFaults'],
-      async begin() {
-        const admin = kafka.client().admin();
-        await admin.connect();
-        const { name, partitions } = topics.usage;
-        const topic = kafka.prefix + name;
-        await admin.deleteTopics({ topics: [topic] });
-        return async () => {
-          const configEntries = [{ name: 'retention.ms', value: '-1' }];
-          await admin.createTopics({
-            topics: [{ topic, numPartitions: partitions, replicationFactor: 1, configEntries }],
-          });
-          await admin.disconnect();
-        };
-      },
-    };
-
     const stoppedKafka: Fault = {
       alerts: ['LinklogOutboxUnsent'],
       async begin() {
@@ -248,8 +229,41 @@ describe('product: all alerts of Prometheus', function () {
     it('fire while no process runs the relay', async () => {
       await expectSeen(lostRelay);
     });
+  });
 
-    // Last, because a PostgreSQL that reconnects is compared with the log, which has an unknown event now.
+  // A product of its own: a PostgreSQL that reconnects is compared with the log, which has an unknown event here.
+  describe('of the log in Kafka', () => {
+    const kafka = fixture(
+      () => dedicatedKafka('alerts'),
+      (kafka) => kafka.drop(),
+    );
+    const { bench, prometheus } = alertsProduct(() => ({
+      KAFKA_BROKERS: kafka.brokers,
+      KAFKA_TOPIC_PREFIX: kafka.prefix,
+    }));
+    const expectSeen = async (...faults: readonly Fault[]): Promise<void> => {
+      see(await expectAlerts(prometheus, faults));
+    };
+
+    /** An operator deletes a topic without records, and creates it again. */
+    const deletedTopic: Fault = {
+      alerts: ['LinklogLogFaults'],
+      async begin() {
+        const admin = kafka.client().admin();
+        await admin.connect();
+        const { name, partitions } = topics.usage;
+        const topic = kafka.prefix + name;
+        await admin.deleteTopics({ topics: [topic] });
+        return async () => {
+          const configEntries = [{ name: 'retention.ms', value: '-1' }];
+          await admin.createTopics({
+            topics: [{ topic, numPartitions: partitions, replicationFactor: 1, configEntries }],
+          });
+          await admin.disconnect();
+        };
+      },
+    };
+
     it('fire while a topic is missing, and an event', async () => {
       await expectSeen(missingEvent(bench, kafka), deletedTopic);
     });
