@@ -5,12 +5,10 @@ import { topics } from '../../../schemas/events/topics.js';
 import { blocked, created, recordOf } from '../../../schemas/testing/events.js';
 import { openKafkaLog } from '../../event-log/kafka/kafka-log.js';
 import { runningPostgresUrl } from '../../local/postgres/index.js';
-import { freePort } from '../../local/process/server.js';
 import { createLogger } from '../../platform/logging.js';
 import { pausePostgres } from '../../tools/cli/testing/spool-ship.suite.js';
 import { settingsOf } from '../conformance/event-log/kafka-harness.js';
 import { fixture } from '../support/fixture.js';
-import { folderFixture } from '../support/fixtures.js';
 import { concurrently } from '../support/http.js';
 import { withLedger } from '../support/ledger-events.js';
 import type { TestKafka } from '../support/kafka.js';
@@ -215,24 +213,16 @@ export const throttledProcess = (bench: Bench): Fault => ({
   },
 });
 
-/** A product in one process, also on `LINKLOG_TEST_ON=stack`, whose port survives a restart. */
+/** A product in one process, also on `LINKLOG_TEST_ON=stack`, and Prometheus with its alerts. */
 export const alertsProduct = (
   env: () => Record<string, string> | Promise<Record<string, string>> = () => ({}),
 ) => {
   const bench = new Bench();
-  const folder = folderFixture();
-  let options: Parameters<typeof startEmbeddedProduct>[0];
   fixture(
     async () => {
-      options = {
-        dataDir: folder.path,
-        env: {
-          ...(await env()),
-          METRICS_TOKEN: metricsToken,
-          ADMIN_PORT: String(await freePort()),
-        },
-      };
-      bench.use(await startEmbeddedProduct(options));
+      bench.use(
+        await startEmbeddedProduct({ env: { ...(await env()), METRICS_TOKEN: metricsToken } }),
+      );
       return bench;
     },
     () => bench.end(),
@@ -241,12 +231,5 @@ export const alertsProduct = (
     () => startPrometheus({ admins: bench.product.admins, metricsToken }),
     (prometheus) => prometheus.stop(),
   );
-  return {
-    bench,
-    prometheus,
-    /** Starts the product again, after it has ended. */
-    async restart(): Promise<void> {
-      bench.use(await startEmbeddedProduct(options));
-    },
-  };
+  return { bench, prometheus };
 };
