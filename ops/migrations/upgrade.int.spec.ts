@@ -470,7 +470,7 @@ describe('migrations of tables with rows', () => {
       );
     /** Columns that later migrations add. */
     const added: Readonly<Record<string, object>> = {
-      'projection_history.events': { partition: -1, record_offset: -1 },
+      'projection_history.events': { partition: -1, record_offset: -1, traceparent: null },
       'projection_stats.links': { opening: null },
     };
     const names = [...tables.map(([table]) => table), 'ledger.idempotency', 'ledger.safety_scans'];
