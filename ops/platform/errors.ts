@@ -29,5 +29,6 @@ export const nullOnThrow = <Value>(get: () => Value, ...codes: readonly string[]
 export const messageOf = (error: unknown): string => {
   if (error instanceof AggregateError) return messageOf(error.errors[0]);
   const text = error instanceof Error ? error.message : String(error);
-  return text.replaceAll(/\s*\n\s*/g, ' ').trim();
+  const lines = text.split('\n').map((line) => line.trim());
+  return lines.filter(Boolean).join(' ');
 };

@@ -1,5 +1,5 @@
-import { createReadStream, createWriteStream } from 'node:fs';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { constants, createReadStream, createWriteStream } from 'node:fs';
+import { access, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Readable } from 'node:stream';
@@ -83,13 +83,26 @@ const progressLine = () => {
 };
 type ProgressLine = ReturnType<typeof progressLine>;
 
+/** The name of stdin. */
+const standardInput = '-';
+
+/** Checks the file before a request is sent, so that its error is reported in any case. @throws CliError */
+const requireReadable = async (file: string): Promise<void> => {
+  if (file === standardInput) return;
+  try {
+    await access(file, constants.R_OK);
+  } catch (cause) {
+    throw new CliError('REFUSED', `${file} cannot be read: ${messageOf(cause)}`, { cause });
+  }
+};
+
 /** @throws CliError */
 async function* readBytes(file: string): AsyncGenerator<Uint8Array> {
-  const stream = file === '-' ? process.stdin : createReadStream(file);
+  const stream = file === standardInput ? process.stdin : createReadStream(file);
   try {
     for await (const chunk of stream as AsyncIterable<Buffer>) yield chunk;
   } catch (cause) {
-    const name = file === '-' ? 'stdin' : file;
+    const name = file === standardInput ? 'stdin' : file;
     const message = `${name} cannot be read: ${messageOf(cause)}`;
     throw new CliError('REFUSED', message, { cause });
   }
@@ -225,7 +238,7 @@ const start = async (
     );
   } finally {
     // An open stdin would keep the process alive.
-    if (file === '-') process.stdin.destroy();
+    if (file === standardInput) process.stdin.destroy();
   }
 };
 
@@ -337,6 +350,7 @@ const runImport = async (
       from === undefined
         ? required(file, 'the file', 'import')
         : await otherServiceOf(from, options);
+    if (typeof source === 'string') await requireReadable(source);
     const client = await connect();
     const { id } =
       typeof source === 'string'

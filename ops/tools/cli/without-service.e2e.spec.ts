@@ -45,7 +45,7 @@ describe('CLI: command line, without a service', () => {
     ['domains', 'list'],
     ['domains', 'remove', 'go.example.com'],
     ['export'],
-    ['import', 'links.csv'],
+    ['import', 'package.json'],
     ['imports', 'list'],
     ['imports', 'show', unknownId],
     ['imports', 'rows', unknownId],

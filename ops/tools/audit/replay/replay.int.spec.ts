@@ -196,7 +196,7 @@ describe('audit: replay', () => {
     expect(lines).to.have.length(1 + visitsCount + 4);
     expect(lines[0]).to.match(/^topic,partition,offset,time,type,subject,account,actor,/);
     expect(csv).to.include(',"bob, ""the"" operator",');
-    expect(csv).to.include(`,key-1,'=r-1,,/linklog/ledger,1,`);
+    expect(csv).to.include(`,key-1,'=r-1,,,/linklog/ledger,1,`);
     expect(csv).to.include('"{""url"":""https://example.com/spring"",""custom"":false,');
     expect(csv).to.not.include(passwordHash);
   });
