@@ -26,6 +26,7 @@ import { logChannels, openEventLog } from './event-log.js';
 import { createHealthCheck } from './health-check.js';
 import { startMonitoring } from './monitoring.js';
 import { actAsProjectionOwner } from './projection-owner.js';
+import { warnOfMemoryLimit } from './memory-limit.js';
 import { openProjectorThread } from './projectors-in-thread.js';
 import type { ProjectorService } from './projectors.js';
 import { printRestarted } from './ready-line.js';
@@ -54,6 +55,7 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
       dataDir.release();
     });
 
+    if (roles.size === allRoles.length && config.databaseUrl === null) warnOfMemoryLimit(logger);
     const metrics = createMetrics();
     const tracer = await openTracer(config.tracing, logger);
     onStop(() => tracer?.stop());
