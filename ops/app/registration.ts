@@ -10,6 +10,8 @@ import { generation } from '../platform/postgres/generation.js';
 import type { Pool } from '../platform/postgres/pool.js';
 import type { Role } from './roles.js';
 
+const version = linklogVersion();
+
 /** Interval of the checks of the generation (ms). Writes are refused in between. */
 const checkEveryMs = 2_000;
 /** A process that was not seen for this time has ended. */
@@ -28,7 +30,7 @@ const register = (pool: Pool, id: string, roles: ReadonlySet<Role>, startedAt: D
            VALUES ($1, $2, $3, $4, $5, $6, $7, clock_timestamp())
            ON CONFLICT (id) DO UPDATE SET last_seen_at = excluded.last_seen_at`,
     values: [
-      ...[id, linklogVersion(), generation, [...roles].join(', ')],
+      ...[id, version, generation, [...roles].join(', ')],
       ...[hostname(), process.pid, startedAt],
     ],
   });
