@@ -45,8 +45,8 @@ export const registerProcess = (deps: {
   const id = newId();
   const startedAt = new Date();
   const failure = deferred<never>();
-  // It may reject before a caller awaits `failed`.
-  failure.promise.catch(() => undefined);
+  // `failed` may reject before a caller awaits it, which would end the process without its line.
+  failure.promise.catch(() => undefined); // handled by the caller of `failed`
 
   const task = periodically({
     name: 'register the process',

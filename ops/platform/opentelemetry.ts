@@ -87,8 +87,9 @@ export const createOpenTelemetryTracer = async (settings: {
       };
     },
     async stop() {
-      // A failed export was reported to the error handler; a later one cannot be, because the process ends.
-      const stopped = provider.shutdown().catch(() => undefined);
+      const stopped = provider.shutdown().catch((err: unknown) => {
+        logger.debug({ err }, 'the last spans could not be exported');
+      });
       await endsWithin(stopped, flushWithinMs);
     },
   };

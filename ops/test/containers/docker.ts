@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { kill } from 'node:process';
 import { promisify } from 'node:util';
+import { nullOn } from '../../platform/errors.js';
 import { projectFile } from '../../platform/files/project-file.js';
 import { sendRequest } from '../support/http.js';
 import { eventually } from '../support/waiting.js';
@@ -80,7 +81,10 @@ export const untilReady = (api: string, withinMs = 60_000): Promise<void> =>
   eventually(
     `${api} is ready`,
     async () => {
-      const response = await sendRequest(`${api}/health/ready`).catch(() => null);
+      const response = await nullOn(
+        sendRequest(`${api}/health/ready`),
+        ...['ECONNREFUSED', 'ECONNRESET'],
+      );
       return response?.status === 200;
     },
     withinMs,

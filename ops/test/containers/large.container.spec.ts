@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { parse } from 'yaml';
 import { projectFile } from '../../platform/files/project-file.js';
 import { countByStatus, longestOutage, startLoad } from '../support/balanced-load.js';
-import { sendRequest, type HttpResponse, type RequestOptions } from '../support/http.js';
+import { sendRepeatable, sendRequest } from '../support/http.js';
 import { eventually, eventuallyPasses } from '../support/waiting.js';
 import { buildImage, docker, killContainer, tryDocker } from './docker.js';
 
@@ -85,19 +85,15 @@ describe('containers: docker-compose.yml', function () {
     Authorization: `Bearer ${keys[index % keys.length] ?? ''}`,
   });
 
-  /** Sends a request again if the connection, which a kill may have broken, is lost. */
-  const send = (url: string, options?: RequestOptions): Promise<HttpResponse> =>
-    sendRequest(url, options).catch(() => sendRequest(url, options));
-
   const clicksOf = async (index: number): Promise<number> => {
     const url = `${apis[0]}/v2/stats/${known[index] ?? ''}`;
-    const response = await send(url, { headers: authorization(index) });
+    const response = await sendRepeatable(url, { headers: authorization(index) });
     return (response.json() as { clickCount: number }).clickCount;
   };
 
   const expectNothingLost = async (): Promise<void> => {
     for (const code of acknowledged) {
-      const { status } = await send(`${edges[0]}/${code}`, { method: 'HEAD' });
+      const { status } = await sendRepeatable(`${edges[0]}/${code}`, { method: 'HEAD' });
       expect(status, code).to.equal(302);
     }
     await eventuallyPasses(60_000, async () => {

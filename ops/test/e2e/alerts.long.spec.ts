@@ -38,6 +38,22 @@ const see = (names: readonly string[]): void => {
   for (const name of names) seen.add(name);
 };
 
+/** A product with a Kafka of its own. */
+const alertsOnKafka = () => {
+  const kafka = fixture(
+    () => dedicatedKafka('alerts'),
+    (kafka) => kafka.drop(),
+  );
+  const { bench, prometheus } = alertsProduct(() => ({
+    KAFKA_BROKERS: kafka.brokers,
+    KAFKA_TOPIC_PREFIX: kafka.prefix,
+  }));
+  const expectSeen = async (...faults: readonly Fault[]): Promise<void> => {
+    see(await expectAlerts(prometheus, faults));
+  };
+  return { kafka, bench, expectSeen, prometheus };
+};
+
 describe('product: all alerts of Prometheus', function () {
   this.timeout(900_000);
 
@@ -194,17 +210,7 @@ describe('product: all alerts of Prometheus', function () {
   });
 
   describe('of Kafka', () => {
-    const kafka = fixture(
-      () => dedicatedKafka('alerts'),
-      (kafka) => kafka.drop(),
-    );
-    const { bench, prometheus } = alertsProduct(() => ({
-      KAFKA_BROKERS: kafka.brokers,
-      KAFKA_TOPIC_PREFIX: kafka.prefix,
-    }));
-    const expectSeen = async (...faults: readonly Fault[]): Promise<void> => {
-      see(await expectAlerts(prometheus, faults));
-    };
+    const { kafka, bench, expectSeen } = alertsOnKafka();
 
     const stoppedKafka: Fault = {
       alerts: ['LinklogOutboxUnsent'],
@@ -233,17 +239,7 @@ describe('product: all alerts of Prometheus', function () {
 
   // A product of its own: a PostgreSQL that reconnects is compared with the log, which has an unknown event here.
   describe('of the log in Kafka', () => {
-    const kafka = fixture(
-      () => dedicatedKafka('alerts'),
-      (kafka) => kafka.drop(),
-    );
-    const { bench, prometheus } = alertsProduct(() => ({
-      KAFKA_BROKERS: kafka.brokers,
-      KAFKA_TOPIC_PREFIX: kafka.prefix,
-    }));
-    const expectSeen = async (...faults: readonly Fault[]): Promise<void> => {
-      see(await expectAlerts(prometheus, faults));
-    };
+    const { kafka, bench, expectSeen } = alertsOnKafka();
 
     /** An operator deletes a topic without records, and creates it again. */
     const deletedTopic: Fault = {

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { hasCode } from '../../platform/errors.js';
 import { sendRequest, type HttpResponse } from './http.js';
 
 /** Pause between two requests of a client (ms). */
@@ -64,9 +65,13 @@ export const startLoad = (options: {
       for (const [index] of nodes().entries()) {
         const list = nodes();
         const node = list[(sent + index) % list.length];
-        // A broken connection, as a node that exits leaves it.
-        const response = node === undefined ? null : await send(node).catch(() => null);
-        if (response) return response;
+        if (node === undefined) continue;
+        try {
+          return await send(node);
+        } catch (error) {
+          // A node that exits breaks the connection, and the next node gets the request.
+          if (!hasCode(error, 'ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT')) throw error;
+        }
       }
       await sleep(pauseMs);
     }

@@ -48,7 +48,7 @@ export const startPooler = async (
   // It refuses to run as root, and reads its files as the user that it becomes.
   await chmod(dir, 0o755);
   const start = async () => {
-    const user = process.getuid?.() === 0 ? ['-u', 'nobody'] : [];
+    const user = process.getuid?.() === 0 ? ['-u', 'daemon'] : [];
     const child = spawn('pgbouncer', ['-q', ...user, file], { stdio: 'ignore' });
     await eventually('PgBouncer responds', () => answers(url.href));
     return child;

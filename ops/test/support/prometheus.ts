@@ -7,6 +7,7 @@ import { parse, stringify } from 'yaml';
 import { z } from 'zod';
 import { freePort } from '../../local/process/server.js';
 import { projectFile } from '../../platform/files/project-file.js';
+import { nullOn } from '../../platform/errors.js';
 import { sendRequest } from './http.js';
 import { temporaryDir } from './process.js';
 import { eventually } from './waiting.js';
@@ -141,7 +142,7 @@ export const startPrometheus = async (options: {
   try {
     await eventually('Prometheus is ready', async () => {
       if (child.exitCode !== null) throw new Error(`Prometheus exited:\n${output}`);
-      const response = await sendRequest(`http://${address}/-/ready`).catch(() => null); // not listening yet
+      const response = await nullOn(sendRequest(`http://${address}/-/ready`), 'ECONNREFUSED');
       return response?.status === 200;
     });
   } catch (error) {
