@@ -1,5 +1,5 @@
-import { constants, createReadStream, createWriteStream } from 'node:fs';
-import { access, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { createWriteStream } from 'node:fs';
+import { mkdtemp, open, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Readable } from 'node:stream';
@@ -86,25 +86,31 @@ type ProgressLine = ReturnType<typeof progressLine>;
 /** The name of stdin. */
 const standardInput = '-';
 
-/** Checks the file before a request is sent, so that its error is reported in any case. @throws CliError */
-const requireReadable = async (file: string): Promise<void> => {
-  if (file === standardInput) return;
+interface Upload {
+  readonly name: string;
+  readonly bytes: Readable;
+}
+
+const cannotBeRead = (name: string, cause: unknown): CliError =>
+  new CliError('REFUSED', `${name} cannot be read: ${messageOf(cause)}`, { cause });
+
+/** Opens a file before a request is sent, so that its error is reported in any case. @throws CliError */
+const openUpload = async (file: string): Promise<Upload> => {
+  if (file === standardInput) return { name: 'stdin', bytes: process.stdin };
   try {
-    await access(file, constants.R_OK);
+    const handle = await open(file);
+    return { name: file, bytes: handle.createReadStream() };
   } catch (cause) {
-    throw new CliError('REFUSED', `${file} cannot be read: ${messageOf(cause)}`, { cause });
+    throw cannotBeRead(file, cause);
   }
 };
 
 /** @throws CliError */
-async function* readBytes(file: string): AsyncGenerator<Uint8Array> {
-  const stream = file === standardInput ? process.stdin : createReadStream(file);
+async function* readBytes({ name, bytes }: Upload): AsyncGenerator<Uint8Array> {
   try {
-    for await (const chunk of stream as AsyncIterable<Buffer>) yield chunk;
+    for await (const chunk of bytes as AsyncIterable<Buffer>) yield chunk;
   } catch (cause) {
-    const name = file === standardInput ? 'stdin' : file;
-    const message = `${name} cannot be read: ${messageOf(cause)}`;
-    throw new CliError('REFUSED', message, { cause });
+    throw cannotBeRead(name, cause);
   }
 }
 
@@ -223,40 +229,53 @@ const startMessages = {
     'killed while the file was sent; see "linklog imports list" for whether the import started',
 };
 
-const start = async (
+const start = (
   client: AdminClient,
   query: StartImportQuery,
-  file: string,
+  upload: Upload,
   progress: ProgressLine,
 ): Promise<ImportResponse> => {
   const onProgress = (sent: number): void => {
     progress.show(reading(sent));
   };
+  return interruptible(startMessages, (signal) =>
+    client.startImport(query, countBytes(readBytes(upload), onProgress), signal),
+  );
+};
+
+const startFromFile = async (
+  connect: CommandContext['connect'],
+  query: StartImportQuery,
+  file: string,
+  progress: ProgressLine,
+): Promise<ImportResponse> => {
+  const upload = await openUpload(file);
   try {
-    return await interruptible(startMessages, (signal) =>
-      client.startImport(query, countBytes(readBytes(file), onProgress), signal),
-    );
+    return await start(await connect(), query, upload, progress);
   } finally {
     // An open stdin would keep the process alive.
-    if (file === standardInput) process.stdin.destroy();
+    upload.bytes.destroy();
   }
 };
 
-const startFrom = (
-  client: AdminClient,
+const startFromService = async (
+  connect: CommandContext['connect'],
   query: StartImportQuery,
   other: OtherService,
   reporting: Reporting,
-): Promise<ImportResponse> =>
-  withTemporaryDir(async (dir) => {
+): Promise<ImportResponse> => {
+  // Before the other service is read for hours.
+  await connect();
+  return withTemporaryDir(async (dir) => {
     const file = path.join(dir, 'records.gz');
     const messages = {
       stopped: 'stopped while the other service was read; nothing was imported',
       ended: `killed while the other service was read; ${dir} may remain, and nothing was imported`,
     };
     await interruptible(messages, (signal) => saveLines(other, file, reporting, signal));
-    return start(client, query, file, reporting.progress);
+    return startFromFile(connect, query, file, reporting.progress);
   });
+};
 
 const progressOf = ({ rows, created, existing, failed, visits }: ImportResponse): string =>
   `${counted(rows, 'row')}: ${count(created)} created, ${count(existing)} existing, ` +
@@ -346,16 +365,10 @@ const runImport = async (
   };
   const reporting = { progress, report };
   try {
-    const source =
-      from === undefined
-        ? required(file, 'the file', 'import')
-        : await otherServiceOf(from, options);
-    if (typeof source === 'string') await requireReadable(source);
-    const client = await connect();
     const { id } =
-      typeof source === 'string'
-        ? await start(client, query, source, progress)
-        : await startFrom(client, query, source, reporting);
+      from === undefined
+        ? await startFromFile(connect, query, required(file, 'the file', 'import'), progress)
+        : await startFromService(connect, query, await otherServiceOf(from, options), reporting);
     const continues = `the import ${id} continues; see "linklog imports show ${id}"`;
     const ended = await interruptible({ stopped: continues, ended: continues }, (signal) =>
       waitUntilEnded(connect, id, reporting, signal),
