@@ -201,7 +201,7 @@ const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
   const tasks = [
     {
       name: 'import links',
-      everyMs: 500,
+      everyMs: 1_000,
       // A client waits for it. In a busy process, each link costs PostgreSQL and the projectors as much again.
       factors: { idle: 0.2, busy: 16 },
       task: () => importJob.decideNext(),
@@ -227,7 +227,7 @@ const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
     },
     {
       name: 'check links again',
-      everyMs: 1_000,
+      everyMs: 2_000,
       task: createRecheck({
         pool,
         safety: safety.recheckers,

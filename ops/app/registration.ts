@@ -13,7 +13,7 @@ import type { Role } from './roles.js';
 const version = linklogVersion();
 
 /** Interval of the checks of the generation (ms). Writes are refused in between. */
-const checkEveryMs = 2_000;
+const checkEveryMs = 5_000;
 /** A process that was not seen for this time has ended. */
 const lifetime = '1 minute';
 

@@ -85,7 +85,7 @@ const partitionIdsOf =
 
 /**
  * Minimum interval of notifications about appends to a topic (ms). A notification costs time of the commit, of a backend
- * and of each reader. A reader that has found records polls again after the longer `mayWaitMs`, and otherwise every 0.5 s.
+ * and of each reader. A reader that has found records polls again after the longer `mayWaitMs`, and then after 0.5 s.
  */
 const usualAnnouncementMs = 200;
 

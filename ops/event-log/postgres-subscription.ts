@@ -15,8 +15,11 @@ import {
 import { readRows, unpackLater, type DueRecords } from './postgres-batches.js';
 import type { KnownPartition } from './postgres-partitions.js';
 
-/** Interval of polls without a notification (ms). */
-const idleMs = 500;
+/**
+ * Pauses between polls without a notification, which double while nothing is found. Only an append whose commit took
+ * longer than the interval of notifications is found by a poll.
+ */
+const idlePauses = { firstMs: 500, longestMs: 5_000 };
 /**
  * Pause after a round with records (ms), because a batch takes a dozen statements regardless of its size. While the core is
  * busy, rounds take longer, and so have larger batches. An idle reader handles new records immediately.
@@ -126,12 +129,12 @@ export const startPostgresSubscription = (
   };
 
   /** Returns the time until the next poll, or the end of a partition's pause. */
-  const untilNextPollMs = (): number => {
+  const untilNextPollMs = (pauseMs: number): number => {
     const paused = cursors
       .filter(({ offset }) => offset === null)
       .map(({ pausedUntil }) => Math.max(0, pausedUntil - performance.now()));
     // A timer truncates to milliseconds, and would fire before the end of the pause.
-    return Math.ceil(Math.min(idleMs, ...paused));
+    return Math.ceil(Math.min(pauseMs, ...paused));
   };
 
   const follow = async ({ signal }: AbortController): Promise<never> => {
@@ -150,6 +153,7 @@ export const startPostgresSubscription = (
     };
     const unsubscribe = [listener.on('linklog_log', onAppend), listener.onGap(startOver)];
     const backoff = new Backoff(pauses);
+    const idle = new Backoff(idlePauses);
     try {
       for (;;) {
         signal.throwIfAborted();
@@ -158,7 +162,8 @@ export const startPostgresSubscription = (
           backoff.reset();
           if (found === 'some') await sleep(mayWaitMs, undefined, { signal });
           // After `some`, records may have been appended without a notification.
-          if (found === 'nothing') await appended.sleep(untilNextPollMs());
+          if (found === 'nothing') await appended.sleep(untilNextPollMs(idle.next()));
+          else idle.reset();
         } catch (error) {
           if (error instanceof ForeignPosition) throw error;
           signal.throwIfAborted();

@@ -106,6 +106,19 @@ export const lockLinks = async (
   return new Map(rows.map((link) => [link.subject, link]));
 };
 
+/** Parameter `$1` is the clock's upper bound. */
+const isDue = `expired IS NULL AND NOT deleted AND expires_at <= least(clock_timestamp(), $1::timestamptz)`;
+
+/** Whether links are due to expire, without a transaction. */
+export const areLinksDue = async (postgres: Queryable, clock: LedgerClock): Promise<boolean> => {
+  const { rows } = await postgres.query<{ due: boolean }>({
+    name: 'links-due',
+    text: `SELECT EXISTS (SELECT FROM ledger.links WHERE ${isDue}) AS due`,
+    values: [clock.upperBound()],
+  });
+  return rows[0]?.due === true;
+};
+
 /** Locks links that are due to expire and not locked yet. */
 export const lockDueLinks = async (
   tx: Client,
@@ -115,9 +128,8 @@ export const lockDueLinks = async (
   const { rows } = await tx.query<LedgerLink>({
     name: 'links-lock-due',
     text: `${selectLinks('ledger')}
-           WHERE expired IS NULL AND NOT deleted AND expires_at <= least(clock_timestamp(), $2::timestamptz)
-           ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED`,
-    values: [limit, clock.upperBound()],
+           WHERE ${isDue} ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED`,
+    values: [clock.upperBound(), limit],
   });
   return new Map(rows.map((link) => [link.subject, link]));
 };

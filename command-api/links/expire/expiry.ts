@@ -1,6 +1,6 @@
 import type { LedgerClock } from '../../../ops/ledger/clock.js';
 import { decideIn } from '../../../ops/ledger/decide.js';
-import { ledgerLinks, lockDueLinks } from '../../../ops/ledger/links.js';
+import { areLinksDue, ledgerLinks, lockDueLinks } from '../../../ops/ledger/links.js';
 import type { Outbox } from '../../../ops/event-log/outbox/port.js';
 import { transaction, type Pool } from '../../../ops/platform/postgres/pool.js';
 import { ownActors } from '../../../schemas/decision.js';
@@ -12,8 +12,13 @@ const pageSize = 500;
  * Writes LinkExpired for one page of due links; returns their number. All nodes may run this concurrently: locked rows are
  * skipped.
  */
-export const expireDueLinks = (pool: Pool, outbox: Outbox, clock: LedgerClock): Promise<number> =>
-  transaction(pool, async (tx) => {
+export const expireDueLinks = async (
+  pool: Pool,
+  outbox: Outbox,
+  clock: LedgerClock,
+): Promise<number> => {
+  if (!(await areLinksDue(pool, clock))) return 0;
+  return transaction(pool, async (tx) => {
     const due = await lockDueLinks(tx, pageSize, clock);
     if (due.size === 0) return 0;
     const { results } = await decideIn(
@@ -31,3 +36,4 @@ export const expireDueLinks = (pool: Pool, outbox: Outbox, clock: LedgerClock): 
     );
     return results.filter(({ decision }) => decision.type === 'accepted').length;
   });
+};

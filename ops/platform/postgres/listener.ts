@@ -13,10 +13,10 @@ import type { Statement } from './statement.js';
 /** Appends to the log, changes of cached state, and the relay's progress. */
 export type Channel = 'linklog_log' | 'linklog_changes' | 'linklog_sent';
 
-const pingMs = 300;
+const pingMs = 500;
 const reconnectMs = 200;
 /** Interval of the checks that notifications arrive (ms). */
-const proveMs = 1_000;
+const proveMs = 5_000;
 const arriveWithinMs = 2_000;
 
 /** Sends notifications, which listeners receive in this order if the transaction commits. */
