@@ -225,7 +225,7 @@ const openStreamsNow = async (): Promise<number> => {
   let open = 0;
   await withPostgres(async (pool) => {
     const { rows } = await pool.query<{ open: number }>(
-      'SELECT count(*) AS open FROM delivery.streams',
+      'SELECT count(*) AS open FROM delivery.streams WHERE leased_until > clock_timestamp()',
     );
     open = rows[0]?.open ?? 0;
   });
