@@ -19,8 +19,8 @@ const life = { shortestMs: 55 * 60_000, longestMs: 65 * 60_000 };
 /** How often the keys of streams are checked (ms): a stream ends within 1 s after its key. */
 const checkMs = 600;
 const renewMs = 10_000;
-/** Events that a stream holds in memory. */
-const limits = { events: 1_000, bytes: 500_000 };
+/** Events of one portion. While a client does not read, the stream holds one portion as bytes. */
+const limits = { events: 500, bytes: 250_000 };
 
 export interface StreamRequest {
   readonly filter: FeedFilter;
@@ -63,14 +63,10 @@ class Stream {
     try {
       await writePart(this.res, 'retry: 2000\n\n');
       while (!this.#isEnded) {
-        const before = this.#follower.cursor;
-        const events = await this.#follower.next(positionMs);
+        const messages = await this.#next();
         // The stream has ended meanwhile, and the follower with it.
         if (this.#isOver()) break;
-        await writePart(
-          this.res,
-          events.length > 0 ? this.#messages(events, before) : this.#position(),
-        );
+        await writePart(this.res, messages);
       }
     } finally {
       clearTimeout(timer);
@@ -86,6 +82,13 @@ class Stream {
 
   #isOver(): boolean {
     return this.#isEnded;
+  }
+
+  /** The next messages as bytes: a slow client keeps neither the events nor a string in the heap. */
+  async #next(): Promise<Buffer> {
+    const before = this.#follower.cursor;
+    const events = await this.#follower.next(positionMs);
+    return Buffer.from(events.length > 0 ? this.#messages(events, before) : this.#position());
   }
 
   #messages(events: readonly FeedEvent[], before: Cursor): string {

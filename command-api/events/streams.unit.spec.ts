@@ -5,6 +5,7 @@ import { expect } from 'chai';
 import { startCursor } from '../../ops/feed/cursor.js';
 import { deferred } from '../../ops/platform/concurrency/deferred.js';
 import { createLogger } from '../../ops/platform/logging.js';
+import { collectGarbage } from '../../ops/test/support/collect-garbage.js';
 import { eventually } from '../../ops/test/support/waiting.js';
 import { openStreams } from './streams.js';
 
@@ -81,5 +82,43 @@ describe('streams of events', () => {
     for (const { respond } of queries) respond();
     await stopped;
     await eventually('all streams end', () => live.isEnded && late.isEnded);
+  });
+
+  it('keep no event in memory while a client does not read, and request no more', async () => {
+    const requested: WeakRef<object>[] = [];
+    const written: unknown[] = [];
+    const streams = openStreams({
+      pool: {},
+      feed: {
+        follow: () => ({
+          cursor: startCursor,
+          next: () => {
+            const events = [{ index: 0, offset: 0, json: '{}' }];
+            requested.push(new WeakRef(events));
+            return Promise.resolve(events);
+          },
+          close: () => undefined,
+        }),
+        encode: () => 'cursor',
+      },
+      slots: { release: () => Promise.resolve() },
+      logger: createLogger('silent'),
+    } as unknown as Deps);
+    const response = Object.assign(newResponse(), {
+      write(part: unknown) {
+        written.push(part);
+        return written.length < 2;
+      },
+    });
+    streams.start(requestOf('live'), response as unknown as ServerResponse);
+    await eventually('the stream waits for the client', () => written.length === 2);
+    await sleep(1);
+    collectGarbage();
+    expect(requested.map((events) => events.deref())).to.deep.equal([undefined]);
+    expect(written[1]).to.deep.equal(Buffer.from('id: cursor\ndata: {}\n\n'));
+    response.destroyed = true;
+    response.emit('close');
+    await eventually('the stream ends', () => response.isEnded);
+    await streams.stop();
   });
 });

@@ -5,8 +5,8 @@ import type { ServerResponse } from 'node:http';
  * Writes a part of a body, and waits for a slow client. Returns when the client disconnects, too. The listener closes
  * connections without write progress.
  */
-export const writePart = async (res: ServerResponse, text: string): Promise<void> => {
-  if (res.destroyed || res.write(text)) return;
+export const writePart = async (res: ServerResponse, part: string | Buffer): Promise<void> => {
+  if (res.destroyed || res.write(part)) return;
   const controller = new AbortController();
   const { signal } = controller;
   try {

@@ -138,14 +138,21 @@ export const openFeed = (deps: {
     ahead: ReadAhead,
   ): Promise<readonly PartitionEvents[]> => {
     if (indexes.length === 0) return [];
+    const starts = indexes.map((index) => {
+      const from = cursor[index] ?? 0;
+      return { index, from, known: ahead.take(index, from) };
+    });
+    const inMemory = starts.reduce((sum, { known }) => sum + (known?.events.length ?? 0), 0);
+    if (inMemory >= limit) {
+      return starts.map(
+        ({ index, from, known }) => known ?? { index, events: [], scanned: from, atEnd: false },
+      );
+    }
     const to = await ends();
     // One after the other, because a query reads a thousand records: first those in memory, which bounds them, then the
     // partition that is the furthest behind.
-    const ranges = indexes
-      .map((index) => {
-        const from = cursor[index] ?? 0;
-        return { index, from, end: to[index] ?? 0, known: ahead.take(index, from) };
-      })
+    const ranges = starts
+      .map((start) => ({ ...start, end: to[start.index] ?? 0 }))
       .sort((a, b) => Number(!a.known) - Number(!b.known) || a.from * b.end - b.from * a.end);
     const found: PartitionEvents[] = [];
     let count = 0;

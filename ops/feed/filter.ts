@@ -72,9 +72,13 @@ export const feedEventOfRow = (row: HistoryRow, index: number, offset: number): 
   json: eventOfRow(ownerRowOf(row)),
 });
 
+/** V8 represents a substring as a reference to the whole text, such as a row of a thousand records. */
+const copyOf = (text: string): string => Buffer.from(text).toString();
+
 /** The event of a record of the log. */
 export const feedEventOf = (event: LinklogEvent, index: number, offset: number): FeedEvent => {
   if (event.type !== visitType) return feedEventOfRow(rowOfEvent(event), index, offset);
-  const { type, subject, time } = event;
-  return { index, offset, type, subject, time, json: writeEvent(event) };
+  const [subject, time] = [copyOf(event.subject), copyOf(event.time)];
+  // Without a spread, which would allocate a hidden class for each event.
+  return { index, offset, type: visitType, subject, time, json: writeEvent(event) };
 };

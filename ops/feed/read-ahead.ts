@@ -10,6 +10,9 @@ const eventsAhead = 5_000;
 /** Followers of a process that may read in advance at the same time, because a slow one keeps its visits in memory. */
 const maxFollowers = 4;
 
+/** How long a follower keeps visits without taking any (ms). A slower one reads just its next portion. */
+const keepMs = 2_000;
+
 /** The visits that one follower has read, by partition. */
 export interface ReadAhead {
   /** The visits from an offset on that are in memory; `null` if they must be read. */
@@ -28,32 +31,50 @@ export const noReadAhead: ReadAhead = {
   clear: () => undefined,
 };
 
-export const createReadAheads = () => {
+/** @param idleMs see `keepMs` */
+export const createReadAheads = (idleMs = keepMs) => {
   const holders = new Set<ReadAhead>();
 
   return {
     /** `clear` must be called. */
     open(): ReadAhead {
       const known = new Map<number, PartitionEvents>();
+      let isSlow = false;
+      let timer: NodeJS.Timeout | undefined;
+      const restartTimer = (): void => {
+        isSlow = false;
+        clearTimeout(timer);
+        timer = setTimeout(() => {
+          ahead.clear();
+          isSlow = true;
+        }, idleMs).unref();
+      };
       const ahead: ReadAhead = {
         take(index, from) {
           const visits = known.get(index);
           const first = visits?.events.findIndex(({ offset }) => offset >= from) ?? -1;
-          if (visits && first >= 0) return { ...visits, events: visits.events.slice(first) };
+          if (visits && first >= 0) {
+            const rest = { ...visits, events: visits.events.slice(first) };
+            known.set(index, rest);
+            restartTimer();
+            return rest;
+          }
           known.delete(index);
           if (known.size === 0) holders.delete(ahead);
           return null;
         },
         limitFor: (wanted) =>
-          holders.has(ahead) || holders.size < maxFollowers
+          !isSlow && (holders.has(ahead) || holders.size < maxFollowers)
             ? Math.max(wanted, eventsAhead)
             : wanted,
         keep(visits) {
           if (visits.events.length === 0) return;
           known.set(visits.index, visits);
           holders.add(ahead);
+          restartTimer();
         },
         clear() {
+          clearTimeout(timer);
           known.clear();
           holders.delete(ahead);
         },

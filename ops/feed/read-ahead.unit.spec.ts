@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { eventually } from '../test/support/waiting.js';
 import { createReadAheads } from './read-ahead.js';
 import type { PartitionEvents } from './stored-events.js';
 
@@ -35,5 +36,16 @@ describe('feed: visits in memory', () => {
     last?.keep(visitsAt(9, 1));
     followers[2]?.take(9, 2);
     expect(readAheads.open().limitFor(1_000)).to.equal(5_000);
+  });
+
+  it('are dropped if the follower takes none; it then reads just its next portion', async () => {
+    const ahead = createReadAheads(1).open();
+    expect(ahead.limitFor(250)).to.equal(5_000);
+    ahead.keep(visitsAt(9, 1, 2));
+    await eventually('the visits are dropped', () => ahead.limitFor(250) === 250);
+    expect(ahead.take(9, 0)).to.equal(null);
+    ahead.keep(visitsAt(9, 1, 2));
+    expect(ahead.limitFor(250)).to.equal(5_000);
+    ahead.clear();
   });
 });
