@@ -3,7 +3,6 @@ import { execFile } from 'node:child_process';
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { startSafeBrowsingDouble } from '../../../command-api/safety/testing/safe-browsing-double.js';
 import { recordsIn } from '../../../redirect-edge/spool/record.js';
 import { listSegments } from '../../../redirect-edge/spool/segment.js';
 import { topics } from '../../../schemas/events/topics.js';
@@ -11,9 +10,8 @@ import { sealKeyFileIn } from '../../app/data-dir.js';
 import { runningPostgresUrl } from '../../local/postgres/index.js';
 import { createLogger } from '../../platform/logging.js';
 import { pausePostgres } from '../../tools/cli/testing/spool-ship.suite.js';
-import { startEventStoreDouble } from '../support/eventstore/double.js';
 import { fixture } from '../support/fixture.js';
-import { folderFixture } from '../support/fixtures.js';
+import { eventStoreFixture, folderFixture, safeBrowsingFixture } from '../support/fixtures.js';
 import { concurrently } from '../support/http.js';
 import { dedicatedKafka } from '../support/kafka.js';
 import { withLedger } from '../support/ledger-events.js';
@@ -69,16 +67,8 @@ describe('product: all alerts of Prometheus', function () {
   this.timeout(900_000);
 
   describe('of one process', () => {
-    const safeBrowsing = fixture(
-      () => startSafeBrowsingDouble(),
-      (double) => double.stop(),
-    );
-    const archive = fixture(
-      () => startEventStoreDouble(),
-      (double) => {
-        double.kill();
-      },
-    );
+    const safeBrowsing = safeBrowsingFixture();
+    const archive = eventStoreFixture();
     const receiver = receiverFixture();
     const disk = fixture(
       () => mountTmpfs(16),
