@@ -11,14 +11,13 @@ import { actor } from '../testing/keys.js';
 import { openBlocklistFile, type BlocklistFile } from './blocklist.js';
 import { createRecheck, recheckSchedule, type Scan } from './recheck.js';
 import { createSafeBrowsing, safeBrowsingLimits } from './safe-browsing.js';
-import { startSafeBrowsingDouble } from './testing/safe-browsing-double.js';
 import { createThreatFinder } from './threat-matches.js';
 import {
   databaseFixture,
   folderFixture,
+  safeBrowsingFixture,
   twoLedgersFixture,
 } from '../../ops/test/support/fixtures.js';
-import { fixture } from '../../ops/test/support/fixture.js';
 
 const logger = createLogger('silent');
 const minuteMs = 60_000;
@@ -26,11 +25,7 @@ const minuteMs = 60_000;
 describe('command API: links that are checked again, by two nodes', () => {
   const database = databaseFixture('recheck', { per: 'test' });
   const nodes = twoLedgersFixture(database, { per: 'test' });
-  const double = fixture(
-    () => startSafeBrowsingDouble(),
-    (double) => double.stop(),
-    { per: 'test' },
-  );
+  const double = safeBrowsingFixture({ per: 'test' });
   const folder = folderFixture();
   let file: string;
 

@@ -6,19 +6,15 @@ import {
   type SafeBrowsing,
   type SafeBrowsingLimits,
 } from './safe-browsing.js';
-import { startSafeBrowsingDouble, type Behaviour } from './testing/safe-browsing-double.js';
+import { type Behaviour } from './testing/safe-browsing-double.js';
 import { createThreatFinder } from './threat-matches.js';
-import { fixture } from '../../ops/test/support/fixture.js';
+import { safeBrowsingFixture } from '../../ops/test/support/fixtures.js';
 
 const good = 'https://good.example/';
 const evil = 'https://evil.example/';
 
 describe('command API: Safe Browsing over HTTP', () => {
-  const double = fixture(
-    () => startSafeBrowsingDouble(),
-    (double) => double.stop(),
-    { per: 'test' },
-  );
+  const double = safeBrowsingFixture({ per: 'test' });
   let time: number;
   beforeEach(() => {
     time = 0;

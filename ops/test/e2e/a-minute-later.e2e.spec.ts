@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startSafeBrowsingDouble } from '../../../command-api/safety/testing/safe-browsing-double.js';
+import { safeBrowsingFixture } from '../support/fixtures.js';
 import { statuses, concurrently, type HttpResponse } from '../support/http.js';
 import {
   keyFixture,
@@ -13,16 +13,12 @@ import {
 } from './harness.js';
 import { eventuallyPasses } from '../support/waiting.js';
 import { connectTo, type RawConnection } from '../support/raw-http.js';
-import { fixture } from '../support/fixture.js';
 
 /** The shortest `expiresIn`, and the length of a rate-limit window. */
 const minuteMs = 60_000;
 
 describe('product: minute later', () => {
-  const reputation = fixture(
-    () => startSafeBrowsingDouble(),
-    (reputation) => reputation.stop(),
-  );
+  const reputation = safeBrowsingFixture();
   const bench = productFixture(() => ({
     SAFE_BROWSING_API_KEY: 'a-key',
     SAFE_BROWSING_URL: reputation.url,

@@ -5,10 +5,12 @@ import { topics } from '../../../schemas/events/topics.js';
 import { blocked, created, recordOf } from '../../../schemas/testing/events.js';
 import { openKafkaLog } from '../../event-log/kafka/kafka-log.js';
 import { runningPostgresUrl } from '../../local/postgres/index.js';
+import { freePort } from '../../local/process/server.js';
 import { createLogger } from '../../platform/logging.js';
 import { pausePostgres } from '../../tools/cli/testing/spool-ship.suite.js';
 import { settingsOf } from '../conformance/event-log/kafka-harness.js';
 import { fixture } from '../support/fixture.js';
+import { folderFixture } from '../support/fixtures.js';
 import { concurrently } from '../support/http.js';
 import { withLedger } from '../support/ledger-events.js';
 import type { TestKafka } from '../support/kafka.js';
@@ -218,11 +220,17 @@ export const alertsProduct = (
   env: () => Record<string, string> | Promise<Record<string, string>> = () => ({}),
 ) => {
   const bench = new Bench();
+  const folder = folderFixture();
+  const listener = fixture(async () => ({ port: await freePort() }));
+  /** Prometheus finds the product again after a restart. */
+  const start = async (): Promise<void> => {
+    const common = { METRICS_TOKEN: metricsToken, ADMIN_PORT: String(listener.port) };
+    const options = { env: { ...(await env()), ...common }, dataDir: folder.path };
+    bench.use(await startEmbeddedProduct(options));
+  };
   fixture(
     async () => {
-      bench.use(
-        await startEmbeddedProduct({ env: { ...(await env()), METRICS_TOKEN: metricsToken } }),
-      );
+      await start();
       return bench;
     },
     () => bench.end(),
@@ -231,5 +239,5 @@ export const alertsProduct = (
     () => startPrometheus({ admins: bench.product.admins, metricsToken }),
     (prometheus) => prometheus.stop(),
   );
-  return { bench, prometheus };
+  return { bench, start, prometheus };
 };

@@ -1,9 +1,15 @@
 import { expect } from 'chai';
+import { execFile } from 'node:child_process';
 import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { inheritedEnvironment } from '../../config/config.js';
+import { codeIn } from '../support/documented-code.js';
 import { fixture } from '../support/fixture.js';
 import { sendRequest } from '../support/http.js';
-import { codeIn, startNginx, type Received } from '../support/proxies.js';
+import { startNginx, type Received } from '../support/proxies.js';
 import { rejection } from '../support/waiting.js';
 import { keyFixture, productFixture, type Link } from './harness.js';
 
@@ -112,6 +118,26 @@ describe('product: behind the nginx of ops/docs/tls.md', () => {
         `https://${host}/a%2Fb?c=d`,
       ]);
     }
+  });
+
+  it('responds to the commands of the document as it says', async () => {
+    await createLink({ url: 'https://example.com/', alias: 'hello' });
+    const { port } = new URL(nginx.http);
+    const options = [
+      `connect-to = ":80:127.0.0.1:${port}"`,
+      `connect-to = ":443:127.0.0.1:${nginx.httpsPort}"`,
+      `cacert = "${nginx.certificate}"`,
+    ];
+    await writeFile(path.join(nginx.dir, '.curlrc'), options.join('\n'));
+    const { stdout } = await promisify(execFile)('bash', ['-ec', codeIn('tls.md', 'sh', 'Check')], {
+      env: { ...inheritedEnvironment(), CURL_HOME: nginx.dir },
+    });
+    const [redirected = '', visit = '', admin = ''] = stdout.split(/(?<=\r\n)\r\n/);
+    expect(redirected).to.match(/^HTTP\/1.1 308 /);
+    expect(redirected).to.include(`\r\nLocation: https://${go}/hello\r\n`);
+    expect(visit).to.match(/^HTTP\/1.1 302 /);
+    expect(visit).to.match(/^strict-transport-security: max-age=31536000\r$/im);
+    expect(admin).to.match(/^HTTP\/1.1 404 /);
   });
 
   it('rejects other host names', async () => {

@@ -3,10 +3,8 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import type { Page } from 'playwright-core';
-import { startSafeBrowsingDouble } from '../../../command-api/safety/testing/safe-browsing-double.js';
 import { scopeNames } from '../../../schemas/scopes.js';
-import { fixture } from '../support/fixture.js';
-import { browserFixture } from '../support/fixtures.js';
+import { browserFixture, safeBrowsingFixture } from '../support/fixtures.js';
 import {
   faultsInAllModes,
   loadError,
@@ -23,10 +21,7 @@ const maxBytes = 1_000_000;
 describe('the console’s imports', () => {
   const bench = new Bench();
   const browser = browserFixture();
-  const safety = fixture(
-    () => startSafeBrowsingDouble(),
-    (double) => double.stop(),
-  );
+  const safety = safeBrowsingFixture();
   let folder: string;
   let opened: ConsolePage;
   let page: Page;

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server } from 'node:net';
-import { startSafeBrowsingDouble } from '../../../command-api/safety/testing/safe-browsing-double.js';
+import { safeBrowsingFixture } from '../support/fixtures.js';
 import { sendRequest } from '../support/http.js';
 import {
   destination,
@@ -12,7 +12,6 @@ import {
   type Link,
 } from './harness.js';
 import { connectTo } from '../support/raw-http.js';
-import { fixture } from '../support/fixture.js';
 
 const badUrl = 'Please provide a valid URL';
 const root = 'https://www.example.com/root';
@@ -34,10 +33,7 @@ const startCountingServer = async (): Promise<{
 };
 
 describe('product: hostile destinations', () => {
-  const double = fixture(
-    () => startSafeBrowsingDouble(),
-    (double) => double.stop(),
-  );
+  const double = safeBrowsingFixture();
   const bench = productFixture(() => ({
     ROOT_REDIRECT: root,
     SAFE_BROWSING_API_KEY: 'a-key',

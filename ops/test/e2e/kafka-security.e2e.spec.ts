@@ -11,6 +11,7 @@ import { kafkaStartMs } from '../support/kafka.js';
 import { launch, mainFile, readyLine, startLinklogCli, temporaryDir } from '../support/process.js';
 import { startProduct } from '../support/product.js';
 import {
+  aclsOfCommands,
   documentedAcls,
   startSecuredKafka,
   stranger,
@@ -52,7 +53,7 @@ describe('product: on a Kafka with authentication, ACLs and TLS', function () {
   before(async function () {
     this.timeout(kafkaStartMs);
     for (const prefix of [clients, products]) {
-      const acls = await documentedAcls(prefix);
+      const acls = documentedAcls(prefix);
       expect(acls).to.have.length(6);
       await kafka.grant(acls);
     }
@@ -190,8 +191,12 @@ describe('product: on a Kafka with authentication, ACLs and TLS', function () {
     }
   });
 
+  it('the commands of scaling.md add the ACLs of its table', () => {
+    expect(aclsOfCommands()).to.deep.equal(documentedAcls(''));
+  });
+
   it('names a missing ACL of a consumer group in the log', async () => {
-    const acls = await documentedAcls('groups.', stranger.name);
+    const acls = documentedAcls('groups.', stranger.name);
     const topicAcls = acls.filter(({ resourceName }) => resourceName === 'groups.linklog.');
     expect(topicAcls).to.have.length(4);
     await kafka.grant(topicAcls);

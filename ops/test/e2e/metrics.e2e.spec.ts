@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { startSafeBrowsingDouble } from '../../../command-api/safety/testing/safe-browsing-double.js';
 import { defaultPlanTable } from '../../../schemas/plans.js';
 import { projectFile } from '../../platform/files/project-file.js';
 import { merged, parseExposition, total, type Series } from '../support/exposition.js';
+import { safeBrowsingFixture } from '../support/fixtures.js';
 import { sendRequest, concurrently } from '../support/http.js';
 import { startEventStoreDouble, type EventStoreDouble } from '../support/eventstore/double.js';
 import { onStack } from '../support/product.js';
@@ -13,7 +13,6 @@ import { eventually } from '../support/waiting.js';
 import { Bench, passwordForm } from './harness.js';
 import { temporaryDir } from '../support/process.js';
 import { projectionNames } from '../../../projectors/runtime/projection.js';
-import { fixture } from '../support/fixture.js';
 
 const requests = 'linklog_http_request_duration_seconds_count';
 /** How to merge values of several processes that must not be added up. */
@@ -35,10 +34,7 @@ const secretDestination = 'https://secret-destination.example/hidden?token=abcde
 
 describe('product: metrics of the running product', () => {
   const bench = new Bench();
-  const double = fixture(
-    () => startSafeBrowsingDouble(),
-    (double) => double.stop(),
-  );
+  const double = safeBrowsingFixture();
   let archive: EventStoreDouble;
   let folder: string;
 

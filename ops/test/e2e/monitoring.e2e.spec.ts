@@ -1,12 +1,9 @@
 import { expect } from 'chai';
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
-import { startSafeBrowsingDouble } from '../../../command-api/safety/testing/safe-browsing-double.js';
 import { projectFile } from '../../platform/files/project-file.js';
-import { startEventStoreDouble } from '../support/eventstore/double.js';
 import { parseExposition } from '../support/exposition.js';
-import { fixture } from '../support/fixture.js';
-import { kafkaFixture } from '../support/fixtures.js';
+import { eventStoreFixture, kafkaFixture, safeBrowsingFixture } from '../support/fixtures.js';
 import { sendRequest } from '../support/http.js';
 import { startEmbeddedProduct } from '../support/product.js';
 import { alertRules, metricsIn, monitoringFile } from '../support/prometheus.js';
@@ -32,16 +29,8 @@ const dashboardExpressions = async (): Promise<readonly string[]> => {
 
 describe('product: metrics for Prometheus and Grafana', function () {
   this.timeout(300_000);
-  const safeBrowsing = fixture(
-    () => startSafeBrowsingDouble(),
-    (double) => double.stop(),
-  );
-  const archive = fixture(
-    () => startEventStoreDouble(),
-    (double) => {
-      double.kill();
-    },
-  );
+  const safeBrowsing = safeBrowsingFixture();
+  const archive = eventStoreFixture();
   const kafka = kafkaFixture('monitoring');
   /** By whether the log is in Kafka. */
   const texts = new Map<boolean, string>();

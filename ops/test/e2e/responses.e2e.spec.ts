@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { startSafeBrowsingDouble } from '../../../command-api/safety/testing/safe-browsing-double.js';
+import { safeBrowsingFixture } from '../support/fixtures.js';
 import { sendRequest, type HttpResponse, type RequestOptions } from '../support/http.js';
 import {
   keyFixture,
@@ -14,7 +14,6 @@ import {
 } from './harness.js';
 import { withLedger } from '../support/ledger-events.js';
 import { eventuallyPasses } from '../support/waiting.js';
-import { fixture } from '../support/fixture.js';
 
 const rateHeaders = [
   'x-ratelimit-limit',
@@ -26,10 +25,7 @@ const rateHeaders = [
 const upgradeUrl = 'https://pay.example/plans?from=linklog';
 
 describe('product: properties of all responses', () => {
-  const double = fixture(
-    () => startSafeBrowsingDouble(),
-    (double) => double.stop(),
-  );
+  const double = safeBrowsingFixture();
   const bench = productFixture(() => ({
     SAFE_BROWSING_API_KEY: 'a-key',
     SAFE_BROWSING_URL: double.url,

@@ -5,9 +5,10 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { inheritedEnvironment } from '../../config/config.js';
+import { codeIn } from '../support/documented-code.js';
 import { fixture } from '../support/fixture.js';
 import { sendRequest } from '../support/http.js';
-import { codeIn, startCaddy, startNginx } from '../support/proxies.js';
+import { startCaddy, startNginx } from '../support/proxies.js';
 import { eventuallyPasses, rejection } from '../support/waiting.js';
 import { destination, keyFixture, productFixture } from './harness.js';
 

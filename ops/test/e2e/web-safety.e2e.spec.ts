@@ -1,23 +1,19 @@
 import { expect } from 'chai';
 import { rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { startSafeBrowsingDouble } from '../../../command-api/safety/testing/safe-browsing-double.js';
+import { safeBrowsingFixture } from '../support/fixtures.js';
 import type { HttpResponse } from '../support/http.js';
 import { type IssuedKey } from '../support/product.js';
 import { Bench, destination, expectError, expectRefused, monthly, resetDate } from './harness.js';
 import { eventuallyPasses } from '../support/waiting.js';
 import { runToEnd, temporaryDir } from '../support/process.js';
-import { fixture } from '../support/fixture.js';
 
 const unsafe = 'URL appears to be unsafe and cannot be shortened';
 const unavailable = 'Web safety check is temporarily unavailable';
 
 describe('command API: web safety check of the running product', () => {
   const bench = new Bench();
-  const double = fixture(
-    () => startSafeBrowsingDouble(),
-    (double) => double.stop(),
-  );
+  const double = safeBrowsingFixture();
   let folder: string;
   let blocklist: string;
   let pro: IssuedKey;

@@ -1,7 +1,12 @@
 import { rm } from 'node:fs/promises';
 import type { Browser } from 'playwright-core';
+import {
+  startSafeBrowsingDouble,
+  type SafeBrowsingDouble,
+} from '../../../command-api/safety/testing/safe-browsing-double.js';
 import { launchBrowser } from './browser.js';
 import { testDatabase, type TestDatabase } from './database.js';
+import { startEventStoreDouble, type EventStoreDouble } from './eventstore/double.js';
 import { fixture, type FixtureOptions } from './fixture.js';
 import { testKafka, type TestKafka } from './kafka.js';
 import { testNode, type TestNode } from './node.js';
@@ -45,6 +50,23 @@ export const kafkaFixture = (name: string, options?: FixtureOptions): TestKafka 
     () => testKafka(name),
     (kafka) => kafka.drop(),
     options,
+  );
+
+/** A local server with the protocol of Safe Browsing. */
+export const safeBrowsingFixture = (options?: FixtureOptions): SafeBrowsingDouble =>
+  fixture(
+    () => startSafeBrowsingDouble(),
+    (double) => double.stop(),
+    options,
+  );
+
+/** A local server with the protocol of EventStoreDB. */
+export const eventStoreFixture = (): EventStoreDouble =>
+  fixture(
+    () => startEventStoreDouble(),
+    (double) => {
+      double.kill();
+    },
   );
 
 /** A new empty folder; `path` is its absolute path. */

@@ -5,7 +5,7 @@ import path from 'node:path';
 import pg from 'pg';
 import { freePort } from '../../local/process/server.js';
 import { temporaryDir } from './process.js';
-import { codeIn } from './proxies.js';
+import { codeIn } from './documented-code.js';
 import { eventually } from './waiting.js';
 
 export interface Pooler {

@@ -1,7 +1,6 @@
 /** nginx and Caddy with the configuration of a document, on free ports of 127.0.0.1. */
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { request } from 'node:https';
@@ -11,7 +10,6 @@ import { promisify } from 'node:util';
 import { inheritedEnvironment } from '../../config/config.js';
 import { freePort } from '../../local/process/server.js';
 import { hasCode } from '../../platform/errors.js';
-import { projectFile } from '../../platform/files/project-file.js';
 import { sendRequest } from './http.js';
 import { temporaryDir } from './process.js';
 import { eventually } from './waiting.js';
@@ -32,14 +30,6 @@ export interface Received {
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
 }
-
-/** The first block of code in a language on a page of ops/docs. */
-export const codeIn = (page: string, language: string): string => {
-  const blocks = readFileSync(projectFile('ops', 'docs', page), 'utf8');
-  const [, code] = new RegExp(`^\`\`\`${language}\n(.+?)^\`\`\`$`, 'ms').exec(blocks) ?? [];
-  if (code === undefined) throw new Error(`${page} has no block of ${language}`);
-  return code;
-};
 
 /** Replaces the addresses of the listeners in the documents. */
 const withUpstreams = (configuration: string, upstreams: Upstreams): string =>
@@ -130,7 +120,8 @@ export const startNginx = async (
   });
   const proxy = proxyAt(child, dir, ports);
   await untilListening(child, proxy.http);
-  return { ...proxy, webRoot, get: clientOf(ports.https, await readFile(certificate)) };
+  const get = clientOf(ports.https, await readFile(certificate));
+  return { ...proxy, certificate, webRoot, get };
 };
 
 /** Starts Caddy with a certificate authority of its own. */

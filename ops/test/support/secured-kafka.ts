@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { startKafka } from '../../local/kafka/index.js';
 import { freePort } from '../../local/process/server.js';
-import { projectFile } from '../../platform/files/project-file.js';
 import { createLogger } from '../../platform/logging.js';
 import { createAuthority } from './certificates.js';
+import { codeIn, pageOf } from './documented-code.js';
 
 export interface Account {
   readonly name: string;
@@ -31,23 +31,46 @@ const saslOf = (listener: string): Readonly<Record<string, string>> => ({
   [`listener.name.${listener}.scram-sha-512.sasl.jaas.config`]: scramLogin,
 });
 
+const entryOf = (
+  resource: 'Topic' | 'Group',
+  resourceName: string,
+  operation: string,
+  principal: string,
+): AclEntry => ({
+  principal,
+  host: '*',
+  permissionType: kafkajs.AclPermissionTypes.ALLOW,
+  resourceType:
+    resource === 'Topic' ? kafkajs.AclResourceTypes.TOPIC : kafkajs.AclResourceTypes.GROUP,
+  resourcePatternType: kafkajs.ResourcePatternTypes.PREFIXED,
+  resourceName,
+  operation: operationOf(operation),
+});
+
 /** The rows of the table of ACLs in the documentation, as entries for the topics and groups of a prefix. */
-export const documentedAcls = async (prefix: string, account = user.name): Promise<AclEntry[]> => {
-  const text = await readFile(projectFile('ops', 'docs', 'scaling.md'), 'utf8');
-  const rows = text.matchAll(
+export const documentedAcls = (prefix: string, account = user.name): AclEntry[] => {
+  const rows = pageOf('scaling.md').matchAll(
     /^\| `(Topic|Group)` +\| `KAFKA_TOPIC_PREFIX([a-z.-]+)` +\| ([^|]+?) +\|/gm,
   );
   return [...rows].flatMap(([, resource = '', name = '', operations = '']) =>
-    [...operations.matchAll(/`(\w+)`/g)].map(([, operation = '']): AclEntry => ({
-      principal: `User:${account}`,
-      host: '*',
-      permissionType: kafkajs.AclPermissionTypes.ALLOW,
-      resourceType:
-        resource === 'Topic' ? kafkajs.AclResourceTypes.TOPIC : kafkajs.AclResourceTypes.GROUP,
-      resourcePatternType: kafkajs.ResourcePatternTypes.PREFIXED,
-      resourceName: `${prefix}${name}`,
-      operation: operationOf(operation),
-    })),
+    [...operations.matchAll(/`(\w+)`/g)].map(([, operation = '']) =>
+      entryOf(resource as 'Topic' | 'Group', prefix + name, operation, `User:${account}`),
+    ),
+  );
+};
+
+/** The entries that the commands of the documentation add. */
+export const aclsOfCommands = (): AclEntry[] => {
+  const code = codeIn('scaling.md', 'sh', 'Authentication, ACLs and TLS');
+  const commands = code
+    .replaceAll('\\\n', '')
+    .matchAll(
+      /^kafka-acls\.sh --bootstrap-server … --add --allow-principal (\S+) --resource-pattern-type prefixed +--(topic|group) (\S+)((?: --operation \w+)+)$/gm,
+    );
+  return [...commands].flatMap(([, principal = '', resource = '', name = '', operations = '']) =>
+    [...operations.matchAll(/--operation (\w+)/g)].map(([, operation = '']) =>
+      entryOf(resource === 'topic' ? 'Topic' : 'Group', name, operation, principal),
+    ),
   );
 };
 

@@ -1,10 +1,12 @@
 import { expect } from 'chai';
+import { codeIn } from '../../../ops/test/support/documented-code.js';
 import {
   startEventStoreDouble,
   type EventStoreDouble,
 } from '../../../ops/test/support/eventstore/double.js';
 import { parseExposition } from '../../../ops/test/support/exposition.js';
 import { sendRequest } from '../../../ops/test/support/http.js';
+import { withLedger } from '../../../ops/test/support/ledger-events.js';
 import { startProduct, type Product } from '../../../ops/test/support/product.js';
 import { eventually } from '../../../ops/test/support/waiting.js';
 
@@ -79,5 +81,30 @@ describe('archive: archive of the running product', () => {
     double = await startEventStoreDouble({ port });
     // A new one has none of the old one's streams: what begins anew is there.
     await eventually('the link is archived', () => typesIn('link-meanwhile').length === 1);
+  });
+
+  it('is filled again from the start of the log with the statement of archive.md', async () => {
+    const { key } = await product.createKey({ plan: 'PRO' });
+    await shorten(key, 'lost');
+    await eventually('the link is archived', () => typesIn('link-lost').length === 1);
+    double.streams.cut('link-lost', 0);
+    const changed = await sendRequest(`${product.api}/v2/links/lost`, {
+      method: 'PATCH',
+      headers: { Authorization: `Bearer ${key}` },
+      body: { title: 'Lost' },
+    });
+    expect(changed.status, changed.text).to.equal(200);
+    await eventually('health reports it', async () => {
+      const [, archive] = await readiness();
+      return (archive as { readonly code?: string }).code === 'ARCHIVE_CUT';
+    });
+    const [, statement = ''] =
+      /'(TRUNCATE [^']+)'/.exec(codeIn('archive.md', 'sh', 'Monitor')) ?? [];
+    await withLedger(product, (pool) => pool.query(statement));
+    await eventually('the link is archived again', () => typesIn('link-lost').length === 2);
+    await eventually('the archive is up', async () => {
+      const [, archive] = await readiness();
+      return (archive as { readonly state: string }).state === 'up';
+    });
   });
 });
