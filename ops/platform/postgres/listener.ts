@@ -13,7 +13,7 @@ import type { Statement } from './statement.js';
 /** Appends to the log, changes of cached state, and the relay's progress. */
 export type Channel = 'linklog_log' | 'linklog_changes' | 'linklog_sent';
 
-const pingMs = 500;
+const pingMs = 1_000;
 const reconnectMs = 200;
 /** Interval of the checks that notifications arrive (ms). */
 const proveMs = 5_000;

@@ -54,7 +54,7 @@ export const keepConnection = (options: {
     const signal = AbortSignal.any([stopped.signal, lost.signal]);
     const ping = async (): Promise<void> => {
       for (;;) {
-        await sleep(pingMs, undefined, { signal });
+        await sleep(pingMs - (performance.now() % pingMs), undefined, { signal });
         await watch(client.query('SELECT'));
       }
     };
