@@ -16,10 +16,11 @@ import { readRows, unpackLater, type DueRecords } from './postgres-batches.js';
 import type { KnownPartition } from './postgres-partitions.js';
 
 /**
- * Pauses between polls without a notification, which double while nothing is found. Only an append whose commit took
- * longer than the interval of notifications is found by a poll.
+ * Interval of polls without a notification (ms). An append is not announced if another one was announced shortly before;
+ * if its commit then takes long, only a poll finds it. So polls are frequent until such appends have timed out, after 15 s.
  */
-const idlePauses = { firstMs: 500, longestMs: 5_000 };
+const idleMs = { afterRecords: 500, later: 5_000 };
+const afterRecordsMs = 20_000;
 /**
  * Pause after a round with records (ms), because a batch takes a dozen statements regardless of its size. While the core is
  * busy, rounds take longer, and so have larger batches. An idle reader handles new records immediately.
@@ -153,7 +154,7 @@ export const startPostgresSubscription = (
     };
     const unsubscribe = [listener.on('linklog_log', onAppend), listener.onGap(startOver)];
     const backoff = new Backoff(pauses);
-    const idle = new Backoff(idlePauses);
+    let foundAt = performance.now();
     try {
       for (;;) {
         signal.throwIfAborted();
@@ -162,8 +163,12 @@ export const startPostgresSubscription = (
           backoff.reset();
           if (found === 'some') await sleep(mayWaitMs, undefined, { signal });
           // After `some`, records may have been appended without a notification.
-          if (found === 'nothing') await appended.sleep(untilNextPollMs(idle.next()));
-          else idle.reset();
+          if (found !== 'nothing') {
+            foundAt = performance.now();
+          } else {
+            const isRecent = performance.now() - foundAt < afterRecordsMs;
+            await appended.sleep(untilNextPollMs(isRecent ? idleMs.afterRecords : idleMs.later));
+          }
         } catch (error) {
           if (error instanceof ForeignPosition) throw error;
           signal.throwIfAborted();

@@ -465,6 +465,7 @@ describe('the console’s pages', () => {
     for (let site = 0; site < 8; site += 1) {
       await bench.visit(shortCode, { headers: { Referer: `https://site-${site}.example/` } });
     }
+    await bench.expectClicks(shortCode, key.key, 9);
     await signIn(page, key.key);
     const routes = developerRoutes(shortCode);
     for (const route of routes) {
