@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import { requireGeneration, DatabaseTooNew } from '../migrations/migrate.js';
-import { deferred } from '../platform/concurrency/deferred.js';
+import { deferred, firstFailure } from '../platform/concurrency/deferred.js';
 import { periodically } from '../platform/concurrency/periodic.js';
 import { isUnavailable } from '../platform/error-codes.js';
 import { linklogVersion } from '../platform/files/project-file.js';
@@ -45,8 +45,7 @@ export const registerProcess = (deps: {
   const id = newId();
   const startedAt = new Date();
   const failure = deferred<never>();
-  // `failed` may reject before a caller awaits it, which would end the process without its line.
-  failure.promise.catch(() => undefined); // handled by the caller of `failed`
+  const failed = firstFailure([failure.promise]);
 
   const task = periodically({
     name: 'register the process',
@@ -67,7 +66,7 @@ export const registerProcess = (deps: {
   });
   return {
     /** Never resolves. Rejects with DatabaseTooNew if a later version has raised the generation of the tables. */
-    failed: failure.promise,
+    failed,
     async stop(): Promise<void> {
       await task.stop();
       try {

@@ -229,20 +229,6 @@ const startMessages = {
     'killed while the file was sent; see "linklog imports list" for whether the import started',
 };
 
-const start = (
-  client: AdminClient,
-  query: StartImportQuery,
-  upload: Upload,
-  progress: ProgressLine,
-): Promise<ImportResponse> => {
-  const onProgress = (sent: number): void => {
-    progress.show(reading(sent));
-  };
-  return interruptible(startMessages, (signal) =>
-    client.startImport(query, countBytes(readBytes(upload), onProgress), signal),
-  );
-};
-
 const startFromFile = async (
   connect: CommandContext['connect'],
   query: StartImportQuery,
@@ -250,8 +236,14 @@ const startFromFile = async (
   progress: ProgressLine,
 ): Promise<ImportResponse> => {
   const upload = await openUpload(file);
+  const onProgress = (sent: number): void => {
+    progress.show(reading(sent));
+  };
   try {
-    return await start(await connect(), query, upload, progress);
+    const client = await connect();
+    return await interruptible(startMessages, (signal) =>
+      client.startImport(query, countBytes(readBytes(upload), onProgress), signal),
+    );
   } finally {
     // An open stdin would keep the process alive.
     upload.bytes.destroy();
