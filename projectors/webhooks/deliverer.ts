@@ -7,7 +7,7 @@ import type { Gauges } from '../../ops/platform/metrics/figure.js';
 import { newId } from '../../ops/platform/new-id.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import type { Sender } from '../../ops/webhooks/sender.js';
-import { deleteOldDeliveries, readLeased, releaseLeases, renewLeases } from './store.js';
+import { deleteOldDeliveries, leaseWebhooks, releaseLeases } from './store.js';
 import { startWorker, type Worker } from './worker.js';
 
 /** How often leases are renewed and due deliveries are found (ms). */
@@ -44,10 +44,8 @@ export const startDeliverer = (deps: {
   };
 
   const renew = async (): Promise<number> => {
-    const renewed = await renewLeases(pool, owner);
+    const leased = new Map((await leaseWebhooks(pool, owner)).map((lease) => [lease.id, lease]));
     leasedAt = performance.now();
-    if (renewed === 0 && workers.size === 0) return 0;
-    const leased = new Map((await readLeased(pool, owner)).map((lease) => [lease.id, lease]));
     for (const [id, worker] of workers) {
       const current = leased.get(id);
       const isCurrent =

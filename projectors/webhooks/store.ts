@@ -33,12 +33,9 @@ export interface Leased {
   readonly isDue: boolean;
 }
 
-/**
- * Renews the leases of a process that end soon, and takes those of other webhooks that no process has. Returns their
- * number.
- */
-export const renewLeases = async (pool: Pool, owner: string): Promise<number> => {
-  const { rows } = await pool.query({
+/** Renews the leases of a process, and takes those of other webhooks that no process has. */
+const renewLeases = async (pool: Pool, owner: string): Promise<void> => {
+  await pool.query({
     name: 'webhooks-lease',
     text: `UPDATE delivery.cursors c
            SET owner = $1, leased_until = clock_timestamp() + $2 * interval '1 second'
@@ -50,14 +47,14 @@ export const renewLeases = async (pool: Pool, owner: string): Promise<number> =>
                  LIMIT $4 - (SELECT count(*) FROM delivery.cursors WHERE owner = $1
                    AND leased_until >= clock_timestamp() + $3 * interval '1 second')
                  FOR UPDATE OF c SKIP LOCKED) due
-           WHERE c.webhook = due.webhook RETURNING c.webhook`,
+           WHERE c.webhook = due.webhook`,
     values: [owner, leaseTerms.seconds, leaseTerms.renewSeconds, maxLeases],
   });
-  return rows.length;
 };
 
-/** Returns the webhooks that this process delivers. */
-export const readLeased = async (pool: Pool, owner: string): Promise<readonly Leased[]> => {
+/** Renews and takes leases. Returns the webhooks that this process delivers. */
+export const leaseWebhooks = async (pool: Pool, owner: string): Promise<readonly Leased[]> => {
+  await renewLeases(pool, owner);
   const { rows } = await pool.query<
     Parameters<typeof webhookOfRow>[0] & Pick<Leased, 'generation' | 'isDue'>
   >({
