@@ -26,6 +26,28 @@ export default tseslint.config(
     rules: { 'no-restricted-properties': 'off' },
   },
   {
+    // Texts of the console are in its catalogue, command-api/console/texts/.
+    files: ['command-api/console/client/**/*.tsx'],
+    rules: {
+      'no-restricted-syntax': [
+        'error',
+        {
+          selector: 'JSXElement[openingElement.name.name!="code"] > JSXText[value=/[A-Za-z]{2}/]',
+          message: 'Use a text of the catalogue.',
+        },
+        {
+          selector: 'JSXFragment > JSXText[value=/[A-Za-z]{2}/]',
+          message: 'Use a text of the catalogue.',
+        },
+        {
+          selector:
+            'JSXAttribute[name.name=/^(label|title|hint|placeholder|aria-label|alt|verb|what|none|atLimit)$/] Literal[value=/[A-Za-z]{2}/]',
+          message: 'Use a text of the catalogue.',
+        },
+      ],
+    },
+  },
+  {
     // chai's `expect(x).to.be.true` is an expression by design.
     files: ['**/*.spec.ts', '**/*.suite.ts'],
     rules: { '@typescript-eslint/no-unused-expressions': 'off' },

@@ -5,7 +5,8 @@ import type {
   SplitEntry,
   WeeklyWindow,
 } from '../../schemas/redirect-rules.js';
-import { formatTime, formatValue, once } from './format.js';
+import { formatTime, formatValue } from './format.js';
+import { once } from './numbers.js';
 import { attributes, type Attribute } from './visitor-values.js';
 
 /** The maxima of the API. */

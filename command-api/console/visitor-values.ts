@@ -1,6 +1,7 @@
 /** The values of visitors that redirect rules can have as conditions, with their names, in English. */
 import { browserFamilies, deviceTypes, osFamilies } from '../../schemas/events/visitor.js';
-import { formatValue, once } from './format.js';
+import { formatValue } from './format.js';
+import { once } from './numbers.js';
 
 /** ISO 3166-1 alpha-2, and XK (Kosovo). */
 const countries = (

@@ -1,10 +1,13 @@
 import { render } from 'preact';
 import { LocationProvider, Route, Router } from 'preact-iso/router';
+import { language } from '../locale.js';
+import { texts } from '../texts.js';
 import { SessionGate } from './app/session.js';
 import { NoPage, Shell } from './app/shell.js';
 import type { ConsoleSession } from './app/types.js';
 import { Input } from './components/field.js';
 import { OwnDomains } from './components/own-domains.js';
+import { richText } from './components/rich-text.js';
 import { Domains } from './domains/domains.js';
 import { ImportPage } from './imports/import-page.js';
 import { Imports } from './imports/imports.js';
@@ -16,29 +19,29 @@ import { Overview } from './overview/overview.js';
 import { WebhookPage } from './webhooks/webhook-page.js';
 import { Webhooks } from './webhooks/webhooks.js';
 
+const text = texts.app;
+
 const pages = [
-  ['/console', 'Overview'],
-  ['/console/links', 'Links'],
-  ['/console/new', 'New link'],
-  ['/console/imports', 'Import'],
-  ['/console/domains', 'Domains'],
-  ['/console/webhooks', 'Webhooks'],
-  ['/console/keys', 'Keys'],
-  ['/docs', 'API'],
+  ['/console', text.overview],
+  ['/console/links', text.links],
+  ['/console/new', text.newLink],
+  ['/console/imports', text.import],
+  ['/console/domains', text.domains],
+  ['/console/webhooks', text.webhooks],
+  ['/console/keys', text.keys],
+  ['/docs', text.api],
 ] as const;
 
 const keyField = (
   <Input
-    label="API key"
+    label={text.apiKey}
     name="key"
     type="password"
     required
-    hint={
-      <>
-        Starts with <code>ll_</code>. No key at hand? <code>npx linklog console</code> prints an
-        address that signs you in.
-      </>
-    }
+    hint={richText(text.apiKeyHint, {
+      prefix: <code>ll_</code>,
+      command: <code>linklog console</code>,
+    })}
   />
 );
 
@@ -47,14 +50,16 @@ const App = () => (
     <SessionGate<ConsoleSession>
       fields={keyField}
       ownerOf={({ account, key }) => `${account} ${key.id}`}
-      describe={({ account, key }) => (
-        <>
-          account <strong>{account}</strong>, key{' '}
-          <strong>
-            <bdi>{key.name}</bdi>
-          </strong>
-        </>
-      )}
+      describe={({ account, key }) =>
+        richText(text.owner, {
+          account: <strong>{account}</strong>,
+          key: (
+            <strong>
+              <bdi>{key.name}</bdi>
+            </strong>
+          ),
+        })
+      }
     >
       {({ account, key, upgradeUrl, shortUrlHost }, signOut) => (
         <Shell
@@ -95,5 +100,6 @@ const App = () => (
   </LocationProvider>
 );
 
+document.documentElement.lang = language;
 const root = document.querySelector('#app');
 if (root) render(<App />, root);

@@ -1,9 +1,12 @@
 import { render } from 'preact';
 import { LocationProvider, Route, Router } from 'preact-iso/router';
+import { language } from '../locale.js';
+import { texts } from '../texts.js';
 import { SessionGate } from './app/session.js';
 import { NoPage, Shell } from './app/shell.js';
 import type { OperatorSession } from './app/types.js';
 import { Input } from './components/field.js';
+import { richText } from './components/rich-text.js';
 import { AllDomains } from './operators/all-domains.js';
 import { AllKeys } from './operators/all-keys.js';
 import { AllLinks } from './operators/all-links.js';
@@ -12,35 +15,30 @@ import { Health } from './operators/health.js';
 import { Platform } from './operators/platform.js';
 import { Projections } from './operators/projections.js';
 
+const text = texts.app;
+
 const pages = [
-  ['/console', 'Health'],
-  ['/console/keys', 'Keys'],
-  ['/console/links', 'Links'],
-  ['/console/domains', 'Domains'],
-  ['/console/projections', 'Projections'],
-  ['/console/platform', 'Platform'],
+  ['/console', text.health],
+  ['/console/keys', text.keys],
+  ['/console/links', text.links],
+  ['/console/domains', text.domains],
+  ['/console/projections', text.projections],
+  ['/console/platform', text.platform],
 ] as const;
 
 const fields = (
   <>
     <Input
-      label="Admin token"
+      label={text.adminToken}
       name="token"
       type="password"
       required
-      hint={
-        <>
-          <code>ADMIN_TOKEN</code>, or the file <code>admin-token</code> in the data directory.
-        </>
-      }
+      hint={richText(text.adminTokenHint, {
+        variable: <code>ADMIN_TOKEN</code>,
+        file: <code>admin-token</code>,
+      })}
     />
-    <Input
-      label="Your name"
-      name="actor"
-      required
-      maxLength={64}
-      hint="Stands beside each change that you make. No spaces."
-    />
+    <Input label={text.yourName} name="actor" required maxLength={64} hint={text.yourNameHint} />
   </>
 );
 
@@ -52,7 +50,7 @@ const App = () => (
       describe={({ actor }) => actor}
     >
       {({ actor, shortUrlHost }, signOut) => (
-        <Shell name="Operators" pages={pages} onSignOut={signOut} who={<bdi>{actor}</bdi>}>
+        <Shell name={text.operators} pages={pages} onSignOut={signOut} who={<bdi>{actor}</bdi>}>
           <Router>
             <Route path="/console" component={Health} />
             <Route path="/console/keys" component={AllKeys} />
@@ -69,5 +67,6 @@ const App = () => (
   </LocationProvider>
 );
 
+document.documentElement.lang = language;
 const root = document.querySelector('#app');
 if (root) render(<App />, root);

@@ -3,6 +3,7 @@
  */
 
 import type { HealthResponse } from './types.js';
+import { texts } from '../../texts.js';
 
 export type Failure =
   /** The service cannot be reached. */
@@ -49,7 +50,7 @@ interface ErrorBody {
 const failureOf = async (response: Response): Promise<Failure> => {
   const body = (await response.json().catch(() => ({}))) as ErrorBody;
   const { status } = response;
-  const { message = `The service responded with ${status}.`, upgradeUrl, found } = body;
+  const { message = texts.app.responded(status), upgradeUrl, found } = body;
   if (upgradeUrl !== undefined) return { kind: 'plan', message, upgradeUrl };
   const seconds = Number(response.headers.get('Retry-After'));
   return seconds > 0
@@ -77,9 +78,9 @@ const isUnreadable = async (file: File): Promise<boolean> => {
 /** Why a request got no response. */
 const failureOfCall = async ({ file, signal }: Call): Promise<Failure> => {
   const refused = (message: string): Failure => ({ kind: 'refused', message, status: 0 });
-  if (signal?.aborted === true) return refused('The upload was stopped.');
+  if (signal?.aborted === true) return refused(texts.app.uploadStopped);
   if (file && (await isUnreadable(file))) {
-    return refused('The file was changed or cannot be read. Choose it again.');
+    return refused(texts.app.fileUnreadable);
   }
   return { kind: 'offline' };
 };

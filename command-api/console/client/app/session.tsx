@@ -4,8 +4,11 @@ import { Dialog } from '../components/dialog.js';
 import { Trouble } from '../components/trouble.js';
 import { onSignedOut, send, type Result, type Failure } from './api.js';
 import { fieldsOf, onSubmit, useAction } from './hooks.js';
+import { texts } from '../../texts.js';
+import { richText } from '../components/rich-text.js';
 
 const path = '/session';
+const text = texts.app;
 
 interface SessionOptions<Session> {
   /** The fields of the form. Their names are those in the body of the request. */
@@ -28,7 +31,7 @@ const SignInForm = (props: { readonly fields: ComponentChildren; readonly signIn
       {props.fields}
       <Trouble failure={failure} />
       <button class="primary" aria-disabled={isBusy}>
-        Sign in
+        {text.signIn}
       </button>
     </form>
   );
@@ -57,15 +60,15 @@ const OneTimeAddress = (props: {
   const accept = () => run(() => props.signIn({ token: props.token, accept: true }));
   return (
     <div class="stack">
-      <p>This address opens the console of {props.owner}.</p>
-      {props.current !== null && <p>You are signed in to {props.current}. That session ends.</p>}
+      <p>{richText(text.openOffer, { owner: props.owner })}</p>
+      {props.current !== null && <p>{richText(text.replacesSession, { owner: props.current })}</p>}
       <Trouble failure={failure} />
       <div class="row">
         <button type="button" class="primary" aria-disabled={isBusy} onClick={() => void accept()}>
-          Open it
+          {text.open}
         </button>
         <button type="button" onClick={props.onRefused}>
-          No, thanks
+          {text.decline}
         </button>
       </div>
     </div>
@@ -176,8 +179,8 @@ export const SessionGate = <Session,>({ children, ...options }: Props<Session>) 
     <>
       {children(session, () => void signOut())}
       {isEnded && (
-        <Dialog title="Your session has ended">
-          <p>Sign in again to go on. What you have typed is still there.</p>
+        <Dialog title={text.sessionEnded}>
+          <p>{text.signInAgain}</p>
           <SignInForm fields={options.fields} signIn={signIn} />
         </Dialog>
       )}

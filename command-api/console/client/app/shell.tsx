@@ -1,6 +1,9 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { useLocation } from 'preact-iso/router';
+import { texts } from '../../texts.js';
+
+const text = texts.app;
 
 interface Props {
   readonly name: string;
@@ -22,14 +25,14 @@ export const Shell = ({ name, pages, who, onSignOut, children }: Props) => {
   return (
     <div class="shell">
       <a class="skip" href="#content">
-        Skip to the content
+        {text.skip}
       </a>
       <header class="top">
         <a class="brand" href="/console">
           <img src={new URL('../icon.svg', import.meta.url).href} alt="" width="28" height="28" />
           {name}
         </a>
-        <nav aria-label="Pages">
+        <nav aria-label={text.pages}>
           <ul>
             {pages.map(([to, title]) => (
               <li key={to}>
@@ -43,7 +46,7 @@ export const Shell = ({ name, pages, who, onSignOut, children }: Props) => {
         <div class="who">
           <div class="clip">{who}</div>
           <button type="button" class="quiet" onClick={onSignOut}>
-            Sign out
+            {text.signOut}
           </button>
         </div>
       </header>
@@ -87,9 +90,9 @@ export const Page = ({ title, aside, children }: PageProps) => {
 
 /** The page of unknown addresses. */
 export const NoPage = () => (
-  <Page title="There is no such page">
+  <Page title={text.noPage}>
     <p>
-      <a href="/console">Go to the first page</a>
+      <a href="/console">{text.firstPage}</a>
     </p>
   </Page>
 );

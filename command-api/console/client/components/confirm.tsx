@@ -3,6 +3,7 @@ import type { Result } from '../app/api.js';
 import { useAction } from '../app/hooks.js';
 import { Dialog } from './dialog.js';
 import { Trouble } from './trouble.js';
+import { texts } from '../../texts.js';
 
 interface Props<Value> {
   readonly title: string;
@@ -37,7 +38,7 @@ export const Confirm = <Value,>(props: Props<Value>) => {
             {verb}
           </button>
           <button type="button" onClick={onClose}>
-            Cancel
+            {texts.components.cancel}
           </button>
         </div>
       </div>

@@ -1,4 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
+import { texts } from '../../texts.js';
 
 /** Without `navigator.clipboard`, which is only available on https and localhost. */
 const copyBySelection = (text: string): boolean => {
@@ -21,6 +22,8 @@ const copy = async (text: string): Promise<boolean> => {
     return copyBySelection(text);
   }
 };
+
+const notes = texts.components;
 
 interface Props {
   readonly text: string;
@@ -45,11 +48,11 @@ export const CopyButton = ({ text, what }: Props) => {
       class="small"
       onClick={() => {
         void copy(text).then((isCopied) => {
-          setNote(isCopied ? 'Copied' : 'Not copied');
+          setNote(isCopied ? notes.copied : notes.notCopied);
         });
       }}
     >
-      <span aria-live="polite">{note || 'Copy'}</span> <span class="unseen">{what}</span>
+      <span aria-live="polite">{note || notes.copy}</span> <span class="unseen">{what}</span>
     </button>
   );
 };

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef } from 'preact/hooks';
+import { texts } from '../../texts.js';
 
 interface Props {
   readonly title: string;
@@ -29,7 +30,7 @@ export const Dialog = ({ title, children, onClose }: Props) => {
       <header class="row spread">
         <h2 id={titleId}>{title}</h2>
         {onClose && (
-          <button type="button" class="quiet" aria-label="Close" onClick={onClose}>
+          <button type="button" class="quiet" aria-label={texts.components.close} onClick={onClose}>
             ✕
           </button>
         )}

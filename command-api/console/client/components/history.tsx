@@ -5,6 +5,8 @@ import { callApi } from '../app/api.js';
 import { useLoad } from '../app/hooks.js';
 import type { HistoryResponse } from '../app/types.js';
 import { Trouble } from './trouble.js';
+import { texts } from '../../texts.js';
+import { richText } from './rich-text.js';
 
 const textOf = (value: unknown): string => {
   if (Array.isArray(value)) return value.map(textOf).join(', ');
@@ -21,7 +23,8 @@ const Entry = ({ event }: { readonly event: Event }) => (
         {formatTime(event.time)}
         {event.actor !== undefined && (
           <>
-            , by <bdi>{event.actor}</bdi>
+            {', '}
+            {richText(texts.components.by, { actor: <bdi>{event.actor}</bdi> })}
           </>
         )}
       </span>
@@ -71,7 +74,7 @@ const HistoryPart = ({ base, link, after }: Props & { readonly after: number }) 
                 showMore(true);
               }}
             >
-              Show more
+              {texts.components.showMore}
             </button>
           </li>
         ))}

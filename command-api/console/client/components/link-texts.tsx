@@ -1,5 +1,8 @@
 import type { LinkDetails } from '../app/types.js';
 import { Field, Input } from './field.js';
+import { texts } from '../../texts.js';
+
+const text = texts.components;
 
 interface Props {
   /** Absent for a new link. */
@@ -11,15 +14,15 @@ export const LinkTexts = ({ link }: Props) => (
   <>
     <div class="columns">
       <Input
-        label="Title"
+        label={text.title}
         name="title"
         maxLength={200}
         defaultValue={link?.title ?? ''}
-        hint="For you. Visitors do not see it."
+        hint={text.titleHint}
       />
       <Tags value={link?.tags.join(', ') ?? ''} />
     </div>
-    <Field label="Note">
+    <Field label={text.note}>
       {(control) => (
         <textarea
           {...control}
@@ -42,10 +45,10 @@ interface TagsProps {
 /** Tags as `splitTags` reads them. */
 export const Tags = ({ value = '', hint = '', required = false }: TagsProps) => (
   <Input
-    label="Tags"
+    label={text.tags}
     name="tags"
     defaultValue={value}
     required={required}
-    hint={`${hint} At most 20, with commas between them.`.trim()}
+    hint={`${hint} ${text.tagsHint}`.trim()}
   />
 );

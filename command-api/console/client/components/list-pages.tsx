@@ -1,3 +1,7 @@
+import { texts } from '../../texts.js';
+
+const text = texts.components;
+
 /** Links to other pages of the list. */
 export const ListPages = (props: {
   readonly first: string | null;
@@ -8,15 +12,15 @@ export const ListPages = (props: {
   const { first, next, isEmpty = false } = props;
   if (first === null && next === null) return null;
   return (
-    <nav class="row" aria-label="Pages of the list">
+    <nav class="row" aria-label={text.listPages}>
       {first !== null && (
         <a class="button" href={first}>
-          First page
+          {text.firstPage}
         </a>
       )}
       {next !== null && (
         <a class="button" href={next}>
-          {isEmpty ? 'Search on' : 'Next page'}
+          {isEmpty ? text.searchOn : text.nextPage}
         </a>
       )}
     </nav>

@@ -1,5 +1,8 @@
 import { useId } from 'preact/hooks';
-import { formatNumber } from '../../format.js';
+import { formatNumber } from '../../numbers.js';
+import { texts } from '../../texts.js';
+
+const text = texts.components;
 
 interface Props {
   readonly label: string;
@@ -17,8 +20,8 @@ export const Meter = ({ label, used, limit, atLimit }: Props) => {
     <div class="card quota">
       <h3 id={id}>{label}</h3>
       <p class="figure">
-        {formatNumber(used)}
-        <span class="soft"> of {limit === null ? 'any number' : formatNumber(limit)}</span>
+        {formatNumber(used)}{' '}
+        <span class="soft">{text.of(limit === null ? text.anyNumber : formatNumber(limit))}</span>
       </p>
       {limit !== null && (
         <meter
@@ -31,7 +34,7 @@ export const Meter = ({ label, used, limit, atLimit }: Props) => {
           value={Math.min(1, share)}
         />
       )}
-      <p class="hint">{limit === null ? 'The plan has no limit.' : atLimit}</p>
+      <p class="hint">{limit === null ? text.noLimit : atLimit}</p>
     </div>
   );
 };

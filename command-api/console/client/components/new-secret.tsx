@@ -1,27 +1,32 @@
 import { CopyButton } from './copy-button.js';
 import { Dialog } from './dialog.js';
+import { texts } from '../../texts.js';
 
-const uses = {
-  key: 'It allows everything that its scopes allow.',
-  secret: 'The receiver verifies the signatures of deliveries with it.',
+const text = texts.components;
+
+const secrets = {
+  key: { title: text.keepKey, use: text.keyUse, name: text.theKey },
+  secret: { title: text.keepSecret, use: text.secretUse, name: text.theSecret },
 } as const;
 
 interface Props {
-  readonly what?: keyof typeof uses;
+  readonly what?: keyof typeof secrets;
   readonly secret: string;
   readonly onClose: () => void;
 }
 
 /** A new key or secret, which cannot be shown again. */
 export const NewSecret = ({ what = 'key', secret, onClose }: Props) => (
-  <Dialog title={`Keep this ${what}`}>
+  <Dialog title={secrets[what].title}>
     <div class="stack">
-      <p>It is shown only once. {uses[what]}</p>
+      <p>
+        {text.shownOnce} {secrets[what].use}
+      </p>
       <p class="row">
-        <code class="long">{secret}</code> <CopyButton text={secret} what={`the ${what}`} />
+        <code class="long">{secret}</code> <CopyButton text={secret} what={secrets[what].name} />
       </p>
       <button type="button" class="primary" onClick={onClose}>
-        I have kept it
+        {text.kept}
       </button>
     </div>
   </Dialog>

@@ -5,6 +5,7 @@ import { useLoad, type Loaded } from '../app/hooks.js';
 import type { DomainList } from '../app/types.js';
 import { Select } from './field.js';
 import { Trouble } from './trouble.js';
+import { texts } from '../../texts.js';
 
 const noDomains: Loaded<DomainList> = {
   value: { domains: [] },
@@ -58,7 +59,7 @@ export const DomainSelect = ({ none, value = '', name, onChange }: SelectProps) 
   if (domains.size === 0) return null;
   return (
     <Select
-      label="Domain"
+      label={texts.components.domain}
       name={name}
       value={value}
       options={[['', none], ...[...domains].map((domain) => [domain, domain] as const)]}

@@ -4,12 +4,15 @@ import { onSubmit, useAction } from '../app/hooks.js';
 import { Dialog } from './dialog.js';
 import { Select } from './field.js';
 import { Trouble } from './trouble.js';
+import { texts } from '../../texts.js';
+
+const text = texts.components;
 
 const overlaps = [
-  ['0', 'Now'],
-  ['3600', 'In an hour'],
-  ['86400', 'In a day'],
-  ['604800', 'In a week'],
+  ['0', text.now],
+  ['3600', text.inAnHour],
+  ['86400', text.inADay],
+  ['604800', text.inAWeek],
 ] as const;
 
 interface Props<Rotated> {
@@ -34,10 +37,10 @@ export const Rotate = <Rotated,>(props: Props<Rotated>) => {
     <Dialog title={title} onClose={onClose}>
       <form class="stack" onSubmit={submit}>
         <p>{children}</p>
-        <Select label="The old secret ends" name="overlapSeconds" value="0" options={overlaps} />
+        <Select label={text.oldSecretEnds} name="overlapSeconds" value="0" options={overlaps} />
         <Trouble failure={failure} />
         <button class="primary" aria-disabled={isBusy}>
-          Rotate
+          {text.rotate}
         </button>
       </form>
     </Dialog>

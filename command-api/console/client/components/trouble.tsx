@@ -2,6 +2,9 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { describeError } from '../../rules-form.js';
 import type { Failure } from '../app/api.js';
+import { texts } from '../../texts.js';
+
+const text = texts.components;
 
 interface Props {
   readonly failure: Failure | undefined;
@@ -32,11 +35,11 @@ const useCountdown = (failure: Failure | undefined): number => {
 const adviceOf = (failure: Failure) => {
   switch (failure.kind) {
     case 'offline':
-      return <>The service cannot be reached. Check your connection, then try again.</>;
+      return text.offline;
     case 'plan':
       return (
         <>
-          {failure.message} <a href={failure.upgradeUrl}>See the plans</a>
+          {failure.message} <a href={failure.upgradeUrl}>{text.seePlans}</a>
         </>
       );
     case 'wait':
@@ -60,13 +63,11 @@ export const Trouble = ({ failure, onRetry, children }: Props) => {
           {adviceOf(failure)}
           {children}
         </span>{' '}
-        {failure.kind === 'wait' && (
-          <span>{left > 0 ? `You can try again in ${left} s.` : 'You can try again now.'}</span>
-        )}
+        {failure.kind === 'wait' && <span>{left > 0 ? text.tryIn(left) : text.tryNow}</span>}
       </p>
       {onRetry && (
         <button type="button" disabled={left > 0} onClick={onRetry}>
-          Try again
+          {text.tryAgain}
         </button>
       )}
     </div>

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { ownZoneOf } from '../../format.js';
 import { Select } from './field.js';
+import { texts } from '../../texts.js';
 
 interface Props {
   readonly label?: string;
@@ -9,7 +10,7 @@ interface Props {
 }
 
 /** The list of zones is loaded on demand, because that can take 0.25 s. */
-export const ZoneField = ({ label = 'Time zone', value, onChange }: Props) => {
+export const ZoneField = ({ label = texts.components.timeZone, value, onChange }: Props) => {
   const [zones, setZones] = useState<readonly string[]>([]);
   // Both events are before the list opens.
   const fill = (): void => {

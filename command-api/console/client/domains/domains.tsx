@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { Scope } from '../../../../schemas/scopes.js';
-import { formatDate, formatNumber } from '../../format.js';
+import { formatDate } from '../../format.js';
+import { formatNumber } from '../../numbers.js';
 import { callApi } from '../app/api.js';
 import { fieldsOf, onSubmit, useAction } from '../app/hooks.js';
 import { Page } from '../app/shell.js';

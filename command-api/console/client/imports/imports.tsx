@@ -1,5 +1,6 @@
 import type { Scope } from '../../../../schemas/scopes.js';
-import { formatNumber, formatTime } from '../../format.js';
+import { formatTime } from '../../format.js';
+import { formatNumber } from '../../numbers.js';
 import { callApi } from '../app/api.js';
 import { useLoad, useReloadOnReturn } from '../app/hooks.js';
 import { Page } from '../app/shell.js';

@@ -1,6 +1,6 @@
 import { useLocation } from 'preact-iso/router';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { formatNumber } from '../../format.js';
+import { formatNumber } from '../../numbers.js';
 import { callApi } from '../app/api.js';
 import { fieldsOf, onSubmit, useAction, type Action } from '../app/hooks.js';
 import type { Import } from '../app/types.js';

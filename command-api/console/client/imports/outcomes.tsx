@@ -1,5 +1,5 @@
 import { toCsv } from '../../csv.js';
-import { formatNumber } from '../../format.js';
+import { formatNumber } from '../../numbers.js';
 import {
   addRows,
   cellsOfRow,

@@ -1,4 +1,4 @@
-import { formatNumber } from '../../format.js';
+import { formatNumber } from '../../numbers.js';
 import { callApi } from '../app/api.js';
 import { useAction } from '../app/hooks.js';
 import type { Import } from '../app/types.js';

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
-import { formatNumber, formatTime } from '../../format.js';
+import { formatTime } from '../../format.js';
+import { formatNumber } from '../../numbers.js';
 import { textOfShortUrl } from '../../link-address.js';
 import type { LinkDetails } from '../app/types.js';
 import { CopyButton } from '../components/copy-button.js';

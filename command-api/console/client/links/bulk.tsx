@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { formatNumber } from '../../format.js';
+import { formatNumber } from '../../numbers.js';
 import { subjectOfLink } from '../../link-address.js';
 import { splitTags } from '../../tags.js';
 import { callApi, type Result } from '../app/api.js';

@@ -1,4 +1,4 @@
-import { formatNumber } from '../../format.js';
+import { formatNumber } from '../../numbers.js';
 import { linkPage, subjectOfLink, textOfShortUrl } from '../../link-address.js';
 import type { LinkDetails } from '../app/types.js';
 import { CopyButton } from '../components/copy-button.js';

@@ -1,7 +1,8 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Scope } from '../../../../schemas/scopes.js';
 import { linkEventNames } from '../../event-names.js';
-import { formatClock, formatNumber } from '../../format.js';
+import { formatClock } from '../../format.js';
+import { formatNumber } from '../../numbers.js';
 import { linkPage } from '../../link-address.js';
 import { describeEvent, isVisit, linkOf, type LiveEvent } from '../../live-events.js';
 import { useLiveEvents } from './use-live-events.js';

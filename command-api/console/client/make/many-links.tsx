@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { toCsv } from '../../csv.js';
-import { formatNumber } from '../../format.js';
+import { formatNumber } from '../../numbers.js';
 import { linkPage } from '../../link-address.js';
 import {
   batchSize,

@@ -1,4 +1,4 @@
-import { formatNumber } from '../../format.js';
+import { formatNumber } from '../../numbers.js';
 import type { PastedRow, PastedText } from '../../pasted-links.js';
 import { ScrollTable } from '../components/scroll-table.js';
 

@@ -1,6 +1,7 @@
 import { useLocation } from 'preact-iso/router';
 import { useState } from 'preact/hooks';
-import { formatDate, formatNumber } from '../../format.js';
+import { formatDate } from '../../format.js';
+import { formatNumber } from '../../numbers.js';
 import { writeFilter, noFilter } from '../../link-filter.js';
 import { callApi } from '../app/api.js';
 import { fieldsOf, onSubmit, useAction, useLoad } from '../app/hooks.js';

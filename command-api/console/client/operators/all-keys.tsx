@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso/router';
-import { formatDate, formatNumber, formatTime } from '../../format.js';
+import { formatDate, formatTime } from '../../format.js';
+import { formatNumber } from '../../numbers.js';
 import { callApi } from '../app/api.js';
 import { fieldsOf, onSubmit, useAction, useLoad } from '../app/hooks.js';
 import { Page } from '../app/shell.js';

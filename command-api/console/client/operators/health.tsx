@@ -1,5 +1,5 @@
 import { useEffect } from 'preact/hooks';
-import { formatNumber } from '../../format.js';
+import { formatNumber } from '../../numbers.js';
 import { readHealth } from '../app/api.js';
 import { useLoad } from '../app/hooks.js';
 import { Page } from '../app/shell.js';

@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
-import { formatNumber, formatShare, formatTime } from '../../format.js';
+import { formatTime } from '../../format.js';
+import { formatNumber, formatShare } from '../../numbers.js';
 import { callApi } from '../app/api.js';
 import { useLoad } from '../app/hooks.js';
 import { Page } from '../app/shell.js';

@@ -1,7 +1,8 @@
 import { useLocation } from 'preact-iso/router';
 import { useRef } from 'preact/hooks';
 import type { Scope } from '../../../../schemas/scopes.js';
-import { formatDay, formatNumber } from '../../format.js';
+import { formatDay } from '../../format.js';
+import { formatNumber } from '../../numbers.js';
 import { linkPage, subjectOfLink } from '../../link-address.js';
 import { callApi } from '../app/api.js';
 import { useLoad } from '../app/hooks.js';

@@ -1,6 +1,6 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { SplitEntry } from '../../../../schemas/redirect-rules.js';
-import { formatShare } from '../../format.js';
+import { formatShare } from '../../numbers.js';
 import {
   maxEntries,
   maxRules,

@@ -1,5 +1,5 @@
 import type { RedirectRule } from '../../../../schemas/redirect-rules.js';
-import { formatShare } from '../../format.js';
+import { formatShare } from '../../numbers.js';
 import { describeConditions } from '../../rules-form.js';
 
 /** The URL of a rule, or those of its split with their shares. */

@@ -1,5 +1,6 @@
 import { useId, useState } from 'preact/hooks';
-import { formatNumber, formatShare, formatValue } from '../../format.js';
+import { formatValue } from '../../format.js';
+import { formatNumber, formatShare } from '../../numbers.js';
 import type { Dimension, PeriodStats } from '../app/types.js';
 import { Dialog } from '../components/dialog.js';
 import { DownloadCsv } from './download-csv.js';

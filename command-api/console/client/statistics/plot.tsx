@@ -1,6 +1,6 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type UPlot from 'uplot';
-import { formatNumber } from '../../format.js';
+import { formatNumber } from '../../numbers.js';
 
 export type PlotLibrary = typeof UPlot;
 

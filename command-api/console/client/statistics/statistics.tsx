@@ -1,7 +1,8 @@
 import type { ComponentChildren } from 'preact';
 import { useLocation } from 'preact-iso/router';
 import { useState } from 'preact/hooks';
-import { formatChange, formatNumber, formatStart, ownZoneOf } from '../../format.js';
+import { formatStart, ownZoneOf } from '../../format.js';
+import { formatChange, formatNumber } from '../../numbers.js';
 import {
   addDays,
   daysBefore,

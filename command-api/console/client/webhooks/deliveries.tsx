@@ -1,11 +1,6 @@
 import { useLocation } from 'preact-iso/router';
-import {
-  formatClock,
-  formatDate,
-  formatEventType,
-  formatNumber,
-  formatTime,
-} from '../../format.js';
+import { formatClock, formatDate, formatEventType, formatTime } from '../../format.js';
+import { formatNumber } from '../../numbers.js';
 import { callApi } from '../app/api.js';
 import { useAction } from '../app/hooks.js';
 import type { Delivery, DeliveryPage, TestedWebhook } from '../app/types.js';

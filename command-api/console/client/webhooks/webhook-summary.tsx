@@ -1,4 +1,5 @@
-import { formatDate, formatEventType, formatNumber, formatTime } from '../../format.js';
+import { formatDate, formatEventType, formatTime } from '../../format.js';
+import { formatNumber } from '../../numbers.js';
 import type { Webhook } from '../app/types.js';
 
 /** What a webhook receives, and its progress. */

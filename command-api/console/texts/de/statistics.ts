@@ -1,0 +1,3 @@
+import type { Texts } from '../en/texts.js';
+
+export const statistics: Texts['statistics'] = {};

@@ -1,0 +1,36 @@
+/** The catalogue of German texts. */
+import type { FormatNumber } from '../../numbers.js';
+import type { Texts } from '../en/texts.js';
+import { app } from './app.js';
+import { components } from './components.js';
+import { domains } from './domains.js';
+import { imports } from './imports.js';
+import { keys } from './keys.js';
+import { link } from './link.js';
+import { links } from './links.js';
+import { live } from './live.js';
+import { make } from './make.js';
+import { operators } from './operators.js';
+import { overview } from './overview.js';
+import { rules } from './rules.js';
+import { statistics } from './statistics.js';
+import { values } from './values.js';
+import { webhooks } from './webhooks.js';
+
+export const createTexts = (_number: FormatNumber): Texts => ({
+  app,
+  components,
+  values,
+  links,
+  link,
+  make,
+  rules,
+  statistics,
+  overview,
+  keys,
+  imports,
+  domains,
+  webhooks,
+  live,
+  operators,
+});

@@ -1,0 +1,56 @@
+import { expect } from 'chai';
+import { createTexts as createGerman } from './de/texts.js';
+import { createTexts as createEnglish } from './en/texts.js';
+
+type Entry = readonly [path: string, text: unknown];
+
+/** The texts of a catalogue by path, such as `app.signIn`. */
+const entriesOf = (value: unknown, path = ''): readonly Entry[] =>
+  typeof value === 'object' && value !== null
+    ? Object.entries(value).flatMap(([name, inner]) =>
+        entriesOf(inner, path === '' ? name : `${path}.${name}`),
+      )
+    : [[path, value]];
+
+const placeholdersOf = (text: string): readonly string[] => (text.match(/\{\w+\}/g) ?? []).sort();
+
+describe('texts of the console', () => {
+  const english = entriesOf(createEnglish(String));
+  const german = new Map(entriesOf(createGerman(String)));
+
+  it('exist in both languages, and are of the same type', () => {
+    expect([...german.keys()]).to.have.members(english.map(([path]) => path));
+    const typeOf = ([path, text]: Entry) => [path, typeof text];
+    expect([...german].map(typeOf)).to.have.deep.members(english.map(typeOf));
+  });
+
+  it('have the same placeholders', () => {
+    for (const [path, text] of english) {
+      const translated = german.get(path);
+      if (typeof text !== 'string' || typeof translated !== 'string') continue;
+      expect(placeholdersOf(translated), path).to.deep.equal(placeholdersOf(text));
+    }
+  });
+
+  it('are not empty', () => {
+    for (const [path, text] of [...english, ...german]) expect(text, path).not.to.equal('');
+  });
+
+  it('are translated, except for names and words that German shares', () => {
+    const shared = new Set([
+      'API',
+      'Desktop',
+      'Domain',
+      'Domains',
+      'Import',
+      'Link',
+      'Links',
+      'TV',
+    ]);
+    for (const word of ['Tablet', 'Tags', 'Webhooks']) shared.add(word);
+    const untranslated = english.filter(
+      ([path, text]) => typeof text === 'string' && german.get(path) === text && !shared.has(text),
+    );
+    expect(untranslated).to.deep.equal([]);
+  });
+});
