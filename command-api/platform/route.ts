@@ -6,8 +6,15 @@ import { platformDecider } from './command.js';
 import { json } from '../http/reply.js';
 import { withBody, type AdminRoutes } from '../http/operator-requests.js';
 
-const responseOf = ({ maintenance, features }: PlatformState): PlatformResponse => ({
+const responseOf = ({
   maintenance,
+  maintenanceSince,
+  maintenanceActor,
+  features,
+}: PlatformState): PlatformResponse => ({
+  maintenance,
+  maintenanceSince: maintenanceSince?.toISOString() ?? null,
+  maintenanceActor,
   features,
 });
 

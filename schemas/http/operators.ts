@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { platformFeature } from '../events/catalogue.js';
+import { timestamp } from '../events/envelope.js';
 import { ownActors } from '../decision.js';
 import { accountName, keyIdPattern } from './keys.js';
 import { linkDetails, linkPage } from './links.js';
@@ -54,6 +55,11 @@ export type SwitchPlatformRequest = z.input<typeof switchPlatformRequest>;
 /** GET and PATCH /admin/platform */
 export const platformResponse = z.object({
   maintenance: z.boolean(),
+  maintenanceSince: timestamp.nullable().describe('`null` without maintenance.'),
+  maintenanceActor: z
+    .string()
+    .nullable()
+    .describe('The operator who switched it on; `null` without maintenance.'),
   features: z.record(platformFeature, z.boolean()),
 });
 export type PlatformResponse = z.infer<typeof platformResponse>;

@@ -34,7 +34,7 @@ const readProjected = async (
              traceparent, data
            FROM (SELECT *, sum(octet_length(data)) OVER (ORDER BY sequence) AS bytes
                  FROM (SELECT * FROM projection_history.events
-                       WHERE subject = $1 AND sequence > $2 AND partition <> ${accountsPartition}
+                       WHERE subject = $1 AND sequence > $2 AND partition < ${accountsPartition}
                        ORDER BY sequence LIMIT $3) page) sized
            WHERE bytes - octet_length(data) < $4 ORDER BY sequence`,
     values: [subject, after, limit, maxPageBytes],
