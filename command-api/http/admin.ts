@@ -6,6 +6,7 @@ import type { MetricsAccess } from '../../ops/http/metrics-access.js';
 import type { Metrics } from '../../ops/platform/metrics/metrics.js';
 import { messages } from '../../schemas/http/errors.js';
 import { operatorName } from '../../schemas/http/operators.js';
+import { browserPaths } from './browser-paths.js';
 import { createApp, type AppDeps, type RequestState } from './app.js';
 import { isConsolePath } from '../console/server/console.js';
 import { operatorsConsole } from '../console/server/operators.js';
@@ -78,10 +79,11 @@ export const createAdminApp = (
   const router = createDispatcher('/admin', routes);
   const console = deps.hasConsole ? operatorsConsole({ ...deps, refusalOf }, routes) : null;
   const app = createApp(deps, (path) => {
-    if (path === '/metrics') return path;
+    if (path === '/metrics' || path === '/' || path === '/favicon.ico') return path;
     return console && isConsolePath(path) ? console.routeOf(path) : router.routeOf(path);
   });
 
+  app.use(browserPaths(deps.hasConsole));
   app.use(async (ctx) => {
     const state = ctx.state as AdminState;
     ctx.set('Cache-Control', 'no-store');
