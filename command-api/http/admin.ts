@@ -27,6 +27,9 @@ import { historyRoutes } from '../links/history/operator-route.js';
 import { listRoutes } from '../links/list/operator-route.js';
 import { managedLinkRoutes } from '../links/change/operator-route.js';
 import { platformRoutes } from '../platform/route.js';
+import { statsRoutes } from '../statistics/operator-route.js';
+import { changeRoutes } from '../changes/route.js';
+import { processRoutes } from '../platform/processes-route.js';
 import { projectionRoutes } from '../projections/route.js';
 import {
   createRespond,
@@ -53,6 +56,7 @@ export const adminRoutes: AdminRoutes = (deps) =>
     ...[keyRoutes, domainRoutes, consoleRoutes, platformRoutes],
     ...[blockRoutes, historyRoutes, listRoutes, exportRoutes, managedLinkRoutes, importRoutes],
     ...[overrideRoutes, projectionRoutes, eventRoutes, webhookRoutes],
+    ...[statsRoutes, changeRoutes, processRoutes],
   ].flatMap((routes) => routes(deps));
 
 /**

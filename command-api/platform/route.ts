@@ -6,15 +6,8 @@ import { platformDecider } from './command.js';
 import { json } from '../http/reply.js';
 import { withBody, type AdminRoutes } from '../http/operator-requests.js';
 
-const responseOf = ({
+const responseOf = ({ maintenance, features }: PlatformState): PlatformResponse => ({
   maintenance,
-  maintenanceSince,
-  maintenanceActor,
-  features,
-}: PlatformState): PlatformResponse => ({
-  maintenance,
-  maintenanceSince: maintenanceSince?.toISOString() ?? null,
-  maintenanceActor,
   features,
 });
 

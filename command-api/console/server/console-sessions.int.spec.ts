@@ -43,7 +43,11 @@ describe('command API: sessions of the console', () => {
 
   it('belong to one listener', async () => {
     const operators = createConsoleSessions(database.pool, 'admin');
-    const token = await operators.start(database.pool, { boundTo: secret(1), actor: 'maria', browser: null });
+    const token = await operators.start(database.pool, {
+      boundTo: secret(1),
+      actor: 'maria',
+      browser: null,
+    });
     expect(await sessions.find(token)).to.equal(null);
     await sessions.end(token);
     expect(await operators.find(token)).to.deep.equal({ boundTo: secret(1), actor: 'maria' });
