@@ -19,7 +19,9 @@ export const historyQuery = z.object({
 export const historyResponse = z.object({
   events: z.array(
     z.looseObject({
+      id: z.string(),
       type: z.string(),
+      subject: z.string(),
       time: z.string(),
       actor: z.string().optional(),
       data: z.looseObject({}),

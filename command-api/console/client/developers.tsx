@@ -1,3 +1,4 @@
+import type { Scope } from '../../../schemas/scopes.js';
 import { render } from 'preact';
 import { LocationProvider, Route, Router } from 'preact-iso/router';
 import { language } from '../locale.js';
@@ -32,6 +33,29 @@ const pages = [
   ['/docs', text.api],
 ] as const;
 
+const shortcuts = [
+  { keys: 'n', path: '/console/new', title: text.newLink },
+  { keys: '/', path: '/console/links', title: text.search, isSearch: true },
+  { keys: 'g o', path: '/console', title: text.overview },
+  { keys: 'g l', path: '/console/links', title: text.links },
+  { keys: 'g k', path: '/console/keys', title: text.keys },
+];
+
+/** The scope that a page needs; the pages that are not named need none. */
+const neededScopes: Readonly<Record<string, Scope>> = {
+  '/console/links': 'links:read',
+  '/console/new': 'links:create',
+  '/console/imports': 'links:import',
+  '/console/domains': 'links:read',
+  '/console/webhooks': 'webhooks:manage',
+  '/console/keys': 'keys:manage',
+};
+
+const isAllowed = (path: string, scopes: readonly Scope[]): boolean => {
+  const needed = neededScopes[path];
+  return needed === undefined || scopes.includes(needed);
+};
+
 const keyField = (
   <Input
     label={text.apiKey}
@@ -64,7 +88,8 @@ const App = () => (
       {({ account, key, upgradeUrl, shortUrlHost }, signOut) => (
         <Shell
           name="Linklog"
-          pages={pages}
+          pages={pages.filter(([path]) => isAllowed(path, key.scopes))}
+          shortcuts={shortcuts.filter(({ path }) => isAllowed(path, key.scopes))}
           onSignOut={signOut}
           who={
             <>

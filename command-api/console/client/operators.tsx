@@ -7,6 +7,7 @@ import { NoPage, Shell } from './app/shell.js';
 import type { OperatorSession } from './app/types.js';
 import { Input } from './components/field.js';
 import { richText } from './components/rich-text.js';
+import { AllChanges } from './operators/all-changes.js';
 import { AllDomains } from './operators/all-domains.js';
 import { AllKeys } from './operators/all-keys.js';
 import { AllLinks } from './operators/all-links.js';
@@ -23,8 +24,18 @@ const pages = [
   ['/console/links', text.links],
   ['/console/domains', text.domains],
   ['/console/projections', text.projections],
+  ['/console/changes', text.changes],
   ['/console/platform', text.platform],
 ] as const;
+
+const shortcuts = [
+  { keys: '/', path: '/console/links', title: text.search, isSearch: true },
+  { keys: 'g h', path: '/console', title: text.health },
+  { keys: 'g k', path: '/console/keys', title: text.keys },
+  { keys: 'g l', path: '/console/links', title: text.links },
+  { keys: 'g c', path: '/console/changes', title: text.changes },
+  { keys: 'g p', path: '/console/platform', title: text.platform },
+];
 
 const fields = (
   <>
@@ -50,7 +61,13 @@ const App = () => (
       describe={({ actor }) => actor}
     >
       {({ actor, shortUrlHost }, signOut) => (
-        <Shell name={text.operators} pages={pages} onSignOut={signOut} who={<bdi>{actor}</bdi>}>
+        <Shell
+          name={text.operators}
+          pages={pages}
+          shortcuts={shortcuts}
+          onSignOut={signOut}
+          who={<bdi>{actor}</bdi>}
+        >
           <Router>
             <Route path="/console" component={Health} />
             <Route path="/console/keys" component={AllKeys} />
@@ -58,6 +75,7 @@ const App = () => (
             <Route path="/console/links/:code/:tab?" component={AnyLink} />
             <Route path="/console/domains" component={AllDomains} />
             <Route path="/console/projections" component={Projections} />
+            <Route path="/console/changes" component={AllChanges} />
             <Route path="/console/platform" component={Platform} />
             <Route default component={NoPage} />
           </Router>

@@ -1,5 +1,13 @@
-import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import {
+  useCallback,
+  useContext,
+  useEffect,
+  useLayoutEffect,
+  useRef,
+  useState,
+} from 'preact/hooks';
 import type { Result, Failure } from './api.js';
+import { Changes } from './changes.js';
 
 export interface Loaded<Value> {
   /** Stays while the next value is loaded, so that the page does not jump. */
@@ -9,13 +17,14 @@ export interface Loaded<Value> {
   readonly reload: () => void;
 }
 
-/** Loads a value, and again when `key` changes. */
+/** Loads a value, and again when `key` or the data of the account changes. */
 export const useLoad = <Value>(load: () => Promise<Result<Value>>, key: string): Loaded<Value> => {
   const [version, setVersion] = useState(0);
   const [value, setValue] = useState<Value>();
   const [failure, setFailure] = useState<Failure>();
   const [loadedFor, setLoadedFor] = useState('');
-  const requested = `${version} ${key}`;
+  const { version: dataVersion } = useContext(Changes);
+  const requested = `${version} ${dataVersion} ${key}`;
   // Before the page is painted, which is slow.
   useLayoutEffect(() => {
     let isCurrent = true;

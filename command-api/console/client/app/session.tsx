@@ -2,6 +2,8 @@ import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { Dialog } from '../components/dialog.js';
 import { Trouble } from '../components/trouble.js';
+import { Changes, readChanges, useChanges } from './changes.js';
+import type { ConsoleChanges } from './types.js';
 import { onSignedOut, send, type Result, type Failure } from './api.js';
 import { fieldsOf, onSubmit, useAction } from './hooks.js';
 import { texts } from '../../texts.js';
@@ -91,14 +93,23 @@ export const SessionGate = <Session,>({ children, ...options }: Props<Session>) 
   const [failure, setFailure] = useState<Failure>();
   const [offer, setOffer] = useState<{ readonly token: string; readonly owner: Session }>();
   const [isEnded, setEnded] = useState(false);
+  const [first, setFirst] = useState<ConsoleChanges | null>(null);
   const waiting = useRef<(() => void)[]>([]);
 
   const readSession = async (): Promise<void> => {
     setFailure(undefined);
-    const result = await send<Session | undefined>(path);
+    // The changes are read before the data of the pages, so that no later change is missed.
+    const [result, read] = await Promise.all([send<Session | undefined>(path), readChanges()]);
+    setFirst(read);
     if (result.ok) setSession(result.value ?? null);
     else setFailure(result.failure);
   };
+  const readAgain = async (): Promise<void> => {
+    const result = await send<Session | undefined>(path);
+    // The key may have other scopes now. If the session has ended, the next call asks to sign in.
+    if (result.ok && result.value) setSession(result.value);
+  };
+  const seen = useChanges(first, () => void readAgain());
 
   useLayoutEffect(() => {
     const token = takeToken();
@@ -130,6 +141,7 @@ export const SessionGate = <Session,>({ children, ...options }: Props<Session>) 
     setOffer(undefined);
     setEnded(false);
     setSession(next);
+    if (first === null) void readChanges().then(setFirst);
     for (const resolve of waiting.current.splice(0)) resolve();
   };
 
@@ -176,7 +188,7 @@ export const SessionGate = <Session,>({ children, ...options }: Props<Session>) 
     );
   }
   return (
-    <>
+    <Changes.Provider value={seen}>
       {children(session, () => void signOut())}
       {isEnded && (
         <Dialog title={text.sessionEnded}>
@@ -184,6 +196,6 @@ export const SessionGate = <Session,>({ children, ...options }: Props<Session>) 
           <SignInForm fields={options.fields} signIn={signIn} />
         </Dialog>
       )}
-    </>
+    </Changes.Provider>
   );
 };

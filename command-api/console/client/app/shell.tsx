@@ -1,13 +1,33 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
+import { useContext, useEffect, useRef } from 'preact/hooks';
 import { useLocation } from 'preact-iso/router';
+import { formatTime } from '../../format.js';
 import { texts } from '../../texts.js';
+import { richText } from '../components/rich-text.js';
+import { Changes } from './changes.js';
+import { Shortcuts, type Shortcut } from './shortcuts.js';
 
 const text = texts.app;
+
+/** During maintenance: since when, and for operators by whom. */
+const MaintenanceBanner = () => {
+  const { maintenance } = useContext(Changes);
+  if (!maintenance) return null;
+  const { since, actor } = maintenance;
+  return (
+    <p class="banner" role="status">
+      {richText(actor === null ? text.maintenance : text.maintenanceBy, {
+        since: formatTime(since),
+        actor: <bdi>{actor}</bdi>,
+      })}
+    </p>
+  );
+};
 
 interface Props {
   readonly name: string;
   readonly pages: readonly (readonly [path: string, title: string])[];
+  readonly shortcuts: readonly Shortcut[];
   readonly who: ComponentChildren;
   readonly onSignOut: () => void;
   readonly children: ComponentChildren;
@@ -20,7 +40,7 @@ const currentOf = (path: string, at: string): 'page' | 'true' | undefined => {
 };
 
 /** The frame of all pages: navigation and the user. */
-export const Shell = ({ name, pages, who, onSignOut, children }: Props) => {
+export const Shell = ({ name, pages, shortcuts, who, onSignOut, children }: Props) => {
   const { path } = useLocation();
   return (
     <div class="shell">
@@ -43,6 +63,7 @@ export const Shell = ({ name, pages, who, onSignOut, children }: Props) => {
             ))}
           </ul>
         </nav>
+        <Shortcuts shortcuts={shortcuts} />
         <div class="who">
           <div class="clip">{who}</div>
           <button type="button" class="quiet" onClick={onSignOut}>
@@ -51,6 +72,7 @@ export const Shell = ({ name, pages, who, onSignOut, children }: Props) => {
         </div>
       </header>
       <main id="content" tabIndex={-1}>
+        <MaintenanceBanner />
         {children}
       </main>
     </div>

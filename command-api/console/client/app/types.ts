@@ -21,6 +21,9 @@ export type { DomainResponse, OperatorsDomain } from '../../../../schemas/http/d
 export type { HistoryResponse } from '../../../../schemas/http/history.js';
 export type {
   AliasOverrideResponse as AliasOverride,
+  ChangePage,
+  OverridePage,
+  ProcessList,
   OperatorsLink,
   OperatorsLinkPage,
   PlatformResponse,
@@ -33,7 +36,12 @@ export type {
   ProjectionsResponse,
   ProjectionWorkResponse,
 } from '../../../../schemas/http/projections.js';
-export type { ConsoleSession, OperatorSession } from '../../../../schemas/http/console.js';
+export type {
+  ConsoleChanges,
+  ConsoleSession,
+  OperatorSession,
+  SessionList,
+} from '../../../../schemas/http/console.js';
 export type { HealthResponse } from '../../../../schemas/http/health.js';
 export type {
   CreatedKeyResponse as CreatedKey,

@@ -1,7 +1,6 @@
 import { useLocation } from 'preact-iso/router';
 import { useState } from 'preact/hooks';
 import { formatDate } from '../../format.js';
-import { formatNumber } from '../../numbers.js';
 import { writeFilter, noFilter } from '../../link-filter.js';
 import { callApi } from '../app/api.js';
 import { fieldsOf, onSubmit, useAction, useLoad } from '../app/hooks.js';
@@ -11,6 +10,9 @@ import { Confirm } from '../components/confirm.js';
 import { Dialog } from '../components/dialog.js';
 import { Input } from '../components/field.js';
 import { Trouble } from '../components/trouble.js';
+import { texts } from '../../texts.js';
+
+const text = texts.operators;
 
 interface DialogProps {
   readonly onClose: () => void;
@@ -24,20 +26,20 @@ const Add = ({ onClose, onChanged }: DialogProps) => {
     if (await run(() => callApi('/admin/domains', { method: 'POST', body }))) onChanged();
   });
   return (
-    <Dialog title="Add a domain" onClose={onClose}>
+    <Dialog title={text.addDomain} onClose={onClose}>
       <form class="stack" onSubmit={submit}>
         <Input
-          label="Domain"
+          label={texts.components.domain}
           name="domain"
           required
           maxLength={253}
           placeholder="go.example.com"
-          hint="It is active immediately: its DNS records are not checked."
+          hint={text.addDomainHint}
         />
-        <Input label="Account" name="account" required pattern="[A-Za-z0-9._\-]{1,64}" />
+        <Input label={text.account} name="account" required pattern="[A-Za-z0-9._\-]{1,64}" />
         <Trouble failure={failure} />
         <button class="primary" aria-disabled={isBusy}>
-          Add the domain
+          {text.addTheDomain}
         </button>
       </form>
     </Dialog>
@@ -49,13 +51,13 @@ const Release = (props: DialogProps & { readonly subject: OperatorsDomain }) => 
   const { domain, account } = subject;
   return (
     <Confirm
-      title={`Release ${domain}?`}
-      verb="Release"
+      title={text.releaseDomain(domain)}
+      verb={text.release}
       call={() => callApi(`/admin/domains/${domain}`, { method: 'DELETE' })}
       onDone={onChanged}
       onClose={onClose}
     >
-      <p>Its links return 404 until account {account} gets the domain again.</p>
+      <p>{text.releaseEffect(account)}</p>
     </Confirm>
   );
 };
@@ -67,20 +69,19 @@ const Row = (props: { readonly subject: OperatorsDomain; readonly onRelease: () 
     <li class="card stack">
       <div class="row spread">
         <h2 class="row">
-          <span class="long">{domain}</span> <span class="badge">account {account}</span>
+          <span class="long">{domain}</span> <span class="badge">{text.ofAccount(account)}</span>
         </h2>
         <div class="row" role="group" aria-label={domain}>
           <button type="button" class="small danger" onClick={props.onRelease}>
-            Release
+            {text.release}
           </button>
         </div>
       </div>
       <p class="soft">
-        <a href={`/console/links?${links}`}>
-          {linkCount === 1 ? 'One link' : `${formatNumber(linkCount)} links`}
-        </a>
-        . {verification === null ? 'Added by an operator' : 'Verified by its TXT record'}
-        {verifiedAt !== null && <> on {formatDate(verifiedAt)}</>}.
+        <a href={`/console/links?${links}`}>{text.links(linkCount)}</a>.{' '}
+        {(verification === null ? text.addedByOperator : text.verified)(
+          verifiedAt === null ? null : formatDate(verifiedAt),
+        )}
       </p>
     </li>
   );
@@ -106,7 +107,7 @@ export const AllDomains = () => {
   };
   return (
     <Page
-      title="Domains"
+      title={texts.app.domains}
       aside={
         <button
           type="button"
@@ -115,12 +116,12 @@ export const AllDomains = () => {
             setAdding(true);
           }}
         >
-          Add a domain
+          {text.addDomain}
         </button>
       }
     >
       <Trouble failure={failure} onRetry={reload} />
-      {value?.domains.length === 0 && <p class="soft">No account has a domain.</p>}
+      {value?.domains.length === 0 && <p class="soft">{text.noDomains}</p>}
       <ul class="plain stack">
         {value?.domains.map((subject) => (
           <Row
@@ -135,7 +136,7 @@ export const AllDomains = () => {
       {value?.next != null && (
         <p>
           <a class="button" href={`/console/domains?after=${value.next}`}>
-            Next page
+            {texts.components.nextPage}
           </a>
         </p>
       )}

@@ -1,7 +1,6 @@
 import { useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso/router';
 import { formatDate, formatTime } from '../../format.js';
-import { formatNumber } from '../../numbers.js';
 import { callApi } from '../app/api.js';
 import { fieldsOf, onSubmit, useAction, useLoad } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
@@ -12,6 +11,10 @@ import { Input, Select } from '../components/field.js';
 import { Trouble } from '../components/trouble.js';
 import { NewSecret } from '../components/new-secret.js';
 import { allScopes, keyLifetimes, ScopeFields, scopesIn } from '../keys/scope-fields.js';
+import { texts } from '../../texts.js';
+import { richText } from '../components/rich-text.js';
+
+const text = texts.operators;
 
 const plans = ['FREE', 'HOBBY', 'INDIE', 'PRO'].map((plan) => [plan, plan] as const);
 
@@ -29,23 +32,29 @@ const Create = (props: {
     if (done) props.onSecret(done.value.key);
   });
   return (
-    <Dialog title="New key" onClose={props.onClose}>
+    <Dialog title={text.newKey} onClose={props.onClose}>
       <form class="stack" onSubmit={submit}>
-        <Input label="Name" name="name" required maxLength={100} placeholder="What it is for" />
-        <Select label="Plan" name="plan" value="FREE" options={plans} />
         <Input
-          label="Account"
+          label={text.name}
+          name="name"
+          required
+          maxLength={100}
+          placeholder={text.keyNameExample}
+        />
+        <Select label={text.plan} name="plan" value="FREE" options={plans} />
+        <Input
+          label={text.account}
           name="account"
           required
           defaultValue="default"
           pattern="[A-Za-z0-9._\-]{1,64}"
-          hint="Its links belong to this account."
+          hint={text.keyAccountHint}
         />
-        <Select label="Ends" name="expiresIn" value="" options={keyLifetimes} />
+        <Select label={text.ends} name="expiresIn" value="" options={keyLifetimes} />
         <ScopeFields offered={allScopes} chosen={allScopes} />
         <Trouble failure={failure} />
         <button class="primary" aria-disabled={isBusy}>
-          Make the key
+          {text.createKey}
         </button>
       </form>
     </Dialog>
@@ -69,19 +78,19 @@ const Edit = (props: {
     if (await run(() => callApi(path, { method: 'PATCH', body }))) onChanged();
   });
   return (
-    <Dialog title="Change the key" onClose={onClose}>
+    <Dialog title={text.changeKey} onClose={onClose}>
       <form class="stack" onSubmit={submit}>
-        <Input label="Name" name="name" required maxLength={100} defaultValue={subject.name} />
+        <Input label={text.name} name="name" required maxLength={100} defaultValue={subject.name} />
         <Select
-          label="Ends"
+          label={text.ends}
           name="expiresIn"
           value={unchanged}
-          options={[[unchanged, 'As it is'], ...keyLifetimes]}
+          options={[[unchanged, text.unchanged], ...keyLifetimes]}
         />
         <ScopeFields offered={allScopes} chosen={subject.scopes} />
         <Trouble failure={failure} />
         <button class="primary" aria-disabled={isBusy}>
-          Save
+          {text.save}
         </button>
       </form>
     </Dialog>
@@ -94,6 +103,7 @@ const Row = (props: { readonly subject: AnyKey; readonly onChanged: () => void }
   const path = `/admin/keys/${id}`;
   const changing = useAction();
   const [isConfirming, setConfirming] = useState(false);
+  const [isSwitchingOff, setSwitchingOff] = useState(false);
   const [isEditing, setEditing] = useState(false);
   const change = async (body: object): Promise<void> => {
     await changing.run(() => callApi(path, { method: 'PATCH', body }));
@@ -106,15 +116,15 @@ const Row = (props: { readonly subject: AnyKey; readonly onChanged: () => void }
           <strong>
             <bdi>{name}</bdi>
           </strong>{' '}
-          <span class="badge">account {account}</span>{' '}
+          <span class="badge">{text.ofAccount(account)}</span>{' '}
           {rootId !== id && <span class="badge">{plan}</span>}{' '}
-          {!active && <span class="badge disabled">switched off</span>}
+          {!active && <span class="badge disabled">{text.switchedOff}</span>}
         </p>
         <div class="row" role="group" aria-label={name}>
           {rootId === id && (
             <select
               class="small"
-              aria-label={`Plan of ${name}`}
+              aria-label={text.planOf(name)}
               aria-disabled={changing.isBusy}
               onChange={(event) => void change({ plan: event.currentTarget.value })}
             >
@@ -132,10 +142,17 @@ const Row = (props: { readonly subject: AnyKey; readonly onChanged: () => void }
               setEditing(true);
             }}
           >
-            Change
+            {text.change}
           </button>
-          <button type="button" class="small" onClick={() => void change({ active: !active })}>
-            {active ? 'Switch off' : 'Switch on'}
+          <button
+            type="button"
+            class="small"
+            onClick={() => {
+              if (active) setSwitchingOff(true);
+              else void change({ active: true });
+            }}
+          >
+            {active ? text.switchOff : text.switchOn}
           </button>
           <button
             type="button"
@@ -144,7 +161,7 @@ const Row = (props: { readonly subject: AnyKey; readonly onChanged: () => void }
               setConfirming(true);
             }}
           >
-            Revoke
+            {text.revoke}
           </button>
         </div>
       </div>
@@ -157,17 +174,12 @@ const Row = (props: { readonly subject: AnyKey; readonly onChanged: () => void }
         ))}
       </p>
       <p class="soft">
-        Made {formatDate(createdAt)}
-        {rootId !== id && (
-          <>
-            {' '}
-            with a key below <code class="long">{rootId}</code>
-          </>
-        )}
-        {expiresAt !== null && <>, ends {formatTime(expiresAt)}</>}. This month:{' '}
-        {formatNumber(usage.month.calls)} calls, {formatNumber(usage.month.links)} links,{' '}
-        {formatNumber(usage.month.qrCodes)} QR codes; this minute: {formatNumber(usage.minute.used)}{' '}
-        of {formatNumber(usage.minute.limit)} calls.
+        {richText(rootId === id ? text.keyCreated : text.keyDerived, {
+          date: formatDate(createdAt),
+          root: <code class="long">{rootId}</code>,
+        })}{' '}
+        {expiresAt !== null && `${text.keyEnds(formatTime(expiresAt))} `}
+        {text.usage(usage.month, usage.minute)}
       </p>
       <p class="soft">
         <code class="long">{id}</code>
@@ -184,10 +196,26 @@ const Row = (props: { readonly subject: AnyKey; readonly onChanged: () => void }
           }}
         />
       )}
+      {isSwitchingOff && (
+        <Confirm
+          title={text.switchOffKey}
+          verb={text.switchOff}
+          call={() => callApi(path, { method: 'PATCH', body: { active: false } })}
+          onDone={() => {
+            setSwitchingOff(false);
+            onChanged();
+          }}
+          onClose={() => {
+            setSwitchingOff(false);
+          }}
+        >
+          <p>{richText(text.switchOffEffect, { name: <bdi>{name}</bdi> })}</p>
+        </Confirm>
+      )}
       {isConfirming && (
         <Confirm
-          title="Revoke the key?"
-          verb="Revoke"
+          title={text.revokeKey}
+          verb={text.revoke}
           call={() => callApi(path, { method: 'DELETE' })}
           onDone={() => {
             setConfirming(false);
@@ -197,10 +225,7 @@ const Row = (props: { readonly subject: AnyKey; readonly onChanged: () => void }
             setConfirming(false);
           }}
         >
-          <p>
-            Calls with <bdi>{name}</bdi>, and with the keys that were made with it, are refused from
-            now on. This cannot be undone. Its links stay.
-          </p>
+          <p>{richText(text.revokeEffect, { name: <bdi>{name}</bdi> })}</p>
         </Confirm>
       )}
     </li>
@@ -216,7 +241,7 @@ export const AllKeys = () => {
   const [secret, setSecret] = useState<string>();
   return (
     <Page
-      title="Keys"
+      title={texts.app.keys}
       aside={
         <button
           type="button"
@@ -225,7 +250,7 @@ export const AllKeys = () => {
             setCreating(true);
           }}
         >
-          New key
+          {text.newKey}
         </button>
       }
     >
@@ -238,7 +263,7 @@ export const AllKeys = () => {
       {value?.next != null && (
         <p>
           <a class="button" href={`/console/keys?after=${value.next}`}>
-            Next page
+            {texts.components.nextPage}
           </a>
         </p>
       )}

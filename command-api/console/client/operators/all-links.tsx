@@ -12,6 +12,9 @@ import { ListPages } from '../components/list-pages.js';
 import { Trouble } from '../components/trouble.js';
 import { Filters } from '../links/filters.js';
 import { LinkTable } from '../links/link-table.js';
+import { texts } from '../../texts.js';
+
+const text = texts.operators;
 
 const pageSize = 50;
 
@@ -40,9 +43,9 @@ const Find = ({ shortUrlHost }: { readonly shortUrlHost: string }) => {
     if (found) route(linkPage({ shortCode: found.value.code, domain: found.value.domain }));
   });
   return (
-    <form class="picker" onSubmit={submit} aria-label="One link">
-      <Input label="Short code or short URL" name="code" required />
-      <button>Show the link</button>
+    <form class="picker" onSubmit={submit} aria-label={text.oneLink}>
+      <Input label={text.codeOrUrl} name="code" required />
+      <button>{text.showLink}</button>
       <Trouble failure={failure} />
     </form>
   );
@@ -69,7 +72,7 @@ export const AllLinks = ({ shortUrlHost }: { readonly shortUrlHost: string }) =>
   const isEmpty = value?.links.length === 0;
   const next = value?.next ?? null;
   return (
-    <Page title="Links">
+    <Page title={texts.app.links}>
       <Find shortUrlHost={shortUrlHost} />
       <Filters
         filter={filter}
@@ -82,9 +85,9 @@ export const AllLinks = ({ shortUrlHost }: { readonly shortUrlHost: string }) =>
       />
       <Trouble failure={failure} onRetry={reload} />
       {value && (
-        <section class="card stack list" aria-label="Links" aria-busy={isLoading}>
+        <section class="card stack list" aria-label={texts.app.links} aria-busy={isLoading}>
           {isEmpty ? (
-            <p>{next === null ? 'No more links match.' : 'None of these match.'}</p>
+            <p>{next === null ? text.noMore : text.noneHere}</p>
           ) : (
             <LinkTable
               links={value.links}

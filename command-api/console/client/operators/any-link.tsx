@@ -9,6 +9,9 @@ import { Trouble } from '../components/trouble.js';
 import { LinkSummary } from '../link/link-summary.js';
 import { LinkTabs, useLinkRoute } from '../link/link-tabs.js';
 import { Settings } from '../link/settings.js';
+import { texts } from '../../texts.js';
+
+const text = texts.operators;
 
 const base = '/admin/links';
 
@@ -29,23 +32,23 @@ const Block = (props: {
   return (
     <form class="card stack" onSubmit={submit}>
       <Input
-        label={isBlocked ? 'Why it shall redirect again' : 'Why it shall not redirect'}
+        label={isBlocked ? text.unblockReason : text.blockReason}
         name="reason"
         required
         maxLength={500}
-        hint="Stands in the history."
+        hint={text.reasonHint}
       />
       <Trouble failure={failure} />
       <button class={isBlocked ? '' : 'danger'} aria-disabled={isBusy}>
-        {isBlocked ? 'Unblock' : 'Block'}
+        {isBlocked ? text.unblock : text.block}
       </button>
     </form>
   );
 };
 
 const tabs = [
-  ['', 'History'],
-  ['settings', 'Settings'],
+  ['', text.history],
+  ['settings', text.settings],
 ] as const;
 
 const OneLink = (props: { readonly address: AddressedLink; readonly tab: string }) => {
@@ -58,9 +61,7 @@ const OneLink = (props: { readonly address: AddressedLink; readonly tab: string 
       {link && (
         <>
           <LinkSummary link={link}>
-            <span class="badge">
-              account <bdi>{link.account}</bdi>
-            </span>
+            <span class="badge">{text.ofAccount(link.account)}</span>
           </LinkSummary>
           {link.status !== 'deleted' && (
             <Block address={address} isBlocked={link.status === 'blocked'} onChanged={reload} />

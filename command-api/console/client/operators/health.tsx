@@ -1,21 +1,26 @@
 import { useEffect } from 'preact/hooks';
 import { formatNumber } from '../../numbers.js';
-import { readHealth } from '../app/api.js';
+import { callApi, readHealth } from '../app/api.js';
 import { useLoad } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
-import type { HealthResponse } from '../app/types.js';
+import type { HealthResponse, ProcessList } from '../app/types.js';
+import { ScrollTable } from '../components/scroll-table.js';
+import { formatTime } from '../../format.js';
 import { Trouble } from '../components/trouble.js';
+import { texts } from '../../texts.js';
+
+const text = texts.operators;
 
 const refreshMs = 5_000;
 
 const Dependencies = ({ dependencies }: Pick<HealthResponse, 'dependencies'>) => (
   <section class="card" aria-labelledby="dependencies">
-    <h2 id="dependencies">Dependencies</h2>
+    <h2 id="dependencies">{text.dependencies}</h2>
     <table>
       <thead>
         <tr>
-          <th scope="col">Name</th>
-          <th scope="col">State</th>
+          <th scope="col">{text.name}</th>
+          <th scope="col">{text.state}</th>
         </tr>
       </thead>
       <tbody>
@@ -34,19 +39,19 @@ const Dependencies = ({ dependencies }: Pick<HealthResponse, 'dependencies'>) =>
 
 const Projections = ({ projections }: Pick<HealthResponse, 'projections'>) => (
   <section class="card scroll" aria-labelledby="projections" tabIndex={0}>
-    <h2 id="projections">Projections</h2>
+    <h2 id="projections">{texts.app.projections}</h2>
     <table>
       <thead>
         <tr>
-          <th scope="col">Name</th>
+          <th scope="col">{text.name}</th>
           <th scope="col" class="number">
-            Lag
+            {text.lag}
           </th>
           <th scope="col" class="number">
-            Dead letters
+            {text.deadLetters}
           </th>
           <th scope="col" class="number">
-            Parked
+            {text.parked}
           </th>
         </tr>
       </thead>
@@ -54,7 +59,7 @@ const Projections = ({ projections }: Pick<HealthResponse, 'projections'>) => (
         {projections.map(({ name, lag, deadLetters, parked }) => (
           <tr key={name}>
             <th scope="row">{name}</th>
-            <td class="number">{lag === null ? 'unknown' : formatNumber(lag)}</td>
+            <td class="number">{lag === null ? text.unknown : formatNumber(lag)}</td>
             <td class={`number ${deadLetters > 0 ? 'bad' : ''}`}>{formatNumber(deadLetters)}</td>
             <td class={`number ${parked > 0 ? 'bad' : ''}`}>{formatNumber(parked)}</td>
           </tr>
@@ -62,11 +67,74 @@ const Projections = ({ projections }: Pick<HealthResponse, 'projections'>) => (
       </tbody>
     </table>
     <p class="hint">
-      Lag: records of the log that are not folded yet.{' '}
-      <a href="/console/projections">What can be done about them</a>
+      {text.lagHint} <a href="/console/projections">{text.workOnProjections}</a>
     </p>
   </section>
 );
+
+/** What waits to reach the log, or to be compacted there. */
+const Backlog = ({ spool, compaction }: Pick<HealthResponse, 'spool' | 'compaction'>) => (
+  <section class="card" aria-labelledby="backlog">
+    <h2 id="backlog">{text.backlog}</h2>
+    <dl class="figures">
+      {spool && (
+        <>
+          <div>
+            <dt>{text.spooledVisits}</dt>
+            <dd class="figure">{formatNumber(spool.events)}</dd>
+          </div>
+          <div>
+            <dt>{text.leftSpools}</dt>
+            <dd class={`figure ${spool.leftOver.spools > 0 ? 'bad' : ''}`}>
+              {formatNumber(spool.leftOver.spools)}
+            </dd>
+          </div>
+          <div>
+            <dt>{text.damagedFiles}</dt>
+            <dd class={`figure ${spool.setAside.files > 0 ? 'bad' : ''}`}>
+              {formatNumber(spool.setAside.files)}
+            </dd>
+          </div>
+        </>
+      )}
+      {compaction && (
+        <div>
+          <dt>{text.uncompacted}</dt>
+          <dd class="figure">{formatNumber(compaction.waiting)}</dd>
+        </div>
+      )}
+    </dl>
+    {!spool && !compaction && <p class="soft">{text.noBacklog}</p>}
+  </section>
+);
+
+/** The processes of all nodes. */
+const Processes = () => {
+  const { value, failure, reload } = useLoad(() => callApi<ProcessList>('/admin/processes'), '');
+  return (
+    <section class="card" aria-labelledby="processes">
+      <h2 id="processes">{text.processes}</h2>
+      <Trouble failure={failure} onRetry={reload} />
+      {value && (
+        <ScrollTable
+          label={text.processes}
+          columns={[text.node, text.version, text.services, text.runningSince]}
+        >
+          {value.processes.map(({ id, host, pid, version, services, startedAt }) => (
+            <tr key={id}>
+              <th scope="row">
+                {host} <span class="soft">{pid}</span>
+              </th>
+              <td>{version}</td>
+              <td>{services}</td>
+              <td>{formatTime(startedAt)}</td>
+            </tr>
+          ))}
+        </ScrollTable>
+      )}
+    </section>
+  );
+};
 
 /** The health of the responding node, refreshed every few seconds. */
 export const Health = () => {
@@ -81,11 +149,11 @@ export const Health = () => {
   }, [failure, reload]);
   return (
     <Page
-      title="Health"
+      title={texts.app.health}
       aside={
         value && (
           <span class={`badge ${value.status === 'pass' ? 'active' : 'blocked'}`}>
-            {value.status === 'pass' ? 'All is well' : 'Something is wrong'}
+            {value.status === 'pass' ? text.healthy : text.unhealthy}
           </span>
         )
       }
@@ -95,6 +163,8 @@ export const Health = () => {
         <div class="columns wide">
           <Dependencies {...value} />
           <Projections {...value} />
+          <Backlog {...value} />
+          <Processes />
         </div>
       )}
     </Page>

@@ -2,18 +2,24 @@ import { useState } from 'preact/hooks';
 import { callApi } from '../app/api.js';
 import { fieldsOf, onSubmit, useAction, useLoad } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
-import type { AliasOverride, PlatformResponse } from '../app/types.js';
+import type { AliasOverride, OverridePage, PlatformResponse } from '../app/types.js';
+import { formatTime } from '../../format.js';
+import { Dialog } from '../components/dialog.js';
 import { Input } from '../components/field.js';
+import { ScrollTable } from '../components/scroll-table.js';
 import { Trouble } from '../components/trouble.js';
+import { texts } from '../../texts.js';
+
+const text = texts.operators;
 
 const path = '/admin/platform';
 
 const features = {
-  shortening: 'New links',
-  aliases: 'Aliases',
-  passwords: 'Passwords',
-  expiration: 'Expiry',
-  qr: 'QR codes',
+  shortening: text.newLinks,
+  aliases: text.aliases,
+  passwords: text.passwords,
+  expiration: text.expiry,
+  qr: text.qrCodes,
 } as const;
 type Feature = keyof typeof features;
 
@@ -47,45 +53,136 @@ const Switch = (props: {
   );
 };
 
+/** The word that an operator types before all short links stop. */
+const confirmingWord = 'maintenance';
+
+const Maintenance = (props: {
+  readonly platform: PlatformResponse;
+  readonly onSwitched: (platform: PlatformResponse) => void;
+}) => {
+  const { platform, onSwitched } = props;
+  const { isBusy, failure, run } = useAction();
+  const [isConfirming, setConfirming] = useState(false);
+  const [word, setWord] = useState('');
+  const change = async (maintenance: boolean): Promise<void> => {
+    const body = { maintenance };
+    const done = await run(() => callApi<PlatformResponse>(path, { method: 'PATCH', body }));
+    if (!done) return;
+    setConfirming(false);
+    setWord('');
+    onSwitched(done.value);
+  };
+  return (
+    <section class="card stack" aria-labelledby="maintenance">
+      <h2 id="maintenance">{text.maintenance}</h2>
+      <p>{platform.maintenance ? text.maintenanceIsOn : text.maintenanceIsOff}</p>
+      {!isConfirming && <Trouble failure={failure} />}
+      <div class="row">
+        {platform.maintenance ? (
+          <button
+            type="button"
+            class="primary"
+            aria-disabled={isBusy}
+            onClick={() => void change(false)}
+          >
+            {text.endMaintenance}
+          </button>
+        ) : (
+          <button
+            type="button"
+            class="danger"
+            onClick={() => {
+              setConfirming(true);
+            }}
+          >
+            {text.startMaintenance}
+          </button>
+        )}
+      </div>
+      {isConfirming && (
+        <Dialog
+          title={text.startMaintenance}
+          onClose={() => {
+            setConfirming(false);
+          }}
+        >
+          <form
+            class="stack"
+            onSubmit={onSubmit(() => (word.trim() === confirmingWord ? change(true) : undefined))}
+          >
+            <p>{text.maintenanceEffect}</p>
+            <Input
+              label={text.typeWord(confirmingWord)}
+              name="word"
+              required
+              value={word}
+              onInput={(event) => {
+                setWord(event.currentTarget.value);
+              }}
+            />
+            <Trouble failure={failure} />
+            <button class="danger" aria-disabled={isBusy || word.trim() !== confirmingWord}>
+              {text.startMaintenance}
+            </button>
+          </form>
+        </Dialog>
+      )}
+    </section>
+  );
+};
+
 const Switches = () => {
-  const loaded = useLoad(() => callApi<PlatformResponse>(path), '');
-  const [switched, setSwitched] = useState<PlatformResponse>();
-  const platform = switched ?? loaded.value;
-  if (!platform) return <Trouble failure={loaded.failure} onRetry={loaded.reload} />;
+  const { value: platform, failure, reload } = useLoad(() => callApi<PlatformResponse>(path), '');
+  if (!platform) return <Trouble failure={failure} onRetry={reload} />;
   return (
     <>
-      <section class="card" aria-labelledby="maintenance">
-        <h2 id="maintenance">Maintenance</h2>
-        <Switch
-          label="The API and all short links answer 503"
-          isOn={platform.maintenance}
-          bodyOf={(maintenance) => ({ maintenance })}
-          onSwitched={setSwitched}
-        />
-      </section>
+      <Maintenance platform={platform} onSwitched={reload} />
       <section class="card" aria-labelledby="features">
-        <h2 id="features">Features</h2>
+        <h2 id="features">{text.features}</h2>
         {(Object.keys(features) as Feature[]).map((name) => (
           <Switch
             key={name}
             label={features[name]}
             isOn={platform.features[name]}
             bodyOf={(isOn) => ({ features: { [name]: isOn } })}
-            onSwitched={setSwitched}
+            onSwitched={reload}
           />
         ))}
-        <p class="hint">What is made already goes on working.</p>
+        <p class="hint">{text.featuresHint}</p>
       </section>
     </>
   );
 };
 
 const describeOverride = ({ alias, account }: AliasOverride): string =>
-  account === null ? `No account may use ${alias} any more.` : `${account} may use ${alias} now.`;
+  account === null ? text.revokedAlias(alias) : text.grantedAlias(account, alias);
+
+const Granted = ({ overrides, next }: OverridePage) =>
+  overrides.length === 0 ? (
+    <p class="soft">{text.noneGranted}</p>
+  ) : (
+    <>
+      <ScrollTable
+        label={text.grantedAliases}
+        columns={[text.alias, text.account, text.since]}
+        isPreview
+      >
+        {overrides.map(({ alias, account, since }) => (
+          <tr key={alias}>
+            <th scope="row">{alias}</th>
+            <td>{account}</td>
+            <td>{formatTime(since)}</td>
+          </tr>
+        ))}
+      </ScrollTable>
+      {next !== null && <p class="hint">{text.moreGranted(overrides.length)}</p>}
+    </>
+  );
 
 const ReservedAliases = () => {
   const { isBusy, failure, run } = useAction();
   const [done, setDone] = useState<AliasOverride>();
+  const granted = useLoad(() => callApi<OverridePage>('/admin/reserved-aliases?limit=1000'), '');
   const set = async (form: HTMLFormElement, isGiven: boolean): Promise<void> => {
     const { alias = '', account = '' } = fieldsOf(form);
     const override = `/admin/reserved-aliases/${encodeURIComponent(alias)}/override`;
@@ -97,6 +194,7 @@ const ReservedAliases = () => {
     if (!outcome) return;
     setDone(outcome.value);
     form.reset();
+    granted.reload();
   };
   return (
     <form
@@ -104,15 +202,15 @@ const ReservedAliases = () => {
       onSubmit={onSubmit((form) => set(form, true))}
       aria-labelledby="reserved"
     >
-      <h2 id="reserved">Reserved aliases</h2>
-      <p class="hint">No account can use these names, unless you give one to an account.</p>
+      <h2 id="reserved">{text.reservedAliases}</h2>
+      <p class="hint">{text.reservedHint}</p>
       <div class="columns">
-        <Input label="Alias" name="alias" required />
-        <Input label="Account" name="account" required />
+        <Input label={text.alias} name="alias" required />
+        <Input label={text.account} name="account" required />
       </div>
       <Trouble failure={failure} />
       <div class="row">
-        <button aria-disabled={isBusy}>Give it</button>
+        <button aria-disabled={isBusy}>{text.grant}</button>
         <button
           type="button"
           aria-disabled={isBusy}
@@ -124,17 +222,19 @@ const ReservedAliases = () => {
             }
           }}
         >
-          Take it back
+          {text.revokeAlias}
         </button>
         <span role="status">{done && describeOverride(done)}</span>
       </div>
+      <Trouble failure={granted.failure} onRetry={granted.reload} />
+      {granted.value && <Granted {...granted.value} />}
     </form>
   );
 };
 
 /** The switches of the platform. */
 export const Platform = () => (
-  <Page title="Platform">
+  <Page title={texts.app.platform}>
     <Switches />
     <ReservedAliases />
   </Page>

@@ -7,6 +7,10 @@ import { Page } from '../app/shell.js';
 import type { ProjectionsResponse, ProjectionWorkResponse } from '../app/types.js';
 import { Confirm } from '../components/confirm.js';
 import { Trouble } from '../components/trouble.js';
+import { texts } from '../../texts.js';
+import { richText } from '../components/rich-text.js';
+
+const text = texts.operators;
 
 const refreshMs = 3_000;
 
@@ -14,42 +18,42 @@ type Work = ProjectionWorkResponse['work'];
 type Projection = ProjectionsResponse['projections'][number];
 
 const names: Readonly<Record<Work, string>> = {
-  redrive: 'Redrive',
-  rebuild: 'Rebuild',
-  rollback: 'Roll back',
+  redrive: text.redrive,
+  rebuild: text.rebuild,
+  rollback: text.rollback,
 };
 
 const consequences: Readonly<Record<Work, string>> = {
-  redrive: 'Dead letters, and the events parked behind them, are applied again, in order.',
-  rebuild:
-    'A new projection is built from the whole log and replaces the live one when it has caught up. That may ' +
-    'take long. The live one stays in use until then.',
-  rollback: 'The projection from before the last rebuild catches up, and replaces the live one.',
+  redrive: text.redriveEffect,
+  rebuild: text.rebuildEffect,
+  rollback: text.rollbackEffect,
 };
 
 const outcomeOf = ({ error, endedAt, outcome }: ProjectionWorkResponse): string => {
-  if (error !== null) return `failed: ${error}`;
-  if (endedAt === null) return 'is being done';
-  if (outcome === null) return 'done';
-  const { applied, remaining } = outcome;
-  const rest = remaining === 0 ? '' : `, ${formatNumber(remaining)} remain`;
-  return `done, ${formatNumber(applied)} applied${rest}`;
+  if (error !== null) return text.failed(error);
+  if (endedAt === null) return text.running;
+  if (outcome === null) return text.done;
+  return text.applied(outcome.applied, outcome.remaining);
 };
 
 const Last = ({ last }: { readonly last: ProjectionWorkResponse }) => (
   <p class={`hint ${last.error === null ? '' : 'bad'}`} role="status">
-    {names[last.work]} by <bdi>{last.actor}</bdi>, {formatTime(last.startedAt)}: {outcomeOf(last)}
+    {richText(text.lastWork, {
+      work: names[last.work],
+      actor: <bdi>{last.actor}</bdi>,
+      time: formatTime(last.startedAt),
+      outcome: outcomeOf(last),
+    })}
   </p>
 );
 
 const Running = ({ done, total }: NonNullable<Projection['running']>) =>
   done === null || total === null ? (
-    <p>Another process rebuilds it.</p>
+    <p>{text.rebuiltElsewhere}</p>
   ) : (
     <label class="field">
       <span>
-        Being built: {formatNumber(done)} of {formatNumber(total)} records,{' '}
-        {formatShare(done, total)}
+        {text.building(done, total)} {formatShare(done, total)}
       </span>
       <progress max={Math.max(1, total)} value={done} />
     </label>
@@ -57,10 +61,10 @@ const Running = ({ done, total }: NonNullable<Projection['running']>) =>
 
 /** The badge and the label of a projection's state. */
 const stateOf = ({ lag, deadLetters, parked, running }: Projection): readonly [string, string] => {
-  if (deadLetters + parked > 0) return ['blocked', 'dead letters'];
-  if (running !== null) return ['disabled', 'being built'];
-  if (lag === null) return ['', 'unknown'];
-  return lag === 0 ? ['active', 'up to date'] : ['disabled', 'behind'];
+  if (deadLetters + parked > 0) return ['blocked', text.hasDeadLetters];
+  if (running !== null) return ['disabled', text.beingBuilt];
+  if (lag === null) return ['', text.unknown];
+  return lag === 0 ? ['active', text.upToDate] : ['disabled', text.behind];
 };
 
 const Row = (props: {
@@ -95,15 +99,15 @@ const Row = (props: {
       </div>
       <dl class="figures">
         <div>
-          <dt>Lag</dt>
-          <dd class="figure">{lag === null ? 'unknown' : formatNumber(lag)}</dd>
+          <dt>{text.lag}</dt>
+          <dd class="figure">{lag === null ? text.unknown : formatNumber(lag)}</dd>
         </div>
         <div>
-          <dt>Dead letters</dt>
+          <dt>{text.deadLetters}</dt>
           <dd class={`figure ${deadLetters > 0 ? 'bad' : ''}`}>{formatNumber(deadLetters)}</dd>
         </div>
         <div>
-          <dt>Parked</dt>
+          <dt>{text.parked}</dt>
           <dd class={`figure ${parked > 0 ? 'bad' : ''}`}>{formatNumber(parked)}</dd>
         </div>
       </dl>
@@ -122,7 +126,7 @@ const ConfirmWork = (props: {
   const { name, work, onDone, onClose } = props;
   return (
     <Confirm
-      title={`${names[work]} ${name}?`}
+      title={text.confirmWork(names[work], name)}
       verb={names[work]}
       call={() => callApi(`/admin/projections/${name}/${work}`, { method: 'POST', body: {} })}
       onDone={onDone}
@@ -152,13 +156,9 @@ export const Projections = () => {
     selectWork(undefined);
   };
   return (
-    <Page title="Projections">
+    <Page title={texts.app.projections}>
       <Trouble failure={failure} onRetry={reload} />
-      <p class="soft">
-        What is folded from the log. Lag: records of the log that are not folded yet. Dead letters:
-        events that could not be applied; later events of the same link or key are parked behind
-        them.
-      </p>
+      <p class="soft">{text.projectionsHint}</p>
       <ul class="plain columns wide">
         {value?.projections.map((projection) => (
           <Row

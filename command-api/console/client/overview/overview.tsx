@@ -28,7 +28,7 @@ const atLimit = {
 } as const;
 
 interface Props {
-  readonly upgradeUrl: string;
+  readonly upgradeUrl: string | null;
   /** Those of the session's key. */
   readonly scopes: readonly Scope[];
 }
@@ -41,7 +41,7 @@ const Quotas = ({ upgradeUrl }: Pick<Props, 'upgradeUrl'>) => {
         <h2 id="quotas">This month</h2>
         {value && (
           <p class="soft">
-            Plan {value.plan} (<a href={upgradeUrl}>see the plans</a>), reset on{' '}
+            Plan {value.plan} (<a href={upgradeUrl ?? ''}>see the plans</a>), reset on{' '}
             {formatDay(value.resetDate)}
           </p>
         )}

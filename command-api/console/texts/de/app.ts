@@ -31,6 +31,13 @@ export const app: Texts['app'] = {
   health: 'Zustand',
   projections: 'Projektionen',
   platform: 'Plattform',
+  changes: 'Änderungen',
+  search: 'Links suchen',
+  shortcuts: 'Tastenkürzel',
+  useShortcuts: 'Tastenkürzel verwenden',
+  maintenance: 'Wartung seit {since}: Die API und alle Kurzlinks antworten mit 503.',
+  maintenanceBy:
+    'Wartung seit {since}, eingeschaltet von {actor}: Die API und alle Kurzlinks antworten mit 503.',
   noPage: 'Diese Seite gibt es nicht',
   firstPage: 'Zur ersten Seite',
   responded: (status) => `Der Dienst hat mit ${status} geantwortet.`,

@@ -1,3 +1,147 @@
+import type { FormatNumber } from '../../numbers.js';
 import type { Texts } from '../en/texts.js';
 
-export const operators: Texts['operators'] = {};
+export const operators = (number: FormatNumber): Texts['operators'] => ({
+  account: 'Konto',
+  name: 'Bezeichnung',
+  state: 'Zustand',
+  since: 'Seit',
+  unknown: 'unbekannt',
+  ofAccount: (account) => `Konto ${account}`,
+  addDomain: 'Domain hinzufügen',
+  addTheDomain: 'Domain hinzufügen',
+  addDomainHint: 'Sie ist sofort aktiv: Ihre DNS-Einträge werden nicht geprüft.',
+  release: 'Freigeben',
+  releaseDomain: (domain) => `${domain} freigeben?`,
+  releaseEffect: (account) =>
+    `Ihre Links antworten mit 404, bis das Konto ${account} die Domain wieder erhält.`,
+  links: (count) => (count === 1 ? 'Ein Link' : `${number(count)} Links`),
+  addedByOperator: (date) =>
+    date === null
+      ? 'Von einem Betreiber hinzugefügt.'
+      : `Am ${date} von einem Betreiber hinzugefügt.`,
+  verified: (date) =>
+    date === null
+      ? 'Durch ihren TXT-Eintrag bestätigt.'
+      : `Am ${date} durch ihren TXT-Eintrag bestätigt.`,
+  noDomains: 'Kein Konto hat eine Domain.',
+  oneLink: 'Ein Link',
+  codeOrUrl: 'Kurzcode oder Kurz-URL',
+  showLink: 'Link anzeigen',
+  noMore: 'Keine weiteren Links passen.',
+  noneHere: 'Keiner von diesen passt.',
+  blockReason: 'Grund der Sperre',
+  unblockReason: 'Grund für das Ende der Sperre',
+  reasonHint: 'Er wird im Verlauf gespeichert.',
+  block: 'Sperren',
+  unblock: 'Entsperren',
+  statistics: 'Statistik',
+  history: 'Verlauf',
+  settings: 'Einstellungen',
+  dependencies: 'Abhängigkeiten',
+  lag: 'Rückstand',
+  deadLetters: 'Dead Letters',
+  parked: 'Zurückgestellt',
+  lagHint: 'Rückstand: Datensätze des Logs, die noch nicht angewendet sind.',
+  workOnProjections: 'Arbeiten an Projektionen',
+  healthy: 'Alle Systeme arbeiten',
+  unhealthy: 'Einige Systeme sind ausgefallen',
+  backlog: 'Rückstau dieses Knotens',
+  noBacklog: 'Dieser Knoten hat weder einen Spool noch die Kompaktierung des Logs.',
+  spooledVisits: 'Besuche im Spool',
+  leftSpools: 'Spools beendeter Prozesse',
+  damagedFiles: 'Beschädigte Spool-Dateien',
+  uncompacted: 'Zu kompaktierende Ereignisse',
+  processes: 'Prozesse',
+  node: 'Knoten, Prozess-ID',
+  version: 'Fassung',
+  services: 'Dienste',
+  runningSince: 'Läuft seit',
+  redrive: 'Erneut anwenden',
+  rebuild: 'Neu aufbauen',
+  rollback: 'Zurücksetzen',
+  confirmWork: (work, projection) => `${projection}: ${work}?`,
+  redriveEffect:
+    'Dead Letters und die dahinter zurückgestellten Ereignisse werden der Reihe nach erneut angewendet.',
+  rebuildEffect:
+    'Eine neue Projektion wird aus dem ganzen Log aufgebaut und ersetzt die aktive, sobald sie aufgeholt hat. Das ' +
+    'kann lange dauern. Bis dahin bleibt die aktive in Gebrauch.',
+  rollbackEffect: 'Die Projektion von vor dem letzten Neuaufbau holt auf und ersetzt die aktive.',
+  failed: (error) => `fehlgeschlagen: ${error}`,
+  running: 'läuft',
+  done: 'fertig',
+  applied: (applied, remaining) =>
+    remaining === 0
+      ? `fertig, ${number(applied)} angewendet`
+      : `fertig, ${number(applied)} angewendet, ${number(remaining)} übrig`,
+  lastWork: '{work} von {actor}, {time}: {outcome}',
+  rebuiltElsewhere: 'Ein anderer Prozess baut sie neu auf.',
+  building: (done, total) => `Neuaufbau: ${number(done)} von ${number(total)} Datensätzen,`,
+  hasDeadLetters: 'Dead Letters vorhanden',
+  beingBuilt: 'wird neu aufgebaut',
+  upToDate: 'aktuell',
+  behind: 'im Rückstand',
+  projectionsHint:
+    'Lesemodelle, die aus dem Log entstehen. Rückstand: Datensätze des Logs, die noch nicht angewendet sind. Dead ' +
+    'Letters: Ereignisse, die nicht angewendet werden konnten; spätere Ereignisse desselben Links oder Schlüssels sind ' +
+    'dahinter zurückgestellt.',
+  newLinks: 'Neue Links',
+  aliases: 'Aliasse',
+  passwords: 'Passwörter',
+  expiry: 'Ablauf',
+  qrCodes: 'QR-Codes',
+  features: 'Funktionen',
+  featuresHint: 'Vorhandene Links sind nicht betroffen.',
+  maintenance: 'Wartung',
+  maintenanceIsOn: 'Die Wartung ist eingeschaltet: Die API und alle Kurzlinks antworten mit 503.',
+  maintenanceIsOff: 'Die Wartung ist ausgeschaltet: Alle Kurzlinks arbeiten.',
+  startMaintenance: 'Wartung einschalten',
+  endMaintenance: 'Wartung ausschalten',
+  maintenanceEffect:
+    'Die API und alle Kurzlinks aller Konten antworten mit 503, bis die Wartung ausgeschaltet wird.',
+  typeWord: (word) => `Geben Sie zur Bestätigung ${word} ein`,
+  reservedAliases: 'Reservierte Aliasse',
+  reservedHint:
+    'Kein Konto kann einen reservierten Alias verwenden, außer ein Betreiber erlaubt es.',
+  alias: 'Alias',
+  grant: 'Erlauben',
+  revokeAlias: 'Nicht mehr erlauben',
+  grantedAlias: (account, alias) => `${account} darf ${alias} jetzt verwenden.`,
+  revokedAlias: (alias) => `Kein Konto darf ${alias} noch verwenden.`,
+  grantedAliases: 'Erlaubte Aliasse',
+  noneGranted: 'Kein Konto darf einen reservierten Alias verwenden.',
+  moreGranted: (shown) => `Die ersten ${number(shown)} werden angezeigt.`,
+  changesHint:
+    'Änderungen an Schlüsseln, Domains, Webhooks, reservierten Aliassen, Schaltern und Projektionen, die neuesten ' +
+    'zuerst. Änderungen eines Links stehen in seinem Verlauf.',
+  noChanges: 'Es gibt keine weiteren Änderungen.',
+  newKey: 'Neuer Schlüssel',
+  createKey: 'Schlüssel erstellen',
+  keyNameExample: 'Wofür er ist',
+  plan: 'Tarif',
+  planOf: (name) => `Tarif von ${name}`,
+  keyAccountHint: 'Seine Links gehören zu diesem Konto.',
+  ends: 'Läuft ab',
+  changeKey: 'Schlüssel ändern',
+  unchanged: 'Unverändert',
+  save: 'Speichern',
+  change: 'Ändern',
+  switchedOff: 'ausgeschaltet',
+  switchOff: 'Ausschalten',
+  switchOn: 'Einschalten',
+  switchOffKey: 'Schlüssel ausschalten?',
+  switchOffEffect:
+    'Aufrufe mit {name} und mit den damit erstellten Schlüsseln werden abgelehnt, bis er wieder eingeschaltet ' +
+    'wird. Seine Sitzungen enden.',
+  revoke: 'Widerrufen',
+  revokeKey: 'Schlüssel widerrufen?',
+  revokeEffect:
+    'Aufrufe mit {name} und mit den damit erstellten Schlüsseln werden ab jetzt abgelehnt. Das lässt sich nicht ' +
+    'rückgängig machen. Seine Links bleiben.',
+  keyCreated: 'Erstellt am {date}.',
+  keyDerived: 'Erstellt am {date} mit einem Schlüssel unter {root}.',
+  keyEnds: (time) => `Läuft ab: ${time}.`,
+  usage: (month, minute) =>
+    `Dieser Monat: ${number(month.calls)} Aufrufe, ${number(month.links)} Links, ${number(month.qrCodes)} QR-Codes; ` +
+    `diese Minute: ${number(minute.used)} von ${number(minute.limit)} Aufrufen.`,
+});

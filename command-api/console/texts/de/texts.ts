@@ -17,7 +17,7 @@ import { statistics } from './statistics.js';
 import { values } from './values.js';
 import { webhooks } from './webhooks.js';
 
-export const createTexts = (_number: FormatNumber): Texts => ({
+export const createTexts = (number: FormatNumber): Texts => ({
   app,
   components,
   values,
@@ -32,5 +32,5 @@ export const createTexts = (_number: FormatNumber): Texts => ({
   domains,
   webhooks,
   live,
-  operators,
+  operators: operators(number),
 });

@@ -28,6 +28,13 @@ export const app = {
   health: 'Health',
   projections: 'Projections',
   platform: 'Platform',
+  changes: 'Changes',
+  search: 'Search links',
+  shortcuts: 'Keyboard shortcuts',
+  useShortcuts: 'Use keyboard shortcuts',
+  maintenance: 'Maintenance since {since}: the API and all short links return 503.',
+  maintenanceBy:
+    'Maintenance since {since}, switched on by {actor}: the API and all short links return 503.',
   noPage: 'There is no such page',
   firstPage: 'Go to the first page',
   responded: (status: number) => `The service responded with ${status}.`,

@@ -16,7 +16,7 @@ import { statistics } from './statistics.js';
 import { values } from './values.js';
 import { webhooks } from './webhooks.js';
 
-export const createTexts = (_number: FormatNumber) => ({
+export const createTexts = (number: FormatNumber) => ({
   app,
   components,
   values,
@@ -31,7 +31,7 @@ export const createTexts = (_number: FormatNumber) => ({
   domains,
   webhooks,
   live,
-  operators,
+  operators: operators(number),
 });
 
 export type Texts = ReturnType<typeof createTexts>;
