@@ -9,6 +9,7 @@ import {
   signInAsOperator,
   type ConsolePage,
 } from '../support/console.js';
+import { linklogVersion } from '../../platform/files/project-file.js';
 import { openRoute, operatorRoutes } from '../support/console-pages.js';
 import { eventNamesBy, withLedger } from '../support/ledger-events.js';
 import { eventually } from '../support/waiting.js';
@@ -55,9 +56,9 @@ describe('the operators’ console', () => {
     expect(await faultsInAllModes(page)).to.deep.equal([]);
     await page.getByLabel('Name').fill('<b>an Arabic key</b> مفتاح');
     await page.getByLabel('Plan', { exact: true }).selectOption('HOBBY');
-    await page.getByLabel('Ends', { exact: true }).selectOption('86400');
+    await page.getByLabel('Expires', { exact: true }).selectOption('86400');
     await page.getByLabel('Manage keys').uncheck();
-    await button('Make the key').click();
+    await button('Create the key').click();
     const secretDialog = page.getByRole('dialog', { name: 'Keep this key' });
     const secret = (await secretDialog.locator('code').textContent()) ?? '';
     expect(await faultsInAllModes(page)).to.deep.equal([]);
@@ -74,7 +75,7 @@ describe('the operators’ console', () => {
     await row.getByRole('button', { name: 'Change' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('Name').fill('renamed');
-    await dialog.getByLabel('Ends').selectOption('');
+    await dialog.getByLabel('Expires').selectOption('');
     await dialog.getByLabel('Manage keys').check();
     expect(await faultsInAllModes(page)).to.deep.equal([]);
     await dialog.getByRole('button', { name: 'Save' }).click();
@@ -89,6 +90,7 @@ describe('the operators’ console', () => {
       ['Switch on', 200],
     ] as const) {
       await renamed.getByRole('button', { name }).click();
+      if (status === 401) await dialog.getByRole('button', { name }).click();
       await eventually(name, async () => (await bench.api('/v2/usage', secret)).status === status);
     }
 
@@ -115,7 +117,7 @@ describe('the operators’ console', () => {
     await page.getByText('Link created').waitFor();
     await page.getByText('a-customer').first().waitFor();
 
-    await page.getByLabel('Why it shall not redirect').fill('<script>alert(1)</script>');
+    await page.getByLabel('Reason for the block').fill('<script>alert(1)</script>');
     await button('Block').click();
     await page.getByText('Link blocked').waitFor();
     await eventually(
@@ -125,7 +127,7 @@ describe('the operators’ console', () => {
     expect(await page.getByText('by ann').count()).to.equal(1);
     expect(await faultsInAllModes(page)).to.deep.equal([]);
 
-    await page.getByLabel('Why it shall redirect again').fill('A mistake');
+    await page.getByLabel('Reason for the end of the block').fill('A mistake');
     await button('Unblock').click();
     await page.getByText('Link unblocked').waitFor();
     await eventually(
@@ -210,18 +212,24 @@ describe('the operators’ console', () => {
       await route.fulfill({ response });
     });
     await goTo('Platform');
+    const status = async () => (await bench.shorten(key, { url: destination })).status;
     const switched = await doneToPlatform(async () => {
-      for (const [name, on, off] of [
-        ['New links', 201, 400],
-        ['The API and all short links answer 503', 201, 503],
-      ] as const) {
-        const box = page.getByLabel(name);
-        await box.click();
-        const status = async () => (await bench.shorten(key, { url: destination })).status;
-        await eventually('the feature is off', async () => (await status()) === off);
-        await box.click();
-        await eventually('the feature is on', async () => (await status()) === on);
-      }
+      const box = page.getByLabel('New links');
+      await box.click();
+      await eventually('the feature is off', async () => (await status()) === 400);
+      await box.click();
+      await eventually('the feature is on', async () => (await status()) === 201);
+      await button('Switch maintenance on').click();
+      const dialog = page.getByRole('dialog');
+      await dialog.getByLabel('Type maintenance to confirm').fill('maintenance');
+      expect(await faultsInAllModes(page)).to.deep.equal([]);
+      await dialog.getByRole('button', { name: 'Switch maintenance on' }).click();
+      await eventually('maintenance is on', async () => (await status()) === 503);
+      await page.getByText(/^Maintenance since .*, switched on by ann:/).waitFor();
+      expect(await faultsInAllModes(page)).to.deep.equal([]);
+      await button('Switch maintenance off').click();
+      await eventually('maintenance is off', async () => (await status()) === 201);
+      await page.getByText(/^Maintenance since/).waitFor({ state: 'detached' });
     });
     expect(switched).to.deep.equal([
       ...['FeatureSwitched', 'FeatureSwitched'],
@@ -237,19 +245,52 @@ describe('the operators’ console', () => {
     const alias = page.getByRole('textbox', { name: 'Alias' });
     await alias.fill('paypal');
     await page.getByLabel('Account').fill('the-brand');
-    await button('Give it').click();
+    await button('Allow').click();
     await page.getByText('the-brand may use paypal now.').waitFor();
+    await page.getByRole('row', { name: /^paypal the-brand/ }).waitFor();
     await eventually('the alias is given', async () => (await status(destination)) === 201);
     await alias.fill('paypal');
-    await button('Take it back').click();
+    await button('No longer allow').click();
     await page.getByText('No account may use paypal any more.').waitFor();
     expect(await faultsInAllModes(page)).to.deep.equal([]);
     expect(await done('paypal')).to.deep.equal(['AliasOverrideGranted', 'AliasOverrideRevoked']);
   });
 
-  it('shows dependencies and projections', async () => {
-    await page.getByText('All is well').waitFor();
+  it('shows dependencies, projections and processes', async () => {
+    await page.getByText('All systems operational').waitFor();
+    await page.getByRole('cell', { name: linklogVersion() }).first().waitFor();
     await page.getByRole('rowheader', { name: 'redirects' }).waitFor();
+  });
+
+  it('lists the changes of all operators, within 5 s', async () => {
+    await goTo('Changes');
+    await page.getByText('Feature switched').first().waitFor();
+    const { name } = await bench.key('PRO');
+    const event = page.getByRole('listitem').filter({ hasText: name });
+    await event.waitFor({ timeout: 5_000 });
+    await event.getByText('by admin').waitFor();
+    expect(await faultsInAllModes(page)).to.deep.equal([]);
+  });
+
+  it('has keyboard shortcuts, which can be switched off', async () => {
+    await page.keyboard.press('?');
+    const dialog = page.getByRole('dialog', { name: 'Keyboard shortcuts' });
+    await dialog.waitFor();
+    expect(await faultsInAllModes(page)).to.deep.equal([]);
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('g');
+    await page.keyboard.press('k');
+    await page.waitForURL(/console\/keys$/);
+    await page.keyboard.press('/');
+    await page.waitForURL(/console\/links$/);
+    await page.getByRole('searchbox').and(page.locator(':focus')).waitFor();
+    await page.keyboard.type('g h?');
+    expect(await page.getByRole('searchbox').inputValue()).to.equal('g h?');
+    await button('Keyboard shortcuts').click();
+    await dialog.getByLabel('Use keyboard shortcuts').uncheck();
+    await button('Close').click();
+    await page.keyboard.press('?');
+    expect(await dialog.count()).to.equal(0);
   });
 
   it('rebuilds a projection and rolls it back, with the operator as actor', async () => {

@@ -36,6 +36,7 @@ export const operatorRoutes = (code: string): readonly ConsoleRoute[] => [
   { name: 'domains of all accounts', path: '/domains', needs: ['main p'] },
   { name: 'projections', path: '/projections', needs: ['li.card'] },
   { name: 'platform', path: '/platform', needs: ['input[type=checkbox]'] },
+  { name: 'changes', path: '/changes', needs: ['.history li'] },
 ];
 
 /** Opens the page, and resolves when it is usable. */

@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { callApi } from '../app/api.js';
 import { fieldsOf, onSubmit, useAction, useLoad } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
@@ -132,11 +132,18 @@ const Maintenance = (props: {
 };
 
 const Switches = () => {
-  const { value: platform, failure, reload } = useLoad(() => callApi<PlatformResponse>(path), '');
+  const loaded = useLoad(() => callApi<PlatformResponse>(path), '');
+  const { value, failure, reload } = loaded;
+  const [switched, setSwitched] = useState<PlatformResponse>();
+  useEffect(() => {
+    // Another operator may have switched something since.
+    setSwitched(undefined);
+  }, [value]);
+  const platform = switched ?? value;
   if (!platform) return <Trouble failure={failure} onRetry={reload} />;
   return (
     <>
-      <Maintenance platform={platform} onSwitched={reload} />
+      <Maintenance platform={platform} onSwitched={setSwitched} />
       <section class="card" aria-labelledby="features">
         <h2 id="features">{text.features}</h2>
         {(Object.keys(features) as Feature[]).map((name) => (
@@ -145,7 +152,7 @@ const Switches = () => {
             label={features[name]}
             isOn={platform.features[name]}
             bodyOf={(isOn) => ({ features: { [name]: isOn } })}
-            onSwitched={reload}
+            onSwitched={setSwitched}
           />
         ))}
         <p class="hint">{text.featuresHint}</p>
