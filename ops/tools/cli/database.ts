@@ -34,8 +34,8 @@ const embeddedUrl = async (dataDir: string): Promise<string> => {
   if (url !== null) return url;
   throw new CliError(
     'NO_DATABASE',
-    `no embedded PostgreSQL runs in ${dataDir}; start the service with "npm start", ` +
-      'or set DATABASE_URL to its database',
+    `no embedded PostgreSQL runs in DATA_DIR ${dataDir}: start the service, ` +
+      'or set DATA_DIR to its data directory, or DATABASE_URL to its database',
   );
 };
 

@@ -8,6 +8,7 @@ import {
 } from '../../../../projectors/log/seals/seal-store.js';
 import { verifySeals } from './verify.js';
 import { writeNewFile } from '../../../platform/files/new-file.js';
+import { linklogCommand } from '../../../platform/process/own-command.js';
 import { sealKeyFileIn } from '../../../app/data-dir.js';
 import type { Config } from '../../../config/config.js';
 import { rememberedIn, sealMemoryOf } from '../../../../projectors/log/seals/seal-memory.js';
@@ -45,7 +46,7 @@ const readKey = async (file: string): Promise<KeyObject> => {
 const readCheckpoints = async (file: string): Promise<readonly SignedCheckpoint[]> => {
   const { data, error } = checkpointFile.safeParse(await readText(file));
   if (data) return data.checkpoints;
-  const message = `${file} contains no checkpoints of "linklog audit seal --export"`;
+  const message = `${file} contains no checkpoints of "${linklogCommand()} audit seal --export"`;
   throw new CliError('USAGE', message, { cause: error });
 };
 
