@@ -170,12 +170,7 @@ describe('command API: shorten handler, on two nodes', () => {
       operators(alias(key, 'of-key')),
       command(key, [linkToCreate(key)], 1),
     ]);
-    expect(typesOf(outcomes)).to.deep.equal([
-      'created',
-      'created',
-      'aliasTaken',
-      'linksExhausted',
-    ]);
+    expect(typesOf(outcomes)).to.deep.equal(['created', 'created', 'aliasTaken', 'linksExhausted']);
     expect(await monthLinksOf(key)).to.equal(1);
   });
 

@@ -125,7 +125,8 @@ const openGroup = (
       }
       const link = data.reuse ? reused.get(nameOf(destination)) : undefined;
       if (link) return { type: 'reused', link };
-      if (meter && linkLimit !== null && meter.links >= linkLimit) return { type: 'linksExhausted' };
+      if (meter && linkLimit !== null && meter.links >= linkLimit)
+        return { type: 'linksExhausted' };
       let { subject } = request;
       while (!data.custom && isTaken(subject))
         subject = subjectOf({ domain, code: generateCode() });

@@ -15,7 +15,12 @@ describe('platform: the command line of this installation', () => {
     writeFileSync(main, '');
     const bin = path.join(folder.path, 'bin');
     mkdirSync(bin);
-    return { root, main, bin, invocation: { root, binDirs: [bin], program: main, workingDir: '/' } };
+    return {
+      root,
+      main,
+      bin,
+      invocation: { root, binDirs: [bin], program: main, workingDir: '/' },
+    };
   };
 
   it('is npx in the folder of the project and below, and nowhere else', () => {

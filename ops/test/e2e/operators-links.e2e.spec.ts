@@ -123,10 +123,7 @@ describe('command API: operators and links of all accounts', () => {
       [{ url: elsewhere, alias: 'health' }, 'This alias is reserved and cannot be used'],
       [{ url: elsewhere, domain: 'a.example' }, 'The domain is not active for this account'],
       [{ url: bench.product.api }, 'Please provide a valid URL'],
-      [
-        { url: 'http://grabify.link/' },
-        'URL appears to be unsafe and cannot be shortened',
-      ],
+      [{ url: 'http://grabify.link/' }, 'URL appears to be unsafe and cannot be shortened'],
       [
         { url: elsewhere, account: 'a b' },
         'account must have 1 to 64 characters: letters, digits, dots, hyphens and underscores',

@@ -39,7 +39,10 @@ describe('CLI: client of the admin API', () => {
     }).listen(0, '127.0.0.1');
     await once(server, 'listening');
     url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    client = createAdminClient({ url, token: 'the-token', shortUrlHost: null, dataDir: '/data' }, 'ada');
+    client = createAdminClient(
+      { url, token: 'the-token', shortUrlHost: null, dataDir: '/data' },
+      'ada',
+    );
   });
 
   afterEach(() => {

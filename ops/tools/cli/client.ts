@@ -158,7 +158,9 @@ export const createAdminClient = (
       : `the connection to ${url} failed: ${messageOf(cause)}`;
     const lookUp = lookUps.find(([prefix]) => path.startsWith(prefix))?.[1] ?? 'keys list';
     const consequence =
-      method === 'GET' ? '' : `; the change may have taken effect: see "${linklogCommand()} ${lookUp}"`;
+      method === 'GET'
+        ? ''
+        : `; the change may have taken effect: see "${linklogCommand()} ${lookUp}"`;
     return new CliError('BAD_RESPONSE', failure + consequence, { cause });
   };
 

@@ -82,7 +82,10 @@ describe('CLI: completion in shells', () => {
       });
 
       it('completes options', () => {
-        expect(complete('links', 'create', '--exp')).to.have.members(['--expires-in', '--expires-at']);
+        expect(complete('links', 'create', '--exp')).to.have.members([
+          '--expires-in',
+          '--expires-at',
+        ]);
         expect(complete('keys', 'revoke', 'shop', '--y')).to.deep.equal(['--yes']);
       });
 

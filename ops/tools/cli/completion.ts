@@ -33,7 +33,13 @@ const valuesOf = (parser: unknown, name: string): Values => ({
   isPath: isPathName(name),
 });
 
-const completedOption = ({ long, description, required, flags, parseArg }: Option): CompletedOption => {
+const completedOption = ({
+  long,
+  description,
+  required,
+  flags,
+  parseArg,
+}: Option): CompletedOption => {
   const [, name = ''] = /<(.+)>/.exec(flags) ?? [];
   const values = required ? valuesOf(parseArg, name) : null;
   return { flag: long ?? flags, description, values };
@@ -188,7 +194,10 @@ const fishScript = (commands: readonly CompletedCommand[]): string => {
     ...(argument.isPath ? [fishLine(path, '-F')] : []),
     ...options.map(({ flag, description, values }) => {
       const value = values === null ? '' : ` ${fishValues(values)}`;
-      return fishLine(path, `-l ${quote(flag.replace(/^--/, ''))} -d ${quote(description)}${value}`);
+      return fishLine(
+        path,
+        `-l ${quote(flag.replace(/^--/, ''))} -d ${quote(description)}${value}`,
+      );
     }),
   ]);
   return `\

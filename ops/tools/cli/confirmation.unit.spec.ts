@@ -25,9 +25,7 @@ describe('CLI: confirmation', () => {
       const used = terminal(typed);
       await confirm(false, { effect, ...(word !== undefined && { word }) }, used);
       used.output.end();
-      expect(await text(used.output)).to.equal(
-        `${effect}.\nType ${word ?? 'yes'} to continue: `,
-      );
+      expect(await text(used.output)).to.equal(`${effect}.\nType ${word ?? 'yes'} to continue: `);
     }
   });
 
@@ -48,10 +46,12 @@ describe('CLI: confirmation', () => {
     ]) {
       const used = terminal('yes\n', isTTY);
       const error = await rejection(confirm(false, { effect }, used));
-      expect(error).to.be.instanceOf(CliError).and.to.include({
-        code: 'USAGE',
-        message: `${effect}; without a terminal, this needs --yes`,
-      });
+      expect(error)
+        .to.be.instanceOf(CliError)
+        .and.to.include({
+          code: 'USAGE',
+          message: `${effect}; without a terminal, this needs --yes`,
+        });
     }
   });
 

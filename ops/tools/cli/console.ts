@@ -5,7 +5,11 @@ export const addConsoleCommand = (program: Command, { connect, print }: CommandC
   program
     .command('console')
     .description('create a one-time URL of the console, valid for 10 minutes')
-    .option('--key <key>', 'id or name of a key of the account; default the oldest key', keyArgument)
+    .option(
+      '--key <key>',
+      'id or name of a key of the account; default the oldest key',
+      keyArgument,
+    )
     .examples('console', 'console --key shop')
     .action(async ({ key }: { readonly key?: string }) => {
       const client = await connect();

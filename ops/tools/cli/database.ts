@@ -16,7 +16,7 @@ import { namingDatabaseUrl } from '../../platform/postgres/connection-fault.js';
 import { hostsOf } from '../../platform/postgres/connection-url.js';
 import { createPool, type Pool, type Queryable } from '../../platform/postgres/pool.js';
 import { CliError, explainDataDir, messageOf } from './errors.js';
-import { interruptible, showProgress, type Interruption } from './long-work.js';
+import { interruptible, showProgress, untilReaderExits, type Interruption } from './long-work.js';
 
 export interface CommandDatabase extends Pick<
   OpenedLog,
@@ -145,6 +145,18 @@ export const runOnDatabase = <Result>(
         }
       },
       options,
+    ),
+  );
+
+/** Runs work that writes to stdout. The exit of its reader ends the work, which is a success. */
+export const writeFromDatabase = (
+  config: Config,
+  options: Parameters<typeof runOnDatabase>[1],
+  work: (database: LongWork) => Promise<void>,
+): Promise<void> =>
+  untilReaderExits((readerExited) =>
+    runOnDatabase(config, options, (database) =>
+      work({ ...database, signal: AbortSignal.any([readerExited, database.signal]) }),
     ),
   );
 

@@ -1,7 +1,14 @@
 import { CliError } from './errors.js';
 
 /** Seconds. */
-const units: Readonly<Record<string, number>> = { '': 1, s: 1, m: 60, h: 3_600, d: 86_400, w: 604_800 };
+const units: Readonly<Record<string, number>> = {
+  '': 1,
+  s: 1,
+  m: 60,
+  h: 3_600,
+  d: 86_400,
+  w: 604_800,
+};
 
 /**
  * Parses `30d`, `12h`, `90m`, `2w`, `45s` or a number of seconds into seconds.

@@ -1,11 +1,7 @@
 import { expect } from 'chai';
 import { sendRequest } from '../../test/support/http.js';
 import { parseCsv } from '../../../schemas/testing/csv.js';
-import {
-  runIntoClosedPipe,
-  runOnTerminal,
-  startLinklogCli,
-} from '../../test/support/process.js';
+import { runIntoClosedPipe, runOnTerminal, startLinklogCli } from '../../test/support/process.js';
 import { eventually, eventuallyPasses } from '../../test/support/waiting.js';
 import { actorName } from './service.js';
 import { onService } from './testing/on-service.js';
@@ -21,7 +17,17 @@ describe('CLI: command line, on a running service', () => {
     const off = { ...on, shortening: false, qr: false };
     expect(
       await json(
-        ...['platform', 'set', '--maintenance', 'on', '--shortening', 'OFF', '--qr', 'off', '--yes'],
+        ...[
+          'platform',
+          'set',
+          '--maintenance',
+          'on',
+          '--shortening',
+          'OFF',
+          '--qr',
+          'off',
+          '--yes',
+        ],
       ),
     ).to.deep.equal({ maintenance: true, features: off });
     expect(await text('platform', 'show')).to.equal(
@@ -43,22 +49,22 @@ describe('CLI: command line, on a running service', () => {
     expect(await json('platform', 'show')).to.include({ maintenance: false });
     const accepted = await runOnTerminal(args, service().env, 'maintenance\n');
     expect(accepted.exitCode).to.equal(0);
-    expect(accepted.shown).to.match(/\nmaintenance {2}on\n/);
+    expect(accepted.shown).to.match(/continue: maintenance {2}on\n/);
     expect(await json('platform', 'set', '--maintenance', 'off')).to.include({
       maintenance: false,
     });
   });
 
   it('creates links, and prints their short URLs', async () => {
-    const url = 'https://example.com/created';
+    const url = 'https://created.example/';
     const shortUrl = (await text('links', 'create', url)).trimEnd();
     expect((await sendRequest(shortUrl)).headers.location).to.equal(url);
     // Accounts may not use this alias.
-    const options = ['--alias', 'login', '--title', 'a b', '--tag', 'x', '--tag', 'y'];
+    const options = ['--alias', 'login', '--title', 'a b', '--tag', 'one', '--tag', 'two'];
     const ends = ['--expires-in', '30d', '--max-clicks', '5', '--account', 'created'];
     const created = await json('links', 'create', url, ...options, ...ends);
     expect(created).to.deep.include({
-      ...{ shortCode: 'login', title: 'a b', tags: ['x', 'y'], maxClicks: 5, account: 'created' },
+      ...{ shortCode: 'login', title: 'a b', tags: ['one', 'two'], maxClicks: 5, account: 'created' },
     });
     const { createdAt, expiresAt } = created as { createdAt: string; expiresAt: string };
     expect(Date.parse(expiresAt) - Date.parse(createdAt)).to.equal(30 * 86_400_000);
@@ -71,13 +77,12 @@ describe('CLI: command line, on a running service', () => {
 
     const list = ['links', 'list', '--account', 'created', '--csv'];
     await eventuallyPasses(5_000, async () => {
-      const [head, ...rows] = parseCsv(await text(...list));
-      expect(head).to.include.members(['shortUrl', 'account', 'status', 'clicks', 'url']);
-      const values = rows.map((row) => row.filter((_, column) => head?.[column] !== 'createdAt'));
-      const base = shortUrl.replace(/[^/]+$/, '');
-      expect(values).to.deep.equal([
-        [`${base}login`, 'created', 'active', '0', expiresAt, url, 'a b', 'x,y'],
-      ]);
+      const [head = [], ...rows] = parseCsv(await text(...list));
+      expect(rows).to.have.length(1);
+      expect(Object.fromEntries(head.map((name, index) => [name, rows[0]?.[index]]))).to.include({
+        ...{ domain: '', shortCode: 'login', account: 'created', status: 'active', url },
+        ...{ title: 'a b', tags: 'one,two', clickCount: '0', createdAt, expiresAt, maxClicks: '5' },
+      });
     });
   });
 
@@ -105,7 +110,7 @@ describe('CLI: command line, on a running service', () => {
       ['platform', 'show'],
       ['export', '--account', 'created'],
       ['audit', 'replay'],
-      ['events', 'tail', '--after', 'start'],
+      ['audit', 'history', 'login'],
       ['completion', 'fish'],
       ['--help'],
     ]) {
@@ -114,10 +119,10 @@ describe('CLI: command line, on a running service', () => {
     }
     // Part of a backup is useless.
     const backup = await runIntoClosedPipe(['backup', '-'], service().env);
-    expect(backup).to.deep.equal({
-      ...{ exitCode: 1, stdout: '' },
-      stderr: 'linklog: the reader of the backup exited; the backup is incomplete\n',
-    });
+    expect(backup).to.include({ exitCode: 1, stdout: '' });
+    expect(backup.stderr).to.match(
+      /^(?:backup: .+\n)*linklog: the reader of the backup exited; the backup is incomplete\n$/,
+    );
   });
 
   it('blocks and unblocks links, and shows their history', async () => {

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { Option } from 'commander';
-import { stringify } from 'csv-stringify/sync';
 import { text as readAll } from 'node:stream/consumers';
+import { csvRow } from '../../../schemas/csv.js';
 import { linkStatuses, type LinkStatus } from '../../../schemas/folds/link-status.js';
 import { linkSorts, type LinkSort } from '../../../schemas/http/list-links.js';
 import type { HistoryResponse } from '../../../schemas/http/history.js';
@@ -159,19 +159,19 @@ interface CreateOptions {
   readonly account: string;
 }
 
-/** RFC 4180 with LF line ends, with the columns of an export and the status. */
+const csvColumns = [
+  ...['domain', 'shortCode', 'shortUrl', 'account', 'status', 'url', 'title', 'note', 'tags'],
+  ...['clickCount', 'lastAccessed', 'createdAt', 'startsAt', 'expiresAt', 'maxClicks'],
+] as readonly (keyof OperatorsLink)[];
+
+/** Without the final line end. Cells are empty for `null`; tags have no commas. */
 const csvOf = (links: readonly OperatorsLink[]): string =>
-  stringify(
-    [
-      ['shortUrl', 'account', 'status', 'clicks', 'createdAt', 'expiresAt', 'url', 'title', 'tags'],
-      ...links.map((link) => [
-        ...[link.shortUrl, link.account, link.status, link.clickCount],
-        ...[link.createdAt, link.expiresAt, link.url, link.title, link.tags.join(',')],
-      ]),
-    ],
-    // Clients choose URLs, titles and tags.
-    { escape_formulas: true },
-  ).trimEnd();
+  [
+    csvRow(csvColumns),
+    ...links.map((link) => csvRow(csvColumns.map((name) => [link[name] ?? ''].flat().join()))),
+  ]
+    .join('')
+    .replace(/\n$/, '');
 
 const historyRowOf = ({ time, type, actor, data }: HistoryResponse['events'][number]): string[] => {
   const { reason, url, ...rest } = data;

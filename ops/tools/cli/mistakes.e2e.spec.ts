@@ -61,7 +61,7 @@ describe('CLI: command line, on a running service', () => {
         1,
         'account must have 1 to 64 characters: letters, digits, dots, hyphens and underscores',
       ],
-      [['keys', 'show'], 2, "missing required argument 'id'"],
+      [['keys', 'show'], 2, "missing required argument 'key'"],
       [['keys', 'show', unknownKey], 1, 'API key not found'],
       [['keys', 'show', '..'], 1, 'no key has the id or the name ".."; see "linklog keys list"'],
       [
@@ -70,7 +70,11 @@ describe('CLI: command line, on a running service', () => {
         'no key has the id or the name "x/../y"; see "linklog keys list"',
       ],
       [['keys', 'revoke', unknownKey, '--yes'], 1, 'API key not found'],
-      [['console', '--key', 'nobody'], 1, 'no key has the id or the name "nobody"; see "linklog keys list"'],
+      [
+        ['console', '--key', 'nobody'],
+        1,
+        'no key has the id or the name "nobody"; see "linklog keys list"',
+      ],
       [['keys', 'change', unknownKey, '--plan', 'PRO'], 1, 'API key not found'],
       [['keys', 'revoke', ''], 2, 'the id is empty; see "linklog keys list"'],
       [
@@ -166,7 +170,11 @@ describe('CLI: command line, on a running service', () => {
         2,
         '--actor must have 1 to 64 characters, none of them control characters',
       ],
-      [['completion', 'bsh'], 2, 'there is no shell "bsh": it is one of bash, zsh, fish (did you mean bash?)'],
+      [
+        ['completion', 'bsh'],
+        2,
+        'there is no shell "bsh": it is one of bash, zsh, fish (did you mean bash?)',
+      ],
       [['links', 'edit', 'x', '--max-clicks', '-1'], 2, '"-1" is not a number of clicks'],
       [['links', 'edit', 'x', '--if-version', 'v2', '--no-note'], 2, '"v2" is not a version'],
       [['links', 'edit', 'nothing0', '--url', 'x'], 1, 'Please provide a valid URL'],

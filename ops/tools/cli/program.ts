@@ -96,14 +96,17 @@ const addHelpCommand = (program: Command): void => {
     });
 };
 
-const actorOption = new Option('--actor <name>', 'your name in the history; default the user')
-  .argParser(actorArgument);
+const actorOption = new Option(
+  '--actor <name>',
+  'your name in the history; default the user',
+).argParser(actorArgument);
 
 /** Added to every command, so that their position does not matter. */
 const addGlobalOptions = (command: CommanderCommand): void => {
   command.option('--json', 'print only JSON on stdout');
   // `audit replay` selects events by their actor.
-  if (!command.options.some(({ long }) => long === actorOption.long)) command.addOption(actorOption);
+  if (!command.options.some(({ long }) => long === actorOption.long))
+    command.addOption(actorOption);
   for (const child of command.commands) addGlobalOptions(child);
 };
 
@@ -148,7 +151,9 @@ export const runCommandLine = async (
       ({ actor } = options);
       yes = options.yes === true;
       // Actions pass their other options on to the service.
-      const own = command.options.includes(actorOption) ? ['json', 'yes', 'actor'] : ['json', 'yes'];
+      const own = command.options.includes(actorOption)
+        ? ['json', 'yes', 'actor']
+        : ['json', 'yes'];
       for (const name of own) command.setOptionValue(name, undefined);
     });
   for (const add of await commandsFor(args[0])) add(program, context);

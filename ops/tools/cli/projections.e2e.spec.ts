@@ -85,7 +85,13 @@ describe('CLI: command line, on a running service', () => {
 
     it('report events and seconds as JSON', async () => {
       await projected();
-      const { exitCode, stdout } = await linklog('projections', 'rebuild', 'stats', '--yes', '--json');
+      const { exitCode, stdout } = await linklog(
+        'projections',
+        'rebuild',
+        'stats',
+        '--yes',
+        '--json',
+      );
       const result = JSON.parse(stdout) as Record<string, number>;
       expect(exitCode).to.equal(0);
       expect(result).to.include({ projection: 'stats', repeats: 0, deadLetters: 0, parked: 0 });

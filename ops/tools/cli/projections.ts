@@ -91,11 +91,7 @@ const rebuild = async (
   };
 };
 
-const redrive = async (
-  config: Config,
-  name: ProjectionName,
-  actor: string,
-): Promise<Output> => {
+const redrive = async (config: Config, name: ProjectionName, actor: string): Promise<Output> => {
   const result = await withDatabase(config, async (database) => {
     await record(database, name, 'redrive', actor);
     return redriveProjection({ ...database, projection: projectionOf(name) });

@@ -128,7 +128,11 @@ describe('CLI: command line, without a service', () => {
   it('exits with 78 and names the invalid variable', async () => {
     const line = 'API_PORT must be a port number from 0 to 65535';
     await expectFailure(linklogProcess(['keys', 'list'], { API_PORT: 'x' }), 78, line);
-    await expectFailure(linklog(['projections', 'rebuild', 'stats', '--yes'], { API_PORT: 'x' }), 78, line);
+    await expectFailure(
+      linklog(['projections', 'rebuild', 'stats', '--yes'], { API_PORT: 'x' }),
+      78,
+      line,
+    );
     // An invalid command line takes precedence.
     const { exitCode } = await linklogProcess(['keys', 'create'], { API_PORT: 'x' });
     expect(exitCode).to.equal(2);

@@ -156,7 +156,10 @@ Examples:
       const config = readConfig();
       const { seals, publicKey: publicKeys, checkpoint, limit } = options;
       if (seals && publicKeys === undefined) {
-        throw new CliError('USAGE', `--public-key is missing; see "${linklogCommand()} audit verify --help"`);
+        throw new CliError(
+          'USAGE',
+          `--public-key is missing; see "${linklogCommand()} audit verify --help"`,
+        );
       }
       if (!seals && (publicKeys !== undefined || checkpoint !== undefined)) {
         throw new CliError('USAGE', '--public-key and --checkpoint require --seals');
