@@ -39,7 +39,7 @@ const choicesByParser = new WeakMap<object, readonly string[]>();
 
 /** The choices of a parser of `oneOf`, or of several such values; none of another parser. */
 export const choicesOf = (parser: unknown): readonly string[] =>
-  (typeof parser === 'function' && choicesByParser.get(parser)) || [];
+  typeof parser === 'function' ? (choicesByParser.get(parser) ?? []) : [];
 
 /** Returns a case-insensitive parser of an enumeration. @throws CliError that lists the choices */
 export const oneOf = <Choice extends string>(name: string, choices: readonly Choice[]) => {

@@ -64,7 +64,13 @@ describe('CLI: command line, on a running service', () => {
     const ends = ['--expires-in', '30d', '--max-clicks', '5', '--account', 'created'];
     const created = await json('links', 'create', url, ...options, ...ends);
     expect(created).to.deep.include({
-      ...{ shortCode: 'login', title: 'a b', tags: ['one', 'two'], maxClicks: 5, account: 'created' },
+      ...{
+        shortCode: 'login',
+        title: 'a b',
+        tags: ['one', 'two'],
+        maxClicks: 5,
+        account: 'created',
+      },
     });
     const { createdAt, expiresAt } = created as { createdAt: string; expiresAt: string };
     expect(Date.parse(expiresAt) - Date.parse(createdAt)).to.equal(30 * 86_400_000);

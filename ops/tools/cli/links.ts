@@ -162,16 +162,19 @@ interface CreateOptions {
 const csvColumns = [
   ...['domain', 'shortCode', 'shortUrl', 'account', 'status', 'url', 'title', 'note', 'tags'],
   ...['clickCount', 'lastAccessed', 'createdAt', 'startsAt', 'expiresAt', 'maxClicks'],
-] as readonly (keyof OperatorsLink)[];
+];
 
-/** Without the final line end. Cells are empty for `null`; tags have no commas. */
-const csvOf = (links: readonly OperatorsLink[]): string =>
+/** In the order of `csvColumns`. Empty for `null`; tags have no commas. */
+const csvCellsOf = (link: OperatorsLink): readonly string[] =>
   [
-    csvRow(csvColumns),
-    ...links.map((link) => csvRow(csvColumns.map((name) => [link[name] ?? ''].flat().join()))),
-  ]
-    .join('')
-    .replace(/\n$/, '');
+    ...[link.domain, link.shortCode, link.shortUrl, link.account, link.status, link.url],
+    ...[link.title, link.note, link.tags.join(), link.clickCount, link.lastAccessed],
+    ...[link.createdAt, link.startsAt, link.expiresAt, link.maxClicks],
+  ].map((value) => String(value ?? ''));
+
+/** Without the final LF, which `print` adds. */
+const csvOf = (links: readonly OperatorsLink[]): string =>
+  [csvColumns, ...links.map(csvCellsOf)].map(csvRow).join('').replace(/\n$/, '');
 
 const historyRowOf = ({ time, type, actor, data }: HistoryResponse['events'][number]): string[] => {
   const { reason, url, ...rest } = data;

@@ -119,6 +119,10 @@ describe('CLI: command line, without a service', () => {
         ['audit', 'rebuild', 'stats', '--rollback'],
         'The tables from before the last rebuild replace the projection stats',
       ],
+      [
+        ['audit', 'seal', 'retire-key'],
+        'The key never seals the log again, and projectors need another one',
+      ],
     ] as const) {
       const line = `${effect}; without a terminal, this needs --yes`;
       await expectFailure(linklogProcess(args), 2, line);

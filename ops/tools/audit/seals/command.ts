@@ -188,7 +188,10 @@ const retire = async (config: Config): Promise<Output> => {
   };
 };
 
-export const addSealCommands = (audit: Command, { readConfig, print }: CommandContext): void => {
+export const addSealCommands = (
+  audit: Command,
+  { readConfig, print, confirm }: CommandContext,
+): void => {
   const group = audit
     .command('seal')
     .description('show the key that seals the log, and its last checkpoints')
@@ -211,7 +214,11 @@ Examples:
   group
     .command('retire-key')
     .description('let the next projector that starts use another key; stop all projectors first')
+    .confirmed()
     .action(async () => {
+      await confirm({
+        effect: 'The key never seals the log again, and projectors need another one',
+      });
       print(await retire(readConfig()));
     });
 };
