@@ -71,9 +71,9 @@ describe('CLI: command line, on a running service', () => {
       ],
       [['keys', 'revoke', unknownKey, '--yes'], 1, 'API key not found'],
       [
-        ['console', '--key', 'nobody'],
+        ['console', '--key', 'unknown'],
         1,
-        'no key has the id or the name "nobody"; see "linklog keys list"',
+        'no key has the id or the name "unknown"; see "linklog keys list"',
       ],
       [['keys', 'change', unknownKey, '--plan', 'PRO'], 1, 'API key not found'],
       [['keys', 'revoke', ''], 2, 'the id is empty; see "linklog keys list"'],
